@@ -37,6 +37,8 @@ export interface ServerSentEvent {
 /** Handed to a streaming reply: `send` returns false when the reader is too slow and the frame was not taken. */
 export interface EventSink {
   send(event: ServerSentEvent): boolean;
+  /** True while `send` takes nothing. */
+  readonly full: boolean;
   /** Resolves when the reader has caught up after a `send` that answered false; also when it has gone. */
   drained(): Promise<void>;
   end(): void;

@@ -15,7 +15,7 @@ export const turnRows = 2_000;
 /** What a whole row of a task or a run counts, which is read and taken apart. */
 export const wholeRow = 4;
 /** Bytes of text that count as one more row: about as long as it takes to look through them. */
-const rowBytes = 1_024;
+export const rowBytes = 1_024;
 
 interface Waiting {
   readonly rows: number;

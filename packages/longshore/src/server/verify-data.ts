@@ -68,10 +68,10 @@ function sourceOf(history: SqliteHistory, db: Database, blobs: string): HistoryS
     },
     async *looseTasks() {
       for (let after = ""; ; ) {
-        const tasks = history.looseTasks(after, pageRows);
-        yield* tasks;
-        if (tasks.length < pageRows) return;
-        after = tasks.at(-1)?.id as string;
+        const { items, next } = history.looseTasks(after, pageRows);
+        yield* items;
+        if (next === null) return;
+        after = next;
       }
     },
     async *others() {
@@ -79,7 +79,7 @@ function sourceOf(history: SqliteHistory, db: Database, blobs: string): HistoryS
         yield* checkBlob(blobs, row.hash as string, row.bytes as number);
     },
     kept: async () => history.kept(),
-    run: async (id) => history.run(id, { after: "", limit: 0 }),
+    run: async (id) => history.runPage(id, { after: "", limit: 0 }),
     task: async (id) => history.task(id),
     step: async (runId, step) => history.run(runId)?.tasks.find((task) => task.step === step),
   };

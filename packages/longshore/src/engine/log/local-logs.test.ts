@@ -30,6 +30,17 @@ describe.each(places)("logs in %s", (place: Place) => {
     expect(await texts()).toEqual(["a\n", "b\n", "c\n"]);
   });
 
+  it("a push of much more than a row has is several rows, in one commit and in order, and is recognised when it is sent again", async () => {
+    const { parts, logs, texts } = await setup();
+    const sent = batch(Array.from({ length: 10 }, (_, n) => line(`${n}${"x".repeat(100_000)}`, n)));
+    const before = parts.commit.commits;
+    expect(await logs.append(sent)).toEqual({ stored: 10, repeated: 0, dropped: 0 });
+    expect(parts.commit.commits - before).toBe(1);
+    expect(parts.db.prepare("SELECT count(*) AS rows FROM log").get()?.rows).toBe(5);
+    expect(await logs.append(sent)).toEqual({ stored: 0, repeated: 10, dropped: 0 });
+    expect((await texts()).map((text) => text[0])).toEqual([..."0123456789"]);
+  });
+
   it("[G46] an identical batch that is sent again is stored once", async () => {
     const { logs, texts } = await setup();
     const sent = batch([line("a\n"), line("b\n", 1)]);
@@ -183,6 +194,15 @@ describe.each(places)("logs in %s", (place: Place) => {
     expect(await logs.lastLine("R1.0")).toBe("linking");
     await logs.append(batch([line("again\n")], { attempt: 1, grant: 3 }));
     expect(await logs.lastLine("R1.0")).toBe("again");
+  });
+
+  it("a last line is looked for among the newest rows that are not large", async () => {
+    const { logs } = await setup();
+    await logs.append(batch([line("first\n")]));
+    await logs.append(batch([line(`${"x".repeat(300_000)}\nlast\n`, 1)]));
+    expect(await logs.lastLine("R1.0")).toBeNull();
+    await logs.append(batch([line("after\n", 2)]));
+    expect(await logs.lastLine("R1.0")).toBe("after");
   });
 
   it("a push that could not be written is not taken for known when it is sent again", async () => {

@@ -1,12 +1,14 @@
 // Logs as rows: one row for each pushed batch, written with the commit that all operations share.
 
 import { LongshoreError } from "../../errors.ts";
+import type { Slices } from "../../slices.ts";
 import { Additions } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
-import type { RowStore, Scan, TableRows, Value } from "../rows.ts";
+import type { RowStore, TableRows } from "../rows.ts";
 import type { Room, StoredBytes } from "../stored-bytes.ts";
-import { type LogHead, type LogRow, logHeadTable, logTable, packed, unpacked } from "../tables/log.ts";
+import { type LogRow, logHeadTable, logTable, packed } from "../tables/log.ts";
 import type { Tx } from "../tx.ts";
+import { LogReads } from "./log-reads.ts";
 import {
   type Appended,
   chunkBytes,
@@ -14,7 +16,6 @@ import {
   type LogChunk,
   type LogSource,
   type LogStore,
-  pageBytesMax,
   pushBytesMax,
   pushChunksMax,
   type StoredChunk,
@@ -28,32 +29,33 @@ export interface LocalLogsDeps {
   stored: StoredBytes;
   /** What is kept of one task's log, over all attempts. */
   taskBytesMax?: number;
+  /** Bounds what is read in one turn of the event loop. */
+  slices?: Slices;
 }
 
-/** A position is the row's id times this, plus the chunk's place in its row. Leaves room for 500 thousand million batches. */
-const placesMax = 16_384;
-/** Rows that are read at once to find the last line: nearly always the first has one. */
-const lastRows = 8;
+/** Of one row, if it has several chunks. A row is taken apart in one piece, about a millisecond for this. */
+export const rowBytesMax = 262_144;
 
 export class LocalLogs implements LogStore {
   readonly #commit: GroupCommit;
   readonly #bytesMax: number;
   readonly #rows: TableRows<LogRow>;
-  readonly #heads: TableRows<LogHead>;
+  readonly #reads: LogReads;
   readonly #added: Additions<LogRow>;
   readonly #tails: Tails;
   readonly #room: Room;
   /** Null until it is read, by the first operation. */
   #lastId: number | null = null;
 
-  constructor({ store, commit, stored, taskBytesMax = taskLogBytesMax }: LocalLogsDeps) {
+  constructor({ store, commit, stored, taskBytesMax = taskLogBytesMax, slices }: LocalLogsDeps) {
     this.#room = stored.of("logs");
     this.#commit = commit;
     this.#bytesMax = taskBytesMax;
     const rows = store.table(logTable);
+    const heads = store.table(logHeadTable);
     this.#rows = rows;
-    this.#heads = store.table(logHeadTable);
-    this.#tails = new Tails(rows, this.#heads);
+    this.#reads = new LogReads({ rows, heads, commit, slices });
+    this.#tails = new Tails(rows, heads);
     this.#added = new Additions(
       commit,
       (row) => rows.insert(row),
@@ -71,40 +73,15 @@ export class LocalLogs implements LogStore {
   }
 
   read(taskId: string, page: { after?: number; limit: number }): Promise<StoredChunk[]> {
-    const after = page.after ?? 0;
-    const from = rowOf(after);
-    return this.#commit.read(() => {
-      const attempt = from === 0 ? -1 : (this.#heads.get(from)?.attempt ?? -1);
-      // A row has at least one chunk, and the first row may have been given already.
-      const limit = page.limit + 1;
-      const rows = this.#rows.scan({ by: ["task_id", "attempt", "id"], equal: [taskId], above: [attempt, from - 1], limit });
-      return collect(rows, after, page.limit);
-    });
+    return this.#reads.ofTask(taskId, page.after ?? 0, page.limit);
   }
 
   since(source: LogSource, after: number, limit: number): Promise<StoredChunk[]> {
-    const behind = { above: [rowOf(after) - 1], limit: limit + 1 };
-    const scan: Scan =
-      "taskId" in source
-        ? { by: ["task_id", "id"], equal: [source.taskId], ...behind, keysFirst: true }
-        : { by: ["run_id", "id"], equal: [source.runId], ...behind };
-    return this.#commit.read(() => collect(this.#rows.scan(scan), after, limit));
+    return this.#reads.since(source, after, limit);
   }
 
   lastLine(taskId: string): Promise<string | null> {
-    return this.#commit.read(() => {
-      for (let below: Value[] | undefined; ; ) {
-        const by = ["task_id", "attempt", "id"];
-        const page = [...this.#rows.scan({ by, equal: [taskId], below, backwards: true, limit: lastRows })];
-        for (const row of page) {
-          const line = lastLineOf(unpacked(row.chunks));
-          if (line !== null) return line;
-        }
-        const last = page.at(-1);
-        if (last === undefined || page.length < lastRows) return null;
-        below = [last.attempt, last.id];
-      }
-    });
+    return this.#reads.lastLine(taskId);
   }
 
   #appendNow(tx: Tx, batch: LogBatch): Appended {
@@ -131,17 +108,41 @@ export class LocalLogs implements LogStore {
   #add(tx: Tx, batch: LogBatch, chunks: readonly LogChunk[], bytes: number, end: { tail: Tail; stored: StoredKeys; keys: string[] }): void {
     const { taskId, runId, attempt, grant } = batch;
     this.#lastId ??= this.#rows.last();
-    const id = ++this.#lastId;
-    this.#added.add(tx, { id, taskId, runId, attempt, grant, bytes, chunks: packed(chunks) });
+    let left = bytes;
+    const rows = inRows(chunks);
+    for (const [at, row] of rows.entries()) {
+      const counted = at === rows.length - 1 ? left : row.bytes;
+      left -= counted;
+      this.#added.add(tx, { id: ++this.#lastId, taskId, runId, attempt, grant, bytes: counted, chunks: packed(row.chunks) });
+    }
     this.#room.add(tx, bytes);
     this.#tails.add(tx, end.tail, end.stored, end.keys, bytes);
   }
 }
 
+/** The chunks of a push, a row's worth at a time: one row for nearly every push. */
+function inRows(chunks: readonly LogChunk[]): { chunks: LogChunk[]; bytes: number }[] {
+  const rows: { chunks: LogChunk[]; bytes: number }[] = [];
+  for (const chunk of chunks) {
+    const bytes = sizeOf(chunk);
+    const last = rows.at(-1);
+    if (last === undefined || last.bytes + bytes > rowBytesMax) rows.push({ chunks: [chunk], bytes });
+    else {
+      last.chunks.push(chunk);
+      last.bytes += bytes;
+    }
+  }
+  return rows;
+}
+
+function sizeOf({ data }: LogChunk): number {
+  return chunkBytes + Buffer.byteLength(data);
+}
+
 function fitting(chunks: readonly LogChunk[], room: number): { kept: readonly LogChunk[]; bytes: number } {
   let bytes = 0;
   for (const [at, chunk] of chunks.entries()) {
-    const size = chunkBytes + Buffer.byteLength(chunk.data);
+    const size = sizeOf(chunk);
     if (bytes + size > room) return { kept: chunks.slice(0, at), bytes };
     bytes += size;
   }
@@ -152,40 +153,6 @@ function fullMark(batch: LogBatch, bytesMax: number): LogChunk {
   const last = batch.chunks[batch.chunks.length - 1] as LogChunk;
   const data = `[longshore] The log of this task has reached its limit of ${bytesMax} bytes; what follows is not kept.\n`;
   return { stream: "stderr", sequence: last.sequence, data, at: last.at };
-}
-
-function collect(rows: Iterable<LogRow>, after: number, limit: number): StoredChunk[] {
-  const found: StoredChunk[] = [];
-  let bytes = 0;
-  for (const row of rows) {
-    const base = { taskId: row.taskId, attempt: row.attempt, grant: row.grant };
-    for (const [place, chunk] of unpacked(row.chunks).entries()) {
-      const position = row.id * placesMax + place;
-      // Only the row that the position points into can hold chunks that were given already.
-      if (rowOf(after) === row.id && position <= after) continue;
-      if (found.length === limit || bytes >= pageBytesMax) return found;
-      found.push({ position, ...base, ...chunk });
-      bytes += chunk.data.length;
-    }
-    if (found.length === limit || bytes >= pageBytesMax) return found;
-  }
-  return found;
-}
-
-function rowOf(position: number): number {
-  return Math.floor(position / placesMax);
-}
-
-function lastLineOf(chunks: readonly LogChunk[]): string | null {
-  for (const chunk of chunks.toReversed()) {
-    const line = chunk.data
-      .trimEnd()
-      .split(/\r\n|\r|\n/)
-      .at(-1)
-      ?.trimEnd();
-    if (line) return line;
-  }
-  return null;
 }
 
 function tooLarge(got: string, expected: string): LongshoreError {

@@ -1,6 +1,6 @@
 // Followers are tried on a real store, so that what is replayed comes from disk and what is live passes through commits.
 
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { openParts, places } from "../../../test/support/parts.ts";
 import { until } from "../../../test/support/until.ts";
 import { LocalLogs } from "./local-logs.ts";
@@ -105,6 +105,38 @@ describe.each(places)("following logs in %s", (place) => {
     expect(marks).toEqual([{ kind: "lagged", behind: 4_999 }]);
     expect(events.indexOf(marks[0]!)).toBe(1);
     expect(events.flatMap((event) => (event.kind === "chunk" ? [event.chunk.sequence] : []))).toEqual(upTo(5_001));
+  });
+
+  it("while a reader is full nothing is held for it: what it has not taken is read again", async () => {
+    const { logs, push } = await setup();
+    await push(10);
+    const read = vi.spyOn(LocalLogs.prototype, "since");
+    onTestFinished(() => read.mockRestore());
+    let resume = () => {};
+    const reader = {
+      full: false,
+      drained: () =>
+        new Promise<void>((resolve) => {
+          resume = resolve;
+        }),
+    };
+    const follower = collect(logs, task, { reader });
+    const { events } = follower;
+    const add = events.push.bind(events);
+    events.push = (event) => {
+      reader.full = events.length === 2;
+      return add(event);
+    };
+    await until(() => follower.chunks().length === 3);
+    await push(1);
+    expect(read).toHaveBeenCalledTimes(1);
+    reader.full = false;
+    resume();
+    await until(() => follower.chunks().length === 11);
+    expect(read.mock.calls[1]).toEqual([task, follower.chunks()[2]?.position, expect.anything()]);
+    expect(follower.sequences()).toEqual(upTo(11));
+    follower.abort.abort();
+    await follower.done;
   });
 
   it("the log of a run is followed over all its tasks, and of no other run", async () => {

@@ -18,6 +18,16 @@ export interface FollowOptions {
   signal?: AbortSignal;
   /** Called before each read: true ends the following once everything stored has been delivered. `wake` makes it read again. */
   ended?: () => boolean | Promise<boolean>;
+  /** Nothing is read for this reader while it is full. */
+  reader?: SlowReader;
+}
+
+/** A reader that may be slower than what it follows. */
+export interface SlowReader {
+  /** True while it takes nothing. */
+  readonly full: boolean;
+  /** Resolves when it takes more, or has gone. */
+  drained(): Promise<void>;
 }
 
 /** Chunks fetched at a time: what a slow reader may have in memory. */
@@ -62,34 +72,43 @@ export class Logs {
 
   /** Everything from a position on, then what arrives, until the signal aborts or the source has ended. */
   async *follow(source: LogSource, options: FollowOptions = {}): AsyncGenerator<LogEvent, void, void> {
-    const follower = new Follower();
+    const follower = new Follower(options.after ?? 0);
     const leave = this.#enter("taskId" in source ? taskKey(source.taskId) : runKey(source.runId), follower);
     const stop = () => follower.wake(0);
-    options.signal?.addEventListener("abort", stop, { once: true });
-    const gone = () => options.signal?.aborted === true;
-    let after = options.after ?? 0;
+    const { signal, reader } = options;
+    const gone = () => signal?.aborted === true;
+    signal?.addEventListener("abort", stop, { once: true });
     try {
       while (!gone()) {
+        if (reader?.full) await reader.drained();
         follower.look();
-        // Checked before the read: the read then includes whatever was stored before the end.
+        // Asked before looking: whatever was stored before the end is then seen.
         const last = (await options.ended?.()) === true;
-        const chunks = await this.#store.since(source, after, pageMax);
-        const behind = follower.lagging();
-        if (behind > 0 && !gone()) yield { kind: "lagged", behind };
-        for (const chunk of chunks) {
-          if (gone()) return;
-          yield { kind: "chunk", chunk };
-          after = chunk.position;
-        }
-        const more = isFullPage(chunks, pageMax);
-        follower.given(chunks.length, more);
+        const more = yield* this.#page(source, follower, options);
         if (!more && last) return;
         if (!more && !gone()) await follower.hinted();
       }
     } finally {
-      options.signal?.removeEventListener("abort", stop);
+      signal?.removeEventListener("abort", stop);
       leave();
     }
+  }
+
+  /** Gives a page, or as much as the reader takes, and returns true when more may follow. While the reader is full no page is held for it. */
+  async *#page(source: LogSource, follower: Follower, { signal, reader }: FollowOptions): AsyncGenerator<LogEvent, boolean, void> {
+    const chunks = await this.#store.since(source, follower.after, pageMax);
+    const behind = follower.lagging();
+    if (behind > 0 && !signal?.aborted) yield { kind: "lagged", behind };
+    let given = 0;
+    for (const chunk of chunks) {
+      if (signal?.aborted || reader?.full) break;
+      yield { kind: "chunk", chunk };
+      follower.after = chunk.position;
+      given++;
+    }
+    const more = given < chunks.length || isFullPage(chunks, pageMax);
+    follower.given(given, more);
+    return more;
   }
 
   /** Something else about the source has changed, such as its end: followers look again. */
@@ -120,10 +139,16 @@ export class Logs {
 
 /** One reader: whether there may be something new, and how far behind it is. */
 class Follower {
+  /** The position of the last chunk that it was given. */
+  after: number;
   #news = false;
   #behind = 0;
   #told = false;
   #resume: (() => void) | null = null;
+
+  constructor(after: number) {
+    this.after = after;
+  }
 
   wake(arrived: number): void {
     this.#news = true;

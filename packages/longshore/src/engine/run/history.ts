@@ -74,13 +74,20 @@ export interface RunHistory {
   readonly messages: readonly Message[];
 }
 
+export interface NextPage {
+  /** The `after` of the next page, which may be short, even empty; null when there is none. */
+  readonly next: string | null;
+}
+
 export interface HistoryReader {
   /** The ids of runs behind `after`, in order, at most `limit`. */
   runIds(after: string, limit: number): string[];
-  /** Undefined when there is no such run. With `tasks`, only that page of its tasks. */
-  run(id: string, tasks?: { after: string; limit: number }): RunHistory | undefined;
-  /** Tasks that belong to no run, behind `after`, in order, at most `limit`. */
-  looseTasks(after: string, limit: number): TaskHistory[];
+  /** Undefined when there is no such run. */
+  run(id: string): RunHistory | undefined;
+  /** The same with at most `limit` of its tasks, those behind `after`; fewer where they have very many attempts. */
+  runPage(id: string, tasks: { after: string; limit: number }): (RunHistory & NextPage) | undefined;
+  /** Tasks that belong to no run, behind `after`, in order. At most `limit` tasks of any kind are looked at. */
+  looseTasks(after: string, limit: number): { readonly items: readonly TaskHistory[] } & NextPage;
   task(id: string): TaskHistory | undefined;
   /** How long runs are kept after their end; undefined when that is not known. */
   kept(): Keep | undefined;

@@ -106,6 +106,8 @@ export interface Reader {
   taskHeads(query: TaskQuery): Promise<Page<TaskHead>>;
   /** Oldest first; empty when there is no such task. Where they have very long texts, the oldest come without them. */
   attempts(taskId: string): Promise<AttemptView[]>;
+  /** The error of the newest of its earlier attempts that has one. */
+  lastError(taskId: string): Promise<string | null>;
   /** The newest version of each name, in the order in which the names were first defined; without those that are never started by name. */
   definitions(page: { limit: number; offset?: number; dialect?: string }): Promise<Definition[]>;
   definition(name: string): Promise<Definition | undefined>;

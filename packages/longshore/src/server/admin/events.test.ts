@@ -29,6 +29,9 @@ function slowReader() {
         if (!reader.isFull) frames.push(frame);
         return !reader.isFull;
       },
+      get full() {
+        return reader.isFull;
+      },
       drained: () => new Promise<void>((resolve) => waiting.push(resolve)),
       end() {},
       gone: gone.signal,

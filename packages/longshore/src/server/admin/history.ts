@@ -101,23 +101,21 @@ export function historyOperations({ history, slices }: Engine): Operation[] {
       async handle({ params, query }) {
         await slices.turn(tasksMax * wholeRow);
         const id = params.id as string;
-        const run = history.run(id, { after: query.after ?? `${id}.`, limit: tasksMax });
+        const run = history.runPage(id, { after: query.after ?? `${id}.`, limit: tasksMax });
         if (run === undefined) throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no run ${id}.`, { detail: { field: "id" } });
-        const next = run.tasks.length < tasksMax ? null : run.tasks.at(-1)?.id;
         // What messages carry besides ids is data of the run.
         const messages = run.messages.map((message) => ({ ...message, input: undefined, output: undefined, error: undefined }));
-        return json(200, { ...run, messages, next });
+        return json(200, { ...run, messages });
       },
     }),
     operation({
       ...{ id: "listTaskHistory", tag, method: "GET", path: "/history/tasks", action: "task.read" },
       summary: "List the tasks without a run, oldest first, with all of their attempts.",
       query: page,
-      answers: { 200: { description: "A page.", schema: pageOf(taskHistoryShape) } },
+      answers: { 200: { description: "A page; it may be short, even empty, and still have a next.", schema: pageOf(taskHistoryShape) } },
       async handle({ query }) {
         await slices.turn(tasksMax * wholeRow);
-        const items = history.looseTasks(query.after ?? "", tasksMax);
-        return json(200, { items, next: items.length < tasksMax ? null : items.at(-1)?.id });
+        return json(200, history.looseTasks(query.after ?? "", tasksMax));
       },
     }),
     operation({

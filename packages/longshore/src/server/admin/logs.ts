@@ -94,7 +94,7 @@ function chunkBody(plan: Plan, chunk: StoredChunk) {
 async function follow(engine: Engine, { run, source, body }: Followed, after: number, sink: EventSink): Promise<void> {
   const ended = async () => isOver(engine, await engine.reader.run(run.id), source);
   try {
-    for await (const event of engine.logs.follow(source, { after, signal: sink.gone, ended })) {
+    for await (const event of engine.logs.follow(source, { after, signal: sink.gone, ended, reader: sink })) {
       const frame =
         event.kind === "lagged"
           ? { event: "lagged", data: JSON.stringify({ behind: event.behind }) }

@@ -57,13 +57,16 @@ export function taskOperations(engine: Engine): Operation[] {
         const { plan, steps, next } = await stepsOf(engine, params.id as string, query);
         const lastLine = (task: Task | undefined) => (task === undefined ? null : engine.logs.lastLine(task.id));
         const why = engine.waiting();
-        const items = steps.map(async ({ node, task }) => {
+        const items: ReturnType<typeof stepBody>[] = [];
+        // One after another: what was read of one step is not held while the others are read.
+        for (const { node, task } of steps) {
           const waiting = task === undefined ? null : await why(task);
           const deadLetters = task === undefined ? [] : await engine.deadLetters(task);
           const lastError = await lastErrorOf(engine, task);
-          return stepBody(plan, node, task, { waiting, lastError, deadLetters, lastLine: query.lines ? await lastLine(task) : undefined });
-        });
-        return json(200, { items: await Promise.all(items), next });
+          const line = query.lines ? await lastLine(task) : undefined;
+          items.push(stepBody(plan, node, task, { waiting, lastError, deadLetters, lastLine: line }));
+        }
+        return json(200, { items, next });
       },
     }),
     operation({
@@ -116,8 +119,7 @@ async function knownTask({ reader, isHidden }: Engine, id: string): Promise<Task
 
 async function lastErrorOf({ reader }: Engine, task: Task | undefined): Promise<string | undefined> {
   if (task?.state !== "queued" || task.attempt === 0) return undefined;
-  const attempts = await reader.attempts(task.id);
-  return attempts.findLast(({ error }) => error !== null)?.error ?? undefined;
+  return (await reader.lastError(task.id)) ?? undefined;
 }
 
 /** One page of a run's steps with their tasks. Looked up one by one, so a page costs the same in a run of any size. */

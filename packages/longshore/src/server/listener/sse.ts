@@ -90,8 +90,12 @@ export class EventStream implements EventSink {
     return this.controller.signal;
   }
 
+  get full(): boolean {
+    return this.pending.length + this.response.writableLength >= this.limits.eventBufferBytes;
+  }
+
   send(event: ServerSentEvent): boolean {
-    if (this.closed || this.isFull()) return false;
+    if (this.closed || this.full) return false;
     this.pending += frameText(event);
     this.quiet = false;
     if (!this.flushing) {
@@ -102,7 +106,7 @@ export class EventStream implements EventSink {
   }
 
   drained(): Promise<void> {
-    if (this.closed || !this.isFull()) return Promise.resolve();
+    if (this.closed || !this.full) return Promise.resolve();
     return new Promise((resolve) => this.waiting.push(resolve));
   }
 
@@ -169,10 +173,6 @@ export class EventStream implements EventSink {
     this.closed = true;
     this.letGo();
     this.around.closed(this);
-  }
-
-  private isFull(): boolean {
-    return this.pending.length + this.response.writableLength >= this.limits.eventBufferBytes;
   }
 }
 

@@ -1,7 +1,16 @@
 // Histories of runs on SQLite, for the checker. It reads columns only, no payloads, so a run costs what its number of tasks does.
 
+import { attemptsKeptMax } from "../../engine/board/attempts.ts";
 import type { TaskState, Verb } from "../../engine/board/task.ts";
-import type { AttemptHistory, ChildHistory, HistoryReader, PartsHistory, RunHistory, TaskHistory } from "../../engine/run/history.ts";
+import type {
+  AttemptHistory,
+  ChildHistory,
+  HistoryReader,
+  NextPage,
+  PartsHistory,
+  RunHistory,
+  TaskHistory,
+} from "../../engine/run/history.ts";
 import type { Keep } from "../../engine/run/retention.ts";
 import { backlogOf, type Message, type RunState, taskIdOf } from "../../engine/run/run.ts";
 import type { Database, SqlRow } from "./driver.ts";
@@ -17,8 +26,8 @@ export interface SqliteHistoryOptions {
 
 /** Messages about one run that are read; they are delivered at once, so that few of them wait. */
 const messagesMax = 100;
-/** Above every id in SQLite's byte order. */
-const last = "\u{10ffff}";
+/** Attempts of one page, and those that its last task has above it: what is read below 5 ms. */
+const attemptsMax = 500;
 
 const taskColumns = `id, run_id, node, step, lane IS NOT NULL AS on_lane, state, attempt, first_attempt, grant_count, holder, claimed_at, ended_at,
   closed_grant, closed_by, output IS NOT NULL AS has_output`;
@@ -40,11 +49,34 @@ export class SqliteHistory implements HistoryReader {
     return this.#sql.runIds.all(after, limit).map((row) => row.id as string);
   }
 
-  run(id: string, page?: { after: string; limit: number }): RunHistory | undefined {
+  run(id: string): RunHistory | undefined {
+    return this.#run(id, this.#sql.tasksOf.all(`${id}.`, `${id}/`, -1));
+  }
+
+  runPage(id: string, { after, limit }: { after: string; limit: number }): (RunHistory & NextPage) | undefined {
+    const rows = this.#sql.tasksOf.all(after, `${id}/`, limit);
+    const some = this.#withFewAttempts(rows);
+    const run = this.#run(id, some);
+    return (
+      run && { ...run, next: some.length < rows.length || rows.length === limit ? ((some.at(-1)?.id as string | undefined) ?? null) : null }
+    );
+  }
+
+  /** The first of these tasks, until they have as many attempts as one page may have. */
+  #withFewAttempts(rows: readonly SqlRow[]): readonly SqlRow[] {
+    let attempts = 0;
+    for (const [at, row] of rows.entries()) {
+      // Numbered without a gap, and the oldest are forgotten: no task has more.
+      attempts += Math.min(row.attempt as number, attemptsKeptMax);
+      if (attempts >= attemptsMax) return rows.slice(0, at + 1);
+    }
+    return rows;
+  }
+
+  #run(id: string, rows: readonly SqlRow[]): RunHistory | undefined {
     const row = this.#sql.run.get(id);
     if (row === undefined) return undefined;
     const definitionId = row.definition_id as string;
-    const rows = this.#sql.tasksOf.all(page?.after ?? `${id}.`, `${id}/`, page?.limit ?? -1);
     return {
       id,
       workflow: row.workflow as string,
@@ -61,8 +93,12 @@ export class SqliteHistory implements HistoryReader {
     };
   }
 
-  looseTasks(after: string, limit: number): TaskHistory[] {
-    return this.#sql.looseTasks.all(after, last, limit).map((row) => this.#task(row, null));
+  looseTasks(after: string, limit: number): { items: TaskHistory[] } & NextPage {
+    const places = this.#sql.places.all(after, limit);
+    const loose = places.filter((row) => row.run_id === null).map((row) => this.#sql.task.get(row.id as string) as SqlRow);
+    const some = this.#withFewAttempts(loose);
+    const end = some.length < loose.length ? some.at(-1) : places.length === limit ? places.at(-1) : undefined;
+    return { items: some.map((row) => this.#task(row, null)), next: (end?.id as string | undefined) ?? null };
   }
 
   task(id: string): TaskHistory | undefined {
@@ -123,7 +159,7 @@ function prepareStatements(db: Database) {
     ),
     definition: db.prepare("SELECT 1 FROM definition WHERE id = ?"),
     tasksOf: db.prepare(`SELECT ${taskColumns} FROM task WHERE id > ? AND id < ? ORDER BY id LIMIT ?`),
-    looseTasks: db.prepare(`SELECT ${taskColumns} FROM task WHERE id > ? AND id < ? AND run_id IS NULL ORDER BY id LIMIT ?`),
+    places: db.prepare("SELECT id, run_id FROM task WHERE id > ? ORDER BY id LIMIT ?"),
     task: db.prepare(`SELECT ${taskColumns} FROM task WHERE id = ?`),
     attempts: db.prepare(
       "SELECT attempt, grant_count, holder, claimed_at, ended_at, closed_by, state FROM attempt WHERE task_id = ? ORDER BY grant_count, attempt",

@@ -195,6 +195,11 @@ export class SqliteReader implements Reader {
     return newestFirst.reverse();
   }
 
+  async lastError(taskId: string): Promise<string | null> {
+    await this.#options.slices.turn(wholeRow);
+    return (this.#sql.lastError.get(taskId)?.error as string | undefined) ?? null;
+  }
+
   async definitions(page: { limit: number; offset?: number; dialect?: string }): Promise<Definition[]> {
     const { slices, definitions } = this.#options;
     const dialect = page.dialect ?? null;
@@ -360,6 +365,7 @@ function prepareStatements(db: Database) {
     tasksOf: prepare("SELECT id, state, lane FROM task WHERE id > ? AND id < ? ORDER BY id DESC"),
     openTasks: prepare("SELECT id, state, lane FROM task WHERE ended_at IS NULL AND id < ? ORDER BY id DESC"),
     lastAttempt: prepare("SELECT * FROM attempt WHERE task_id = ? ORDER BY grant_count DESC, attempt DESC LIMIT 1"),
+    lastError: prepare("SELECT error FROM attempt WHERE task_id = ? AND error IS NOT NULL ORDER BY grant_count DESC, attempt DESC LIMIT 1"),
     attemptBefore: prepare(attemptBefore("*")),
     attemptHeadBefore: prepare(attemptBefore(attemptHead)),
     names: prepare(

@@ -64,7 +64,7 @@ export function openSideStores(store: SqliteStore, { clock, directory, slices }:
   const registry = new SqliteWorkers({ db, commit, clock, slices });
   const { workers } = registry;
   return {
-    logs: new LocalLogs({ store: store.rows, commit, stored }),
+    logs: new LocalLogs({ store: store.rows, commit, stored, slices }),
     blobs,
     busLog: new SqliteBus({ db, commit, clock, stored }),
     outbox: new SqliteOutbox({ db, commit, clock }),

@@ -58,7 +58,7 @@ export class LogStreams {
   async stream(job: StreamedJob, sink: EventSink): Promise<void> {
     const leave = enter(this.#followed, job.runId, job);
     try {
-      const options = { after: job.after, signal: sink.gone, ended: () => this.#ended(job) };
+      const options = { after: job.after, signal: sink.gone, ended: () => this.#ended(job), reader: sink };
       for await (const event of this.#deps.logs.follow({ taskId: job.taskId }, options)) {
         if (!(await send(sink, frameOf(job, event)))) return;
       }

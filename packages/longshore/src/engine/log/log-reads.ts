@@ -1,0 +1,138 @@
+// Reading logs: pages of chunks, and the last line of a task. A row may have megabytes, and hundreds of readers may follow one log and look at the
+// same moment. So a read first learns from the heads of its rows what it takes, and then waits for a turn of the event loop with room for it.
+
+import { rowBytes, Slices, wholeRow } from "../../slices.ts";
+import type { GroupCommit } from "../commit.ts";
+import type { Scan, TableRows } from "../rows.ts";
+import { type LogHead, type LogRow, unpacked } from "../tables/log.ts";
+import { type LogChunk, type LogSource, pageBytesMax, type StoredChunk } from "./store.ts";
+
+export interface LogReadsDeps {
+  readonly rows: TableRows<LogRow>;
+  readonly heads: TableRows<LogHead>;
+  readonly commit: GroupCommit;
+  readonly slices?: Slices;
+}
+
+/** A position is the row's id times this, plus the chunk's place in its row. Leaves room for 500 thousand million batches. */
+const placesMax = 16_384;
+/** In how many of the newest rows a last line is looked for, and in how many bytes: nearly always the first row has one. */
+const lastRows = 8;
+const lastBytesMax = 262_144;
+
+export class LogReads {
+  readonly #rows: TableRows<LogRow>;
+  readonly #heads: TableRows<LogHead>;
+  readonly #commit: GroupCommit;
+  readonly #slices: Slices;
+
+  constructor({ rows, heads, commit, slices = new Slices() }: LogReadsDeps) {
+    this.#rows = rows;
+    this.#heads = heads;
+    this.#commit = commit;
+    this.#slices = slices;
+  }
+
+  /** Earlier attempts first. */
+  async ofTask(taskId: string, after: number, limit: number): Promise<StoredChunk[]> {
+    const from = rowOf(after);
+    const attempt = from === 0 ? -1 : await this.#commit.read(() => this.#heads.get(from)?.attempt ?? -1);
+    return this.#page({ by: ["task_id", "attempt", "id"], equal: [taskId], above: [attempt, from - 1] }, after, limit);
+  }
+
+  /** In order of arrival. */
+  since(source: LogSource, after: number, limit: number): Promise<StoredChunk[]> {
+    const above = [rowOf(after) - 1];
+    const scan: Scan =
+      "taskId" in source
+        ? { by: ["task_id", "id"], equal: [source.taskId], above, keysFirst: true }
+        : { by: ["run_id", "id"], equal: [source.runId], above };
+    return this.#page(scan, after, limit);
+  }
+
+  /** Null also where the newest rows have too much to look through for it. */
+  async lastLine(taskId: string): Promise<string | null> {
+    const scan: Scan = { by: ["task_id", "attempt", "id"], equal: [taskId], backwards: true, limit: lastRows };
+    await this.#slices.turn(wholeRow);
+    const heads = await this.#commit.read(() => within(this.#heads.scan(scan), lastBytesMax));
+    if (heads.length === 0) return null;
+    await this.#slices.turn(costOf(heads));
+    return this.#commit.read(() => {
+      for (const row of this.#rows.scan({ ...scan, limit: heads.length })) {
+        const line = lastLineOf(unpacked(row.chunks));
+        if (line !== null) return line;
+      }
+      return null;
+    });
+  }
+
+  async #page(rows: Scan, after: number, limit: number): Promise<StoredChunk[]> {
+    // A row has at least one chunk, and the first row may have been given already.
+    const scan = { ...rows, limit: limit + 1 };
+    await this.#slices.turn(wholeRow);
+    const heads = await this.#commit.read(() => untilMore(this.#heads.scan(scan), pageBytesMax));
+    if (heads.length === 0) return [];
+    await this.#slices.turn(costOf(heads));
+    return this.#commit.read(() => collect(this.#rows.scan(scan), after, limit));
+  }
+}
+
+/** What taking these rows apart counts. */
+function costOf(heads: readonly LogHead[]): number {
+  return heads.reduce((cost, { bytes }) => cost + wholeRow + Math.floor(bytes / rowBytes), 0);
+}
+
+/** The first rows that have so many bytes at most. */
+function within(heads: Iterable<LogHead>, bytesMax: number): LogHead[] {
+  const found: LogHead[] = [];
+  let bytes = 0;
+  for (const head of heads) {
+    bytes += head.bytes;
+    if (bytes > bytesMax) return found;
+    found.push(head);
+  }
+  return found;
+}
+
+/** The first rows that have so many bytes, with the one that exceeds them. */
+function untilMore(heads: Iterable<LogHead>, bytesMax: number): LogHead[] {
+  const found: LogHead[] = [];
+  let bytes = 0;
+  for (const head of heads) {
+    found.push(head);
+    bytes += head.bytes;
+    if (bytes >= bytesMax) return found;
+  }
+  return found;
+}
+
+function collect(rows: Iterable<LogRow>, after: number, limit: number): StoredChunk[] {
+  const found: StoredChunk[] = [];
+  let bytes = 0;
+  for (const row of rows) {
+    const base = { taskId: row.taskId, attempt: row.attempt, grant: row.grant };
+    for (const [place, chunk] of unpacked(row.chunks).entries()) {
+      const position = row.id * placesMax + place;
+      // Only the row that the position points into can hold chunks that were given already.
+      if (rowOf(after) === row.id && position <= after) continue;
+      if (found.length === limit || bytes >= pageBytesMax) return found;
+      found.push({ position, ...base, ...chunk });
+      bytes += chunk.data.length;
+    }
+    if (found.length === limit || bytes >= pageBytesMax) return found;
+  }
+  return found;
+}
+
+function rowOf(position: number): number {
+  return Math.floor(position / placesMax);
+}
+
+function lastLineOf(chunks: readonly LogChunk[]): string | null {
+  for (const { data } of chunks.toReversed()) {
+    const text = data.trimEnd();
+    const line = text.slice(Math.max(text.lastIndexOf("\n"), text.lastIndexOf("\r")) + 1);
+    if (line !== "") return line;
+  }
+  return null;
+}
