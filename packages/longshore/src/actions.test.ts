@@ -38,7 +38,7 @@ describe("the table of actions", () => {
     expect(all.filter((action) => !actions[action].reads && ["read", "anyone"].includes(actions[action].who))).toEqual([]);
   });
 
-  it("gives one answer for one thing, whichever protocol it is done by", async () => {
+  it("gives one answer for one action, in every protocol", async () => {
     const routes = new Map((await realGroups()).flatMap((group) => group.routes).map((one) => [`${one.method} ${one.path}`, one.action]));
     const methods = new Map((await realMethods()).map(({ path, action }) => [path.replace("/stepflow.v1.", ""), action]));
     const twins: [method: string, ...routes: string[]][] = [

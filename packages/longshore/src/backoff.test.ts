@@ -41,7 +41,7 @@ describe("backoff", () => {
     expect(backoffMs(policy, 1, 0.999_999)).toBe(1_200);
   });
 
-  it("adds up to as many milliseconds as it is told to, each equally likely, above any maximum", () => {
+  it("adds up to the given number of milliseconds, each equally likely, above any maximum", () => {
     const policy: Backoff = { kind: "linear", delayMs: 1_000, maxMs: 1_500, jitterMs: 4 };
     expect([0, 0.2, 0.5, 0.999_999].map((random) => backoffMs(policy, 1, random))).toEqual([1_000, 1_001, 1_002, 1_004]);
     expect(backoffMs(policy, 5, 0.999_999)).toBe(1_504);

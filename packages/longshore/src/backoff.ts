@@ -20,7 +20,7 @@ interface Jitter {
 /** No delay computed here may exceed a week: beyond that a retry is a forgotten task. */
 export const backoffMsMax = 7 * 24 * 3_600_000;
 
-/** The wait before retry number `retry` (1 = the first retry). `random` lies in [0, 1). */
+/** The wait before retry number `retry` (1 = the first retry). `random` is in [0, 1). */
 export function backoffMs(policy: Backoff, retry: number, random: number): number {
   const base = Math.min(rawDelay(policy, Math.max(1, retry)), backoffMsMax);
   const jitter = Math.min(Math.max(policy.jitter ?? 0, 0), 1);

@@ -21,7 +21,7 @@ describe("time", () => {
     return { clocks, pass, sleep, now };
   }
 
-  it("is the wall clock's, to the millisecond, however often it is asked", () => {
+  it("is the wall clock's, to the millisecond, however often it is read", () => {
     const { clocks, pass, now } = machine();
     for (let asked = 0; asked < 10_000; asked++) {
       pass(0.375);
@@ -81,7 +81,7 @@ describe("time", () => {
     expect(now()).toBe(1_000_000 + 86_400_000 + 7_500);
   });
 
-  it("goes on when the wall clock is set back, and follows it again once that has caught up", () => {
+  it("continues when the wall clock is set back, and follows it again once that has caught up", () => {
     const { clocks, pass, now } = machine();
     pass(1_000);
     const before = now();

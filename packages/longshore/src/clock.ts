@@ -44,15 +44,15 @@ export function clockOf(now: () => number): Clock {
 export interface MachineClocks {
   /** Since the epoch; may be set to any time. */
   wall(): number;
-  /** Cannot be set; stands still while the machine sleeps. */
+  /** Cannot be set; stops while the machine sleeps. */
   steady(): number;
   /** Since the machine was started, with its sleep. */
   uptime(): number;
 }
 
 /**
- * The wall clock as far as it can be believed: everything with a term (leases, delays, retention) goes by it. It never goes back: when
- * the wall clock is set back, time goes on as the steady clock does until the wall clock has caught up. And it does not leap: when the
+ * The wall clock as far as it can be trusted: everything with a term (leases, delays, retention) uses it. It never goes back: when the wall
+ * clock is set back, time follows the steady clock until the wall clock has caught up. And it does not leap: when the
  * wall clock is set ahead, time passes half as fast again until it has caught up, so a clock that is wrong for a minute ends no lease and
  * removes no run. Only sleep of the machine, which its uptime shows, is followed at once.
  */

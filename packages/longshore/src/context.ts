@@ -1,8 +1,8 @@
-// What a running handler can see and do besides its input. The same object is the handler's second argument and, for code that
-// cannot be handed an argument, the answer of `currentContext()`.
+// What a running handler can read and do besides its input. The same object is the handler's second argument and, for code that
+// cannot be handed an argument, the result of `currentContext()`.
 //
 // About cancellation: `signal` aborts when the work is no longer wanted or no longer ours, and its `reason` is a LongshoreError
-// whose code says why: LONGSHORE_CANCELLED (the run was cancelled), LONGSHORE_LEASE_LOST (somebody else may run the task now),
+// whose code is the reason: LONGSHORE_CANCELLED (the run was cancelled), LONGSHORE_LEASE_LOST (another worker may run the task now),
 // LONGSHORE_DEADLINE (the task's timeout has passed), LONGSHORE_SHUTDOWN (this worker is stopping). Pass the signal on to whatever
 // takes one; a handler that ignores it is abandoned after a grace period and its slot is given to other work.
 
@@ -40,7 +40,7 @@ export interface StepPart {
   readonly value: Json;
 }
 
-/** What a running handler can see and do besides its input: its second argument. */
+/** What a running handler can read and do besides its input: its second argument. */
 export interface Context {
   /** The name of the task being run. */
   readonly task: string;
@@ -59,7 +59,7 @@ export interface Context {
   /** What the last `defer` of this attempt kept for this call. */
   readonly deferred: Json | undefined;
   readonly blobs: Blobs;
-  /** What the orchestrator itself says about this work, as data; its protocol's entry of this package knows how to read it. */
+  /** The orchestrator's own data about this work; its protocol's entry of this package can read it. */
   readonly native: Json | undefined;
   /** Adds to the task's log: a line of text, or fields written as one line of JSON. Never throws and never waits. */
   log(entry: string | { readonly [field: string]: unknown }, stream?: OutputStream): void;
@@ -81,13 +81,13 @@ export interface Context {
   /** Sets something about the result that only this orchestrator knows; its protocol's entry of this package offers it by name. */
   amend(name: string, value: Json): void;
   /**
-   * Asks the orchestrator something that only it can answer; its protocol's entry of this package offers it by name. Rejects with
-   * LONGSHORE_BAD_CONFIG where the protocol knows no such question.
+   * Calls the orchestrator for something that only it can answer; its protocol's entry of this package offers it by name. Rejects with
+   * LONGSHORE_BAD_CONFIG where the protocol has no such call.
    */
   ask(name: string, value: Json): Promise<Json>;
   /** Renews the hold now. Not needed for keeping it: that happens by itself. Rejects with the signal's reason once the hold is lost. */
   heartbeat(): Promise<void>;
-  /** `return ctx.defer("5m")` ends this call and asks for another one later; it spends no attempt. */
+  /** `return ctx.defer("5m")` ends this call and requests another one later; it spends no attempt. */
   defer(delay: Duration, output?: unknown): Deferral;
 }
 

@@ -1,4 +1,4 @@
-// Environment variables as a dependency, and how they are read. What the code says goes before them.
+// Environment variables as a dependency, and how they are read. Options in code take precedence.
 
 import { LongshoreError } from "./errors.ts";
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { codeOf, errorCodes, isTerminal, LongshoreError, TerminalError, toError } from "./errors.ts";
 
 describe("errors", () => {
-  it("carry a code, a message, a cause and where it went wrong", () => {
+  it("carry a code, a message, a cause and the place of the mistake", () => {
     const cause = new Error("below");
     const error = new LongshoreError("LONGSHORE_BAD_INPUT", "It is wrong.", { cause, detail: { field: "jobs[2]", expected: "text" } });
     expect(error).toMatchObject({
@@ -26,7 +26,7 @@ describe("errors", () => {
     expect([new Error("x"), new LongshoreError("LONGSHORE_CLOSED", "x"), null, "text", undefined].some(isTerminal)).toBe(false);
   });
 
-  it("of Node itself are understood: nobody there, and a time that has passed", async () => {
+  it("of Node itself are understood: no server there, and a time that has passed", async () => {
     const refused = Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" });
     const fetchFailed = new TypeError("fetch failed", { cause: refused });
     expect(codeOf(new Error("the bank is away", { cause: fetchFailed }))).toBe("LONGSHORE_UNREACHABLE");

@@ -1,4 +1,4 @@
-// The few errors of Longshore. A handler throws TerminalError to say "never again"; anything else it throws may be tried again.
+// The few errors of Longshore. A handler throws TerminalError for "never try again"; anything else it throws may be tried again.
 
 import { types } from "node:util";
 
@@ -30,7 +30,7 @@ export const errorCodes = [
 /** The stable code of an error. docs/reference/errors.md explains each. */
 export type ErrorCode = (typeof errorCodes)[number];
 
-/** Where a bad input went wrong, for machines: `field` is a path such as `jobs[2].labels`. */
+/** The place of a mistake in the input, for programs: `field` is a path such as `jobs[2].labels`. */
 export interface ErrorDetail {
   field?: string;
   expected?: string;
@@ -53,7 +53,7 @@ export class LongshoreError extends Error {
 
 const terminalBrand = Symbol.for("longshore.terminal");
 
-/** Thrown by a handler: this failure is final, whatever the retry policy says. */
+/** Thrown by a handler: this failure is final, whatever the retry policy is. */
 export class TerminalError extends LongshoreError {
   override readonly name: string = "TerminalError";
   readonly [terminalBrand] = true;
@@ -95,8 +95,8 @@ const unreachableCodes: ReadonlySet<unknown> = new Set([
 const causesMax = 5;
 
 /**
- * What an error means, for machines, whoever made it; undefined when it says nothing that we have a code for. A TerminalError of ours
- * wraps the error that says what was wrong. A `fetch` that found nobody is LONGSHORE_UNREACHABLE, though the reason lies in its cause, and
+ * The meaning of an error for programs, from any library; undefined when we have no code for it. A TerminalError of ours
+ * wraps the error with the reason. A `fetch` that found no server is LONGSHORE_UNREACHABLE, though the reason is in its cause, and
  * the end of an `AbortSignal.timeout` is LONGSHORE_DEADLINE.
  */
 export function codeOf(error: Error): ErrorCode | undefined {

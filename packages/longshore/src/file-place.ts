@@ -1,4 +1,4 @@
-// One value of a file that a person wrote, together with where it stands. Files are read through these, so that every refusal and every
+// One value of a file that a person wrote, together with its position. Files are read through these, so that every refusal and every
 // warning can name line and column. YAML and JSON are read by the same parser: JSON is YAML.
 
 import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from "yaml";
@@ -6,7 +6,7 @@ import { type ErrorCode, LongshoreError } from "./errors.ts";
 import { type Json, jsonDepthMax } from "./json.ts";
 import { findJsonFault, type JsonPath, pathText } from "./json-position.ts";
 
-/** A file larger than this is generated; the HTTP API takes what it would say. */
+/** A file larger than this is generated; the HTTP API takes the same content. */
 const fileCharsMax = 2_097_152;
 /** How much aliases may multiply: generous for people, too little for a bomb. */
 const aliasesMax = 1_000;
@@ -23,7 +23,7 @@ export type Kind = "map" | "list" | "text" | "number" | "boolean" | "null" | "ot
 /** What the refusals of a kind of file are called. */
 export type FileErrorCode = Extract<ErrorCode, "LONGSHORE_BAD_DEFINITION" | "LONGSHORE_BAD_CONFIG">;
 
-/** What a file says, and what is odd about it. */
+/** The content of a file, and its warnings. */
 export interface ReadFile {
   root: Place;
   warnings: Warning[];
@@ -69,7 +69,7 @@ export class Place {
   /** `offset` is where to point when the value itself takes no room. */
   constructor(file: File, node: unknown, path: JsonPath, offset: number) {
     this.#file = file;
-    // An alias stands for what it names, and errors point to where it is used.
+    // An alias means what it names, and errors point to where it is used.
     this.#node = (isAlias(node) ? node.resolve(file.document) : node) as Node | null;
     this.#offset = (node as Node | null)?.range?.[0] ?? offset;
     this.path = path;
@@ -125,7 +125,7 @@ export class Place {
     return this.#node.items.map((item, index) => new Place(this.#file, item, [...this.path, index], this.#offset));
   }
 
-  /** What stands at a path below this; the nearest there is when there is nothing. */
+  /** The value at a path below this; the nearest there is when there is nothing. */
   find(path: JsonPath): Place {
     const [first, ...rest] = path;
     if (first === undefined) return this;
@@ -184,7 +184,7 @@ function parseYaml(text: string, lineCounter: LineCounter, code: FileErrorCode):
   }
 }
 
-/** The parser says so of every key such as `{ input: a }` but a map's first, though it has read it well (eemeli/yaml#646). */
+/** The parser warns about every key such as `{ input: a }` but a map's first, though it has read it well (eemeli/yaml#646). */
 function isSpurious({ code, message }: { code: string; message: string }): boolean {
   return code === "IMPOSSIBLE" && message.startsWith("Map comment with trailing content");
 }
@@ -194,7 +194,7 @@ function lineColumn(lines: LineCounter, offset: number): { line: number; column:
   return { line: Math.max(line, 1), column: Math.max(col, 1) };
 }
 
-/** The place is in the detail alone: whoever knows the file's name writes `file:line:column: message`. */
+/** The position is in the detail alone: a caller with the file's name writes `file:line:column: message`. */
 function bad(
   code: FileErrorCode,
   message: string,

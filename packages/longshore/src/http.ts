@@ -21,9 +21,9 @@ export interface HttpRequest {
   readonly stream: Readable;
   /** Reads that stream whole, where it turns out to be text, within the limits that other routes' texts have. */
   streamText(bytesMax: number): Promise<string>;
-  /** Who asks, and what else they may do. */
+  /** The caller, and what else it may do. */
   readonly caller: Caller;
-  /** Aborted when the client goes away before the reply was written. Made on first use: most requests never look. */
+  /** Aborted when the client disconnects before the reply was written. Made on first use: most requests never read it. */
   readonly gone: AbortSignal;
 }
 
@@ -49,7 +49,7 @@ export interface HttpReply {
   status: number;
   headers?: Readonly<Record<string, string>>;
   body?: string | Uint8Array | Readable;
-  /** Instead of a body: server-sent events, until `end` or the client goes. */
+  /** Instead of a body: server-sent events, until `end` or until the client disconnects. */
   events?: (sink: EventSink) => void;
   /** Called when the reply could not be delivered because the client had gone: give back what it was granted. */
   undelivered?: () => void;
@@ -59,7 +59,7 @@ export interface Route {
   readonly method: "GET" | "POST" | "PUT" | "DELETE";
   /** Segments; `:name` takes one segment. For example `/api/jobs/:lease/heartbeat`. */
   readonly path: string;
-  /** What it does; the table of actions says which tokens allow that. */
+  /** What it does; the table of actions defines which tokens allow that. */
   readonly action: Action;
   /** What its answer does besides, such as reading a run that the request changed: a token must allow both. */
   readonly also?: Action;
@@ -96,7 +96,7 @@ export interface Problem {
   message: string;
   /** The code of the LongshoreError that a handler threw, when it was one. */
   code?: string;
-  /** Where the input went wrong, when the error told. */
+  /** The place of the mistake in the input, when the error has one. */
   detail?: Readonly<{ field?: string; expected?: string; line?: number; column?: number }>;
   /** Headers that belong to this refusal (`allow`, `retry-after`, `www-authenticate`); the server adds them to a reply of 400 or above. */
   headers?: Readonly<Record<string, string>>;

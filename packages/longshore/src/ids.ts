@@ -1,6 +1,6 @@
 // Time-ordered ids: 26 characters of Crockford's base 32, 48 bits of milliseconds and 80 more (the ULID layout). Ids made within one
-// millisecond count upwards, so ids of one maker sort in the order they were made. Six of the bits are those by which a UUID says that
-// it is of version 7, so each id is a UUID too, only spelled otherwise: protocols whose clients take ids apart show them in that form.
+// millisecond count upwards, so ids of one maker sort in the order they were made. Six of the bits mark a UUID of version 7, so each id is
+// a UUID too, only spelled otherwise: protocols whose clients take ids apart show them in that form.
 
 import { createHash, randomFillSync } from "node:crypto";
 
@@ -24,7 +24,7 @@ export function idMaker(randomBytes: (into: Uint8Array) => void = fetchAhead()):
     const fresh = ms === lastMs ? ms + 1 : ms;
     randomBytes(digits);
     for (let at = 0; at < 16; at++) digits[at] = (digits[at] as number) & 31;
-    // Counting upwards reaches neither within a millisecond: the nearer one stands above sixty bits.
+    // Counting upwards reaches neither within a millisecond: the nearer one is above sixty bits.
     digits[0] = ((digits[0] as number) & 0b00001) | 0b01110;
     digits[3] = ((digits[3] as number) & 0b10011) | 0b01000;
     lastMs = fresh;
@@ -50,7 +50,7 @@ export function uuidOf(id: string): string | undefined {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 
-/** The id that a UUID stands for; undefined for what is no UUID. */
+/** The id of a UUID; undefined for what is no UUID. */
 export function idOfUuid(text: string): string | undefined {
   if (!uuidShape.test(text)) return undefined;
   const hex = text.replaceAll("-", "");

@@ -44,13 +44,13 @@ describe("a client of JSON", () => {
     expect(failure.message.endsWith(said)).toBe(true);
   });
 
-  it("passes on where the input went wrong", async () => {
+  it("passes on the place of the mistake", async () => {
     const error = { code: "LONGSHORE_BAD_INPUT", message: "no", field: "parts", expected: "a list" };
     const { client } = await setup({ status: 400, body: JSON.stringify({ error }) });
     await expect(client.call({ method: "GET", path: "/x" })).rejects.toMatchObject({ detail: { field: "parts", expected: "a list" } });
   });
 
-  it("says that nobody is there", async () => {
+  it("reports that no server is there", async () => {
     const { client, server } = await setup({ status: 200, body: "{}" });
     await new Promise((resolve) => server.close(resolve));
     await expect(client.call({ method: "GET", path: "/" })).rejects.toMatchObject({ code: "LONGSHORE_UNREACHABLE" });

@@ -76,7 +76,7 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // The caller says what it expected instead.
+    // The caller adds what it expected instead.
     return undefined;
   }
 }
@@ -94,6 +94,6 @@ function codeFor(status: number, code: unknown): ErrorCode {
   if (status === 401 || status === 403) return "LONGSHORE_UNAUTHORIZED";
   const known = errorCodes.find((one) => one === code);
   if (known !== undefined) return known;
-  // Whoever answers in other words is not a server of ours that works.
+  // An answer in another form is not from a working server of ours.
   return "LONGSHORE_UNREACHABLE";
 }

@@ -5,7 +5,7 @@
 import { randomBytes } from "node:crypto";
 import { changedNumbers, type Stretch } from "./json-numbers.ts";
 
-/** How often JSON.stringify has met one: this alone says whether a text that it wrote is exact. */
+/** How often JSON.stringify has found one: this alone shows whether a text that it wrote is exact. */
 let met = 0;
 
 /** What `writeExact` collects while JSON.stringify runs: the literals in order, each written as the mark until the end. */

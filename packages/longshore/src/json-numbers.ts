@@ -13,7 +13,10 @@ const longChars = 16;
 /** Beyond 1e308 and 1e-324. */
 const largeExponent = /\d[eE][+-]?\d{3}/;
 
-/** Whether so many digits and points stand in a row anywhere: of each so many characters one is looked at, and its neighbours if it is one. */
+/**
+ * Whether so many digits and points follow each other anywhere: of each so many characters one is looked at, and its neighbours if it is
+ * one.
+ */
 function hasLongNumber(text: string): boolean {
   for (let at = longChars - 1; at < text.length; at += longChars) {
     if (!isDigitOrPoint(text.charCodeAt(at))) continue;
@@ -30,7 +33,7 @@ function isDigitOrPoint(code: number): boolean {
   return isDigit(code) || code === 0x2e;
 }
 
-/** Where they stand, in order. The text may be any text: what is no JSON stays none when they are written differently. */
+/** Their positions, in order. The text may be any text: what is no JSON stays none when they are written differently. */
 export function changedNumbers(text: string): readonly Stretch[] {
   return hasLongNumber(text) || largeExponent.test(text) ? scan(text) : none;
 }
@@ -82,7 +85,7 @@ const numberShape = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 /** The shortest spelling of a double has no more digits than this, so that a number with more is always another one. */
 const doubleDigitsMax = 17;
 
-/** Whether a double is another number than the one that stands there. */
+/** Whether a double is another number than the one in the text. */
 function isChanged(text: string, from: number, end: number): boolean {
   numberShape.lastIndex = from;
   if (!numberShape.test(text) || numberShape.lastIndex !== end) return false;

@@ -19,7 +19,7 @@ describe("finding the fault of a text that is not JSON", () => {
     ['["\\x"]', "invalid escape", "[0]", 1, 4],
     ['"a\nb"', "control character (\\u0000-\\u001F) found while parsing a string", "", 1, 3],
     ["[".repeat(200), "recursion limit exceeded", undefined, 1, 130],
-  ])("says of %j: %s", (text, message, path, line, column) => {
+  ])("reports for %j: %s", (text, message, path, line, column) => {
     const fault = findJsonFault(text);
     expect(fault).toMatchObject({ message, line, column });
     if (path !== undefined) expect(fault?.path).toBe(path);

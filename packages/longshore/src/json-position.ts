@@ -1,5 +1,5 @@
-// Where in a JSON text something went wrong, as line and column. `JSON.parse` is fast and silent about places; this scanner is only
-// asked after a text was refused, so that reading a good one costs nothing extra.
+// The line and column of a mistake in a JSON text. `JSON.parse` is fast and reports no positions; this scanner is only
+// used after a text was refused, so that reading a good one costs nothing extra.
 
 export interface Position {
   /** From 1. */
@@ -57,7 +57,7 @@ export function positionOf(text: string, path: JsonPath): Position {
   try {
     return positionAt(text, new Scanner(text).find(path) - 1);
   } catch (fault) {
-    // Nested deeper than the scan goes: that is as near as it gets.
+    // Nested deeper than the scan: this is the nearest position.
     if (fault instanceof Fault) return positionAt(text, fault.offset);
     throw fault;
   }

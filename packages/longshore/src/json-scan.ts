@@ -1,5 +1,5 @@
-// What JSON will cost to read, found out from its bytes as they arrive and before any value is built. A few megabytes of `[[],[],[]]` become
-// millions of objects, and building those holds everybody else up for seconds.
+// What JSON will cost to read, found out from its bytes as they arrive and before any value is built. A few megabytes of `[[],[],[]]`
+// become millions of objects, and building those blocks all other requests for seconds.
 
 import { jsonDepthMax } from "./json.ts";
 

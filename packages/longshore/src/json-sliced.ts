@@ -11,7 +11,7 @@ import { Slices, turnRows } from "./slices.ts";
 /** Characters that are read in one turn: some milliseconds, whatever they hold. */
 export const sliceChars = 262_144;
 
-/** What became of a text, so that a value which is null or false can be told from none. */
+/** The result for a text, so that a value which is null or false differs from none. */
 export interface Parsed {
   readonly value: unknown;
   /** Where the text is no JSON; there is no value then. */
@@ -85,7 +85,7 @@ class SlicedReader {
     this.root = this.#enter();
   }
 
-  /** Where the next slice begins, and what has been opened before it, as JSON that goes on there. */
+  /** Where the next slice begins, and what has been opened before it, as JSON that continues there. */
   place(): { at: number; opening: string } {
     const outer = this.#open.slice(0, -1).map(({ members }) => (Array.isArray(members) ? "[" : '{"":'));
     const { members, wants } = this.#top();

@@ -60,7 +60,7 @@ describe("JSON as text", () => {
     expect(count(sliced.memberTexts(text, 100))).toBeGreaterThan(190);
   });
 
-  it("tells the members of an object as they are written", () => {
+  it("lists the members of an object as they are written", () => {
     const text = ' { "flow" : { "a,b" : [ 1 , {"c":"}"} ] } , "dryRun":true,"n\\u0061me" : 1.50 , "flow" : "last" } ';
     expect([...memberTexts(text)]).toEqual([
       ["flow", '"last"'],

@@ -41,7 +41,7 @@ export function* compactText(text: string, chars = sliceChars): Sliced<string> {
   return parts.join("");
 }
 
-/** Adds what stands between the quotes of a string, piece by piece, and returns where its closing quote is. */
+/** Adds the text between the quotes of a string, piece by piece, and returns where its closing quote is. */
 function* shortenString(text: string, start: number, chars: number, parts: string[]): Sliced<number> {
   for (let at = start; ; ) {
     const end = pieceEnd(text, at, at + chars);
@@ -126,7 +126,7 @@ function unitChars(text: string, at: number): number {
   return text.charCodeAt(at + 1) === 0x75 ? longestUnit : 2;
 }
 
-/** The code unit that stands there; of a short escape something that is half of no pair. */
+/** The code unit at this position; of a short escape something that is half of no pair. */
 function unitAt(text: string, at: number): number {
   if (unitChars(text, at) === longestUnit) return Number.parseInt(text.slice(at + 2, at + longestUnit), 16);
   return text.charCodeAt(at);

@@ -32,7 +32,7 @@ describe("json", () => {
     expect(deeperThan("[".repeat(5_000_000))).toBe(true);
   });
 
-  it("tells objects from arrays and null", () => {
+  it("distinguishes objects from arrays and null", () => {
     expect([{}, { a: 1 }].every(isObject)).toBe(true);
     expect([null, [], "a", 1, undefined].some(isObject)).toBe(false);
   });

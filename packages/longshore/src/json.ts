@@ -1,4 +1,4 @@
-// JSON values, and what is asked of them before anybody walks them.
+// JSON values, and the checks before they are walked.
 
 import { ExactNumber } from "./json-exact.ts";
 
@@ -19,7 +19,7 @@ export function isScalar(value: unknown): value is null | boolean | number | str
   return typeof value !== "object" || value === null || value instanceof ExactNumber;
 }
 
-/** A key of somebody else's choosing: `__proto__` becomes a member like any other, where an assignment would set the prototype. */
+/** A key from outside: `__proto__` becomes a member like any other, where an assignment would set the prototype. */
 export function setOwn<T>(object: { [key: string]: T }, key: string, value: T): void {
   if (key === "__proto__") Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true });
   else object[key] = value;

@@ -9,7 +9,7 @@ export { PatternError } from "./pattern-parser.ts";
 export interface LinearPattern {
   /** The size of its machine: what it costs to make, and at most to match one character. */
   readonly places: number;
-  /** `spend` is told of the work as it is done, a place of the machine at a time, and may throw to end it. */
+  /** `spend` is called with the work as it is done, a place of the machine at a time, and may throw to end it. */
   matches(text: string, spend: (work: number) => void): boolean;
 }
 
@@ -30,7 +30,7 @@ export function linearPattern(source: string, options: PatternOptions = {}): Lin
   return { places: places.length, matches: (text, spend) => new Search(places, text).run(whole, spend) };
 }
 
-/** Work is told in lots of this many places: a call for each character would cost more than the character. */
+/** Work is counted in lots of this many places: a call for each character would cost more than the character. */
 const lot = 1_024;
 
 class Search {
@@ -83,7 +83,7 @@ class Search {
     }
   }
 
-  /** Stands on every place that can be reached from here without taking a character. `before` and `after` are -1 at the ends. */
+  /** Enters every place that can be reached from here without taking a character. `before` and `after` are -1 at the ends. */
   #enter(from: number, before: number, after: number): void {
     const open = [from];
     for (let index = open.pop(); index !== undefined; index = open.pop()) {

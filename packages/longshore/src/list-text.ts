@@ -51,7 +51,7 @@ export class ListTexts {
   /**
    * `items` begins to give JSON texts, and is called once more when the list had to wait. With `alone` it waits before the first of them is
    * read: for items that can be given only when all of them are in memory. With `cut` a list that is too long ends before the item that
-   * exceeds the limit: for pages, whose reader goes on behind what came.
+   * exceeds the limit: for pages, whose reader continues behind what came.
    */
   async of(items: () => AsyncIterable<string> | Iterable<string>, { alone = false, cut = false }: ListOptions = {}): Promise<string> {
     return this.text(async (grew) => {
@@ -124,6 +124,6 @@ class MustWait extends Error {}
 
 function tooLong(): LongshoreError {
   const expected = `at most ${listBytesMax} characters`;
-  const message = `The answer has more than ${listBytesMax} characters, which is the limit: ask for fewer items, or read them one by one.`;
+  const message = `The answer has more than ${listBytesMax} characters, which is the limit: request fewer items, or read them one by one.`;
   return new LongshoreError("LONGSHORE_LIMIT", message, { detail: { field: "answer", expected } });
 }

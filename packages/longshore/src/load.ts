@@ -42,7 +42,7 @@ export async function importFile(file: string): Promise<Record<string, unknown>>
   }
 }
 
-/** Where this mark stands no worker may be started: the module is loaded for its tasks. */
+/** While this mark is set no worker may be started: the module is loaded for its tasks. */
 const loadingMark = Symbol.for("longshore.loading");
 
 /** Imports the file for the tasks it exports, and refuses one that calls `work()` on the way. */
@@ -63,11 +63,13 @@ export function loadingFile(): string | undefined {
   return (globalThis as { [loadingMark]?: string })[loadingMark];
 }
 
-/** Where modules that declare tasks by decorators, and export none, tell them. On the global object: copies of this package share it. */
+/**
+ * Where modules that declare tasks by decorators, and export none, register them. On the global object: copies of this package share it.
+ */
 const declaredMark = Symbol.for("longshore.declared");
 type Declared = Set<() => readonly Task[]>;
 
-/** `tasks` is asked each time somebody looks for tasks. */
+/** `tasks` is called at each search for tasks. */
 export function declareTasks(tasks: () => readonly Task[]): void {
   const world = globalThis as { [declaredMark]?: Declared };
   world[declaredMark] ??= new Set();
@@ -84,7 +86,7 @@ export function refuseWork(): void {
   (globalThis as { [loadingMark]?: string })[loadingMark] = "A module";
 }
 
-/** Throws while a module is loaded for its tasks: a worker in there would ask for work a second time, and the one inside it a third. */
+/** Throws while a module is loaded for its tasks: a worker in there would poll for work a second time, and the one inside it a third. */
 export function refuseWhileLoading(): void {
   const file = (globalThis as { [loadingMark]?: string })[loadingMark];
   if (file === undefined) return;
@@ -92,7 +94,7 @@ export function refuseWhileLoading(): void {
   throw new LongshoreError("LONGSHORE_BAD_CONFIG", message, { detail: { field: "work" } });
 }
 
-/** Its message says everything; by shape, for the file may have imported another copy of this package. */
+/** Its message is complete; checked by shape, because the file may have imported another copy of this package. */
 function isRefusedWork(error: Error): boolean {
   const { code, detail } = error as Partial<LongshoreError>;
   return code === "LONGSHORE_BAD_CONFIG" && detail?.field === "work";

@@ -36,7 +36,7 @@ describe("the metrics registry", () => {
     ]);
   });
 
-  it("asks sampled metrics only when it is read", () => {
+  it("reads sampled metrics only when it is read", () => {
     const metrics = createMetrics();
     let asked = 0;
     metrics.sampled("gauge", "queued", "Queued tasks.", () => ++asked);
@@ -62,7 +62,7 @@ describe("the metrics registry", () => {
     expect(metrics.text()).toContain('odd_total{name="a\\"b\\\\c\\nd"} 1\n');
   });
 
-  it("gives the same family to who asks twice, and refuses another one under its name", () => {
+  it("returns the same family for a second request, and refuses another one under its name", () => {
     const metrics = createMetrics();
     const family = metrics.counter("x_total", "X.", ["a"]);
     expect(metrics.counter("x_total", "X.", ["a"])).toBe(family);

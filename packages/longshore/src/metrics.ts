@@ -1,5 +1,5 @@
 // A small metrics registry and its Prometheus text (exposition format 0.0.4). A series is looked up once, when its owner is built,
-// and then costs an addition; nothing is computed until somebody reads.
+// and then costs an addition; nothing is computed until it is read.
 
 export interface Counter {
   add(by?: number): void;
@@ -29,9 +29,9 @@ export interface Metrics {
   gauge(name: string, help: string, labels?: readonly string[]): Family<Gauge>;
   /** `bounds` are upper bounds in rising order; the last bucket, without bound, is added. */
   histogram(name: string, help: string, bounds: readonly number[], labels?: readonly string[]): Family<Histogram>;
-  /** A metric whose value is asked for at reading time. When `read` throws, the metric is left out of that reading. */
+  /** A metric whose value is computed at reading time. When `read` throws, the metric is left out of that reading. */
   sampled(kind: "counter" | "gauge", name: string, help: string, read: () => number | Iterable<Sample>, labels?: readonly string[]): void;
-  /** Work that has to be done before some of the values can be asked for, such as counting what there is much of. */
+  /** Work that has to be done before some of the values can be read, such as counting large sets. */
   before(prepare: () => Promise<void>): void;
   /** The whole registry as Prometheus text, after what has to be done before. */
   read(): Promise<string>;
@@ -52,7 +52,7 @@ export interface MetricDelta {
 
 export const metricsContentType = "text/plain; version=0.0.4; charset=utf-8";
 
-/** Series of one family. A label that grows without end (an id, say) must not eat the memory: what comes later is counted as `other`. */
+/** Series of one family. A label that grows without end (an id, say) must not fill the memory: what comes later is counted as `other`. */
 const seriesMax = 2_000;
 
 interface Entry {
@@ -246,7 +246,7 @@ function sampledLines(name: string, labels: readonly string[], read: () => numbe
     const samples = typeof answer === "number" ? [{ labels: [], value: answer }] : [...answer];
     return samples.map((sample) => `${name}${labelText(labels, sample.labels)} ${sample.value}`);
   } catch {
-    // A store that is closing must not take the other metrics with it; the gap in this one tells.
+    // A store that is closing must not remove the other metrics; the gap in this one shows it.
     return [];
   }
 }

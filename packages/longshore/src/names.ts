@@ -11,8 +11,8 @@ export function isName(text: string): boolean {
 }
 
 /**
- * Throws LONGSHORE_BAD_INPUT for a text that the store would change: half of a surrogate pair is written as U+FFFD, whichever half it is,
- * and a text ends at its first NUL when it is read back. Either would make it equal to another one.
+ * Throws LONGSHORE_BAD_INPUT for a text that the store would change: half of a surrogate pair is written as U+FFFD, the first as well as
+ * the second, and a text ends at its first NUL when it is read back. Either would make it equal to another one.
  */
 export function checkName(name: string, field: string, whose?: string): void {
   if (isName(name)) return;

@@ -2,7 +2,7 @@ import { Writable } from "node:stream";
 import { describe, expect, it } from "vitest";
 import { PacedWrite, pieceBytes } from "./paced-write.ts";
 
-/** Takes one piece at a time, when the test says so. */
+/** Takes one piece at a time, when the test allows it. */
 function reader() {
   const taken: Buffer[] = [];
   let next: (() => void) | undefined;
@@ -20,7 +20,7 @@ function reader() {
 }
 
 describe("a paced write", () => {
-  it("gives the next piece when the one before has left, and says when all have", async () => {
+  it("gives the next piece when the one before has left, and reports when all have", async () => {
     const { to, taken, take } = reader();
     let done = 0;
     const body = "x".repeat(2 * pieceBytes + 10);

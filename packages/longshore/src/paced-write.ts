@@ -1,5 +1,5 @@
-// Writes what is large in pieces, each when the one before has left. So only one piece is ever encoded and lies in the buffers of a connection,
-// and how much its reader takes can be seen.
+// Writes what is large in pieces, each when the one before has left. So only one piece is ever encoded and in the buffers of a connection,
+// and how much its reader takes is known.
 
 import type { Writable } from "node:stream";
 import type { Moving } from "./stalls.ts";

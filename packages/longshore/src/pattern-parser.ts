@@ -2,7 +2,7 @@
 
 type Accepts = (code: number) => boolean;
 
-/** One place of the machine: accepts a character, goes several ways, demands an edge of the text or of a word, or ends. */
+/** One place of the machine: accepts a character, branches, requires an edge of the text or of a word, or ends. */
 export type Place =
   | { readonly kind: "char"; readonly accepts: Accepts; readonly next: number }
   | { readonly kind: "fork"; readonly ways: readonly number[] }
@@ -37,7 +37,7 @@ export function parsePattern(source: string, syntax: Syntax): Place[] {
 
 /** A piece of the machine under construction: given where to go on, adds its places and returns where it begins. */
 type Piece = (next: number) => number;
-/** What a set or an escape stands for: one character, or a class of them. */
+/** The meaning of a set or an escape: one character, or a class of them. */
 type Meaning = { readonly code: number } | { readonly accepts: Accepts };
 
 class PatternParser {
@@ -189,7 +189,7 @@ class PatternParser {
     return code;
   }
 
-  /** Node knows the properties of characters; asked for one character at a time, it cannot backtrack. */
+  /** Node knows the properties of characters; called for one character at a time, it cannot backtrack. */
   #property(negated: boolean): Accepts {
     const found = /^\{([A-Za-z_]{1,40}(?:=[A-Za-z_]{1,40})?)\}/.exec(this.#source.slice(this.#at, this.#at + 90).join(""));
     if (found === null) throw this.#bad("\\p without its property");

@@ -7,5 +7,5 @@
 /** What Conductor's own servers take for the input or output of a task. */
 export const payloadBytesMax = 10_240 * 1_024;
 
-/** A request that carries one, with what stands around it: four times what peers of gRPC take for a message by default. */
+/** A request that carries one, with what surrounds it: four times what peers of gRPC take for a message by default. */
 export const payloadRequestBytes = 16 * 1_024 * 1_024;

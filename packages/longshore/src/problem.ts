@@ -1,4 +1,4 @@
-// How our own API, and protocols that have no words of their own for it, say no: one shape for every refusal, whoever refuses.
+// Refusals of our own API, and of protocols that have no form of their own: one shape for every refusal.
 
 import type { ErrorCode } from "./errors.ts";
 import type { HttpReply, Problem, ProblemKind } from "./http.ts";
@@ -6,7 +6,7 @@ import type { HttpReply, Problem, ProblemKind } from "./http.ts";
 export interface ProblemBody {
   code: ErrorCode;
   message: string;
-  /** Where the input went wrong, such as `steps.2.task`. */
+  /** The place of the mistake in the input, such as `steps.2.task`. */
   field?: string;
   expected?: string;
   line?: number;

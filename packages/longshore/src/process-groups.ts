@@ -24,7 +24,7 @@ export class ProcessGroups {
     try {
       process.kill(-pid, signal);
     } catch {
-      // ESRCH: nobody is left. EPERM: a member changed its user; the others were signalled.
+      // ESRCH: no process is left. EPERM: a member changed its user; the others were signalled.
     }
   }
 }

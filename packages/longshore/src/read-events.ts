@@ -7,7 +7,7 @@ export interface EventMessage {
   readonly data: string;
 }
 
-/** An event longer than this is none of ours, unless its reader says otherwise. */
+/** An event longer than this is none of ours, unless its reader sets another limit. */
 const eventCharsMaxDefault = 16 * 1024 * 1024;
 
 export async function* readEvents(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<EventMessage, void, void> {
@@ -63,7 +63,7 @@ export class EventParser {
     this.#pieces = [];
     if (line !== "") return addLine(this.#fields, line);
     const { event, id, data } = this.#fields;
-    // An event without data is dispatched to nobody.
+    // An event without data is not dispatched.
     if (data.length > 0) events.push({ event, id, data: data.join("\n") });
     this.#fields = emptyFields();
     this.#chars = 0;

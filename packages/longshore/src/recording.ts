@@ -1,6 +1,6 @@
-// What a worker or a client was told by a server, one JSON object a line, so that `longshore verify` can compare it with what the server
-// kept. A line is handed to the kernel in one synchronous write before the writer goes on: `kill -9` of the writer loses nothing that it
-// had seen. Several processes may append to one file.
+// What a server answered to a worker or a client, one JSON object a line, so that `longshore verify` can compare it with what the server
+// stored. A line is handed to the kernel in one synchronous write before the writer continues: `kill -9` of the writer loses nothing that
+// it had received. Several processes may append to one file.
 
 import { randomUUID } from "node:crypto";
 import { closeSync, openSync, writeSync } from "node:fs";
@@ -28,7 +28,7 @@ export type Recorded =
       readonly outcome: "done" | "failed" | "deferred" | "lost";
       readonly verdict: Verdict | null;
     } & RecordedWork)
-  /** The server acknowledged an order of a client, or told it how a run ended. */
+  /** The server acknowledged an order of a client, or reported to it how a run ended. */
   | {
       readonly kind: "run-started" | "run-ordered" | "run-ended";
       readonly runId: string;

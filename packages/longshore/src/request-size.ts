@@ -1,4 +1,4 @@
-// How many values a request may hold, by what its action carries. Reading them holds everybody else up, so most requests may hold few.
+// How many values a request may hold, by what its action carries. Reading them blocks all other requests, so most requests may hold few.
 
 import { type Action, actions } from "./actions.ts";
 

@@ -7,7 +7,7 @@ const isOpen = (thing: Thing) => thing.open;
 const ended: Thing = { open: false, name: "ended" };
 
 describe("results", () => {
-  it("answers at once what has ended already, and keeps nobody in line", async () => {
+  it("returns at once what has ended already, and keeps no waiter", async () => {
     const results = new Results<Thing>();
     expect(await results.of("a", async () => ended, isOpen)).toBe(ended);
     expect(results.size).toBe(0);
@@ -19,7 +19,7 @@ describe("results", () => {
     expect(results.size).toBe(0);
   });
 
-  it("tells everybody who waits for the id, and nobody else", async () => {
+  it("notifies all waiters for the id, and no others", async () => {
     const results = new Results<Thing>();
     const open = async () => ({ open: true, name: "running" });
     const first = results.of("a", open, isOpen);
@@ -50,7 +50,7 @@ describe("results", () => {
     expect(results.size).toBe(0);
   });
 
-  it("a caller whose patience is over leaves the line with what it sees then", async () => {
+  it("a caller whose time has passed leaves with the state at that time", async () => {
     const results = new Results<Thing>();
     const patience = new AbortController();
     let name = "at first";
@@ -65,7 +65,7 @@ describe("results", () => {
     expect(results.size).toBe(0);
   });
 
-  it("a caller without any patience is answered at once, and one is told of the end of everything", async () => {
+  it("a caller that does not wait gets its result at once, and one is notified when all ends", async () => {
     const results = new Results<Thing>();
     const open = async () => ({ open: true, name: "running" });
     expect((await results.of("a", open, isOpen, whenAborted(AbortSignal.abort())))?.name).toBe("running");
@@ -85,7 +85,7 @@ describe("results", () => {
     expect(await waiting).toBe(ended);
   });
 
-  it("tells everybody who waits when nothing will end any more", async () => {
+  it("notifies all waiters when nothing will end any more", async () => {
     const results = new Results<Thing>();
     const open = async () => ({ open: true, name: "running" });
     const waiting = [results.of("a", open, isOpen), results.expect("b").ended];

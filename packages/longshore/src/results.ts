@@ -19,8 +19,8 @@ export class Results<T> {
   readonly #waiting = new Map<string, Waiting<T>[]>();
 
   /**
-   * Resolves once `id` has ended; with undefined when there is no such thing. `look` is asked after this caller stands in line, so an end
-   * that comes in between is not missed. A caller that gives up leaves the line, with what it sees then.
+   * Resolves once `id` has ended; with undefined when there is no such thing. `look` is called after this caller is registered, so an end
+   * that comes in between is not missed. A caller that gives up is removed, and gets the current state.
    */
   async of(id: string, look: () => Promise<T | undefined>, isOpen: (found: T) => boolean, giveUp?: GiveUp): Promise<T | undefined> {
     const { ended, leave, waiting } = this.#stand(id);
@@ -54,7 +54,7 @@ export class Results<T> {
     for (const { resolve } of waiting) resolve(ended);
   }
 
-  /** Nothing will end any more: whoever waits is told why. */
+  /** Nothing will end any more: all waiters get the reason. */
   close(error: Error): void {
     const all = [...this.#waiting.values()];
     this.#waiting.clear();
@@ -65,7 +65,7 @@ export class Results<T> {
     return this.#waiting.size;
   }
 
-  /** Stands in line for something that is about to exist. */
+  /** Waits for something that is about to exist. */
   expect(id: string): Place<T> {
     return this.#stand(id) as Place<T>;
   }

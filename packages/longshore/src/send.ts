@@ -30,7 +30,7 @@ export async function openPool(url: URL, connections: number | null): Promise<Po
   });
 }
 
-/** Rejects when there is no whole answer: nobody is there, the time is over, or `signal` aborts. */
+/** Rejects when there is no whole answer: no server is there, the time has passed, or `signal` aborts. */
 export function send(dispatcher: Dispatcher, request: Dispatcher.DispatchOptions, signal: AbortSignal | undefined): Promise<Reply> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];

@@ -19,7 +19,7 @@ function setup() {
   return { source, seen, after, remove };
 }
 
-it("tells the first signal from later ones and leaves no listener behind", () => {
+it("distinguishes the first signal from later ones and leaves no listener behind", () => {
   const { source, seen, after, remove } = setup();
   after(0, "SIGTERM");
   after(200, "SIGTERM");

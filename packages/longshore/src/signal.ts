@@ -1,11 +1,11 @@
-// The operating system's wish that this process ends. SIGINT is Ctrl-C, SIGTERM is what supervisors send. SIGHUP is absent on purpose:
-// daemons are told to reload by it, and a closed terminal ends its programs with SIGHUP's default action anyway.
+// The operating system's request that this process ends. SIGINT is Ctrl-C, SIGTERM is what supervisors send. SIGHUP is absent on purpose:
+// daemons reload on it, and a closed terminal ends its programs with SIGHUP's default action anyway.
 
 export type TerminationSignal = "SIGINT" | "SIGTERM";
 
 const terminationSignals: readonly TerminationSignal[] = ["SIGINT", "SIGTERM"];
 
-/** The part of `process` that is needed, so that a test can stand in for it. */
+/** The subset of `process` that is needed, so that a test can replace it. */
 export interface SignalSource {
   on(signal: TerminationSignal, listener: (signal: TerminationSignal) => void): unknown;
   off(signal: TerminationSignal, listener: (signal: TerminationSignal) => void): unknown;
@@ -13,7 +13,7 @@ export interface SignalSource {
 
 /**
  * One signal may arrive twice: from the terminal (Ctrl-C) or a supervisor that signals a whole group, and from npm, which is in that group
- * and passes on what it hears. Whoever means it twice takes longer than this.
+ * and passes it on. A person who presses it twice takes longer than this.
  */
 const echoMs = 100;
 

@@ -1,6 +1,6 @@
-// Work that would hold the event loop for long, cut into slices: a generator that yields between them. It is done at once where it is known to
-// be small, and else in turns, between which every other request is served. A slice is counted in items and not in time, so that a test can
-// see the bound.
+// Work that would hold the event loop for long, cut into slices: a generator that yields between them. It is done at once where it is known
+// to be small, and else in turns, between which every other request is served. A slice is counted in items and not in time, so that a test
+// can check the bound.
 
 import { Slices, turnRows } from "./slices.ts";
 

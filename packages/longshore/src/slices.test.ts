@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { Slices, turnRows } from "./slices.ts";
 
 describe("reading in slices", () => {
-  it("goes on at once while a turn has room, then after everything else that waits", async () => {
+  it("continues at once while a turn has room, then after everything else that waits", async () => {
     const slices = new Slices();
     const order: string[] = [];
     setImmediate(() => order.push("another request"));

@@ -1,5 +1,5 @@
-// What is read in one turn of the event loop is bounded, for all requests together. A reader of many rows takes them in slices and asks
-// for a place in a turn before each:
+// What is read in one turn of the event loop is bounded, for all requests together. A reader of many rows takes them in slices and takes a
+// place in a turn before each:
 //
 //   for (;;) {
 //     await slices.turn(500);
@@ -7,8 +7,8 @@
 //     ...
 //   }
 //
-// While there is room, that costs nothing. Then slices wait in line, some in each turn, and between two turns every other request is
-// served. A slice is counted in rows and not in time, so that a test can see the bound whatever machine it runs on.
+// While there is room, that costs nothing. Then slices wait in a queue, some in each turn, and between two turns every other request is
+// served. A slice is counted in rows and not in time, so that a test can check the bound whatever machine it runs on.
 
 /** Rows that may be read in one turn: entries of an index or of a map at about 2 us, and some milliseconds together. */
 export const turnRows = 2_000;

@@ -1,4 +1,4 @@
-// Sorting in slices: two hundred thousand entries at once would hold up everybody for a tenth of a second.
+// Sorting in slices: two hundred thousand entries at once would block all requests for a tenth of a second.
 
 import type { Slices } from "./slices.ts";
 

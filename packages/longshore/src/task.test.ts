@@ -34,7 +34,7 @@ describe("a task's types", () => {
     expectTypeOf(weigh).toEqualTypeOf<Task<{ count: string; unit?: string | undefined }, number>>();
   });
 
-  it("are those of both schemas for a handler that says nothing about its own", () => {
+  it("are those of both schemas for a handler without types of its own", () => {
     const input = z.object({ items: z.array(z.object({ count: z.number() })) });
     const output = z.number();
     const sum = task("sum", async ({ items }) => items.reduce((total, item) => total + item.count, 0), { input, output });
@@ -48,7 +48,7 @@ describe("a task's types", () => {
   });
 
   it("must agree with the schemas", () => {
-    // @ts-expect-error The schema hands a number on, the handler wants a text.
+    // @ts-expect-error The schema passes a number, the handler expects a text.
     task("wrong-input", (value: { name: string }) => value.name, { input: z.object({ name: z.number() }) });
     // @ts-expect-error The handler returns a number, the schema takes a text.
     task("wrong-output", () => ({ id: 1 }), { output: z.object({ id: z.string() }) });
@@ -58,7 +58,7 @@ describe("a task's types", () => {
     });
   });
 
-  it("let tasks of any kind stand in one list", () => {
+  it("allow tasks of any kind in one list", () => {
     const tasks: WorkOptions["tasks"] = [task("a", ({ name }: { name: string }) => name), task("b", (n: number) => n), task("c", () => {})];
     expect(tasks).toHaveLength(3);
   });
@@ -94,7 +94,7 @@ describe("task", () => {
     expect(describeTask(task("plain", () => null))).toEqual({ name: "plain" });
   });
 
-  it("describes nothing where the library cannot say it", () => {
+  it("describes nothing where the library cannot express it", () => {
     const odd = { "~standard": { version: 1, vendor: "own", validate: (value: unknown) => ({ value }) } } as const;
     expect(describeTask(task("odd", () => null, { input: odd }))).toEqual({ name: "odd" });
     const throwing = task("throwing", () => null, { input: z.object({ at: z.date() }) });

@@ -16,19 +16,21 @@ export interface TaskOptions<Returned = unknown, Output = unknown> {
   description?: string;
   /** The handler's signal aborts after this long, and the attempt counts as failed. */
   timeout?: Duration;
-  /** What a workflow written in code uses for steps of this task unless the step says otherwise. */
+  /** What a workflow written in code uses for steps of this task by default. */
   retry?: RetryHint;
-  /** How many calls of this task run at once in one worker, on protocols that ask for each task by its name. */
+  /** How many calls of this task run at once in one worker, on protocols that poll for each task by its name. */
   concurrency?: number;
   /** Labels that a worker with this task advertises, on protocols that match by labels. */
   labels?: readonly string[];
-  /** Where the task is found on protocols that find tasks by path; `/` and its name unless told. `{x}` takes a segment, `{*x}` the rest. */
+  /**
+   * Where the task is found on protocols that find tasks by path; the default is `/` and its name. `{x}` takes a segment, `{*x}` the rest.
+   */
   path?: string;
   /** JSON Schemas to publish for a handler that has no schema of its own; `longshore schema` writes them from its signature. */
   schemas?: TaskSchemas;
-  /** Where the handler runs; what `work()` says unless told. */
+  /** Where the handler runs; the default is the setting of `work()`. */
   isolate?: Isolate;
-  /** The module that exports this task, as `import.meta.url` tells it; a thread or process loads it from there. */
+  /** The module that exports this task, as in `import.meta.url`; a thread or process loads it from there. */
   module?: string;
 }
 
@@ -40,7 +42,7 @@ export interface TaskSchemas {
 
 /**
  * Where a handler runs. `inline`: in the worker's own thread, as asynchronous handlers should. `thread`: in a thread of its own while it
- * runs, so that it may compute as long as it likes. `process`: in a process of the task's own, whose crash harms nobody else. `auto`: in
+ * runs, so that it may compute for any time. `process`: in a process of the task's own, whose crash harms nothing else. `auto`: in
  * a thread unless it is an async function.
  */
 export type Isolate = "inline" | "thread" | "process" | "auto";
@@ -55,7 +57,7 @@ export interface RetryHint {
 /** `Input` is what a caller sends, `Output` what a caller gets back. */
 export interface Task<Input = unknown, Output = unknown> {
   readonly name: string;
-  /** Written as a method so that tasks of any input may stand in one list. */
+  /** Written as a method so that tasks of any input may be in one list. */
   handle(input: Input, context: Context): Output | Deferral | Promise<Output | Deferral>;
   readonly input: Schema | undefined;
   readonly output: Schema | undefined;

@@ -4,7 +4,7 @@ import { ExactNumber } from "./json-exact.ts";
 
 const cutMark = "\n... cut here ...\n";
 
-/** At most `max` characters of `text`, keeping head and tail: the start says what failed, the end says why. */
+/** At most `max` characters of `text`, keeping head and tail: the start shows what failed, the end shows why. */
 export function cutMiddle(text: string, max: number): string {
   if (text.length <= max) return text;
   if (max <= cutMark.length) return wholeHead(text, max);
@@ -19,17 +19,17 @@ export function cutTail(text: string, max: number): string {
   return text.length <= max ? text : wholeTail(text, max);
 }
 
-/** Enough to find a value again in what somebody sent. */
+/** Enough to find a value again in a request. */
 const shownCharsMax = 100;
 
-/** A value that was not what it should be, inside a message that says so. */
+/** A wrong value, inside an error message. */
 export function shown(value: unknown): string {
   if (value === undefined) return "missing";
   const text = JSON.stringify(value) ?? String(value);
   return text.length > shownCharsMax ? `${wholeHead(text, shownCharsMax)}...` : text;
 }
 
-/** Of what kind it is, where the value itself would say too much or too little. */
+/** The kind of a value, where the value itself would be too long or too short. */
 export function kindOf(value: unknown): string {
   if (value === undefined) return "missing";
   if (value === null) return "null";

@@ -1,5 +1,5 @@
-// A handler's value as JSON. What JSON.stringify would make of it, except where that loses data without a word: a map becomes an object,
-// a set a list, bytes base64 text, an error its name and message. What cannot be said in JSON is refused with the place where it stands.
+// A handler's value as JSON. What JSON.stringify would make of it, except where that loses data silently: a map becomes an object,
+// a set a list, bytes base64 text, an error its name and message. What JSON cannot express is refused with its path.
 
 import { type Json, jsonDepthMax } from "./json.ts";
 
@@ -17,7 +17,7 @@ export function toJson(value: unknown): Json {
   }
 }
 
-/** Where the conversion stands: the keys that lead there, and the objects it is inside of. */
+/** The position of the conversion: the keys that lead there, and the objects it is inside of. */
 interface Place {
   readonly keys: (string | number)[];
   readonly above: object[];
@@ -98,7 +98,7 @@ function textKeys(map: ReadonlyMap<unknown, unknown>, place: Place | undefined):
 
 const keysNamedMax = 8;
 
-/** The place as people write it: `orders[2].total`. A cycle's path is long and repeats itself, so only its beginning is told. */
+/** The path as people write it: `orders[2].total`. A cycle's path is long and repeats itself, so only its beginning is shown. */
 function refused(place: Place | undefined, why: string): Error {
   if (place === undefined) return new Refused();
   let path = "";

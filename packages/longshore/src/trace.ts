@@ -8,7 +8,7 @@ export interface SpanIds {
 
 const zeros = /^0+$/;
 
-/** What somebody sent as ids, or undefined when they are none: a broken trace must never break the work. */
+/** Ids from a header, or undefined when they are invalid: a broken trace must never break the work. */
 export function spanIdsOf(traceId: unknown, spanId: unknown): SpanIds | undefined {
   if (typeof traceId !== "string" || typeof spanId !== "string") return undefined;
   const ids = { traceId: traceId.toLowerCase(), spanId: spanId.toLowerCase() };

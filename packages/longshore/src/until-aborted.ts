@@ -1,6 +1,6 @@
-// Work that a signal ends for whoever waits for it.
+// Work that a signal ends for the caller that waits for it.
 
-/** Rejects with the signal's reason as soon as it aborts; the work itself goes on, and is not listened to any more. */
+/** Rejects with the signal's reason as soon as it aborts; the work itself continues, and its result is ignored. */
 export function untilAborted<Value>(work: PromiseLike<Value>, signal: AbortSignal): Promise<Value> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason);

@@ -24,13 +24,13 @@ export type WorkTarget = Transport | TransportSource;
 export interface WorkOptions extends RunnerOptions {
   /** Where work comes from: one transport, a server in this process, or several that share the slots. */
   readonly on: WorkTarget | readonly WorkTarget[];
-  /** Whether SIGINT and SIGTERM drain this worker and a second one forces it; true unless told. */
+  /** Whether SIGINT and SIGTERM drain this worker and a second one forces it; true by default. */
   readonly signals?: boolean | SignalSource;
-  /** Told from the very beginning; `worker.on` adds more later. */
+  /** Called from the very beginning; `worker.on` adds more later. */
   readonly listeners?: readonly Listeners[];
-  /** Serves `/metrics` (Prometheus text) and `/health`, on loopback unless told. */
+  /** Serves `/metrics` (Prometheus text) and `/health`, on loopback by default. */
   readonly http?: HttpOptions;
-  /** Who is told of spans and log records, such as `telemetry()` of `longshore/telemetry`. */
+  /** Receives spans and log records, such as `telemetry()` of `longshore/telemetry`. */
   readonly telemetry?: Telemetry;
   /** Counts for `metrics()` although nothing is served; with `http` it is counted in any case. */
   readonly metrics?: boolean;
@@ -49,7 +49,7 @@ export interface WorkHandle extends AsyncDisposable {
   workers(): WorkerStatuses;
   /** True while every worker is alive. */
   isHealthy(): boolean;
-  /** The text of `/metrics`; empty unless `http` or `metrics` was asked for. */
+  /** The text of `/metrics`; empty without the option `http` or `metrics`. */
   metrics(): string;
   /** Where `/metrics` and `/health` are served. */
   readonly httpUrl: string | undefined;
@@ -129,14 +129,14 @@ function measured(runner: Runner): WorkerMetrics {
   return metrics;
 }
 
-/** Loaded only when it is asked for. */
+/** Loaded only on demand. */
 async function openRecording(path: string | undefined, runner: Runner): Promise<Recorder | undefined> {
   if (path === undefined) return undefined;
   const { record } = await import("./runner/record.ts");
   return record(runner.events, path);
 }
 
-/** Loaded only when a task asks for it. */
+/** Loaded only when a task needs it. */
 async function makeIsolates(config: RunnerConfig, news: Pick<IsolatesOptions, "crashed" | "restarted">): Promise<Isolates | undefined> {
   const { isolated: tasks, isolateMemoryMb: memoryMbMax, clock, abortGraceMs } = config;
   if (tasks.size === 0) return undefined;
@@ -144,7 +144,7 @@ async function makeIsolates(config: RunnerConfig, news: Pick<IsolatesOptions, "c
   return new Isolates({ tasks, memoryMbMax, clock, abortGraceMs, ...news });
 }
 
-/** Loaded only when it is asked for: a worker that serves nothing needs no HTTP server. */
+/** Loaded only on demand: a worker that serves nothing needs no HTTP server. */
 async function startHttp(options: HttpOptions | undefined, pages: Pages): Promise<HttpHandle | undefined> {
   if (options === undefined) return undefined;
   const { serveWorker } = await import("./runner/http.ts");

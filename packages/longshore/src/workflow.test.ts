@@ -75,7 +75,9 @@ describe("workflows in code", () => {
         look(input);
       });
     expect(build).toThrow(LongshoreError);
-    expect(build).toThrow(`stands for a value that exists only when the workflow runs: ${why} while it is defined. Do that in a task.`);
+    expect(build).toThrow(
+      `is a placeholder for a value that exists only when the workflow runs: ${why} while it is defined. Do that in a task.`,
+    );
   });
 
   it("may be built by an async-looking mistake without hanging: a reference is no promise", async () => {
@@ -146,7 +148,7 @@ describe("workflows in code", () => {
     });
   });
 
-  it("take retry and timeout of a task where the step says nothing", () => {
+  it("take retry and timeout of a task where the step sets none", () => {
     const stubborn = task("stubborn", () => 1, { retry: { limit: 7 }, timeout: "3s" });
     const made = workflow("inherits", (w) => {
       w.step(stubborn, {});

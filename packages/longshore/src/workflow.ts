@@ -1,5 +1,5 @@
 // Workflows written in code. `workflow()` calls its builder once, at definition time, with references instead of values: what the
-// builder does with them becomes a graph. A reference has the type of what it stands for, so a misspelt field is a compile error.
+// builder does with them becomes a graph. A reference has the type of its value, so a misspelt field is a compile error.
 
 import type { Backoff } from "./backoff.ts";
 import { type Duration, durationMs } from "./duration.ts";
@@ -10,7 +10,7 @@ import type { Task } from "./task.ts";
 
 declare const stands: unique symbol;
 
-/** Stands for a value that will exist when the workflow runs. Its fields are references too. */
+/** A placeholder for a value that will exist when the workflow runs. Its fields are references too. */
 export type Ref<T> = { readonly [stands]: T } & (T extends readonly (infer Item)[]
   ? { readonly [index: number]: Ref<Item> }
   : T extends object
@@ -54,7 +54,7 @@ export interface StepOptions {
   timeout?: Duration;
   /** For all attempts together. */
   totalTimeout?: Duration;
-  /** Until somebody must have taken it. */
+  /** How long it may wait until a worker must have taken it. */
   queueTimeout?: Duration;
   /** Smaller first; 0 when absent. */
   priority?: number;
@@ -191,7 +191,7 @@ function reference(step: string | undefined, path: Path): object {
   );
 }
 
-/** What somebody wanted to do who reads these of a reference. */
+/** The operation that a program attempts when it reads these of a reference. */
 const impossible: ReadonlyMap<string | symbol, string> = new Map<string | symbol, string>([
   [Symbol.toPrimitive, "no text or number can be made of it"],
   [Symbol.iterator, "its items cannot be gone through"],
@@ -202,7 +202,7 @@ function refuse(place: Place, what: string): never {
   const where = [place.step ?? "input", ...place.path].join(".");
   throw new LongshoreError(
     "LONGSHORE_BAD_DEFINITION",
-    `${where} stands for a value that exists only when the workflow runs: ${what} while it is defined. Do that in a task.`,
+    `${where} is a placeholder for a value that exists only when the workflow runs: ${what} while it is defined. Do that in a task.`,
   );
 }
 

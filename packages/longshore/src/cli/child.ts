@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 export interface WorkerChild {
   /** Resolves with what ended it. */
   readonly ended: Promise<Ending>;
-  /** Asks it to end and waits until it has. May be called at any time and any number of times. */
+  /** Stops it and waits until it has ended. May be called at any time and any number of times. */
   stop(): Promise<void>;
 }
 

@@ -24,7 +24,7 @@ describe("a refusal becomes one sentence", () => {
   });
 
   it("with what to do about tokens", async () => {
-    await expect(connect({ on: await saying(401, "{}") }).get("/runs")).rejects.toThrow(/asks for a token.*LONGSHORE_TOKEN/);
+    await expect(connect({ on: await saying(401, "{}") }).get("/runs")).rejects.toThrow(/requires a token.*LONGSHORE_TOKEN/);
     const forbidden = await saying(403, '{"error":{"message":"This needs the scope operator."}}');
     await expect(connect({ on: forbidden }).get("/runs")).rejects.toThrow("This needs the scope operator. Give a token that allows more.");
   });
@@ -60,7 +60,7 @@ describe("a request", () => {
     });
   });
 
-  it("to nobody says so, and that it may be tried again", async () => {
+  it("without a server fails, and may be tried again", async () => {
     await expect(connect({ on: "http://127.0.0.1:9" }).get("/runs")).rejects.toBeInstanceOf(Unreachable);
     const cut = await serverThat((request) => void request.socket.destroy());
     await expect(connect({ on: cut }).get("/runs")).rejects.toBeInstanceOf(Unreachable);
@@ -68,7 +68,7 @@ describe("a request", () => {
 });
 
 describe("events", () => {
-  it("resume after an id, end with the server's end, and tell a break from it", async () => {
+  it("resume after an id, end with the server's end, and distinguish a break from it", async () => {
     const url = await serverThat((request, response) => {
       response.writeHead(200, { "content-type": "text/event-stream" });
       response.write(`id: 1\ndata: after ${request.headers["last-event-id"]}\n\n`, () => {

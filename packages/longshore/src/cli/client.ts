@@ -1,4 +1,4 @@
-// The commands' way to a server: our own API over HTTP. An answer that is no success becomes one sentence that says what to do.
+// The commands' way to a server: our own API over HTTP. An answer that is no success becomes one sentence with what to do.
 
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from "node:http";
 import { request as httpsRequest } from "node:https";
@@ -20,7 +20,7 @@ export interface Client {
 
 const apiPrefix = "/api/longshore/v1";
 
-/** The server said no. A `place` is one in the text that was sent, and stands before the message as `line:column: `. */
+/** The server refused. A `place` is one in the text that was sent, and is put before the message as `line:column: `. */
 export class Refusal extends CommandFailure {
   readonly place: { readonly line: number; readonly column: number } | undefined;
   readonly status: number;
@@ -32,12 +32,12 @@ export class Refusal extends CommandFailure {
   }
 }
 
-/** Nobody answers at the server's address, or the connection broke. It may be back in a moment. */
+/** No server answers at this address, or the connection broke. It may be back in a moment. */
 export class Unreachable extends CommandFailure {}
 
 /** A server that keeps silent for this long is not going to answer. Its event streams beat far more often. */
 const silenceMsMax = 60_000;
-/** An error page that somebody else's server sends is not read whole. */
+/** An error page of a foreign server is not read whole. */
 const problemCharsMax = 300;
 
 export function connect({ on, token }: ConnectionOptions): Client {
@@ -116,7 +116,7 @@ function isSuccess(response: IncomingMessage): boolean {
 }
 
 function refusal(status: number, text: string, base: URL): CommandFailure {
-  if (status === 401) return new CommandFailure(`${base.origin} asks for a token. Give one with --token, or better in LONGSHORE_TOKEN.`);
+  if (status === 401) return new CommandFailure(`${base.origin} requires a token. Give one with --token, or better in LONGSHORE_TOKEN.`);
   const problem = problemOf(status, text);
   if (problem === undefined) {
     return new CommandFailure(`${base.origin} answered ${status}: ${text.slice(0, problemCharsMax)}. Is that a Longshore server?`);
@@ -124,7 +124,7 @@ function refusal(status: number, text: string, base: URL): CommandFailure {
   return status === 403 ? new Refusal(`${problem.message} Give a token that allows more.`, status) : problem;
 }
 
-/** What our API's error shape says; undefined when it is no such shape. */
+/** The error in our API's shape; undefined for any other shape. */
 function problemOf(status: number, text: string): Refusal | undefined {
   try {
     const { error } = JSON.parse(text) as { error?: { message?: unknown; line?: number; column?: number } };
@@ -146,7 +146,7 @@ function unreachable(base: URL, cause: Error): Unreachable {
       { cause },
     );
   }
-  const message = `no server answers at ${base.origin} (${why}). Start one with \`longshore dev\`, or say where it is with --on or LONGSHORE_URL.`;
+  const message = `no server answers at ${base.origin} (${why}). Start one with \`longshore dev\`, or name its address with --on or LONGSHORE_URL.`;
   return new Unreachable(message, undefined, { cause });
 }
 

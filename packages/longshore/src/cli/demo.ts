@@ -16,7 +16,7 @@ interface DemoFlags {
   once?: boolean;
 }
 
-/** What a worker that died said last. */
+/** The last output of a worker that died. */
 const lastLinesMax = 20;
 
 export function demoCommand(): Command {
@@ -70,7 +70,7 @@ async function showSample(client: Client, signal: AbortSignal): Promise<string> 
 /** Never resolves: the sample cannot end without its worker. */
 async function died(worker: WorkerChild, said: readonly string[]): Promise<never> {
   const { code, signal } = await worker.ended;
-  throw new CommandFailure(`the sample worker ended (${signal ?? `exit code ${code}`}). It said:\n${said.join("\n")}`, exitFailed);
+  throw new CommandFailure(`the sample worker ended (${signal ?? `exit code ${code}`}). Its last output:\n${said.join("\n")}`, exitFailed);
 }
 
 function opening(url: string, data: string, paint: Paint): string {

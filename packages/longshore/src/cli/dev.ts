@@ -1,4 +1,4 @@
-// `longshore dev`: the server for a person at a terminal. It prints workers to copy, says why anything waits, and can run a worker file.
+// `longshore dev`: the server for a person at a terminal. It prints workers to copy, shows why anything waits, and can run a worker file.
 
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";

@@ -1,4 +1,4 @@
-// `longshore doctor`: what a server would stand on, before it does.
+// `longshore doctor`: checks what a server needs, before it starts.
 
 import { get } from "node:http";
 import { createServer } from "node:net";
@@ -83,7 +83,7 @@ function tryPort(port: number, host: string): Promise<string | undefined> {
   });
 }
 
-/** Whatever we are asked under our own prefix, with or without a token, is answered with one of our codes. */
+/** Every request under our own prefix, with or without a token, is answered with one of our codes. */
 function isLongshore(port: number, host: string): Promise<boolean> {
   return new Promise((resolve) => {
     const request = get({ host, port, path: "/api/longshore/v1/doctor", agent: false, timeout: answerMsMax }, (response) => {

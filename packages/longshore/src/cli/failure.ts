@@ -8,7 +8,7 @@ export const exitFailed = 1;
 /** The command could not do its work. */
 const exitUsage = 2;
 
-/** A failure whose message already says what to do about it. */
+/** A failure whose message already explains what to do about it. */
 export class CommandFailure extends Error {
   override readonly name = "CommandFailure";
   readonly exitCode: number;
@@ -19,7 +19,7 @@ export class CommandFailure extends Error {
   }
 }
 
-/** Reports what went wrong, once, and answers the exit code. A stack trace appears only for what nobody foresaw. */
+/** Reports an error, once, and returns the exit code. A stack trace appears only for what was not expected. */
 export function exitCodeOf(thrown: unknown, tell: (line: string) => void): number {
   // Commander has already printed its help, its version or its complaint.
   if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? 0 : exitUsage;

@@ -33,7 +33,7 @@ it("takes a file that exists by its name, and each file once", () => {
   expect(find("[id].ts", "*.ts", "plain.ts")).toEqual(["[id].ts", "plain.ts"]);
 });
 
-it("says where it looked when a pattern names nothing", () => {
+it("reports where it looked when a pattern names nothing", () => {
   const find = tree("a.ts");
   expect(() => find("none/**/*.ts")).toThrow(/no file is named by .*none\/\*\*\/\*\.ts \(looked below .*none\)/);
 });

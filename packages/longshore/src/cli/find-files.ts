@@ -62,7 +62,7 @@ function filesBelow(base: string): string[] {
       else files.push(path);
     }
     if (folders.length > foldersMax)
-      throw new CommandFailure(`more than ${foldersMax} folders lie below ${base}: name a folder further down.`);
+      throw new CommandFailure(`more than ${foldersMax} folders are below ${base}: name a folder further down.`);
   }
   return files;
 }
@@ -76,7 +76,7 @@ function entriesOf(folder: string): Dirent[] {
   }
 }
 
-/** `**` stands for any folders, `*` and `?` for anything but a slash, `{a,b}` for one of them, `[ab]` for one of the characters. */
+/** `**` matches any folders, `*` and `?` anything but a slash, `{a,b}` one of them, `[ab]` one of the characters. */
 function toExpression(pattern: string): RegExp {
   const parts = pattern.match(/\*\*\/|\*\*|\*|\?|\[[^\]]+\]|\{[^}]*\}|[^*?[{]+|[[{]/g) ?? [];
   return new RegExp(`^${parts.map(partExpression).join("")}$`);

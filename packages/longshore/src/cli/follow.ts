@@ -4,11 +4,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { EventMessage } from "../read-events.ts";
 import { type Client, type Query, Unreachable } from "./client.ts";
 
-/** A server that restarts is back within seconds; after this long without any, whoever waits should know. */
+/** A server that restarts is back within seconds; after this long without any, the user should know. */
 const awayMsMax = 30_000;
 const retryMs = 500;
 
-/** Tries `ask` again while nobody answers, for a while. Any other answer, also a refusal, is the answer. */
+/** Tries `ask` again while no server answers, for a while. Any other answer, also a refusal, is the answer. */
 export async function patiently<Answer>(ask: () => Promise<Answer>, signal?: AbortSignal): Promise<Answer> {
   const sinceMs = Date.now();
   for (;;) {
@@ -23,7 +23,7 @@ export async function patiently<Answer>(ask: () => Promise<Answer>, signal?: Abo
 
 /**
  * The events of a stream, read on where the connection broke off. Never ends by itself while the server is there: the caller knows which
- * event is the last. The first connection is not waited for: a wrong address is told at once.
+ * event is the last. The first connection is not waited for: a wrong address is reported at once.
  */
 export async function* resumed(client: Client, path: string, query: Query): AsyncGenerator<EventMessage, void, void> {
   let lastEventId: string | undefined;

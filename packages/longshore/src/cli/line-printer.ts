@@ -3,14 +3,14 @@
 import type { LogChunk } from "./api.ts";
 import { type Output, oneLine, type Paint, type Style } from "./terminal.ts";
 
-/** Told apart by colour, as far as colours go. */
+/** Distinguished by colour, as far as there are colours. */
 const styles: readonly Style[] = ["cyan", "green", "yellow", "blue"];
 
 export class LinePrinter {
   readonly #output: Output;
   readonly #paint: Paint;
   readonly #named: boolean;
-  /** What stands of a line that has not ended, by step, attempt and stream. */
+  /** The beginning of a line that has not ended, by step, attempt and stream. */
   readonly #open = new Map<string, { readonly text: string; readonly chunk: LogChunk }>();
   readonly #steps = new Map<string, Style>();
 
@@ -36,7 +36,7 @@ export class LinePrinter {
   }
 
   #print(chunk: LogChunk, line: string): void {
-    // Whoever reads a file or a pipe wants the bytes as they were; a terminal must not be driven by them.
+    // A reader of a file or a pipe needs the original bytes; a terminal must not be controlled by them.
     const text = this.#output.isTTY ? oneLine(line) : line;
     const body = chunk.stream === "stderr" ? this.#paint("red", text) : text;
     this.#output.write(this.#named ? `${this.#paint(this.#styleOf(chunk.step), oneLine(chunk.step))} ${body}\n` : `${body}\n`);

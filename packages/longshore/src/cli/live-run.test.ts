@@ -42,11 +42,11 @@ function clientOf(states: readonly { state: Run["state"]; step: Partial<Step> }[
   return { url: "", get: get as Client["get"], post: get as Client["post"], async *events() {} };
 }
 
-it("draws over itself, leaves the end standing and gives the cursor back", async () => {
+it("draws over itself, leaves the end on the screen and gives the cursor back", async () => {
   const terminal = new FakeTerminal();
   const client = clientOf([
     { state: "running", step: { state: "queued" } },
-    // Whoever follows a run that is paused is there when it goes on.
+    // A follower of a paused run is still there when it continues.
     { state: "paused", step: { state: "held", lastLine: "compiling" } },
     { state: "succeeded", step: { state: "done", lastLine: "compiled" } },
   ]);
@@ -58,7 +58,7 @@ it("draws over itself, leaves the end standing and gives the cursor back", async
   expect(terminal.cursorShown).toBe(true);
 });
 
-it("goes on when the server is away for the first look", async () => {
+it("continues when the server is away for the first look", async () => {
   const client = clientOf([{ state: "succeeded", step: { state: "done" } }]);
   let away = 1;
   const get = (path: string) => (away-- > 0 ? Promise.reject(new Unreachable("no server answers")) : client.get(path));

@@ -10,7 +10,7 @@ export interface Screen extends Output {
   readonly rows?: number;
 }
 
-/** Durations tick; more often than this nobody reads them. */
+/** Durations tick; nothing is drawn more often than this. */
 const redrawMs = 100;
 const columnsDefault = 100;
 const rowsDefault = 24;

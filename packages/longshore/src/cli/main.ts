@@ -1,11 +1,11 @@
 // The `longshore` command. Exit codes: 0 it worked; 1 the run that was waited for did not succeed, or the doctor found something wrong;
-// 2 the command could not do its work: a mistake in its arguments, a server that is not there or says no.
+// 2 the command could not do its work: a mistake in its arguments, a server that is missing or refuses.
 
 import { exitCodeOf } from "./failure.ts";
 import { createProgram } from "./program.ts";
 
-// Whoever reads along may have seen enough (`longshore runs | head -1`): then there is nobody left to print for. A service whose log is
-// not read any more goes on.
+// The reader may have read enough (`longshore runs | head -1`): then there is nothing left to print. A service whose log is
+// not read any more continues.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? 0 : 2));
 process.stderr.on("error", () => {});
 

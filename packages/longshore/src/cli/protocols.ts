@@ -1,4 +1,4 @@
-// The protocols in which `longshore work` can ask for tasks. Each is loaded only when it is used.
+// The protocols in which `longshore work` can take tasks. Each is loaded only when it is used.
 
 import { join } from "node:path";
 import { durationMs } from "../duration.ts";
@@ -9,13 +9,13 @@ export type ProtocolName = "workflow-graph" | "conductor" | "stepflow" | "stepfl
 
 export interface WorkerProtocol {
   readonly title: string;
-  /** Whether a worker asks for one task by its name, so that each task is a worker of its own; else all tasks together are one worker. */
+  /** Whether a worker polls for one task by its name, so that each task is a worker of its own; else all tasks together are one worker. */
   readonly perTask: boolean;
-  /** Where its workers run unless told: in supervised processes, or in this one when whoever started it supervises. */
+  /** Where its workers run by default: in supervised processes, or in this one when its parent supervises. */
   readonly isolate: "process" | "thread";
-  /** True when standard output belongs to whoever started the worker. */
+  /** True when standard output belongs to the parent of the worker. */
   readonly ownsOutput: boolean;
-  /** True when its workers log in JSON even where nobody asked for it. */
+  /** True when its workers log in JSON by default. */
   readonly structuredLog: boolean;
   /** Options that would do nothing, and why; saying one of them is a mistake. */
   readonly without: { readonly [Option in keyof WorkerSettings]?: string };
@@ -23,11 +23,11 @@ export interface WorkerProtocol {
   transport(settings: WorkerSettings, tasks: readonly string[], print: (text: string) => void): Promise<Transport>;
 }
 
-/** Protocols whose workers ask have no place to listen at. */
+/** Protocols whose workers poll have no address to listen at. */
 const notServing = {
-  port: "its workers ask for tasks, and nobody calls them",
-  host: "its workers ask for tasks, and nobody calls them",
-  handshake: "its workers ask for tasks, and nobody calls them",
+  port: "its workers poll for tasks, and are not called",
+  host: "its workers poll for tasks, and are not called",
+  handshake: "its workers poll for tasks, and are not called",
 } as const;
 
 export const workerProtocols: Readonly<Record<ProtocolName, WorkerProtocol>> = {
@@ -53,8 +53,8 @@ export const workerProtocols: Readonly<Record<ProtocolName, WorkerProtocol>> = {
       ...notServing,
       token: "a worker logs in with CONDUCTOR_AUTH_KEY and CONDUCTOR_AUTH_SECRET",
       shell: "its workers run tasks, not shell commands",
-      labels: "its workers ask for tasks by their names",
-      leaseTtl: "responseTimeoutSeconds in a task's definition says how long it is a worker's",
+      labels: "its workers poll for tasks by their names",
+      leaseTtl: "responseTimeoutSeconds in a task's definition is the lease duration",
       heartbeat: "it follows from responseTimeoutSeconds in a task's definition",
       logFlush: "log lines travel with the result",
       cwd: "its workers run no shell commands",
@@ -83,10 +83,10 @@ export const workerProtocols: Readonly<Record<ProtocolName, WorkerProtocol>> = {
       ...notServing,
       shell: "its workers run components, not shell commands",
       labels: "its orchestrator finds components by their paths",
-      leaseTtl: "its orchestrator says how long a task is a worker's",
-      heartbeat: "its orchestrator says how often it wants one",
+      leaseTtl: "its orchestrator sets the lease duration",
+      heartbeat: "its orchestrator sets the interval",
       poll: "tasks are pushed to the worker",
-      cancelPoll: "heartbeats tell of a cancel",
+      cancelPoll: "heartbeats report a cancel",
       logFlush: "its orchestrator takes no log lines",
       cwd: "its workers run no shell commands",
     },

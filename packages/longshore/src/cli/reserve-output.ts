@@ -1,8 +1,8 @@
 // Standard output as the line of a program that started this one, which reads a single answer from it and then nothing more.
 
 /**
- * Whatever this process prints from now on goes to standard error, also what handlers and their threads print: an orchestrator that stops
- * reading would let the pipe fill up, and the worker stand still. Returns how to print what is really meant for it.
+ * Redirects all output of this process to standard error, also that of handlers and their threads: an orchestrator that stops
+ * reading would let the pipe fill up, and block the worker. Returns how to print what is really meant for it.
  */
 export function reserveOutput(): (text: string) => void {
   const write = process.stdout.write.bind(process.stdout);

@@ -13,9 +13,9 @@ export interface RestartingOptions {
   readonly url: string;
   readonly token?: string;
   readonly trust?: string;
-  /** What this command says about the worker. */
+  /** Messages of this command about the worker. */
   readonly say: (text: string) => void;
-  /** What the worker says. */
+  /** Messages of the worker. */
   readonly line: (text: string) => void;
 }
 

@@ -44,7 +44,7 @@ describe("a run in a terminal", () => {
     step("ship", { after: ["pack", "charge-card"] }),
   ];
 
-  it("shows each step with its state, its time and what it said last", () => {
+  it("shows each step with its state, its time and its last line", () => {
     expect(renderRun({ run: run(), steps }, { now: at + 2_000, width: 80, paint })).toEqual([
       "order  running  2.0 s  R1",
       "✓ price        done        500 ms  total 47",
@@ -83,14 +83,14 @@ describe("a run in a terminal", () => {
     }
   });
 
-  it("says of steps whose turn never came that they did not run", () => {
+  it("shows that steps whose turn never came did not run", () => {
     const [, line] = renderRun({ run: run({ state: "failed", endedAt: at }), steps: [step("ship")] }, { now: at, width: 80, paint });
     expect(line).toBe("· ship  not run");
   });
 });
 
 describe("a run in a file", () => {
-  it("tells of each thing that a step has put aside once", () => {
+  it("shows each dead letter of a step once", () => {
     const letter = (uid: string) => ({ uid, reason: "bad_row", error: "torn", tries: 2 });
     const view = (...uids: string[]) => ({
       run: run(),
@@ -123,7 +123,7 @@ describe("a run in a file", () => {
     expect(renderChanges(said, done, paint)).toEqual(["✓ a done after 800 ms: half way", "– b skipped", "order succeeded after 900 ms"]);
   });
 
-  it("says of a step that nobody can take what is in the way, once in a file", () => {
+  it("shows why no worker can take a step, once in a file", () => {
     const text = "Kafka at broker:9092 has been out of reach for 4 s (refused)";
     const waits = step("index", { state: "offered", attempt: 1, error: "flaky", waiting: { reason: "unreachable", text } });
     expect(renderRun({ run: run(), steps: [waits] }, { now: at, width: 100, paint })[1]).toBe(`○ index  offered             ${text}`);

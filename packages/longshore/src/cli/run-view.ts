@@ -1,4 +1,4 @@
-// How a run looks in a terminal: a line a step with its state, its time and what it said last. For files and pipes, a line a change.
+// How a run looks in a terminal: a line a step with its state, its time and its last line. For files and pipes, a line a change.
 
 import { formatDuration } from "../duration.ts";
 import { isRunOpen } from "../engine/run/run.ts";
@@ -34,7 +34,7 @@ export const runStyles: Readonly<Record<Run["state"], Style>> = {
   "timed-out": "red",
 };
 
-/** A definition that is nobody's to start by name has one with a dot and a hash, which say nothing to people. */
+/** A definition that is never started by name has one with a dot and a hash, which mean nothing to people. */
 export function titleOf({ workflow }: Pick<Run, "workflow">): string {
   return workflow.startsWith(".") ? workflow.slice(1).replace(/\+[0-9a-f]{12,}$/, "") : workflow;
 }
@@ -42,7 +42,7 @@ export function titleOf({ workflow }: Pick<Run, "workflow">): string {
 const wordWidth = 9;
 const timeWidth = 7;
 
-/** All steps as they stand at `now`, each on a line of at most `width` columns. */
+/** All steps in their state at `now`, each on a line of at most `width` columns. */
 export function renderRun({ run, steps }: RunView, { now, width, paint }: { now: number; width: number; paint: Paint }): string[] {
   const idWidth = Math.max(...steps.map((step) => step.id.length), 4);
   const ended = !isRunOpen(run.state);

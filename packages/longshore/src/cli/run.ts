@@ -43,7 +43,7 @@ async function run(name: string, flags: RunFlags): Promise<void> {
   await finish(client, started.id, flags);
 }
 
-/** Follows a run to its end and lets the exit code tell how it went. */
+/** Follows a run to its end and sets the exit code by its result. */
 export async function finish(
   client: ReturnType<typeof connect>,
   runId: string,

@@ -1,4 +1,4 @@
-// `longshore runs`: what ran and what runs, or how one of them stands.
+// `longshore runs`: runs, or the state of one of them.
 
 import { Command, Option } from "commander";
 import { formatDuration } from "../duration.ts";

@@ -165,7 +165,7 @@ function readFlagFile(flag: string, file: string): Buffer {
   }
 }
 
-/** An argument is no place for a secret. The warning has the form of the log that it goes to. */
+/** An argument is no place for a secret. The warning has the form of the log that it is written to. */
 function warnOfTyped({ token, flowkitMongo, logLevel: level }: ServerFlags, format: "json" | "text"): void {
   const logger = createLogger({ level, format, write: (line) => process.stderr.write(`${line}\n`), clock: systemClock });
   if (token !== undefined) logger.warn(`${typedToken} Give a file with --token-file instead.`);

@@ -1,4 +1,4 @@
-// What `longshore dev` can say about workers, one entry per protocol that the server speaks. The programs are run by a test as they
+// What `longshore dev` prints about workers, one entry per protocol that the server speaks. The programs are run by a test as they
 // are printed.
 
 import { pluginLane, queueLane } from "../protocols/stepflow/server/config/queues.ts";
@@ -29,7 +29,7 @@ const isStepflows = (lane: string) => [queueLanes, ...pluginLanes].some((prefix)
 export interface HintOptions {
   /** The programs take their token from the environment: a secret is never printed. */
   readonly asksToken?: boolean;
-  /** Where FlowKit's workers are met, when that is not the server itself. */
+  /** Where FlowKit's workers connect, when that is not the server itself. */
   readonly brokers?: string | undefined;
 }
 

@@ -1,4 +1,4 @@
-// `longshore start`: the server as a service. What a person at a terminal wants is in dev.ts.
+// `longshore start`: the server as a service. What a person at a terminal needs is in dev.ts.
 
 import { Command } from "commander";
 import type { Server } from "../server/index.ts";
@@ -32,7 +32,7 @@ export function startCommand(): Command {
 }
 
 async function start(flags: StartFlags): Promise<void> {
-  // Heard from the beginning: whoever sees the ready line may send a signal at once.
+  // Listened to from the beginning: a supervisor may send a signal as soon as it reads the ready line.
   const told = untilTerminated();
   const { serve } = await import("../server/index.ts");
   const options = serveOptions(flags, { format: "json" });

@@ -1,4 +1,4 @@
-// What goes on only when somebody does something about it.
+// States that end only by a person's action.
 
 import type { Queue } from "./api.ts";
 

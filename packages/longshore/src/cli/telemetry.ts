@@ -1,4 +1,4 @@
-// What `longshore work` tells about itself and its tasks: lines for people, or, where the environment or the protocol asks for it, spans
+// The output of `longshore work` about itself and its tasks: lines for people, or, where the environment or the protocol requires it, spans
 // and structured records.
 
 import { type Logger, stderrLogger } from "../runner/notices.ts";
@@ -7,7 +7,7 @@ import { isTelemetryWanted } from "../telemetry/options.ts";
 import { type ProtocolName, workerProtocols } from "./protocols.ts";
 
 export interface Teller {
-  /** Says something to whoever runs the worker. */
+  /** Prints a message for the person who runs the worker. */
   readonly tell: Logger;
   readonly telemetry: Telemetry | undefined;
 }

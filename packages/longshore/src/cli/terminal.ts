@@ -1,4 +1,4 @@
-// What the commands print with: colours only where somebody sees them, and columns that line up.
+// Output of the commands: colours only in a terminal, and aligned columns.
 
 const control = String.fromCharCode(27);
 /** How a style begins and ends (ECMA-48, section 8.3.117). Node's own `styleText` looks at the process's streams in some versions only. */

@@ -16,7 +16,7 @@ interface VerifyFlags extends ConnectionOptions {
   json?: boolean;
 }
 
-/** A terminal is told how far it has come after so many runs. */
+/** A terminal shows the progress after so many runs. */
 const progressEvery = 1_000;
 
 const notes = `A recording is what \`longshore work --record FILE\` and \`longshore run --record FILE\` write. With recordings, every completion and every

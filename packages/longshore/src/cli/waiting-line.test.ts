@@ -17,7 +17,7 @@ const news: WaitingNews = {
 };
 const line = (more: Partial<WaitingNews>) => waitingLine({ ...news, ...more }, protocolHints("http://h:1"), (_, text) => text);
 
-it("says what waits, why, and which worker would help", () => {
+it("shows what waits, why, and which worker would help", () => {
   expect(line({})).toBe(
     "waits train and 2 more (run R1): no live worker has the label gpu. Start one: npx longshore work --shell --labels gpu --on http://h:1",
   );
@@ -38,7 +38,7 @@ it("advises no worker where none would help", () => {
   expect(line({ tasks: 1, reason: "busy", text: "every worker is at work" })).toBe("waits train (run R1): every worker is at work.");
 });
 
-it("says when it is over", () => {
+it("reports when it has ended", () => {
   expect(line({ kind: "over", tasks: 1, forMs: 1_500 })).toBe("goes on train, after 1.5 s");
   expect(line({ kind: "ended", tasks: 1, forMs: 1_500 })).toBe("ended train, after 1.5 s in vain");
 });

@@ -18,7 +18,7 @@ export function watchFile(file: string, changed: (path: string) => void): () => 
     clearTimeout(timer);
     timer = setTimeout(() => changed(path), quietMs);
   };
-  // Folders rather than files: editors replace a file, and a watch of the old one would see nothing more.
+  // Folders rather than files: editors replace a file, and a watch of the old one would notice nothing more.
   const root = dirname(resolve(file));
   const watchers = [watchFolder(root, noticed), ...foldersBelow(root).flatMap((folder) => watchIfAllowed(folder, noticed))];
   return () => {
@@ -40,7 +40,7 @@ function watchIfAllowed(folder: string, noticed: (path: string) => void): FSWatc
   try {
     return [watchFolder(folder, noticed)];
   } catch {
-    // Somebody else's folder, as in /tmp, or gone by now, or one watch more than the system allows: the worker's own is watched.
+    // A folder of another user, as in /tmp, or removed by now, or one watch more than the system allows: the worker's own is watched.
     return [];
   }
 }

@@ -10,7 +10,7 @@ export interface RunView {
   readonly steps: readonly Step[];
 }
 
-/** News are told by the server's events; log lines are not among them, so somebody who watches them looks once a second. */
+/** The server's events report news; log lines are not among them, so a watcher of log lines reads once a second. */
 const lookMsMax = 1_000;
 /** A burst of news is one look. */
 const lookMsMin = 100;
@@ -18,8 +18,8 @@ const lookMsMin = 100;
 const stepsMax = 1_000;
 
 /**
- * Calls `show` with each state of affairs, the last one being the end, which is also the answer. Rejects when `signal` aborts. Whoever
- * watches has just spoken to this server, so its silence is waited for from the first look on.
+ * Calls `show` with each state, the last one being the end, which is also the result. Rejects when `signal` aborts. The
+ * caller has just used this server, so its silence is waited for from the first look on.
  */
 export async function watchRun(client: Client, runId: string, show: (view: RunView) => void, signal?: AbortSignal): Promise<RunView> {
   const news = listenFor(client, runId);
@@ -38,7 +38,7 @@ export async function watchRun(client: Client, runId: string, show: (view: RunVi
   }
 }
 
-/** The run with its steps as they stand. */
+/** The run with its steps in their current state. */
 export async function look(client: Client, runId: string): Promise<RunView> {
   // The run first: when it has ended, so have the steps that are read after it.
   const run = await client.get<Run>(`/runs/${encodeURIComponent(runId)}`);
@@ -64,7 +64,7 @@ function listenFor(client: Client, runId: string): News {
     }
   };
   void listen().catch(() => {
-    // Ended by `stop`, or by a server that is going away: then the next look tells.
+    // Ended by `stop`, or by a server that is closing: then the next look shows it.
   });
   return {
     next(ms) {

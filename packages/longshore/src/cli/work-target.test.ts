@@ -10,12 +10,12 @@ function target(flags: { on?: string; conductor?: string | true; port?: number }
 }
 
 describe("a worker takes its tasks", () => {
-  it("from a server of ours unless told otherwise", () => {
+  it("from a server of ours by default", () => {
     expect(target({})).toEqual({ protocol: "workflow-graph", on: server });
     expect(target({ on: "http://h:1" })).toEqual({ protocol: "workflow-graph", on: "http://h:1" });
   });
 
-  it("from where it was typed, whatever the environment says", () => {
+  it("from the typed address, whatever is in the environment", () => {
     const env = { CONDUCTOR_SERVER_URL: "http://c:1", STEPFLOW_TRANSPORT: "grpc" };
     expect(target({ on: "http://h:1" }, env).protocol).toBe("workflow-graph");
     expect(target({ conductor: "http://c:2" }, env)).toEqual({ protocol: "conductor", on: "http://c:2" });
@@ -32,11 +32,11 @@ describe("a worker takes its tasks", () => {
     expect(() => target({}, { STEPFLOW_TRANSPORT: "smoke" })).toThrow(/STEPFLOW_TRANSPORT is "smoke", expected grpc, nats or http/);
   });
 
-  it("from whoever calls it, when the variables say so", () => {
+  it("from its caller, when the variables are set", () => {
     expect(target({}, { STEPFLOW_TRANSPORT: "http", STEPFLOW_TASKS_URL: "h:1" }).protocol).toBe("stepflow-http");
   });
 
-  it("from Conductor when its variable stands alone", () => {
+  it("from Conductor when its variable is the only one", () => {
     expect(target({}, { CONDUCTOR_SERVER_URL: "http://c:1" })).toEqual({ protocol: "conductor", on: "http://c:1" });
     expect(target({}, { CONDUCTOR_SERVER_URL: "http://c:1" }, "env").protocol).toBe("workflow-graph");
     expect(target({ conductor: true })).toEqual({ protocol: "conductor", on: "http://localhost:8080" });
@@ -55,8 +55,8 @@ describe("a worker takes its tasks", () => {
 
   it("from nowhere when FlowKit's database is named and its brokers are not", () => {
     const env = { FLOWKIT_MONGO_URL: "mongodb://me:secret@db/flowkit" };
-    expect(() => target({}, env)).toThrow(/nothing says where its brokers are: set KAFKA_BOOTSTRAP_SERVERS too, or FLOWKIT_URL/);
-    expect(() => target({}, env)).toThrow(`say --on ${server}.`);
+    expect(() => target({}, env)).toThrow(/its brokers are not set: set KAFKA_BOOTSTRAP_SERVERS too, or FLOWKIT_URL/);
+    expect(() => target({}, env)).toThrow(`pass --on ${server}.`);
     expect(target({ on: "http://h:1" }, env).protocol).toBe("workflow-graph");
     expect(target({}, env, "env").protocol).toBe("workflow-graph");
     expect(target({}, { ...env, FLOWKIT_URL: "http://h:1" }).protocol).toBe("flowkit");

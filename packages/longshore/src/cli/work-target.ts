@@ -1,5 +1,5 @@
-// Where `longshore work` takes its tasks from: what was typed goes before what the environment says, and an orchestrator that starts
-// workers says it by variables of its own.
+// Where `longshore work` takes its tasks from: typed options take precedence over the environment, and an orchestrator that starts
+// workers sets variables of its own.
 
 import type { Command } from "commander";
 import { type Environment, variable } from "../environment.ts";
@@ -33,7 +33,7 @@ export function targetOf(flags: TargetFlags, command: Pick<Command, "getOptionVa
   ];
   if (typed.length > 1) {
     throw new CommandFailure(
-      `${typed.slice(0, 2).join(" and ")} name two servers. Say one of them; a program that calls work() may have several.`,
+      `${typed.slice(0, 2).join(" and ")} name two servers. Give one of them; a program that calls work() may have several.`,
     );
   }
   if (port !== undefined) return stepflowHttp;
@@ -43,7 +43,7 @@ export function targetOf(flags: TargetFlags, command: Pick<Command, "getOptionVa
 }
 
 function fromEnvironment(on: string, onToldBy: string | undefined, env: Environment): WorkTarget {
-  // First: an orchestrator sets it for the worker that it starts, whatever else stands in the environment that it hands on.
+  // First: an orchestrator sets it for the worker that it starts, whatever else is in the environment that it passes on.
   const transport = transportIn(env);
   if (transport === "http") return stepflowHttp;
   if (transport !== undefined) return { protocol: "stepflow", on: `Stepflow's ${transport === "grpc" ? "gRPC" : "NATS"} queue` };
@@ -54,10 +54,10 @@ function fromEnvironment(on: string, onToldBy: string | undefined, env: Environm
   return { protocol: "workflow-graph", on };
 }
 
-/** Only half of FlowKit is there. Whoever set it does not mean a server of another protocol. */
+/** Only half of FlowKit is configured. Then a server of another protocol is not meant. */
 function noBroker(on: string): CommandFailure {
   return new CommandFailure(
-    `FLOWKIT_MONGO_URL names FlowKit's database, and nothing says where its brokers are: set KAFKA_BOOTSTRAP_SERVERS too, or FLOWKIT_URL for a Longshore server that brings a bus. To work for the server at ${on} all the same, say --on ${on}.`,
+    `FLOWKIT_MONGO_URL names FlowKit's database, and its brokers are not set: set KAFKA_BOOTSTRAP_SERVERS too, or FLOWKIT_URL for a Longshore server that brings a bus. To work for the server at ${on} nevertheless, pass --on ${on}.`,
   );
 }
 

@@ -90,7 +90,7 @@ export function workCommand(): Command {
 
 async function work(files: string[], flags: WorkFlags, command: Command): Promise<void> {
   if (files.length === 0 && !flags.shell) {
-    throw new CommandFailure("there is nothing to run. Name a file that exports tasks, or say --shell to run shell commands.");
+    throw new CommandFailure("there is nothing to run. Name a file that exports tasks, or pass --shell to run shell commands.");
   }
   const target = targetOf(flags, command);
   const protocol = workerProtocols[target.protocol];

@@ -1,4 +1,4 @@
-// The program of a worker process of `longshore work`. Its parent tells it which tasks of which files to work for, and where.
+// The program of a worker process of `longshore work`. Its parent sends it the tasks and files to work for, and the server.
 
 import { LongshoreError } from "../errors.ts";
 import { runSupervised } from "../runner/supervise/worker-side.ts";

@@ -5,10 +5,10 @@ import { importFile, tasksOf } from "../load.ts";
 import { exitCodeOf } from "./failure.ts";
 import { startWorker } from "./worker.ts";
 
-/** A person is watching: log lines wait for company only as long as nobody notices. */
+/** A person is watching: log lines are batched only for an unnoticeable time. */
 const logFlushMs = 100;
 
-/** When the parent is gone, however it went, nobody would ever stop this process; so it ends itself as if it had been told. */
+/** When the parent is gone for any reason, nothing would ever stop this process; so it ends itself as if it had got the signal. */
 function endWithParent(): void {
   process.once("disconnect", () => process.kill(process.pid, "SIGTERM"));
   // Listening must not keep a process alive that has nothing else to do.

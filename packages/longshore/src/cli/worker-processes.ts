@@ -1,4 +1,4 @@
-// `longshore work` with a process for each worker: what each of them is told, and what this process says for all of them.
+// `longshore work` with a process for each worker: what each of them is sent, and what this process prints for all of them.
 
 import { durationMs } from "../duration.ts";
 import type { HttpOptions } from "../runner/http.ts";
@@ -22,7 +22,7 @@ export async function startWorkerProcesses(
   let waiting = groups.length;
   const connected = () => {
     waiting--;
-    // Once for all: a process that is started again says nothing new.
+    // Once for all: a process that is started again prints nothing new.
     if (waiting === 0) sayWorking(settings, tasks, tell);
   };
   const handle = await supervise({

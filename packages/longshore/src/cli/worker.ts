@@ -12,7 +12,7 @@ import { type Teller, tellerFor } from "./telemetry.ts";
 
 /** Data, so that it can be handed to another process. */
 export interface WorkerSettings {
-  /** workflow-graph unless told. */
+  /** The default is workflow-graph. */
   readonly protocol?: ProtocolName;
   readonly on: string;
   readonly token?: string;
@@ -32,14 +32,14 @@ export interface WorkerSettings {
   readonly host?: string;
   readonly handshake?: boolean;
   readonly isolate?: Isolate;
-  /** Where this worker writes down what the server tells it. */
+  /** Where this worker records the answers of the server. */
   readonly record?: string;
 }
 
 export interface WorkerSurroundings {
   /** For notices where there is no telemetry. */
   readonly logger?: Logger;
-  /** Made for the protocol unless told. */
+  /** Made for the protocol by default. */
   readonly teller?: Teller;
   /** Prints on standard output, where that is reserved. */
   readonly print?: (text: string) => void;
@@ -60,7 +60,7 @@ export async function openWorker(
   return openWork({ tasks, on, slots, drain, isolate, logger: telemetry?.logger ?? logger, telemetry, metrics, http, record });
 }
 
-/** Starts it, and says so when the server lets it in. */
+/** Starts it, and reports when the server accepts it. */
 export async function startWorker(
   tasks: readonly Task[],
   settings: WorkerSettings,
@@ -68,7 +68,7 @@ export async function startWorker(
 ): Promise<WorkHandle> {
   const teller = surroundings.teller ?? (await tellerFor(settings.protocol ?? "workflow-graph"));
   const { handle } = await openWorker(tasks, settings, { ...surroundings, teller });
-  // Not before: a server that is not there or does not let this worker in is told as a failure.
+  // Not before: a server that is missing or refuses this worker is reported as a failure.
   handle.on("connected", () => sayWorking(settings, tasks, teller.tell));
   return handle;
 }

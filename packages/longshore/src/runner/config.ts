@@ -11,20 +11,20 @@ import type { Transport } from "./transport.ts";
 
 export interface RunnerOptions {
   readonly tasks: readonly Task[];
-  /** How many tasks run at the same time; unless told 10, or as many as the protocol's own limits for these tasks add up to. */
+  /** How many tasks run at the same time; by default 10, or the sum of the protocol's own limits for these tasks. */
   readonly slots?: number;
-  /** How long running tasks may go on after `stop()` or SIGTERM; unless told what the transport was told, else 20 s. */
+  /** How long running tasks may continue after `stop()` or SIGTERM; by default the transport's setting, else 20 s. */
   readonly drain?: Duration;
-  /** How long a handler may take to end after its signal aborted; 5 s unless told. Then its slot is given to other work. */
+  /** How long a handler may take to end after its signal aborted; the default is 5 s. Then its slot is given to other work. */
   readonly abortGrace?: Duration;
-  /** Where handlers run whose task does not say; `inline` unless told. */
+  /** Where handlers run whose task does not set it; the default is `inline`. */
   readonly isolate?: Isolate;
   /** The module that exports the tasks which run in threads or processes, such as `import.meta.resolve("./tasks.js")`. */
   readonly module?: string;
   /** The most memory that the objects of one thread or process of handlers may take, in megabytes. What takes more fails and may be tried again. */
   readonly isolateMemoryMb?: number;
   readonly logger?: Logger | false;
-  /** Who traces what runs; nobody unless told. */
+  /** The tracer of what runs; none by default. */
   readonly tracer?: Tracer;
   readonly clock?: Clock;
   /** In [0, 1); for jitter. */
@@ -33,9 +33,9 @@ export interface RunnerOptions {
 
 export interface RunnerConfig {
   readonly tasks: ReadonlyMap<string, Task>;
-  /** Undefined when nobody told. */
+  /** Undefined when it was not set. */
   readonly slots: number | undefined;
-  /** Undefined when nobody told. */
+  /** Undefined when it was not set. */
   readonly drainMs: number | undefined;
   readonly abortGraceMs: number;
   /** The tasks whose handlers run elsewhere, and where. */
@@ -94,7 +94,7 @@ function isolatedTasks({
     if (isolate === "inline") continue;
     const module = task.module ?? moduleDefault;
     if (module === undefined) {
-      const message = `Task "${task.name}" is to run in a ${isolate} of its own, which needs the module that exports it: say \`module: import.meta.url\` in its options, or \`module\` in those of work().`;
+      const message = `Task "${task.name}" is to run in a ${isolate} of its own, which needs the module that exports it: set \`module: import.meta.url\` in its options, or \`module\` in those of work().`;
       throw new LongshoreError("LONGSHORE_BAD_CONFIG", message, { detail: { field: "module", expected: "a file URL" } });
     }
     isolated.set(task.name, { isolate, module });
@@ -120,14 +120,14 @@ function isAsync(handler: Task["handle"]): boolean {
   return Object.prototype.toString.call(handler) === "[object AsyncFunction]";
 }
 
-/** How many slots a worker has whose user did not say. */
+/** Default for the slots of a worker. */
 export function slotsUntold(tasks: ReadonlyMap<string, Task>, transports: readonly Transport[]): number {
   if (transports.some((transport) => transport.slotsFor === undefined)) return slotsDefault;
   const wanted = transports.reduce((sum, transport) => sum + (transport.slotsFor?.(tasks) ?? 0), 0);
   return Math.min(Math.max(1, wanted), slotsMax);
 }
 
-/** How long a worker drains whose user did not say: the longest that a transport was told. */
+/** Default for the drain of a worker: the longest setting of its transports. */
 export function drainMsUntold(transports: readonly Transport[]): number {
   const told = transports.flatMap(({ drainMs }) => (drainMs === undefined ? [] : [drainMs]));
   return told.length === 0 ? drainMsDefault : Math.max(...told);

@@ -1,4 +1,4 @@
-// The context object of one execution, and what stands in for what its transport lacks.
+// The context object of one execution, and the replacements for what its transport lacks.
 
 import type { Blobs, Context, Deferral, StepPart } from "../context.ts";
 import { type Duration, durationMs } from "../duration.ts";
@@ -101,13 +101,13 @@ function refuseAsk(transport: string, name: string): never {
   });
 }
 
-/** Stands in where the transport carries no parts. */
+/** Used where the transport carries no parts. */
 function noParts(transport: string): PartReader {
   const message = `${transport} carries no parts of other steps: let the step wait for their results instead.`;
   return { next: (): Promise<readonly StepPart[]> => Promise.reject(new LongshoreError("LONGSHORE_BAD_CONFIG", message)) };
 }
 
-/** Stands in where the transport carries no blobs. */
+/** Used where the transport carries no blobs. */
 function noBlobs(transport: string): Blobs {
   const refuse = () =>
     Promise.reject(

@@ -13,7 +13,7 @@ export interface EmitterOptions {
   send(parts: readonly StepPart[]): Promise<void>;
   /** The handler's signal: ends the waits. */
   signal(): AbortSignal;
-  /** The hold is over, or the work is not wanted: the whole handler is to stop. */
+  /** The hold has ended, or the work is not wanted: the whole handler must stop. */
   stop(reason: LongshoreError): void;
   readonly failing: (what: string, error: unknown) => void;
   readonly working: (what: string) => void;
@@ -64,20 +64,20 @@ export class Emitter {
   /** Resolves when the part is durable. */
   add(uid: string, value: unknown): Promise<void> {
     const sent = new Promise<void>((resolve, reject) => this.#enqueue(uid, value, { resolve, reject }));
-    // Whoever does not wait for it hears of its failure by that of the task.
+    // A handler that does not wait for it still gets its failure as that of the task.
     sent.catch((error: unknown) => {
       this.#failure ??= toError(error);
     });
     return sent;
   }
 
-  /** Resolves when all that was given is durable; rejects when a part was lost, even if nobody waited for it. */
+  /** Resolves when all that was given is durable; rejects when a part was lost, even if the handler did not wait for it. */
   async flush(): Promise<void> {
     while (this.#sending !== undefined) await this.#sending;
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  /** The task is over: what its handler says from here on goes nowhere. */
+  /** The task has ended: output of its handler from here on is dropped. */
   close(): void {
     this.#closed = true;
   }

@@ -1,4 +1,4 @@
-// What a worker tells, and that whoever listens can neither hold it up nor break it.
+// The events of a worker, and that a listener can neither delay nor break it.
 
 import { describe, expect, it } from "vitest";
 import { deferred, until } from "../../test/support/until.ts";
@@ -24,7 +24,7 @@ async function setup(tasks: Task[], options: Partial<WorkOptions> = {}, loop = n
 const greet = task("greet", ({ name }: { name: string }) => ({ text: `Hello, ${name}!` }));
 
 describe("the events of an execution", () => {
-  it("[C-EVT-04, C-EVT-05, C-EXEC-03] say who ran what, how long, and how large the output was", async () => {
+  it("[C-EVT-04, C-EVT-05, C-EXEC-03] report who ran what, how long, and how large the output was", async () => {
     const seen: unknown[] = [];
     const listeners: Listeners = {
       executionStarted: (event) => seen.push(["started", event]),
@@ -60,7 +60,7 @@ describe("the events of an execution", () => {
     ]);
   });
 
-  it("[C-EVT-07] every failed try of a report is told, and the last one with the result that found nobody", async () => {
+  it("[C-EVT-07] every failed try of a report is an event, and the last one has the result that was not delivered", async () => {
     const loop = Object.assign(new Loopback(), { reportTries: { pausesMs: [10_000, 20_000, 30_000] } });
     await using s = await setup([greet], {}, loop);
     const tries: unknown[] = [];
@@ -87,7 +87,7 @@ describe("the events of an execution", () => {
     expect(kept).toEqual([result]);
   });
 
-  it("[C-EVT-01, C-EVT-02, C-EVT-03] a transport tells of its polls, with its own name added", async () => {
+  it("[C-EVT-01, C-EVT-02, C-EVT-03] a transport reports its polls, with its own name added", async () => {
     await using s = await setup([greet]);
     const seen: unknown[] = [];
     s.worker.on("pollStarted", ({ atMs, ...event }) => seen.push(event));
@@ -115,7 +115,7 @@ describe("listeners", () => {
   }
   const connected = { transport: "loopback" };
 
-  it("[C-EVT-08] may be several for one event, are told in order, and are told nothing after they were removed", async () => {
+  it("[C-EVT-08] may be several for one event, are called in order, and are not called after they were removed", async () => {
     const { events: bus } = events();
     const seen: string[] = [];
     const first = () => seen.push("first");
@@ -130,7 +130,7 @@ describe("listeners", () => {
     expect(seen).toEqual(["first", "second", "second"]);
   });
 
-  it("[C-EVT-09] that throw or reject are told once in the log, and the others hear everything", async () => {
+  it("[C-EVT-09] that throw or reject are logged once, and the others get everything", async () => {
     const { events: bus, notices } = events();
     let heard = 0;
     bus.on("connected", () => {
@@ -184,7 +184,7 @@ describe("listeners", () => {
     expect(bus.wants("connected")).toBe(false);
   });
 
-  it("[C-EVT-12] hear of pauses and of updates that arrived", async () => {
+  it("[C-EVT-12] get pauses and updates that arrived", async () => {
     const { events: bus } = events();
     const seen: string[] = [];
     bus.onAll({ paused: () => seen.push("paused"), resumed: () => seen.push("resumed"), updateCompleted: () => seen.push("updated") });

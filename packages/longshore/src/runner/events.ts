@@ -1,6 +1,6 @@
-// What happens inside a worker, for metrics, logs and whoever listens. An event is told in two ways: to the worker's own parts at once
+// What happens inside a worker, for metrics, logs and listeners. An event is delivered in two ways: to the worker's own components at once
 // (`watch`), and to listeners through a bounded queue of their own (`on`), so that a listener that is slow, never settles or throws can
-// neither hold up the worker nor break it. What did not fit into a listener's queue is counted.
+// neither delay the worker nor break it. What did not fit into a listener's queue is counted.
 
 import type { Clock } from "../clock.ts";
 import type { ContextIds, OutputStream } from "../context.ts";
@@ -13,11 +13,11 @@ import type { Failure, Outcome } from "./transport.ts";
 
 /** The events of a worker by name, for `worker.on()` and the `listeners` of `work()`. */
 export interface WorkerEvents {
-  /** A transport asks for work. `count` is how many tasks it could take. */
+  /** A transport polls for work. `count` is how many tasks it could take. */
   pollStarted: PollEvent & { readonly count: number };
   pollCompleted: PollEvent & { readonly durationMs: number; readonly received: number };
   pollFailed: PollEvent & { readonly durationMs: number; readonly error: Error };
-  /** A task of this name is not asked for until it is resumed. */
+  /** A task of this name is not polled for until it is resumed. */
   paused: PollEvent;
   resumed: PollEvent;
   /** A task came though every slot was taken; it waits for one. */
@@ -26,7 +26,7 @@ export interface WorkerEvents {
   inputFetched: TaskEvent & { readonly bytes: number };
   /** The handler is about to be called. */
   executionStarted: TaskEvent;
-  /** The handler has returned a value (`done`) or asked to be called again (`deferred`). `outputBytes` is the length of its JSON. */
+  /** The handler has returned a value (`done`) or requested to be called again (`deferred`). `outputBytes` is the length of its JSON. */
   executionCompleted: TaskEvent & { readonly kind: "done" | "deferred"; readonly durationMs: number; readonly outputBytes: number };
   /** The handler threw, was stopped, or could not be called at all (then no `executionStarted` came before). */
   executionFailed: TaskEvent & { readonly durationMs: number; readonly error: Failure; readonly retryable: boolean };
@@ -48,7 +48,7 @@ export interface WorkerEvents {
   logged: TaskEvent & { readonly entry: string | { readonly [field: string]: unknown }; readonly stream: OutputStream };
   /** The handler's signal was aborted. */
   taskStopped: TaskEvent & { readonly reason: LongshoreError };
-  /** A handler did not end within the grace period after its signal aborted; its slot went to other work. */
+  /** A handler did not end within the grace period after its signal aborted; its slot was given to other work. */
   taskAbandoned: TaskEvent & { readonly graceMs: number };
   progress: TaskEvent & { readonly value: unknown };
   /** Log lines that were thrown away because they could not be sent in time. */
@@ -70,7 +70,7 @@ export interface WorkerEvents {
 
 /** The fields of every event about asking an orchestrator for tasks. */
 export interface PollEvent {
-  /** `*` where a protocol asks for any of the worker's tasks at once. */
+  /** `*` where a protocol polls for all of the worker's tasks at once. */
   readonly task: string;
   readonly transport: string;
   /** How the orchestrator calls this worker, where it has a name for it. */
@@ -84,7 +84,7 @@ export interface TaskEvent {
   readonly worker: string | undefined;
   readonly ids: ContextIds;
   readonly attempt: number;
-  /** The span of this execution; that of its caller when nobody traces here. */
+  /** The span of this execution; that of its caller without a tracer. */
   readonly trace?: SpanIds | undefined;
   /** What the protocol adds to every log record about this work. */
   readonly fields?: Readonly<Record<string, string>> | undefined;
@@ -140,7 +140,7 @@ export type Listener<Name extends EventName> = (event: Told<Name>) => unknown;
 /** One object that listens to several events; each method may be absent. */
 export type Listeners = { readonly [Name in EventName]?: Listener<Name> };
 
-/** What a transport tells; its own name is added. */
+/** An event of a transport; its own name is added. */
 export type TransportEventName =
   | "pollStarted"
   | "pollCompleted"
@@ -223,7 +223,7 @@ export class Events {
     };
   }
 
-  /** Whether anybody wants it: on the path of every task an event nobody wants is not even made. */
+  /** Whether there is a listener: on the path of every task an event without a listener is not even made. */
   wants(name: EventName): boolean {
     return this.#watchers.has(name) || (this.#queues.get(name)?.size ?? 0) > 0;
   }
@@ -236,7 +236,7 @@ export class Events {
     for (const queue of queues.values()) queue.add(told);
   }
 
-  /** Resolves when every listener has been told everything; a listener that never settles is not waited for longer than the caller does. */
+  /** Resolves when every listener has got everything; a listener that never settles is not waited for longer than the caller does. */
   async settled(): Promise<void> {
     await Promise.all([...this.#queues.values()].flatMap((all) => [...all.values()].map((queue) => queue.settled())));
   }

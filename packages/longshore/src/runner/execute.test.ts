@@ -40,7 +40,7 @@ describe("input and output", () => {
     expect(called).toBe(false);
   });
 
-  it("output goes through its schema, and what does not fit fails for good", async () => {
+  it("output is checked by its schema, and what does not fit fails permanently", async () => {
     const output = z.object({ id: z.string(), extra: z.string().default("none") });
     const handler = (input: { id: unknown }) => ({ id: input.id as string });
     await using s = await setup([task("strict", handler, { output })]);
@@ -102,7 +102,7 @@ describe("the context", () => {
     expect(amended).toEqual([["later", 5]]);
   });
 
-  it("carries questions that only the orchestrator can answer, and says where there are none", async () => {
+  it("carries calls that only the orchestrator can answer, and fails where there are none", async () => {
     const asker = task("asker", (_input: unknown, ctx) => ctx.ask("weather", { at: "sea" }));
     await using s = await setup([asker]);
     const call = { ask: async (name: string, value: Json, signal: AbortSignal) => [name, value, signal.aborted] };
@@ -168,7 +168,7 @@ describe("the context", () => {
     expect(await s.loop.run("store", {}, { blobs })).toEqual({ kind: "done", output: "sha256-x" });
   });
 
-  it("can renew the hold by hand, and learns so that it is lost", async () => {
+  it("can renew the hold by hand, and finds out that it is lost", async () => {
     const started = deferred<Context>();
     const held = task("held", async (_input: unknown, ctx) => {
       started.resolve(ctx);
@@ -190,7 +190,7 @@ describe("the context", () => {
     expect(await s.loop.run("later")).toEqual({ kind: "deferred", delayMs: 300_000, output: { page: 2 } });
   });
 
-  it("tells a deferred call what came before, where the transport brings it back", async () => {
+  it("gives a deferred call its earlier state, where the transport returns it", async () => {
     await using s = await setup([task("later", (_input: unknown, ctx) => ({ rounds: ctx.deferrals, kept: ctx.deferred }))]);
     expect(await s.loop.run("later", {}, { deferrals: 2, deferred: { page: 3 } })).toEqual({
       kind: "done",
@@ -258,7 +258,7 @@ describe("stopping a handler", () => {
     expect(s.notices[0]?.message).toContain('Task "deaf"');
   });
 
-  it("an orchestrator may say how long a handler that it stops has", async () => {
+  it("an orchestrator may set the grace period of a handler that it stops", async () => {
     let control: Control | undefined;
     const started = deferred<void>();
     const deaf = task("deaf", () => {
@@ -285,7 +285,7 @@ describe("stopping a handler", () => {
     expect(s.notices[0]?.message).toContain("did not end within 30.0 s");
   });
 
-  it("what an abandoned handler logs after its report goes nowhere", async () => {
+  it("what an abandoned handler logs after its report is dropped", async () => {
     const late = deferred<Context>();
     const deaf = task(
       "deaf",

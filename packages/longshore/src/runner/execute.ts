@@ -71,7 +71,7 @@ async function perform(execution: Execution, call: Call): Promise<Ended> {
   }
 }
 
-/** Decides what to report. Undefined: nothing, because the hold is lost and with it the right to say anything. */
+/** Decides what to report. Undefined: nothing, because the hold is lost and with it the right to report. */
 async function settle(execution: Execution, ended: Ended): Promise<Outcome | undefined> {
   if (execution.stopped?.code === "LONGSHORE_LEASE_LOST") return undefined;
   if (ended.kind === "threw" || ended.output === undefined || isDeferral(ended.value)) return outcomeOf(ended, execution.stopped);
@@ -84,7 +84,7 @@ async function settle(execution: Execution, ended: Ended): Promise<Outcome | und
   }
 }
 
-/** Reports how the handler ended, before anybody is asked to take the result. */
+/** Reports how the handler ended, before the result is sent. */
 function tellExecution(execution: Execution, outcome: Outcome | undefined): void {
   const { events, config } = execution.around;
   endSpan(execution, outcome);
@@ -106,7 +106,10 @@ function endSpan({ span, taskName: task, stopped }: Execution, outcome: Outcome 
   else span.end({ task });
 }
 
-/** Sends the last log lines, then the outcome, then what of the log had found nobody. The slot is still held: a result counts only when it has arrived. */
+/**
+ * Sends the last log lines, then the outcome, then the log lines that could not be sent before. The slot is still held: a result counts
+ * only when it has arrived.
+ */
 async function report(execution: Execution, outcome: Outcome | undefined): Promise<Assignment | undefined> {
   const logSent = execution.closeLog();
   if (logSent !== undefined) await logSent;
@@ -133,7 +136,7 @@ function tellEnd(execution: Execution, kind: Outcome["kind"] | "lost", outcome: 
   });
 }
 
-/** Delivers the outcome and tells how that went. Undefined when no try got through. */
+/** Delivers the outcome and reports how that ended. Undefined when no try succeeded. */
 async function tellOutcome(execution: Execution, outcome: Outcome): Promise<ReportAnswer | undefined> {
   const { assignment, around, hold } = execution;
   const { events, wantNext, giveUp, failing, working, config, transport } = around;

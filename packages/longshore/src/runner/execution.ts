@@ -43,7 +43,7 @@ export class Execution {
   readonly around: Surroundings;
   readonly startedMs: number;
   readonly hold: Hold | undefined;
-  /** Absent when nobody traces. */
+  /** Absent without a tracer. */
   readonly span: Span | undefined;
   taskName = unresolved;
   // Most handlers never look at their signal, log nothing and are never stopped: what that needs is made on first use.
@@ -81,7 +81,7 @@ export class Execution {
     return this.span?.ids ?? this.assignment.trace?.parent;
   }
 
-  /** Why the work was stopped, or undefined while nobody stopped it. */
+  /** Why the work was stopped, or undefined while it was not. */
   get stopped(): LongshoreError | undefined {
     return this.#stopped;
   }
@@ -91,7 +91,7 @@ export class Execution {
     return this.#graceMs ?? this.around.config.abortGraceMs;
   }
 
-  /** Adds to the log. What an abandoned handler says after its report goes nowhere. */
+  /** Adds to the log. Lines of an abandoned handler after its report are dropped. */
   addLog(text: string, stream: OutputStream): void {
     if (this.#logClosed || !this.around.transport.capabilities.logs) return;
     this.#log ??= this.#makeLog();

@@ -1,4 +1,4 @@
-// Whether the workers are well, as the people and machines that run them ask for it: one entry for each task that is worked for.
+// Whether the workers are healthy, for people and probes: one entry for each task that is worked for.
 
 import type { Clock } from "../clock.ts";
 import type { Events } from "./events.ts";
@@ -30,13 +30,13 @@ export interface TaskHealth {
   readonly lastError: string | undefined;
 }
 
-/** Follows the events for what `TaskHealth` tells. */
+/** Follows the events for `TaskHealth`. */
 export class HealthWatch {
   readonly #clock: Clock;
   readonly #polledAtMs = new Map<string, number>();
   readonly #errors = new Map<string, string>();
   readonly #restarts = new Map<string, number>();
-  /** What concerns every task: protocols that ask for all of them at once tell nothing about one. */
+  /** What concerns every task: protocols that poll for all of them at once report nothing about one. */
   #answeredAtMs: number | undefined;
   #anyError: string | undefined;
 

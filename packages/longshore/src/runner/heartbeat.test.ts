@@ -85,7 +85,7 @@ describe("a hold", () => {
     expect(s.hold.untilMs - s.startMs).toBe(70_000);
   });
 
-  it("goes on being renewed after a cancel, until the report is through", async () => {
+  it("is still renewed after a cancel, until the report is settled", async () => {
     const s = setup(async () => ({ verdict: "cancel" }));
     await s.clock.advance(20_000);
     expect(s.reasons[0]?.code).toBe("LONGSHORE_CANCELLED");

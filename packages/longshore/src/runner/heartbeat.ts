@@ -1,9 +1,9 @@
 // Keeps the hold of one assignment alive while its handler runs and while its result is being reported. Independent of the handler: as
-// long as the event loop turns, beats go out.
+// long as the event loop turns, beats are sent.
 //
-// One timer is armed at any time. While a beat is under way it stands at the end of the hold; otherwise at the next beat. A beat that
+// One timer is armed at any time. While a beat is in flight it is set to the end of the hold; otherwise to the next beat. A beat that
 // fails is repeated soon. When the hold would be over by this machine's clock and no beat got through, the hold counts as lost: the
-// orchestrator may already have given the work to somebody else.
+// orchestrator may already have given the work to another worker.
 
 import type { Clock } from "../clock.ts";
 import { LongshoreError } from "../errors.ts";

@@ -78,7 +78,7 @@ describe("GET /metrics of a worker", () => {
     expect(text).toContain('task_result_size_bytes_sum{taskType="gated"} 500\n');
   });
 
-  it("[C-MET-04, C-MET-16] tells failures by the class of the error and whether they may be tried again", async () => {
+  it("[C-MET-04, C-MET-16] counts failures by the class of the error and whether they may be tried again", async () => {
     await using s = await setup();
     await s.loop.run("odd", { final: false });
     await s.loop.run("odd", { final: true });

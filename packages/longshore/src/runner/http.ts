@@ -1,5 +1,4 @@
-// `/metrics` and `/health` of a worker, for the machines that watch it. On loopback unless told otherwise: both tell names of tasks and
-// texts of errors.
+// `/metrics` and `/health` of a worker, for probes and collectors. On loopback by default: both contain names of tasks and texts of errors.
 
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -12,7 +11,7 @@ import { healthBody, type WorkerStatuses } from "./health.ts";
 export interface HttpOptions {
   /** 0 takes any free port. */
   readonly port: number;
-  /** 127.0.0.1 unless told. Probes of a container come from outside of it and need `0.0.0.0`. */
+  /** The default is 127.0.0.1. Probes of a container come from outside of it and need `0.0.0.0`. */
   readonly host?: string;
 }
 
@@ -26,7 +25,7 @@ export interface HttpHandle {
   close(): Promise<void>;
 }
 
-/** Whoever sends a request this slowly is not a probe. */
+/** A client that sends a request this slowly is not a probe. */
 const requestMsMax = 10_000;
 /** Probes and scrapers are a handful. */
 const connectionsMax = 100;

@@ -13,7 +13,7 @@ export const sizeBounds = [100, 1e3, 1e4, 1e5, 1e6, 1e7];
 
 export type WorkerMetrics = ReturnType<typeof workerMetrics>;
 
-/** Every family of a worker, by what it tells. `activeTasks` is asked for when somebody reads. */
+/** Every metric of a worker. `activeTasks` is called when they are read. */
 export function workerMetrics(activeTasks: () => Iterable<Sample>) {
   const metrics = createMetrics({ nameEmpty: true });
   const counter = (name: string, help: string, ...labels: string[]) => metrics.counter(name, help, labels);
@@ -42,7 +42,7 @@ export function workerMetrics(activeTasks: () => Iterable<Sample>) {
   };
 }
 
-/** Counts everything that these events tell, from now on. */
+/** Counts all of these events, from now on. */
 export function measure(events: Pick<Events, "watch" | "onDropped">, metrics: WorkerMetrics): void {
   events.watch("pollStarted", ({ task }) => metrics.polls.with(task).add());
   events.watch("pollCompleted", ({ task, durationMs }) => metrics.pollTime.with(task, "SUCCESS").observe(durationMs / 1_000));

@@ -10,7 +10,7 @@ const turnMax = 100;
 
 export interface QueueTroubles {
   readonly dropped: () => void;
-  /** Told once for a listener: a listener that throws each time would fill the log. */
+  /** Logged once for a listener: a listener that throws each time would fill the log. */
   readonly failed: (error: Error) => void;
 }
 

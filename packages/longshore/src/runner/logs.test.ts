@@ -64,7 +64,7 @@ describe("a task's log", () => {
     ]);
   });
 
-  it("drops the oldest lines beyond its bound and says so in their place", async () => {
+  it("drops the oldest lines beyond its bound and marks their place", async () => {
     let refuse = true;
     const s = setup(async () => {
       if (refuse) throw new Error("503");
@@ -93,7 +93,7 @@ describe("a task's log", () => {
     expect(s.dropped).toEqual([2]);
   });
 
-  it("tries once more after the report what had found nobody before it", async () => {
+  it("tries once more after the report what could not be sent before it", async () => {
     let away = true;
     let tries = 0;
     const s = setup(async () => {
@@ -109,7 +109,7 @@ describe("a task's log", () => {
     expect(s.dropped).toEqual([]);
   });
 
-  it("asks nobody again who has not answered the report either", async () => {
+  it("does not try again when the report was not answered either", async () => {
     let tries = 0;
     const s = setup(async () => {
       tries++;

@@ -22,7 +22,7 @@ export interface LogOptions {
   readonly send: (entries: readonly LogEntry[]) => Promise<void>;
   readonly failing: (what: string, error: unknown) => void;
   readonly working: (what: string) => void;
-  /** Told once, at the end, how many lines never left. */
+  /** Called once, at the end, with the number of lines that never left. */
   readonly dropped: (lines: number) => void;
 }
 
@@ -70,7 +70,7 @@ export class TaskLog {
 
   /**
    * After the report. What could not be sent before it is tried once more when the report was `answered`: the peer may have been away for
-   * a moment only. Then tells what never left.
+   * a moment only. Then reports what never left.
    */
   async end(answered: boolean, giveUp: AbortSignal): Promise<void> {
     if (answered && this.#sending === undefined) await this.#sendRest(giveUp);
@@ -161,7 +161,7 @@ export class TaskLog {
     return batch;
   }
 
-  /** Stands where the lines were thrown away and bears the number of the last of them, so numbers stay unique and in order. */
+  /** Replaces the lines that were dropped and has the number of the last of them, so numbers stay unique and in order. */
   #takeMark(): Queued {
     const last = this.#droppedLast as Queued;
     const text = `[longshore: dropped ${counted(this.#droppedSinceMark, "log line")} here, which the server did not take in time]\n`;

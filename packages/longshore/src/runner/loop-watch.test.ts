@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { TestClock } from "../testing/clock.ts";
 import { LoopWatch } from "./loop-watch.ts";
 
-it("tells once about an event loop that stood still, and again about the next time", async () => {
+it("reports a blocked event loop once, and again the next time", async () => {
   const clock = new TestClock();
   const blocked: number[] = [];
   const watch = new LoopWatch(clock, (ms) => blocked.push(ms));

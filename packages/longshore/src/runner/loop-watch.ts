@@ -1,5 +1,5 @@
-// Notices when the event loop stands still while tasks run. A handler that computes for seconds without a pause keeps heartbeats, cancels
-// and every other task waiting, and may cost leases; nothing else would tell its author why.
+// Detects a blocked event loop while tasks run. A handler that computes for seconds without a pause keeps heartbeats, cancels
+// and every other task waiting, and may cost leases; nothing else would show its author why.
 
 import type { Clock } from "../clock.ts";
 
@@ -56,7 +56,7 @@ export class LoopWatch {
   #look(): void {
     const lateMs = this.#clock.now() - this.#dueMs;
     const blocked = lateMs > blockedMsMin;
-    // Ticks that are late one after the other belong to one episode and are told once.
+    // Ticks that are late one after the other belong to one episode and are reported once.
     if (blocked && !this.#blocked) this.#report(lateMs);
     this.#blocked = blocked;
   }

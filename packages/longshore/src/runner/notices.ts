@@ -1,4 +1,4 @@
-// What a worker tells the people who run it, as single lines. A failure that repeats is told once, then its end with the duration.
+// Messages for the people who run a worker, as single lines. A failure that repeats is reported once, then its end with the duration.
 
 import type { Clock } from "../clock.ts";
 import { formatDuration } from "../duration.ts";
@@ -14,7 +14,7 @@ export const stderrLogger: Logger = (notice) => {
   process.stderr.write(`longshore ${notice.level}: ${notice.message}\n`);
 };
 
-/** How many different troubles are told apart; a worker has a handful, so this only bounds a mistake. */
+/** How many different failures are distinguished; a worker has a handful, so this only bounds a mistake. */
 const episodesMax = 100;
 
 export interface Episode {
@@ -35,7 +35,7 @@ export class Episodes {
     this.#name = name;
   }
 
-  /** The newest trouble that has not ended, for `status()`. */
+  /** The newest failure that has not ended, for `status()`. */
   get current(): Episode | undefined {
     return [...this.#open.values()].at(-1);
   }

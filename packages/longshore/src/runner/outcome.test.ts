@@ -54,7 +54,7 @@ describe("the table of outcomes", () => {
     expect(outcomeOf({ kind: "returned", value: 1n }, undefined)).toMatchObject({ kind: "failed", retryable: false });
   });
 
-  it("reports what an ending says instead of a value, with the output of a failure", () => {
+  it("reports an ending instead of a value, with the output of a failure", () => {
     const ending = (outcome: Ending["outcome"]) => outcomeOf({ kind: "returned", value: { "longshore.ending": true, outcome } }, undefined);
     expect(ending({ kind: "done", output: { a: 1 } })).toEqual({ kind: "done", output: { a: 1 } });
     expect(ending({ kind: "failed", message: "no stock", retryable: true, output: { asked: 3 } })).toMatchObject({
@@ -66,7 +66,7 @@ describe("the table of outcomes", () => {
     expect(ending({ kind: "failed", message: "never", retryable: false })).not.toHaveProperty("output");
   });
 
-  it("tells the causes, once each, and takes what is not an Error", () => {
+  it("includes the causes, once each, and takes what is not an Error", () => {
     const error = new Error("fetch failed", { cause: new Error("fetch failed", { cause: new Error("ECONNREFUSED") }) });
     expect(outcomeOf({ kind: "threw", error }, undefined)).toMatchObject({ error: { message: "fetch failed\ncaused by: ECONNREFUSED" } });
     expect(outcomeOf({ kind: "threw", error: "plain text" }, undefined)).toMatchObject({ error: { message: "plain text" } });

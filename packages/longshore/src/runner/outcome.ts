@@ -3,7 +3,7 @@
 // | the handler          | not stopped            | cancelled            | deadline, shutdown     |
 // | returned a value     | done                   | failed for good      | done                   |
 // | returned a deferral  | deferred               | failed for good      | deferred               |
-// | returned an ending   | as it says             | failed for good      | as it says             |
+// | returned an ending   | as the ending          | failed for good      | as the ending          |
 // | threw TerminalError  | failed for good        | failed for good      | failed for good        |
 // | threw anything else  | failed, may be retried | failed for good      | failed, may be retried |
 //
@@ -20,13 +20,14 @@ export type Ended =
   | { readonly kind: "returned"; readonly value: unknown; readonly output?: Schema | undefined }
   | { readonly kind: "threw"; readonly error: unknown };
 
-/** How many links of a chain of causes are told. */
+/** How many links of a chain of causes are reported. */
 const causesMax = 5;
 
 export function outcomeOf(ended: Ended, stopped: LongshoreError | undefined): Outcome {
   if (stopped?.code === "LONGSHORE_CANCELLED") return { kind: "failed", retryable: false, error: failureOf(stopped) };
   if (ended.kind === "returned") return returned(ended.value);
-  // After an abort, what the handler threw is an echo of it; the reason itself says more. Only "never again" is the handler's own word.
+  // After an abort, what the handler threw is an echo of it; the reason itself is more specific. Only "never again" is the handler's own
+  // word.
   const error = stopped !== undefined && !isTerminal(ended.error) ? stopped : ended.error;
   return { kind: "failed", retryable: !isTerminal(error), error: failureOf(error) };
 }
@@ -51,7 +52,7 @@ function ending(outcome: Ending["outcome"]): Outcome {
   return { kind: "failed", retryable, error, ...(output === undefined ? {} : { output: toJson(output) }) };
 }
 
-/** A failure as it is reported: the message with its causes, so that "fetch failed" also says why. */
+/** A failure as it is reported: the message with its causes, so that "fetch failed" also has its reason. */
 export function failureOf(thrown: unknown): Failure {
   const error = toError(thrown);
   const messages = [error.message === "" ? error.name : error.message];

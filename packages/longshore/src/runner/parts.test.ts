@@ -22,7 +22,7 @@ const counter = task("count", async ({ to }: { to: number }, ctx) => {
 });
 
 describe("ctx.emit", () => {
-  it("gives parts in order, named by their number unless told", async () => {
+  it("gives parts in order, named by their number by default", async () => {
     const named = task("named", async (_input: unknown, ctx) => {
       await ctx.emit(1);
       await ctx.emit(2, { uid: "two" });
@@ -110,7 +110,7 @@ describe("ctx.emit", () => {
     await expect(s.loop.run("count", { to: 3 }, { emit })).rejects.toMatchObject({ code: "LONGSHORE_LEASE_LOST" });
   });
 
-  it("fails the task when a part is refused, even if nobody waited for it", async () => {
+  it("fails the task when a part is refused, even if the handler did not wait for it", async () => {
     const careless = task("careless", async (_input: unknown, ctx) => {
       void ctx.emit(1, { uid: "" });
       return "done";
@@ -124,7 +124,7 @@ describe("ctx.emit", () => {
     expect(s.loop.emitted).toEqual([]);
   });
 
-  it("refuses more than may wait, and says what to do", async () => {
+  it("refuses more than may wait, and explains what to do", async () => {
     const flood = task("flood", async (_input: unknown, ctx) => {
       for (let at = 0; at < 20_000; at++) void ctx.emit(at);
     });
@@ -186,7 +186,7 @@ describe("ctx.parts", () => {
     expect(await s.loop.run("patient", {}, { parts: { numbers: parts(1, 2) } })).toEqual({ kind: "done", output: "enough" });
   });
 
-  it("says so where the protocol carries none", async () => {
+  it("fails where the protocol carries none", async () => {
     await using s = await setup([sum], { capabilities: { streams: false } });
     expect(await s.loop.run("sum")).toMatchObject({
       kind: "failed",

@@ -23,7 +23,7 @@ export class Progress {
     while (this.#waiting !== undefined) {
       const { value } = this.#waiting;
       this.#waiting = undefined;
-      // A lost progress value is replaced by the next one; only the trouble itself is worth telling.
+      // A lost progress value is replaced by the next one; only the failure itself is worth a report.
       await this.#send(value).catch(this.#failing);
     }
     this.#busy = false;

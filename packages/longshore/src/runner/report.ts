@@ -1,5 +1,5 @@
-// Delivers an outcome. A report whose answer is not known is repeated, with growing pauses, until the hold would be over: before that
-// the result is still wanted, after that somebody else may be at work.
+// Delivers an outcome. A report whose answer is not known is repeated, with growing pauses, until the hold would end: before that the
+// result is still wanted, after that another worker may have the task.
 
 import { type Backoff, backoffMs } from "../backoff.ts";
 import { type Clock, pause } from "../clock.ts";
@@ -70,7 +70,7 @@ function pauseBefore(next: number, startedMs: number, { clock, hold, tries, rand
 
 function endOfPatience(hold: Hold | undefined, startedMs: number): number {
   if (hold === undefined) return startedMs + patienceMs;
-  // Beats end when the hold is lost, so its end stands still from then on.
+  // Beats end when the hold is lost, so its end is fixed from then on.
   return hold.ended ? 0 : Math.min(hold.untilMs, startedMs + patienceMsMax);
 }
 

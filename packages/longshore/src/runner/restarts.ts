@@ -4,17 +4,17 @@
 import { type Duration, durationMs } from "../duration.ts";
 
 export interface RestartOptions {
-  /** Whether processes are watched at all; true unless told. */
+  /** Whether processes are watched at all; true by default. */
   readonly monitor?: boolean;
-  /** How often they are looked at; 5 s unless told. */
+  /** How often they are checked; the default is 5 s. */
   readonly interval?: Duration;
-  /** Whether one that ended is started again; true unless told. */
+  /** Whether one that ended is started again; true by default. */
   readonly restart?: boolean;
   /** How many restarts one worker gets; 0, the default, is without limit. */
   readonly maxAttempts?: number;
-  /** How long the second restart waits after the first; 5 s unless told. */
+  /** How long the second restart waits after the first; the default is 5 s. */
   readonly backoff?: Duration;
-  /** The longest such wait; 5 min unless told. */
+  /** The longest such wait; the default is 5 min. */
   readonly backoffMax?: Duration;
 }
 

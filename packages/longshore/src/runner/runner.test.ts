@@ -56,7 +56,7 @@ describe("slots of a worker", () => {
     expect(s.loop.host.slots.takeFree(3)).toHaveLength(3);
   });
 
-  it("are as many as the transports' own limits ask for, unless the user told how many", async () => {
+  it("are as many as the transports' own limits allow, unless the user set a number", async () => {
     const limited = () => Object.assign(new Loopback(), { slotsFor: (tasks: ReadonlyMap<string, unknown>) => tasks.size * 25 });
     const clock = new TestClock();
     const total = async (options: Partial<WorkOptions>) => {
@@ -165,8 +165,8 @@ describe("stopping a worker", () => {
   });
 
   it.each([
-    ["the longest that a transport was told", {}, 4_000],
-    ["what the user told", { drain: "6s" }, 6_000],
+    ["the longest setting of a transport", {}, 4_000],
+    ["the user's setting", { drain: "6s" }, 6_000],
   ] as const)("lets running tasks go on for %s", async (_name, options, drainMs) => {
     await using s = await setup(options, [new Loopback(), Object.assign(new Loopback(), { drainMs: 4_000 })]);
     const running = s.loop.run("gated");
@@ -237,8 +237,8 @@ describe("stopping a worker", () => {
   });
 });
 
-describe("what a worker tells", () => {
-  it("names the running tasks when the event loop stands still, once per episode", async () => {
+describe("what a worker reports", () => {
+  it("names the running tasks when the event loop is blocked, once per episode", async () => {
     await using s = await setup();
     const seen: unknown[] = [];
     s.worker.on("loopBlocked", (event) => seen.push(event));
@@ -331,7 +331,7 @@ describe("options of a worker", () => {
   });
 });
 
-it("tells that a server has answered to whoever listens once the worker has started, also when it answered before that", async () => {
+it("reports to listeners that a server has answered once the worker has started, also when it answered before that", async () => {
   class Early extends Loopback {
     override async start(host: Parameters<Loopback["start"]>[0]): Promise<void> {
       await super.start(host);

@@ -84,7 +84,7 @@ export class Runner {
   async start(): Promise<void> {
     try {
       await Promise.all(this.#attached.map((attached) => attached.transport.start(this.#hostFor(attached))));
-      // In the next turn: whoever waits for the start listens by then.
+      // In the next turn: a caller that waits for the start listens by then.
       setImmediate(this.#resolveStarted);
     } catch (error) {
       await this.stop({ force: true });
@@ -300,7 +300,7 @@ export class Runner {
   #tellAboutTrouble(): void {
     const { logger } = this.#config;
     this.events.watch("taskAbandoned", ({ task, ids, graceMs }) => {
-      const message = `Task "${task}" (${ids.taskId}) did not end within ${formatDuration(graceMs)} after its signal aborted; its slot is used for other work while it goes on. Pass ctx.signal to what it waits for.`;
+      const message = `Task "${task}" (${ids.taskId}) did not end within ${formatDuration(graceMs)} after its signal aborted; its slot is used for other work while it continues. Pass ctx.signal to what it waits for.`;
       logger({ level: "warn", message });
     });
     this.events.watch("logsDropped", ({ task, ids, lines }) => {

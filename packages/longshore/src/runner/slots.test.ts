@@ -19,7 +19,7 @@ describe("slots", () => {
     expect(pool.free).toBe(2);
   });
 
-  it("know whether somebody else waits", async () => {
+  it("know whether another transport waits", async () => {
     const pool = new SlotPool(1);
     await pool.take("a");
     void pool.take("a");
@@ -28,7 +28,7 @@ describe("slots", () => {
     expect(pool.wantedByOthers("a")).toBe(true);
   });
 
-  it("are not kept for somebody who stopped waiting", async () => {
+  it("are not kept for a transport that stopped waiting", async () => {
     const pool = new SlotPool(1);
     await pool.take("a");
     const patience = new AbortController();
@@ -44,7 +44,7 @@ describe("slots", () => {
     expect(pool.free).toBe(1);
   });
 
-  it("are not swallowed by somebody who waits when the pool closes", async () => {
+  it("are not lost to a waiter when the pool closes", async () => {
     const pool = new SlotPool(1);
     await pool.take("a");
     const waiting = pool.take("b");

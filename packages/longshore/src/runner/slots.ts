@@ -1,5 +1,5 @@
 // The worker's slots. A slot is taken before anything is received and kept until the report is settled, so a worker never holds more
-// work than it can run. Waiting transports are served in the order they came; a freed slot goes to the first of them, or is free.
+// work than it can run. Waiting transports are served in the order they came; a freed slot is given to the first of them, or is free.
 
 export class SlotPool {
   readonly total: number;
@@ -16,7 +16,7 @@ export class SlotPool {
     return this.#free;
   }
 
-  /** True when somebody else than `owner` waits for a slot: a slot must then not be kept for more work of the same owner. */
+  /** True when another transport than `owner` waits for a slot: a slot must then not be kept for more work of the same owner. */
   wantedByOthers(owner: unknown): boolean {
     return this.#waiting.some((waiter) => waiter.owner !== owner);
   }
@@ -43,7 +43,7 @@ export class SlotPool {
     });
   }
 
-  /** Nobody may wait for a slot any more; those that are taken are given back as before. */
+  /** No transport may wait for a slot any more; those that are taken are given back as before. */
   close(): void {
     this.#closed = true;
     for (const waiter of this.#waiting.splice(0)) waiter.settle(false);

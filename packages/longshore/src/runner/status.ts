@@ -5,7 +5,7 @@ import type { Events, TaskEvent } from "./events.ts";
 /** The state of a worker at one moment, from `worker.status()`. */
 export interface RunnerStatus {
   readonly state: "running" | "draining" | "stopped";
-  /** A slot is free while nothing runs in it, also when it is kept for work that is being asked for. */
+  /** A slot is free while nothing runs in it, also when it is reserved for a poll. */
   readonly slots: { readonly total: number; readonly free: number };
   /** The names of the tasks that this worker can run. */
   readonly tasks: readonly string[];
@@ -18,7 +18,7 @@ export interface RunnerStatus {
 /** The state of one connection of a worker to an orchestrator. */
 export interface TransportStatus {
   readonly name: string;
-  /** The trouble it has now, if any; it goes on trying. */
+  /** Its current failure, if any; it keeps trying. */
   readonly failing: { readonly sinceMs: number; readonly error: string } | undefined;
 }
 
@@ -35,7 +35,7 @@ export interface Counts {
   eventsDropped: number;
 }
 
-/** Ends of tasks are counted by who reports them: every task has one, and an event for it is made only where a listener wants it. */
+/** Ends of tasks are counted by who reports them: every task has one, and an event for it is made only for a listener. */
 export function countEvents(events: Events): Counts {
   const counts: Counts = { done: 0, failed: 0, deferred: 0, lost: 0, abandoned: 0, logLinesDropped: 0, eventsDropped: 0 };
   events.watch("taskAbandoned", () => counts.abandoned++);

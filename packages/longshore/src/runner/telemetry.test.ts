@@ -1,4 +1,4 @@
-// What a worker tells its telemetry, on a transport whose other end is the test.
+// What a worker sends to its telemetry, on a transport whose other end is the test.
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import { expect, it } from "vitest";

@@ -1,5 +1,5 @@
-// The ports of whoever watches a worker from outside: spans of its executions, records of its log. The runner tells them what happens;
-// how that is written down and where it is sent is theirs. A protocol only says which caller's span its work belongs to.
+// The ports of telemetry: spans of a worker's executions, records of its log. The runner calls them; the implementation formats and sends.
+// A protocol only names the caller's span of its work.
 
 import type { ContextIds } from "../context.ts";
 import type { SpanIds } from "../trace.ts";
@@ -10,7 +10,7 @@ import type { Failure } from "./transport.ts";
 /** Receives the spans and the log records of a worker. */
 export interface Telemetry {
   readonly tracer?: Tracer;
-  /** Takes the worker's notices, unless `work()` was told another logger. */
+  /** Takes the worker's notices, unless `work()` has another logger. */
   readonly logger?: Logger;
   /** Called once, before the worker starts. */
   attach?(events: Pick<Events, "watch">): void;
@@ -18,7 +18,7 @@ export interface Telemetry {
   close?(): Promise<void>;
 }
 
-/** None of these may wait or throw: they stand on the path of every task. */
+/** None of these may wait or throw: they are on the path of every task. */
 export interface Tracer {
   /** Begins the span of one execution, before anything of it runs. */
   begin(work: TracedWork): Span;
@@ -53,9 +53,9 @@ export interface SpanEnd {
 export interface WorkTrace {
   /** The caller's span. */
   readonly parent?: SpanIds;
-  /** How the protocol's own conventions call the span; `task.execute` unless told. */
+  /** The name of the span by the protocol's own conventions; the default is `task.execute`. */
   readonly name?: string;
-  /** `server`: the caller waits for the answer. `consumer`, unless told: the work was taken from a queue. */
+  /** `server`: the caller waits for the answer. `consumer`, the default: the work was taken from a queue. */
   readonly kind?: "server" | "consumer";
   /** By the protocol's own conventions, beside those that every span has. */
   readonly attributes?: Readonly<Record<string, string | number | boolean>>;

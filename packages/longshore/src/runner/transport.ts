@@ -29,9 +29,9 @@ export interface Transport {
   readonly logBatch?: LogBatch;
   /** How often a report is tried; until the hold would be over, with growing pauses, when absent. */
   readonly reportTries?: ReportTries;
-  /** How many slots these tasks can fill by the transport's own limits. Where `work()` was not told how many there are, there are as many. */
+  /** How many slots these tasks can fill by the transport's own limits. Used where `work()` has no number. */
   slotsFor?(tasks: ReadonlyMap<string, Task>): number;
-  /** How long running tasks may go on when the worker stops, where its protocol has a setting for that and `work()` was not told. */
+  /** How long running tasks may continue when the worker stops, where its protocol has a setting for that and `work()` has none. */
   readonly drainMs?: number;
   /**
    * Begins to receive. Resolves when receiving has begun, which does not need a reachable peer: troubles go to `host.failing`. Rejects
@@ -39,11 +39,11 @@ export interface Transport {
    */
   start(host: TransportHost): Promise<void>;
   /**
-   * Stops receiving; afterwards no slot is taken. Work already handed over goes on and still beats and reports. `host.draining` has
+   * Stops receiving; afterwards no slot is taken. Work already handed over continues and still beats and reports. `host.draining` has
    * aborted before this is called. Resolves when nothing more can arrive. Idempotent.
    */
   drain(): Promise<void>;
-  /** Lets go of connections and says goodbye where the protocol can. Called after the last report is settled. Idempotent. */
+  /** Closes connections and signs off where the protocol can. Called after the last report is settled. Idempotent. */
   stop(): Promise<void>;
 }
 
@@ -52,7 +52,7 @@ export interface TransportSource {
   transport(): Transport;
 }
 
-/** What a protocol can carry. The comment says what the runner does where the answer is no. */
+/** What a protocol can carry. Each comment describes what the runner does when it is false. */
 export interface Capabilities {
   /** "Call me again later" without spending an attempt. Missing: the runner waits in its slot, beating, then calls the handler again. */
   readonly defer: boolean;
@@ -80,22 +80,22 @@ export interface TransportHost {
   readonly forced: AbortSignal;
   /** An empty wait may hold a slot no longer than this; other transports that share the slots wait for it meanwhile. */
   readonly waitMsMax: number;
-  /** Tells the people who run the worker, in one line. For what repeats there are `failing` and `working`. */
+  /** Logs one line for the people who run the worker. For what repeats there are `failing` and `working`. */
   notice(notice: Notice): void;
-  /** Something repeatable went wrong (`what` names it, such as "claim"). Logged once, however often it is called. */
+  /** A retryable failure (`what` names it, such as "claim"). Logged once, however often it is called. */
   failing(what: string, error: unknown): void;
   /** The same thing works. After a `failing` the end and the duration are logged. The first call of all means that the peer is there. */
   working(what: string): void;
-  /** Reports what happened to whoever listens, with this transport's name. The events of executions and of reports come from the runner. */
+  /** Sends an event to listeners, with this transport's name. The events of executions and of reports come from the runner. */
   emit<Name extends TransportEventName>(name: Name, event: TransportEvent<Name>): void;
-  /** Whether anybody wants it: an event nobody wants need not be made. */
+  /** Whether there is a listener: without one an event need not be made. */
   wants(name: EventName): boolean;
 }
 
-/** The worker's slots, as one transport sees them. */
+/** The worker's slots, for one transport. */
 export interface TransportSlots {
   readonly total: number;
-  /** What `work()` was told, or undefined when the number is our choice. */
+  /** The number of `work()`, or undefined when it is our choice. */
   readonly told: number | undefined;
   /** How many are free right now. */
   readonly free: number;
@@ -113,7 +113,7 @@ export interface Slot {
   release(): void;
 }
 
-/** One piece of work and the only way to say anything about it. */
+/** One piece of work and the only way to report about it. */
 export interface Assignment {
   readonly ids: ContextIds;
   /** 1 on the first try. */
@@ -121,7 +121,7 @@ export interface Assignment {
   readonly idempotencyKey: string;
   /** How the orchestrator calls this worker, where it has a name for it. */
   readonly worker?: string;
-  /** How this work is kept. Absent when the protocol asks for no heartbeats. */
+  /** How this work is kept. Absent when the protocol needs no heartbeats. */
   readonly hold?: HoldTerms;
   /** The orchestrator's own limit for the whole attempt; the task's timeout limits each call of its handler. The earlier end applies. */
   readonly timeoutMs?: number;
@@ -153,7 +153,7 @@ export interface Assignment {
    * they never will be taken.
    */
   emit?(parts: readonly StepPart[]): Promise<void>;
-  /** The parts of another step of the run, from the first one on. Never throws: what is wrong is told by `next`. */
+  /** The parts of another step of the run, from the first one on. Never throws: `next` reports what is wrong. */
   receive?(stepId: string): PartReader;
   /** `ctx.amend`; what it does not know it ignores. */
   amend?(name: string, value: Json): void;
@@ -166,15 +166,15 @@ export interface Assignment {
    * transaction or the same request); when it is false none may be taken.
    */
   report(outcome: Outcome, options: { readonly wantNext: boolean; readonly signal: AbortSignal }): Promise<ReportAnswer>;
-  /** No try got through and none follows, though the result may still be wanted: the transport may keep it and send it later. */
+  /** No try succeeded and none follows, though the result may still be wanted: the transport may keep it and send it later. */
   undelivered?(outcome: Outcome, error: Error): void | Promise<void>;
 }
 
-/** A schedule of tries, whatever the hold says. A worker that stops does not wait for the next one. */
+/** A schedule of tries, whatever the hold is. A worker that stops does not wait for the next one. */
 export type ReportTries =
   /** The pauses before the second try, the third and so on; one try more than there are pauses. */
   | { readonly pausesMs: readonly number[]; readonly patienceMs?: undefined }
-  /** With growing pauses for this long. For protocols where only the orchestrator ends a hold, so that it does not say how long. */
+  /** With growing pauses for this long. For protocols where only the orchestrator ends a hold, so that its length is not known. */
   | { readonly patienceMs: number; readonly pausesMs?: undefined };
 
 /** Reads the parts of one step, a page at a time. */
@@ -193,7 +193,10 @@ export interface HoldTerms {
   readonly termMs: number;
   /** How often to beat. */
   readonly everyMs: number;
-  /** The share of `everyMs` by which each pause is drawn longer or shorter, so that tasks that began together do not beat together; none unless told. */
+  /**
+   * The share of `everyMs` by which each pause is drawn longer or shorter, so that tasks that began together do not beat together; the
+   * default is none.
+   */
   readonly jitter?: number;
 }
 
@@ -208,10 +211,11 @@ export interface Call {
 export interface Control {
   /**
    * Aborts the handler's signal now. With LONGSHORE_LEASE_LOST nothing is reported any more; with LONGSHORE_CANCELLED a final failure is.
-   * Later calls do nothing. `graceMs` is how long the handler may take to end, where the orchestrator says; the worker's own grace unless told.
+   * Later calls do nothing. `graceMs` is how long the handler may take to end, where the orchestrator sets it; the default is the worker's
+   * own grace.
    */
   stop(reason: LongshoreError, graceMs?: number): void;
-  /** The span to name in calls that are made on behalf of this work: its own, or its caller's when nobody traces here. */
+  /** The span to name in calls that are made for this work: its own, or its caller's without a tracer. */
   readonly trace: SpanIds | undefined;
   /** Aborts when the assignment is over, reported or not: the transport's own timers and watchers end here. */
   readonly over: AbortSignal;

@@ -1,7 +1,7 @@
-// Dates in JSON Schema. A date travels as text in the form of RFC 3339, but zod describes no date at all unless it may leave open
-// whatever it cannot say. So it may, and what is then left open besides dates is refused here instead.
+// Dates in JSON Schema. A date travels as text in the form of RFC 3339, but zod describes no date at all unless it may leave open whatever
+// it cannot express. So it may, and whatever else is then left open is refused here instead.
 
-/** What a schema library is told besides the draft; undefined for libraries that need not be told anything. */
+/** Options for a schema library besides the draft; undefined for libraries that need none. */
 export function libraryOptions(vendor: string, side: "input" | "output"): Record<string, unknown> | undefined {
   return vendor === "zod" ? { unrepresentable: "any", override: (node: ZodNode) => describe(node, side) } : undefined;
 }

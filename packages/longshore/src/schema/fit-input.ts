@@ -1,5 +1,5 @@
-// Gives an input the form that its schema asks for where senders cannot do so themselves. Some orchestrators leave out a field whose
-// source had no value, others write null for it; a schema tells the two apart.
+// Gives an input the form that its schema requires where senders cannot do so themselves. Some orchestrators leave out a field whose
+// source had no value, others write null for it; a schema distinguishes the two.
 //
 //   - A field that is missing although it must be there, and may be null, becomes null.
 //   - A field that is null although it must not be, and may be missing, is taken out, so that its default applies.
@@ -51,7 +51,7 @@ function fitFields(value: { [name: string]: unknown }, form: JsonSchema, root: J
   return changed ? fitted : value;
 }
 
-/** Without a word about the type, anything goes, and so does null. */
+/** Without a type, any value is accepted, and so is null. */
 function takesNull(field: unknown, root: JsonSchema): boolean {
   const form = isObject(field) ? (resolved(field, root) ?? field) : {};
   return isNullable(form) || !["type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref"].some((keyword) => keyword in form);

@@ -45,7 +45,7 @@ describe("the published schema of a task", () => {
     expect(dated.outputSchema).toMatchObject({ properties: { at: { type: "string", format: "date-time" } }, required: ["at"] });
   });
 
-  it("[C-SCH-05, C-SCH-06, C-PIT-06] says optional and nullable in one way, and requires neither", () => {
+  it("[C-SCH-05, C-SCH-06, C-PIT-06] writes optional and nullable in one way, and requires neither", () => {
     const nullableText = { type: ["string", "null"], nullable: true };
     const schema = published(
       z.object({
@@ -124,7 +124,7 @@ describe("the published schema of a task", () => {
     expect(fieldsOf(published(input, { strict: true })).prices).toMatchObject({ additionalProperties: { type: "number" } });
   });
 
-  it("leaves the parts of an intersection open, for each sees the fields of the others", () => {
+  it("leaves the members of an intersection open, because each gets the fields of the others", () => {
     const part = (name: string) => ({ type: "object", properties: { [name]: { type: "string" } }, required: [name] });
     const both = publishedSchema({ allOf: [part("a"), part("b")] }, { strict: true });
     expect(both?.allOf).toMatchObject([{ additionalProperties: true }, { additionalProperties: true }]);
@@ -155,7 +155,7 @@ describe("the published schema of a task", () => {
     expect(published(Node)).not.toHaveProperty("definitions");
   });
 
-  it("[C-SCH-04, C-SCH-08] is missing as a whole when one part cannot be said, and nothing crashes", () => {
+  it("[C-SCH-04, C-SCH-08] is missing as a whole when one member cannot be expressed, and nothing crashes", () => {
     for (const at of [z.date(), z.bigint(), z.custom(() => true), z.map(z.string(), z.string()), z.literal(undefined), z.undefined()]) {
       expect(published(z.object({ fine: z.string(), at }))).toBeUndefined();
     }
@@ -217,7 +217,7 @@ describe("publishing", () => {
     expect(publishedSchema({ type: "object", unevaluatedProperties: false })).toBeUndefined();
   });
 
-  it("names the document itself where its body stands behind a reference", () => {
+  it("names the document itself where its body is behind a reference", () => {
     const list = { type: "object", properties: { next: { $ref: "#/definitions/List" } }, required: [] };
     expect(publishedSchema({ $ref: "#/definitions/List", definitions: { List: list } })).toEqual({
       $schema: draft07,

@@ -1,6 +1,6 @@
-// Brings a JSON Schema into the one form that is published, whoever wrote it: draft-07, with nested types written out where they are
+// Brings a JSON Schema into the one form that is published, whatever its source: draft-07, with nested types written out where they are
 // used. A schema library, a signature and a person write the same thing in different ways; registries and the people who read them
-// should see one.
+// should get one.
 //
 //   - `$schema` on top, `required` in every object that names its fields.
 //   - A value that may be missing or null is `{ "type": [T, "null"], "nullable": true }` and never required. A field with a default may
@@ -15,16 +15,16 @@ export type JsonSchema = { [keyword: string]: unknown };
 
 export const draft07 = "http://json-schema.org/draft-07/schema#";
 
-/** Written out, a schema that names the same types over and over grows without end; no registry wants one this large. */
+/** Written out, a schema that names the same types over and over grows without end; no registry accepts one this large. */
 const nodesMax = 10_000;
 
 /** Keywords of later drafts that change what is accepted and have no counterpart in draft-07. */
 const unsupported = ["$dynamicRef", "$recursiveRef", "dependentSchemas", "unevaluatedProperties", "unevaluatedItems", "minContains"];
 
-/** Keywords that say how a document is organised. Here that is decided again. */
+/** Keywords for the organisation of a document. Here that is decided again. */
 const organisation = new Set(["$schema", "$id", "id", "$anchor", "$comment", "$defs", "definitions", "~standard"]);
 
-/** The published form of `raw`, or undefined when it says something that draft-07 cannot: a wrong schema is worse than none. */
+/** The published form of `raw`, or undefined when it contains something that draft-07 cannot express: a wrong schema is worse than none. */
 export function publishedSchema(raw: unknown, options: { readonly strict?: boolean } = {}): JsonSchema | undefined {
   if (!isObject(raw)) return undefined;
   try {
@@ -45,7 +45,7 @@ class Publication {
   /** References being written out just now; meeting one again means that it contains itself. */
   readonly #open: string[] = [];
   readonly #recursive = new Set<string>();
-  /** By this name the document also calls itself, when all it says on top is where its body lies. */
+  /** The document also refers to itself by this name, when all it has on top is a reference to its body. */
   readonly #alias: unknown;
   #nodes = 0;
 
@@ -115,7 +115,7 @@ class Publication {
     }
   }
 
-  /** Each part of a sum sees the fields of the others, so none of them can be closed. */
+  /** Each member of an intersection gets the fields of the others, so none of them can be closed. */
   #together(parts: unknown[]): JsonSchema[] {
     const strict = this.#strict;
     this.#strict = false;
@@ -146,7 +146,7 @@ class Publication {
       const optional = !wanted.has(name) && !("default" in written);
       properties[name] = optional ? nullable(written) : written;
       if (wanted.has(name) && !("default" in written) && !isNullable(written)) required.push(name);
-      // A default whose value is not known has had its say.
+      // A default whose value is not known has no further effect.
       if (written.default === undefined) delete written.default;
     }
     schema.type ??= "object";
@@ -157,7 +157,7 @@ class Publication {
     schema.additionalProperties = isObject(more) && Object.keys(more).length > 0 ? more : !this.#strict;
   }
 
-  /** What stands beside a reference says more about the same value in later drafts; draft-07 would not read it. */
+  /** Keywords next to a reference add to the same value in later drafts; draft-07 would not read them. */
   #referenced(named: string, raw: JsonSchema): JsonSchema {
     const { $ref: _, ...beside } = raw;
     const reference = named === this.#alias ? "#" : named;
@@ -197,7 +197,7 @@ function list(value: unknown): unknown[] {
   return value;
 }
 
-/** Whether null is among what the schema accepts by its own words. The empty schema accepts it too, but says nothing about it. */
+/** Whether the schema accepts null explicitly. The empty schema accepts it too, but does not mention it. */
 export function isNullable(schema: JsonSchema): boolean {
   if (schema.nullable === true || schema.type === "null") return true;
   if (schema.type !== undefined && ![schema.type].flat().includes("null")) return false;
@@ -208,7 +208,7 @@ export function isNullable(schema: JsonSchema): boolean {
   return Array.isArray(branches) && branches.some((branch) => isObject(branch) && isNullable(branch));
 }
 
-/** The schema without its null, so that null can be said in one way. */
+/** The schema without its null, so that null can be written in one way. */
 function withoutNull(schema: JsonSchema): JsonSchema {
   const { nullable: _, ...rest } = schema;
   if (Array.isArray(rest.type)) rest.type = single(rest.type.filter((type) => type !== "null"));
@@ -222,13 +222,13 @@ function withoutNull(schema: JsonSchema): JsonSchema {
   return simplified(rest);
 }
 
-/** A choice of one, or a sum of one, is that one, unless both say something of the same kind. */
+/** A choice of one, or an intersection of one, is that one, unless both have keywords of the same kind. */
 function simplified(schema: JsonSchema): JsonSchema {
   for (const choice of ["anyOf", "oneOf", "allOf"] as const) {
     const { [choice]: branches, ...beside } = schema;
     if (!Array.isArray(branches) || branches.length !== 1) continue;
     const only = branches[0] as JsonSchema;
-    // Draft-07 reads nothing that stands beside a reference.
+    // Draft-07 reads nothing next to a reference.
     if ("$ref" in only ? Object.keys(beside).length === 0 : !Object.keys(beside).some((keyword) => keyword in only)) {
       return { ...only, ...beside };
     }

@@ -12,7 +12,7 @@ export interface Schema<Input = unknown, Output = Input> {
     readonly vendor: string;
     readonly types?: { readonly input: Input; readonly output: Output } | undefined;
     readonly validate: (value: unknown) => SchemaResult<Output> | Promise<SchemaResult<Output>>;
-    /** Newer libraries can also say what they accept as JSON Schema. */
+    /** Newer libraries can also describe what they accept as JSON Schema. */
     readonly jsonSchema?: {
       readonly input: (options: JsonSchemaOptions) => Record<string, unknown>;
       readonly output: (options: JsonSchemaOptions) => Record<string, unknown>;
@@ -37,7 +37,7 @@ export interface SchemaIssue {
   readonly path?: ReadonlyArray<PropertyKey | { readonly key: PropertyKey }> | undefined;
 }
 
-/** An error text names this many wrong fields; a list of hundreds helps nobody. */
+/** An error text names this many wrong fields; a list of hundreds is of no help. */
 const issuesNamedMax = 5;
 
 /**
@@ -80,7 +80,7 @@ function fieldOf(issue: SchemaIssue, what: string): string {
   return field === "" ? what : field;
 }
 
-/** What the schema's library says in JSON Schema, or undefined when it offers none or cannot express it. */
+/** The JSON Schema of the schema's library, or undefined when it offers none or cannot express it. */
 export function jsonSchemaOf(schema: Schema | undefined, side: "input" | "output"): Record<string, unknown> | undefined {
   const standard = schema?.["~standard"];
   const convert = standard?.jsonSchema?.[side];
@@ -88,7 +88,7 @@ export function jsonSchemaOf(schema: Schema | undefined, side: "input" | "output
   try {
     return convert({ target: "draft-07", libraryOptions: libraryOptions(standard.vendor, side) });
   } catch {
-    // A library throws for what JSON Schema cannot say (a transform, a custom check). Publishing nothing is the honest answer.
+    // A library throws for what JSON Schema cannot express (a transform, a custom check). Then nothing is published.
     return undefined;
   }
 }

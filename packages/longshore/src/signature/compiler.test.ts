@@ -22,11 +22,11 @@ it("the project's own compiler comes first", () => {
   expect(loadCompiler(project({ typescript: usable })).version).toBe("6.0.3");
 });
 
-it("beside a compiler that no program can call, the second name is asked", () => {
+it("next to a compiler that no program can call, the second name is tried", () => {
   expect(loadCompiler(project({ typescript: native, "typescript-6": usable })).version).toBe("6.0.3");
 });
 
-it("a missing compiler is a message that says what to install", () => {
+it("a missing compiler is reported with what to install", () => {
   const bare = project({});
   expect(() => loadCompiler(bare, [bare])).toThrow(
     "Reading signatures needs the compiler of TypeScript 6, and it is not installed. " +

@@ -8,7 +8,7 @@ import { LongshoreError } from "../errors.ts";
 
 export type Compiler = typeof TypeScript;
 
-/** Packages that may hold the compiler, in the order in which they are asked. The second is the name that our message proposes. */
+/** Packages that may hold the compiler, in the order in which they are tried. The second is the name that our message proposes. */
 const packages = ["typescript", "typescript-6"] as const;
 
 const install = "npm install --save-dev typescript-6@npm:typescript@6";

@@ -55,7 +55,7 @@ describe("schemas from signatures", () => {
     expect(input("optional").required).toEqual(["f"]);
   });
 
-  it("[C-SCH-06] do not require what the parameter has a default for, and tell the default", () => {
+  it("[C-SCH-06] do not require what the parameter has a default for, and contain the default", () => {
     expect(fields(input("defaults"))).toEqual({
       name: { type: "string" },
       greeting: { type: "string", default: "Hello" },
@@ -108,7 +108,7 @@ describe("schemas from signatures", () => {
     expect(Object.keys(fields(fields(output("instances")).cost as JsonSchema))).toEqual(["amount", "currency"]);
   });
 
-  it("[C-SCH-04, C-SCH-08] are missing as a whole where one part cannot be said, with the reason", () => {
+  it("[C-SCH-04, C-SCH-08] are missing as a whole where one type cannot be expressed, with the reason", () => {
     expect(all.get("unsayable")?.schemas).toEqual({});
     expect(why("unsayable")).toEqual({
       input: "orders[].total is a bigint, which JSON does not have",
@@ -130,7 +130,7 @@ describe("schemas from signatures", () => {
     expect(handlers[0]).toMatchObject({ line: 3, schemas: { input: { required: ["name"] }, output: { required: ["text"] } } });
   });
 
-  it("come from JavaScript with comments that tell its types", () => {
+  it("come from JavaScript with comments that declare its types", () => {
     expect(readSignatures(fixture("plain.mjs"))).toMatchObject([
       { task: "echo", schemas: { input: { properties: { times: { type: ["number", "null"] } }, required: ["name"] } } },
     ]);

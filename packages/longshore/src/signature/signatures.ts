@@ -12,7 +12,7 @@ import { type TypeReader, typeSchema, Unconvertible } from "./type-schema.ts";
 
 export interface SignatureSchemas {
   readonly task: string;
-  /** From 1, where the handler stands. */
+  /** The line of the handler, from 1. */
   readonly line: number;
   readonly schemas: TaskSchemas;
   /** Why a side is missing. */
@@ -153,7 +153,7 @@ function literalValue(compiler: Compiler, node: TypeScript.Expression): unknown 
   return typeof negative === "number" ? -negative : undefined;
 }
 
-/** What the promise holds, without the deferrals, which no caller sees. */
+/** The type that the promise resolves to, without the deferrals, which no caller gets. */
 function outputSchema(reader: TypeReader, signature: TypeScript.Signature): JsonSchema {
   const { compiler, checker } = reader;
   const returned = checker.getReturnTypeOfSignature(signature);

@@ -25,7 +25,7 @@ export interface TypeReader {
   readonly compiler: Compiler;
   readonly checker: TypeScript.TypeChecker;
   readonly side: "input" | "output";
-  /** Where the handler stands: types are looked at from there. */
+  /** The position of the handler: types are resolved from there. */
   readonly at: TypeScript.Node;
 }
 
@@ -167,7 +167,7 @@ class TypeSchema {
     }
   }
 
-  /** The name of a type that TypeScript's or Node's own declarations bring; undefined for everybody else's. */
+  /** The name of a type from TypeScript's or Node's own declarations; undefined for any other. */
   #libraryName(type: TypeScript.Type): string | undefined {
     const declaration = type.symbol?.declarations?.[0]?.getSourceFile();
     if (declaration?.isDeclarationFile !== true) return undefined;
@@ -235,7 +235,7 @@ class TypeSchema {
     const type = checker.getTypeOfSymbolAtLocation(field, at);
     const optional =
       (field.flags & compiler.SymbolFlags.Optional) !== 0 || (type.isUnion() && type.types.some((each) => this.#has(each, "Undefined")));
-    // What may be missing is published as nullable, so null need not be said again.
+    // What may be missing is published as nullable, so null need not be repeated.
     const schema = this.#inside(field.name, optional ? checker.getNonNullableType(type) : type);
     const description = compiler.displayPartsToString(field.getDocumentationComment(checker));
     return { schema: description === "" || "$ref" in schema ? schema : { ...schema, description }, optional };

@@ -1,4 +1,4 @@
-// Spans through OpenTelemetry's own API: for programs that have set up its SDK, whose sampler, processors and exporters then see them, and
+// Spans through OpenTelemetry's own API: for programs that have set up its SDK, whose sampler, processors and exporters then get them, and
 // whose instrumentations find the span of the handler that is running.
 
 import { LongshoreError } from "../errors.ts";

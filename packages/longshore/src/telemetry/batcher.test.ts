@@ -67,7 +67,7 @@ describe("a batcher", () => {
     expect(sent).toEqual([[1]]);
   });
 
-  it("drops what does not fit, and says so at the end", async () => {
+  it("drops what does not fit, and reports that at the end", async () => {
     const held = deferred<void>();
     const { told, batcher } = setup(() => held.promise);
     for (let n = 0; n < 512 + 8_192 + 5; n++) batcher.add(n);

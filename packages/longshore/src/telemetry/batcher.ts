@@ -1,5 +1,5 @@
 // Collects records and sends them in batches, so that a worker makes one request a second and not one a task. Adding never waits. What
-// cannot be sent is tried again for a while; a queue that is full drops the newest, which is counted and told.
+// cannot be sent is tried again for a while; a queue that is full drops the newest, which is counted and reported.
 //
 // One timer or one sending at any time: an idle batcher has neither.
 
@@ -13,7 +13,7 @@ export interface BatcherOptions<Item> {
   readonly send: (items: readonly Item[], signal: AbortSignal) => Promise<void>;
   readonly failing: (error: Error) => void;
   readonly working: () => void;
-  /** Told once, at the end, how many were never sent. */
+  /** Called once, at the end, with the number of records that were never sent. */
   readonly dropped: (count: number) => void;
 }
 
@@ -21,7 +21,7 @@ export interface BatcherOptions<Item> {
 const batchMax = 512;
 /** Records that wait. At a kilobyte each they stay below ten megabytes. */
 const queueMax = 8_192;
-/** How long a record waits for company. */
+/** The maximum delay before a record is sent as a batch. */
 const everyMs = 1_000;
 /** A collector that restarts is back within these; then the batch is given up, for newer ones wait. */
 const pausesMs = [1_000, 2_000, 5_000, 10_000];
@@ -83,7 +83,7 @@ export class Batcher<Item> {
     });
   }
 
-  /** Full batches at once; what is less waits for company again, unless this is the end. */
+  /** Full batches at once; a smaller one waits again, unless this is the end. */
   async #sendAll(): Promise<void> {
     do {
       await this.#sendBatch(this.#queue.splice(0, batchMax));

@@ -9,7 +9,7 @@ export interface Exporter {
   close(): Promise<void>;
 }
 
-/** The collector has said no, or took only some of it: the same again would end the same. */
+/** The collector has refused it, or took only some of it: the same again would end the same. */
 export class ExportError extends Error {
   override readonly name = "ExportError";
   readonly final = true;

@@ -1,5 +1,5 @@
-// Turns what a worker says and what happens in it into log records. Lines of handlers carry where they belong, without the handler's
-// doing: the ids of the run and the step, and of the span.
+// Turns the notices and events of a worker into log records. Lines of handlers have their context added automatically: the ids of the run
+// and the step, and of the span.
 
 import type { Events, TaskEvent, WorkerEvents } from "../runner/events.ts";
 import type { Logger } from "../runner/notices.ts";
@@ -51,7 +51,7 @@ function about({ task, ids, attempt, trace, fields }: TaskEvent): Pick<LogRecord
   return { logger: `longshore.${task}`, context, trace, fields: { attempt } };
 }
 
-/** A handler may say a level and a message of its own; the rest of its fields come along. */
+/** A handler may set a level and a message of its own; the rest of its fields are added. */
 function lineOf(event: WorkerEvents["logged"]): Omit<LogRecord, "atMs"> {
   const { entry, stream } = event;
   const told = about(event);

@@ -10,7 +10,7 @@ describe("the environment", () => {
     expect(isTelemetryWanted({})).toBe(false);
   });
 
-  it("[S-OBS-12, S-OBS-14, S-OBS-16] with an endpoint exports traces and logs there, unless told otherwise", () => {
+  it("[S-OBS-12, S-OBS-14, S-OBS-16] with an endpoint exports traces and logs there, by default", () => {
     const STEPFLOW_OTLP_ENDPOINT = "http://localhost:4317";
     expect(from({ STEPFLOW_OTLP_ENDPOINT })).toMatchObject({ traces: true, logs: ["otlp"], protocol: "grpc" });
     expect(from({ STEPFLOW_OTLP_ENDPOINT, STEPFLOW_TRACE_ENABLED: "false" })).toMatchObject({ traces: false, logs: ["otlp"] });
@@ -18,7 +18,7 @@ describe("the environment", () => {
     expect(isTelemetryWanted({ STEPFLOW_OTLP_ENDPOINT })).toBe(true);
   });
 
-  it("[S-OBS-12] says by port and path how to speak: 4317 is gRPC, 4318 is HTTP", () => {
+  it("[S-OBS-12] chooses the protocol by port and path: 4317 is gRPC, 4318 is HTTP", () => {
     const spoken = (endpoint: string) => settingsOf({ endpoint, env: {} }).protocol;
     expect(["http://h:4317", "h:4317", "https://h:443", "http://h:9999"].map(spoken)).toEqual(Array(4).fill("grpc"));
     expect(["http://h:4318", "h:4318", "https://h/otlp", "http://h:4317/v1/traces"].map(spoken)).toEqual(Array(4).fill("http"));
@@ -32,7 +32,7 @@ describe("the environment", () => {
     expect(from({ OTEL_SERVICE_NAME: "other" }).service).toBe("other");
   });
 
-  it("[S-OBS-15] sets the level, INFO unless told", () => {
+  it("[S-OBS-15] sets the level, INFO by default", () => {
     expect(from({}).logLevel).toBe("INFO");
     const levels = ["DEBUG", "INFO", "WARNING", "ERROR", "warn", "debug"].map((level) => from({ STEPFLOW_LOG_LEVEL: level }).logLevel);
     expect(levels).toEqual(["DEBUG", "INFO", "WARNING", "ERROR", "WARNING", "DEBUG"]);
@@ -67,7 +67,7 @@ describe("the environment", () => {
     [{ STEPFLOW_TRACE_ENABLED: "maybe" }, "STEPFLOW_TRACE_ENABLED"],
     [{ OTEL_EXPORTER_OTLP_PROTOCOL: "smoke" }, "OTEL_EXPORTER_OTLP_PROTOCOL"],
     [{ OTEL_EXPORTER_OTLP_HEADERS: "nonsense" }, "OTEL_EXPORTER_OTLP_HEADERS"],
-  ])("is refused by the variable's name when it says %j", (env, name) => {
+  ])("is refused by the variable's name when it is %j", (env, name) => {
     expect(() => from(env as Record<string, string>)).toThrow(name);
   });
 });

@@ -1,5 +1,5 @@
-// What `telemetry()` takes, and the variables that stand for it. The names with STEPFLOW_ are those of Stepflow's worker guide, those with
-// OTEL_ OpenTelemetry's own; the former go first. docs/reference/environment.md lists them.
+// The options of `telemetry()`, and the variables for them. The names with STEPFLOW_ are those of Stepflow's worker guide, those with
+// OTEL_ OpenTelemetry's own; the former take precedence. docs/reference/environment.md lists them.
 
 import { type Clock, systemClock } from "../clock.ts";
 import { type Environment, variable } from "../environment.ts";
@@ -14,9 +14,9 @@ export type OtlpProtocol = "grpc" | "http";
 
 /** The options of `telemetry()`. */
 export interface TelemetryOptions {
-  /** The collector, such as `http://localhost:4317`. Nothing is exported unless told. */
+  /** The collector, such as `http://localhost:4317`. By default nothing is exported. */
   readonly endpoint?: string;
-  /** `http` for port 4318 and for addresses with a path, `grpc` otherwise, unless told. */
+  /** The default is `http` for port 4318 and for addresses with a path, `grpc` otherwise. */
   readonly protocol?: OtlpProtocol;
   /** Sent with every export, such as `{ authorization: "Bearer ..." }`. */
   readonly headers?: Readonly<Record<string, string>>;
@@ -33,11 +33,11 @@ export interface TelemetryOptions {
   readonly api?: OpenTelemetryApi | true;
   /** Where log records go; `otlp` when there is an endpoint, else `stderr`. */
   readonly logs?: LogDestination | readonly LogDestination[];
-  /** Records below it are not written; INFO unless told. */
+  /** Records below it are not written; the default is INFO. */
   readonly logLevel?: Level;
-  /** The file of `logs: "file"`; the name of the service and `.log` unless told. */
+  /** The file of `logs: "file"`; the default is the name of the service and `.log`. */
   readonly logFile?: string;
-  /** Where variables are looked up; this process's environment unless told. */
+  /** Where variables are looked up; the default is this process's environment. */
   readonly env?: Environment;
   readonly clock?: Clock;
 }
@@ -57,7 +57,7 @@ export interface Settings {
   readonly nowMs: () => number;
 }
 
-/** Variables that ask for telemetry. */
+/** Variables that switch telemetry on. */
 const asking = [
   "STEPFLOW_OTLP_ENDPOINT",
   "STEPFLOW_LOG_LEVEL",
@@ -66,7 +66,7 @@ const asking = [
   "OTEL_EXPORTER_OTLP_ENDPOINT",
 ];
 
-/** Whether the environment says anything about it. */
+/** Whether the environment configures it. */
 export function isTelemetryWanted(env: Environment = process.env): boolean {
   return asking.some((name) => variable(env, name) !== undefined);
 }
@@ -87,7 +87,7 @@ export function settingsOf(options: TelemetryOptions): Settings {
     headers: options.headers ?? pairs(first("OTEL_EXPORTER_OTLP_HEADERS"), "OTEL_EXPORTER_OTLP_HEADERS"),
     service,
     resource: { ...pairs(first("OTEL_RESOURCE_ATTRIBUTES"), "OTEL_RESOURCE_ATTRIBUTES"), ...options.resource },
-    // Without a collector there is nobody to send spans to.
+    // Without a collector there is no receiver for spans.
     traces: traces && endpoint !== undefined,
     logs,
     logLevel: levelOf(options.logLevel ?? first("STEPFLOW_LOG_LEVEL")),

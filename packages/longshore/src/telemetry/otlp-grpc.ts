@@ -12,7 +12,10 @@ export interface OtlpGrpcOptions {
   readonly clock: Clock;
 }
 
-/** The specification's list: the collector may take it later. RESOURCE_EXHAUSTED is one only when it says when, which is not worth asking. */
+/**
+ * The specification's list: the collector may take it later. RESOURCE_EXHAUSTED is one only when it has a delay, which is not worth
+ * reading.
+ */
 const laterCodes = new Set<number>([
   GrpcCode.CANCELLED,
   GrpcCode.DEADLINE_EXCEEDED,

@@ -25,7 +25,7 @@ export interface LogRecord {
   readonly atMs: number;
   readonly level: Level;
   readonly message: string;
-  /** Who says it: the worker, or one of its tasks. */
+  /** The source of the record: the worker, or one of its tasks. */
   readonly logger: string;
   /** Where it belongs: `flow_id`, `run_id`, `step_id`. */
   readonly context: Readonly<Record<string, string>>;

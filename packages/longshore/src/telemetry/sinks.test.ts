@@ -53,7 +53,7 @@ it("lines go to standard error at once, and to the end of a file", async () => {
   expect(readFileSync(path, "utf8")).toBe(lineOf(record).repeat(2));
 });
 
-it("a file that cannot be written is told once, and harms nothing", async () => {
+it("a file that cannot be written is reported once, and harms nothing", async () => {
   const told: Notice[] = [];
   const file = new FileSink("/nowhere/at/all.log", (notice) => void told.push(notice));
   file.add(record);

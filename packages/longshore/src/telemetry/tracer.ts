@@ -19,7 +19,7 @@ export function makeTracer({ nowMs, ended }: TracerOptions): Tracer {
       const startMs = nowMs();
       return {
         ids,
-        // Whoever wants to know asks `ctx.trace`; there is no ambient span here.
+        // A handler reads `ctx.trace`; there is no ambient span here.
         run: (fn) => fn(),
         end: (end) => ended(recordOf(work, ids, startMs, nowMs(), end)),
       };
@@ -41,7 +41,7 @@ function recordOf(work: TracedWork, ids: SpanIds, startMs: number, endMs: number
   };
 }
 
-/** What every span has, whatever the protocol; what the protocol adds goes last. */
+/** The attributes of every span, whatever the protocol; those of the protocol come last. */
 export function attributesOf({ transport, worker, ids, attempt, trace }: TracedWork, task: string): Attributes {
   const attributes: Record<string, string | number | boolean> = {
     "longshore.task": task,

@@ -44,7 +44,7 @@ describe("the test clock", () => {
     expect(fired).toEqual([500]);
   });
 
-  it("tells when a timer has been armed", async () => {
+  it("reports when a timer has been armed", async () => {
     const clock = new TestClock();
     let armed = false;
     const waiting = clock.armed(100).then(() => {

@@ -1,4 +1,4 @@
-// A clock that stands still until a test moves it.
+// A clock that does not move until a test moves it.
 
 import type { Clock } from "../clock.ts";
 
@@ -18,7 +18,7 @@ export class TestClock implements Clock {
   #timers = new Set<Timer>();
   #watchers = new Set<() => void>();
 
-  /** Starts on a round day of the past, so that a real date in a test stands out. */
+  /** Starts on a round day of the past, so that a real date in a test is obvious. */
   constructor(startMs: number = Date.UTC(2020, 0, 1)) {
     this.#nowMs = startMs;
   }
@@ -45,7 +45,7 @@ export class TestClock implements Clock {
   }
 
   /**
-   * Moves time forward and fires what is due, in order of time and then of arming; each timer sees its own time as now. After each one,
+   * Moves time forward and fires what is due, in order of time and then of arming; each timer runs at its own time. After each one,
    * promises and immediates are given a turn, so timers armed by what it woke are in time. I/O is not waited for.
    */
   async advance(ms: number): Promise<void> {
@@ -64,7 +64,7 @@ export class TestClock implements Clock {
     this.#nowMs = Math.max(this.#nowMs, untilMs);
   }
 
-  /** Moves time forward without firing anything, as when the event loop stands still. The next `advance` fires what is overdue. */
+  /** Moves time forward without firing anything, as when the event loop is blocked. The next `advance` fires what is overdue. */
   jump(ms: number): void {
     this.#nowMs += ms;
   }

@@ -15,7 +15,7 @@ export interface LoopbackOptions {
   readonly capabilities?: Partial<Capabilities>;
 }
 
-/** Parts of an assignment that a test may want to set or replace. */
+/** Fields of an assignment that a test may set or replace. */
 export type LoopbackCall = Partial<Omit<Assignment, "resolve" | "log" | "progress">> & {
   /** What `ctx.parts` gives, by step. */
   readonly parts?: { readonly [stepId: string]: Iterable<StepPart> | AsyncIterable<StepPart> };

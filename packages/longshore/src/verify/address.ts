@@ -1,5 +1,5 @@
-// Which row a recorded piece of work belongs to. A worker records the ids of its protocol; those that this server makes have the task's id in
-// them, and for the rest the run, the step and the attempt say enough.
+// Which row a recorded piece of work belongs to. A worker records the ids of its protocol; those that this server makes have the task's id
+// in them, and for the rest the run, the step and the attempt are enough.
 
 import type { AttemptHistory, TaskHistory } from "../engine/run/history.ts";
 import { idOfUuid } from "../ids.ts";

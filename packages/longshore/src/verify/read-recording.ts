@@ -27,7 +27,7 @@ function lineOf(text: string, where: string): PlacedLine {
   try {
     line = JSON.parse(text);
   } catch {
-    // Told below, with what was expected.
+    // Reported below, with what was expected.
   }
   if (isObject(line) && kinds.includes(String(line.kind)) && typeof line.at === "number" && typeof line.runId === "string") {
     return { ...line, where } as unknown as PlacedLine;

@@ -1,4 +1,4 @@
-// What workers and clients were told, against what the server kept. A rule reports only what leaves no doubt: where no answer came, both
+// The answers to workers and clients, against what the server stored. A rule reports only what leaves no doubt: where no answer came, both
 // outcomes are allowed, and what retention may have removed is counted and not judged.
 
 import type { TaskHistory } from "../engine/run/history.ts";
@@ -77,7 +77,7 @@ async function checkRun(line: Told, lines: readonly PlacedLine[], rows: Rows): P
   return [finding("recorded-run", line.runId, `its client was told that it ended as ${line.state}, and it ${now}`, line)];
 }
 
-/** A hand-out is kept before it leaves. Where the ids do not tell which one it was, there is nothing to compare. */
+/** A hand-out is stored before it leaves. Where the ids do not show which one it was, there is nothing to compare. */
 async function checkTaken(line: Taken, rows: Rows): Promise<Judgement> {
   const [given] = addressesOf(line);
   if (given?.grant === undefined) return "silent";

@@ -161,7 +161,7 @@ describe("a recording", () => {
   const done = line({ kind: "reported", outcome: "done", verdict: "ok", ...work });
   const failed = line({ kind: "reported", outcome: "failed", verdict: "ok", ...work });
 
-  it("agrees with the rows that it was told of, in the ids of each protocol", async () => {
+  it("agrees with the recorded rows, in the ids of each protocol", async () => {
     const conductor = line({ ...done, taskId: `${taskId}.0`, grantId: `${taskId}.0/1` } as Plain);
     const stepflow = line({ ...done, grantId: `${taskId}-1/1` } as Plain);
     const byStep = line({ ...done, taskId: "17", grantId: "17" } as Plain);
@@ -199,7 +199,7 @@ describe("a recording", () => {
     expect(await judgedWith(keep(7), 30 * day)).toBe(1);
   });
 
-  it("finds a hand-out that the server does not know, and says nothing of one whose ids do not tell", async () => {
+  it("finds a hand-out that the server does not know, and does not judge one whose ids are not enough", async () => {
     const taken = (parts: Partial<RecordedWork>) => line({ kind: "taken", ...work, ...parts });
     expect(await rulesBroken(sourceOf([run()]), [taken({}), taken({ grantId: "17", taskId: "17" })])).toEqual([]);
     expect(await rulesBroken(sourceOf([run()]), [taken({ grantId: `${taskId}-2` })])).toEqual(["recorded-holds"]);
@@ -219,7 +219,7 @@ describe("a recording", () => {
     expect(await rulesBroken(sourceOf([openRun]), [silent, stale])).toEqual([]);
   });
 
-  it("finds a run that ended in another way than its client was told, unless it was ordered to go on", async () => {
+  it("finds a run that ended in another way than its client received, unless it was restarted", async () => {
     const told = line({ kind: "run-ended", runId, workflow: "ci", state: "failed" });
     const ordered = line({ kind: "run-ordered", runId, workflow: "ci", state: "running" }, 6_000);
     expect(await rulesBroken(sourceOf([run()]), [told])).toEqual(["recorded-run"]);

@@ -89,7 +89,7 @@ describe("Conductor's workflows with large inputs", () => {
     ];
     expect(answers.map(({ status }) => status)).toEqual([413, 413, 413, 413]);
     expect(JSON.parse(answers[1]?.text ?? "")).toMatchObject({ status: 413, retryable: false });
-    expect(answers[1]?.text).toContain("ask for fewer items, or read them one by one");
+    expect(answers[1]?.text).toContain("request fewer items, or read them one by one");
     const some = await bulk(ids.slice(1, 3));
     expect((JSON.parse(some.text) as { bulkSuccessfulResults: object[] }).bulkSuccessfulResults).toHaveLength(2);
   });

@@ -102,7 +102,7 @@ describe("tokens", () => {
     const server = await startServer(["--ephemeral", "--token-file", join(folder, "tokens.txt"), "--log-level", "debug"]);
     const without = await longshore(["runs", "--on", server.url]);
     expect(without.code).toBe(2);
-    expect(without.stderr).toContain("asks for a token. Give one with --token, or better in LONGSHORE_TOKEN.");
+    expect(without.stderr).toContain("requires a token. Give one with --token, or better in LONGSHORE_TOKEN.");
     expect((await longshore(["runs", "--on", server.url, "--token", secret])).code).toBe(0);
     const viewer = { env: { LONGSHORE_URL: server.url, LONGSHORE_TOKEN: "readsecretreadsecret" } };
     expect((await longshore(["runs"], viewer)).code).toBe(0);

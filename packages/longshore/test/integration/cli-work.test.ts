@@ -111,7 +111,7 @@ describe("the files of longshore work", () => {
   it("are needed unless shell commands are run", async () => {
     const { code, stderr } = await longshore(["work"]);
     expect(code).toBe(2);
-    expect(stderr).toContain("Name a file that exports tasks, or say --shell");
+    expect(stderr).toContain("Name a file that exports tasks, or pass --shell");
   });
 });
 

@@ -57,7 +57,7 @@ export const thank = task("send-receipt", async ({ customer, receipt }: { custom
   await pretend(ctx, 400, [`receipt ${receipt} sent to ${customer}`]);
 });
 
-/** Work that takes a while and says so. */
+/** Work that takes a while and reports progress. */
 async function pretend(ctx: Context, ms: number, lines: readonly string[]): Promise<void> {
   for (const line of lines) {
     ctx.log(line);

@@ -50,7 +50,7 @@ export class CallRequest implements Moving {
     shared.receiveStalls.watch(this);
   }
 
-  /** Gives back what it holds. What still comes is thrown away until the caller has heard of the end. Again is harmless. */
+  /** Gives back what it holds. What still comes is discarded until the caller has received the end. Calling it again is harmless. */
   release(): void {
     this.#released = true;
     this.#shared.receiving.give(this.#held);

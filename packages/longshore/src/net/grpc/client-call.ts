@@ -18,7 +18,7 @@ export interface ClientCallOptions {
   headers: OutgoingHttpHeaders;
   frame: Buffer;
   messageBytes: number;
-  /** True to read only what is asked for. */
+  /** True to read only on demand. */
   paced: boolean;
   clock: Clock;
   timeoutMs: number | undefined;
@@ -57,7 +57,7 @@ export class ClientCall {
 
   /** What `coming` gives, unless the call is over before. */
   async orOver<T>(coming: Promise<T>): Promise<T> {
-    // Whoever made it hears of its failure too; here it may come after the call has gone.
+    // The caller gets its failure too; here it may come after the call has ended.
     coming.catch(() => {});
     if (!this.#over) await Promise.race([coming, this.#change()]);
     if (this.#error !== undefined) throw this.#error;
@@ -119,7 +119,7 @@ export class ClientCall {
     if (!this.#headed) this.#throwIfFailed();
   }
 
-  /** The next message of a stream; undefined at its end. Nothing is read while nobody asks. */
+  /** The next message of a stream; undefined at its end. Nothing is read without demand. */
   async next(): Promise<Buffer | undefined> {
     while (this.#frames.length === 0 && !this.#over) {
       this.#stream?.resume();
@@ -200,7 +200,7 @@ export class ClientCall {
     this.#cancelDeadline?.();
     this.#options.signal?.removeEventListener("abort", this.#aborted);
     const stream = this.#stream;
-    // The server is told that nothing waits any more; after the end of its answer it knows.
+    // The reset informs the server that nothing waits any more; after the end of its answer it needs none.
     if (stream !== undefined && error !== undefined && !stream.closed) stream.close(constants.NGHTTP2_CANCEL);
     this.#changed();
   }
@@ -239,7 +239,7 @@ function httpError(status: number | undefined): GrpcError {
   return new GrpcError(byHttpStatus[status ?? 0] ?? GrpcCode.UNKNOWN, `The server answered with the HTTP status ${status}, expected 200.`);
 }
 
-/** How streams close when their connection does. A server that only says that it goes still resets calls for reasons of its own. */
+/** How streams close when their connection does. A server that only sends GOAWAY still resets calls for reasons of its own. */
 const lossCodes = new Set<number>([constants.NGHTTP2_NO_ERROR, constants.NGHTTP2_CANCEL, constants.NGHTTP2_INTERNAL_ERROR]);
 
 function lostError(cause: Error | undefined): GrpcError {

@@ -87,7 +87,7 @@ describe("a call", () => {
     expect(seen).toMatchObject({ authorization: "Bearer abc", "x-one": "2", "x-two": "3", "user-agent": "longshore" });
   });
 
-  it("that failed tells code, message and details", async () => {
+  it("that failed has code, message and details", async () => {
     const { target } = await startGrpc([
       unary(Echo.Say, "server.health", () => {
         throw new GrpcError(GrpcCode.NOT_FOUND, "kein Eintrag für 'ü'", [detailOf(ErrorInfo, { reason: "RESOURCE_NOT_FOUND" })]);
@@ -146,7 +146,7 @@ describe("deadlines and cancellation", () => {
     return { begun, gone, methods };
   }
 
-  it("a deadline ends the call here, and the server was told of it", async () => {
+  it("a deadline ends the call here, and the server gets it", async () => {
     const clock = new TestClock();
     const { begun, gone, methods } = stuck();
     const { target } = await startGrpc(methods);
@@ -159,7 +159,7 @@ describe("deadlines and cancellation", () => {
     await gone.opened;
   });
 
-  it("a signal cancels the call, and the server hears of it", async () => {
+  it("a signal cancels the call, and the server is notified", async () => {
     const { begun, gone, methods } = stuck();
     const { target } = await startGrpc(methods);
     const controller = new AbortController();
@@ -223,7 +223,7 @@ describe("deadlines and cancellation", () => {
 
   it("a call that waits for a connection ends with its deadline", async () => {
     const clock = new TestClock();
-    // Accepts and says nothing.
+    // Accepts and sends nothing.
     const target = await listening(createServer((socket) => onTestFinished(() => void socket.destroy())));
     const call = channelTo(target, { clock }).unary(Echo.Say, {}, { timeoutMs: 50 });
     const expectation = expect(call).rejects.toMatchObject({ code: 4 });
@@ -302,7 +302,7 @@ describe("a stream", () => {
     await stream.return();
   });
 
-  it("knows that it stands before anything was sent", async () => {
+  it("is known to be open before anything was sent", async () => {
     const sinks = latch<GrpcSink<{ count?: number }>>();
     const { target } = await startGrpc([serverStream(Echo.Count, "server.health", (_request, _call, sink) => sinks.open(sink))]);
     const opened = latch();
@@ -442,7 +442,7 @@ describe("a server that", () => {
       GrpcCode.INTERNAL,
       "Text.text: the input ends early",
     ],
-    ["tells no status", (stream) => answerWith(stream, textFrame("a"), { "x-odd": "1" }), GrpcCode.UNKNOWN, "without a status"],
+    ["sends no status", (stream) => answerWith(stream, textFrame("a"), { "x-odd": "1" }), GrpcCode.UNKNOWN, "without a status"],
     ["answers with HTML", respondWith({ ":status": 200, "content-type": "text/html" }), GrpcCode.UNKNOWN, "text/html"],
     ["answers 503", respondWith({ ":status": 503 }), GrpcCode.UNAVAILABLE, "HTTP status 503"],
     ["answers 401", respondWith({ ":status": 401 }), GrpcCode.UNAUTHENTICATED, "HTTP status 401"],
@@ -474,7 +474,7 @@ describe("a server that", () => {
     });
   });
 
-  it("accepts and says nothing is given up", async () => {
+  it("accepts and sends nothing is given up", async () => {
     const clock = new TestClock();
     const target = await listening(createServer((socket) => onTestFinished(() => void socket.destroy())));
     const call = channelTo(target, { clock, connectMs: 3_000 }).unary(Echo.Say, {});

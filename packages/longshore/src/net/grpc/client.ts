@@ -1,7 +1,7 @@
 // A gRPC client: one connection to one server, kept, and made again when it breaks. Calls share it.
 //
-// A call that finds no connection waits for one, and so learns what is wrong with the server. After a failure the next try is a little
-// later each time, and calls wait for that too. A call that the server certainly has not begun (it closed, and said so) is sent again.
+// A call that finds no connection waits for one, and so gets the error of the server. After a failure the next try is a little
+// later each time, and calls wait for that too. A call that the server certainly has not begun (it sent GOAWAY) is sent again.
 import type { Clock } from "../../clock.ts";
 import { systemClock } from "../../clock.ts";
 import type { Decoded, Encodable, Message, Rpc } from "../protobuf/protobuf.ts";
@@ -23,7 +23,7 @@ export interface ChannelOptions {
   windowBytes?: number;
   /** For the connection to be made, TLS included. */
   connectMs?: number;
-  /** Between two pings while calls are open; doubled when the server says that it is too often. */
+  /** Between two pings while calls are open; doubled when the server reports that it is too often. */
   pingMs?: number;
   pingTimeoutMs?: number;
   clock?: Clock;
@@ -32,9 +32,9 @@ export interface ChannelOptions {
 
 export interface CallOptions {
   metadata?: Readonly<Record<string, string>>;
-  /** The server is told, and the call ends with DEADLINE_EXCEEDED here, whatever the server does. */
+  /** The server gets it, and the call ends with DEADLINE_EXCEEDED here, whatever the server does. */
   timeoutMs?: number;
-  /** Cancels the call: it ends with CANCELLED, and the server is told. */
+  /** Cancels the call: it ends with CANCELLED, and the server is notified. */
   signal?: AbortSignal;
 }
 
@@ -48,7 +48,7 @@ export interface GrpcChannel {
     options?: CallOptions,
   ): Promise<Decoded<Response>>;
   /**
-   * The messages of a stream, as they are asked for: nothing is read ahead of the reader but what fits the window of the connection.
+   * The messages of a stream, on demand: nothing is read ahead of the reader but what fits the window of the connection.
    * Leaving the loop cancels the call. `opened` is called when the server has accepted it. @throws GrpcError while reading.
    */
   serverStream<Request extends Message, Response extends Message>(
@@ -174,7 +174,7 @@ class Channel implements GrpcChannel {
     }
   }
 
-  /** An error of the decoder is the server's mistake, and one of the network is told with the server's name. */
+  /** An error of the decoder is the server's mistake, and one of the network is reported with the server's name. */
   #named(error: unknown, rpc: Rpc): unknown {
     if (error instanceof GrpcError) return error;
     return new GrpcError(GrpcCode.INTERNAL, `The answer of ${this.target} to ${rpc.path} cannot be read: ${(error as Error).message}`, [], {

@@ -1,4 +1,4 @@
-// The one connection of a channel: made when it is asked for, watched by pings, given up when the server says that it goes.
+// The one connection of a channel: made on demand, watched by pings, given up when the server sends GOAWAY.
 import { type ClientHttp2Session, type ClientSessionOptions, connect, constants, type SecureClientSessionOptions } from "node:http2";
 import type { ConnectionOptions } from "node:tls";
 import { type Backoff, backoffMs } from "../../backoff.ts";
@@ -25,7 +25,7 @@ export interface ConnectorOptions {
 
 export interface Connection {
   readonly session: ClientHttp2Session;
-  /** Calls that are open on it. Pings are sent only while there are some: whoever waits for nothing need not know. */
+  /** Calls that are open on it. Pings are sent only while there are some: otherwise a lost connection does not matter. */
   calls: number;
   heard(): void;
 }
@@ -50,7 +50,7 @@ export class Connector {
     this.#pingMs = options.pingMs;
   }
 
-  /** The connection, at once when it stands. @throws GrpcError UNAVAILABLE when it cannot be made. */
+  /** The connection, at once when it is open. @throws GrpcError UNAVAILABLE when it cannot be made. */
   connection(): Connection | Promise<Connection> {
     const current = this.#current;
     if (current !== undefined && !current.session.closed && !current.session.destroyed) return current;
@@ -93,7 +93,7 @@ export class Connector {
     }
   }
 
-  /** Resolves when the server has sent its settings: until then nobody knows whether it speaks HTTP/2 at all. */
+  /** Resolves when the server has sent its settings: until then it is not known whether it speaks HTTP/2 at all. */
   #dial(): Promise<ClientHttp2Session> {
     const { place, tls, windowBytes, clock, connectMs } = this.#options;
     const options: ClientSessionOptions & SecureClientSessionOptions = {
@@ -108,7 +108,7 @@ export class Connector {
       const cancel = clock.at(clock.now() + connectMs, () => session.destroy(new Error(`no answer within ${connectMs} ms`)));
       const failed = (error?: Error) => {
         cancel();
-        reject(error ?? new Error("the connection was closed before the server said that it speaks HTTP/2"));
+        reject(error ?? new Error("the connection was closed before the server sent its HTTP/2 settings"));
       };
       session.on("error", failed);
       session.once("close", failed);
@@ -152,7 +152,7 @@ const windowBytesMost = 2 ** 31 - 1;
 /**
  * Makes our side acknowledge what has come at once. A server that leaves Nagle's algorithm on, as the Rust ones of Stepflow do, holds back
  * a small message until the one before is acknowledged, and the kernel puts an acknowledgement off by 40 ms unless something is sent. So
- * something is: the frame that opens the connection's window by one byte more, which asks for no answer. Measured with an orchestrator
+ * something is: the frame that opens the connection's window by one byte more, which needs no answer. Measured with an orchestrator
  * of Stepflow 0.13 and ten tasks at a time: 1,801 runs a second instead of 453, p99 15 ms instead of 61. A ping would bring an answer,
  * which is held back like everything else: 209 a second.
  */
@@ -160,7 +160,7 @@ function acknowledger(session: ClientHttp2Session): () => void {
   let windowBytes = sessionWindowBytes;
   return () => {
     if (session.destroyed) return;
-    // Goes out with whatever else is sent in this turn.
+    // Sent with whatever else is sent in this turn.
     if (++windowBytes <= windowBytesMost) session.setLocalWindowSize(windowBytes);
     // After two billion messages: what is open may end, and the next call makes another connection.
     else if (!session.closed) session.close();

@@ -1,9 +1,9 @@
-// Recognises a client that only keeps the server busy, by what it does in one turn of the event loop: it opens streams and resets them before their
-// call has begun, or sends messages in very many tiny pieces. No client that waits for its answers comes near these counts.
+// Recognises a client that only keeps the server busy, by what it does in one turn of the event loop: it opens streams and resets them
+// before their call has begun, or sends messages in very many tiny pieces. No client that waits for its answers comes near these counts.
 //
-// What Node and nghttp2 do by themselves: they refuse streams beyond `maxConcurrentStreams` without a call into JavaScript; end a connection that
-// leaves a thousand answers to pings or settings unread, sends a thousand wrong frames, or more than eight CONTINUATION frames for one
-// head; and say goodbye after a thousand resets, but only when all that had arrived is worked through.
+// What Node and nghttp2 do by themselves: they refuse streams beyond `maxConcurrentStreams` without a call into JavaScript; end a
+// connection that leaves a thousand answers to pings or settings unread, sends a thousand wrong frames, or more than eight CONTINUATION
+// frames for one head; and send GOAWAY after a thousand resets, but only when all that had arrived is worked through.
 import type { LoopTurns } from "../../loop-turns.ts";
 
 /** Streams that were reset before their call began. A client that cancels a few calls at once is no attacker. */

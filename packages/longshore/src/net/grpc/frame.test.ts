@@ -108,7 +108,7 @@ describe("timeouts", () => {
     }
   });
 
-  it("are written so that they are never longer than asked", () => {
+  it("are written so that they are never longer than the limit", () => {
     expect([0, 1.9, 1_500, -5].map(formatTimeout)).toEqual(["0m", "1m", "1500m", "0m"]);
     fc.assert(fc.property(fc.double({ min: 0, max: 1e15, noNaN: true }), (ms) => (parseTimeout(formatTimeout(ms)) as number) <= ms));
   });

@@ -1,4 +1,4 @@
-// Messages as gRPC puts them into the body of a request or response: a byte that tells whether it is compressed, its length in four
+// Messages as gRPC puts them into the body of a request or response: a byte for whether it is compressed, its length in four
 // bytes, big-endian, and the message. Where the network cuts that into chunks means nothing.
 import { GrpcCode, GrpcError } from "./status.ts";
 

@@ -12,7 +12,7 @@ export interface Room {
   take?(bytes: number): GrpcError | undefined;
 }
 
-/** The message of a frame. `encoding` is what the other side said of its compressed messages. */
+/** The message of a frame. `encoding` is the other side's header for compressed messages. */
 export async function inflate(frame: Frame, encoding: string | undefined, room: Room): Promise<Buffer> {
   if (!frame.compressed) return frame.bytes;
   if (encoding !== "gzip") {
@@ -48,7 +48,7 @@ function tooLargeUnpacked(bytesMax: number): GrpcError {
 export class Turns {
   readonly #atOnce: number;
   readonly #waiting: (() => void)[] = [];
-  /** Work that goes on now, and the most that ever did. */
+  /** Work in progress now, and the maximum so far. */
   running = 0;
   most = 0;
 
@@ -62,7 +62,7 @@ export class Turns {
     try {
       return await work();
     } finally {
-      // The place goes to the next in line, or is free.
+      // The place is given to the next in the queue, or is free.
       const next = this.#waiting.shift();
       if (next === undefined) this.running--;
       else next();

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { TestClock } from "../../testing/clock.ts";
 import { KeepAlive } from "./keep-alive.ts";
 
-/** A session whose peer answers pings when the test says so. */
+/** A session whose peer answers pings when the test allows it. */
 function setup(tick?: () => boolean) {
   const clock = new TestClock();
   const pings: ((error: Error | null) => void)[] = [];
@@ -59,7 +59,7 @@ describe("a connection that is kept alive", () => {
     expect([pings.length, lost()]).toEqual([2, 1]);
   });
 
-  it("is not pinged while nobody needs it", async () => {
+  it("is not pinged while no call needs it", async () => {
     let needed = false;
     const { clock, pings } = setup(() => needed);
     await clock.advance(5_000);

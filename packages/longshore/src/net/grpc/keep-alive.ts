@@ -56,7 +56,7 @@ export class KeepAlive {
     const pinged = this.#session.ping((error) => {
       if (error === null) again();
     });
-    // Not sent: the session is closing, which somebody else sees to the end of.
+    // Not sent: the session is closing, and its owner handles that.
     if (!pinged) return this.#arm();
     this.#cancel = clock.at(sentMs + pingTimeoutMs, () => {
       if (this.#heardMs > sentMs) return again();

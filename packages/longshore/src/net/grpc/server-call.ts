@@ -160,7 +160,7 @@ export class ServerCall implements GrpcCall, GrpcSink<unknown> {
 
   #runStream(method: GrpcMethod, request: unknown): void {
     const running = method.stream?.(request, this, this);
-    // A caller may wait for the head to know that its stream stands. A handler that refuses at once still answers with trailers alone.
+    // A caller may wait for the head to know that its stream is open. A handler that refuses at once still answers with trailers alone.
     setImmediate(() => this.#answer.open());
     running?.then(
       () => this.end(),

@@ -130,7 +130,7 @@ describe("a call is refused", () => {
     });
   }
 
-  it("for a method that does not exist, and the connection goes on", async () => {
+  it("for a method that does not exist, and the connection continues", async () => {
     const { target, ended } = await startGrpc([say()]);
     const channel = channelTo(target);
     await expect(channel.unary(Echo.Unknown, {})).rejects.toMatchObject({ code: 12, message: "There is no method /test.Echo/Unknown." });
@@ -180,7 +180,7 @@ describe("a call is refused", () => {
     expect(grpc.receiving.held).toBe(0);
   });
 
-  it("with what the host says about an error that nobody expected", async () => {
+  it("with the host's text for an unexpected error", async () => {
     const explain = () => new GrpcError(GrpcCode.INTERNAL, "see the log");
     const { target } = await startGrpc([say(() => Promise.reject(new TypeError("secret")))], { host: { explain } });
     await expect(channelTo(target).unary(Echo.Say, {})).rejects.toMatchObject({ code: 13, message: "see the log" });
@@ -188,7 +188,7 @@ describe("a call is refused", () => {
 });
 
 describe("a request that is no gRPC", () => {
-  it("is told so in plain words", async () => {
+  it("gets an explanation in plain words", async () => {
     const refused: number[] = [];
     const { port } = await startGrpc([say()], { host: { refusedPlain: (status) => refused.push(status) } });
     const session = rawSession(port);
@@ -213,7 +213,7 @@ describe("a request that is no gRPC", () => {
   });
 });
 
-describe("whoever calls may go", () => {
+describe("a caller may disconnect", () => {
   function waiting() {
     const begun = latch<GrpcCall>();
     const left = latch();
@@ -260,7 +260,7 @@ describe("whoever calls may go", () => {
     });
   }
 
-  it("and is known to have gone by a handler that asks late", async () => {
+  it("and a handler that checks late finds out", async () => {
     const begun = latch<GrpcCall>();
     const { port, open } = await startGrpc([
       say((_text, call) => {
@@ -326,7 +326,7 @@ describe("a stream", () => {
     expect(trailers).toMatchObject({ "grpc-status": "0" });
   });
 
-  it("stays open without a promise until it is ended, and tells at once that it stands", async () => {
+  it("stays open without a promise until it is ended, and reports at once that it is open", async () => {
     const sinks = latch<GrpcSink<{ count?: number }>>();
     const { port } = await startGrpc([counting((sink) => sinks.open(sink))]);
     const { stream, answer } = rawCall(port, Echo.Count.path);
@@ -403,7 +403,7 @@ describe("a stream", () => {
     expect(ended).toEqual([[Echo.Count.path, GrpcCode.RESOURCE_EXHAUSTED]]);
   });
 
-  it("tells its handler of a message that cannot be sent, and goes on", async () => {
+  it("reports to its handler a message that cannot be sent, and continues", async () => {
     const { port } = await startGrpc([
       counting(async (sink) => {
         await expect(sink.send({ count: -1 })).rejects.toMatchObject({ code: "LONGSHORE_BAD_OUTPUT" });

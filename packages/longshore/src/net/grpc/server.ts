@@ -1,4 +1,4 @@
-// Serves gRPC on sockets that are handed over. Who may call, what is counted and what an error means is the host's to say; what happens
+// Serves gRPC on sockets that are handed over. The host decides who may call, what is counted and what an error means; what happens
 // on one connection is in session.ts, to one call in server-call.ts.
 //
 // Measured on two cores that the client shares (Node 20, decoding and the gate included): a unary call costs the server 36 to 47 us of CPU
@@ -86,13 +86,13 @@ export class GrpcServer {
       maxSessionMemory: sessionMemoryMb,
       settings: { maxConcurrentStreams: limits.streams, initialWindowSize: streamWindowBytes, maxHeaderListSize: limits.headerBytes },
     });
-    // Told by the session too, which is where it is dealt with; without a listener here it would end the process.
+    // The session reports it too, and handles it there; without a listener here it would end the process.
     this.#http2.on("sessionError", () => {});
   }
 
-  /** Serves this socket from now on; `bytes` are what it has received and nobody has read. No listener may be left on it. */
+  /** Serves this socket from now on; `bytes` are received and not read yet. No listener may be left on it. */
   take(socket: Socket, bytes?: Buffer): GrpcSession {
-    // A peer that ends its side of HTTP/2 has gone. Half-open, the socket would never close, and its calls never hear of it.
+    // A peer that ends its side of HTTP/2 has disconnected. Half-open, the socket would never close, and its calls would not be notified.
     socket.allowHalfOpen = false;
     socket.setNoDelay(true);
     socket.pause();
@@ -112,7 +112,7 @@ export class GrpcServer {
     return this.#methods.get(path ?? "");
   }
 
-  /** Tells every peer to go elsewhere: streams end as unavailable, other calls may finish, and each connection closes after its last. */
+  /** Sends GOAWAY to every peer: streams end as unavailable, other calls may finish, and each connection closes after its last. */
   drain(): void {
     this.#draining = true;
     for (const session of [...this.#sessions]) session.drain();

@@ -23,9 +23,9 @@ export interface GrpcMethod<Request = unknown, Response = unknown> {
 export interface GrpcCall {
   /** Names in lower case; several values of one name are joined by a comma. Values of names that end in `-bin` are base64. */
   readonly metadata: Readonly<Record<string, string>>;
-  /** Who asks, and what else they may do. */
+  /** The caller, and what else it may do. */
   readonly caller: Caller;
-  /** The address that the caller has called, as it says itself: `host:port`. */
+  /** The address that the caller has called, by its own header: `host:port`. */
   readonly authority?: string;
   /** Aborted when nothing waits for the answer any more: cancelled, past its deadline, disconnected, or ended by a closing server. */
   readonly gone: AbortSignal;
@@ -38,7 +38,7 @@ export interface GrpcCall {
 export interface GrpcSink<Response> {
   /**
    * Resolves when the message has left this process, so that the next one may be sent; also when the caller has gone (see `gone`). Never
-   * rejects for the network's sake. Whoever does not wait is cut off once as much lies unsent as one message may have.
+   * rejects because of the network. A handler that does not wait is cut off once the unsent bytes exceed the limit of one message.
    */
   send(message: Response): Promise<void>;
   /** True when nothing waits unsent in our process. */

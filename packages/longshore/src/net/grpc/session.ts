@@ -46,7 +46,7 @@ export class GrpcSession {
     });
     session.setLocalWindowSize(sessionWindowBytes);
     session.on("stream", (stream, headers) => this.#accept(stream, headers));
-    // A peer that broke the protocol: the session and its streams close next, and each call hears of that.
+    // A peer that broke the protocol: the session and its streams close next, and each call is notified.
     session.on("error", () => {});
     session.once("close", () => {
       this.#keepAlive.stop();
@@ -111,7 +111,7 @@ export class GrpcSession {
     if (this.#calls.size === 0) this.#idleSince = this.#server.clock.now();
   }
 
-  /** Looks after calls that come too slowly, and after a client that wants nothing; false when there is no client left to ping. */
+  /** Checks calls that come too slowly, and idle clients; false when there is no client left to ping. */
   #tick(): boolean {
     const { clock, limits } = this.#server;
     const now = clock.now();

@@ -50,7 +50,7 @@ describe("trailers", () => {
     expect(findDetail(read, BadRequest)).toEqual({ fieldViolations: [{ field: "worker_id", description: "is empty" }] });
   });
 
-  it("tell success, and a code that does not exist as UNKNOWN", () => {
+  it("report success, and an unknown code as UNKNOWN", () => {
     expect(errorOf({ "grpc-status": "0" }, missing)).toBeUndefined();
     expect(errorOf({ "grpc-status": "99", "grpc-message": "odd" }, missing)).toMatchObject({ code: 2, message: "odd" });
     expect(errorOf({ "grpc-status": "5" }, missing)).toMatchObject({ code: 5, message: "", details: [] });

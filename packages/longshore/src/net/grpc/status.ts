@@ -30,7 +30,7 @@ export interface GrpcDetail {
   readonly value: Uint8Array;
 }
 
-/** The end of a call that did not succeed: thrown by a handler to say so, and to a client that is told so. */
+/** The end of a call that did not succeed: thrown by a handler, and thrown to a client. */
 export class GrpcError extends Error {
   override readonly name = "GrpcError";
   readonly code: GrpcCode;
@@ -111,7 +111,7 @@ function shortened(text: string): string {
   return kept.length === text.length ? text : `${kept}...`;
 }
 
-/** Reads the trailers that end a call; undefined when it succeeded, and `missing` when they tell no status. */
+/** Reads the trailers that end a call; undefined when it succeeded, and `missing` when they have no status. */
 export function errorOf(
   trailers: Readonly<Record<string, string | string[] | undefined>>,
   missing: () => GrpcError,
@@ -130,7 +130,7 @@ function detailsOf(text: string | string[] | undefined): GrpcDetail[] {
   try {
     return Status.decode(Buffer.from(text, "base64")).details;
   } catch {
-    // As above: code and message stand without them.
+    // As above: code and message are valid without them.
     return [];
   }
 }

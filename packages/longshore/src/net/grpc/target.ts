@@ -1,4 +1,4 @@
-// Where a channel leads: `host:port`, which is what peers write, or a URL, whose scheme tells whether TLS is spoken.
+// The address of a channel: `host:port`, which is what peers write, or a URL, whose scheme decides whether TLS is used.
 import { LongshoreError } from "../../errors.ts";
 
 export interface Target {

@@ -70,7 +70,7 @@ export class ProtobufReader {
     if (++this.#fields > this.#fieldsMax) throw new TooManyFields(this.#fieldsMax);
   }
 
-  /** The low 32 bits of a varint: longer ones are cut, as the format asks. */
+  /** The low 32 bits of a varint: longer ones are cut, as the format requires. */
   uint32(): number {
     const bytes = this.#bytes;
     const first = this.at < this.end ? (bytes[this.at] as number) : 0x80;
@@ -155,7 +155,7 @@ export class ProtobufReader {
     return outer;
   }
 
-  /** Goes over a field that nobody knows. */
+  /** Skips an unknown field. */
   skip(tag: number, depth: number): void {
     const wire = tag & 7;
     if (wire === 0) this.uint32();

@@ -1,9 +1,9 @@
-// google.protobuf.Value and Struct as the JSON they stand for, without objects in between.
+// google.protobuf.Value and Struct as the JSON they represent, without objects in between.
 //
 //   Value  { oneof kind { null_value = 1; number_value = 2; string_value = 3; bool_value = 4; struct_value = 5; list_value = 6 } }
 //   Struct { map<string, Value> fields = 1 }      ListValue { repeated Value values = 1 }
 //
-// All numbers are doubles there, so a whole one within the safe range comes back as it went. NaN and the infinities have no JSON: they are
+// All numbers are doubles there, so a whole one within the safe range comes back unchanged. NaN and the infinities have no JSON: they are
 // read and written as null.
 
 import { type Json, type JsonObject, jsonDepthMax, setOwn } from "../../json.ts";

@@ -70,7 +70,7 @@ describe("a message by its table", () => {
     expect("maybeNumber" in empty).toBe(false);
   });
 
-  it("sends no default, except where presence is told apart", () => {
+  it("sends no default, except where presence is tracked", () => {
     expect(hex(Everything.encode({ text: "", flag: false, positive: 0, numbers: [], labels: {}, blob: new Uint8Array(0) }))).toBe("");
     expect(hex(Everything.encode({ maybeText: "", maybeNumber: 0 }))).toBe("5a006000");
     expect(Everything.decode(unhex("5a006000"))).toMatchObject({ maybeText: "", maybeNumber: 0 });
@@ -182,7 +182,7 @@ describe("values", () => {
     }
   });
 
-  it("tells an absent value from null", () => {
+  it("distinguishes an absent value from null", () => {
     expect(Everything.decode(Everything.encode({ value: null })).value).toBeNull();
     expect(Everything.decode(unhex("b20100")).value).toBeNull();
     expect("value" in empty).toBe(false);

@@ -5,9 +5,9 @@
 //
 // A value is a plain object with camelCase names. Presence is as in proto3: a scalar without a rule is never absent (its zero is not sent),
 // an `optional` one, a member of a oneof and a message may be absent, a repeated one is always an array and a map always an object.
-// Unknown fields are skipped and unknown enum numbers kept, so a newer peer is understood. A message that comes twice in one field is merged,
-// except Value and Struct, where the last one stands. Generated code was measured at 5 us (protobufjs) and 15 us (protobuf-es) to encode
-// a message of about 500 bytes and would need a toolchain of 100 MB; this takes 3 to 5 us, and 6 to 8 us to decode.
+// Unknown fields are skipped and unknown enum numbers kept, so a newer peer is understood. A message that comes twice in one field is
+// merged, except Value and Struct, where the last one counts. Generated code was measured at 5 us (protobufjs) and 15 us (protobuf-es) to
+// encode a message of about 500 bytes and would need a toolchain of 100 MB; this takes 3 to 5 us, and 6 to 8 us to decode.
 
 import { LongshoreError } from "../../errors.ts";
 import { setOwn } from "../../json.ts";
@@ -34,7 +34,7 @@ type Fields = Readonly<Record<string, Field>>;
 
 type OutOf<T> = T extends keyof Scalars ? Scalars[T] : T extends Message<infer Out, infer _In> ? Out : never;
 type InOf<T> = T extends keyof Scalars ? Scalars[T] : T extends Message<infer _Out, infer In> ? In : never;
-/** Messages, and what stands for one in JavaScript: absence can be told from every value. */
+/** Messages, and those that have a JavaScript value: absence differs from every value. */
 type Composite = Message<object, object> | "Value" | "Struct" | "Timestamp";
 type AlwaysThere<F extends Field> = F[2] extends "repeated" | "map"
   ? true
@@ -231,7 +231,7 @@ function readSlot(reader: ProtobufReader, slot: Slot, wire: number, row: Row, de
     readEntry(reader, codec, row[name] as Row, depth);
   } else if (slot.rule === "repeated") {
     const list = row[name] as unknown[];
-    // Numbers may come packed into one field or each in its own, whatever the schema says.
+    // Numbers may come packed into one field or each in its own, whatever the schema declares.
     if (wire === LENGTH_DELIMITED && codec.packs) {
       const outer = reader.enter();
       while (reader.at < reader.end) {

@@ -32,7 +32,7 @@ export interface ValueCodec {
   /** `before` is what an earlier occurrence of the same field gave; messages are merged into it. */
   read(reader: ProtobufReader, depth: number, before?: unknown): unknown;
   write(writer: ProtobufWriter, value: unknown, depth: number): void;
-  /** The value that an implicit field has when nothing was sent; undefined where absence can be told. */
+  /** The value of an implicit field when nothing was sent; undefined where absence is tracked. */
   readonly zero?: unknown;
   /** In place of a comparison with `zero`. */
   isZero?(value: unknown): boolean;
@@ -158,7 +158,7 @@ function real(
   };
 }
 
-/** A message that stands for a JavaScript value. */
+/** A message that represents a JavaScript value. */
 function composite(
   none: () => unknown,
   read: (reader: ProtobufReader) => unknown,

@@ -27,7 +27,7 @@ export const startThread: StartCarrier = ({ files, memoryMbMax }, news) => {
   const resourceLimits = memoryMbMax === undefined ? {} : { maxOldGenerationSizeMb: memoryMbMax };
   const worker = new Worker(new URL("./thread-entry.js", import.meta.url), { workerData: { files }, resourceLimits });
   let cause: Error | undefined;
-  // Waiting for work must not keep the process alive; whoever works holds it open.
+  // Waiting for work must not keep the process alive; work in progress holds it open.
   worker.unref();
   worker.on("message", news.message);
   worker.on("messageerror", () => void worker.terminate());
@@ -58,7 +58,7 @@ export const startProcess: StartCarrier = ({ files, memoryMbMax }, news) => {
   child.on("message", (message) => news.message(message as FromHandlers));
   child.unref();
   child.channel?.unref();
-  // A message that finds nobody concerns a call that fails with the process.
+  // A message without a receiver concerns a call that fails with the process.
   const send = (message: unknown) => void child.send(message as object, () => {});
   send({ files });
   return {

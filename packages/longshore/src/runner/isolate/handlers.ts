@@ -1,4 +1,4 @@
-// The handlers' side: loads the modules, calls handlers as it is told, and sends back how they ended. It knows nothing of leases,
+// The handlers' side: loads the modules, calls handlers on request, and sends back how they ended. It knows nothing of leases,
 // reports or slots; all of that stays with the runner.
 
 import { isDeferral, isEnding, withContext } from "../../context.ts";
@@ -19,7 +19,7 @@ export class Handlers {
     this.#line = line;
   }
 
-  /** Loads the modules and says whether that went well. */
+  /** Loads the modules and reports whether that succeeded. */
   async load({ files }: HandlerModules): Promise<void> {
     try {
       const exported: Task[] = [];

@@ -1,5 +1,5 @@
 // One thread or process of handlers, and the calls that run in it. It is `starting` until its modules are loaded, then `ready`, then
-// `ended`: by itself (a crash), because its modules could not be loaded, or because it was told. What runs in it when it ends fails, and
+// `ended`: by itself (a crash), because its modules could not be loaded, or on request. What runs in it when it ends fails, and
 // may be tried again.
 
 import type { Context, StepPart } from "../../context.ts";
@@ -42,7 +42,7 @@ export class Host {
       this.#resolveReady = resolve;
       this.#rejectReady = reject;
     });
-    // Whoever calls hears of it; nobody else has to.
+    // The caller gets the error; it needs no second report.
     this.ready.catch(() => {});
     this.#carrier = start(options, { message: (message) => this.#take(message), ended: (error) => this.#onEnded(error) });
   }

@@ -5,7 +5,7 @@ import { codeOf, type ErrorCode, errorCodes, isTerminal, LongshoreError, Termina
 import type { Json } from "../../json.ts";
 import type { SpanIds } from "../../trace.ts";
 
-/** What is told about a call before it begins. */
+/** The data of a call before it begins. */
 export interface CallContext {
   readonly attempt: number;
   readonly ids: ContextIds;
@@ -33,10 +33,10 @@ export type FromHandlers =
   | { readonly kind: "returned"; readonly call: number; readonly value: unknown }
   | { readonly kind: "threw"; readonly call: number; readonly error: SentError };
 
-/** What a handler may ask of the runner and wait for. */
+/** What a handler may request from the runner and wait for. */
 export type Asked = "heartbeat" | "putBlob" | "getBlob" | "ask" | "emit" | "nextPart" | "endParts";
 
-/** Which of a call's readers of parts is asked; `stepId` says what a new one reads. */
+/** Which of a call's readers of parts is called; `stepId` names what a new one reads. */
 export interface PartsAsked {
   readonly reader: number;
   readonly stepId: string;

@@ -13,7 +13,7 @@ export interface Line {
   look(): void;
 }
 
-/** One call as the handler's side sees it. */
+/** One call on the handler's side. */
 export class RemoteCall {
   readonly context: Context;
   readonly #id: number;
@@ -41,7 +41,7 @@ export class RemoteCall {
     else waiting?.reject(unpackError(error));
   }
 
-  /** What the handler says from here on goes nowhere. */
+  /** Output of the handler from here on is dropped. */
   end(): void {
     this.#over = true;
     const error = new LongshoreError("LONGSHORE_CLOSED", "The handler has ended, so nobody answers.");
@@ -72,7 +72,7 @@ export class RemoteCall {
     };
   }
 
-  /** Its failure is told by that of the task as well, so that it may be left alone. */
+  /** Its failure is also that of the task, so that it may be ignored. */
   #emit(value: unknown, uid: string | undefined): Promise<void> {
     const emitted = (async () => void (await this.#ask("emit", { value: toJson(value), uid })))();
     emitted.catch(() => {});
@@ -81,7 +81,7 @@ export class RemoteCall {
 
   async *#parts(stepId: string, signal: AbortSignal | undefined): AsyncGenerator<StepPart, void> {
     const asked: PartsAsked = { reader: this.#readers++, stepId };
-    // What waits at the other end is told to end; the answer to the wait may come or not.
+    // A wait at the other end is cancelled; its answer may come or not.
     const stop = () => void this.#ask("endParts", asked).catch(() => {});
     signal?.addEventListener("abort", stop, { once: true });
     try {
@@ -120,7 +120,7 @@ function abortable<Value>(work: Promise<Value>, signal: AbortSignal | undefined)
   });
 }
 
-/** A signal that takes in what has arrived whenever it is looked at: a handler that never pauses would not hear of its abort otherwise. */
+/** A signal that reads what has arrived whenever it is checked: a handler that never pauses would miss its abort otherwise. */
 function lookingSignal(signal: AbortSignal, look: () => void): AbortSignal {
   const aborted = Object.getOwnPropertyDescriptor(AbortSignal.prototype, "aborted")?.get as () => boolean;
   const read = () => {

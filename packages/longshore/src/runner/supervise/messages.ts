@@ -6,7 +6,7 @@ import type { WorkerStatuses } from "../health.ts";
 import { packError, type SentError, unpackError } from "../isolate/messages.ts";
 import type { Notice } from "../notices.ts";
 
-/** The first message of a process, and the only one: what it shall work for, in its program's own words, and what is wanted of it. */
+/** The first message of a process, and the only one: what it works for, in its program's own format, and its options. */
 export interface Begin<Work = unknown> {
   readonly kind: "begin";
   readonly work: Work;
@@ -17,7 +17,7 @@ export interface Begin<Work = unknown> {
 export type FromWorker =
   /** It receives work. */
   | { readonly kind: "started" }
-  /** It cannot work as it was told to, and ends. */
+  /** It cannot work with these options, and ends. */
   | { readonly kind: "refused"; readonly error: SentError }
   | { readonly kind: "news"; readonly workers: WorkerStatuses; readonly metrics: readonly MetricDelta[] }
   | { readonly kind: "events"; readonly events: readonly SentEvent[] }

@@ -1,5 +1,5 @@
 // Worker processes as one worker: one set of listeners, one `/metrics`, one `/health`, one way to stop. Each process runs an ordinary
-// worker with its own connections; what it says, counts and meets arrives here.
+// worker with its own connections; its log, metrics and failures arrive here.
 
 import { type Clock, pause, systemClock } from "../../clock.ts";
 import { type Duration, durationMs } from "../../duration.ts";
@@ -16,17 +16,17 @@ import { Supervisor, type WorkerProcess } from "./supervisor.ts";
 import { startWorkerProcess } from "./worker-process.ts";
 
 export interface SuperviseOptions {
-  /** One process each. `work` is what its program is told: data. */
+  /** One process each. `work` is data for its program. */
   readonly workers: readonly { readonly tasks: readonly string[]; readonly work: unknown }[];
   /** The program of every process, which calls `runSupervised`. */
   readonly entry: URL;
   readonly restarts?: RestartOptions;
-  /** How long a process may take to end after SIGTERM; then it is killed. Longer than its own drain takes, 35 s unless told. */
+  /** How long a process may take to end after SIGTERM; then it is killed. Longer than its own drain takes, 35 s by default. */
   readonly stopGrace?: Duration;
   readonly listeners?: readonly Listeners[];
   readonly http?: HttpOptions;
   readonly metrics?: boolean;
-  /** Whether SIGINT and SIGTERM stop everything and a second one forces it; true unless told. */
+  /** Whether SIGINT and SIGTERM stop everything and a second one forces it; true by default. */
   readonly signals?: boolean | SignalSource;
   readonly logger?: Logger | false;
   readonly clock?: Clock;
@@ -37,7 +37,7 @@ export interface SupervisedHandle extends AsyncDisposable {
   stop(options?: { readonly force?: boolean }): Promise<void>;
   readonly closed: Promise<void>;
   workers(): WorkerStatuses;
-  /** False when a process has ended or its event loop stands still. */
+  /** False when a process has ended or its event loop is blocked. */
   isHealthy(): boolean;
   metrics(): string;
   readonly httpUrl: string | undefined;
@@ -45,14 +45,14 @@ export interface SupervisedHandle extends AsyncDisposable {
 
 /** Drain, abort grace, last reports and letting go together (30 s), and the 5 s that follow every SIGTERM. */
 const stopGraceMsDefault = 35_000;
-/** The same line from several processes within this time is told once: each of them meets the same server. */
+/** The same line from several processes within this time is logged once: each of them calls the same server. */
 const sameLineMs = 5_000;
 /** Lines remembered for that. */
 const linesMax = 100;
 /** How long listeners may take for the last events. */
 const listenersMs = 1_000;
 
-/** Resolves when every process receives. Rejects, with all of them ended, when one cannot work as it was told. */
+/** Resolves when every process receives. Rejects, with all of them ended, when one cannot work with its options. */
 export async function supervise(options: SuperviseOptions): Promise<SupervisedHandle> {
   const { clock = systemClock } = options;
   const logger = options.logger === false ? () => {} : (options.logger ?? stderrLogger);
@@ -116,7 +116,7 @@ interface Relay {
   readonly first: Starts;
 }
 
-/** Starts the process of one worker; what it tells goes to the listeners, the metrics and the log of all of them. */
+/** Starts the process of one worker; its events, metrics and log lines are merged with those of all of them. */
 function processStarter({ entry, listeners = [] }: SuperviseOptions, relay: Relay): (work: unknown, at: number) => WorkerProcess {
   const { clock, events, metrics, notice, first } = relay;
   const wanted = eventNames.filter((name) => listeners.some((each) => typeof each[name] === "function"));
@@ -127,7 +127,7 @@ function processStarter({ entry, listeners = [] }: SuperviseOptions, relay: Rela
       begin: { kind: "begin", work, events: wanted, metrics: metrics !== undefined },
       started: () => first.started(at),
       refused: (error) => {
-        // The first time whoever started everything hears of it.
+        // The first time, the caller that started everything gets the error.
         if (!first.refused(error)) notice({ level: "error", message: error.message });
       },
       metrics: (deltas) => metrics?.registry.absorb(deltas),

@@ -1,4 +1,4 @@
-// The policy of restarts, with processes that are only said to be there and a clock in the test's hand.
+// The policy of restarts, with simulated processes and a clock that the test controls.
 
 import { describe, expect, it } from "vitest";
 import { deferred } from "../../../test/support/until.ts";
@@ -52,7 +52,7 @@ function setup(options: RestartOptions = {}, names: readonly (readonly string[])
     },
   );
   const last = () => started.at(-1) as SaidProcess;
-  /** Time passes, and every process that runs tells something each second. */
+  /** Time passes, and every process that runs sends something each second. */
   const pass = async (ms: number) => {
     for (let left = ms; left > 0; left -= 1_000) {
       await clock.advance(Math.min(1_000, left));
@@ -101,7 +101,7 @@ describe("a supervisor of worker processes", () => {
     expect(s.started).toHaveLength(4);
   });
 
-  it("[C-SUP-03] starts nothing again when told not to, and says that the worker is dead", async () => {
+  it("[C-SUP-03] starts nothing again when restarts are off, and reports that the worker is dead", async () => {
     const s = setup({ restart: false });
     await s.last().end(3);
     await s.pass(600_000);
@@ -109,7 +109,7 @@ describe("a supervisor of worker processes", () => {
     expect(s.supervisor.workers().greet).toMatchObject({ alive: false, pid: undefined, exitCode: 3, restarts: 0 });
   });
 
-  it("[C-SUP-04] gives up after as many restarts as it was told, and says so once", async () => {
+  it("[C-SUP-04] gives up after the configured number of restarts, and reports that once", async () => {
     const s = setup({ maxAttempts: 2, backoff: 0 });
     for (let count = 0; count < 3; count++) {
       await s.last().end(1);
@@ -168,7 +168,7 @@ describe("a supervisor of worker processes", () => {
     expect(s.notices).toEqual([]);
   });
 
-  it("[C-SUP-13] asks with SIGTERM, and kills what has not ended when its time is over", async () => {
+  it("[C-SUP-13] sends SIGTERM, and kills what has not ended in time", async () => {
     const s = setup();
     const stopped = s.supervisor.stop();
     expect(s.last().signals).toEqual(["SIGTERM"]);
@@ -179,7 +179,7 @@ describe("a supervisor of worker processes", () => {
     await stopped;
   });
 
-  it("kills what is wedged, or was told to leave its tasks, after 5 s", async () => {
+  it("kills what is wedged, or must leave its tasks, after 5 s", async () => {
     const wedged = setup();
     await wedged.clock.advance(20_000);
     void wedged.supervisor.stop();

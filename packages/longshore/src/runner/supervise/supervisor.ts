@@ -1,8 +1,8 @@
-// Keeps worker processes running: one for each worker. It knows of processes only what `WorkerProcess` says, so that the policy can be
+// Keeps worker processes running: one for each worker. It uses processes only through `WorkerProcess`, so that the policy can be
 // tested without any.
 //
-// A process is `alive` while it runs and has told something lately. One that runs and tells nothing is wedged: its event loop stands
-// still, so it neither polls nor beats. It is ended after a while, and started again as if it had crashed.
+// A process is `alive` while it runs and has sent something lately. One that runs and sends nothing is wedged: its event loop is blocked,
+// so it neither polls nor beats. It is ended after a while, and started again as if it had crashed.
 
 import type { Clock } from "../../clock.ts";
 import { formatDuration } from "../../duration.ts";
@@ -14,9 +14,9 @@ export interface WorkerProcess {
   readonly pid: number | undefined;
   /** Resolves when it is gone, and reaped. */
   readonly ended: Promise<ProcessEnding>;
-  /** When it last told anything. */
+  /** When it last sent anything. */
   readonly heardMs: number;
-  /** What it last told about its tasks. */
+  /** Its last report about its tasks. */
   readonly workers: WorkerStatuses;
   kill(signal: NodeJS.Signals): void;
 }
@@ -42,7 +42,7 @@ export interface SupervisorOptions {
   readonly restarted: (tasks: readonly string[], restarts: number) => void;
 }
 
-/** Processes tell something every second. One that was silent for this long does not turn its event loop. */
+/** Processes send something every second. One that was silent for this long has a blocked event loop. */
 const silentMsMax = 10_000;
 /** Leases are lost by now, so ending it loses nothing that is not lost. */
 const wedgedMsMax = 60_000;
@@ -96,7 +96,7 @@ export class Supervisor {
     for (const kept of this.#kept) this.#look(kept);
   }
 
-  /** Asks every process to end, and kills what does not. `force` leaves no time for running tasks. */
+  /** Stops every process, and kills what does not end. `force` leaves no time for running tasks. */
   stop(options: { readonly force?: boolean } = {}): Promise<void> {
     const first = !this.#stopping;
     this.#stopping = true;
@@ -144,7 +144,7 @@ export class Supervisor {
     if (silentMs <= wedgedMsMax) return;
     const message = `The worker process of ${tasks.join(", ")} has not turned its event loop for ${formatDuration(silentMs)}: it is ended.`;
     logger({ level: "warn", message });
-    // A wedged process cannot hear a gentler signal.
+    // A wedged process cannot handle a gentler signal.
     running.kill("SIGKILL");
   }
 

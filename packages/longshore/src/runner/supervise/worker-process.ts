@@ -1,4 +1,4 @@
-// One worker process as its supervisor sees it.
+// One worker process, for its supervisor.
 
 import { fork } from "node:child_process";
 import type { Clock } from "../../clock.ts";

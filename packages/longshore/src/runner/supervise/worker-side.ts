@@ -1,4 +1,4 @@
-// The worker's side of a supervised process: hears what to work for, and tells its supervisor what happens.
+// The worker's side of a supervised process: receives what to work for, and sends events to its supervisor.
 
 import type { EventName } from "../events.ts";
 import type { WorkerMetrics } from "../instruments.ts";
@@ -7,7 +7,7 @@ import type { Logger } from "../notices.ts";
 import type { Runner } from "../runner.ts";
 import { type Begin, type FromWorker, packEvent, type SentEvent } from "./messages.ts";
 
-/** How often the supervisor hears from a process that turns its event loop. */
+/** How often a process whose event loop turns sends something to the supervisor. */
 const newsMs = 1_000;
 /** Events that a supervisor did not take in yet. One that is this far behind gets no more until it has caught up. */
 const unsentMax = 10_000;
@@ -18,8 +18,8 @@ export interface Opened {
 }
 
 /**
- * The whole life of a supervised process. `open` starts the worker as it was told; its signals are the process's own. When the
- * supervisor is gone, however it went, nobody would ever stop this process; so it ends as if it had been told.
+ * The whole life of a supervised process. `open` starts the worker with its options; its signals are the process's own. When the supervisor
+ * is gone for any reason, nothing would ever stop this process; so it ends as if it had got the signal.
  */
 export async function runSupervised<Work>(open: (begin: Begin<Work>, logger: Logger) => Promise<Opened>): Promise<void> {
   const begin = await begun<Work>();

@@ -1,4 +1,4 @@
-// Answers on their way out. Their bytes are in memory until their readers take them, so they count against one budget of the server, and a
+// Returns on their way out. Their bytes are in memory until their readers take them, so they count against one budget of the server, and a
 // reader that takes nothing for a while is cut.
 
 import type { Socket } from "node:net";

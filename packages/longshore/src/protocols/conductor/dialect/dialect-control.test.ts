@@ -284,7 +284,7 @@ describe("WAIT and HUMAN", () => {
   });
 });
 
-describe("a run that begins anew", () => {
+describe("a run that begins again", () => {
   it("gives its tasks new ids, and knows nothing of what they gave before", async () => {
     const world = await openConductor();
     const input = { me: "${CPEWF_TASK_ID}", later: "${t2.output.x}" };

@@ -69,7 +69,7 @@ class Writer {
   }
 }
 
-/** Answers tasks in an order that `picks` draws until the run ends; `fails` says which go wrong. */
+/** Settles tasks in an order that `picks` draws until the run ends; `fails` names those that fail. */
 async function play(world: ConductorWorld, id: string, workers: readonly string[], picks: () => number, fails: (name: string) => boolean) {
   for (let rounds = 0; (await world.run(id)).endedAt === null; rounds++) {
     assert(rounds < 500, "the run does not end");

@@ -16,7 +16,7 @@ export const operators = [
 ] as const;
 export type OperatorName = (typeof operators)[number];
 
-/** Conductor's own types that are not served. A run with one would wait for ever for a worker that cannot come. */
+/** Conductor's own types that are not served. A run with one would wait forever for a worker that cannot come. */
 const unserved = new Set([
   "DECISION",
   "DO_WHILE",

@@ -107,7 +107,7 @@ export function dynamicNameOf(task: Pick<WorkflowTask, "dynamicTaskNameParam">, 
   return name === undefined || name === null || name === "" ? null : typeof name === "string" ? name : JSON.stringify(name);
 }
 
-/** Counts tries from 0, anew in each life of the run that began from nothing. */
+/** Counts tries from 0, again in each life of the run that began from nothing. */
 function retryCountOf(task: Pick<Task, "attempt" | "firstAttempt">): number {
   return task.attempt - task.firstAttempt;
 }

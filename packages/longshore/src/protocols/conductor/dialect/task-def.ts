@@ -139,7 +139,7 @@ export function defaultTaskDef(name: string): TaskDef {
   return readFields<TaskDef>(taskDefFields, { name }, "", new Violations()) as TaskDef;
 }
 
-/** What any other task without a definition is run by: no retries, and a worker may be silent for ever. */
+/** What any other task without a definition is run by: no retries, and a worker may be silent forever. */
 export function bareTaskDef(name: string): TaskDef {
   return { ...defaultTaskDef(name), retryCount: 0, responseTimeoutSeconds: 0 };
 }

@@ -3,7 +3,7 @@
 
 const untilForm = /^(\d{4})-(\d{1,2})-(\d{1,2})(?:[ ]+(\d{1,2}):(\d{1,2})(?:[ ]+(\S.*))?)?$/;
 
-/** A hundred years: beyond that nobody waits. */
+/** A hundred years: beyond that nothing waits. */
 const durationMsMax = 100 * 366 * 86_400_000;
 
 /** The words for each unit, largest unit first, and its milliseconds. */

@@ -121,7 +121,7 @@ export class RunRenderer {
     }
     lines.sort(byOrdinal);
     const ended = !isRunOpen(run.state);
-    // Told when a run ends; one that was tried again still says it.
+    // Called when a run ends; one that was tried again still says it.
     const tells = ended || run.retries > 0;
     const failed = tells ? failedIn(lines) : { references: [], names: [] };
     const fields: [name: string, text: string | null][] = [

@@ -39,7 +39,7 @@ export class Tokens {
     return this.#obtain();
   }
 
-  /** The server does not like `token` any more. Answers another one, or undefined when there is none to be had now. */
+  /** The server does not like `token` any more. Returns another one, or undefined when there is none to be had now. */
   async renew(token: string): Promise<string | undefined> {
     if (this.#token === token) this.#token = undefined;
     const next = await this.#obtain();

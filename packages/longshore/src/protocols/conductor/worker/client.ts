@@ -45,7 +45,7 @@ export interface Answer {
 export interface ClientOptions {
   readonly settings: Settings;
   readonly clock: Clock;
-  /** Told about every request that has ended; `uri` is the path with names in place of ids, `status` 0 when no answer came. */
+  /** Notified about every request that has ended; `uri` is the path with names in place of ids, `status` 0 when no answer came. */
   readonly ended: (method: string, uri: string, status: number, durationMs: number) => void;
 }
 

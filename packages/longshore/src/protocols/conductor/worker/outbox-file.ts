@@ -65,7 +65,7 @@ export class OutboxFile {
     await unlink(path);
   }
 
-  /** Takes over what processes that are gone have left, for the same server. The names answered are to be discarded once all is kept anew. */
+  /** Takes over what processes that are gone have left, for the same server. The names answered are to be discarded once all is kept again. */
   async adopt(): Promise<{ readonly kept: readonly Kept[]; readonly paths: readonly string[] }> {
     const kept: Kept[] = [];
     const paths: string[] = [];
@@ -135,7 +135,7 @@ export class OutboxFile {
   }
 }
 
-/** Files of dead processes that were taken over and kept anew. */
+/** Files of dead processes that were taken over and kept again. */
 export async function discard(paths: readonly string[]): Promise<void> {
   for (const path of paths) await unlink(path);
 }

@@ -14,7 +14,7 @@ const replayMs = 30_000;
 /** Beyond these a server has been away for so long that its tasks have timed out; losing the newest then is no worse than losing the oldest. */
 const entriesMax = 10_000;
 const bytesMax = 64 * 1024 * 1024;
-/** The file is written anew when so many of its lines, and more than half of them, are of no use. */
+/** The file is written again when so many of its lines, and more than half of them, are of no use. */
 const droppedMax = 1_000;
 /** An older result is of no use: no task waits that long for its answer. */
 const ageMsMax = 7 * 24 * 3_600_000;

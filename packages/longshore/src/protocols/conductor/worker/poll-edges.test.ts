@@ -62,7 +62,7 @@ describe("failing polls", () => {
     expect(told).toHaveLength(5);
   });
 
-  it("[C-AUTH-03, C-AUTH-04] begin to count refusals anew after any answer, even an empty one", async () => {
+  it("[C-AUTH-03, C-AUTH-04] begin to count refusals again after any answer, even an empty one", async () => {
     await using s = await setup({ tasks: [task("greet", () => null)], before: (stub) => void stub.misbehave(anyPoll, { status: 403 }, 2) });
     await until(() => s.stub.seen(anyPoll).length === 1);
     await s.clock.armed(2_000);

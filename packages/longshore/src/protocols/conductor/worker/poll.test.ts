@@ -275,7 +275,7 @@ describe("empty polls", () => {
     expect([1, 5, 9, 10, 50].map((count) => emptyWaitMs(count, 10))).toEqual([1, 10, 10, 10, 10]);
   });
 
-  it("[C-POLL-07] begin to count anew when a task comes", async () => {
+  it("[C-POLL-07] begin to count again when a task comes", async () => {
     await using s = await setup({ tasks: [task("greet", () => null)], wire: { updateV2: false } });
     for (let polls = 1; polls <= 5; polls++) {
       await until(() => s.stub.seen(anyPoll).length === polls);

@@ -37,7 +37,7 @@ export interface PollerOptions {
   readonly around: (mayChain: () => boolean) => WorkSurroundings;
   /** Whether another poller of this worker waits for a slot. */
   readonly othersWait: (self: Poller) => boolean;
-  /** Called before the first poll, again and again until it answers true. */
+  /** Called before the first poll, again and again until it returns true. */
   readonly register: () => Promise<boolean>;
 }
 

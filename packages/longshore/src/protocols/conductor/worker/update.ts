@@ -28,7 +28,7 @@ export class Updates {
   }
 
   /**
-   * Answers the next task of the same type when `chain` asks for one and there is one. Throws when the result was not taken: with
+   * Returns the next task of the same type when `chain` asks for one and there is one. Throws when the result was not taken: with
    * LONGSHORE_BAD_OUTPUT or LONGSHORE_LIMIT when it never will be.
    */
   async send(body: string, task: string, chain: boolean, signal?: AbortSignal): Promise<PolledTask | undefined> {

@@ -15,7 +15,7 @@ export interface GraphChecks {
   readonly isSensitive?: IsSensitive;
   /** What is wrong with the arguments of an input adapter, as a sentence about `input_args`; null when nothing is, or it is not known. */
   adapter?(name: string, args: JsonObject): string | null;
-  /** Told of fields that have no effect. */
+  /** Notified of fields that have no effect. */
   ignored?(field: string): void;
 }
 

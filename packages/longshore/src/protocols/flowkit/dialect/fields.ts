@@ -8,7 +8,7 @@ import { shown } from "../../../text.ts";
 /** Of shorter words every other one is one letter away. */
 const lettersMin = 4;
 
-/** Told of each field that nobody reads, by its path. */
+/** Notified of each field that nobody reads, by its path. */
 export type Ignored = (field: string) => void;
 
 export class Fields {

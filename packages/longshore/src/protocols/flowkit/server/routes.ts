@@ -25,7 +25,7 @@ export interface FlowkitRoutesDeps extends BusRoutesDeps {
   readonly parts: PartStore;
   readonly documents: DocumentStore;
   plan(definition: Definition): Plan;
-  /** Told of batches that are kept here and of which no event will tell: of workers that have this server for bus and store. */
+  /** Notified of batches that are kept here and of which no event will tell: of workers that have this server for bus and store. */
   batchesKept?(count: number): void;
 }
 

@@ -15,7 +15,7 @@ export interface Tasks {
   task(id: string): Promise<JsonObject | null>;
   /** Newest first; `next` is the `before` of the following page. */
   list(page: TasksPage): Promise<{ items: JsonObject[]; next: string | null }>;
-  /** Answers the task afterwards. One that has ended stays as it is. */
+  /** Returns the task afterwards. One that has ended stays as it is. */
   cancel(id: string, reason: string): Promise<JsonObject | null>;
   /** Parts of a node after a position; `complete` once it has ended well, with its final metrics. */
   artifacts(id: string, node: string, page: { after: number; limit: number }): Promise<ArtifactsPage | null>;

@@ -6,7 +6,7 @@ import type { PartRef } from "./artifacts/artifacts.ts";
 
 /** The fields of a batch, in either spelling. */
 export interface BatchFields {
-  /** Names the batch within its node for ever; the hash of its payload where it has no name. */
+  /** Names the batch within its node forever; the hash of its payload where it has no name. */
   readonly batch_uid?: string | null;
   readonly batchUid?: string | null;
   readonly payload?: JsonObject;

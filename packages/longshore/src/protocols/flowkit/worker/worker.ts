@@ -39,7 +39,7 @@ const opening: Backoff = { kind: "exponential", delayMs: 500, maxMs: 15_000, jit
 const startPatienceMs = 15_000;
 /** A command is here within milliseconds; none lapses as soon as this unless coordinators are told so. */
 const freshMs = 1_000;
-/** Goodbyes are a courtesy: nobody waits longer for them. */
+/** Goodbyes are a courtesy: nothing waits longer for them. */
 const goodbyeMs = 1_000;
 
 class FlowkitWorker implements Transport {

@@ -5,7 +5,7 @@ import { type Component, either, fails, openFlows, ref, step, succeeds } from ".
 import type { Json, JsonObject } from "../../../json.ts";
 import { orchestratorError } from "./result.ts";
 
-/** Answers by the input's text, as a mock plugin does; an input that is not there breaks the plugin. */
+/** Chooses the result by the input's text, as a mock plugin does; an input that is not there breaks the plugin. */
 const behaves =
   (id: string, behaviours: { [input: string]: Json }): Component =>
   (input) => {

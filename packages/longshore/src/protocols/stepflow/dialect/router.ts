@@ -29,7 +29,7 @@ export interface Routed {
   /** How often, and after how long, a step is tried again that timed out or could not be reached. */
   readonly transport: { readonly retries: number; readonly backoff: Backoff };
   readonly timeouts?: Timeouts;
-  /** How long a hold lasts at most without a sign of life. Absent: as the claim says; 0: for ever. */
+  /** How long a hold lasts at most without a heartbeat. Absent: as the claim says; 0: forever. */
   readonly holdMs?: number;
 }
 

@@ -215,7 +215,7 @@ describe("a run", () => {
     expect(refusal({ output: 1 }, { maxConcurrency })).toMatchObject({ code: "LONGSHORE_BAD_INPUT", field: "maxConcurrency" });
   });
 
-  it("that is run anew keeps its overrides, variables and limit, and belongs to nobody", async () => {
+  it("that is run again keeps its overrides, variables and limit, and belongs to nobody", async () => {
     const { runs, run, found, play, result } = await openFlows();
     const flow = { steps: [step("a", { $variable: "v" })], output: ref("a") };
     const echo = (input: Json) => ({ result: input });

@@ -139,7 +139,7 @@ describe("a lane that is served from here", () => {
     expect(await ended("a")).toMatchObject({ state: "done", lost: 0 });
   });
 
-  it("ends the work of a cancelled step at once when it hears of it, else at the next sign of life", async () => {
+  it("ends the work of a cancelled step at once when it hears of it, else at the next heartbeat", async () => {
     const { lane, post, begun, until, clock, engine, ended } = await setup();
     lane.resume();
     await post("a", "b");

@@ -9,7 +9,7 @@ import { type FlowError, failureReport } from "../dialect/result.ts";
 import type { ComponentTask } from "../dialect/router.ts";
 
 export interface ComponentLaneOptions extends Omit<LaneOptions, "perform" | "cancelled"> {
-  /** Answers the component's output, or throws: a StepFailure says what to report, anything else is this server's own mistake. */
+  /** Returns the component's output, or throws: a StepFailure says what to report, anything else is this server's own mistake. */
   perform(work: ComponentWork): Promise<Json>;
 }
 

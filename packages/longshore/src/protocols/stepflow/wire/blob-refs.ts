@@ -21,7 +21,7 @@ interface Found {
 }
 
 /**
- * The value with every reference replaced. `fetch` answers undefined for a blob that is no JSON; its reference then stays as it is, for
+ * The value with every reference replaced. `fetch` returns undefined for a blob that is no JSON; its reference then stays as it is, for
  * `ctx.blobs`. Throws a TerminalError for what no repetition can mend: an unknown blob, too many, too deep.
  */
 export async function resolveBlobs(value: Json, fetch: (id: string) => Promise<Json | undefined>): Promise<Json> {

@@ -1,4 +1,4 @@
-// Answers what handlers ask by `stepflowTask()`, on whatever transport: the transport makes the calls, and the rest is here: checking what
+// Serves the calls that handlers make by `stepflowTask()`, on whatever transport: the transport makes the calls, and the rest is here: checking what
 // was asked, keeping a flow before it is run, the keys that make repeated attempts find their sub-runs, waiting for a run to end.
 
 import { createHash } from "node:crypto";
@@ -9,7 +9,7 @@ import type { GetRunOptions, Question, RunStatus } from "./task-context.ts";
 
 /** The calls of a transport. */
 export interface Callbacks {
-  /** Answers the blob's id. */
+  /** Returns the blob's id. */
   putJson(data: Json, type: "data" | "flow"): Promise<string>;
   getJson(id: string): Promise<Json>;
   submitRun(request: SubmitRun): Promise<RunStatus>;

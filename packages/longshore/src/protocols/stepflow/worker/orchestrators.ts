@@ -106,7 +106,7 @@ export class Orchestrators {
     return undefined;
   }
 
-  /** One that nobody waits for; while there is none they are more for a while, but never more than there are calls. */
+  /** One that nothing waits for; while there is none they are more for a while, but never more than there are calls. */
   #drop(): void {
     for (const [address, channel] of this.#channels) {
       if (channel.calls > 0) continue;

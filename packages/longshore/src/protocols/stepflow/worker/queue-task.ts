@@ -46,7 +46,7 @@ const reportTimeoutMs = 30_000;
 const heartbeatSecsDefault = 1;
 /** Every server takes messages of this size; a larger one that is refused was refused for its size. */
 const messageBytesUsual = 4 * 1024 * 1024 - 1024;
-/** Tasks that began together must not beat together for ever. */
+/** Tasks that began together must not beat together forever. */
 const heartbeatJitter = 0.2;
 
 export class QueueTask implements Assignment {

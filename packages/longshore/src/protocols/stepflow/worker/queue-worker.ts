@@ -26,7 +26,7 @@ export interface Delivery {
   taken(): void;
   /** Nobody could say whose it is; somebody may try again later. */
   later(): void;
-  /** It is of no use to anybody: nobody waits for it any more, which happens, or it is no task at all, which should not. */
+  /** It is of no use to anybody: nothing waits for it any more, which happens, or it is no task at all, which should not. */
   useless(why: string, expected: boolean): void;
   /** Called while it is not yet clear, every second or so. */
   waiting(): void;

@@ -47,7 +47,7 @@ export interface RunRequest {
   readonly overrides?: unknown;
   readonly variables?: { readonly [name: string]: unknown };
   readonly maxConcurrency?: number;
-  /** Answers when the run has ended, or after `timeoutSecs` with how far it is. */
+  /** Returns when the run has ended, or after `timeoutSecs` with how far it is. */
   readonly wait?: boolean;
   readonly timeoutSecs?: number;
   /** The same key within one root run starts one run. Made from the task and a count unless told. */

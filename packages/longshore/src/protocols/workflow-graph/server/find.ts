@@ -85,7 +85,7 @@ export class Finder {
     return this.#views.set(definition.id, view, view.parts.length + 1);
   }
 
-  /** To be told of each run that a commit changed. The steps of a run that begins are often claimed within the same commit. */
+  /** Must be called for each run that a commit changed. The steps of a run that begins are often claimed within the same commit. */
   changed(run: Run): void {
     if (isRunOpen(run.state) && this.#views.get(run.definitionId) !== undefined && this.#ids.get(run.id) === undefined) this.#keep(run);
   }

@@ -8,7 +8,7 @@ import { type GraphJob, maxLostLeasesDefault } from "../dialect/source.ts";
 import type { Job, JobStatus, Workflow } from "../wire/shapes.ts";
 import type { NodePart, View } from "./view.ts";
 
-/** `cancelling` is over for everyone but its holder; `forgotten` waits to be tried anew. */
+/** `cancelling` is over for everyone but its holder; `forgotten` waits to be tried again. */
 const statusOfState: { readonly [state in TaskState]: JobStatus } = {
   queued: "queued",
   offered: "running",
@@ -50,7 +50,7 @@ function renderJob(job: GraphJob, task: TaskHead | undefined, run: Run | undefin
   };
 }
 
-/** False for what is left of a record that waits to be made anew. */
+/** False for what is left of a record that waits to be made again. */
 export function isRecorded<T extends TaskHead>(task: T | undefined): task is T {
   return task !== undefined && task.state !== "forgotten";
 }

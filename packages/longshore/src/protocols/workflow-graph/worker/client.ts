@@ -60,7 +60,7 @@ export class Client {
     this.#headers = options.token === undefined ? {} : { authorization: `Bearer ${options.token}` };
   }
 
-  /** Answers the longest long poll the server offers, in seconds; 0 for none. */
+  /** Returns the longest long poll the server offers, in seconds; 0 for none. */
   async register(body: RegisterRequest): Promise<number> {
     const reply = await this.#send({ method: "POST", path: "/workers/register", body });
     if (reply.status !== 200) throw unexpected("register", reply);

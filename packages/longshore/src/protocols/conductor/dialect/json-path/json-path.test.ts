@@ -208,7 +208,7 @@ describe("cost", () => {
     expect(() => read("l[?($..at empty true)]", { l: list })).toThrow(/looks at more than/);
   });
 
-  it("keeps a pattern that would backtrack for ever linear", () => {
+  it("keeps a pattern that would backtrack forever linear", () => {
     const text = `${"a".repeat(5_000)}!`;
     expect(readPath(parsePath("l[?(@ =~ /(a+)+/)]"), { l: [text] })).toEqual([]);
     expect(readPath(parsePath("l[?(@ =~ /(a|a)*b?!/)]"), { l: [text] })).toEqual([text]);

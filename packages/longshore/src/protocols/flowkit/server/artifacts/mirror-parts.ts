@@ -60,7 +60,7 @@ export class MirrorParts {
     if (!isOpen(task.state)) this.#drop(task.id);
   }
 
-  /** A step that is begun anew has produced nothing: what MongoDB has of its earlier life must not be taken for its result. */
+  /** A step that is begun again has produced nothing: what MongoDB has of its earlier life must not be taken for its result. */
   async forget(taskId: string, nodeId: string, task: Task): Promise<void> {
     this.#drop(task.id);
     const earlier = { $lt: task.grant };

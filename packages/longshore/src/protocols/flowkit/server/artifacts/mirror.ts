@@ -1,5 +1,5 @@
 // What foreign workers read in MongoDB, kept like our own records: the documents of `tasks`, and what nodes have produced. The truth stays
-// here. A document is made from it anew whenever it is written, one write at a time, so that none overtakes another, and one that failed
+// here. A document is made from it again whenever it is written, one write at a time, so that none overtakes another, and one that failed
 // is simply made again.
 //
 // A crash loses nothing, though no intent is written down. At the start these are mirrored again: every open run, every run whose
@@ -304,7 +304,7 @@ export class Mirror {
     await asking("keep a task", () => db.collection("tasks").updateOne({ id }, update, { upsert: true }));
   }
 
-  /** The step begins anew, and nobody has begun with it. */
+  /** The step begins again, and nobody has begun with it. */
   async #isAnew({ id, state }: Task): Promise<boolean> {
     return (state === "queued" || state === "offered" || state === "forgotten") && (await this.#options.parts.count(id)) === 0;
   }

@@ -222,7 +222,7 @@ function isTaken(verdict: Verdict): boolean {
   return verdict === "ok" || verdict === "again";
 }
 
-/** A step that was not wanted has produced all that it will; one that is forgotten begins anew. */
+/** A step that was not wanted has produced all that it will; one that is forgotten begins again. */
 const ends: { readonly [state in EndState]: SourcePage["ended"] } = {
   done: "complete",
   skipped: "complete",

@@ -1,4 +1,4 @@
-// What a worker says about one attempt, done to the board: signs of life extend its hold, batches are parts of its task, and its last word
+// What a worker says about one attempt, done to the board: heartbeats extend its hold, batches are parts of its task, and its last word
 // ends it. An attempt that is over is told to stop, unless its worker has just said that it did.
 
 import { type Hold, isOpen } from "../../../../engine/board/task.ts";
@@ -113,7 +113,7 @@ export class Attempts {
     return (await board.extend(hold, { holder: hold.holder, ...(termMs === null ? {} : { termMs }) })).verdict;
   }
 
-  /** Null for the term that the hold has: as in the reference, a sign of life never makes a lease end sooner, whatever its clock says. */
+  /** Null for the term that the hold has: as in the reference, a heartbeat never makes a lease end sooner, whatever its clock says. */
   async #termMs({ taskId, grant }: Hold & { grant: number }, told: number): Promise<number | null> {
     if (told <= 0) return null;
     const termMs = Math.min(termMsMax, Math.max(termMsMin, told));

@@ -45,7 +45,7 @@ export interface CoordinatorOptions {
   readonly outbox: Outbox;
   readonly settings: CoordinatorSettings;
   readonly log: CoordinatorLog;
-  /** Told of what goes wrong and is tried again. */
+  /** Notified of what goes wrong and is tried again. */
   failed(what: string, error: unknown): void;
   readonly functions?: { readonly [name: string]: CoordinatorFunction };
   readonly isSensitive?: GraphChecks["isSensitive"];

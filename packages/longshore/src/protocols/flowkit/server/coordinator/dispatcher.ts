@@ -55,7 +55,7 @@ export interface DispatcherParts extends Pick<CoordinatorEngine, "clock" | "boar
 const standingMax = 64;
 /** Of all roles together. Each role may have one besides. Workers name roles, and all claims of the server share one number of places. */
 const standingAllMax = 4_096;
-/** An empty wait ends after this long and begins anew. */
+/** An empty wait ends after this long and begins again. */
 const waitMs = 30_000;
 /** After an offer that failed (the store cannot be written), the next one waits this long. */
 const retryMs = 500;
@@ -114,7 +114,7 @@ export class Dispatcher {
     }
   }
 
-  /** To be told of each task that a commit changed. */
+  /** Must be called for each task that a commit changed. */
   taskChanged(task: Task): void {
     const role = task.lane?.name;
     const line = role === undefined ? undefined : this.#lines.get(role);
@@ -235,7 +235,7 @@ export class Dispatcher {
     return false;
   }
 
-  /** Too large to be sent is too large for ever; everything else is tried again. */
+  /** Too large to be sent is too large forever; everything else is tried again. */
   async #refused(hold: { taskId: string; grant: number }, error: unknown): Promise<void> {
     const { board, failed } = this.#parts;
     const isFinal = error instanceof LongshoreError && error.code === "LONGSHORE_LIMIT";

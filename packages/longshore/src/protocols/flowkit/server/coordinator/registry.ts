@@ -156,7 +156,7 @@ export class Registry {
     this.#heard(stranger);
   }
 
-  /** To be told of each task that a commit changed, and at start of each task that is held. */
+  /** Must be called for each task that a commit changed, and at start of each task that is held. */
   taskChanged(task: Task): void {
     const holder = task.state === "held" || task.state === "cancelling" ? task.holder : null;
     const before = this.#holders.get(task.id) ?? null;

@@ -39,7 +39,7 @@ export class Signals {
     for await (const task of tasksIn(this.#parts.reader, "cancelling")) await this.#cancelling(task);
   }
 
-  /** To be told of each task that a commit changed. */
+  /** Must be called for each task that a commit changed. */
   taskChanged(task: Task): void {
     if (task.state === "cancelling") {
       if (!this.#deadlines.has(task.id)) void this.#cancelling(task).catch((error) => this.#parts.failed("signal", error));

@@ -19,7 +19,7 @@ export interface StatusParts {
   readonly registry: Pick<Registry, "heard">;
   readonly counts: CoordinatorCounts;
   readonly log: CoordinatorLog;
-  /** Told of each kind of trouble once. */
+  /** Notified of each kind of trouble once. */
   warn(code: string, message: string): void;
 }
 
@@ -96,7 +96,7 @@ export class StatusReader {
       await attempts.apply(attempt);
     } catch (error) {
       if (isPassing(error)) throw error;
-      // What one attempt says must not hold up all others for ever.
+      // What one attempt says must not hold up all others forever.
       warn(
         "status.refused",
         `What ${attempt.worker_id} said of ${attempt.task_id}:${attempt.node_id} is passed over: ${toError(error).message}`,

@@ -16,7 +16,7 @@ export interface Attempt {
   readonly workerId: string;
 }
 
-/** A partial artifact: what one batch has produced. `uid` names it within its node for ever, so that writing it twice keeps one. */
+/** A partial artifact: what one batch has produced. `uid` names it within its node forever, so that writing it twice keeps one. */
 export interface PartialArtifact {
   readonly uid: string;
   /** What the consumers of the node are given: the metrics of the batch. */

@@ -92,7 +92,7 @@ const workerIndexes: readonly MongoIndex[] = [
   ["tasks", ["id"], { name: "ix_task_id" }],
   ["artifacts", ["task_id", "node_id"], { name: "ix_artifacts_task_node" }],
   ["artifacts", ["task_id", "node_id", "batch_uid"], { name: "uniq_artifact_batch", unique: true, sparse: true }],
-  // Ours: so that a stream goes on where it was instead of sorting everything anew.
+  // Ours: so that a stream goes on where it was instead of sorting everything again.
   ["artifacts", ["task_id", "node_id", "created_at", "sequence"], { name: "ix_artifacts_stream" }],
   ["stream_progress", ["task_id", "consumer_node", "from_node", "batch_uid"], { name: "uniq_stream_claim_batch", unique: true }],
   ["worker_state", ["updated_at"], { name: "ttl_worker_state_updated_at", expireAfterSeconds: 604_800 }],
@@ -156,7 +156,7 @@ export function duplicatesIn(error: unknown): Set<number> {
   return new Set(list.map(({ index }) => index as number));
 }
 
-/** Inserts what is new, which is half the price of upserts. Answers what was there already. */
+/** Inserts what is new, which is half the price of upserts. Returns what was there already. */
 export async function insertNew(db: MongoDb, collection: string, documents: MongoDocument[]): Promise<MongoDocument[]> {
   if (documents.length === 0) return [];
   try {

@@ -264,7 +264,7 @@ function partOf(fromNode: string, uid: unknown, meta: unknown): UpstreamPart {
   return { fromNode, uid: uid as string, meta: plainObject(meta) };
 }
 
-/** Gives up claims of earlier attempts on what they did not process; one that names no attempt is a foreign worker's. Answers how many. */
+/** Gives up claims of earlier attempts on what they did not process; one that names no attempt is a foreign worker's. Returns how many. */
 export async function releaseClaims(db: MongoDb, whose: MongoDocument, epoch: number): Promise<number> {
   const unprocessed = { ...whose, state: { $ne: "processed" }, epoch: { $not: { $gte: epoch } } };
   return (await asking("release claims", () => db.collection("stream_progress").deleteMany(unprocessed))).deletedCount;

@@ -10,13 +10,13 @@ export interface SourcePosition {
   readonly after: number;
 }
 
-/** What a source has to say now. `ended` comes with an empty page alone, so that there is nothing behind it. */
+/** What a source reports now. `ended` comes with an empty page alone, so that there is nothing behind it. */
 export interface SourcePage<Item = { readonly uid: string; readonly meta: JsonObject }> extends SourcePosition {
   readonly parts: readonly Item[];
   readonly ended: "complete" | "failed" | "cancelled" | null;
 }
 
-/** Answers when a source has something to say, or after a while. */
+/** Returns when a source has something to say, or after a while. */
 export type AskPages = (positions: readonly SourcePosition[], signal: AbortSignal) => Promise<readonly SourcePage[]>;
 
 export async function* partsOf(

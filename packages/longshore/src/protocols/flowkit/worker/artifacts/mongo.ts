@@ -27,7 +27,7 @@ import type { ActiveRun } from "../../wire/shapes.ts";
 
 export interface MongoArtifactsOptions {
   readonly clock?: Clock;
-  /** Told of what is tried again, and of its end. */
+  /** Notified of what is tried again, and of its end. */
   readonly trouble?: FailureListener;
 }
 

@@ -38,7 +38,7 @@ export interface FollowWish {
 
 export type Event = Encodable<typeof StatusEvent> & { readonly sequenceNumber: number; readonly timestamp: number };
 
-/** Changes that wait for a slow reader. Beyond them they are forgotten, and read anew from the records when it has caught up. */
+/** Changes that wait for a slow reader. Beyond them they are forgotten, and read again from the records when it has caught up. */
 const changesMax = 10_000;
 /** Runs of one family that are looked through for those that belong to the run. */
 const familyMax = 100_000;
@@ -136,7 +136,7 @@ class Follower {
     this.#wake();
   }
 
-  /** Works out the events of what has changed since the last time, or of everything. Answers up to which time they are all there. */
+  /** Works out the events of what has changed since the last time, or of everything. Returns up to which time they are all there. */
   async #take(): Promise<number> {
     // Behind the commit that has told of the first change, so that all it changed is here.
     await new Promise((resolve) => setImmediate(resolve));

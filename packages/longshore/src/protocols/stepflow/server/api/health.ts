@@ -1,4 +1,4 @@
-// HealthService, in the reference's shape: its `build` is about a Rust program, so it is filled with what this one has to say.
+// HealthService, in the reference's shape: its `build` is about a Rust program, so it is filled with what this one reports.
 
 import type { Clock } from "../../../../clock.ts";
 

@@ -21,7 +21,7 @@ export interface ListWish {
 
 const limitDefault = 100;
 const limitMax = 1_000;
-/** Who goes further back has other means than pages: the walk begins anew for each. */
+/** Who goes further back has other means than pages: the walk begins again for each. */
 const offsetMax = 100_000;
 /** Rows that one list looks at: some tens of milliseconds. A filter that fits next to nothing finds no more than lies within. */
 const looksMax = 20_000;

@@ -68,7 +68,7 @@ export interface ApiOptions {
   readonly typeCheck?: boolean;
   /** Asks plugins what they can do; the built-ins are handed to it. */
   components(builtins: readonly ListedComponent[]): ComponentSource;
-  /** Told of what went wrong with nobody to answer to. */
+  /** Notified of what went wrong with nobody to answer to. */
   failed(what: string, error: unknown): void;
 }
 

@@ -77,7 +77,7 @@ export class StepRuns implements SubRuns {
   }
 }
 
-/** A step that is tried again after it failed, or along with its run, begins anew. One that got lost, in a restart or on the way, goes on. */
+/** A step that is tried again after it failed, or along with its run, begins again. One that got lost, in a restart or on the way, goes on. */
 function tryOf({ id, firstAttempt, failures }: Task): string {
   return `${id} ${firstAttempt} ${failures}`;
 }

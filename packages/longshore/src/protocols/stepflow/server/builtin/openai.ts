@@ -19,7 +19,7 @@ const addressDefault = "https://api.openai.com/v1";
 /** The reference's. */
 const modelDefault = "gpt-3.5-turbo";
 const roles = ["system", "user", "assistant"];
-/** Long answers of slow models take minutes; beyond these nobody waits any more. */
+/** Long answers of slow models take minutes; beyond these nothing waits any more. */
 const answerMsMax = 600_000;
 /** An answer is text for people; what is larger is no answer of such an API. */
 const answerBytesMax = 16 * 1_024 * 1_024;

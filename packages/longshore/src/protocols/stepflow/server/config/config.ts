@@ -76,7 +76,7 @@ export interface HttpPlugin extends PluginBase {
   readonly launch: Launch | null;
   readonly url: URL | null;
   readonly health: { readonly path: string; readonly timeoutMs: number; readonly retryMs: number };
-  /** How many calls are open at once. Those that wait for a run they started do not count, or runs could wait for each other for ever. */
+  /** How many calls are open at once. Those that wait for a run they started do not count, or runs could wait for each other forever. */
   readonly callsMax: number;
   readonly timeouts: PluginTimeouts;
 }

@@ -167,7 +167,7 @@ export class PullStream {
     return this.#room === undefined || held.count(this.#workerId) + this.#coming < this.#room.count;
   }
 
-  /** Until the worker is done with a task, or its room is to be learnt anew. */
+  /** Until the worker is done with a task, or its room is to be learnt again. */
   #change(gone: AbortSignal): Promise<void> {
     const { clock, held } = this.#parts;
     const ms = (this.#room?.until ?? 0) - clock.now();

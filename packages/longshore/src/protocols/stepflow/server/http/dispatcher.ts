@@ -2,7 +2,7 @@
 // handshake the tasks of the plugin's lane are called one by one, as many at once as the plugin may.
 //
 // Nothing is taken from the lane while the worker cannot be called: steps wait there, up to their queue timeout, and spend no budget. A
-// connection that breaks during a call loses that call alone. The handshake is made anew then, since it may be another process by now;
+// connection that breaks during a call loses that call alone. The handshake is made again then, since it may be another process by now;
 // and a worker of our own that does not even answer that is started again.
 
 import { type LaneWorker, NotBegun } from "../../../../engine/board/lane-worker.ts";
@@ -28,7 +28,7 @@ interface Worker {
   readonly client: WorkerClient;
   session: Session;
   components: readonly RegisteredComponent[];
-  /** The handshake that is being made anew. */
+  /** The handshake that is being made again. */
   renewing: Promise<boolean> | null;
   /** Its process has ended, which is told by itself. */
   gone: boolean;
@@ -233,7 +233,7 @@ export class HttpDispatcher {
     }
   }
 
-  /** Makes the handshake anew, once for however many calls ask for it. False when that did not succeed: the worker is begun anew then. */
+  /** Makes the handshake again, once for however many calls ask for it. False when that did not succeed: the worker is begun again then. */
   #renew(worker: Worker): Promise<boolean> {
     worker.renewing ??= this.#renewOnce(worker).finally(() => {
       worker.renewing = null;

@@ -32,7 +32,7 @@ const unclaimedMax = 32;
 const offerMs = 10_000;
 /** The same for the question what workers can do. */
 const discoveryMs = 10_000;
-/** How often workers are asked anew: a new release of them may bring other components, and none of them says that it has come. */
+/** How often workers are asked again: a new release of them may bring other components, and none of them says that it has come. */
 const refreshMs = 300_000;
 /** So many questions that were read and not answered: these workers will not, and are given tasks all the same. */
 const unansweredMax = 2;

@@ -112,7 +112,7 @@ export class NatsLink {
       servers: [...servers],
       name: "longshore",
       timeout: answerMs,
-      // Made anew by `run`: what waits for an answer is told at once, and a server that comes back without its store has streams again.
+      // Made again by `run`: what waits for an answer is told at once, and a server that comes back without its store has streams again.
       reconnect: false,
     });
     try {
@@ -158,7 +158,7 @@ export class NatsLink {
 /** What the client puts in front of a message with an id. */
 const headerBytesMax = 1_024;
 
-/** Undefined when nobody waits for the connection any more; it is closed when it comes all the same. */
+/** Undefined when nothing waits for the connection any more; it is closed when it comes all the same. */
 function unlessGone(connecting: Promise<Live>, gone: AbortSignal): Promise<Live | undefined> {
   return new Promise((resolve, reject) => {
     const leave = () => resolve(undefined);

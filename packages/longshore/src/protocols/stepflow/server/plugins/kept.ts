@@ -59,7 +59,7 @@ export class Keeper<T> {
     return this.#current.value;
   }
 
-  /** Ends what is up and begins anew, unless it has been already: `value` is what its caller found to be of no use. */
+  /** Ends what is up and begins again, unless it has been already: `value` is what its caller found to be of no use. */
   async replace(value: T, why: string): Promise<void> {
     const current = this.#current;
     if (current === null || current.value !== value) return;

@@ -47,7 +47,7 @@ export class Discoveries {
   }
 
   ask(orchestratorServiceUrl: string, patienceMs: number, keep: Keep): Question {
-    // Unique for ever: an answer to a question of an earlier process must not be taken for one of this.
+    // Unique forever: an answer to a question of an earlier process must not be taken for one of this.
     const id = `${prefix}${this.#makeId(this.#clock.now())}`;
     let end: Open["end"] = () => {};
     const answered = new Promise<boolean>((resolve) => {
@@ -67,7 +67,7 @@ export class Discoveries {
     return this.#open.has(id);
   }
 
-  /** False when nobody waits for it. With null, the worker has said that it cannot tell. */
+  /** False when nothing waits for it. With null, the worker has said that it cannot tell. */
   async answer(id: string, components: readonly ComponentInfo[] | null): Promise<boolean> {
     const open = this.#open.get(id);
     if (open === undefined) return false;

@@ -31,7 +31,7 @@ export class Held {
     };
   }
 
-  /** To be told of each task that a commit changed. */
+  /** Must be called for each task that a commit changed. */
   changed(task: Task): void {
     const holder = task.state === "held" || task.state === "cancelling" ? task.holder : null;
     const before = this.#holders.get(task.id) ?? null;

@@ -48,7 +48,7 @@ export class Holders {
     this.#holds.set(place.key, holds.set(taskId, place));
   }
 
-  /** To be told of each task that a commit changed. */
+  /** Must be called for each task that a commit changed. */
   changed(task: Task): void {
     const place = this.#places.get(task.id);
     if (place !== undefined && !isHeld(task, place)) this.#remove(task.id);

@@ -37,7 +37,7 @@ export interface Delivery {
   giveBack(): Promise<void>;
   /** Its worker has gone and left it lying: back to its place, unless it is so large that no worker seems to take it. */
   drop(): Promise<void>;
-  /** Nobody waits for the outcome any more; the task stays with whoever may still take it up. */
+  /** Nothing waits for the outcome any more; the task stays with whoever may still take it up. */
   leave(): void;
   /** It can never be delivered: the task fails with this error. */
   refuse(error: FlowError): Promise<void>;
@@ -67,7 +67,7 @@ export interface TaskQueue {
   readonly registrations: Registrations;
 }
 
-/** An empty wait ends after this long and begins anew, so that the list of workers knows who is there. */
+/** An empty wait ends after this long and begins again, so that the list of workers knows who is there. */
 const waitMs = 30_000;
 /** Components of a worker that are looked for on lanes of their names: each costs a little with every task. */
 const sharedLanesMax = 200;

@@ -42,7 +42,7 @@ export class Unclaimed {
     };
   }
 
-  /** To be told of each task that a commit changed. */
+  /** Must be called for each task that a commit changed. */
   changed(task: Task): void {
     const watched = this.#watched.get(task.id);
     if (watched === undefined || (task.state === "offered" && task.grant === watched.grant)) return;
@@ -50,7 +50,7 @@ export class Unclaimed {
     watched.settle(wasTaken(task, watched.grant) ? "taken" : "lapsed");
   }
 
-  /** To be told of each report, whatever is answered to it. */
+  /** Must be called for each report, whatever is answered to it. */
   heard(wireId: string): void {
     this.#unheard.get(wireId)?.();
   }

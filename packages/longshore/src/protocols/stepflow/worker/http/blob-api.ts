@@ -9,7 +9,7 @@ import { type SpanIds, traceparent } from "../../../../trace.ts";
 export interface BlobApiOptions {
   readonly url: string;
   readonly clock: Clock;
-  /** Aborts when nobody waits for the answer any more. */
+  /** Aborts when nothing waits for the answer any more. */
   readonly signal: AbortSignal;
   readonly trace: SpanIds | undefined;
 }

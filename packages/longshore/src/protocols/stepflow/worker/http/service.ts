@@ -62,7 +62,7 @@ export class WorkerService {
     await this.#waiting.empty();
   }
 
-  /** Answers one body. Never rejects. */
+  /** Returns one body. Never rejects. */
   async take(text: string, exchange: Exchange): Promise<void> {
     let id: RpcId | undefined;
     try {

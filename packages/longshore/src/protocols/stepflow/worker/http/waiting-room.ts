@@ -43,7 +43,7 @@ export class WaitingRoom {
     }
   }
 
-  /** Resolves when nobody waits. */
+  /** Resolves when nothing waits. */
   empty(): Promise<void> {
     if (this.#waiting === 0) return Promise.resolve();
     return new Promise((resolve) => this.#onEmpty.push(resolve));

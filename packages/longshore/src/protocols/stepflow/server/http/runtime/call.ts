@@ -43,7 +43,7 @@ export class Disconnected extends StepFailure {}
 
 /** Requests of one call that are being answered; the stream waits while there are as many. */
 const askedMax = 100;
-/** How often the delivery of one answer is tried before the call is given up: without its answer the worker would wait for ever. */
+/** How often the delivery of one answer is tried before the call is given up: without its answer the worker would wait forever. */
 const deliveriesMax = 3;
 /** How long a worker may take to end the stream after its last event: the step waits for it, so that the connection can be used again. */
 const lingerMs = 500;
@@ -137,7 +137,7 @@ class Call {
     return message;
   }
 
-  /** Answers whether more may come. */
+  /** Returns whether more may come. */
   #event(data: string, instanceId: string | null): boolean {
     if (this.#answered !== null) return true;
     let message: RpcMessage;
@@ -181,7 +181,7 @@ class Call {
       const status = await this.#send(body, instanceId, signal);
       if (status !== 202) log.warn("A worker did not take an answer with 202", { status });
     } catch (error) {
-      // The call has ended meanwhile, and nobody waits for this answer.
+      // The call has ended meanwhile, and nothing waits for this answer.
       if (signal.aborted) return;
       const why = `An answer could not be delivered to ${session.client.url}: ${toError(error).message}`;
       this.#failure = failure("UNREACHABLE", why, error);

@@ -94,12 +94,12 @@ export class WorkerClient {
     }
   }
 
-  /** Answers the status. */
+  /** Returns the status. */
   async notify(method: string, signal: AbortSignal): Promise<number> {
     return (await this.#send(notificationText(method, {}), {}, method, signal)).status;
   }
 
-  /** Sends the answer to something the worker asked, to the same process of it. Answers the status. */
+  /** Sends the answer to something the worker asked, to the same process of it. Returns the status. */
   async answer(body: string, instanceId: string | null, signal: AbortSignal): Promise<number> {
     const own: Record<string, string> = instanceId === null ? {} : { [instanceHeader]: instanceId };
     return (await this.#send(body, own, "an answer", signal)).status;
