@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { openParts, type Parts } from "../../test/support/parts.ts";
 import { type Quotas, storedKinds } from "../quotas.ts";
 import { BlobFiles } from "../store/sqlite/blob-files.ts";
-import { SqliteBus } from "../store/sqlite/bus.ts";
+import { LocalBus } from "./bus/local-bus.ts";
 import { SqliteParts } from "../store/sqlite/parts.ts";
 import { SqliteRetention } from "../store/sqlite/retention.ts";
 import { countAmounts } from "../store/sqlite/schema.ts";
@@ -23,7 +23,7 @@ async function setup(before?: Parts, quotas: Partial<Quotas> = {}) {
   const retention = new SqliteRetention({ ...parts, ...rowsOf, blobs, references });
   const documents = new LocalDocuments(parts);
   const logs = new LocalLogs(parts);
-  const bus = new SqliteBus(parts);
+  const bus = new LocalBus(parts);
   const post = async (id: string, policy: string | null = null) => {
     await parts.board.post([{ id, step: "alone", lanes: [{ name: "work", labels: [] }], input: "null", policy }]);
     return parts.claim();

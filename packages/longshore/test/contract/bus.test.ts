@@ -9,7 +9,7 @@ import { systemClock } from "../../src/clock.ts";
 import { GroupCommit } from "../../src/engine/commit.ts";
 import { StoredBytes } from "../../src/engine/stored-bytes.ts";
 import type { Quotas } from "../../src/quotas.ts";
-import { SqliteBus } from "../../src/store/sqlite/bus.ts";
+import { LocalBus } from "../../src/engine/bus/local-bus.ts";
 import { openDatabase } from "../../src/store/sqlite/driver.ts";
 import { sqliteRows } from "../../src/store/sqlite/row-store.ts";
 import { migrate } from "../../src/store/sqlite/schema.ts";
@@ -23,7 +23,7 @@ async function openLog(file = ":memory:", options: { clock?: TestClock; topicRec
   migrate(db);
   const rows = sqliteRows(db, () => null);
   const commit = new GroupCommit(rows, () => clock.now());
-  const log = new SqliteBus({ db, commit, stored: new StoredBytes(rows, commit, options.quotas), ...options, clock });
+  const log = new LocalBus({ db, commit, stored: new StoredBytes(rows, commit, options.quotas), ...options, clock });
   let closed = false;
   const close = () => {
     if (closed) return;

@@ -8,7 +8,7 @@ import { Outbox, type OutboxMessage } from "../../src/bus/outbox.ts";
 import { GroupCommit } from "../../src/engine/commit.ts";
 import { LongshoreError } from "../../src/errors.ts";
 import { openDatabase } from "../../src/store/sqlite/driver.ts";
-import { SqliteOutbox } from "../../src/store/sqlite/outbox.ts";
+import { LocalOutbox } from "../../src/engine/bus/local-outbox.ts";
 import { sqliteRows } from "../../src/store/sqlite/row-store.ts";
 import { migrate } from "../../src/store/sqlite/schema.ts";
 import { TestClock } from "../../src/testing/clock.ts";
@@ -21,7 +21,7 @@ async function openStore(file = ":memory:", clock = new TestClock()) {
     sqliteRows(db, () => null),
     () => clock.now(),
   );
-  const store = new SqliteOutbox({ db, commit, clock });
+  const store = new LocalOutbox({ db, commit, clock });
   let closed = false;
   const close = () => {
     if (closed) return;

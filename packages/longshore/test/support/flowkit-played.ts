@@ -22,7 +22,7 @@ import {
 import type { FlowkitOptions } from "../../src/protocols/flowkit/worker/options.ts";
 import { flowkit } from "../../src/protocols/flowkit/worker/worker.ts";
 import type { Notice } from "../../src/runner/notices.ts";
-import { SqliteBus } from "../../src/store/sqlite/bus.ts";
+import { LocalBus } from "../../src/engine/bus/local-bus.ts";
 import { openDatabase } from "../../src/store/sqlite/driver.ts";
 import { sqliteRows } from "../../src/store/sqlite/row-store.ts";
 import { migrate } from "../../src/store/sqlite/schema.ts";
@@ -51,7 +51,7 @@ async function memoryBus(): Promise<Bus> {
   migrate(db);
   const rows = sqliteRows(db, () => null);
   const commit = new GroupCommit(rows, () => systemClock.now());
-  const bus = new EmbeddedBus(new SqliteBus({ db, commit, stored: new StoredBytes(rows, commit), clock: systemClock }), { againMs: 1 });
+  const bus = new EmbeddedBus(new LocalBus({ db, commit, stored: new StoredBytes(rows, commit), clock: systemClock }), { againMs: 1 });
   onTestFinished(async () => {
     await bus.close();
     void commit.close();

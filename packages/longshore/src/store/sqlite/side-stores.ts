@@ -18,9 +18,9 @@ import type { Run } from "../../engine/run/run.ts";
 import { taskColumns, taskOf } from "../../engine/tables/task.ts";
 import type { Slices } from "../../slices.ts";
 import { BlobFiles } from "./blob-files.ts";
-import { SqliteBus } from "./bus.ts";
+import { LocalBus } from "../../engine/bus/local-bus.ts";
 import { Counts } from "./counts.ts";
-import { SqliteOutbox } from "./outbox.ts";
+import { LocalOutbox } from "../../engine/bus/local-outbox.ts";
 import { SqliteReader } from "./reader.ts";
 import { SqliteRetention } from "./retention.ts";
 import type { SqliteStore } from "./store.ts";
@@ -66,8 +66,8 @@ export function openSideStores(store: SqliteStore, { clock, directory, slices }:
   return {
     logs: new LocalLogs({ store: store.rows, commit, stored, slices }),
     blobs,
-    busLog: new SqliteBus({ db, commit, clock, stored }),
-    outbox: new SqliteOutbox({ db, commit, clock }),
+    busLog: new LocalBus({ db, commit, clock, stored }),
+    outbox: new LocalOutbox({ db, commit, clock }),
     workers,
     reader: new SqliteReader({ db, tasks, runs, lanes, counts, definitions, slices }),
     retention: new SqliteRetention({ db, commit, stored, runs, tasks, counts, blobs, references }),

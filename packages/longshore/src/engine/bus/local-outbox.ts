@@ -3,10 +3,10 @@
 
 import type { OutboxMessage, OutboxStore, Outcome, StoredMessage } from "../../bus/outbox.ts";
 import type { Clock } from "../../clock.ts";
-import { Additions, Rows } from "../../engine/cached-rows.ts";
-import type { GroupCommit } from "../../engine/commit.ts";
-import type { Tx } from "../../engine/tx.ts";
-import type { Database, SqlRow } from "./driver.ts";
+import { Additions, Rows } from "../cached-rows.ts";
+import type { GroupCommit } from "../commit.ts";
+import type { Tx } from "../tx.ts";
+import type { Database, SqlRow } from "../../store/sqlite/driver.ts";
 
 /** Longer than any sender repeats. */
 const sentMsMax = 24 * 3_600_000;
@@ -23,7 +23,7 @@ interface OutboxRow extends StoredMessage {
   readonly endedAt: number | null;
 }
 
-export class SqliteOutbox implements OutboxStore {
+export class LocalOutbox implements OutboxStore {
   readonly #commit: GroupCommit;
   readonly #clock: Clock;
   readonly #rows: Rows<OutboxRow>;

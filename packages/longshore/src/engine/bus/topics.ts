@@ -1,14 +1,14 @@
 // Topics of the embedded bus and their records as rows.
 
 import type { BusRecord, Outgoing } from "../../bus/bus.ts";
-import type { Range } from "../../bus/group-position.ts";
 import { guestTopicsMax, type Origin, topicsMax } from "../../bus/log.ts";
-import { Additions } from "../../engine/cached-rows.ts";
-import type { GroupCommit } from "../../engine/commit.ts";
-import { type Room, rowBytes } from "../../engine/stored-bytes.ts";
-import type { Tx } from "../../engine/tx.ts";
+import type { Range } from "../../bus/group-position.ts";
+import { Additions } from "../cached-rows.ts";
+import type { GroupCommit } from "../commit.ts";
+import { type Room, rowBytes } from "../stored-bytes.ts";
+import type { Tx } from "../tx.ts";
 import { LongshoreError } from "../../errors.ts";
-import type { Database } from "./driver.ts";
+import type { Database } from "../../store/sqlite/driver.ts";
 
 export interface Topic {
   readonly id: number;

@@ -3,12 +3,12 @@
 import { GroupPosition, type Range } from "../../bus/group-position.ts";
 import { groupIdleMs, groupMsMax, groupsMax, type Origin } from "../../bus/log.ts";
 import type { Clock } from "../../clock.ts";
-import { Rows } from "../../engine/cached-rows.ts";
-import type { GroupCommit } from "../../engine/commit.ts";
-import type { Tx } from "../../engine/tx.ts";
+import { Rows } from "../cached-rows.ts";
+import type { GroupCommit } from "../commit.ts";
+import type { Tx } from "../tx.ts";
 import { LongshoreError } from "../../errors.ts";
-import type { BusTopics, Topic } from "./bus-topics.ts";
-import type { Database } from "./driver.ts";
+import type { BusTopics, Topic } from "./topics.ts";
+import type { Database } from "../../store/sqlite/driver.ts";
 
 export interface Group {
   readonly name: string;

@@ -15,17 +15,17 @@ import {
   topicRecordsMax,
 } from "../../bus/log.ts";
 import type { Clock } from "../../clock.ts";
-import type { GroupCommit } from "../../engine/commit.ts";
-import { type Room, rowBytes, type StoredBytes } from "../../engine/stored-bytes.ts";
-import type { Tx } from "../../engine/tx.ts";
+import type { GroupCommit } from "../commit.ts";
+import { type Room, rowBytes, type StoredBytes } from "../stored-bytes.ts";
+import type { Tx } from "../tx.ts";
 import { LongshoreError } from "../../errors.ts";
 import { checkName } from "../../names.ts";
 import { isQuotaReached } from "../../quotas.ts";
-import { BusGroups, type Group } from "./bus-groups.ts";
-import { BusTopics, type Topic } from "./bus-topics.ts";
-import type { Database } from "./driver.ts";
+import { BusGroups, type Group } from "./groups.ts";
+import { BusTopics, type Topic } from "./topics.ts";
+import type { Database } from "../../store/sqlite/driver.ts";
 
-export interface SqliteBusOptions {
+export interface LocalBusDeps {
   db: Database;
   commit: GroupCommit;
   clock: Clock;
@@ -52,7 +52,7 @@ const searchedMax = 100;
 /** How often a topic is searched for records that are too old. */
 const ageLookMs = 60_000;
 
-export class SqliteBus implements BusLog {
+export class LocalBus implements BusLog {
   readonly #commit: GroupCommit;
   readonly #clock: Clock;
   readonly #topics: BusTopics;
@@ -65,7 +65,7 @@ export class SqliteBus implements BusLog {
   /** So that no topic of several is always read last. */
   #turn = 0;
 
-  constructor({ db, commit, clock, stored, topicRecordsMax: recordsMax = topicRecordsMax }: SqliteBusOptions) {
+  constructor({ db, commit, clock, stored, topicRecordsMax: recordsMax = topicRecordsMax }: LocalBusDeps) {
     this.#commit = commit;
     this.#clock = clock;
     this.#recordsMax = recordsMax;
