@@ -139,7 +139,7 @@ class EmbeddedConsumer implements BusConsumer {
     const cancelRejoin = this.#rejoinDaily();
     while (!this.#closing.signal.aborted) {
       const { group, maxRecords = handledRecordsMax } = this.#subscription;
-      const taken = this.#paused ? null : this.#log.take({ group, member: this.#member, topics: this.#topics, max: maxRecords });
+      const taken = this.#paused ? null : await this.#log.take({ group, member: this.#member, topics: this.#topics, max: maxRecords });
       if (taken === null) await this.#latch.wait();
       else await this.#handle(taken.id, taken.records);
     }

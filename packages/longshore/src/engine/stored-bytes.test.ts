@@ -2,12 +2,12 @@ import { describe, expect, it } from "vitest";
 import { openParts, type Parts } from "../../test/support/parts.ts";
 import { type Quotas, storedKinds } from "../quotas.ts";
 import { BlobFiles } from "../store/sqlite/blob-files.ts";
-import { LocalBus } from "./bus/local-bus.ts";
 import { SqliteParts } from "../store/sqlite/parts.ts";
 import { SqliteRetention } from "../store/sqlite/retention.ts";
 import { countAmounts } from "../store/sqlite/schema.ts";
 import { LocalBlobs } from "./blob/local-blobs.ts";
 import { BlobReferences } from "./blob/references.ts";
+import { LocalBus } from "./bus/local-bus.ts";
 import { LocalLogs } from "./log/local-logs.ts";
 import { LocalDocuments } from "./run/local-documents.ts";
 import { retentionPolicy } from "./run/retention.ts";
@@ -24,6 +24,7 @@ async function setup(before?: Parts, quotas: Partial<Quotas> = {}) {
   const documents = new LocalDocuments(parts);
   const logs = new LocalLogs(parts);
   const bus = new LocalBus(parts);
+  await bus.recover();
   const post = async (id: string, policy: string | null = null) => {
     await parts.board.post([{ id, step: "alone", lanes: [{ name: "work", labels: [] }], input: "null", policy }]);
     return parts.claim();
@@ -83,7 +84,7 @@ describe("stored bytes", () => {
     await bus.append([{ topic: "t", key: null, value: "another" }]);
     expectTrue(parts);
     await bus.join("g", ["t"], "earliest");
-    const taken = bus.take({ group: "g", member: "m", topics: ["t"], max: 1 });
+    const taken = await bus.take({ group: "g", member: "m", topics: ["t"], max: 1 });
     await bus.commit("m", taken?.id as number);
     expectTrue(parts);
     expect(Object.keys(sums(parts).kept).sort()).toEqual([...storedKinds.map((kind) => `bytes of ${kind}`), "documents of k"].sort());

@@ -149,7 +149,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   const runs = new Runs({ store: store.runs, clock, makeId, dialects, slices });
   await orClose(store, directory, async () => {
     await store.recover();
-    beside.recover();
+    await beside.recover();
     beside.retention.notePolicy(options.retention ?? retentionDefault);
   });
   const { blobs, busLog, outbox: outboxStore, reader, workers } = beside;

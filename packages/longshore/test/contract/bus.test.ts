@@ -6,29 +6,41 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { EmbeddedBus } from "../../src/bus/embedded.ts";
 import { systemClock } from "../../src/clock.ts";
+import { LocalBus } from "../../src/engine/bus/local-bus.ts";
 import { GroupCommit } from "../../src/engine/commit.ts";
+import type { RowStore } from "../../src/engine/rows.ts";
 import { StoredBytes } from "../../src/engine/stored-bytes.ts";
 import type { Quotas } from "../../src/quotas.ts";
-import { LocalBus } from "../../src/engine/bus/local-bus.ts";
 import { openDatabase } from "../../src/store/sqlite/driver.ts";
 import { sqliteRows } from "../../src/store/sqlite/row-store.ts";
 import { migrate } from "../../src/store/sqlite/schema.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 import { until } from "../support/until.ts";
 import { busSuite } from "./bus-suite.ts";
+import { missingRows } from "./missing-rows.ts";
 
-async function openLog(file = ":memory:", options: { clock?: TestClock; topicRecordsMax?: number; quotas?: Partial<Quotas> } = {}) {
+interface LogOptions {
+  clock?: TestClock;
+  topicRecordsMax?: number;
+  quotas?: Partial<Quotas>;
+  /** The rows of the log, in place of those at hand. */
+  wrap?: (rows: RowStore) => RowStore;
+}
+
+async function openLog(file = ":memory:", options: LogOptions = {}) {
   const clock = options.clock ?? systemClock;
   const db = await openDatabase(file, { synchronous: "NORMAL" });
   migrate(db);
-  const rows = sqliteRows(db, () => null);
-  const commit = new GroupCommit(rows, () => clock.now());
-  const log = new LocalBus({ db, commit, stored: new StoredBytes(rows, commit, options.quotas), ...options, clock });
+  const { wrap = (rows) => rows, quotas, topicRecordsMax } = options;
+  const store = wrap(sqliteRows(db, () => null));
+  const commit = new GroupCommit(store, () => clock.now());
+  const log = new LocalBus({ store, commit, stored: new StoredBytes(store, commit, quotas), topicRecordsMax, clock });
+  await log.recover();
   let closed = false;
-  const close = () => {
+  const close = async () => {
     if (closed) return;
     closed = true;
-    void commit.close();
+    await commit.close();
     db.close();
   };
   onTestFinished(close);
@@ -36,21 +48,26 @@ async function openLog(file = ":memory:", options: { clock?: TestClock; topicRec
   return { log, close, kept, commit };
 }
 
-describe("the embedded bus", () => {
+const wraps = [
+  ["the rows at hand", undefined],
+  ["rows that are read later", (rows: RowStore) => missingRows(rows)],
+] as const;
+
+describe.each(wraps)("the embedded bus on %s", (_name, wrap) => {
   busSuite(async () => {
-    const { log } = await openLog();
+    const { log } = await openLog(":memory:", { wrap });
     return { prefix: `t${randomUUID().slice(0, 8)}.`, open: async () => new EmbeddedBus(log, { againMs: 1 }) };
   });
 
   it("commits what comes together at once", async () => {
-    const { log, commit } = await openLog();
+    const { log, commit } = await openLog(":memory:", { wrap });
     const bus = new EmbeddedBus(log);
     await Promise.all(Array.from({ length: 100 }, (_, at) => bus.publish([{ topic: "a", key: "k", value: String(at) }])));
     expect(commit.commits).toBe(1);
   });
 });
 
-describe("the log of the embedded bus", () => {
+describe.each(wraps)("the log of the embedded bus on %s", (_name, wrap) => {
   function folder(): string {
     const path = mkdtempSync(join(tmpdir(), "longshore-bus-"));
     onTestFinished(() => rmSync(path, { recursive: true, force: true }));
@@ -62,71 +79,72 @@ describe("the log of the embedded bus", () => {
 
   it("gives out after a restart what was not done with, and nothing else", async () => {
     const file = folder();
-    const before = await openLog(file);
+    const before = await openLog(file, { wrap });
     await before.log.join("g", ["a"], "earliest");
     await before.log.append(records(10));
-    const [first, second] = [1, 2].map(() => before.log.take({ group: "g", member: "m", topics: ["a"], max: 3 }));
-    expect([valuesOf(first ?? null), valuesOf(second ?? null)]).toEqual([
+    const first = await before.log.take({ group: "g", member: "m", topics: ["a"], max: 3 });
+    const second = await before.log.take({ group: "g", member: "m", topics: ["a"], max: 3 });
+    expect([valuesOf(first), valuesOf(second)]).toEqual([
       [0, 1, 2],
       [3, 4, 5],
     ]);
     // The second is done before the first.
     expect(await before.log.commit("m", second?.id ?? 0)).toBe(true);
-    before.close();
+    await before.close();
 
-    const after = await openLog(file);
-    expect(valuesOf(after.log.take({ group: "g", member: "m", topics: ["a"], max: 5 }))).toEqual([0, 1, 2, 6, 7]);
-    expect(valuesOf(after.log.take({ group: "g", member: "m", topics: ["a"], max: 5 }))).toEqual([8, 9]);
-    expect(after.log.take({ group: "g", member: "m", topics: ["a"], max: 5 })).toBe(null);
+    const after = await openLog(file, { wrap });
+    expect(valuesOf(await after.log.take({ group: "g", member: "m", topics: ["a"], max: 5 }))).toEqual([0, 1, 2, 6, 7]);
+    expect(valuesOf(await after.log.take({ group: "g", member: "m", topics: ["a"], max: 5 }))).toEqual([8, 9]);
+    expect(await after.log.take({ group: "g", member: "m", topics: ["a"], max: 5 })).toBe(null);
   });
 
   it("removes what every group has done with, and numbers on after a restart", async () => {
     const file = folder();
-    const before = await openLog(file);
+    const before = await openLog(file, { wrap });
     await before.log.join("g1", ["a"], "earliest");
     await before.log.join("g2", ["a"], "earliest");
     await before.log.append(records(4));
     for (const group of ["g1", "g2"]) {
-      const taken = before.log.take({ group, member: "m", topics: ["a"], max: 10 });
+      const taken = await before.log.take({ group, member: "m", topics: ["a"], max: 10 });
       expect(before.kept()).toBe(4);
       await before.log.commit("m", taken?.id ?? 0);
     }
     expect(before.kept()).toBe(0);
-    before.close();
-    const after = await openLog(file);
+    await before.close();
+    const after = await openLog(file, { wrap });
     await after.log.append(records(1));
-    const taken = after.log.take({ group: "g1", member: "m", topics: ["a"], max: 10 });
+    const taken = await after.log.take({ group: "g1", member: "m", topics: ["a"], max: 10 });
     expect(taken?.records.map(({ place }) => place)).toEqual(["a@5"]);
   });
 
   it("keeps no more than its limit of what nobody reads, and goes on behind it", async () => {
-    const { log, kept } = await openLog(":memory:", { topicRecordsMax: 10 });
+    const { log, kept } = await openLog(":memory:", { wrap, topicRecordsMax: 10 });
     await log.join("g", ["a"], "earliest");
     for (let round = 0; round < 4; round++) await log.append(records(5));
     expect(kept()).toBe(10);
-    expect(log.take({ group: "g", member: "m", topics: ["a"], max: 100 })?.records.length).toBe(10);
+    expect((await log.take({ group: "g", member: "m", topics: ["a"], max: 100 }))?.records.length).toBe(10);
   });
 
   it("removes long records a few at a time", async () => {
-    const { log, kept } = await openLog();
+    const { log, kept } = await openLog(":memory:", { wrap });
     await log.join("g", ["a"], "earliest");
     const append = (value: string) => log.append([{ topic: "a", key: null, value }]);
-    const take = () => log.take({ group: "g", member: "m", topics: ["a"], max: 100 })?.id as number;
+    const take = async () => (await log.take({ group: "g", member: "m", topics: ["a"], max: 100 }))?.id as number;
     for (let at = 0; at < 12; at++) await append("x".repeat(900_000));
-    const taken = [take(), take(), take()];
+    const taken = [await take(), await take(), await take()];
     // The first is done last: all of them are passed at once.
     for (const id of taken.reverse()) await log.commit("m", id);
     expect(kept()).toBe(8);
     for (const left of [5, 0]) {
       await append("short");
-      await log.commit("m", take());
+      await log.commit("m", await take());
       expect(kept()).toBe(left);
     }
   });
 
   it("makes room of what is too old, wherever it is, when there is none", async () => {
     const clock = new TestClock(1_700_000_000_000);
-    const { log, kept } = await openLog(":memory:", { clock, quotas: { busBytes: 2_000 } });
+    const { log, kept } = await openLog(":memory:", { wrap, clock, quotas: { busBytes: 2_000 } });
     const publish = (topic: string) => log.append([{ topic, key: null, value: "x".repeat(800) }], "guest");
     await publish("a");
     await publish("b");
@@ -141,36 +159,36 @@ describe("the log of the embedded bus", () => {
 
   it("forgets what is too old, and groups that nobody comes back to", async () => {
     const clock = new TestClock(1_700_000_000_000);
-    const { log, kept } = await openLog(":memory:", { clock });
+    const { log, kept } = await openLog(":memory:", { wrap, clock });
     await log.join("old", ["a"], "earliest");
     await log.append(records(3));
     await clock.advance(8 * 24 * 3_600_000);
     await log.append(records(1));
     expect(kept()).toBe(1);
     await log.join("new", ["a"], "earliest");
-    expect(log.take({ group: "old", member: "m", topics: ["a"], max: 9 })).toBe(null);
-    expect(valuesOf(log.take({ group: "new", member: "m", topics: ["a"], max: 9 }))).toEqual([0]);
+    expect(await log.take({ group: "old", member: "m", topics: ["a"], max: 9 })).toBe(null);
+    expect(valuesOf(await log.take({ group: "new", member: "m", topics: ["a"], max: 9 }))).toEqual([0]);
   });
 
   it("answers false to whoever commits what it does not have", async () => {
-    const { log } = await openLog();
+    const { log } = await openLog(":memory:", { wrap });
     await log.join("g", ["a"], "earliest");
     await log.append(records(1));
-    const taken = log.take({ group: "g", member: "m", topics: ["a"], max: 9 });
+    const taken = await log.take({ group: "g", member: "m", topics: ["a"], max: 9 });
     expect(await log.commit("other", taken?.id ?? 0)).toBe(false);
     log.release("m");
     expect(await log.commit("m", taken?.id ?? 0)).toBe(false);
-    expect(valuesOf(log.take({ group: "g", member: "other", topics: ["a"], max: 9 }))).toEqual([0]);
+    expect(valuesOf(await log.take({ group: "g", member: "other", topics: ["a"], max: 9 }))).toEqual([0]);
   });
 
   it("wakes whoever watches when records come or come back", async () => {
-    const { log } = await openLog();
+    const { log } = await openLog(":memory:", { wrap });
     let woken = 0;
     const end = log.watch(["a"], () => woken++);
     await log.join("g", ["a"], "earliest");
     await log.append(records(1));
     expect(woken).toBe(1);
-    log.take({ group: "g", member: "m", topics: ["a"], max: 9 });
+    await log.take({ group: "g", member: "m", topics: ["a"], max: 9 });
     log.release("m");
     expect(woken).toBe(2);
     end();
@@ -179,7 +197,7 @@ describe("the log of the embedded bus", () => {
   });
 
   it("refuses too many records at once", async () => {
-    const { log } = await openLog();
+    const { log } = await openLog(":memory:", { wrap });
     await expect(log.append(records(5_001))).rejects.toMatchObject({ code: "LONGSHORE_LIMIT", message: expect.stringContaining("5001") });
     const bus = new EmbeddedBus(log);
     await bus.publish(records(5_001));

@@ -5,33 +5,35 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { Outgoing } from "../../src/bus/bus.ts";
 import { Outbox, type OutboxMessage } from "../../src/bus/outbox.ts";
+import { LocalOutbox } from "../../src/engine/bus/local-outbox.ts";
 import { GroupCommit } from "../../src/engine/commit.ts";
+import type { RowStore } from "../../src/engine/rows.ts";
 import { LongshoreError } from "../../src/errors.ts";
 import { openDatabase } from "../../src/store/sqlite/driver.ts";
-import { LocalOutbox } from "../../src/engine/bus/local-outbox.ts";
 import { sqliteRows } from "../../src/store/sqlite/row-store.ts";
 import { migrate } from "../../src/store/sqlite/schema.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 import { deferred, until } from "../support/until.ts";
+import { missingRows } from "./missing-rows.ts";
 
-async function openStore(file = ":memory:", clock = new TestClock()) {
+type Wrap = (rows: RowStore) => RowStore;
+
+async function openOn(wrap: Wrap, file = ":memory:", clock = new TestClock()) {
   const db = await openDatabase(file, { synchronous: "NORMAL" });
   migrate(db);
-  const commit = new GroupCommit(
-    sqliteRows(db, () => null),
-    () => clock.now(),
-  );
-  const store = new LocalOutbox({ db, commit, clock });
+  const store = wrap(sqliteRows(db, () => null));
+  const commit = new GroupCommit(store, () => clock.now());
+  const outbox = new LocalOutbox({ store, commit, clock });
   let closed = false;
-  const close = () => {
+  const close = async () => {
     if (closed) return;
     closed = true;
-    void commit.close();
+    await commit.close();
     db.close();
   };
   onTestFinished(close);
   const rows = () => db.prepare("SELECT state, attempts, due_at, error FROM outbox ORDER BY id").all();
-  return { store, clock, rows, close };
+  return { store: outbox, clock, rows, close };
 }
 
 function fakeBus(refuse: (record: Outgoing, nth: number) => Error | undefined = () => undefined) {
@@ -65,7 +67,14 @@ function folder(): string {
   return join(path, "outbox.db");
 }
 
-describe("the outbox", () => {
+const wraps: [string, Wrap][] = [
+  ["the rows at hand", (rows) => rows],
+  ["rows that are read later", (rows) => missingRows(rows)],
+];
+
+describe.each(wraps)("the outbox on %s", (_name, wrap) => {
+  const openStore = (file?: string, clock?: TestClock) => openOn(wrap, file, clock);
+
   it("leaves out what was not sent when the next of its key comes, where only the newest matters", async () => {
     const { store, clock, rows } = await openStore();
     const bus = fakeBus((_record, nth) => (nth === 1 ? away : undefined));
@@ -143,7 +152,7 @@ describe("the outbox", () => {
     await second.start();
     await second.enqueue(message("not noted"));
     await until(() => bus.sent.length === 2);
-    before.close();
+    await before.close();
 
     const after = await openStore(file);
     const third = new Outbox({ bus, store: after.store, owner: "third", clock: after.clock });

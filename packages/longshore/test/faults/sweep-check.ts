@@ -82,8 +82,8 @@ async function blob({ blobs }: Engine, hash: string): Promise<string> {
 }
 
 /** A record that is not handed out to its group was read: as it was appended, it is lost otherwise. */
-function record({ busLog }: Engine, key: string): string {
-  const taken = busLog.take(READERS);
+async function record({ busLog }: Engine, key: string): Promise<string> {
+  const taken = await busLog.take(READERS);
   if (taken === null) return "read";
   busLog.release(READERS.member, taken.id);
   const same = taken.records.filter(({ value }) => Buffer.from(value).toString() === key).length;

@@ -113,7 +113,7 @@ class Workload {
     await busLog.join(READERS.group, READERS.topics, "earliest");
     const value = Buffer.from(`record ${this.#round}`);
     await this.#told(`record ${this.#round}`, "unread", () => busLog.append([{ topic: "news", key: "k", value }]));
-    const taken = busLog.take(READERS);
+    const taken = await busLog.take(READERS);
     await this.#told(`record ${this.#round}`, "read", () => busLog.commit(READERS.member, taken?.id ?? -1));
     const dedupId = `mail ${this.#round}`;
     const mail = await this.#told(dedupId, "pending", () => outboxStore.add("sweep", { topic: "t", key: "k", dedupId, value: "{}" }));

@@ -5,6 +5,7 @@ import { onTestFinished } from "vitest";
 import type { Bus } from "../../src/bus/bus.ts";
 import { EmbeddedBus } from "../../src/bus/embedded.ts";
 import { type Clock, systemClock } from "../../src/clock.ts";
+import { LocalBus } from "../../src/engine/bus/local-bus.ts";
 import { GroupCommit } from "../../src/engine/commit.ts";
 import { StoredBytes } from "../../src/engine/stored-bytes.ts";
 import type { Json, JsonObject } from "../../src/json.ts";
@@ -22,7 +23,6 @@ import {
 import type { FlowkitOptions } from "../../src/protocols/flowkit/worker/options.ts";
 import { flowkit } from "../../src/protocols/flowkit/worker/worker.ts";
 import type { Notice } from "../../src/runner/notices.ts";
-import { LocalBus } from "../../src/engine/bus/local-bus.ts";
 import { openDatabase } from "../../src/store/sqlite/driver.ts";
 import { sqliteRows } from "../../src/store/sqlite/row-store.ts";
 import { migrate } from "../../src/store/sqlite/schema.ts";
@@ -51,7 +51,9 @@ async function memoryBus(): Promise<Bus> {
   migrate(db);
   const rows = sqliteRows(db, () => null);
   const commit = new GroupCommit(rows, () => systemClock.now());
-  const bus = new EmbeddedBus(new LocalBus({ db, commit, stored: new StoredBytes(rows, commit), clock: systemClock }), { againMs: 1 });
+  const log = new LocalBus({ store: rows, commit, stored: new StoredBytes(rows, commit), clock: systemClock });
+  await log.recover();
+  const bus = new EmbeddedBus(log, { againMs: 1 });
   onTestFinished(async () => {
     await bus.close();
     void commit.close();

@@ -3,12 +3,13 @@
 import { GroupPosition, type Range } from "../../bus/group-position.ts";
 import { groupIdleMs, groupMsMax, groupsMax, type Origin } from "../../bus/log.ts";
 import type { Clock } from "../../clock.ts";
-import { Rows } from "../cached-rows.ts";
-import type { GroupCommit } from "../commit.ts";
-import type { Tx } from "../tx.ts";
 import { LongshoreError } from "../../errors.ts";
+import { eachRow, Rows } from "../cached-rows.ts";
+import type { GroupCommit } from "../commit.ts";
+import type { RowStore, TableRows } from "../rows.ts";
+import { type GroupRow, groupTable } from "../tables/bus.ts";
+import type { Tx } from "../tx.ts";
 import type { BusTopics, Topic } from "./topics.ts";
-import type { Database } from "../../store/sqlite/driver.ts";
 
 export interface Group {
   readonly name: string;
@@ -23,39 +24,54 @@ const lookMs = 60_000;
 
 export class BusGroups {
   readonly #clock: Clock;
+  readonly #commit: GroupCommit;
   readonly #rows: Rows<Group>;
+  readonly #stored: TableRows<GroupRow>;
   readonly #byTopic = new Map<Topic, Map<string, Group>>();
   #count = 0;
   #lookedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(db: Database, commit: GroupCommit, clock: Clock, topics: BusTopics) {
+  constructor({ store, commit, clock }: { store: RowStore; commit: GroupCommit; clock: Clock }) {
     this.#clock = clock;
-    const save = db.prepare("INSERT OR REPLACE INTO bus_group (name, topic, position, done, seen_at) VALUES (?, ?, ?, ?, ?)");
-    const remove = db.prepare("DELETE FROM bus_group WHERE topic = ? AND name = ?");
+    this.#commit = commit;
+    const stored = store.table(groupTable);
+    this.#stored = stored;
     this.#rows = new Rows<Group>(commit, {
       // Everything is in memory; a row is only written.
       load: () => null,
-      save: ({ name, topic, place, seenAt }) => {
-        const done = place.done.map(({ first, last }) => [first, last]);
-        save.run(name, topic.id, place.position, JSON.stringify(done), seenAt);
-      },
+      save: ({ name, topic, place: { position, done }, seenAt }) =>
+        stored.upsert({ topic: topic.id, name, position, done: done.map(({ first, last }) => [first, last] as const), seenAt }),
       remove(key) {
         const at = key.indexOf(" ");
-        remove.run(Number(key.slice(0, at)), key.slice(at + 1));
+        stored.remove(Number(key.slice(0, at)), key.slice(at + 1));
       },
       keep: () => "no",
       keptMax: 0,
     });
-    for (const row of db.prepare("SELECT name, topic, position, done, seen_at FROM bus_group").all()) {
-      const topic = topics.byId(row.topic as number);
+  }
+
+  /** Brings groups and topics up to what is stored. */
+  async recover(topics: BusTopics): Promise<void> {
+    const stored: GroupRow[] = [];
+    const passed = new Map<number, number>();
+    await eachRow(
+      this.#commit,
+      this.#stored,
+      { by: ["topic", "name"] },
+      {
+        at: ({ topic, name }) => [topic, name],
+        take: (row) => {
+          stored.push(row);
+          passed.set(row.topic, Math.max(row.position, passed.get(row.topic) ?? 0));
+        },
+      },
+    );
+    await topics.recover((topicId) => passed.get(topicId) ?? 0);
+    for (const row of stored) {
+      const topic = topics.byId(row.topic);
       if (topic === undefined) continue;
-      const done = (JSON.parse(row.done as string) as [number, number][]).map(([first, last]) => ({ first, last }));
-      const group = {
-        name: row.name as string,
-        topic,
-        place: new GroupPosition(row.position as number, done),
-        seenAt: row.seen_at as number,
-      };
+      const done = row.done.map(([first, last]) => ({ first, last }));
+      const group = { name: row.name, topic, place: new GroupPosition(row.position, done), seenAt: row.seenAt };
       group.place.skipTo(topic.first);
       this.#keep(group);
     }
@@ -101,12 +117,16 @@ export class BusGroups {
   /** Groups that no reader has come back to. Where there are as many as may be, a shorter absence is enough. */
   #forgetIdle(tx: Tx): void {
     const now = this.#clock.now();
-    if (now < this.#lookedAt + lookMs) return;
+    const before = this.#lookedAt;
+    if (now < before + lookMs) return;
     this.#lookedAt = now;
-    const before = now - (this.#count >= groupsMax ? groupIdleMs : groupMsMax);
+    tx.undo(() => {
+      this.#lookedAt = before;
+    });
+    const idleSince = now - (this.#count >= groupsMax ? groupIdleMs : groupMsMax);
     for (const groups of this.#byTopic.values()) {
       for (const group of groups.values()) {
-        if (group.seenAt >= before) continue;
+        if (group.seenAt >= idleSince) continue;
         this.#drop(group);
         tx.undo(() => this.#keep(group));
         this.#rows.remove(tx, keyOf(group));

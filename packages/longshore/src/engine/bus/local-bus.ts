@@ -1,5 +1,4 @@
-// The embedded bus on SQLite. A record's row id holds its topic in the high bits and its number in the low ones, so a topic is one
-// stretch of one tree: appending needs no index, and reading and removing are ranges. What members have is known in memory alone.
+// The embedded bus: topics and groups as rows. Which records members have is known in memory alone.
 
 import type { BusRecord, Outgoing } from "../../bus/bus.ts";
 import { bytesOf, checkOutgoing } from "../../bus/check.ts";
@@ -15,18 +14,18 @@ import {
   topicRecordsMax,
 } from "../../bus/log.ts";
 import type { Clock } from "../../clock.ts";
-import type { GroupCommit } from "../commit.ts";
-import { type Room, rowBytes, type StoredBytes } from "../stored-bytes.ts";
-import type { Tx } from "../tx.ts";
 import { LongshoreError } from "../../errors.ts";
 import { checkName } from "../../names.ts";
 import { isQuotaReached } from "../../quotas.ts";
+import type { GroupCommit } from "../commit.ts";
+import type { RowStore } from "../rows.ts";
+import { type Room, rowBytes, type StoredBytes } from "../stored-bytes.ts";
+import type { Tx } from "../tx.ts";
 import { BusGroups, type Group } from "./groups.ts";
 import { BusTopics, type Topic } from "./topics.ts";
-import type { Database } from "../../store/sqlite/driver.ts";
 
 export interface LocalBusDeps {
-  db: Database;
+  store: RowStore;
   commit: GroupCommit;
   clock: Clock;
   stored: StoredBytes;
@@ -65,13 +64,18 @@ export class LocalBus implements BusLog {
   /** So that no topic of several is always read last. */
   #turn = 0;
 
-  constructor({ db, commit, clock, stored, topicRecordsMax: recordsMax = topicRecordsMax }: LocalBusDeps) {
+  constructor({ store, commit, clock, stored, topicRecordsMax: recordsMax = topicRecordsMax }: LocalBusDeps) {
     this.#commit = commit;
     this.#clock = clock;
     this.#recordsMax = recordsMax;
     this.#room = stored.of("bus");
-    this.#topics = new BusTopics(db, commit, this.#room);
-    this.#groups = new BusGroups(db, commit, clock, this.#topics);
+    this.#topics = new BusTopics({ store, commit, room: this.#room });
+    this.#groups = new BusGroups({ store, commit, clock });
+  }
+
+  /** Brings memory up to what is stored; to be called once, before anything else. */
+  recover(): Promise<void> {
+    return this.#groups.recover(this.#topics);
   }
 
   async append(records: readonly Outgoing[], by?: Origin): Promise<void> {
@@ -107,31 +111,8 @@ export class LocalBus implements BusLog {
     });
   }
 
-  take({ group, member, topics, max }: Asking): Taken | null {
-    const portions: Portion[] = [];
-    const records: BusRecord[] = [];
-    let bytes = 0;
-    this.#turn++;
-    for (let at = 0; at < topics.length && records.length < max && bytes < takenBytesMax; at++) {
-      const topic = this.#topics.find(topics[(at + this.#turn) % topics.length] as string);
-      const found = topic === undefined ? undefined : this.#groups.find(group, topic);
-      if (topic === undefined || found === undefined) continue;
-      found.seenAt = this.#clock.now();
-      while (records.length < max && bytes < takenBytesMax) {
-        const range = found.place.take(topic.last, max - records.length);
-        if (range === null) break;
-        const read = this.#topics.read(topic, range, takenBytesMax - bytes);
-        const last = read.end;
-        if (last < range.last) found.place.giveBack({ first: last + 1, last: range.last });
-        portions.push({ topic, group: found, range: { first: range.first, last } });
-        bytes += read.bytes;
-        for (const record of read.records) records.push(record);
-      }
-    }
-    if (portions.length === 0) return null;
-    const id = ++this.#takes;
-    this.#out.set(id, { member, portions });
-    return { id, records };
+  take(asking: Asking): Promise<Taken | null> {
+    return this.#commit.read(() => this.#takeNow(asking));
   }
 
   commit(member: string, taken: number): Promise<boolean> {
@@ -176,6 +157,47 @@ export class LocalBus implements BusLog {
     };
   }
 
+  #takeNow(asking: Asking): Taken | null {
+    const portions: Portion[] = [];
+    try {
+      const records = this.#collect(asking, portions);
+      if (portions.length === 0) return null;
+      const id = ++this.#takes;
+      this.#out.set(id, { member: asking.member, portions });
+      return { id, records };
+    } catch (error) {
+      // Rows may be missing: all of it is taken again when they are there.
+      for (const { group, range } of portions) group.place.giveBack(range);
+      throw error;
+    }
+  }
+
+  #collect({ group, topics, max }: Asking, portions: Portion[]): BusRecord[] {
+    const records: BusRecord[] = [];
+    let bytes = 0;
+    this.#turn++;
+    for (let at = 0; at < topics.length && records.length < max && bytes < takenBytesMax; at++) {
+      const topic = this.#topics.find(topics[(at + this.#turn) % topics.length] as string);
+      const found = topic === undefined ? undefined : this.#groups.find(group, topic);
+      if (topic === undefined || found === undefined) continue;
+      found.seenAt = this.#clock.now();
+      while (records.length < max && bytes < takenBytesMax) {
+        const range = found.place.take(topic.last, max - records.length);
+        if (range === null) break;
+        portions.push({ topic, group: found, range });
+        const read = this.#topics.read(topic, range, takenBytesMax - bytes);
+        const last = read.end;
+        if (last < range.last) {
+          found.place.giveBack({ first: last + 1, last: range.last });
+          portions[portions.length - 1] = { topic, group: found, range: { first: range.first, last } };
+        }
+        bytes += read.bytes;
+        for (const record of read.records) records.push(record);
+      }
+    }
+    return records;
+  }
+
   #wake(topic: string): void {
     for (const wake of [...(this.#watchers.get(topic) ?? [])]) wake();
   }
@@ -188,24 +210,31 @@ export class LocalBus implements BusLog {
 
   /** Makes room for what comes later: topics that no producer appends to any more keep what is too old. */
   #removeOld(): Promise<void> {
+    const topics = this.#topics.next(searchedMax);
     return this.#commit.run((tx) => {
       const now = this.#clock.now();
-      for (const topic of this.#topics.next(searchedMax)) this.#removeForgotten(tx, topic, now);
+      for (const topic of topics) this.#removeForgotten(tx, topic, now);
     });
   }
 
   /** What was not read for too long, or is too much. */
   #removeForgotten(tx: Tx, topic: Topic, now: number): void {
     let upTo = topic.assigned - this.#recordsMax;
-    if (now >= topic.lookedAt + ageLookMs) {
-      topic.lookedAt = now;
+    const { lookedAt } = topic;
+    if (now >= lookedAt + ageLookMs) {
       upTo = Math.max(upTo, this.#topics.lastBefore(topic, now - recordMsMax, removedMax));
+      topic.lookedAt = now;
+      tx.undo(() => {
+        topic.lookedAt = lookedAt;
+      });
     }
     if (upTo < topic.first) return;
     this.#topics.remove(tx, topic, Math.min(upTo, topic.first - 1 + removedMax));
-    // There may be more: it is looked for again at once.
-    topic.lookedAt = 0;
-    tx.after(() => this.#groups.skip(topic));
+    tx.after(() => {
+      // There may be more: it is looked for again at once.
+      topic.lookedAt = 0;
+      this.#groups.skip(topic);
+    });
   }
 }
 

@@ -5,8 +5,9 @@ import type { OutboxMessage, OutboxStore, Outcome, StoredMessage } from "../../b
 import type { Clock } from "../../clock.ts";
 import { Additions, Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
+import type { RowStore, TableRows } from "../rows.ts";
+import { type OutboxRow, outboxIdTable, outboxTable, printOf } from "../tables/outbox.ts";
 import type { Tx } from "../tx.ts";
-import type { Database, SqlRow } from "../../store/sqlite/driver.ts";
 
 /** Longer than any sender repeats. */
 const sentMsMax = 24 * 3_600_000;
@@ -16,53 +17,40 @@ const failedMsMax = 7 * 24 * 3_600_000;
 const pruneMs = 60_000;
 const prunedMax = 2_000;
 
-interface OutboxRow extends StoredMessage {
-  readonly owner: string;
-  readonly state: Outcome["state"];
-  readonly error: string | null;
-  readonly endedAt: number | null;
+export interface LocalOutboxDeps {
+  store: RowStore;
+  commit: GroupCommit;
+  clock: Clock;
 }
 
 export class LocalOutbox implements OutboxStore {
   readonly #commit: GroupCommit;
   readonly #clock: Clock;
   readonly #rows: Rows<OutboxRow>;
-  readonly #prunings: Additions<number>;
-  readonly #page: (after: number, limit: number) => SqlRow[];
+  readonly #stored: TableRows<OutboxRow>;
+  readonly #ids: TableRows<Pick<OutboxRow, "id">>;
+  readonly #removals: Additions<number>;
   readonly #live = new Set<string>();
-  #lastId: number;
+  /** Null until it is read, by the first operation. */
+  #lastId: number | null = null;
   #prunedAt = 0;
 
-  constructor({ db, commit, clock }: { db: Database; commit: GroupCommit; clock: Clock }) {
+  constructor({ store, commit, clock }: LocalOutboxDeps) {
     this.#commit = commit;
     this.#clock = clock;
-    const byPrint = db.prepare("SELECT * FROM outbox WHERE print = ?");
-    const save = db.prepare(
-      "INSERT OR REPLACE INTO outbox (id, print, topic, key, dedup_id, value, retry, owner, state, attempts, due_at, error, ended_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    );
+    const stored = store.table(outboxTable);
+    this.#stored = stored;
+    this.#ids = store.table(outboxIdTable);
     this.#rows = new Rows<OutboxRow>(commit, {
       load(print) {
-        const row = byPrint.get(print);
-        return row === undefined ? null : rowOf(row);
+        const [row] = stored.scan({ by: ["print"], equal: [print], limit: 1 });
+        return row ?? null;
       },
-      save: (row) =>
-        save.run(
-          ...[row.id, printOf(row), row.topic, row.key, row.dedupId, Buffer.from(row.value), row.retry ?? 0, row.owner],
-          ...[row.state, row.attempts, row.dueAt, row.error, row.endedAt],
-        ),
+      save: (row) => stored.upsert(row),
       keep: () => "no",
       keptMax: 0,
     });
-    const prune = db.prepare(
-      "DELETE FROM outbox WHERE id IN (SELECT id FROM outbox WHERE ended_at < ? AND state = ? ORDER BY ended_at LIMIT ?)",
-    );
-    this.#prunings = new Additions(commit, (now) => {
-      prune.run(now - sentMsMax, "sent", prunedMax);
-      prune.run(now - failedMsMax, "failed", prunedMax);
-    });
-    const page = db.prepare("SELECT * FROM outbox WHERE state = 'pending' AND id > ? ORDER BY id LIMIT ?");
-    this.#page = (after, limit) => page.all(after, limit);
-    this.#lastId = Number(db.prepare("SELECT max(id) AS id FROM outbox").get()?.id ?? 0);
+    this.#removals = new Additions(commit, (id) => stored.remove(id));
   }
 
   add(owner: string, message: OutboxMessage): Promise<StoredMessage | null> {
@@ -70,6 +58,7 @@ export class LocalOutbox implements OutboxStore {
     return this.#commit.run((tx) => {
       const print = printOf(message);
       if (this.#rows.get(tx, print) !== null) return null;
+      this.#lastId ??= this.#highestId();
       const id = ++this.#lastId;
       const now = this.#clock.now();
       const row: OutboxRow = { ...message, id, owner, state: "pending", attempts: 0, dueAt: now, error: null, endedAt: null };
@@ -84,8 +73,10 @@ export class LocalOutbox implements OutboxStore {
     return this.#commit.run((tx) => {
       const mine: StoredMessage[] = [];
       for (let from = after; mine.length < limit; ) {
-        const page = this.#page(from, limit).map(rowOf);
-        for (const row of page) {
+        const page = [...this.#stored.scan({ by: ["id"], only: { state: "pending" }, above: [from], limit })];
+        for (const stored of page) {
+          const row = this.#rows.newest(tx, printOf(stored), stored) ?? stored;
+          if (row.state !== "pending") continue;
           if (row.owner !== owner && this.#live.has(row.owner)) continue;
           if (row.owner !== owner) this.#rows.put(tx, printOf(row), { ...row, owner });
           mine.push(row);
@@ -112,33 +103,23 @@ export class LocalOutbox implements OutboxStore {
   }
 
   #pruneSometimes(tx: Tx, now: number): void {
-    if (now < this.#prunedAt + pruneMs) return;
     const before = this.#prunedAt;
+    if (now < before + pruneMs) return;
     this.#prunedAt = now;
     tx.undo(() => {
       this.#prunedAt = before;
     });
-    this.#prunings.add(tx, now);
+    this.#prune(tx, "sent", now - sentMsMax);
+    this.#prune(tx, "failed", now - failedMsMax);
   }
-}
 
-function printOf({ topic, key, dedupId }: OutboxMessage): string {
-  return JSON.stringify([topic, key, dedupId]);
-}
+  #prune(tx: Tx, state: Outcome["state"], endedBefore: number): void {
+    const over = { by: ["state", "ended_at"], equal: [state], having: "ended_at", below: [endedBefore], limit: prunedMax };
+    for (const { id } of this.#ids.scan(over)) this.#removals.add(tx, id);
+  }
 
-function rowOf(row: SqlRow): OutboxRow {
-  return {
-    id: row.id as number,
-    topic: row.topic as string,
-    key: row.key as string,
-    dedupId: row.dedup_id as string,
-    value: Buffer.from(row.value as Uint8Array).toString("utf8"),
-    retry: row.retry as number,
-    owner: row.owner as string,
-    state: row.state as Outcome["state"],
-    attempts: row.attempts as number,
-    dueAt: row.due_at as number,
-    error: row.error as string | null,
-    endedAt: row.ended_at as number | null,
-  };
+  #highestId(): number {
+    const [highest] = this.#ids.scan({ by: ["id"], backwards: true, limit: 1 });
+    return highest?.id ?? 0;
+  }
 }

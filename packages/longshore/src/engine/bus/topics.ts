@@ -1,14 +1,15 @@
 // Topics of the embedded bus and their records as rows.
 
 import type { BusRecord, Outgoing } from "../../bus/bus.ts";
-import { guestTopicsMax, type Origin, topicsMax } from "../../bus/log.ts";
 import type { Range } from "../../bus/group-position.ts";
-import { Additions } from "../cached-rows.ts";
-import type { GroupCommit } from "../commit.ts";
-import { type Room, rowBytes } from "../stored-bytes.ts";
-import type { Tx } from "../tx.ts";
+import { guestTopicsMax, type Origin, topicsMax } from "../../bus/log.ts";
 import { LongshoreError } from "../../errors.ts";
-import type { Database } from "../../store/sqlite/driver.ts";
+import { Additions, eachRow } from "../cached-rows.ts";
+import type { GroupCommit } from "../commit.ts";
+import type { RowStore, Scan, TableRows } from "../rows.ts";
+import { type Room, rowBytes } from "../stored-bytes.ts";
+import { type RecordHead, type RecordRow, recordHeadTable, recordTable, type TopicRow, topicTable } from "../tables/bus.ts";
+import type { Tx } from "../tx.ts";
 
 export interface Topic {
   readonly id: number;
@@ -23,12 +24,6 @@ export interface Topic {
   lookedAt: number;
 }
 
-interface NewRecords {
-  readonly start: number;
-  readonly records: readonly Outgoing[];
-  readonly at: number;
-}
-
 /** Numbers of one topic: at a million records a second it lasts twelve days, at a thousand 34 years. Topic and number fit an exact double. */
 const numbers = 2 ** 40;
 
@@ -39,45 +34,44 @@ export class BusTopics {
   readonly #byName = new Map<string, Topic>();
   readonly #byId = new Map<number, Topic>();
   #turn = 0;
-  readonly #created: Additions<Topic>;
-  readonly #records: Additions<NewRecords>;
+  readonly #commit: GroupCommit;
+  readonly #room: Room;
+  readonly #topics: TableRows<TopicRow>;
+  readonly #rows: TableRows<RecordRow>;
+  readonly #heads: TableRows<RecordHead>;
+  readonly #created: Additions<TopicRow>;
+  readonly #records: Additions<readonly RecordRow[]>;
   readonly #removals: Additions<Range>;
-  readonly #bytes: (range: Range) => number;
-  readonly #sizes: (range: Range) => Iterable<{ [column: string]: unknown }>;
-  readonly #rows: (first: number, last: number) => Iterable<{ [column: string]: unknown }>;
-  readonly #older: (first: number, last: number, at: number) => number | null;
 
-  constructor(db: Database, commit: GroupCommit, room: Room) {
-    const createTopic = db.prepare("INSERT INTO bus_topic (id, name) VALUES (?, ?)");
-    this.#created = new Additions(commit, (topic) => createTopic.run(topic.id, topic.name));
-    const insert = db.prepare("INSERT INTO bus_record (id, key, value, at) VALUES (?, ?, ?, ?)");
+  constructor({ store, commit, room }: { store: RowStore; commit: GroupCommit; room: Room }) {
+    this.#commit = commit;
+    this.#room = room;
+    this.#topics = store.table(topicTable);
+    this.#rows = store.table(recordTable);
+    this.#heads = store.table(recordHeadTable);
+    this.#created = new Additions(commit, (topic) => this.#topics.insert(topic));
     this.#records = new Additions(
       commit,
-      ({ start, records, at }) => {
-        let id = start;
-        // As bytes: one of the drivers cuts texts at a NUL.
-        for (const { key, value } of records) insert.run(id++, key, typeof value === "string" ? Buffer.from(value) : value, at);
-      },
-      ({ records }) => records.reduce((chars, { value }) => chars + value.length, 0),
+      (records) => this.#rows.insertAll(records),
+      (records) => records.reduce((bytes, { value }) => bytes + value.length, 0),
     );
-    const bytes = db.prepare(
-      `SELECT total(${rowBytes} + coalesce(octet_length(key), 0) + octet_length(value)) AS bytes FROM bus_record WHERE id BETWEEN ? AND ?`,
-    );
-    const remove = db.prepare("DELETE FROM bus_record WHERE id BETWEEN ? AND ?");
-    this.#bytes = ({ first, last }) => Number(bytes.get(first, last)?.bytes);
-    this.#removals = new Additions(commit, (range, tx) => {
-      room.addNow(tx, -this.#bytes(range));
-      remove.run(range.first, range.last);
-    });
-    const sizes = db.prepare("SELECT id, octet_length(value) AS bytes FROM bus_record WHERE id BETWEEN ? AND ? ORDER BY id");
-    this.#sizes = ({ first, last }) => sizes.iterate(first, last);
-    const rows = db.prepare("SELECT id, key, value, at FROM bus_record WHERE id BETWEEN ? AND ? ORDER BY id");
-    this.#rows = (first, last) => rows.iterate(first, last);
-    const older = db.prepare(
-      "SELECT max(id) AS id FROM (SELECT id, at FROM bus_record WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?) WHERE at < ?",
-    );
-    this.#older = (first, last, at) => (older.get(first, last, last - first + 1, at)?.id as number | null) ?? null;
-    this.#load(db);
+    this.#removals = new Additions(commit, (range) => this.#rows.removeAll(scanOf(range)));
+  }
+
+  /** Brings memory up to what is stored. `passed` is how far the groups of a topic have come: when all records were removed, they still know. */
+  async recover(passed: (topicId: number) => number): Promise<void> {
+    const at = ({ id }: TopicRow) => [id];
+    const topics: TopicRow[] = [];
+    await eachRow(this.#commit, this.#topics, { by: ["id"] }, { at, take: (topic) => topics.push(topic) });
+    for (const topic of topics) {
+      const start = idOf(topic, 0);
+      const all = scanOf({ first: start + 1, last: start + numbers - 1 });
+      const [oldest] = await this.#commit.read(() => [...this.#heads.scan({ ...all, limit: 1 })]);
+      const [newest] = await this.#commit.read(() => [...this.#heads.scan({ ...all, limit: 1, backwards: true })]);
+      const last = Math.max(passed(topic.id), newest === undefined ? 0 : newest.id - start);
+      const first = oldest === undefined ? last + 1 : oldest.id - start;
+      this.#keep({ ...topic, first, last, assigned: last, lookedAt: 0 });
+    }
   }
 
   find(name: string): Topic | undefined {
@@ -125,29 +119,46 @@ export class BusTopics {
     tx.after(() => {
       topic.last = assigned;
     });
-    this.#records.add(tx, { start: idOf(topic, before + 1), records, at });
+    const start = idOf(topic, before + 1);
+    this.#records.add(
+      tx,
+      records.map(({ key, value }, place) => ({
+        id: start + place,
+        key,
+        at,
+        value: typeof value === "string" ? Buffer.from(value) : value,
+      })),
+    );
   }
 
   /** Records of a range, up to `bytesMax` but at least one; `end` is the last number that was looked at. */
   read(topic: Topic, range: Range, bytesMax: number): { records: BusRecord[]; bytes: number; end: number } {
     const records: BusRecord[] = [];
     let bytes = 0;
-    for (const row of this.#rows(idOf(topic, range.first), idOf(topic, range.last))) {
-      const value = row.value as Uint8Array;
-      const number = (row.id as number) - idOf(topic, 0);
+    for (const { id, key, at, value } of this.#rows.scan(scanOf(idsOf(topic, range)))) {
+      const number = id - idOf(topic, 0);
       bytes += value.byteLength;
       if (bytes > bytesMax && records.length > 0) return { records, bytes, end: number - 1 };
-      records.push({ topic: topic.name, key: row.key as string | null, value, place: `${topic.name}@${number}`, at: row.at as number });
+      records.push({ topic: topic.name, key, value, place: `${topic.name}@${number}`, at });
     }
     return { records, bytes, end: range.last };
   }
 
-  /** Removes what is kept up to a number, and less where that is long: later operations remove the rest. */
+  /**
+   * Removes what is kept up to a number, and less where that is long: the rest is removed by the next operations. Records whose commit is
+   * still ahead stay.
+   */
   remove(tx: Tx, topic: Topic, upTo: number): void {
-    if (upTo < topic.first) return;
     const { first } = topic;
-    const range = { first: idOf(topic, first), last: idOf(topic, upTo) };
-    const last = this.#bytes(range) <= removedBytesMax ? range.last : this.#lastWithin(range);
+    const range = idsOf(topic, { first, last: Math.min(upTo, topic.last) });
+    if (range.last < range.first) return;
+    let bytes = this.#bytesOf(range);
+    let { last } = range;
+    if (bytes > removedBytesMax) {
+      last = this.#lastWithin(range);
+      bytes = this.#bytesOf({ first: range.first, last });
+    }
+    this.#room.add(tx, -bytes);
     this.#removals.add(tx, { first: range.first, last });
     topic.first = last - idOf(topic, 0) + 1;
     tx.undo(() => {
@@ -155,37 +166,32 @@ export class BusTopics {
     });
   }
 
+  /** The number of the last of the oldest records, at most `count` of them, that are from before `at`; 0 when there is none. */
+  lastBefore(topic: Topic, at: number, count: number): number {
+    const range = { first: topic.first, last: Math.min(topic.last, topic.first + count - 1) };
+    let last = 0;
+    if (range.last < range.first) return last;
+    for (const record of this.#heads.scan(scanOf(idsOf(topic, range)))) {
+      if (record.at >= at) break;
+      last = record.id - idOf(topic, 0);
+    }
+    return last;
+  }
+
+  /** What they count of the quota. */
+  #bytesOf(range: Range): number {
+    const scan = scanOf(range);
+    return this.#heads.sum("bytes", scan) + rowBytes * this.#heads.count(scan);
+  }
+
   /** The last id up to which the records of a range have few bytes; the first record at least. */
   #lastWithin(range: Range): number {
-    let bytes = 0;
-    for (const row of this.#sizes(range)) {
-      bytes += row.bytes as number;
-      if (bytes > removedBytesMax) return Math.max(range.first, (row.id as number) - 1);
+    let sum = 0;
+    for (const { id, bytes } of this.#heads.scan(scanOf(range))) {
+      sum += bytes;
+      if (sum > removedBytesMax) return Math.max(range.first, id - 1);
     }
     return range.last;
-  }
-
-  /** The number of the last record from before `at` among the oldest `count`; 0 when there is none. */
-  lastBefore(topic: Topic, at: number, count: number): number {
-    const last = Math.min(topic.last, topic.first + count - 1);
-    if (last < topic.first) return 0;
-    const id = this.#older(idOf(topic, topic.first), idOf(topic, last), at);
-    return id === null ? 0 : id - idOf(topic, 0);
-  }
-
-  #load(db: Database): void {
-    const ends = db.prepare("SELECT min(id) AS first, max(id) AS last FROM bus_record WHERE id BETWEEN ? AND ?");
-    const passed = db.prepare("SELECT max(position) AS position FROM bus_group WHERE topic = ?");
-    for (const row of db.prepare("SELECT id, name FROM bus_topic").all()) {
-      const base = { id: row.id as number, name: row.name as string };
-      const start = idOf(base, 0);
-      const kept = ends.get(start + 1, start + numbers - 1);
-      // When all was removed, the groups still have the last number.
-      const known = Number(passed.get(base.id)?.position ?? 0);
-      const last = kept?.last == null ? known : Math.max(known, (kept.last as number) - start);
-      const first = kept?.first == null ? last + 1 : (kept.first as number) - start;
-      this.#keep({ ...base, first, last, assigned: last, lookedAt: 0 });
-    }
   }
 
   #keep(topic: Topic): void {
@@ -196,6 +202,15 @@ export class BusTopics {
 
 function idOf(topic: { readonly id: number }, number: number): number {
   return topic.id * numbers + number;
+}
+
+function idsOf(topic: Topic, { first, last }: Range): Range {
+  return { first: idOf(topic, first), last: idOf(topic, last) };
+}
+
+/** Of ids. */
+function scanOf({ first, last }: Range): Scan {
+  return { by: ["id"], above: [first - 1], below: [last + 1] };
 }
 
 function tooManyTopics(name: string, max: number): LongshoreError {

@@ -10,6 +10,8 @@ import { LocalBlobs } from "../../engine/blob/local-blobs.ts";
 import { BlobReferences } from "../../engine/blob/references.ts";
 import type { Task } from "../../engine/board/task.ts";
 import type { Workers } from "../../engine/board/workers.ts";
+import { LocalBus } from "../../engine/bus/local-bus.ts";
+import { LocalOutbox } from "../../engine/bus/local-outbox.ts";
 import { LocalLogs } from "../../engine/log/local-logs.ts";
 import type { LogStore } from "../../engine/log/store.ts";
 import type { Reader } from "../../engine/run/reader.ts";
@@ -18,9 +20,7 @@ import type { Run } from "../../engine/run/run.ts";
 import { taskColumns, taskOf } from "../../engine/tables/task.ts";
 import type { Slices } from "../../slices.ts";
 import { BlobFiles } from "./blob-files.ts";
-import { LocalBus } from "../../engine/bus/local-bus.ts";
 import { Counts } from "./counts.ts";
-import { LocalOutbox } from "../../engine/bus/local-outbox.ts";
 import { SqliteReader } from "./reader.ts";
 import { SqliteRetention } from "./retention.ts";
 import type { SqliteStore } from "./store.ts";
@@ -39,7 +39,7 @@ export interface SideStores {
   taskChanged(task: Task): void;
   runChanged(run: Run): void;
   /** Rebuilds memory from the file; must be called after the store's own restore. */
-  recover(): void;
+  recover(): Promise<void>;
   /** Writes what is still pending; to be called before the store is closed. */
   flush(): void;
   /** To be called when the store is closed. */
@@ -61,13 +61,14 @@ export function openSideStores(store: SqliteStore, { clock, directory, slices }:
   const contents = new BlobFiles(directory === null ? null : join(directory, "blobs"));
   const blobs = new LocalBlobs({ store: store.rows, commit, clock, stored, contents });
   const references = new BlobReferences({ store: store.rows, commit, runs, tasks, definitions, parts: store.parts, blobs });
+  const busLog = new LocalBus({ store: store.rows, commit, clock, stored });
   const registry = new SqliteWorkers({ db, commit, clock, slices });
   const { workers } = registry;
   return {
     logs: new LocalLogs({ store: store.rows, commit, stored, slices }),
     blobs,
-    busLog: new LocalBus({ db, commit, clock, stored }),
-    outbox: new LocalOutbox({ db, commit, clock }),
+    busLog,
+    outbox: new LocalOutbox({ store: store.rows, commit, clock }),
     workers,
     reader: new SqliteReader({ db, tasks, runs, lanes, counts, definitions, slices }),
     retention: new SqliteRetention({ db, commit, stored, runs, tasks, counts, blobs, references }),
@@ -81,7 +82,8 @@ export function openSideStores(store: SqliteStore, { clock, directory, slices }:
       counts.runChanged(run);
       references.runChanged(run);
     },
-    recover() {
+    async recover() {
+      await busLog.recover();
       const held = db.prepare(`SELECT ${taskColumns} FROM task WHERE ended_at IS NULL AND holder IS NOT NULL`);
       for (const row of held.iterate()) workers.changed(taskOf(row));
     },

@@ -154,9 +154,14 @@ class Members {
     const until = this.#clock.now() + asked.waitMs;
     for (;;) {
       if (gone.aborted || this.#dismissed) return null;
-      const taken = this.#log.take(asked);
+      // Watched while it takes, so that no record comes unseen between both.
+      let isNew = false;
+      const unwatch = this.#log.watch(asked.topics, () => {
+        isNew = true;
+      });
+      const taken = await this.#log.take(asked).finally(unwatch);
       if (taken !== null || this.#clock.now() >= until) return taken;
-      if (!(await this.#changed(asked.topics, until, gone))) return null;
+      if (!isNew && !(await this.#changed(asked.topics, until, gone))) return null;
     }
   }
 

@@ -1,0 +1,87 @@
+// The tables of the embedded bus. The id of a record has its topic in the high bits and its number in the low ones, so a topic is one
+// stretch of one tree: an append needs no index, and reading and removing are ranges.
+
+import type { TableSpec } from "../rows.ts";
+
+export interface TopicRow {
+  readonly id: number;
+  readonly name: string;
+}
+
+export const topicTable: TableSpec<TopicRow> = {
+  name: "bus_topic",
+  key: ["id"],
+  columns: [
+    ["id", ({ id }) => id],
+    ["name", ({ name }) => name],
+  ],
+  of: (row) => ({ id: row.id as number, name: row.name as string }),
+};
+
+export interface RecordRow {
+  readonly id: number;
+  readonly key: string | null;
+  readonly at: number;
+  /** As bytes: one of the drivers cuts texts at a NUL. */
+  readonly value: Uint8Array;
+}
+
+export const recordTable: TableSpec<RecordRow> = {
+  name: "bus_record",
+  key: ["id"],
+  columns: [
+    ["id", ({ id }) => id],
+    ["key", ({ key }) => key],
+    ["at", ({ at }) => at],
+    ["value", ({ value }) => value],
+  ],
+  of: (row) => ({ id: row.id as number, key: row.key as string | null, at: row.at as number, value: row.value as Uint8Array }),
+};
+
+/** Without the values. */
+export interface RecordHead {
+  readonly id: number;
+  readonly at: number;
+  /** Of its key and its value. */
+  readonly bytes: number;
+}
+
+export const recordHeadTable: TableSpec<RecordHead> = {
+  name: "bus_record",
+  key: ["id"],
+  columns: [
+    ["id", ({ id }) => id],
+    ["at", ({ at }) => at],
+  ],
+  sizes: [["bytes", ["key", "value"]]],
+  of: (row) => ({ id: row.id as number, at: row.at as number, bytes: row.bytes as number }),
+};
+
+export interface GroupRow {
+  readonly topic: number;
+  readonly name: string;
+  /** All records up to it are done. */
+  readonly position: number;
+  /** First and last of ranges beyond it that are done as well. */
+  readonly done: readonly (readonly [number, number])[];
+  readonly seenAt: number;
+}
+
+export const groupTable: TableSpec<GroupRow> = {
+  name: "bus_group",
+  key: ["topic", "name"],
+  columns: [
+    ["topic", ({ topic }) => topic],
+    ["name", ({ name }) => name],
+    ["position", ({ position }) => position],
+    ["done", ({ done }) => JSON.stringify(done)],
+    ["seen_at", ({ seenAt }) => seenAt],
+  ],
+  of: (row) => ({
+    topic: row.topic as number,
+    name: row.name as string,
+    position: row.position as number,
+    done: JSON.parse(row.done as string) as [number, number][],
+    seenAt: row.seen_at as number,
+  }),
+};
