@@ -2,6 +2,7 @@
 // every answer, which takes a worker longer than all the rest of a claim; the answers to workers are small and read whole.
 
 import type { Dispatcher, Pool } from "undici";
+import { ReceivedBody } from "./received-body.ts";
 
 export interface Reply {
   readonly status: number;
@@ -14,6 +15,8 @@ export const answerMsMax = 10_000;
 const connectMsMax = 5_000;
 /** A claim with the outputs of all dependencies, a page of parts, a hand-out of records with every byte escaped: each is below it. */
 const answerBytesMax = 64 * 1024 * 1024;
+/** An answer that says whether something was taken: every running task may wait for one at the same time. */
+export const shortAnswerBytesMax = 64 * 1024;
 
 /**
  * `connections` is how many requests may be under way at once; null is any number. The HTTP library is loaded only now, so that importing
@@ -30,10 +33,15 @@ export async function openPool(url: URL, connections: number | null): Promise<Po
   });
 }
 
-/** Rejects when there is no whole answer: no server is there, the time has passed, or `signal` aborts. */
-export function send(dispatcher: Dispatcher, request: Dispatcher.DispatchOptions, signal: AbortSignal | undefined): Promise<Reply> {
+/** Rejects when there is no whole answer: no server is there, the time has passed, it is larger than `bytesMax`, or `signal` aborts. */
+export function send(
+  dispatcher: Dispatcher,
+  request: Dispatcher.DispatchOptions,
+  signal: AbortSignal | undefined,
+  bytesMax = answerBytesMax,
+): Promise<Reply> {
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
+    const body = new ReceivedBody(bytesMax);
     let status = 0;
     let headers: Reply["headers"] = {};
     let started: Dispatcher.DispatchController | undefined;
@@ -50,13 +58,13 @@ export function send(dispatcher: Dispatcher, request: Dispatcher.DispatchOptions
         status = statusCode;
         headers = received;
       },
-      onResponseData(_controller, chunk) {
-        chunks.push(chunk);
+      onResponseData(controller, chunk) {
+        const refusal = body.push(chunk);
+        if (refusal !== undefined) controller.abort(new Error(refusal));
       },
       onResponseEnd() {
         over();
-        const body = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks);
-        resolve({ status, headers, text: body.toString("utf8") });
+        resolve({ status, headers, text: body.bytes().toString("utf8") });
       },
       onResponseError(_controller, error) {
         over();

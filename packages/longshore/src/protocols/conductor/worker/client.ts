@@ -62,6 +62,8 @@ interface Call {
   readonly body?: string;
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal | undefined;
+  /** The answer carries a task with its input. */
+  readonly carriesTask?: boolean;
   /** Once more at once when the connection was closed: an idle one may have been closed by the server in the same moment. */
   readonly repeat?: boolean;
 }
@@ -103,7 +105,7 @@ export class Client {
     ].join("&");
     const path = `/tasks/poll/batch/${encodeURIComponent(request.task)}?${query}`;
     const timeoutMs = request.timeoutMs + pollGraceMs;
-    const reply = await this.#call({ method: "GET", uri: paths.poll, path, timeoutMs, signal, repeat: true });
+    const reply = await this.#call({ method: "GET", uri: paths.poll, path, timeoutMs, signal, carriesTask: true, repeat: true });
     const returns = reply.headers[pollReturnsHeader] !== undefined;
     if (reply.status === 204) return { tasks: [], malformed: 0, returns };
     const entries = reply.status === 200 ? parse(reply.body) : undefined;
@@ -119,7 +121,7 @@ export class Client {
 
   /** Not repeated by itself: the first one may have brought a task. */
   updateV2(body: string, signal?: AbortSignal): Promise<Answer> {
-    return this.#call({ method: "POST", uri: paths.updateV2, body, signal });
+    return this.#call({ method: "POST", uri: paths.updateV2, body, signal, carriesTask: true });
   }
 
   /** A heartbeat. */
@@ -130,7 +132,14 @@ export class Client {
   }
 
   task(taskId: string, signal: AbortSignal): Promise<Answer> {
-    return this.#call({ method: "GET", uri: paths.task, path: `/tasks/${encodeURIComponent(taskId)}`, signal, repeat: true });
+    return this.#call({
+      method: "GET",
+      uri: paths.task,
+      path: `/tasks/${encodeURIComponent(taskId)}`,
+      signal,
+      carriesTask: true,
+      repeat: true,
+    });
   }
 
   /** An input that was too large for the server's own store. The server says where it is, which may be anywhere. */
@@ -198,11 +207,11 @@ export class Client {
     }
   }
 
-  #request({ method, uri, path, body, timeoutMs, signal }: Call, token: string | undefined): HttpRequest {
+  #request({ method, uri, path, body, timeoutMs, signal, carriesTask }: Call, token: string | undefined): HttpRequest {
     const { requestTimeoutMs } = this.#options.settings;
     const plain = body === undefined ? this.#headers.get : this.#headers.post;
     const headers = token === undefined ? plain : { ...plain, [tokenHeader]: token };
-    return { method, path: this.#base + (path ?? uri), headers, body, timeoutMs: timeoutMs ?? requestTimeoutMs, signal };
+    return { method, path: this.#base + (path ?? uri), headers, body, timeoutMs: timeoutMs ?? requestTimeoutMs, signal, carriesTask };
   }
 }
 

@@ -16,6 +16,8 @@ export interface HttpRequest {
   readonly body?: string | undefined;
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
+  /** The answer carries a task with its input; others are short. */
+  readonly carriesTask?: boolean | undefined;
 }
 
 const keptConnectionsMax = 50;
@@ -30,6 +32,8 @@ const burstKeepAliveMs = 500;
 const streamsMax = 100;
 /** A poll may bring a hundred tasks with their inputs. */
 const answerBytesMax = 64 * 1024 * 1024;
+/** Definitions, tokens and refusals: every running task may wait for one at the same time. */
+const shortAnswerBytesMax = 1024 * 1024;
 /** So many failures of HTTP/2 itself in a row, and the next connections offer HTTP/1.1 only: some load balancers stall it. */
 const http2FailuresMax = 3;
 
@@ -66,7 +70,10 @@ export class Connection {
     try {
       const { method, path, headers, body = null, timeoutMs } = request;
       const options = { origin: this.#origin, method, path, headers, body, headersTimeout: timeoutMs, bodyTimeout: timeoutMs };
-      const reply = await exchange(kept ? this.#kept : this.#burst, options, request.signal);
+      const reply = await exchange(kept ? this.#kept : this.#burst, options, {
+        signal: request.signal,
+        bytesMax: request.carriesTask ? answerBytesMax : shortAnswerBytesMax,
+      });
       this.#http2Failures = 0;
       return reply;
     } catch (error) {
@@ -89,7 +96,7 @@ export class Connection {
       headersTimeout: timeoutMs,
       bodyTimeout: timeoutMs,
     };
-    return exchange(this.#elsewhere, options as Dispatcher.DispatchOptions, undefined);
+    return exchange(this.#elsewhere, options as Dispatcher.DispatchOptions, { bytesMax: answerBytesMax });
   }
 
   async close(): Promise<void> {

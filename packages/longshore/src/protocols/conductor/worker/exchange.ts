@@ -2,6 +2,7 @@
 // small exchange, and bodies here are always read whole.
 
 import type { Dispatcher } from "undici";
+import { ReceivedBody } from "../../../received-body.ts";
 
 export interface HttpReply {
   readonly status: number;
@@ -9,10 +10,20 @@ export interface HttpReply {
   readonly headers: { readonly [name: string]: string | string[] | undefined };
 }
 
-export function exchange(dispatcher: Dispatcher, options: Dispatcher.DispatchOptions, signal: AbortSignal | undefined): Promise<HttpReply> {
+export interface ExchangeOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** The largest answer that is read. */
+  readonly bytesMax: number;
+}
+
+export function exchange(
+  dispatcher: Dispatcher,
+  request: Dispatcher.DispatchOptions,
+  { signal, bytesMax }: ExchangeOptions,
+): Promise<HttpReply> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(abortError(signal));
-    dispatcher.dispatch(options, new Exchange(resolve, reject, signal));
+    dispatcher.dispatch(request, new Exchange(resolve, reject, signal, bytesMax));
   });
 }
 
@@ -20,12 +31,13 @@ class Exchange implements Dispatcher.DispatchHandler {
   readonly #resolve: (reply: HttpReply) => void;
   readonly #reject: (error: Error) => void;
   readonly #signal: AbortSignal | undefined;
-  readonly #chunks: Buffer[] = [];
+  readonly #body: ReceivedBody;
   #controller: Dispatcher.DispatchController | undefined;
   #status = 0;
   #headers: HttpReply["headers"] = {};
 
-  constructor(resolve: (reply: HttpReply) => void, reject: (error: Error) => void, signal: AbortSignal | undefined) {
+  constructor(resolve: (reply: HttpReply) => void, reject: (error: Error) => void, signal: AbortSignal | undefined, bytesMax: number) {
+    this.#body = new ReceivedBody(bytesMax);
     this.#resolve = resolve;
     this.#reject = reject;
     this.#signal = signal;
@@ -44,15 +56,14 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#headers = headers;
   }
 
-  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    this.#chunks.push(chunk);
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    const refusal = this.#body.push(chunk);
+    if (refusal !== undefined) controller.abort(new Error(refusal));
   }
 
   onResponseEnd(): void {
     this.#signal?.removeEventListener("abort", this.#onAbort);
-    const [first, second] = this.#chunks;
-    const body = first === undefined ? "" : second === undefined ? first.toString() : Buffer.concat(this.#chunks).toString();
-    this.#resolve({ status: this.#status, body, headers: this.#headers });
+    this.#resolve({ status: this.#status, body: this.#body.bytes().toString(), headers: this.#headers });
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {

@@ -3,7 +3,7 @@
 import type { Pool } from "undici";
 import { LongshoreError } from "../../../errors.ts";
 import { isObject } from "../../../json.ts";
-import { answerMsMax, openPool, type Reply, send } from "../../../send.ts";
+import { answerMsMax, openPool, type Reply, send, shortAnswerBytesMax } from "../../../send.ts";
 import { withoutEndSlashes } from "../../../text.ts";
 import type { Verdict } from "../../../verdict.ts";
 import { idempotencyHeader, verdictOfStatus, waitHeader } from "../wire/codes.ts";
@@ -39,6 +39,8 @@ interface Request {
   readonly body?: unknown;
   readonly headers?: { readonly [name: string]: string };
   readonly answerMs?: number;
+  /** The answer carries a job; others are short. */
+  readonly carriesJob?: boolean;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -75,7 +77,7 @@ export class Client {
 
   async claim(body: ClaimRequest, signal?: AbortSignal): Promise<ClaimAnswer> {
     const answerMs = answerMsMax + (body.wait_secs ?? 0) * 1_000;
-    const reply = await this.#send({ method: "POST", path: "/jobs/claim", body, answerMs, signal });
+    const reply = await this.#send({ method: "POST", path: "/jobs/claim", body, answerMs, carriesJob: true, signal });
     if (reply.status !== 200) throw unexpected("claim", reply);
     return { claim: parseClaim(reply.text), waitSecs: waitSecsOf(reply) };
   }
@@ -131,8 +133,9 @@ export class Client {
     const headers = { ...this.#headers, ...request.headers, ...(body === null ? {} : { "content-type": "application/json" }) };
     const path = this.#base + request.path;
     const headersTimeout = request.answerMs ?? answerMsMax;
+    const bytesMax = request.carriesJob ? undefined : shortAnswerBytesMax;
     try {
-      return await send(this.#pool, { method, path, headers, body, headersTimeout, bodyTimeout: answerMsMax }, signal);
+      return await send(this.#pool, { method, path, headers, body, headersTimeout, bodyTimeout: answerMsMax }, signal, bytesMax);
     } catch (error) {
       throw new LongshoreError("LONGSHORE_UNREACHABLE", `${method} ${this.#origin}${path}: ${(error as Error).message}`, { cause: error });
     }

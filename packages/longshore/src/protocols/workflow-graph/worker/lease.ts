@@ -7,7 +7,7 @@ import type { Json } from "../../../json.ts";
 import type { Assignment, BeatAnswer, Call, Control, HoldTerms, LogEntry, Outcome, ReportAnswer } from "../../../runner/transport.ts";
 import type { Task } from "../../../task.ts";
 import { cutMiddle } from "../../../text.ts";
-import { type ClaimResponse, type CompleteRequest, errorCharsMax, leaseTtlSecsDefault } from "../wire/shapes.ts";
+import { type ClaimResponse, type CompleteRequest, errorCharsMax, leaseTtlSecsDefault, leaseTtlSecsMin } from "../wire/shapes.ts";
 import type { Client } from "./client.ts";
 import { dispatch } from "./dispatch.ts";
 import type { Settings } from "./options.ts";
@@ -46,13 +46,13 @@ export class LeasedJob implements Assignment {
     const { settings, server } = around;
     this.#claim = claim;
     this.#around = around;
-    this.#ttlMs = (lease.ttl_secs ?? settings.leaseTtlSecs) * 1_000;
+    this.#ttlMs = secsIn(lease.ttl_secs, settings.leaseTtlSecs) * 1_000;
     const runId = job.run_id ?? job.workflow_id;
     this.ids = { runId, stepId: job.job_id, taskId: `${runId}/${job.job_id}`, grantId: lease.lease_id };
     this.attempt = job.attempt + 1;
     this.idempotencyKey = this.ids.taskId;
     this.worker = settings.workerId;
-    const hintMs = lease.heartbeat_secs === undefined ? settings.heartbeatMs : lease.heartbeat_secs * 1_000;
+    const hintMs = secsIn(lease.heartbeat_secs, settings.heartbeatMs / 1_000) * 1_000;
     // A beat that also tells of a cancel replaces the cancel poll, so it must come as often.
     const cancelMs = server.beatsTellCancel ? settings.cancelPollMs : settings.heartbeatMs;
     this.hold = { termMs: this.#ttlMs, everyMs: Math.min(settings.heartbeatMs, hintMs, cancelMs, this.#ttlMs / 3) };
@@ -138,4 +138,9 @@ export class LeasedJob implements Assignment {
       return false;
     }
   }
+}
+
+/** A time that a server names, where it can be meant: one of no length, or no number, would have this worker beat without a pause. */
+function secsIn(named: unknown, otherwise: number): number {
+  return typeof named === "number" && named >= leaseTtlSecsMin ? named : otherwise;
 }

@@ -3,6 +3,7 @@
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { ByteBudget } from "../../../../byte-budget.ts";
 import type { Clock } from "../../../../clock.ts";
 import { LongshoreError } from "../../../../errors.ts";
 import { acceptsBothForms, instanceHeader, isJson } from "../../wire/http/headers.ts";
@@ -24,18 +25,23 @@ export interface ListenerOptions {
   readonly clock: Clock;
   /** True from when no new work is taken. */
   readonly isDraining: () => boolean;
+  /** Shared by the bodies that are being received; tests make it small. */
+  readonly receiving?: ByteBudget;
 }
 
 /** Clients of the reference keep idle connections for 90 s. One that we close first may be chosen for a request at that very moment. */
 const keepAliveMs = 120_000;
-/** How long a request may take to arrive. */
-const requestMsMax = 300_000;
+/** How long a request may take to arrive: the largest at a megabyte a second, and runtimes are near. */
+const requestMsMax = 60_000;
+/** Bodies of all requests that are being received together: the protocol has no authentication, so any program may begin one. */
+const receivingBytesMax = 256 * 1024 * 1024;
 /** How long the last answers may take to leave: what is left by then are lists and refusals. */
 const closeMsMax = 1_000;
 /** Every running and waiting request has a connection, answers to calls come on others, and some are idle. */
 const connectionsMax = 10_000;
 
-export async function listen(options: ListenerOptions): Promise<Listener> {
+export async function listen({ receiving = new ByteBudget(receivingBytesMax), ...around }: ListenerOptions): Promise<Listener> {
+  const options = { ...around, receiving };
   const { host, port } = options.settings;
   const server = createServer(
     { keepAliveTimeout: keepAliveMs, requestTimeout: requestMsMax, joinDuplicateHeaders: true },
@@ -68,8 +74,8 @@ function close(server: Server, clock: Clock): Promise<void> {
   });
 }
 
-async function answer(request: IncomingMessage, response: ServerResponse, options: ListenerOptions): Promise<void> {
-  const { settings, service, clock, isDraining } = options;
+async function answer(request: IncomingMessage, response: ServerResponse, options: Required<ListenerOptions>): Promise<void> {
+  const { settings, service, clock, isDraining, receiving } = options;
   // Whoever is answered while the worker stops should not come back on this connection.
   if (isDraining()) response.setHeader("connection", "close");
   // A connection that breaks is told by the end of its response.
@@ -80,7 +86,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, option
   const exchange = new Exchange(response, settings.instanceId, clock);
   try {
     check(request, path);
-    const text = await bodyOf(request, settings.bodyBytesMax);
+    const text = await bodyOf(request, settings.bodyBytesMax, receiving);
     if (text !== undefined) await service.take(text, exchange);
   } catch (error) {
     service.refuse(error, exchange);

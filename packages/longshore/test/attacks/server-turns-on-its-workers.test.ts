@@ -1,0 +1,146 @@
+// The attacker is the server that a worker was pointed at, or any program that calls a worker of Stepflow over HTTP, which asks for no token. It answers
+// with megabytes that become millions of values, answers a heartbeat with whatever it likes, grants leases of no length, and begins
+// requests that it never ends. A worker that has other servers, too, must not stand still for it or run out of memory.
+
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { type AddressInfo, connect } from "node:net";
+import { expect, it, onTestFinished, vi } from "vitest";
+import { ByteBudget } from "../../src/byte-budget.ts";
+import { conductor } from "../../src/protocols/conductor/worker/index.ts";
+import { listen } from "../../src/protocols/stepflow/worker/http/listener.ts";
+import { settingsOf } from "../../src/protocols/stepflow/worker/http/options.ts";
+import { WorkerService } from "../../src/protocols/stepflow/worker/http/service.ts";
+import type { ClaimResponse } from "../../src/protocols/workflow-graph/wire/shapes.ts";
+import { LeasedJob, type LeaseSurroundings } from "../../src/protocols/workflow-graph/worker/lease.ts";
+import { settingsOf as wgSettings } from "../../src/protocols/workflow-graph/worker/options.ts";
+import { workflowGraph } from "../../src/protocols/workflow-graph/worker/worker.ts";
+import { receivedValuesMax } from "../../src/received-body.ts";
+import { task } from "../../src/task.ts";
+import type { Transport } from "../../src/transport.ts";
+import { work } from "../../src/work.ts";
+
+/** Three bytes a value. */
+const bomb = `[${"{},".repeat(receivedValuesMax)}{}]`;
+
+async function hostile(answer: (request: IncomingMessage, response: ServerResponse) => void): Promise<string> {
+  const server = createServer((request, response) => {
+    request.resume();
+    request.once("end", () => answer(request, response));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(async () => {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+async function working(on: Transport) {
+  const troubles: string[] = [];
+  const greet = task("greet", async () => ({ hello: "there" }));
+  const worker = await work({ tasks: [greet], on, signals: false, logger: ({ message }) => void troubles.push(message) });
+  onTestFinished(() => worker.stop({ force: true }));
+  return { worker, troubles };
+}
+
+const job = { job_id: "j", workflow_id: "w", command: "@greet {}" };
+
+it("a claim that is answered with millions of values is refused before they are built, and the next one is taken", async () => {
+  let claims = 0;
+  const url = await hostile((request, response) => {
+    if (!request.url?.endsWith("/claim")) return void response.end();
+    claims++;
+    response.end(claims === 1 ? bomb : claims === 2 ? JSON.stringify({ job, lease: { lease_id: "l" } }) : "null");
+  });
+  const { worker, troubles } = await working(workflowGraph(url));
+  await vi.waitFor(() => expect(worker.status().counts.done).toBe(1), { timeout: 20_000 });
+  expect(troubles.join()).toMatch(/more than 1048576 values/);
+});
+
+it("a poll of Conductor that is answered with millions of values is refused before they are built", async () => {
+  let polls = 0;
+  const url = await hostile((request, response) => {
+    if (!request.url?.includes("/poll/")) return void response.end();
+    polls++;
+    response.setHeader("content-type", "application/json");
+    response.end(polls === 1 ? bomb : polls === 2 ? JSON.stringify([{ taskId: "t", workflowInstanceId: "w" }]) : "[]");
+  });
+  const { worker, troubles } = await working(conductor(url));
+  await vi.waitFor(() => expect(worker.status().counts.done).toBe(1), { timeout: 20_000 });
+  expect(troubles.join()).toMatch(/more than 1048576 values/);
+});
+
+it("the answer to a report is not read beyond what it can say", async () => {
+  let claims = 0;
+  const url = await hostile((request, response) => {
+    if (request.url?.endsWith("/claim"))
+      return void response.end(++claims === 1 ? JSON.stringify({ job, lease: { lease_id: "l" } }) : "null");
+    response.end(request.url?.endsWith("/complete") ? "x".repeat(1_048_576) : "");
+  });
+  const { troubles } = await working(workflowGraph(url));
+  await vi.waitFor(() => expect(troubles.join()).toMatch(/larger than 65536 bytes/), { timeout: 20_000 });
+});
+
+it.each([
+  { ttl_secs: 30, heartbeat_secs: 0 },
+  { ttl_secs: 30, heartbeat_secs: -1 },
+  { ttl_secs: "x" },
+  { ttl_secs: 1e-9 },
+  { ttl_secs: -1 },
+])("the lease %j has no worker beat without a pause", (lease) => {
+  const settings = wgSettings("http://localhost:1", {});
+  const around = { settings, server: { beatsTellCancel: false } } as LeaseSurroundings;
+  const { hold } = new LeasedJob({ job, lease: { lease_id: "l", ...lease } } as unknown as ClaimResponse, around);
+  expect(hold.everyMs).toBeGreaterThanOrEqual(1_000 / 3);
+  expect(hold.termMs).toBe(30_000);
+});
+
+async function calledWorker(receiving?: ByteBudget) {
+  let port = 0;
+  const transport: Transport = {
+    name: "called",
+    capabilities: { defer: false, progress: false, streams: false, logs: false, blobs: true, cancel: true },
+    async start(host) {
+      const settings = settingsOf({ announce: false, handshake: false });
+      const service = new WorkerService(host, settings);
+      const listener = await listen({ settings, service, clock: host.clock, isDraining: () => false, ...(receiving && { receiving }) });
+      onTestFinished(() => listener.close());
+      port = listener.port;
+    },
+    async drain() {},
+    async stop() {},
+  };
+  await working(transport);
+  const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+  const call = async (body: string) => (await fetch(`http://127.0.0.1:${port}/`, { method: "POST", headers, body })).status;
+  return { port, call };
+}
+
+const list = '{"jsonrpc":"2.0","id":1,"method":"components/list"}';
+
+it("a call with millions of values is refused before they are built", async () => {
+  const { call } = await calledWorker();
+  expect(await call(`{"jsonrpc":"2.0","id":1,"method":"components/list","params":{"x":${bomb}}}`)).toBe(413);
+  expect(await call(list)).toBe(200);
+});
+
+it("calls that are begun and never ended share a bounded memory, which comes back when they are gone", async () => {
+  const receiving = new ByteBudget(100_000);
+  const { port, call } = await calledWorker(receiving);
+  const head = "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\n";
+  const begin = () => {
+    const socket = connect(port, "127.0.0.1");
+    socket.on("error", () => {});
+    socket.write(`${head}content-length: 60000000\r\n\r\n${"x".repeat(90_000)}`);
+    onTestFinished(() => void socket.destroy());
+    return socket;
+  };
+  const first = begin();
+  await vi.waitFor(() => expect(receiving.held).toBe(90_000));
+  const answered = new Promise<string>((resolve) => begin().once("data", (bytes) => resolve(bytes.toString())));
+  expect(await answered).toMatch(/^HTTP\/1.1 503 /);
+  expect(receiving.held).toBeLessThanOrEqual(100_000);
+  first.destroy();
+  await vi.waitFor(() => expect(receiving.held).toBe(0));
+  expect(await call(list)).toBe(200);
+});
