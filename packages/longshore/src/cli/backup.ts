@@ -11,11 +11,11 @@ interface BackupFlags {
   json?: boolean;
 }
 
-const restoring = `To restore, stop the server, put the copy in the place of the data folder and start the server again.`;
+const restoring = `To restore, stop the server, replace the data folder with the copy and start the server again.`;
 
 export function backupCommand(): Command {
-  const command = new Command("backup").description("copy the data of a server, which may run meanwhile, into an empty folder");
-  withJson(withData(command.argument("<folder>", "where the copy goes; made if it is not there"))).action(backup);
+  const command = new Command("backup").description("copy the data of a server into an empty folder; the server may be running");
+  withJson(withData(command.argument("<folder>", "the target folder; created if it does not exist"))).action(backup);
   return withExamples(
     command,
     [

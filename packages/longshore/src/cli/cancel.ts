@@ -14,11 +14,11 @@ interface CancelFlags extends RecordOptions {
 }
 
 export function cancelCommand(): Command {
-  const command = new Command("cancel").description("cancel a run; one that has ended stays as it is").argument("<run>", "its id");
-  withJson(withRecord(command)).option("--reason <text>", "why; kept with the run and shown with it").action(cancel);
+  const command = new Command("cancel").description("cancel a run; a run that has ended does not change").argument("<run>", "its id");
+  withJson(withRecord(command)).option("--reason <text>", "the reason; stored and shown with the run").action(cancel);
   return withExamples(command, [
-    ["longshore cancel 0198c0de", "workers hear of it with their next sign of life"],
-    ['longshore cancel 0198c0de --reason "wrong input"', "whoever looks at the run later sees why"],
+    ["longshore cancel 0198c0de", "its workers are notified with their next heartbeat"],
+    ['longshore cancel 0198c0de --reason "wrong input"', "the run shows this reason"],
   ]);
 }
 

@@ -23,7 +23,7 @@ const contentTypes: Readonly<Record<string, string>> = {
 
 export function defineCommand(): Command {
   const command = new Command("define")
-    .description("define workflows, or new versions of them")
+    .description("define workflows or new versions of them")
     .argument("<file...>", "definition files, or modules that export workflows");
   withJson(withConnection(command)).action(define);
   return withExamples(command, [

@@ -9,7 +9,7 @@ import { painter, table } from "./terminal.ts";
 
 export function definitionsCommand(): Command {
   const command = new Command("definitions").description("list the workflows that can be started");
-  withJson(withConnection(command)).option("--limit <number>", "how many at most", parseCount, 100).action(definitions);
+  withJson(withConnection(command)).option("--limit <number>", "maximum number of results", parseCount, 100).action(definitions);
   return withExamples(command, [
     ["longshore definitions", "the newest version of each"],
     ["longshore define ci.yml", "adds one"],

@@ -23,7 +23,7 @@ export function demoCommand(): Command {
   const command = new Command("demo").description("start a server and a worker, and watch a sample workflow");
   withData(withPort(command)).option("--once", "end after the sample; the exit code is 0 only when it succeeded").action(demo);
   return withExamples(command, [
-    ["longshore demo", "goes on serving until Ctrl-C"],
+    ["longshore demo", "serves until Ctrl-C"],
     ["longshore demo --once --port 0", "for scripts"],
   ]);
 }

@@ -22,15 +22,15 @@ interface DevFlags extends ServerFlags {
 }
 
 export function devCommand(): Command {
-  const command = new Command("dev").description("run the server at a terminal: says why anything waits, prints workers to copy");
+  const command = new Command("dev").description("run the server at a terminal: reports why tasks wait, prints sample workers");
   withServerFlags(command, { logLevel: "warn" })
-    .option("--worker <file>", "run this file as a worker, and again whenever it changes")
+    .option("--worker <file>", "run this file as a worker; restart it when it changes")
     .action(dev);
   return withExamples(
     command,
     [
       ["longshore dev", "on port 4500, with the data in ./.longshore"],
-      ["longshore dev --ephemeral --workflows ./workflows", "forgets everything at the end"],
+      ["longshore dev --ephemeral --workflows ./workflows", "keeps nothing on disk"],
       ["longshore dev --worker tasks.mjs", "with a worker that is restarted on change"],
     ],
     "The worker file exports tasks, or calls work() itself with process.env.LONGSHORE_URL.",

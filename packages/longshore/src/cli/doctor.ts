@@ -26,10 +26,10 @@ export function doctorCommand(): Command {
   const command = new Command("doctor").description("examine this machine: Node, SQLite, the disk, the clock, the port");
   withJson(withData(withPort(command)))
     .option("--host <address>", "its address", "127.0.0.1")
-    .option("--deep", "also check every page of a data file above 16 MiB (reads all of it)")
+    .option("--deep", "also check every page of a data file above 16 MiB (reads the whole file)")
     .action(doctor);
   return withExamples(command, [
-    ["longshore doctor", "may be run beside a running server"],
+    ["longshore doctor", "also while a server is running"],
     ["longshore doctor --deep", "also find damaged pages in a large data file"],
     ["longshore doctor --data /var/lib/longshore --json", "for a health check; exit code 1 when something is bad"],
   ]);

@@ -19,10 +19,10 @@ interface LogsFlags extends ConnectionOptions {
 const pageMax = 1_000;
 
 export function logsCommand(): Command {
-  const command = new Command("logs").description("print what the steps of a run wrote").argument("<run>", "its id");
+  const command = new Command("logs").description("print the logs of a run").argument("<run>", "its id");
   withJson(withConnection(command))
     .option("--step <id>", "only this step")
-    .option("--follow", "go on until the run has ended")
+    .option("--follow", "continue until the run has ended")
     .action(logs);
   return withExamples(
     command,

@@ -17,7 +17,7 @@ export interface ConnectionOptions {
 export function withConnection(command: Command): Command {
   return warnOfTypedToken(command)
     .addOption(new Option("--on <url>", "the server").env("LONGSHORE_URL").default(urlDefault))
-    .addOption(new Option("--token <secret>", "what the server asks for; better in the environment").env("LONGSHORE_TOKEN"));
+    .addOption(new Option("--token <secret>", "the token for the server; safer in the environment").env("LONGSHORE_TOKEN"));
 }
 
 /** For commands that change runs. */
@@ -26,7 +26,7 @@ export interface RecordOptions extends ConnectionOptions {
 }
 
 export function withRecord(command: Command): Command {
-  return withConnection(command).option("--record <file>", "append what the server acknowledges to a file, for `longshore verify`");
+  return withConnection(command).option("--record <file>", "append every acknowledgement of the server to a file for `longshore verify`");
 }
 
 /** An argument is no place for a secret. */
@@ -41,15 +41,15 @@ export const typedToken = "A token in --token can be read by every user of this 
 
 /** Where a server listens. */
 export function withPort(command: Command): Command {
-  return command.option("--port <number>", "where to listen; 0 takes any free port", parsePort, portDefault);
+  return command.option("--port <number>", "port to listen on; 0 takes any free port", parsePort, portDefault);
 }
 
 export function withData(command: Command): Command {
-  return command.option("--data <folder>", "where the data lies", dataDefault);
+  return command.option("--data <folder>", "data folder", dataDefault);
 }
 
 export function withJson(command: Command): Command {
-  return command.option("--json", "print JSON for programs instead of text for people");
+  return command.option("--json", "print JSON instead of text");
 }
 
 /** Examples at the end of a command's help: what is typed, and what it does. */

@@ -40,9 +40,9 @@ Examples:
 Exit codes:
   0  it worked
   1  the run did not succeed, or doctor or verify found something wrong
-  2  wrong arguments, or the server could not be reached or said no
+  2  wrong arguments, or the server could not be reached or refused
 
-Settings: LONGSHORE_URL stands for --on, LONGSHORE_TOKEN for --token. NO_COLOR switches colours off.`;
+Settings: LONGSHORE_URL is the default of --on, LONGSHORE_TOKEN of --token. NO_COLOR switches colours off.`;
 
 export function createProgram(): Command {
   const program = new Command("longshore")

@@ -10,7 +10,7 @@ import { isStuck } from "./stuck.ts";
 import { painter, table } from "./terminal.ts";
 
 export function queuesCommand(): Command {
-  const command = new Command("queues").description("list the lanes, what stands in them and why it waits");
+  const command = new Command("queues").description("list the queues, what waits in them and why");
   withJson(withConnection(command)).action(queues);
   return withExamples(command, [["longshore queues", "for example: 3 ready, no live worker has the label gpu"]]);
 }

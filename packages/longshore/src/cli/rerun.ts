@@ -16,8 +16,8 @@ interface RerunFlags extends RecordOptions {
 export function rerunCommand(): Command {
   const command = new Command("rerun")
     .description("start a new run of the same version with the same input")
-    .argument("<run>", "the old one's id");
-  withJson(withRecord(command)).option("--follow", "show it until it has ended").action(rerun);
+    .argument("<run>", "the id of the old run");
+  withJson(withRecord(command)).option("--follow", "show the run until it has ended").action(rerun);
   return withExamples(command, [["longshore rerun 0198c0de", "prints the new run's id"]]);
 }
 

@@ -14,11 +14,13 @@ interface RetryFlags extends RecordOptions {
 }
 
 export function retryCommand(): Command {
-  const command = new Command("retry").description("try again what did not succeed in a run, keeping what did").argument("<run>", "its id");
-  withJson(withRecord(command)).option("--follow", "show it until it has ended").action(retry);
+  const command = new Command("retry")
+    .description("repeat the failed steps of a run; steps that succeeded keep their results")
+    .argument("<run>", "its id");
+  withJson(withRecord(command)).option("--follow", "show the run until it has ended").action(retry);
   return withExamples(command, [
-    ["longshore retry 0198c0de --follow", "goes on after the steps that succeeded"],
-    ["longshore rerun 0198c0de", "would begin from the start, as a new run"],
+    ["longshore retry 0198c0de --follow", "continues after the steps that succeeded"],
+    ["longshore rerun 0198c0de", "starts a new run from the beginning"],
   ]);
 }
 

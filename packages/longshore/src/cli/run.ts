@@ -21,13 +21,13 @@ export function runCommand(): Command {
   const command = new Command("run").description("start a run of a workflow").argument("<name>", "the workflow");
   withJson(withRecord(command))
     .option("--input <json>", "its input: JSON, @FILE for a file, - for standard input")
-    .option("--key <key>", "starting twice with one key starts one run")
-    .option("--follow", "show it until it has ended; the exit code is 1 when it did not succeed")
+    .option("--key <key>", "idempotency key: starts with the same key start one run")
+    .option("--follow", "show the run until it has ended; exit code 1 when it did not succeed")
     .action(run);
   return withExamples(command, [
     ['longshore run greeting --input \'{"name":"Ada"}\'', "prints the run's id"],
     ["longshore run ci --follow", "shows its steps until the end"],
-    ["longshore run import --input @order.json --key order-17", "may be repeated without harm"],
+    ["longshore run import --input @order.json --key order-17", "safe to repeat"],
   ]);
 }
 

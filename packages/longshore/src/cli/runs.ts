@@ -25,17 +25,19 @@ const errorCharsMax = 60;
 const columnsDefault = 100;
 
 export function runsCommand(): Command {
-  const command = new Command("runs").description("list runs, newest first, or show one with its steps").argument("[run]", "the id of one");
+  const command = new Command("runs")
+    .description("list runs, newest first, or show one with its steps")
+    .argument("[run]", "the id of a run");
   withJson(withConnection(command))
     .option("--workflow <name>", "only runs of this workflow")
     .addOption(new Option("--state <state>", "only runs in this state").choices(Object.keys(runStyles)))
-    .option("--limit <number>", "how many at most", parseCount, 20)
-    .option("--before <run>", "go on after this one")
+    .option("--limit <number>", "maximum number of results", parseCount, 20)
+    .option("--before <run>", "continue after this run")
     .action(runs);
   return withExamples(command, [
-    ["longshore runs --state failed", "what went wrong lately"],
+    ["longshore runs --state failed", "the runs that failed"],
     ["longshore runs --workflow ci --limit 1 --json", "the newest run, for a program"],
-    ["longshore runs 0198c0de", "its steps, why they wait and what they put aside"],
+    ["longshore runs 0198c0de", "its steps, why they wait, and their dead letters"],
   ]);
 }
 

@@ -29,7 +29,7 @@ export function schemaCommand(): Command {
   return withExamples(
     command,
     [
-      ["longshore schema tasks.ts", "which fields each task takes and gives"],
+      ["longshore schema tasks.ts", "the input and output fields of each task"],
       ["longshore schema tasks.ts --out tasks.schema.json", "for the schemas option of task()"],
       ["longshore schema tasks.ts --strict --json", "for a script"],
     ],

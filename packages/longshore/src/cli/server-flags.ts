@@ -52,29 +52,33 @@ export interface ServerFlags {
 
 export function withServerFlags(command: Command, defaults: { logLevel: LogLevel } = { logLevel: "info" }): Command {
   return withQuotas(withData(withPort(command)))
-    .option("--host <address>", "on which address; beyond loopback, tokens are needed", "127.0.0.1")
-    .addOption(new Option("--ephemeral", "keep everything in memory; nothing survives").conflicts("data"))
-    .option("--accept-damage", "serve what can be read of a damaged data file, instead of refusing to start")
-    .option("--workflows <folder>", "load its *.yml, *.yaml and *.json at the start")
-    .option("--stepflow-config <file>", "plugins and routes for flows of Stepflow; may start their workers")
-    .option("--stepflow-files <folder>", "files that flows of Stepflow may read by load_file; none without it")
-    .option("--stepflow-env <names>", "variables of the environment that flows may read by env_var; none without it", parseList)
-    .option("--flowkit-brokers <list>", "brokers of Kafka where workers of FlowKit are met; without them they come here")
-    .option("--flowkit-mongo <url>", "a MongoDB that workers of FlowKit share; without one they keep artifacts here")
-    .addOption(new Option("--flowkit-mongo-file <file>", "a file with its address, where that has a password").conflicts("flowkitMongo"))
-    .option("--flowkit-config <file>", "the settings of FlowKit's coordinator, as JSON")
-    .option("--token <token>", "accept this token; may be repeated; better in --token-file, for process lists show it", parseRepeated)
-    .option("--token-file <file>", "tokens, one a line")
-    .option("--insecure", "serve beyond loopback although nobody is asked for a token")
-    .option("--origin <origins>", "web origins whose pages may call, such as https://ops.example", parseList)
-    .option("--allow-host <names>", "further names by which this server is called", parseList)
-    .option("--tls-cert <file>", "speak TLS with this certificate, as PEM; with --tls-key")
-    .option("--tls-key <file>", "the key of the certificate, as PEM")
-    .option("--keep-for <duration>", "how long runs are kept after their end", parseDuration, "30d")
-    .option("--keep-runs <number>", "how many of them at most", parseCount, retentionDefault.runs.count)
-    .option("--keep-logs <duration>", "how long their logs are kept, when that is shorter", parseDuration, "30d")
+    .option("--host <address>", "address to listen on; other than loopback requires tokens", "127.0.0.1")
+    .addOption(new Option("--ephemeral", "keep all data in memory; nothing survives the process").conflicts("data"))
+    .option("--accept-damage", "start although the data file is damaged, with the data that is readable")
+    .option("--workflows <folder>", "define the *.yml, *.yaml and *.json files of this folder at the start")
+    .option("--stepflow-config <file>", "plugins and routes for Stepflow flows; may start their workers")
+    .option("--stepflow-files <folder>", "folder that Stepflow flows may read with load_file (default: none)")
+    .option("--stepflow-env <names>", "environment variables that flows may read with env_var (default: none)", parseList)
+    .option("--flowkit-brokers <list>", "Kafka brokers for FlowKit workers (default: the bus of this server)")
+    .option("--flowkit-mongo <url>", "MongoDB that FlowKit workers share (default: the store of this server)")
     .addOption(
-      new Option("--log-level <level>", "least level that is logged")
+      new Option("--flowkit-mongo-file <file>", "file with the address of that MongoDB, for addresses with a password").conflicts(
+        "flowkitMongo",
+      ),
+    )
+    .option("--flowkit-config <file>", "settings of the FlowKit coordinator, a JSON file")
+    .option("--token <token>", "accept this token; may be repeated; --token-file is safer because process lists show this", parseRepeated)
+    .option("--token-file <file>", "file with tokens, one per line")
+    .option("--insecure", "listen on other addresses than loopback without requiring tokens")
+    .option("--origin <origins>", "web origins whose pages may call this server, such as https://ops.example", parseList)
+    .option("--allow-host <names>", "further host names of this server", parseList)
+    .option("--tls-cert <file>", "TLS certificate, PEM; with --tls-key")
+    .option("--tls-key <file>", "key of the TLS certificate, PEM")
+    .option("--keep-for <duration>", "how long runs are kept after their end", parseDuration, "30d")
+    .option("--keep-runs <number>", "maximum number of ended runs to keep", parseCount, retentionDefault.runs.count)
+    .option("--keep-logs <duration>", "how long logs are kept, if shorter than --keep-for", parseDuration, "30d")
+    .addOption(
+      new Option("--log-level <level>", "lowest level to log")
         .choices(["debug", "info", "warn", "error", "silent"])
         .default(defaults.logLevel),
     );
@@ -112,7 +116,7 @@ export function serveOptions(flags: ServerFlags, log: { format: "json" | "text" 
 function withQuotas(command: Command): Command {
   return storedKinds.reduce((flagged, kind) => {
     const { flag, what, quota } = byteQuotas[kind];
-    return flagged.option(`${flag} <number>`, `bytes that ${what} together may have`, parseCount, quotaDefaults[quota]);
+    return flagged.option(`${flag} <number>`, `maximum total size of ${what}, in bytes`, parseCount, quotaDefaults[quota]);
   }, command);
 }
 

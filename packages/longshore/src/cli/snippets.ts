@@ -131,7 +131,7 @@ await work({ tasks: [greet], on: stepflowGrpc("${addressOf(url)}", { queue: "pyt
 function tryStepflow(url: string): string {
   return `cat > hello-flow.yml <<'EOF'
 name: hello-flow
-description: Greets somebody.
+description: Greets a person.
 steps:
   - { id: greet, component: /python/greet, input: { name: { $input: name } } }
 output: { $step: greet }

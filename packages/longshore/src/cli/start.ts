@@ -24,7 +24,7 @@ export function startCommand(): Command {
     command,
     [
       ["longshore start --data /var/lib/longshore", "for programs on this machine"],
-      ["longshore start --host 0.0.0.0 --token-file tokens.txt", "for others, who must show a token"],
+      ["longshore start --host 0.0.0.0 --token-file tokens.txt", "for other machines, with tokens"],
       ["longshore start --workflows ./workflows", "with the workflows of a folder"],
     ],
     files,

@@ -26,13 +26,13 @@ Exit codes: 0 everything holds; 1 something does not, and the rows are printed; 
 
 export function verifyCommand(): Command {
   const command = new Command("verify")
-    .description("check a data folder, or a running server, against what was promised")
-    .argument("[recording...]", "files that --record wrote");
+    .description("check that a data folder or a running server holds what was promised")
+    .argument("[recording...]", "files written by --record");
   withJson(withConnection(command))
     .option("--data <folder>", "the data folder to check, instead of a running server")
     .option(
       "--retention <duration>",
-      "how long ended work is kept; what is older and gone is not judged (default: what the server keeps)",
+      "how long ended runs are kept; older ones may be missing (default: the retention of the server)",
       parseDuration,
     )
     .action(verify);
@@ -41,7 +41,7 @@ export function verifyCommand(): Command {
     [
       ["longshore verify --data .longshore", "the data of a server that is stopped"],
       ["longshore verify --on http://127.0.0.1:4500", "a running server"],
-      ["longshore verify worker.jsonl client.jsonl --data .longshore", "what a worker and a client were told as well"],
+      ["longshore verify worker.jsonl client.jsonl --data .longshore", "also against what a worker and a client were told"],
     ],
     notes,
   );

@@ -35,43 +35,47 @@ interface WorkFlags extends ConnectionOptions {
 }
 
 const notes = `A file is a module that exports tasks made by task(), in any way: by name, as default, or in a list. A pattern in quotes, such
-as 'workers/**/*.ts', names every file that fits.
-A worker runs in a process of its own, which is started again when it ends; handlers that are not async functions run in threads of it.
-An orchestrator of Stepflow that starts its workers is answered on the port it names: command: longshore, args: [work, tasks.ts, --port, "0"].
+as 'workers/**/*.ts', names every file that matches.
+A worker runs in its own process, which is restarted when it ends; handlers that are not async functions run in threads of that process.
+For a Stepflow orchestrator that starts its workers itself: command: longshore, args: [work, tasks.ts, --port, "0"].
 For Conductor every task is a worker; its settings are read from the environment (CONDUCTOR_SERVER_URL, CONDUCTOR_AUTH_KEY,
-CONDUCTOR_WORKER_ALL_THREAD_COUNT and the like). There --slots is 1 for each task unless told, --poll 100ms and --cancel-poll 10s.
-FlowKit is worked for where FLOWKIT_URL names a Longshore server, or KAFKA_BOOTSTRAP_SERVERS brokers and FLOWKIT_MONGO_URL the database.
+CONDUCTOR_WORKER_ALL_THREAD_COUNT and the like). There the default of --slots is 1 for each task, of --poll 100ms and of --cancel-poll 10s.
+For FlowKit set FLOWKIT_URL to a Longshore server, or KAFKA_BOOTSTRAP_SERVERS to the brokers and FLOWKIT_MONGO_URL to the database.
 Ctrl-C and SIGTERM let running tasks finish (--drain); a second one does not wait.`;
 
 export function workCommand(): Command {
   const command = new Command("work")
     .description("take tasks from a server and run them")
-    .argument("[file...]", "modules that export tasks, or patterns that name them");
+    .argument("[file...]", "modules that export tasks, or glob patterns");
   withConnection(command)
-    .option("--shell", "run commands that name no task with sh -c; off unless given, for whoever can queue a job could run anything here")
-    .option("--labels <labels>", "what this worker can do, such as linux,gpu", parseList)
+    .option("--shell", "run commands that name no task with sh -c: every client that can queue a job can run any command here")
+    .option("--labels <labels>", "labels of this worker, such as linux,gpu", parseList)
     .option("--slots <number>", "how many tasks run at the same time (default: 10)", parseCount)
-    .option("--worker-id <id>", "how the server shall call this worker")
-    .option("--lease-ttl <duration>", "how long a task is ours without a sign of life (default: 30s, for FlowKit 60s)", parseDuration)
-    .option("--heartbeat <duration>", "pause between signs of life (default: a third of the lease)", parseDuration)
-    .option("--poll <duration>", "pause between questions for work, on servers that do not let them wait (default: 2s)", parseDuration)
-    .option("--cancel-poll <duration>", "pause between looks for a cancel (default: 2s)", parseDuration)
-    .option("--log-flush <duration>", "how long log lines may wait for company (default: 500ms)", parseDuration)
-    .option("--drain <duration>", "how long running tasks may go on after Ctrl-C (default: 20s)", parseDuration)
-    .option("--cwd <folder>", "where shell commands run")
-    .option("--conductor [url]", "take tasks from a Conductor server (default: CONDUCTOR_SERVER_URL, which is enough by itself)")
-    .option("--port <number>", "be called by a Stepflow orchestrator there, over HTTP; 0 takes any free port, which is printed", parsePort)
+    .option("--worker-id <id>", "id of this worker at the server")
+    .option("--lease-ttl <duration>", "lease duration without a heartbeat (default: 30s, for FlowKit 60s)", parseDuration)
+    .option("--heartbeat <duration>", "pause between heartbeats (default: a third of the lease)", parseDuration)
+    .option("--poll <duration>", "pause between polls, on servers without long polls (default: 2s)", parseDuration)
+    .option("--cancel-poll <duration>", "pause between checks for a cancel (default: 2s)", parseDuration)
+    .option("--log-flush <duration>", "maximum delay before log lines are sent as a batch (default: 500ms)", parseDuration)
+    .option("--drain <duration>", "how long running tasks may continue after Ctrl-C (default: 20s)", parseDuration)
+    .option("--cwd <folder>", "working folder of shell commands")
+    .option("--conductor [url]", "take tasks from a Conductor server (default: CONDUCTOR_SERVER_URL, which also works without this option)")
+    .option(
+      "--port <number>",
+      "listen on this port for calls of a Stepflow orchestrator; 0 takes any free port, which is printed",
+      parsePort,
+    )
     .option("--host <address>", "with --port: listen on this address instead of 127.0.0.1, such as 0.0.0.0 in a container")
-    .option("--no-handshake", "with --port: accept work before initialize, as one of several workers behind a balancer")
+    .option("--no-handshake", "with --port: accept work before initialize, for several workers behind a load balancer")
     .addOption(
       new Option(
         "--isolate <where>",
-        "process: each worker in its own; thread: all in this one, and what computes in threads; inline: all here (default: process; with --port: thread)",
+        "process: each worker in its own process; thread: one process, handlers that are not async in threads; inline: one thread (default: process; with --port: thread)",
       ).choices(["process", "thread", "inline"]),
     )
-    .option("--http-port <number>", "serve /metrics and /health of the worker there, on this machine; 0 takes any free port", parsePort)
-    .option("--record <file>", "append what the server tells this worker to a file, for `longshore verify`")
-    .option("--http-host <address>", "serve them on this address instead, such as 0.0.0.0 in a container")
+    .option("--http-port <number>", "serve /metrics and /health of the worker on this port of 127.0.0.1; 0 takes any free port", parsePort)
+    .option("--record <file>", "append the answers of the server to a file for `longshore verify`")
+    .option("--http-host <address>", "serve /metrics and /health on this address, such as 0.0.0.0 in a container")
     .action(work);
   return withExamples(
     command,

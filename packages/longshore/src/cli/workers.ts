@@ -16,7 +16,7 @@ const styles: Readonly<Record<Worker["status"], Style>> = { idle: "green", busy:
 export function workersCommand(): Command {
   const command = new Command("workers").description("list the workers of a server");
   withJson(withConnection(command)).action(workers);
-  return withExamples(command, [["longshore workers", "who they are, what they can do and what they hold"]]);
+  return withExamples(command, [["longshore workers", "their names, what they can do and which tasks they hold"]]);
 }
 
 async function workers(flags: ConnectionOptions & { json?: boolean }): Promise<void> {

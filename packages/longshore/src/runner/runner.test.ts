@@ -248,7 +248,7 @@ describe("what a worker reports", () => {
     await s.clock.advance(0);
     await until(() => seen.length > 0);
     expect(seen).toEqual([{ blockedMs: 3_000, tasks: ["gated"], atMs: s.clock.now() }]);
-    expect(s.notices.at(-1)?.message).toMatch(/stood still for 3\.0 s while running "gated"/);
+    expect(s.notices.at(-1)?.message).toMatch(/was blocked for 3\.0 s while running "gated"/);
   });
 
   it("the task whose handler kept the event loop, with advice, and not the others that ran", async () => {

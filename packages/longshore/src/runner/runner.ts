@@ -293,7 +293,7 @@ export class Runner {
     this.#blocker = undefined;
     this.events.emit("loopBlocked", { blockedMs, tasks });
     const names = [...new Set(tasks)].map((name) => `"${name}"`).join(", ");
-    const message = `The event loop stood still for ${formatDuration(blockedMs)} while running ${names}: heartbeats were late and leases may be lost. Let a handler that computes run in a thread: isolate: "thread", module: import.meta.url.`;
+    const message = `The event loop was blocked for ${formatDuration(blockedMs)} while running ${names}: heartbeats were late and leases may be lost. Let a handler that computes run in a thread: isolate: "thread", module: import.meta.url.`;
     this.#config.logger({ level: "warn", message });
   }
 

@@ -46,7 +46,7 @@ describe("the watchdog", () => {
     watch.ran("GET /quick", 4);
     after(320);
     expect(log).toHaveLength(1);
-    expect(log[0]).toContain('The event loop stood still, and every request waited ms=300 route="GET /slow" routeMs=280 times=1');
+    expect(log[0]).toContain('The event loop was blocked, and every request waited ms=300 route="GET /slow" routeMs=280 times=1');
     expect(metrics.text()).toContain("longshore_event_loop_stalls_total 1\n");
   });
 

@@ -39,7 +39,7 @@ const bounds = [0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
 export function createWatchdog({ metrics, logger, now = () => performance.now(), every = everyMs }: WatchdogOptions): Watchdog {
   const delays = metrics.histogram("longshore_event_loop_delay_seconds", "How late the event loop was.", bounds).with();
-  const stalls = metrics.counter("longshore_event_loop_stalls_total", "Times that the event loop stood still for 100 ms or longer.").with();
+  const stalls = metrics.counter("longshore_event_loop_stalls_total", "Times that the event loop was blocked for 100 ms or longer.").with();
   let dueAt = 0;
   let stop = () => {};
   let longest = { what: "", ms: 0 };
@@ -52,7 +52,7 @@ export function createWatchdog({ metrics, logger, now = () => performance.now(),
     if (now() < quietUntil) return;
     // What ran for a small part of the time only happened to run then.
     const cause = longest.ms >= lateMs / 2 ? { route: longest.what, routeMs: Math.round(longest.ms) } : {};
-    logger.warn("The event loop stood still, and every request waited", { ms: Math.round(lateMs), ...cause, times: untold });
+    logger.warn("The event loop was blocked, and every request waited", { ms: Math.round(lateMs), ...cause, times: untold });
     untold = 0;
     quietUntil = now() + quietMs;
   };

@@ -332,7 +332,7 @@ export function boardContract(setup: Setup): void {
       }
       expect((await task("t")).state).toBe("offered");
       await clock.advance(1);
-      expect(await task("t")).toMatchObject({ state: "failed", fault: "timed-out", error: expect.stringContaining("nobody took it") });
+      expect(await task("t")).toMatchObject({ state: "failed", fault: "timed-out", error: expect.stringContaining("no worker took it") });
     });
 
     it("that ended unnoticed along with the time to be taken does not come back", async () => {

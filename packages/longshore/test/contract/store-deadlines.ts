@@ -82,7 +82,7 @@ export function deadlineContract(setup: Setup): void {
       await clock.advance(99);
       expect((await task("a")).state).toBe("queued");
       await clock.advance(1);
-      expect(await task("a")).toMatchObject({ state: "failed", error: "timed out: nobody took it in time" });
+      expect(await task("a")).toMatchObject({ state: "failed", error: "timed out: no worker took it in time" });
       expect((await task("b")).state).toBe("held");
     });
 

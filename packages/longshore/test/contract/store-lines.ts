@@ -183,7 +183,7 @@ export function lineContract(setup: Setup): void {
       await clock.advance(999);
       expect((await task("b")).state).toBe("queued");
       await clock.advance(1);
-      expect(await task("b")).toMatchObject({ state: "failed", error: "timed out: nobody took it in time" });
+      expect(await task("b")).toMatchObject({ state: "failed", error: "timed out: no worker took it in time" });
       // Its turn passed on to the next, who has as long.
       await clock.advance(999);
       expect((await claim())?.id).toBe("c");

@@ -13,7 +13,7 @@ it("npm start -- --once builds, runs the sample and ends with 0", async () => {
   // What `npm start` runs, in a folder of its own so that the repository gets no data.
   const { code, stdout, stderr } = await startProgram(process.execPath, [start, "--once", "--port", "0"], { cwd: folder }).ended;
   // A loaded machine may hold the server up, which it reports.
-  expect(stderr.replace(/^.* warn {2}The event loop stood still.*\n/gm, "")).toBe("");
+  expect(stderr.replace(/^.* warn {2}The event loop was blocked.*\n/gm, "")).toBe("");
   expect(code).toBe(0);
   expect(stdout).toMatch(/serves on http:\/\/127\.0\.0\.1:\d+, with its data in \.longshore\./);
   expect(stdout).toMatch(/charge-card retries \(try 2\)/);

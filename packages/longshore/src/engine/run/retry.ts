@@ -69,6 +69,6 @@ export function overdueOf(closure: Closure): Deadline | null {
 export function errorOf(closure: Closure): string {
   if (closure.kind === "failed") return closure.error;
   if (closure.kind === "lost") return "lease expired";
-  if (closure.which === "claimBy") return "timed out: nobody took it in time";
+  if (closure.which === "claimBy") return "timed out: no worker took it in time";
   return closure.which === "endBy" ? "timed out: the attempt took too long" : "timed out: the task took too long";
 }

@@ -44,7 +44,7 @@ export class RemoteCall {
   /** Output of the handler from here on is dropped. */
   end(): void {
     this.#over = true;
-    const error = new LongshoreError("LONGSHORE_CLOSED", "The handler has ended, so nobody answers.");
+    const error = new LongshoreError("LONGSHORE_CLOSED", "The handler has ended, so its context no longer works.");
     for (const { reject } of this.#asked.values()) reject(error);
     this.#asked.clear();
   }
@@ -102,7 +102,7 @@ export class RemoteCall {
   }
 
   #ask(what: Asked, value?: unknown): Promise<unknown> {
-    if (this.#over) return Promise.reject(new LongshoreError("LONGSHORE_CLOSED", "The handler has ended, so nobody answers."));
+    if (this.#over) return Promise.reject(new LongshoreError("LONGSHORE_CLOSED", "The handler has ended, so its context no longer works."));
     const ask = this.#asks++;
     return new Promise((resolve, reject) => {
       this.#asked.set(ask, { resolve, reject });

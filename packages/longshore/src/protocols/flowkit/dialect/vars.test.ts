@@ -42,7 +42,7 @@ describe("vars.incr", () => {
     expect(() => change("vars.incr", labelled, { key: "metrics.label" })).toThrow(
       'coordinator.vars.metrics.label, which is "A" and no number',
     );
-    expect(() => change("vars.incr", labelled, { key: "metrics.label.deep" })).toThrow(/lies below label/);
+    expect(() => change("vars.incr", labelled, { key: "metrics.label.deep" })).toThrow(/is below label/);
   });
 });
 
@@ -145,7 +145,7 @@ describe("vars.set", () => {
   });
 
   it("refuses to write below what is no object, and takes the name __proto__ for a name", () => {
-    expect(() => change("vars.set", { a: 1 }, { kv: { "a.b": 2 } })).toThrow("lies below a, which is 1 and no object");
+    expect(() => change("vars.set", { a: 1 }, { kv: { "a.b": 2 } })).toThrow("is below a, which is 1 and no object");
     const { vars } = change("vars.set", {}, JSON.parse('{"kv":{"__proto__.polluted":1}}') as JsonObject);
     expect(Object.keys(vars)).toEqual(["__proto__"]);
     expect(({} as { polluted?: number }).polluted).toBeUndefined();

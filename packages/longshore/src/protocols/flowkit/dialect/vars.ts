@@ -145,7 +145,7 @@ function withValue(vars: JsonObject, [first = "", ...rest]: readonly string[], v
   const inner = Object.hasOwn(vars, first) ? vars[first] : undefined;
   if (rest.length === 0) setOwn(copy, first, value);
   else if (inner === undefined || isObject(inner)) setOwn(copy, first, withValue((inner ?? {}) as JsonObject, rest, value, field));
-  else throw new VarsError(field, `lies below ${first}, which is ${told(inner)} and no object`);
+  else throw new VarsError(field, `is below ${first}, which is ${told(inner)} and no object`);
   return copy;
 }
 

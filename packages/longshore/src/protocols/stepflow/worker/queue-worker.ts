@@ -165,7 +165,7 @@ export class QueueWorker {
         return delivery.taken();
       } catch (error) {
         // Answered before, or too late.
-        if (hasCode(error, GrpcCode.NOT_FOUND)) return delivery.useless("nobody waits for the answer", true);
+        if (hasCode(error, GrpcCode.NOT_FOUND)) return delivery.useless("no client waits for the answer", true);
         host.failing("discovery", failureOfCall(`CompleteTask at ${url}`, error));
       }
       if (tries >= discoveryTries || host.draining.aborted) return delivery.later();

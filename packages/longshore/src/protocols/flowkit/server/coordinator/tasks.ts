@@ -75,7 +75,7 @@ export class FlowkitTasks {
     const named = checked.name === undefined ? {} : { workflow: checked.name };
     const { run } = await this.#parts.runs.begin({ ...named, definitionId: id, input });
     if (ignored.length > 0) {
-      const message = `The graph of task ${run.id} has fields that nobody reads: ${ignored.join(", ")}`;
+      const message = `The graph of task ${run.id} has fields that Longshore does not read: ${ignored.join(", ")}`;
       this.#parts.log?.warn(message, { event: "coord.task.fields_ignored", task_id: run.id });
     }
     return { run, ignored };

@@ -64,5 +64,5 @@ class StepflowHttp implements StepflowHttpTransport {
 }
 
 function openToAll({ host }: Settings): string {
-  return `The worker listens on ${host}. The protocol has no authentication: whoever reaches this address can run its components.`;
+  return `The worker listens on ${host}. The protocol has no authentication: every client that reaches this address can run its components.`;
 }
