@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { openParts, type Parts } from "../../test/support/parts.ts";
 import { type Quotas, storedKinds } from "../quotas.ts";
 import { BlobFiles } from "../store/sqlite/blob-files.ts";
-import { SqliteParts } from "../store/sqlite/parts.ts";
+import { LocalParts } from "./part/local-parts.ts";
 import { SqliteRetention } from "../store/sqlite/retention.ts";
 import { countAmounts } from "../store/sqlite/schema.ts";
 import { LocalBlobs } from "./blob/local-blobs.ts";
@@ -18,7 +18,7 @@ async function setup(before?: Parts, quotas: Partial<Quotas> = {}) {
   const parts = await openParts("a file", before, quotas);
   const blobs = new LocalBlobs({ ...parts, contents: new BlobFiles(`${parts.folder}/blobs`) });
   const rowsOf = { runs: parts.runs.runs, tasks: parts.board.tasks };
-  const streams = new SqliteParts({ ...parts, ...rowsOf, first: () => false });
+  const streams = new LocalParts({ ...parts, ...rowsOf, first: () => false });
   const references = new BlobReferences({ ...parts, ...rowsOf, definitions: parts.runs.definitions, parts: streams, blobs });
   const retention = new SqliteRetention({ ...parts, ...rowsOf, blobs, references });
   const documents = new LocalDocuments(parts);

@@ -6,7 +6,7 @@ import { BlobReferences } from "../../engine/blob/references.ts";
 import { LocalLogs } from "../../engine/log/local-logs.ts";
 import { lingerMs, type RetentionPolicy } from "../../engine/run/retention.ts";
 import { BlobFiles } from "./blob-files.ts";
-import { SqliteParts } from "./parts.ts";
+import { LocalParts } from "../../engine/part/local-parts.ts";
 import { SqliteRetention } from "./retention.ts";
 
 const dayMs = 86_400_000;
@@ -19,7 +19,7 @@ async function setup(place: Place, before?: Parts) {
   const blobs = new LocalBlobs({ ...parts, contents: new BlobFiles(`${parts.folder}/blobs`) });
   const logs = new LocalLogs(parts);
   const rowsOf = { runs: parts.runs.runs, tasks: parts.board.tasks };
-  const streams = new SqliteParts({ ...parts, tasks: parts.board.tasks, first: () => false });
+  const streams = new LocalParts({ ...parts, tasks: parts.board.tasks, first: () => false });
   const references = new BlobReferences({ ...parts, ...rowsOf, definitions: parts.runs.definitions, parts: streams, blobs });
   parts.onTask.add((task) => references.taskChanged(task));
   parts.onRun.add((run) => references.runChanged(run));

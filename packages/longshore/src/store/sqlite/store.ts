@@ -14,7 +14,7 @@ import type { Quotas } from "../../quotas.ts";
 import type { Slices } from "../../slices.ts";
 import { inWords, openDataFile } from "./data-file.ts";
 import type { Database, openDatabase } from "./driver.ts";
-import { SqliteParts } from "./parts.ts";
+import { LocalParts } from "../../engine/part/local-parts.ts";
 import { sqliteRows } from "./row-store.ts";
 
 /** Called after each commit. Hints for waiters and views: correctness never depends on them. */
@@ -57,7 +57,7 @@ export interface SqliteStore {
   readonly board: LocalBoard;
   readonly runs: LocalRuns;
   readonly documents: LocalDocuments;
-  readonly parts: SqliteParts;
+  readonly parts: LocalParts;
   /** Rebuilds memory from the file; must be called once, when all listeners are attached. */
   recover(): Promise<void>;
   close(): Promise<void>;
@@ -77,7 +77,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sqli
     };
     const stored = new StoredBytes(rows, commit, options.quotas);
     const board = new LocalBoard({ store: rows, commit, stored, clock, random, changed: taskChanged, deadline: hooks.deadline });
-    const parts = new SqliteParts({ db, commit, stored, clock, tasks: board.tasks, first: (tx, task) => runs.firstPart(tx, task) });
+    const parts = new LocalParts({ db, commit, stored, clock, tasks: board.tasks, first: (tx, task) => runs.firstPart(tx, task) });
     const documents = new LocalDocuments({ store: rows, commit, clock, stored, slices: options.slices });
     const runs = new LocalRuns({
       documents,

@@ -1,7 +1,7 @@
 // The uids that were put last, of the tasks that are put to now: a repeated put, also by another way, is recognised
 // without a look at the disk. A uid that is not in here may be stored nevertheless.
 
-import type { Task } from "../../engine/board/task.ts";
+import type { Task } from "../board/task.ts";
 
 /**
  * Of one task: as many as may be on their way by another route, such as events in a broker. The older half is dropped when the newer one is

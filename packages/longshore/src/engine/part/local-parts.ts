@@ -2,10 +2,10 @@
 // are new, and writes at the end of its tables only.
 
 import type { Clock } from "../../clock.ts";
-import { fence, type Hold, isOpen, type Task } from "../../engine/board/task.ts";
-import { Additions, type Rows } from "../../engine/cached-rows.ts";
-import type { GroupCommit } from "../../engine/commit.ts";
-import { checkParts, checkUids } from "../../engine/part/check.ts";
+import { fence, type Hold, isOpen, type Task } from "../board/task.ts";
+import { Additions, type Rows } from "../cached-rows.ts";
+import type { GroupCommit } from "../commit.ts";
+import { checkParts, checkUids } from "./check.ts";
 import {
   type NewPart,
   type Part,
@@ -14,18 +14,18 @@ import {
   pagePartsMax,
   partBytesMax,
   taskPartsMax,
-} from "../../engine/part/store.ts";
-import { Watchers } from "../../engine/part/watchers.ts";
-import { type Room, rowBytes, type StoredBytes } from "../../engine/stored-bytes.ts";
-import type { ReadTx, Tx } from "../../engine/tx.ts";
+} from "./store.ts";
+import { Watchers } from "./watchers.ts";
+import { type Room, rowBytes, type StoredBytes } from "../stored-bytes.ts";
+import type { ReadTx, Tx } from "../tx.ts";
 import { LongshoreError } from "../../errors.ts";
 import type { Verdict } from "../../verdict.ts";
-import type { Database, SqlRow, SqlValue } from "./driver.ts";
-import { PartReads } from "./part-reads.ts";
-import { PartUids } from "./part-uids.ts";
-import { RecentParts } from "./recent-parts.ts";
+import type { Database, SqlRow, SqlValue } from "../../store/sqlite/driver.ts";
+import { PartReads } from "./reads.ts";
+import { PartUids } from "./lives.ts";
+import { RecentParts } from "./recent.ts";
 
-export interface SqlitePartsOptions {
+export interface LocalPartsDeps {
   db: Database;
   commit: GroupCommit;
   clock: Clock;
@@ -41,11 +41,11 @@ interface Put {
   at: number;
 }
 
-export class SqliteParts implements PartStore {
+export class LocalParts implements PartStore {
   readonly #commit: GroupCommit;
   readonly #clock: Clock;
   readonly #tasks: Rows<Task>;
-  readonly #first: SqlitePartsOptions["first"];
+  readonly #first: LocalPartsDeps["first"];
   readonly #sql: ReturnType<typeof prepareStatements>;
   readonly #puts: Additions<Put>;
   readonly #reads: PartReads;
@@ -56,7 +56,7 @@ export class SqliteParts implements PartStore {
   /** Notified of the parts of each commit. */
   readonly onPut = new Set<(parts: readonly NewPart[]) => void>();
 
-  constructor({ db, commit, clock, tasks, first, stored }: SqlitePartsOptions) {
+  constructor({ db, commit, clock, tasks, first, stored }: LocalPartsDeps) {
     this.#room = stored.of("parts");
     this.#commit = commit;
     this.#clock = clock;

@@ -1,11 +1,11 @@
 // Which parts of other tasks a task has finished with, as ranges of their numbers: a task that finishes them in order has one row, however
 // many there are. Ranges never touch each other, so between two of them there is always a part that was left out.
 
-import type { Task } from "../../engine/board/task.ts";
-import { Additions } from "../../engine/cached-rows.ts";
-import type { GroupCommit } from "../../engine/commit.ts";
-import type { Tx } from "../../engine/tx.ts";
-import type { Database, SqlValue } from "./driver.ts";
+import type { Task } from "../board/task.ts";
+import { Additions } from "../cached-rows.ts";
+import type { GroupCommit } from "../commit.ts";
+import type { Tx } from "../tx.ts";
+import type { Database, SqlValue } from "../../store/sqlite/driver.ts";
 
 export interface Finished {
   reader: Task;

@@ -2,8 +2,8 @@
 // of the table like the parts themselves. An index by uid would do without the memory, but uids are mostly hashes or random: each part then
 // writes a page of its own somewhere in the index, and the hundred thousandth costs twice what the first did.
 
-import type { Task } from "../../engine/board/task.ts";
-import type { Database } from "./driver.ts";
+import type { Task } from "../board/task.ts";
+import type { Database } from "../../store/sqlite/driver.ts";
 import { hashBytes, hashOf, UidTable } from "./uid-table.ts";
 
 /** Over all tables: eight tasks of a million parts, or a thousand of eight thousand. What is dropped is read again when it is needed. */
