@@ -119,7 +119,7 @@ export class GroupCommit {
       return Promise.resolve(work(committed));
     } catch (thrown) {
       if (!(thrown instanceof Missing) || loads === loadsMax) return Promise.reject(thrown);
-      return this.#store.load([thrown]).then(() => this.read(work, loads + 1));
+      return this.#store.load(thrown.all).then(() => this.read(work, loads + 1));
     }
   }
 
@@ -234,7 +234,7 @@ export class GroupCommit {
   /** What they did is taken back before each load, so that they run in their order. */
   async #performWhenLoaded(jobs: Job[], from: number, first: Missing): Promise<void> {
     for (let loads = 0, missing = first, at = from; loads < loadsMax; loads++) {
-      await this.#store.load([missing, ...this.#missedBy(jobs.slice(at + 1))]);
+      await this.#store.load([missing, ...this.#missedBy(jobs.slice(at + 1))].flatMap(({ all }) => all));
       let next: Missing | null = null;
       while (at < jobs.length) {
         next = this.#perform(jobs[at] as Job);

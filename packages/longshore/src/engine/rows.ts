@@ -85,11 +85,29 @@ export interface RowStore {
  * Thrown by a read that the store cannot do synchronously. The group commit takes the operation back, loads the row, and performs it again.
  */
 export class Missing extends Error {
-  /** What the store needs to load it. */
+  /** What the store needs to load it; or several others. */
   readonly read: unknown;
+  readonly all: readonly Missing[];
 
   constructor(read: unknown) {
     super("The rows are not at hand.");
     this.read = read;
+    this.all = Array.isArray(read) ? (read as Missing[]).flatMap(({ all }) => all) : [this];
   }
+}
+
+/** Several reads: those that are missing are loaded together. */
+export function readAll<T, V>(items: readonly T[], read: (item: T) => V): V[] {
+  const values: V[] = [];
+  const missing: Missing[] = [];
+  for (const item of items) {
+    try {
+      values.push(read(item));
+    } catch (thrown) {
+      if (!(thrown instanceof Missing)) throw thrown;
+      missing.push(thrown);
+    }
+  }
+  if (missing.length > 0) throw new Missing(missing);
+  return values;
 }

@@ -2,13 +2,13 @@ import { describe, expect, it } from "vitest";
 import { openParts, type Parts } from "../../test/support/parts.ts";
 import { type Quotas, storedKinds } from "../quotas.ts";
 import { BlobFiles } from "../store/sqlite/blob-files.ts";
-import { LocalParts } from "./part/local-parts.ts";
 import { SqliteRetention } from "../store/sqlite/retention.ts";
 import { countAmounts } from "../store/sqlite/schema.ts";
 import { LocalBlobs } from "./blob/local-blobs.ts";
 import { BlobReferences } from "./blob/references.ts";
 import { LocalBus } from "./bus/local-bus.ts";
 import { LocalLogs } from "./log/local-logs.ts";
+import { LocalParts } from "./part/local-parts.ts";
 import { LocalDocuments } from "./run/local-documents.ts";
 import { retentionPolicy } from "./run/retention.ts";
 

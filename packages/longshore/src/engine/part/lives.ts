@@ -1,111 +1,218 @@
-// The uids of the parts of tasks that are put to or read lately: their hashes in memory, and on disk a row for each put, written at the end
-// of the table like the parts themselves. An index by uid would do without the memory, but uids are mostly hashes or random: each part then
-// writes a page of its own somewhere in the index, and the hundred thousandth costs twice what the first did.
+// The parts of tasks that are put to or read lately: hashes of their uids in memory, and what the batch at hand adds and replaces. On disk
+// there is a row of hashes for each commit, written at the end of the table like the parts themselves. An index by uid would do without the
+// memory, but uids are mostly hashes or random: each part then writes a page of its own somewhere in the index, and the hundred thousandth
+// costs twice what the first did.
 
 import type { Task } from "../board/task.ts";
-import type { Database } from "../../store/sqlite/driver.ts";
+import type { GroupCommit, Writable } from "../commit.ts";
+import type { RowStore, TableRows } from "../rows.ts";
+import {
+  type PartHead,
+  type PartRow,
+  partHeadTable,
+  partNumberTable,
+  partTable,
+  partValue,
+  type UidRow,
+  uidTable,
+} from "../tables/part.ts";
+import type { ReadTx, Tx } from "../tx.ts";
 import { hashBytes, hashOf, UidTable } from "./uid-table.ts";
 
 /** Over all tables: eight tasks of a million parts, or a thousand of eight thousand. What is dropped is read again when it is needed. */
 const bytesMax = 128 * 1_024 * 1_024;
 /** Tables at most: each takes half a kilobyte, however few parts it has. */
 const tablesMax = 10_000;
+/** Hashes read for one step of a batch's budget: a batch ends soon after it has read the hashes of a million parts. */
+const stepHashes = 20;
 
 /** The parts of one life of a task. */
-export interface Known {
+export interface Life {
+  readonly taskId: string;
+  /** Named by its first attempt. */
+  readonly life: number;
   /** The number of the last part. */
   last: number;
+  /** The number of the last part that is committed. */
+  committed: number;
   readonly uids: UidTable;
+  /** The parts of this batch, from the number after `committed` on. */
+  added: PartRow[];
+  /** Earlier parts that get another value in this batch, by their numbers. */
+  readonly replaced: Map<number, PartRow>;
 }
 
-export class PartUids {
-  readonly #known = new Map<string, Known>();
-  readonly #sql: ReturnType<typeof prepareStatements>;
+export class Lives implements Writable {
+  readonly #rows: TableRows<PartRow>;
+  readonly #heads: TableRows<PartHead>;
+  readonly #numbers: TableRows<Pick<PartRow, "sequence">>;
+  readonly #hashes: TableRows<UidRow>;
+  readonly #replace: (row: PartRow) => void;
+  readonly #lives = new Map<string, Life>();
+  /** Those that the batch at hand has changed: they are not dropped before it is over, since nothing could read them back. */
+  readonly #changed = new Set<Life>();
   #bytes = 0;
 
-  constructor(db: Database) {
-    this.#sql = prepareStatements(db);
+  constructor(store: RowStore, commit: GroupCommit) {
+    this.#rows = store.table(partTable);
+    this.#heads = store.table(partHeadTable);
+    this.#numbers = store.table(partNumberTable);
+    this.#hashes = store.table(uidTable);
+    this.#replace = this.#rows.updater(partValue);
+    commit.join(this);
   }
 
-  /** The number of the last part, without the uids when they are not at hand. */
-  last(task: Task): number {
-    return this.#known.get(keyOf(task))?.last ?? this.#sql.last(task);
+  /** How many parts there are, without the uids when they are not at hand. */
+  count(tx: ReadTx, task: Task): number {
+    const known = this.#lives.get(keyOf(task));
+    if (known !== undefined) return tx.isOperation ? known.last : known.committed;
+    const [newest] = this.#numbers.scan({
+      ...{ by: ["task_id", "life", "sequence"], equal: [task.id, task.firstAttempt] },
+      ...{ backwards: true, limit: 1 },
+    });
+    return newest?.sequence ?? 0;
+  }
+
+  of(tx: ReadTx, task: Task): Life {
+    const key = keyOf(task);
+    const known = this.#lives.get(key);
+    const life = known ?? this.#load(task);
+    if (known !== undefined) this.#lives.delete(key);
+    else {
+      this.#bytes += life.uids.bytes;
+      if (tx.isOperation) (tx as Tx).spend(life.last / stepHashes);
+    }
+    // At the end: the first of the map is the one that was not used for longest.
+    this.#lives.set(key, life);
+    this.#forgetOldest(life);
+    return life;
   }
 
   /** The number of the part with this uid; null when there is none. */
-  sequence(task: Task, uid: string, known: Known = this.of(task)): number | null {
-    for (const sequence of known.uids.find(hashOf(uid))) if (this.#sql.uid(task, sequence) === uid) return sequence;
+  sequence(tx: ReadTx, life: Life, uid: string): number | null {
+    for (const sequence of life.uids.find(hashOf(uid))) {
+      if (!tx.isOperation && sequence > life.committed) continue;
+      const part = this.#pending(life, sequence) ?? this.#heads.get(life.taskId, life.life, sequence);
+      if (part?.uid === uid) return sequence;
+    }
     return null;
   }
 
-  of(task: Task): Known {
-    const key = keyOf(task);
-    const known = this.#known.get(key) ?? this.#load(task);
-    // Taken out and put in again: the first of the map is the longest unused.
-    this.drop(task);
-    this.#known.set(key, known);
-    this.#bytes += known.uids.bytes;
-    for (const oldest of this.#known.keys()) {
-      if ((this.#bytes <= bytesMax && this.#known.size <= tablesMax) || oldest === key) break;
-      this.#forget(oldest);
+  /** The part with this number. */
+  head(tx: ReadTx, life: Life, sequence: number): PartHead | null {
+    const pending = tx.isOperation ? this.#pending(life, sequence) : undefined;
+    if (pending === undefined) return this.#heads.get(life.taskId, life.life, sequence);
+    return { uid: pending.uid, grant: pending.grant, bytes: Buffer.byteLength(pending.value) };
+  }
+
+  /** Parts after the last one. */
+  add(tx: Tx, life: Life, parts: readonly PartRow[]): void {
+    const before = life.uids.bytes;
+    this.#changed.add(life);
+    for (const part of parts) {
+      life.uids.add(hashOf(part.uid), part.sequence);
+      life.added.push(part);
+      tx.weigh(part.value.length);
     }
-    return known;
-  }
-
-  /** Inside the transaction: parts with these uids were added after the last. */
-  add(task: Task, known: Known, uids: readonly string[]): void {
-    if (uids.length === 0) return;
-    const hashes = Buffer.alloc(uids.length * hashBytes);
-    const before = known.uids.bytes;
-    const first = known.last + 1;
-    uids.forEach((uid, at) => {
-      const hash = hashOf(uid);
-      hashes.writeUInt32LE(hash, at * hashBytes);
-      known.uids.add(hash, first + at);
+    life.last += parts.length;
+    this.#bytes += life.uids.bytes - before;
+    tx.undo(() => {
+      life.last -= parts.length;
+      life.added.length -= parts.length;
+      for (const part of parts) life.uids.remove(hashOf(part.uid), part.sequence);
     });
-    known.last += uids.length;
-    this.#bytes += known.uids.bytes - before;
-    this.#sql.keep(task, first, hashes);
   }
 
-  /** What is known of the task may be wrong; it is read again. */
-  drop(task: Task): void {
-    this.#forget(keyOf(task));
+  /** Another value of a part that is there. */
+  replace(tx: Tx, life: Life, part: PartRow): void {
+    this.#changed.add(life);
+    tx.weigh(part.value.length);
+    const at = part.sequence - life.committed - 1;
+    if (at >= 0) {
+      const before = life.added[at] as PartRow;
+      life.added[at] = part;
+      tx.undo(() => {
+        life.added[at] = before;
+      });
+      return;
+    }
+    const before = life.replaced.get(part.sequence);
+    life.replaced.set(part.sequence, part);
+    tx.undo(() => {
+      if (before === undefined) life.replaced.delete(part.sequence);
+      else life.replaced.set(part.sequence, before);
+    });
   }
 
-  #forget(key: string): void {
-    const known = this.#known.get(key);
-    if (known === undefined) return;
-    this.#known.delete(key);
-    this.#bytes -= known.uids.bytes;
+  /** What earlier operations of the same batch have put. */
+  *pending(_tx: Tx): Generator<PartRow, void> {
+    for (const { added, replaced } of this.#changed) {
+      yield* added;
+      yield* replaced.values();
+    }
   }
 
-  #load(task: Task): Known {
-    const known: Known = { last: 0, uids: new UidTable() };
-    for (const { first, hashes } of this.#sql.kept(task)) {
+  get dirty(): boolean {
+    for (const { added, replaced } of this.#changed) if (added.length > 0 || replaced.size > 0) return true;
+    return false;
+  }
+
+  write(): void {
+    for (const { taskId, life, committed, added, replaced } of this.#changed) {
+      for (const part of replaced.values()) this.#replace(part);
+      if (added.length === 0) continue;
+      this.#rows.insertAll(added);
+      this.#hashes.insert({ taskId, life, first: committed + 1, hashes: hashesOf(added) });
+    }
+  }
+
+  applied(): void {
+    for (const life of this.#changed) {
+      life.committed = life.last;
+      life.added = [];
+      life.replaced.clear();
+    }
+    this.#changed.clear();
+  }
+
+  #pending(life: Life, sequence: number): PartRow | undefined {
+    return sequence > life.committed ? life.added[sequence - life.committed - 1] : life.replaced.get(sequence);
+  }
+
+  #forgetOldest(spared: Life): void {
+    if (this.#bytes <= bytesMax && this.#lives.size <= tablesMax) return;
+    for (const [key, life] of this.#lives) {
+      if (life === spared || this.#changed.has(life)) continue;
+      this.#lives.delete(key);
+      this.#bytes -= life.uids.bytes;
+      if (this.#bytes <= bytesMax && this.#lives.size <= tablesMax) return;
+    }
+  }
+
+  #load({ id, firstAttempt }: Task): Life {
+    const life: Life = {
+      ...{ taskId: id, life: firstAttempt, last: 0, committed: 0 },
+      ...{ uids: new UidTable(), added: [], replaced: new Map<number, PartRow>() },
+    };
+    for (const { first, hashes } of this.#hashes.scan({ by: ["task_id", "life", "first"], equal: [id, firstAttempt] })) {
       const bytes = Buffer.from(hashes.buffer, hashes.byteOffset, hashes.byteLength);
       const count = bytes.length / hashBytes;
-      for (let at = 0; at < count; at++) known.uids.add(bytes.readUInt32LE(at * hashBytes), first + at);
-      known.last = first + count - 1;
+      for (let at = 0; at < count; at++) life.uids.add(bytes.readUInt32LE(at * hashBytes), first + at);
+      life.last = first + count - 1;
     }
-    return known;
+    life.committed = life.last;
+    return life;
   }
 }
 
-/** A life is named by its first attempt. */
-function keyOf({ id, firstAttempt }: Task): string {
-  return `${id}/${firstAttempt}`;
+function hashesOf(parts: readonly PartRow[]): Uint8Array {
+  const hashes = Buffer.alloc(parts.length * hashBytes);
+  parts.forEach(({ uid }, at) => {
+    hashes.writeUInt32LE(hashOf(uid), at * hashBytes);
+  });
+  return hashes;
 }
 
-function prepareStatements(db: Database) {
-  const keep = db.prepare("INSERT INTO part_uid (task_id, life, first, hashes) VALUES (?, ?, ?, ?)");
-  const kept = db.prepare("SELECT first, hashes FROM part_uid WHERE task_id = ? AND life = ? ORDER BY first");
-  const last = db.prepare("SELECT sequence FROM part WHERE task_id = ? AND life = ? ORDER BY sequence DESC LIMIT 1");
-  const uid = db.prepare("SELECT uid FROM part WHERE task_id = ? AND life = ? AND sequence = ?");
-  return {
-    keep: (task: Task, first: number, hashes: Uint8Array) => keep.run(task.id, task.firstAttempt, first, hashes),
-    kept: (task: Task) => kept.iterate(task.id, task.firstAttempt) as IterableIterator<{ first: number; hashes: Uint8Array }>,
-    last: (task: Task) => (last.get(task.id, task.firstAttempt)?.sequence as number | undefined) ?? 0,
-    uid: (task: Task, sequence: number) => uid.get(task.id, task.firstAttempt, sequence)?.uid as string | undefined,
-  };
+function keyOf({ id, firstAttempt }: Task): string {
+  return `${id}/${firstAttempt}`;
 }

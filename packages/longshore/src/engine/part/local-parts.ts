@@ -1,32 +1,25 @@
-// Parts on SQLite. What a put costs does not depend on how many parts its task has: it reads none of them, knows by part-uids.ts which uids
+// Parts as rows. What a put costs does not depend on how many parts its task has: it reads none of them, finds out by lives.ts which uids
 // are new, and writes at the end of its tables only.
 
 import type { Clock } from "../../clock.ts";
-import { fence, type Hold, isOpen, type Task } from "../board/task.ts";
-import { Additions, type Rows } from "../cached-rows.ts";
-import type { GroupCommit } from "../commit.ts";
-import { checkParts, checkUids } from "./check.ts";
-import {
-  type NewPart,
-  type Part,
-  type PartPage,
-  type PartStore,
-  pagePartsMax,
-  partBytesMax,
-  taskPartsMax,
-} from "./store.ts";
-import { Watchers } from "./watchers.ts";
-import { type Room, rowBytes, type StoredBytes } from "../stored-bytes.ts";
-import type { ReadTx, Tx } from "../tx.ts";
 import { LongshoreError } from "../../errors.ts";
 import type { Verdict } from "../../verdict.ts";
-import type { Database, SqlRow, SqlValue } from "../../store/sqlite/driver.ts";
+import { fence, type Hold, isOpen, type Task } from "../board/task.ts";
+import type { Rows } from "../cached-rows.ts";
+import type { GroupCommit } from "../commit.ts";
+import { type RowStore, readAll, type TableRows } from "../rows.ts";
+import { type Room, rowBytes, type StoredBytes } from "../stored-bytes.ts";
+import { type PartRow, partTable } from "../tables/part.ts";
+import type { ReadTx, Tx } from "../tx.ts";
+import { checkParts, checkUids } from "./check.ts";
+import { type Life, Lives } from "./lives.ts";
 import { PartReads } from "./reads.ts";
-import { PartUids } from "./lives.ts";
 import { RecentParts } from "./recent.ts";
+import { type NewPart, type Part, type PartPage, type PartStore, pagePartsMax, partBytesMax, taskPartsMax } from "./store.ts";
+import { Watchers } from "./watchers.ts";
 
 export interface LocalPartsDeps {
-  db: Database;
+  store: RowStore;
   commit: GroupCommit;
   clock: Clock;
   tasks: Rows<Task>;
@@ -35,42 +28,29 @@ export interface LocalPartsDeps {
   first: (tx: Tx, task: Task) => boolean;
 }
 
-interface Put {
-  task: Task;
-  parts: readonly NewPart[];
-  at: number;
-}
-
 export class LocalParts implements PartStore {
   readonly #commit: GroupCommit;
   readonly #clock: Clock;
   readonly #tasks: Rows<Task>;
   readonly #first: LocalPartsDeps["first"];
-  readonly #sql: ReturnType<typeof prepareStatements>;
-  readonly #puts: Additions<Put>;
+  readonly #rows: TableRows<PartRow>;
+  readonly #lives: Lives;
   readonly #reads: PartReads;
   readonly #watchers = new Watchers();
-  readonly #uids: PartUids;
   readonly #recent = new RecentParts();
   readonly #room: Room;
   /** Notified of the parts of each commit. */
   readonly onPut = new Set<(parts: readonly NewPart[]) => void>();
 
-  constructor({ db, commit, clock, tasks, first, stored }: LocalPartsDeps) {
+  constructor({ store, commit, clock, tasks, first, stored }: LocalPartsDeps) {
     this.#room = stored.of("parts");
     this.#commit = commit;
     this.#clock = clock;
     this.#tasks = tasks;
     this.#first = first;
-    this.#sql = prepareStatements(db);
-    this.#uids = new PartUids(db);
-    this.#puts = new Additions(
-      commit,
-      (put, tx) => this.#write(put, tx),
-      ({ parts }) => parts.reduce((chars, { value }) => chars + value.length, 0),
-    );
-    // After the parts: what is put and finished in one commit is there when it is finished.
-    this.#reads = new PartReads(db, commit);
+    this.#rows = store.table(partTable);
+    this.#lives = new Lives(store, commit);
+    this.#reads = new PartReads(store, commit);
   }
 
   async put(hold: Hold, parts: readonly NewPart[]): Promise<Verdict> {
@@ -94,7 +74,7 @@ export class LocalParts implements PartStore {
   count(taskId: string): Promise<number> {
     return this.#commit.read((tx) => {
       const task = this.#tasks.get(tx, taskId);
-      return hasLife(task) ? this.#uids.last(task) : 0;
+      return hasLife(task) ? this.#lives.count(tx, task) : 0;
     });
   }
 
@@ -102,8 +82,9 @@ export class LocalParts implements PartStore {
     return this.#commit.read((tx) => {
       const task = this.#tasks.get(tx, taskId);
       if (!hasLife(task)) return uids;
-      const known = this.#uids.of(task);
-      return uids.filter((uid) => this.#uids.sequence(task, uid, known) === null);
+      const life = this.#lives.of(tx, task);
+      const sequences = readAll(uids, (uid) => this.#lives.sequence(tx, life, uid));
+      return uids.filter((_uid, at) => sequences[at] === null);
     });
   }
 
@@ -112,8 +93,7 @@ export class LocalParts implements PartStore {
     return this.#commit.run((tx) => {
       const { verdict, task } = this.#fenced(tx, reader);
       const source = this.#tasks.get(tx, sourceId);
-      if (verdict === "ok" && task !== null && source !== null && uids.length > 0)
-        this.#reads.add(tx, { reader: task, source, uids, sequenceOf: (uid) => this.#uids.sequence(source, uid) });
+      if (verdict === "ok" && task !== null && source !== null && uids.length > 0) this.#finish(tx, task, source, uids);
       return verdict;
     });
   }
@@ -122,7 +102,7 @@ export class LocalParts implements PartStore {
     return this.#commit.read((tx) => {
       const source = this.#tasks.get(tx, taskId);
       const reader = this.#tasks.get(tx, readerId);
-      return reader === null || !hasLife(source) ? this.#page(source, after, limit) : this.#unreadPage(reader, source, after, limit);
+      return reader === null || !hasLife(source) ? this.#page(source, after, limit) : this.#unreadPage(tx, reader, source, after, limit);
     });
   }
 
@@ -131,8 +111,8 @@ export class LocalParts implements PartStore {
   }
 
   /** What earlier operations of the same batch have put. */
-  pending(tx: Tx): readonly NewPart[] {
-    return this.#puts.pending(tx).flatMap(({ parts }) => parts);
+  pending(tx: Tx): Iterable<NewPart> {
+    return this.#lives.pending(tx);
   }
 
   /** To be called after each commit that changed this task. */
@@ -142,7 +122,7 @@ export class LocalParts implements PartStore {
 
   #putNow(tx: Tx, hold: Hold, parts: readonly NewPart[]): Verdict {
     const { verdict, task } = this.#fenced(tx, hold);
-    if (verdict === "stale" && task !== null && this.#wasPut(task, hold, parts)) return "again";
+    if (verdict === "stale" && task !== null && this.#wasPut(tx, task, hold, parts)) return "again";
     if (verdict !== "ok" || task === null || parts.length === 0) return verdict;
     const isKept = this.#recent.of(task);
     // What this hand-out has put already stays as it is.
@@ -153,14 +133,14 @@ export class LocalParts implements PartStore {
   }
 
   #add(tx: Tx, task: Task, parts: readonly NewPart[]): void {
-    if (this.#uids.last(task) + parts.length > taskPartsMax) throw tooMany(task.id);
-    // As if all of them were new; what is not gives its room back when it is written.
-    this.#room.take(
-      tx,
-      parts.reduce((sum, part) => sum + bytesOf(part), 0),
-    );
-    this.#puts.add(tx, { task, parts, at: this.#clock.now() });
-    tx.undo(() => this.#uids.drop(task));
+    const life = this.#lives.of(tx, task);
+    const { added, replaced, bytes } = this.#changes(tx, task, life, parts);
+    if (life.last + added.length > taskPartsMax) throw tooMany(task.id);
+    // What gets smaller is always taken.
+    if (bytes > 0) this.#room.take(tx, bytes);
+    else this.#room.add(tx, bytes);
+    if (added.length > 0) this.#lives.add(tx, life, added);
+    for (const part of replaced) this.#lives.replace(tx, life, part);
     tx.after(() => {
       this.#recent.add(
         task,
@@ -171,6 +151,45 @@ export class LocalParts implements PartStore {
     });
   }
 
+  /** Which of the parts are new, which get another value, and how many bytes more there are. */
+  #changes(tx: Tx, task: Task, life: Life, parts: readonly NewPart[]): { added: PartRow[]; replaced: PartRow[]; bytes: number } {
+    const sequences = readAll(parts, ({ uid }) => this.#lives.sequence(tx, life, uid));
+    const row = { taskId: task.id, life: life.life, grant: task.grant, at: this.#clock.now() };
+    const added: PartRow[] = [];
+    const replaced: PartRow[] = [];
+    const seen = new Set<string>();
+    let bytes = 0;
+    parts.forEach((part, at) => {
+      // Of two in one call the first counts.
+      if (seen.has(part.uid)) return;
+      seen.add(part.uid);
+      const { uid, value } = part;
+      const sequence = sequences[at] ?? null;
+      if (sequence === null) {
+        bytes += bytesOf(part);
+        added.push({ ...row, uid, value, sequence: life.last + added.length + 1 });
+        return;
+      }
+      const before = this.#lives.head(tx, life, sequence);
+      // What this hand-out has put already stays as it is.
+      if (before === null || before.grant >= task.grant) return;
+      bytes += Buffer.byteLength(value) - before.bytes;
+      replaced.push({ ...row, uid, value, sequence });
+    });
+    return { added, replaced, bytes };
+  }
+
+  #finish(tx: Tx, reader: Task, source: Task, uids: readonly string[]): void {
+    const life = this.#lives.of(tx, source);
+    const sequences = readAll(uids, (uid) => this.#lives.sequence(tx, life, uid));
+    this.#reads.add(
+      tx,
+      reader,
+      source,
+      sequences.filter((sequence) => sequence !== null),
+    );
+  }
+
   /** The task only where there is one. A task that is being cancelled takes no more part. */
   #fenced(tx: ReadTx, hold: Hold): { verdict: Verdict; task: Task | null } {
     const task = this.#tasks.get(tx, hold.taskId);
@@ -179,29 +198,14 @@ export class LocalParts implements PartStore {
     return { verdict: task?.state === "cancelling" ? "cancel" : "ok", task };
   }
 
-  /** Whether each of them was put under this very grant. Called for late ones only. */
-  #wasPut(task: Task, hold: Hold, parts: readonly NewPart[]): boolean {
-    return hold.grant !== undefined && parts.length > 0 && parts.every(({ uid }) => this.#grantOf(task, uid) === hold.grant);
-  }
-
-  #grantOf(task: Task, uid: string): number | null {
-    const sequence = this.#uids.sequence(task, uid);
-    return sequence === null ? null : this.#sql.grant(task, sequence);
-  }
-
-  /** Inside the transaction. */
-  #write({ task, parts, at }: Put, tx: Tx): void {
-    const known = this.#uids.of(task);
-    const fresh = new Map<string, NewPart>();
-    for (const part of parts) {
-      // Of two in one call the first counts.
-      const there = fresh.has(part.uid) ? null : this.#uids.sequence(task, part.uid, known);
-      if (there !== null) this.#room.addNow(tx, this.#sql.replace(task, part, there, at) - bytesOf(part));
-      else if (fresh.has(part.uid)) this.#room.addNow(tx, -bytesOf(part));
-      else fresh.set(part.uid, part);
-    }
-    this.#sql.insert(task, [...fresh.values()], known.last + 1, at);
-    this.#uids.add(task, known, [...fresh.keys()]);
+  /** Whether each of them was put under this very grant. Looked up for late ones only. */
+  #wasPut(tx: Tx, task: Task, hold: Hold, parts: readonly NewPart[]): boolean {
+    if (hold.grant === undefined || parts.length === 0) return false;
+    const life = this.#lives.of(tx, task);
+    return parts.every(({ uid }) => {
+      const sequence = this.#lives.sequence(tx, life, uid);
+      return sequence !== null && this.#lives.head(tx, life, sequence)?.grant === hold.grant;
+    });
   }
 
   #page(source: Task | null, after: number, limit: number): PartPage {
@@ -210,10 +214,10 @@ export class LocalParts implements PartStore {
     return { parts, ended: endOf(source) };
   }
 
-  #unreadPage(reader: Task, source: Task, after: number, limit: number): PartPage {
+  #unreadPage(tx: ReadTx, reader: Task, source: Task, after: number, limit: number): PartPage {
     const parts: Part[] = [];
     let bytes = partBytesMax;
-    for (const gap of this.#reads.gaps(reader, source, after)) {
+    for (const gap of this.#reads.gaps(tx, reader, source, after)) {
       const found = this.#scan(source, { ...gap, limit: Math.min(limit, pagePartsMax) - parts.length, bytes });
       parts.push(...found);
       for (const { value } of found) bytes -= value.length;
@@ -224,12 +228,16 @@ export class LocalParts implements PartStore {
   }
 
   #scan(source: Task, page: { after: number; upTo: number | null; limit: number; bytes: number }): Part[] {
+    const { after, upTo, limit } = page;
     const parts: Part[] = [];
     let { bytes } = page;
-    for (const row of this.#sql.scan(source, page)) {
-      const part = partOf(row);
-      parts.push(part);
-      bytes -= part.value.length;
+    const below = upTo === null ? undefined : [upTo + 1];
+    const equal = [source.id, source.firstAttempt];
+    for (const { uid, sequence, value, grant, at } of this.#rows.scan({
+      ...{ by: ["task_id", "life", "sequence"], equal, above: [after], below, limit },
+    })) {
+      parts.push({ uid, sequence, value, grant, at });
+      bytes -= value.length;
       if (bytes <= 0) break;
     }
     return parts;
@@ -249,64 +257,10 @@ function endOf({ state }: Task): PartPage["ended"] {
   return isOpen(state) ? null : state;
 }
 
-function partOf(row: SqlRow): Part {
-  return {
-    uid: row.uid as string,
-    sequence: row.sequence as number,
-    value: row.value as string,
-    grant: row.grant_count as number,
-    at: row.at as number,
-  };
-}
-
 function bytesOf({ uid, value }: NewPart): number {
   return rowBytes + Buffer.byteLength(uid) + Buffer.byteLength(value);
 }
 
 function tooMany(taskId: string): LongshoreError {
   return new LongshoreError("LONGSHORE_LIMIT", `Task ${taskId} has ${taskPartsMax} parts, which is the limit: cut it into several steps.`);
-}
-
-/** Rows of one statement where there are as many: a third less for each than one by one (4.9 and 6.5 us); more of them gain nothing. */
-const rowsAtOnce = 10;
-
-/** A life is named by its first attempt. */
-function prepareStatements(db: Database) {
-  const inserting = (rows: number) => {
-    const values = Array.from({ length: rows }, () => "(?, ?, ?, ?, ?, ?, ?)");
-    return db.prepare(`INSERT INTO part (task_id, life, sequence, uid, grant_count, at, value) VALUES ${values.join(", ")}`);
-  };
-  const insert = inserting(1);
-  const insertMany = inserting(rowsAtOnce);
-  const ofPart = "task_id = ? AND life = ? AND sequence = ?";
-  const replace = db.prepare(`UPDATE part SET value = ?, grant_count = ?, at = ? WHERE ${ofPart} AND grant_count < ? RETURNING sequence`);
-  const bytes = db.prepare(`SELECT octet_length(value) AS bytes FROM part WHERE ${ofPart}`);
-  const grant = db.prepare(`SELECT grant_count FROM part WHERE ${ofPart}`);
-  const scan = db.prepare(
-    `SELECT uid, sequence, value, grant_count, at FROM part WHERE task_id = ? AND life = ? AND sequence > ? AND sequence <= ?
-     ORDER BY sequence LIMIT ?`,
-  );
-  return {
-    /** Under the numbers from `first` on. */
-    insert: ({ id, firstAttempt, grant }: Task, parts: readonly NewPart[], first: number, at: number) => {
-      for (let from = 0; from < parts.length; ) {
-        const rows = parts.length - from >= rowsAtOnce ? rowsAtOnce : 1;
-        const values: SqlValue[] = [];
-        for (let to = from + rows; from < to; from++) {
-          const { uid, value } = parts[from] as NewPart;
-          values.push(id, firstAttempt, first + from, uid, grant, at, value);
-        }
-        (rows === 1 ? insert : insertMany).run(...values);
-      }
-    },
-    /** Unless the value is of the same grant. Returns how many bytes more there are. */
-    replace: (task: Task, { value }: NewPart, sequence: number, at: number): number => {
-      const key = [task.id, task.firstAttempt, sequence] as const;
-      const before = Number(bytes.get(...key)?.bytes);
-      return replace.get(value, task.grant, at, ...key, task.grant) === undefined ? 0 : Buffer.byteLength(value) - before;
-    },
-    grant: (task: Task, sequence: number) => (grant.get(task.id, task.firstAttempt, sequence)?.grant_count as number | undefined) ?? null,
-    scan: (task: Task, { after, upTo, limit }: { after: number; upTo: number | null; limit: number }) =>
-      scan.iterate(task.id, task.firstAttempt, after, upTo ?? Number.MAX_SAFE_INTEGER, limit),
-  };
 }

@@ -1,99 +1,120 @@
-// Which parts of other tasks a task has finished with, as ranges of their numbers: a task that finishes them in order has one row, however
-// many there are. Ranges never touch each other, so between two of them there is always a part that was left out.
+// Which parts of other tasks a task has finished with, as stretches of their numbers: a reader that finishes them in order has one row,
+// however many there are. Stretches never touch each other, so between two of them there is always a part that was left out.
 
 import type { Task } from "../board/task.ts";
-import { Additions } from "../cached-rows.ts";
-import type { GroupCommit } from "../commit.ts";
-import type { Tx } from "../tx.ts";
-import type { Database, SqlValue } from "../../store/sqlite/driver.ts";
-
-export interface Finished {
-  reader: Task;
-  source: Task;
-  uids: readonly string[];
-  /** Called inside the transaction; null for an unknown uid. */
-  sequenceOf(uid: string): number | null;
-}
+import type { GroupCommit, Writable } from "../commit.ts";
+import type { RowStore, TableRows, Value } from "../rows.ts";
+import { type StretchRow, stretchTable } from "../tables/part.ts";
+import type { ReadTx, Tx } from "../tx.ts";
 
 interface Stretch {
-  first: number;
-  last: number;
+  readonly first: number;
+  readonly last: number;
 }
 
-export class PartReads {
-  readonly #sql: ReturnType<typeof prepareStatements>;
-  readonly #finished: Additions<Finished>;
+/** What the batch at hand changes for one reader and one source. */
+interface Changes {
+  readonly pair: Pair;
+  /** Stored stretches that are removed, by their first numbers. */
+  removed: ReadonlySet<number>;
+  /** New stretches: first and last. */
+  added: ReadonlyMap<number, number>;
+}
 
-  constructor(db: Database, commit: GroupCommit) {
-    this.#sql = prepareStatements(db);
-    this.#finished = new Additions(commit, (finished) => this.#write(finished));
+const by = ["reader", "reader_life", "source", "source_life", "first"];
+const nothing: ReadonlySet<number> = new Set();
+
+export class PartReads implements Writable {
+  readonly #rows: TableRows<StretchRow>;
+  readonly #changes = new Map<string, Changes>();
+
+  constructor(store: RowStore, commit: GroupCommit) {
+    this.#rows = store.table(stretchTable);
+    commit.join(this);
   }
 
-  add(tx: Tx, finished: Finished): void {
-    this.#finished.add(tx, finished);
+  /** The reader has finished with the parts of these numbers. */
+  add(tx: Tx, reader: Task, source: Task, sequences: readonly number[]): void {
+    const pair = pairOf(reader, source);
+    const key = JSON.stringify(pair);
+    const changes = this.#changes.get(key) ?? { pair, removed: nothing, added: new Map<number, number>() };
+    const { removed, added } = changes;
+    const next = { removed: new Set(removed), added: new Map(added) };
+    for (const stretch of stretchesOf(sequences)) this.#merge(pair, next, stretch);
+    Object.assign(changes, next);
+    this.#changes.set(key, changes);
+    tx.undo(() => Object.assign(changes, { removed, added }));
   }
 
   /** The stretches after `after` that the reader has not finished with, in order; the last has no end. */
-  *gaps(reader: Task, source: Task, after: number): Generator<{ after: number; upTo: number | null }, void> {
-    const pair = pairOf(reader, source);
-    const around = this.#sql.before(pair, after + 1);
+  *gaps(_tx: ReadTx, reader: Task, source: Task, after: number): Generator<{ after: number; upTo: number | null }, void> {
+    const equal = pairOf(reader, source);
+    const [around] = this.#rows.scan({ by, equal, below: [after + 2], backwards: true, limit: 1 });
     let from = Math.max(after, around?.last ?? 0);
     for (;;) {
-      const next = this.#sql.after(pair, from);
-      if (next === null) return yield { after: from, upTo: null };
+      const [next] = this.#rows.scan({ by, equal, above: [from], limit: 1 });
+      if (next === undefined) return yield { after: from, upTo: null };
       yield { after: from, upTo: next.first - 1 };
       from = next.last;
     }
   }
 
-  #write({ reader, source, uids, sequenceOf }: Finished): void {
-    const pair = pairOf(reader, source);
-    const sequences = uids.map(sequenceOf).filter((sequence) => sequence !== null);
-    for (const stretch of stretchesOf(sequences)) this.#merge(pair, stretch);
+  get dirty(): boolean {
+    for (const { removed, added } of this.#changes.values()) if (removed.size > 0 || added.size > 0) return true;
+    return false;
+  }
+
+  write(): void {
+    for (const { pair, removed, added } of this.#changes.values()) {
+      const [reader, readerLife, source, sourceLife] = pair;
+      for (const first of removed) this.#rows.remove(...pair, first);
+      for (const [first, last] of added) this.#rows.insert({ reader, readerLife, source, sourceLife, first, last });
+    }
+  }
+
+  applied(): void {
+    if (this.#changes.size > 0) this.#changes.clear();
   }
 
   /** Makes one of it and of all that it touches. */
-  #merge(pair: Pair, { first, last }: Stretch): void {
+  #merge(pair: Pair, changes: { removed: Set<number>; added: Map<number, number> }, { first, last }: Stretch): void {
     for (;;) {
-      const near = this.#sql.before(pair, last + 1);
+      const near = this.#before(pair, changes, last + 1);
       if (near === null || near.last < first - 1) break;
       if (near.first <= first && near.last >= last) return;
-      this.#sql.remove(pair, near.first);
+      if (!changes.added.delete(near.first)) changes.removed.add(near.first);
       first = Math.min(first, near.first);
       last = Math.max(last, near.last);
     }
-    this.#sql.insert(pair, { first, last });
+    changes.added.set(first, last);
+  }
+
+  /** The stretch that begins there, or the nearest that begins before. */
+  #before(pair: Pair, { removed, added }: Pick<Changes, "removed" | "added">, first: number): Stretch | null {
+    let found: Stretch | null = null;
+    for (const [at, last] of added) if (at <= first && at > (found?.first ?? -1)) found = { first: at, last };
+    const scan = { by, equal: pair, below: [first + 1], backwards: true, limit: removed.size + 1 };
+    for (const stored of this.#rows.scan(scan)) {
+      if (removed.has(stored.first)) continue;
+      return stored.first > (found?.first ?? -1) ? stored : found;
+    }
+    return found;
   }
 }
 
 /** Reader and source, each with the life that it is in. */
-type Pair = readonly SqlValue[];
+type Pair = readonly [reader: string, readerLife: number, source: string, sourceLife: number] & readonly Value[];
 
 function pairOf(reader: Task, source: Task): Pair {
   return [reader.id, reader.firstAttempt, source.id, source.firstAttempt];
 }
 
 function stretchesOf(sequences: readonly number[]): Stretch[] {
-  const stretches: Stretch[] = [];
+  const stretches: { first: number; last: number }[] = [];
   for (const sequence of [...sequences].sort((one, other) => one - other)) {
     const newest = stretches.at(-1);
     if (newest !== undefined && sequence <= newest.last + 1) newest.last = sequence;
     else stretches.push({ first: sequence, last: sequence });
   }
   return stretches;
-}
-
-function prepareStatements(db: Database) {
-  const ofPair = "reader = ? AND reader_life = ? AND source = ? AND source_life = ?";
-  const before = db.prepare(`SELECT first, last FROM part_read WHERE ${ofPair} AND first <= ? ORDER BY first DESC LIMIT 1`);
-  const after = db.prepare(`SELECT first, last FROM part_read WHERE ${ofPair} AND first > ? ORDER BY first LIMIT 1`);
-  const insert = db.prepare("INSERT INTO part_read (reader, reader_life, source, source_life, first, last) VALUES (?, ?, ?, ?, ?, ?)");
-  const remove = db.prepare(`DELETE FROM part_read WHERE ${ofPair} AND first = ?`);
-  return {
-    /** The stretch that begins there, or the nearest that begins before. */
-    before: (pair: Pair, first: number) => (before.get(...pair, first) as unknown as Stretch | undefined) ?? null,
-    after: (pair: Pair, sequence: number) => (after.get(...pair, sequence) as unknown as Stretch | undefined) ?? null,
-    insert: (pair: Pair, { first, last }: Stretch) => insert.run(...pair, first, last),
-    remove: (pair: Pair, first: number) => remove.run(...pair, first),
-  };
 }

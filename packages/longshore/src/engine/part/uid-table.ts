@@ -5,6 +5,8 @@
 const loadMax = 0.6;
 const slotsMin = 64;
 export const hashBytes = 4;
+/** Marks a slot whose part was taken back: others may be found behind it. No part has this number. */
+const takenBack = 0xff_ff_ff_ff;
 
 export class UidTable {
   #hashes = new Uint32Array(slotsMin);
@@ -28,8 +30,18 @@ export class UidTable {
     const found: number[] = [];
     const mask = this.#hashes.length - 1;
     for (let slot = hash & mask; this.#sequences[slot] !== 0; slot = (slot + 1) & mask)
-      if (this.#hashes[slot] === hash) found.push(this.#sequences[slot] as number);
+      if (this.#hashes[slot] === hash && this.#sequences[slot] !== takenBack) found.push(this.#sequences[slot] as number);
     return found;
+  }
+
+  /** Takes an addition back. */
+  remove(hash: number, sequence: number): void {
+    const mask = this.#hashes.length - 1;
+    for (let slot = hash & mask; this.#sequences[slot] !== 0; slot = (slot + 1) & mask) {
+      if (this.#hashes[slot] !== hash || this.#sequences[slot] !== sequence) continue;
+      this.#sequences[slot] = takenBack;
+      return;
+    }
   }
 
   #put(hash: number, sequence: number): void {
@@ -44,8 +56,12 @@ export class UidTable {
     const [hashes, sequences] = [this.#hashes, this.#sequences];
     this.#hashes = new Uint32Array(hashes.length * 2);
     this.#sequences = new Uint32Array(hashes.length * 2);
-    for (let slot = 0; slot < hashes.length; slot++)
-      if (sequences[slot] !== 0) this.#put(hashes[slot] as number, sequences[slot] as number);
+    this.#size = 0;
+    for (let slot = 0; slot < hashes.length; slot++) {
+      if (sequences[slot] === 0 || sequences[slot] === takenBack) continue;
+      this.#put(hashes[slot] as number, sequences[slot] as number);
+      this.#size++;
+    }
   }
 }
 

@@ -4,9 +4,9 @@ import { openParts, type Parts, type Place, placesAtHand } from "../../../test/s
 import { LocalBlobs } from "../../engine/blob/local-blobs.ts";
 import { BlobReferences } from "../../engine/blob/references.ts";
 import { LocalLogs } from "../../engine/log/local-logs.ts";
+import { LocalParts } from "../../engine/part/local-parts.ts";
 import { lingerMs, type RetentionPolicy } from "../../engine/run/retention.ts";
 import { BlobFiles } from "./blob-files.ts";
-import { LocalParts } from "../../engine/part/local-parts.ts";
 import { SqliteRetention } from "./retention.ts";
 
 const dayMs = 86_400_000;

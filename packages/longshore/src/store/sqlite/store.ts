@@ -4,6 +4,7 @@ import type { Clock } from "../../clock.ts";
 import { LocalBoard } from "../../engine/board/local-board.ts";
 import type { Task } from "../../engine/board/task.ts";
 import { GroupCommit } from "../../engine/commit.ts";
+import { LocalParts } from "../../engine/part/local-parts.ts";
 import type { RowStore } from "../../engine/rows.ts";
 import { LocalDocuments } from "../../engine/run/local-documents.ts";
 import { LocalRuns } from "../../engine/run/local-runs.ts";
@@ -14,7 +15,6 @@ import type { Quotas } from "../../quotas.ts";
 import type { Slices } from "../../slices.ts";
 import { inWords, openDataFile } from "./data-file.ts";
 import type { Database, openDatabase } from "./driver.ts";
-import { LocalParts } from "../../engine/part/local-parts.ts";
 import { sqliteRows } from "./row-store.ts";
 
 /** Called after each commit. Hints for waiters and views: correctness never depends on them. */
@@ -77,7 +77,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sqli
     };
     const stored = new StoredBytes(rows, commit, options.quotas);
     const board = new LocalBoard({ store: rows, commit, stored, clock, random, changed: taskChanged, deadline: hooks.deadline });
-    const parts = new LocalParts({ db, commit, stored, clock, tasks: board.tasks, first: (tx, task) => runs.firstPart(tx, task) });
+    const parts = new LocalParts({ store: rows, commit, stored, clock, tasks: board.tasks, first: (tx, task) => runs.firstPart(tx, task) });
     const documents = new LocalDocuments({ store: rows, commit, clock, stored, slices: options.slices });
     const runs = new LocalRuns({
       documents,
