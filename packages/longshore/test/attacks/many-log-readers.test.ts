@@ -49,11 +49,20 @@ it("a line of a megabyte is taken apart for each of many readers in a turn of it
   );
   for (const reader of readers) expect((await reader.next())?.data).toContain("begin");
   const chars = charsPerTurn();
-  const arrived = Promise.all(readers.map((reader) => reader.next()));
-  await push(0, "x".repeat(megabyte), 1);
-  expect((await arrived).every((frame) => (frame?.data.length ?? 0) > megabyte)).toBe(true);
+  const arrived = Promise.all(readers.map(nextLine));
+  await push(0, `${"x".repeat(megabyte)}\n`, 1);
+  expect((await arrived).every((frames) => frames.length === 5)).toBe(true);
   expect(chars.most).toBeLessThan(3 * megabyte);
 });
+
+async function nextLine(reader: EventReader): Promise<string[]> {
+  const frames: string[] = [];
+  for (let frame = await reader.next(); frame !== undefined; frame = await reader.next()) {
+    frames.push(frame.data);
+    if (frame.data.includes("\\n")) break;
+  }
+  return frames;
+}
 
 it("the last lines of many steps are found without taking their whole logs apart", async () => {
   const server = await startGraphServer();

@@ -41,6 +41,20 @@ describe.each(places)("logs in %s", (place: Place) => {
     expect((await texts()).map((text) => text[0])).toEqual([..."0123456789"]);
   });
 
+  it("a very long chunk is stored in pieces that no character is cut by, and is recognised when it is sent again", async () => {
+    const { logs, texts } = await setup();
+    const text = `${"x".repeat(262_143)}🚢${"y".repeat(300_000)}\n`;
+    expect((await logs.append(batch([line(text, 7)]))).dropped).toBe(0);
+    expect(await logs.append(batch([line(text, 7)]))).toMatchObject({ stored: 0 });
+    const chunks = await logs.read("R1.0", { limit: 10 });
+    expect(chunks.map(({ data, sequence, at: when }) => [data.length, sequence, when])).toEqual([
+      [262_143, 7, at],
+      [262_144, 7, at],
+      [37_859, 7, at],
+    ]);
+    expect((await texts()).join("")).toBe(text);
+  });
+
   it("[G46] an identical batch that is sent again is stored once", async () => {
     const { logs, texts } = await setup();
     const sent = batch([line("a\n"), line("b\n", 1)]);
@@ -196,13 +210,12 @@ describe.each(places)("logs in %s", (place: Place) => {
     expect(await logs.lastLine("R1.0")).toBe("again");
   });
 
-  it("a last line is looked for among the newest rows that are not large", async () => {
+  it("a last line is looked for in the newest 256 KiB", async () => {
     const { logs } = await setup();
-    await logs.append(batch([line("first\n")]));
-    await logs.append(batch([line(`${"x".repeat(300_000)}\nlast\n`, 1)]));
+    await logs.append(batch([line("first\n"), line("\n".repeat(600_000), 1)]));
     expect(await logs.lastLine("R1.0")).toBeNull();
-    await logs.append(batch([line("after\n", 2)]));
-    expect(await logs.lastLine("R1.0")).toBe("after");
+    await logs.append(batch([line(`${"x".repeat(300_000)}\nlast\n`, 2)]));
+    expect(await logs.lastLine("R1.0")).toBe("last");
   });
 
   it("a push that could not be written is not taken for known when it is sent again", async () => {

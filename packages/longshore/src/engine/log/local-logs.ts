@@ -34,7 +34,9 @@ export interface LocalLogsDeps {
 }
 
 /** Of one row, if it has several chunks. A row is taken apart in one piece, about a millisecond for this. */
-export const rowBytesMax = 262_144;
+const rowBytesMax = 262_144;
+/** Of one chunk; a longer one is stored as several. A chunk is read and sent in one piece, to each of its readers. */
+const chunkCharsMax = 262_144;
 
 export class LocalLogs implements LogStore {
   readonly #commit: GroupCommit;
@@ -69,7 +71,9 @@ export class LocalLogs implements LogStore {
       return Promise.reject(tooLarge(`${batch.chunks.length} chunks`, `at most ${pushChunksMax} chunks`));
     if (bytes > pushBytesMax) return Promise.reject(tooLarge(`${bytes} bytes of text`, `at most ${pushBytesMax} bytes`));
     if (batch.chunks.length === 0) return Promise.resolve({ stored: 0, repeated: 0, dropped: 0 });
-    return this.#commit.run((tx) => this.#appendNow(tx, batch));
+    const isLong = batch.chunks.some(({ data }) => data.length > chunkCharsMax);
+    const whole = isLong ? { ...batch, chunks: batch.chunks.flatMap(inPieces) } : batch;
+    return this.#commit.run((tx) => this.#appendNow(tx, whole));
   }
 
   read(taskId: string, page: { after?: number; limit: number }): Promise<StoredChunk[]> {
@@ -118,6 +122,24 @@ export class LocalLogs implements LogStore {
     this.#room.add(tx, bytes);
     this.#tails.add(tx, end.tail, end.stored, end.keys, bytes);
   }
+}
+
+/** The same text always has the same pieces, so that a resend is recognised. */
+function inPieces(chunk: LogChunk): LogChunk[] {
+  const pieces: LogChunk[] = [];
+  let from = 0;
+  do {
+    const to = pieceEnd(chunk.data, from + chunkCharsMax);
+    pieces.push({ ...chunk, data: chunk.data.slice(from, to) });
+    from = to;
+  } while (from < chunk.data.length);
+  return pieces;
+}
+
+/** Not between the halves of a character. */
+function pieceEnd(text: string, at: number): number {
+  const isHalf = at < text.length && /^[\ud800-\udbff][\udc00-\udfff]$/.test(text.slice(at - 1, at + 1));
+  return isHalf ? at - 1 : at;
 }
 
 /** The chunks of a push, a row's worth at a time: one row for nearly every push. */
