@@ -39,11 +39,14 @@ it("[F-DOC-01] the guide to FlowKit leads to the worker reference, to error hand
 it("every heading of a README that the code names is there", () => {
   const sources = execFileSync("git", ["ls-files", "--", "packages/longshore/src/*.ts"], { cwd: repository, encoding: "utf8" }).split("\n");
   const named = sources.flatMap((path) =>
-    [...(path === "" ? "" : readDocument(path)).matchAll(/README\.md[^"\n]{0,60}"([A-Z][\w ]+)"/g)].map(([, heading = ""]) => {
-      const readme = nearestReadme(dirname(path)) ?? nearestReadme(dirname(path).replace("/dialect/", "/protocol/"));
-      const known = readme !== undefined && headingsOf(readme).includes(heading.toLowerCase().replaceAll(" ", "-"));
-      return { path, heading, known };
-    }),
+    [...(path === "" ? "" : readDocument(path)).matchAll(/([\w/-]*)README\.md[^"\n]{0,60}"([A-Z][\w ]+)"/g)].map(
+      ([, folder = "", heading = ""]) => {
+        const nearest = nearestReadme(dirname(path));
+        const readme = nearest && `${dirname(nearest)}/${folder}README.md`;
+        const known = readme !== undefined && headingsOf(readme).includes(heading.toLowerCase().replaceAll(" ", "-"));
+        return { path, heading, known };
+      },
+    ),
   );
   expect(named.length).toBeGreaterThan(5);
   expect(named.filter(({ known }) => !known)).toEqual([]);

@@ -1,4 +1,4 @@
-// The runtime's HTTP API for blobs, by which workers keep and fetch them in the later dialect. README.md, "Blobs".
+// The runtime's HTTP API for blobs, by which workers keep and fetch them in the later dialect. wire/http/README.md, "Blobs".
 
 import { type Clock, pause } from "../../../../clock.ts";
 import { LongshoreError, toError } from "../../../../errors.ts";

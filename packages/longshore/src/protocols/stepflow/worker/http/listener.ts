@@ -1,5 +1,5 @@
 // The worker's HTTP server: POST / for messages, GET /health. What is wrong with a request as HTTP is told here; what is wrong with its
-// message, in service.ts. README.md, "Requests".
+// message, in service.ts. wire/http/README.md, "Requests".
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";

@@ -1,4 +1,4 @@
-// What the worker answers to each message of the runtime. README.md, "Methods".
+// What the worker answers to each message of the runtime. wire/http/README.md, "Methods".
 
 import type { Clock } from "../../../../clock.ts";
 import { toError } from "../../../../errors.ts";
