@@ -32,8 +32,12 @@ const clean = {
   "protocols/alpha/worker/worker.ts": `import { run } from "../../../runner/runner.ts";\nimport { shape } from "../wire/shapes.ts";`,
   "protocols/alpha/server/routes.ts": `import { board } from "../../../engine/board/board.ts";\nimport { shape } from "../wire/shapes.ts";`,
   "protocols/alpha/dialect/parse.ts": `import { shape } from "../wire/shapes.ts";`,
+  "protocols/alpha/protocol.ts": `import type { Protocol } from "../protocol.ts";\nconst half = () => import("./server/routes.ts");`,
+  "protocols/protocol.ts": `import type { Half } from "./served.ts";`,
+  "protocols/served.ts": `import type { Board } from "../engine/board/board.ts";`,
+  "protocols/index.ts": `import { alpha } from "./alpha/protocol.ts";`,
   "store/sqlite/store.ts": `import { LocalBoard } from "../../engine/board/local-board.ts";`,
-  "server/server.ts": `import { open } from "../store/sqlite/store.ts";`,
+  "server/server.ts": `import { open } from "../store/sqlite/store.ts";\nimport { protocols } from "../protocols/index.ts";`,
 };
 
 describe("import rule", () => {
@@ -107,6 +111,23 @@ describe("import rule", () => {
       expect(check({ ...clean, "protocols/alpha/server/one.ts": `import type { Slot } from "../../../${target}";` })).toEqual([
         `protocols/alpha/server/one.ts: the serving layer may not import ${target} (${layer})`,
       ]);
+    }
+  });
+
+  it("refuses a server and a command that know a protocol by another way than the registry", () => {
+    for (const target of ["wire/shapes.ts", "worker/worker.ts", "server/routes.ts", "dialect/parse.ts", "protocol.ts"]) {
+      for (const file of ["server/door.ts", "cli/work.ts"]) {
+        expect(check({ ...clean, [file]: `import { x } from "../protocols/alpha/${target}";` })).toHaveLength(1);
+      }
+    }
+  });
+
+  it("refuses a protocol that reaches another through its value or the registry", () => {
+    const value = `import { alpha } from "../alpha/protocol.ts";`;
+    expect(check({ ...clean, "protocols/beta/protocol.ts": value })).toHaveLength(1);
+    const registry = `import { protocols } from "../../index.ts";`;
+    for (const folder of ["worker", "server", "dialect", "wire"]) {
+      expect(check({ ...clean, [`protocols/beta/${folder}/one.ts`]: registry })).toHaveLength(1);
     }
   });
 

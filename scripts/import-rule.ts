@@ -9,7 +9,13 @@ import { fileURLToPath } from "node:url";
 
 /** The folders of a protocol, and the layer of each. */
 const PROTOCOL_FOLDERS: Readonly<Record<string, string>> = { wire: "wire", worker: "worker", server: "serving", dialect: "dialect" };
-const PROTOCOL_LAYERS = Object.values(PROTOCOL_FOLDERS);
+/** What both sides of a half agree on: files directly in protocols/, as light as a type. */
+const PROTOCOL_PORTS: Readonly<Record<string, string>> = { "served.ts": "serving-port", "working.ts": "worker-port" };
+/** What the rest of the tree knows of protocols: the registry, and the value that each protocol gives it. */
+const REGISTRY = ["registry", "serving-port", "worker-port"];
+
+/** The one file that names every protocol. */
+const REGISTRY_FILE = "protocols/index.ts";
 
 /** What each layer may import besides itself. So a worker half never reaches the engine, and a server half never reaches the runner. */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
@@ -22,15 +28,18 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   operations: ["leaf", "engine", "bus"],
   bus: ["leaf"],
   wire: ["leaf", "net"],
-  dialect: ["leaf", "wire", "engine"],
+  dialect: ["leaf", "wire", "engine", "serving-port"],
   api: ["leaf", "runner", "engine", "dialect"],
   worker: ["leaf", "net", "wire", "runner", "bus", "api"],
-  serving: ["leaf", "net", "wire", "engine", "bus", "dialect"],
+  serving: ["leaf", "net", "wire", "engine", "bus", "dialect", "serving-port"],
+  "serving-port": ["leaf", "net", "engine", "bus"],
+  "worker-port": ["leaf", "runner"],
+  registry: ["leaf", "wire", "worker", "serving", "dialect", "runner", "serving-port", "worker-port"],
   store: ["leaf", "engine", "operations", "bus"],
   verify: ["leaf", "engine"],
-  server: ["leaf", "verify", "net", "runner", "engine", "operations", "bus", "api", "store", ...PROTOCOL_LAYERS],
-  cli: ["leaf", "verify", "signature", "runner", "telemetry", "engine", "api", "server", ...PROTOCOL_LAYERS],
-  testing: ["leaf", "net", "runner", "engine", "bus", "api", "server", ...PROTOCOL_LAYERS],
+  server: ["leaf", "verify", "net", "runner", "engine", "operations", "bus", "api", "store", ...REGISTRY],
+  cli: ["leaf", "verify", "signature", "runner", "telemetry", "engine", "api", "server", ...REGISTRY],
+  testing: ["leaf", "net", "runner", "engine", "bus", "api", "server", ...REGISTRY],
 };
 
 /**
@@ -77,8 +86,9 @@ export function findImportViolations(sourceRoot: string): string[] {
     const imports = specifiers.filter((text) => text.startsWith(".")).map((text) => posix.join(posix.dirname(path), text));
     files.set(path, { path, layer, imports });
     violations.push(...packageViolations(path, layer, specifiers));
-    // The package's own name leads to the built files. Commands print sample programs that name it, so they are left out.
-    if (layer !== "cli" && OWN_NAME.test(source)) violations.push(`${path}: imports longshore by its public name; use a relative path`);
+    // The package's own name leads to the built files. Sample programs that are printed name it, so their files are left out.
+    if (layer !== "cli" && posix.basename(path) !== "hints.ts" && OWN_NAME.test(source))
+      violations.push(`${path}: imports longshore by its public name; use a relative path`);
   }
   if (files.size === 0) violations.push(`${sourceRoot}: no source files found, so nothing was checked`);
   for (const file of files.values()) violations.push(...edgeViolations(file));
@@ -94,12 +104,19 @@ function listSourceFiles(sourceRoot: string): string[] {
 
 function layerOf(path: string): string | undefined {
   const parts = path.split("/");
-  const [folder, , part] = parts;
+  const [folder] = parts;
   if (folder === undefined || parts.length === 1) return API_FILES.has(path) ? "api" : "leaf";
   if (LEAF_FOLDERS.has(folder)) return "leaf";
   if (OPERATIONS.test(path)) return "operations";
-  if (folder === "protocols") return PROTOCOL_FOLDERS[part ?? ""];
+  if (folder === "protocols") return protocolLayer(parts);
   return Object.hasOwn(ALLOWED, folder) ? folder : undefined;
+}
+
+/** A file directly in protocols/ or in the folder of a protocol belongs to the registry, unless it is a port. */
+function protocolLayer(parts: readonly string[]): string | undefined {
+  const [, file = "", part = ""] = parts;
+  if (parts.length === 2) return PROTOCOL_PORTS[file] ?? "registry";
+  return parts.length === 3 ? "registry" : PROTOCOL_FOLDERS[part];
 }
 
 /** Finds the specifiers of `import`, `export ... from`, `import()`, `import("x").Type` and `require()`. */
@@ -137,13 +154,16 @@ function edgeViolations(file: SourceFile): string[] {
   return violations;
 }
 
-/** True when one protocol, or one store, would know of another. */
+/** True when one protocol, or one store, would know of another, or any other part of the tree of one protocol. */
 function crossesFamily(file: SourceFile, target: string): boolean {
   const [fromFolder, fromName] = file.path.split("/");
   const [toFolder, toName] = target.split("/");
+  // Whatever a protocol's folder holds, others reach it through the registry.
+  if (fromFolder !== "protocols" && toFolder === "protocols" && file.layer !== "api") return target.split("/").length > 2;
   if (fromFolder !== toFolder || fromName === toName) return false;
-  // A file directly in store/ is shared by its siblings.
-  return fromFolder === "protocols" || (fromFolder === "store" && target.split("/").length > 2);
+  // A file directly in store/ or protocols/ is shared by its siblings, and the registry names every protocol.
+  if (target.split("/").length === 2 || file.path === REGISTRY_FILE) return false;
+  return fromFolder === "protocols" || fromFolder === "store";
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

@@ -6,16 +6,17 @@ import { type Command, Option } from "commander";
 import { systemClock } from "../clock.ts";
 import { type Duration, durationMs } from "../duration.ts";
 import { retentionDefault } from "../engine/run/retention.ts";
-import { type Environment, variable } from "../environment.ts";
+import type { Environment } from "../environment.ts";
+import { type ProtocolOptions, protocols } from "../protocols/index.ts";
+import type { FlagReading } from "../protocols/protocol.ts";
 import { byteQuotas, type Quotas, quotaDefaults, storedKinds } from "../quotas.ts";
 import type { ServeOptions } from "../server/index.ts";
 import { parseToken, type Token } from "../server/listener/auth.ts";
-import { createLogger, type LogLevel } from "../server/logger.ts";
+import { createLogger, type Logger, type LogLevel } from "../server/logger.ts";
 import { CommandFailure } from "./failure.ts";
 import { parseCount, parseDuration, parseList, parseRepeated, typedToken, withData, withPort } from "./options.ts";
 
-/** The address of FlowKit's database for a server, when it was not typed. The workers' variable has another name: theirs may be another one. */
-const mongoVariable = "LONGSHORE_FLOWKIT_MONGO_URL";
+const protocolFlags = protocols.flatMap(({ flags }) => (flags === undefined ? [] : [flags]));
 
 export interface ServerFlags {
   port: number;
@@ -24,13 +25,6 @@ export interface ServerFlags {
   ephemeral?: boolean;
   acceptDamage?: boolean;
   workflows?: string;
-  stepflowConfig?: string;
-  stepflowFiles?: string;
-  stepflowEnv?: string[];
-  flowkitBrokers?: string;
-  flowkitMongo?: string;
-  flowkitMongoFile?: string;
-  flowkitConfig?: string;
   token?: string[];
   tokenFile?: string;
   insecure?: boolean;
@@ -48,25 +42,18 @@ export interface ServerFlags {
   logBytes: number;
   attemptBytes: number;
   logLevel: LogLevel;
+  /** Those of protocols. */
+  [flag: string]: unknown;
 }
 
 export function withServerFlags(command: Command, defaults: { logLevel: LogLevel } = { logLevel: "info" }): Command {
-  return withQuotas(withData(withPort(command)))
-    .option("--host <address>", "address to listen on; other than loopback requires tokens", "127.0.0.1")
-    .addOption(new Option("--ephemeral", "keep all data in memory; nothing survives the process").conflicts("data"))
-    .option("--accept-damage", "start although the data file is damaged, with the data that is readable")
-    .option("--workflows <folder>", "define the *.yml, *.yaml and *.json files of this folder at the start")
-    .option("--stepflow-config <file>", "plugins and routes for Stepflow flows; may start their workers")
-    .option("--stepflow-files <folder>", "folder that Stepflow flows may read with load_file (default: none)")
-    .option("--stepflow-env <names>", "environment variables that flows may read with env_var (default: none)", parseList)
-    .option("--flowkit-brokers <list>", "Kafka brokers for FlowKit workers (default: the bus of this server)")
-    .option("--flowkit-mongo <url>", "MongoDB that FlowKit workers share (default: the store of this server)")
-    .addOption(
-      new Option("--flowkit-mongo-file <file>", "file with the address of that MongoDB, for addresses with a password").conflicts(
-        "flowkitMongo",
-      ),
-    )
-    .option("--flowkit-config <file>", "settings of the FlowKit coordinator, a JSON file")
+  return withProtocolFlags(
+    withQuotas(withData(withPort(command)))
+      .option("--host <address>", "address to listen on; other than loopback requires tokens", "127.0.0.1")
+      .addOption(new Option("--ephemeral", "keep all data in memory; nothing survives the process").conflicts("data"))
+      .option("--accept-damage", "start although the data file is damaged, with the data that is readable")
+      .option("--workflows <folder>", "define the *.yml, *.yaml and *.json files of this folder at the start"),
+  )
     .option("--token <token>", "accept this token; may be repeated; --token-file is safer because process lists show this", parseRepeated)
     .option("--token-file <file>", "file with tokens, one per line")
     .option("--insecure", "listen on other addresses than loopback without requiring tokens")
@@ -94,15 +81,14 @@ export function serveOptions(flags: ServerFlags, log: { format: "json" | "text" 
     ...(flags.ephemeral ? { ephemeral: true } : { data: resolve(flags.data) }),
     acceptDamage: flags.acceptDamage,
     ...(flags.workflows === undefined ? {} : { workflows: resolve(flags.workflows) }),
-    stepflow: stepflowOf(flags),
-    ...flowkitOf(flags, env),
+    ...protocolOptions(flags, log.format, env),
     tokens: flags.token,
     tokenFile: flags.tokenFile,
     insecure: flags.insecure,
     origins: flags.origin,
     hosts: flags.allowHost,
     tls: tlsOf(flags),
-    secretFiles: [flags.tlsKey, flags.flowkitMongoFile].filter((file) => file !== undefined),
+    secretFiles: [...(flags.tlsKey === undefined ? [] : [flags.tlsKey]), ...protocolFlags.flatMap((one) => one.secretFiles?.(flags) ?? [])],
     retention: {
       runs: { ageMs: durationMs(flags.keepFor, "--keep-for"), count: flags.keepRuns },
       logs: { ageMs: durationMs(flags.keepLogs, "--keep-logs") },
@@ -124,35 +110,26 @@ function quotasOf(flags: ServerFlags): Partial<Quotas> {
   return Object.fromEntries(storedKinds.map((kind) => [byteQuotas[kind].quota, flags[byteQuotas[kind].quota]]));
 }
 
-function stepflowOf({ stepflowConfig, stepflowFiles, stepflowEnv }: ServerFlags): NonNullable<ServeOptions["stepflow"]> {
-  return {
-    ...(stepflowConfig === undefined ? {} : { config: resolve(stepflowConfig) }),
-    ...(stepflowFiles === undefined ? {} : { files: resolve(stepflowFiles) }),
-    ...(stepflowEnv === undefined ? {} : { variables: stepflowEnv }),
-  };
+function withProtocolFlags(command: Command): Command {
+  return protocolFlags
+    .flatMap(({ list }) => list)
+    .reduce((flagged, { flag, description, isList, conflicts }) => {
+      const option = new Option(flag, description);
+      if (isList) option.argParser<string[]>(parseList);
+      return flagged.addOption(conflicts === undefined ? option : option.conflicts(conflicts));
+    }, command);
 }
 
-function flowkitOf(flags: ServerFlags, env: Environment): Pick<ServeOptions, "flowkit"> {
-  const { flowkitBrokers, flowkitConfig } = flags;
-  const flowkitMongo = mongoOf(flags, env);
-  if (flowkitBrokers === undefined && flowkitMongo === undefined && flowkitConfig === undefined) return {};
-  return {
-    flowkit: {
-      ...(flowkitBrokers === undefined ? {} : { brokers: flowkitBrokers }),
-      ...(flowkitMongo === undefined ? {} : { mongo: flowkitMongo }),
-      ...(flowkitConfig === undefined ? {} : { config: resolve(flowkitConfig) }),
-    },
+/** What the flags of protocols mean to `serve()`. */
+function protocolOptions(flags: ServerFlags, format: "json" | "text", env: Environment): ProtocolOptions {
+  const { warn } = loggerFor(flags, format);
+  const around: FlagReading = {
+    env,
+    warn,
+    read: (flag, file) => readFlagFile(flag, file).toString("utf8"),
+    failure: (message) => new CommandFailure(message),
   };
-}
-
-/** The address of the database: typed, from a file, or from the environment, in this order. */
-function mongoOf({ flowkitMongo, flowkitMongoFile }: ServerFlags, env: Environment): string | undefined {
-  if (flowkitMongo !== undefined) return flowkitMongo;
-  if (flowkitMongoFile === undefined) return variable(env, mongoVariable);
-  const url = readFlagFile("--flowkit-mongo-file", flowkitMongoFile).toString("utf8").trim();
-  if (url === "")
-    throw new CommandFailure(`the file of --flowkit-mongo-file, ${flowkitMongoFile}, is empty, expected the address of a MongoDB.`);
-  return url;
+  return Object.assign({}, ...protocolFlags.map((one) => one.options(flags, around)));
 }
 
 function tlsOf({ tlsCert, tlsKey }: ServerFlags): ServeOptions["tls"] {
@@ -169,21 +146,14 @@ function readFlagFile(flag: string, file: string): Buffer {
   }
 }
 
-/** An argument is no place for a secret. The warning has the form of the log that it is written to. */
-function warnOfTyped({ token, flowkitMongo, logLevel: level }: ServerFlags, format: "json" | "text"): void {
-  const logger = createLogger({ level, format, write: (line) => process.stderr.write(`${line}\n`), clock: systemClock });
-  if (token !== undefined) logger.warn(`${typedToken} Give a file with --token-file instead.`);
-  if (flowkitMongo === undefined || !hasPassword(flowkitMongo)) return;
-  const where = "can be read by every user of this machine, in the list of processes";
-  logger.warn(
-    `The password in --flowkit-mongo ${where}. Give the address in a file with --flowkit-mongo-file, or in ${mongoVariable}, instead.`,
-  );
+/** An argument is no place for a secret. */
+function warnOfTyped(flags: ServerFlags, format: "json" | "text"): void {
+  if (flags.token !== undefined) loggerFor(flags, format).warn(`${typedToken} Give a file with --token-file instead.`);
 }
 
-/** Whether a connection string of MongoDB has a user and a password before its hosts. */
-function hasPassword(url: string): boolean {
-  const authority = url.slice(url.indexOf("://") + 3).split("/", 1)[0] as string;
-  return authority.slice(0, Math.max(0, authority.lastIndexOf("@"))).includes(":");
+/** A warning about a flag has the form of the log that it is written to. */
+function loggerFor({ logLevel: level }: ServerFlags, format: "json" | "text"): Logger {
+  return createLogger({ level, format, write: (line) => process.stderr.write(`${line}\n`), clock: systemClock });
 }
 
 function parseFlags(texts: readonly string[] = []): Token[] {

@@ -4,7 +4,7 @@
 import { type Logger, stderrLogger } from "../runner/notices.ts";
 import type { Telemetry } from "../runner/telemetry.ts";
 import { isTelemetryWanted } from "../telemetry/options.ts";
-import { type ProtocolName, workerProtocols } from "./protocols.ts";
+import { workerProtocol } from "./protocols.ts";
 
 export interface Teller {
   /** Prints a message for the person who runs the worker. */
@@ -13,8 +13,8 @@ export interface Teller {
 }
 
 /** Throws LONGSHORE_BAD_CONFIG when a variable makes no sense. */
-export async function tellerFor(protocol: ProtocolName): Promise<Teller> {
-  if (!workerProtocols[protocol].structuredLog && !isTelemetryWanted()) return { tell: stderrLogger, telemetry: undefined };
+export async function tellerFor(protocol?: string): Promise<Teller> {
+  if (!workerProtocol(protocol).structuredLog && !isTelemetryWanted()) return { tell: stderrLogger, telemetry: undefined };
   const { telemetry } = await import("../telemetry/index.ts");
   const made = await telemetry();
   return { tell: made.logger, telemetry: made };

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { WaitingNews } from "../server/index.ts";
-import { protocolHints } from "./snippets.ts";
+import { protocolHints } from "./protocols.ts";
 import { waitingLine } from "./waiting-line.ts";
 
 const news: WaitingNews = {
@@ -15,7 +15,8 @@ const news: WaitingNews = {
   labels: ["gpu"],
   forMs: 0,
 };
-const line = (more: Partial<WaitingNews>) => waitingLine({ ...news, ...more }, protocolHints("http://h:1"), (_, text) => text);
+const hints = await protocolHints({ url: "http://h:1", asksToken: false, flags: {} });
+const line = (more: Partial<WaitingNews>) => waitingLine({ ...news, ...more }, hints, (_, text) => text);
 
 it("shows what waits, why, and which worker would help", () => {
   expect(line({})).toBe(

@@ -1,8 +1,8 @@
 // One line about what waits, with what to do about it.
 
 import { formatDuration } from "../duration.ts";
+import type { ProtocolHints } from "../protocols/hints.ts";
 import type { WaitingNews } from "../server/index.ts";
-import type { ProtocolHints } from "./snippets.ts";
 import type { Paint } from "./terminal.ts";
 
 export function waitingLine(news: WaitingNews, hints: readonly ProtocolHints[], paint: Paint): string {
@@ -16,6 +16,9 @@ export function waitingLine(news: WaitingNews, hints: readonly ProtocolHints[], 
 /** Only where starting a worker would help. */
 function adviceFor({ reason, lane, labels }: WaitingNews, hints: readonly ProtocolHints[], paint: Paint): string {
   if (reason !== "no-worker") return "";
-  const workers = hints.map(({ workerFor }) => workerFor({ name: lane, labels })).filter((worker) => worker !== null);
+  const owners = hints.filter(({ ownsLane }) => ownsLane?.(lane) === true);
+  const workers = (owners.length > 0 ? owners : hints)
+    .map(({ workerFor }) => workerFor({ name: lane, labels }))
+    .filter((worker) => worker !== null);
   return workers.length === 0 ? "" : ` Start one: ${workers.map((worker) => paint("cyan", worker)).join(", or ")}`;
 }

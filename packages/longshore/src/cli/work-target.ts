@@ -1,66 +1,58 @@
 // Where `longshore work` takes its tasks from: typed options take precedence over the environment, and an orchestrator that starts
 // workers sets variables of its own.
 
-import type { Command } from "commander";
-import { type Environment, variable } from "../environment.ts";
-import { flowkitIn } from "../protocols/flowkit/worker/environment.ts";
-import { transportIn } from "../protocols/stepflow/worker/environment.ts";
+import { type Command, Option } from "commander";
+import type { Environment } from "../environment.ts";
 import { CommandFailure } from "./failure.ts";
-import type { ProtocolName } from "./protocols.ts";
+import { workerProtocol, workerProtocols } from "./protocols.ts";
 
-export interface TargetFlags {
-  readonly on: string;
-  readonly conductor?: string | true;
-  readonly port?: number;
-  readonly host?: string;
-}
+/** The values of all flags, by their names in camel case. */
+export type TargetFlags = { readonly on: string } & { readonly [name: string]: unknown };
 
 export interface WorkTarget {
-  readonly protocol: ProtocolName;
+  /** The name of a worker protocol. */
+  readonly protocol: string;
   /** Whom the worker works for, for people where the protocol needs no address. */
   readonly on: string;
 }
 
-const stepflowHttp: WorkTarget = { protocol: "stepflow-http", on: "Stepflow" };
+/** The protocols that a flag chooses, with the name of that flag. */
+const flagged = workerProtocols.flatMap(({ name, chosen: { byFlag } }) => {
+  if (byFlag === undefined) return [];
+  const option = new Option(byFlag.flags[0].flag);
+  return [{ protocol: name, long: option.long as string, attribute: option.attributeName(), server: byFlag.server }];
+});
 
 export function targetOf(flags: TargetFlags, command: Pick<Command, "getOptionValueSource">, env: Environment = process.env): WorkTarget {
-  const { on, conductor, port } = flags;
-  const onToldBy = command.getOptionValueSource("on");
-  const typed = [
-    ...(onToldBy === "cli" ? ["--on"] : []),
-    ...(conductor === undefined ? [] : ["--conductor"]),
-    ...(port === undefined ? [] : ["--port"]),
-  ];
+  const onFrom = command.getOptionValueSource("on");
+  const chosen = flagged.filter(({ attribute }) => flags[attribute] !== undefined);
+  const typed = [...(onFrom === "cli" ? ["--on"] : []), ...chosen.map(({ long }) => long)];
   if (typed.length > 1) {
     throw new CommandFailure(
       `${typed.slice(0, 2).join(" and ")} name two servers. Give one of them; a program that calls work() may have several.`,
     );
   }
-  if (port !== undefined) return stepflowHttp;
-  if (typeof conductor === "string") return { protocol: "conductor", on: conductor };
-  if (onToldBy === "cli") return { protocol: "workflow-graph", on };
-  return conductor === undefined ? fromEnvironment(on, onToldBy, env) : conductorFrom(env);
+  const [by] = chosen;
+  if (by !== undefined) return { protocol: by.protocol, on: by.server(flags[by.attribute], env) };
+  return (onFrom === "cli" ? undefined : fromEnvironment(flags.on, onFrom === "default", env)) ?? byAddress(flags.on);
 }
 
-function fromEnvironment(on: string, onToldBy: string | undefined, env: Environment): WorkTarget {
-  // First: an orchestrator sets it for the worker that it starts, whatever else is in the environment that it passes on.
-  const transport = transportIn(env);
-  if (transport === "http") return stepflowHttp;
-  if (transport !== undefined) return { protocol: "stepflow", on: `Stepflow's ${transport === "grpc" ? "gRPC" : "NATS"} queue` };
-  const flowkit = flowkitIn(env);
-  if (flowkit !== undefined) return { protocol: "flowkit", on: flowkit };
-  if (onToldBy === "default" && env.CONDUCTOR_SERVER_URL !== undefined) return conductorFrom(env);
-  if (onToldBy === "default" && variable(env, "FLOWKIT_MONGO_URL") !== undefined) throw noBroker(on);
-  return { protocol: "workflow-graph", on };
+function byAddress(on: string): WorkTarget {
+  return { protocol: workerProtocol().name, on };
 }
 
-/** Only half of FlowKit is configured. Then a server of another protocol is not meant. */
-function noBroker(on: string): CommandFailure {
-  return new CommandFailure(
-    `FLOWKIT_MONGO_URL names FlowKit's database, and its brokers are not set: set KAFKA_BOOTSTRAP_SERVERS too, or FLOWKIT_URL for a Longshore server that brings a bus. To work for the server at ${on} nevertheless, pass --on ${on}.`,
-  );
-}
-
-function conductorFrom({ CONDUCTOR_SERVER_URL: on = "http://localhost:8080" }: Environment): WorkTarget {
-  return { protocol: "conductor", on };
+/** `isDefault`: no address was given for `--on`. */
+function fromEnvironment(on: string, isDefault: boolean, env: Environment): WorkTarget | undefined {
+  const found = workerProtocols.flatMap(({ name, chosen }) => {
+    const told = chosen.byEnvironment?.(env);
+    return told === undefined ? [] : [{ protocol: name, told }];
+  });
+  const targets = found.flatMap(({ protocol, told }) => ("on" in told ? [{ protocol, ...told }] : []));
+  // First: an orchestrator sets these for the worker that it starts, whatever else is in the environment that it hands on.
+  const target = targets.find(({ weak }) => weak === undefined) ?? (isDefault ? targets[0] : undefined);
+  if (target !== undefined) return { protocol: target.protocol, on: target.on };
+  for (const { told } of isDefault ? found : []) {
+    if ("refused" in told) throw new CommandFailure(`${told.refused} To work for the server at ${on} nevertheless, pass --on ${on}.`);
+  }
+  return undefined;
 }

@@ -1,11 +1,12 @@
 // The program of a worker process of `longshore work`. Its parent sends it the tasks and files to work for, and the server.
 
 import { LongshoreError } from "../errors.ts";
+import type { WorkerSettings } from "../protocols/working.ts";
 import { runSupervised } from "../runner/supervise/worker-side.ts";
 import { loadTasks } from "./load-tasks.ts";
-import { workerProtocols } from "./protocols.ts";
+import { workerProtocol } from "./protocols.ts";
 import { reserveOutput } from "./reserve-output.ts";
-import { openWorker, type WorkerSettings } from "./worker.ts";
+import { openWorker } from "./worker.ts";
 
 export interface ChildWork {
   readonly files: readonly string[];
@@ -15,7 +16,7 @@ export interface ChildWork {
 
 await runSupervised<ChildWork>(async ({ work, metrics }, logger) => {
   const { files, tasks: names, settings } = work;
-  const print = workerProtocols[settings.protocol ?? "workflow-graph"].ownsOutput ? reserveOutput() : undefined;
+  const print = workerProtocol(settings.protocol).ownsOutput ? reserveOutput() : undefined;
   const tasks = (await loadTasks(files)).filter((task) => names.includes(task.name));
   if (tasks.length < names.length) {
     throw new LongshoreError("LONGSHORE_BAD_CONFIG", `${files.join(", ")} no longer exports every task of ${names.join(", ")}.`);

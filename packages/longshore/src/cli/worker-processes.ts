@@ -1,12 +1,13 @@
 // `longshore work` with a process for each worker: what each of them is sent, and what this process prints for all of them.
 
 import { durationMs } from "../duration.ts";
+import type { WorkerProtocol, WorkerSettings } from "../protocols/working.ts";
 import type { HttpOptions } from "../runner/http.ts";
 import { type SupervisedHandle, supervise } from "../runner/supervise/supervise.ts";
 import type { Task } from "../task.ts";
-import { type WorkerProtocol, workerProtocols } from "./protocols.ts";
+import { workerProtocol } from "./protocols.ts";
 import type { Teller } from "./telemetry.ts";
-import { sayWorking, type WorkerSettings } from "./worker.ts";
+import { sayWorking } from "./worker.ts";
 import type { ChildWork } from "./worker-child.ts";
 
 /** What follows a drain: aborted handlers, last reports and letting go take up to 10 s, and then a process has 5 s to end. */
@@ -18,7 +19,7 @@ export async function startWorkerProcesses(
   settings: WorkerSettings,
   { http, teller: { tell, telemetry } }: { readonly http: HttpOptions | undefined; readonly teller: Teller },
 ): Promise<SupervisedHandle> {
-  const groups = groupsOf(tasks, workerProtocols[settings.protocol ?? "workflow-graph"]);
+  const groups = groupsOf(tasks, workerProtocol(settings.protocol));
   let waiting = groups.length;
   const connected = () => {
     waiting--;

@@ -1,40 +1,14 @@
 // A worker on a server that is reached by its URL, as `longshore work`, its processes and the children of `dev` and `demo` run it.
 
-import type { Duration } from "../duration.ts";
+import type { WorkerSettings } from "../protocols/working.ts";
 import type { HttpOptions } from "../runner/http.ts";
 import type { WorkerMetrics } from "../runner/instruments.ts";
 import type { Logger } from "../runner/notices.ts";
 import type { Runner } from "../runner/runner.ts";
-import type { Isolate, Task } from "../task.ts";
+import type { Task } from "../task.ts";
 import { openWork, type WorkHandle } from "../work.ts";
-import { type ProtocolName, workerProtocols } from "./protocols.ts";
+import { workerProtocol } from "./protocols.ts";
 import { type Teller, tellerFor } from "./telemetry.ts";
-
-/** Data, so that it can be handed to another process. */
-export interface WorkerSettings {
-  /** The default is workflow-graph. */
-  readonly protocol?: ProtocolName;
-  readonly on: string;
-  readonly token?: string;
-  readonly shell?: boolean;
-  readonly labels?: readonly string[];
-  readonly slots?: number;
-  readonly workerId?: string;
-  readonly leaseTtl?: Duration;
-  readonly heartbeat?: Duration;
-  readonly poll?: Duration;
-  readonly cancelPoll?: Duration;
-  readonly logFlush?: Duration;
-  readonly drain?: Duration;
-  readonly cwd?: string;
-  /** Where a worker listens that is called, and whether it waits for a handshake. */
-  readonly port?: number;
-  readonly host?: string;
-  readonly handshake?: boolean;
-  readonly isolate?: Isolate;
-  /** Where this worker records the answers of the server. */
-  readonly record?: string;
-}
 
 export interface WorkerSurroundings {
   /** For notices where there is no telemetry. */
@@ -53,10 +27,10 @@ export async function openWorker(
   settings: WorkerSettings,
   { logger, metrics, http, teller, print = (text) => void process.stdout.write(text) }: WorkerSurroundings = {},
 ): Promise<{ handle: WorkHandle; runner: Runner; metrics: WorkerMetrics | undefined }> {
-  const { protocol = "workflow-graph", slots, drain, isolate, record } = settings;
+  const { protocol, slots, drain, isolate, record } = settings;
   const names = tasks.map((task) => task.name);
   const { telemetry } = teller ?? (await tellerFor(protocol));
-  const on = await workerProtocols[protocol].transport(settings, names, print);
+  const on = await workerProtocol(protocol).transport(settings, names, print);
   return openWork({ tasks, on, slots, drain, isolate, logger: telemetry?.logger ?? logger, telemetry, metrics, http, record });
 }
 
@@ -66,7 +40,7 @@ export async function startWorker(
   settings: WorkerSettings,
   surroundings: WorkerSurroundings = {},
 ): Promise<WorkHandle> {
-  const teller = surroundings.teller ?? (await tellerFor(settings.protocol ?? "workflow-graph"));
+  const teller = surroundings.teller ?? (await tellerFor(settings.protocol));
   const { handle } = await openWorker(tasks, settings, { ...surroundings, teller });
   // Not before: a server that is missing or refuses this worker is reported as a failure.
   handle.on("connected", () => sayWorking(settings, tasks, teller.tell));

@@ -1,10 +1,7 @@
-// A definition file in any of the formats: a map with `jobs` is workflow-graph's, one with `steps` or `output` a flow of Stepflow.
+// A definition file in any of the formats that protocols bring.
 
-import { type Place, readFile, type Warning } from "../file-place.ts";
-import { parseFlow } from "../protocols/stepflow/dialect/file.ts";
-import { dialectName as stepflow } from "../protocols/stepflow/dialect/source.ts";
-import { parseGraph } from "../protocols/workflow-graph/dialect/file.ts";
-import { dialectName as workflowGraph } from "../protocols/workflow-graph/dialect/source.ts";
+import { readFile, type Warning } from "../file-place.ts";
+import { protocols } from "../protocols/index.ts";
 
 export interface DefinitionFile {
   readonly name: string;
@@ -14,14 +11,18 @@ export interface DefinitionFile {
 }
 
 /** `file` is its name, which decides what the definition is called. Throws LONGSHORE_BAD_DEFINITION with line and column. */
-export function parseDefinition(text: string, file: string): DefinitionFile {
-  const read = readFile(text, { json: file.endsWith(".json"), code: "LONGSHORE_BAD_DEFINITION" });
-  if (isFlow(read.root)) return { ...parseFlow(read, file), dialect: stepflow };
-  const { id, source, warnings } = parseGraph(read, file);
-  return { name: id, dialect: workflowGraph, source, warnings };
-}
+export type ParseDefinition = (text: string, file: string) => DefinitionFile;
 
-function isFlow(root: Place): boolean {
-  const keys = root.entries().map(({ key }) => key);
-  return !keys.includes("jobs") && (keys.includes("steps") || keys.includes("output"));
+/** Loads the formats. */
+export async function definitionParser(): Promise<ParseDefinition> {
+  const [first, ...others] = await Promise.all(protocols.flatMap(({ format }) => (format === undefined ? [] : [format()])));
+  return (text, file) => {
+    const read = readFile(text, { json: file.endsWith(".json"), code: "LONGSHORE_BAD_DEFINITION" });
+    if (first === undefined)
+      throw read.root.refuse("This server reads no definition files.", "a server with a protocol that has such files");
+    const keys = read.root.entries().map(({ key }) => key);
+    // A file that fits no format is refused by the first, with the place of the mistake.
+    const format = [first, ...others].find(({ accepts }) => accepts(keys)) ?? first;
+    return { ...format.parse(read, file), dialect: format.dialect };
+  };
 }

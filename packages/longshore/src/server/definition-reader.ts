@@ -45,8 +45,8 @@ export class DefinitionReader {
     const { text, file } = given;
     if (text.length > hereCharsMax) return this.#inTurn(given);
     // The parser of definition files is loaded with the first of them.
-    const { parseDefinition } = await import("./definition-file.ts");
-    return parseDefinition(text, file);
+    const { definitionParser } = await import("./definition-file.ts");
+    return (await definitionParser())(text, file);
   }
 
   #inTurn(given: DefinitionText): Promise<DefinitionFile> {

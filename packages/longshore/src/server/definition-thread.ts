@@ -2,8 +2,10 @@
 
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import { LongshoreError } from "../errors.ts";
-import { parseDefinition } from "./definition-file.ts";
+import { definitionParser } from "./definition-file.ts";
 import type { DefinitionText, ReadOutcome } from "./definition-reader.ts";
+
+const parseDefinition = await definitionParser();
 
 function outcomeOf({ text, file }: DefinitionText): ReadOutcome {
   try {

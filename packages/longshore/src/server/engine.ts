@@ -14,7 +14,7 @@ import type { Workers } from "../engine/board/workers.ts";
 import { Logs } from "../engine/log/log.ts";
 import type { LogStore } from "../engine/log/store.ts";
 import type { PartStore } from "../engine/part/store.ts";
-import type { Definition } from "../engine/run/dialect.ts";
+import type { Definition, Dialect } from "../engine/run/dialect.ts";
 import type { DocumentStore } from "../engine/run/documents.ts";
 import type { HistoryReader } from "../engine/run/history.ts";
 import type { Plan } from "../engine/run/plan.ts";
@@ -32,10 +32,12 @@ import { openDatabase } from "../store/sqlite/driver.ts";
 import { SqliteHistory } from "../store/sqlite/history.ts";
 import { openSideStores } from "../store/sqlite/side-stores.ts";
 import { openSqliteStore, type SqliteStore } from "../store/sqlite/store.ts";
-import { type DialectOptions, makeDialects } from "./dialects.ts";
 import { type DisplayedInput, displayedInputBy } from "./displayed-input.ts";
+import { plainDialects } from "./protocols.ts";
 
-export interface EngineOptions extends DialectOptions {
+export interface EngineOptions {
+  /** Every way of writing workflows. Default: those of the registry, without any configuration. The last of a name counts. */
+  dialects?: readonly Dialect[];
   /** The folder of the data file; null keeps everything in memory. */
   directory: string | null;
   retention?: RetentionPolicy;
@@ -112,7 +114,8 @@ const dataFile = "writing the data file";
 export async function openEngine(options: EngineOptions): Promise<Engine> {
   const { directory, clock = systemClock, random = Math.random, probe, failed = () => {} } = options;
   const makeId = idMaker();
-  const dialects = makeDialects(options);
+  const known = options.dialects ?? (await plainDialects());
+  const dialects = new Map(known.map((dialect) => [dialect.name, dialect]));
   const listeners = new Set<ChangeListener>();
   const carriers = new Set<Carrier>();
   const deadLetterSources = new Set<DeadLetterSource>();

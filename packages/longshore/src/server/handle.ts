@@ -10,12 +10,12 @@ import { noRetry } from "../engine/run/retry.ts";
 import type { Run, RunState } from "../engine/run/run.ts";
 import { LongshoreError } from "../errors.ts";
 import type { Json } from "../json.ts";
+import type { ProtocolHandles } from "../protocols/index.ts";
 import type { Transport, TransportSource } from "../runner/transport.ts";
 import type { RetryHint, Task } from "../task.ts";
 import { toJson } from "../to-json.ts";
 import type { Workflow } from "../workflow.ts";
 import type { Engine } from "./engine.ts";
-import type { FlowkitHandle } from "./flowkit.ts";
 import { localTransport } from "./local.ts";
 import { taskOfStep } from "./step-task.ts";
 import { type WaitingNews, watchWaiting } from "./waiting-tasks.ts";
@@ -42,14 +42,12 @@ export interface CallOptions {
 }
 
 /** A running server. */
-export interface Server extends TransportSource, AsyncDisposable {
+export interface Server extends ProtocolHandles, TransportSource, AsyncDisposable {
   /** Null when no socket was requested. */
   readonly url: string | null;
   readonly port: number | null;
   /** What became of the definition files. */
   readonly workflows: LoadedWorkflows;
-  /** Graphs of FlowKit; null on a server that has no port and is not configured to coordinate its workers. */
-  readonly flowkit: FlowkitHandle | null;
   /** Keeps a workflow, or a new version of it, so that it can be started by name. */
   define(workflow: Workflow): Promise<Definition>;
   /** Starts a run. A workflow that is handed over is defined first; a name must be known. With `key`, starting twice starts once. */
@@ -72,7 +70,9 @@ export interface Server extends TransportSource, AsyncDisposable {
 }
 
 /** The part of a server that a program uses, whether or not it listens. */
-export function programSide(engine: Engine): Omit<Server, "url" | "port" | "workflows" | "flowkit" | "close" | typeof Symbol.asyncDispose> {
+export function programSide(
+  engine: Engine,
+): Omit<Server, "url" | "port" | "workflows" | "close" | keyof ProtocolHandles | typeof Symbol.asyncDispose> {
   const { board, runs, workers, logs, clock, makeId } = engine;
   const define = (workflow: Workflow) => runs.define({ name: workflow.name, dialect: "code", source: JSON.stringify(workflow.source) });
   return {

@@ -3,26 +3,17 @@
 import { committed } from "../engine/tx.ts";
 import type { RouteGroup } from "../http.ts";
 import type { Metrics } from "../metrics.ts";
-import type { GrpcMethod } from "../net/grpc/service.ts";
-import { conductorRoutes } from "../protocols/conductor/server/routes.ts";
-import { type FlowkitRoutes, flowkitRoutes } from "../protocols/flowkit/server/routes.ts";
-import type { StepflowConfig } from "../protocols/stepflow/server/config/config.ts";
-import type { StepflowServer } from "../protocols/stepflow/server/server.ts";
-import { workflowGraphRoutes } from "../protocols/workflow-graph/server/routes.ts";
+import type { OpenProtocol, ServedProtocol } from "../protocols/served.ts";
 import { packageVersion } from "../version.ts";
 import { type AdminGroup, adminRoutes } from "./admin/routes.ts";
 import { portDefault, type ServeOptions } from "./config.ts";
 import type { Engine } from "./engine.ts";
 import { Changes } from "./events.ts";
-import type { FlowAccess } from "./flow-access.ts";
-import type { Flowkit } from "./flowkit.ts";
-import { instrumentFlowkit } from "./flowkit-instruments.ts";
 import { HealthCheck } from "./health.ts";
 import { instrument } from "./instruments.ts";
 import { type Auth, createAuth, type Token } from "./listener/auth.ts";
 import { listen } from "./listener/listener.ts";
 import type { Logger } from "./logger.ts";
-import { stepflowServer } from "./stepflow.ts";
 import type { Stopwatch } from "./watchdog.ts";
 
 export interface ServerPort {
@@ -33,11 +24,7 @@ export interface ServerPort {
 
 export interface ServerPortDeps {
   readonly engine: Engine;
-  readonly stepflow: StepflowConfig;
-  /** What flows may read of this machine; nothing when absent. */
-  readonly access?: FlowAccess;
-  /** FlowKit's coordinator, where there is one. */
-  readonly flowkit?: Flowkit | null;
+  readonly protocols: readonly OpenProtocol[];
   readonly options: ServeOptions;
   readonly tokens: readonly Token[];
   readonly logger: Logger;
@@ -46,25 +33,15 @@ export interface ServerPortDeps {
 }
 
 export async function openServerPort(parts: ServerPortDeps): Promise<ServerPort> {
-  const { engine, stepflow: config, options, tokens, logger, metrics } = parts;
+  const { engine, options, tokens, logger, metrics } = parts;
   const { host, hosts, origins, insecure, limits, tls } = options;
   const changes = changesOf(engine);
   const auth = createAuth(tokens);
-  const stepflow = stepflowServer(engine, config, {
-    ...parts.access,
-    orchestratorUrl: options.stepflow?.orchestratorUrl,
-    asksToken: auth.required,
-    logger,
-  });
-  const { coordinator, busElsewhere, topics } = parts.flowkit ?? {};
-  const batchesKept = (count: number) => coordinator?.batchesKept(count);
-  const flowkit = flowkitRoutes({ ...engine, busElsewhere, topics, batchesKept }, coordinator?.tasks);
-  const groups = routeGroups({ engine, changes, metrics, stepflow, flowkit, auth });
+  const { served, groups } = await tableOf({ ...parts, changes, auth });
   instrument(engine, metrics);
-  if (parts.flowkit) instrumentFlowkit(parts.flowkit, metrics);
   const listener = await listen({
     groups,
-    methods: grpcMethods(stepflow),
+    methods: served.flatMap(({ methods = [] }) => methods),
     // Ours, last in the list, also answers for paths that belong to no group.
     fallback: groups.at(-1),
     port: options.port ?? portDefault,
@@ -73,12 +50,12 @@ export async function openServerPort(parts: ServerPortDeps): Promise<ServerPort>
     ...{ host, hosts, origins, insecure, limits, tls, metrics, logger, watch: parts.watch },
   });
   const close = async (deadlineMs?: number) => {
-    flowkit.dismiss();
-    await Promise.all([listener.close(deadlineMs), stepflow.stop(deadlineMs)]);
+    for (const each of served) each.dismiss?.();
+    await Promise.all([listener.close(deadlineMs), ...served.map((each) => each.stop?.(deadlineMs))]);
     changes.close();
   };
   try {
-    await stepflow.start(listener.url);
+    for (const each of served) await each.start?.(listener.url);
   } catch (error) {
     await close(0);
     throw error;
@@ -86,34 +63,22 @@ export async function openServerPort(parts: ServerPortDeps): Promise<ServerPort>
   return { url: listener.url, port: listener.port, close };
 }
 
-export interface ServedDeps {
-  readonly engine: Engine;
+export interface TableDeps extends Pick<ServerPortDeps, "engine" | "protocols" | "metrics"> {
   readonly changes: Changes;
-  readonly metrics: Metrics;
-  readonly stepflow: StepflowServer;
-  readonly flowkit: FlowkitRoutes;
-  readonly auth?: Auth;
+  readonly auth: Auth;
 }
 
-/** Everything that is served: the whole route table. */
-export function routeGroups(parts: ServedDeps): [...RouteGroup[], AdminGroup] {
-  const { engine, changes, metrics, stepflow, flowkit, auth = createAuth([]) } = parts;
+/** Everything that is served: the protocols, and the whole route table with our own API last. */
+export async function tableOf({ engine, protocols, changes, metrics, auth }: TableDeps) {
   const { clock, store } = engine;
   const version = packageVersion();
-  const health = new HealthCheck({ db: store.db, commit: store.commit, clock, version, closing: engine.board.dismissed });
   const tokens = { required: auth.required, known: (token: string) => auth.identify(`Bearer ${token}`) !== undefined };
-  return [
-    workflowGraphRoutes(engine),
-    conductorRoutes({ ...engine, version, tokens }),
-    stepflow.routes,
-    flowkit,
-    adminRoutes({ engine, changes, health, metrics, version }),
-  ];
-}
-
-/** The same for gRPC: every method that is served. */
-export function grpcMethods(stepflow: StepflowServer): readonly GrpcMethod[] {
-  return stepflow.methods;
+  const served: ServedProtocol[] = [];
+  for (const { serve } of protocols) if (serve !== undefined) served.push(await serve({ version, metrics, tokens }));
+  const health = new HealthCheck({ db: store.db, commit: store.commit, clock, version, closing: engine.board.dismissed });
+  const own = adminRoutes({ engine, changes, health, metrics, version });
+  const groups: [...RouteGroup[], AdminGroup] = [...served.map(({ routes }) => routes), own];
+  return { served, groups };
 }
 
 export function changesOf(engine: Engine): Changes {

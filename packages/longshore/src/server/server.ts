@@ -5,21 +5,16 @@ import { systemClock } from "../clock.ts";
 import { retentionPolicy } from "../engine/run/retention.ts";
 import { createMetrics } from "../metrics.ts";
 import { keepProcessAlive } from "../process-keepalive.ts";
-import type { StepflowConfig } from "../protocols/stepflow/server/config/config.ts";
-import { defaultConfig } from "../protocols/stepflow/server/config/default.ts";
-import { makeRouter } from "../protocols/stepflow/server/config/router.ts";
-import { sampleId, sampleSource } from "../protocols/workflow-graph/dialect/sample.ts";
-import { dialectName } from "../protocols/workflow-graph/dialect/source.ts";
+import type { PreparedProtocol } from "../protocols/served.ts";
 import { quotasOf } from "../quotas.ts";
 import { packageVersion } from "../version.ts";
-import { directoryOf, loggerOf, type ServeOptions, type StepflowOptions, tokensOf } from "./config.ts";
+import { directoryOf, loggerOf, type ServeOptions, tokensOf } from "./config.ts";
 import { type Engine, openEngine } from "./engine.ts";
 import { FailureLog } from "./failure-log.ts";
-import { flowAccess } from "./flow-access.ts";
-import type { Flowkit } from "./flowkit.ts";
 import { programSide, type Server } from "./handle.ts";
 import { engineProbe } from "./instruments.ts";
 import type { Logger } from "./logger.ts";
+import { type OpenProtocols, openProtocols, prepareProtocols } from "./protocols.ts";
 import type { ServerPort, ServerPortDeps } from "./server-port.ts";
 import { createWatchdog, type Watchdog } from "./watchdog.ts";
 import { loadWorkflows, noWorkflows } from "./workflows.ts";
@@ -32,15 +27,11 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
   const metrics = options.port === null ? undefined : createMetrics();
   const directory = directoryOf(options);
   logger.info("The server starts", { version: packageVersion(), data: directory ?? "in memory", pid: process.pid });
-  const stepflow = await stepflowConfig(options.stepflow, logger);
-  const access = flowAccess(options);
-  if (metrics === undefined && stepflow.file !== null) logger.warn(`${stepflow.file}: No plugin runs, because this server has no port.`);
-  const flowkitParts = await flowkitFor(options, logger);
+  const prepared = await prepareProtocols(options, logger);
   const watch = metrics && createWatchdog({ metrics, logger });
   const engine = await openEngine({
     directory,
-    router: makeRouter(stepflow),
-    flowkit: flowkitParts?.dialect,
+    dialects: prepared.flatMap(({ dialects }) => dialects),
     clock,
     retention: retentionPolicy(options.retention),
     acceptDamage: options.acceptDamage,
@@ -50,56 +41,34 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
     trouble: new FailureLog(logger, clock),
     failed: (what, error) => logger.warn(`The ${what} failed and is tried again`, { error }),
   });
-  let flowkit: Flowkit | null = null;
+  let protocols: OpenProtocols | undefined;
   try {
     const workflows =
       options.workflows === undefined ? noWorkflows : await loadWorkflows(options.workflows, engine.runs, options.badWorkflows ?? "refuse");
     for (const warning of workflows.warnings) logger.warn(warning);
     for (const { message } of workflows.bad) logger.error(message);
-    if (options.sample) await defineSampleIfEmpty(engine);
-    flowkit = (await flowkitParts?.open(engine)) ?? null;
+    if (options.sample) await defineSampleIfEmpty(engine, prepared);
+    protocols = await openProtocols(prepared, engine, logger);
     const door =
-      metrics === undefined ? null : await openDoorFor({ engine, stepflow, access, flowkit, options, tokens, logger, metrics, watch });
-    const close = closing({ engine, door, flowkit, logger, watch });
+      metrics === undefined ? null : await openDoorFor({ engine, protocols: protocols.list, options, tokens, logger, metrics, watch });
+    const close = closing({ engine, door, protocols, logger, watch });
     watch?.begin();
     logger.info("The server is ready", { url: door?.url ?? null });
     return {
       ...programSide(engine),
+      ...protocols.handles,
       url: door?.url ?? null,
       port: door?.port ?? null,
       workflows,
-      flowkit,
       close,
       [Symbol.asyncDispose]: () => close(),
     };
   } catch (error) {
     watch?.stop();
-    await flowkit?.close();
+    await protocols?.close();
     await engine.close();
     throw error;
   }
-}
-
-/** Read before anything is opened: a mistake in it must not leave a server half started. */
-async function stepflowConfig(options: StepflowOptions | undefined, logger: Logger): Promise<StepflowConfig> {
-  if (options?.config === undefined) return defaultConfig();
-  // The parser is loaded where there is something to parse.
-  const { loadConfig } = await import("../protocols/stepflow/server/config/load.ts");
-  const { config, warnings } = loadConfig(options.config);
-  for (const warning of warnings) logger.warn(warning);
-  return config;
-}
-
-/** The same for FlowKit, which is loaded where its workers can connect. */
-async function flowkitFor(options: ServeOptions, logger: Logger) {
-  if (options.port === null && options.flowkit === undefined) return null;
-  const { flowkit = {} } = options;
-  const { openFlowkit, readFlowkitConfig } = await import("./flowkit.ts");
-  const config = await readFlowkitConfig(flowkit, logger);
-  return {
-    dialect: { limits: config.settings.limits, isSensitive: config.isSensitive },
-    open: (engine: Engine) => openFlowkit(engine, config, flowkit, logger),
-  };
 }
 
 /** Loaded only now: a program that opens no socket needs neither the protocols nor our own API, which are half of the start. */
@@ -112,13 +81,13 @@ async function openDoorFor(parts: ServerPortDeps): Promise<ServerPort> {
 interface Running {
   readonly engine: Engine;
   readonly door: ServerPort | null;
-  readonly flowkit: Flowkit | null;
+  readonly protocols: OpenProtocols;
   readonly logger: Logger;
   readonly watch: Watchdog | undefined;
 }
 
 /** Long polls are requests in flight: they are answered first, so that the listener has nothing left to wait for. */
-function closing({ engine, door, flowkit, logger, watch }: Running): (deadlineMs?: number) => Promise<void> {
+function closing({ engine, door, protocols, logger, watch }: Running): (deadlineMs?: number) => Promise<void> {
   let closed: Promise<void> | undefined;
   return (deadlineMs) => {
     closed ??= (async () => {
@@ -129,7 +98,7 @@ function closing({ engine, door, flowkit, logger, watch }: Running): (deadlineMs
         const doorClosed = door?.close(deadlineMs);
         engine.board.dismiss();
         await doorClosed;
-        await flowkit?.close();
+        await protocols.close();
         await engine.close();
         logger.info("The server has stopped");
       } finally {
@@ -141,7 +110,7 @@ function closing({ engine, door, flowkit, logger, watch }: Running): (deadlineMs
   };
 }
 
-async function defineSampleIfEmpty(engine: Engine): Promise<void> {
+async function defineSampleIfEmpty(engine: Engine, prepared: readonly PreparedProtocol[]): Promise<void> {
   if ((await engine.reader.definitions({ limit: 1 })).length > 0) return;
-  await engine.runs.define({ name: sampleId, dialect: dialectName, source: sampleSource });
+  for (const { sample } of prepared) if (sample !== undefined) await engine.runs.define(sample);
 }

@@ -3,6 +3,7 @@
 
 import { existsSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
+import type { Dialect } from "../engine/run/dialect.ts";
 import type { Plan } from "../engine/run/plan.ts";
 import { LongshoreError, toError } from "../errors.ts";
 import { type Database, isLocked, openDatabase } from "../store/sqlite/driver.ts";
@@ -11,7 +12,7 @@ import { SqliteHistory } from "../store/sqlite/history.ts";
 import { refuseNewer, schemaVersion } from "../store/sqlite/schema.ts";
 import { type Finding, finding } from "../verify/finding.ts";
 import type { HistorySource } from "../verify/verify.ts";
-import { makeDialects } from "./dialects.ts";
+import { plainDialects } from "./protocols.ts";
 
 /** Runs, or tasks without one, that are read at a time. */
 const pageRows = 500;
@@ -27,7 +28,7 @@ export async function openDataFolder(directory: string): Promise<{ source: Histo
   try {
     refuseOlder(refuseNewer(db, file), file);
     db.exec("BEGIN");
-    const history = new SqliteHistory({ db, startsRun: startsRun(db), withParts: true });
+    const history = new SqliteHistory({ db, startsRun: startsRun(db, await plainDialects()), withParts: true });
     return { source: sourceOf(history, db, join(folder, "blobs")), close: () => db.close() };
   } catch (error) {
     db.close();
@@ -94,8 +95,8 @@ function checkBlob(folder: string, hash: string, bytes: number): Finding[] {
 }
 
 /** Definitions are compiled once each. One that cannot be compiled any more starts no run as far as the checker knows. */
-function startsRun(db: Database): (definitionId: string, node: number) => boolean {
-  const dialects = makeDialects();
+function startsRun(db: Database, known: readonly Dialect[]): (definitionId: string, node: number) => boolean {
+  const dialects = new Map(known.map((dialect) => [dialect.name, dialect]));
   const select = db.prepare("SELECT dialect, source FROM definition WHERE id = ?");
   const plans = new Map<string, Plan | null>();
   const compile = (id: string): Plan | null => {

@@ -25,7 +25,8 @@ const endings = /\.(ya?ml|json)$/;
 /** Reads every file before anything is defined: a folder with a mistake is refused as a whole, unless `skip` is set. */
 export async function loadWorkflows(directory: string, runs: Runs, onBad: "refuse" | "skip"): Promise<LoadedWorkflows> {
   // The parser is loaded where there is something to parse.
-  const { parseDefinition } = await import("./definition-file.ts");
+  const { definitionParser } = await import("./definition-file.ts");
+  const parseDefinition = await definitionParser();
   const bad: LongshoreError[] = [];
   const parsed = new Map<string, { file: string; workflow: DefinitionFile }>();
   for (const name of filesOf(directory)) {

@@ -9,7 +9,6 @@ import type { Route } from "../../src/http.ts";
 import { createMetrics } from "../../src/metrics.ts";
 import { openChannel } from "../../src/net/grpc/client.ts";
 import type { GrpcMethod } from "../../src/net/grpc/service.ts";
-import { defaultConfig } from "../../src/protocols/stepflow/server/config/default.ts";
 import { sampleSource } from "../../src/protocols/workflow-graph/dialect/sample.ts";
 import { dialectName } from "../../src/protocols/workflow-graph/dialect/source.ts";
 import { openEngine } from "../../src/server/engine.ts";
@@ -19,6 +18,7 @@ import { turnRows, wholeRow } from "../../src/slices.ts";
 import { type Database, openDatabase, type SqlRow, type Statement } from "../../src/store/sqlite/driver.ts";
 import { realGroups, realMethods } from "../support/admin.ts";
 import { temporaryFolder } from "../support/parts.ts";
+import { protocolsOn } from "../support/protocols.ts";
 
 export interface StoreSize {
   readonly runs: number;
@@ -41,7 +41,7 @@ export async function walkAllReads(size: StoreSize): Promise<{ reads: number; ro
   const logger = createLogger({ level: "silent", write: () => {}, clock: engine.clock });
   const door = await openServerPort({
     engine,
-    stepflow: defaultConfig(),
+    protocols: await protocolsOn(engine),
     options: { port: 0 },
     tokens: [],
     logger,

@@ -4,11 +4,12 @@
 import { expect, it, onTestFinished, vi } from "vitest";
 import { Parser } from "yaml";
 import { systemClock } from "../../src/clock.ts";
-import { parseDefinition } from "../../src/server/definition-file.ts";
+import { definitionParser } from "../../src/server/definition-file.ts";
 import { DefinitionReader, hereCharsMax, largeMax } from "../../src/server/definition-reader.ts";
 import { serve } from "../../src/server/server.ts";
 import { call } from "../support/http.ts";
 
+const parseDefinition = await definitionParser();
 const start = "name: CI\non: push\njobs:\n";
 const job = (at: number) => `  job-${at}: { run: "true" }\n`;
 const jobs = (count: number) => start + Array.from({ length: count }, (_, at) => job(at)).join("");

@@ -4,8 +4,6 @@
 import { expect, onTestFinished } from "vitest";
 import type { RouteGroup } from "../../src/http.ts";
 import { createMetrics } from "../../src/metrics.ts";
-import { flowkitRoutes } from "../../src/protocols/flowkit/server/routes.ts";
-import { defaultConfig } from "../../src/protocols/stepflow/server/config/default.ts";
 import type { Operation } from "../../src/server/admin/operation.ts";
 import type { AdminGroup } from "../../src/server/admin/routes.ts";
 import type { ServeOptions } from "../../src/server/config.ts";
@@ -13,12 +11,13 @@ import { openEngine } from "../../src/server/engine.ts";
 import { FailureLog } from "../../src/server/failure-log.ts";
 import { programSide } from "../../src/server/handle.ts";
 import { engineProbe } from "../../src/server/instruments.ts";
+import { createAuth } from "../../src/server/listener/auth.ts";
 import { createRouter } from "../../src/server/listener/router.ts";
 import { createLogger } from "../../src/server/logger.ts";
-import { changesOf, grpcMethods, openServerPort, routeGroups } from "../../src/server/server-port.ts";
-import { stepflowServer } from "../../src/server/stepflow.ts";
+import { changesOf, openServerPort, tableOf } from "../../src/server/server-port.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 import { temporaryFolder } from "./parts.ts";
+import { protocolsOn } from "./protocols.ts";
 import { conversation, type GraphServer, startGraphServer } from "./workflow-graph.ts";
 
 // Bodies are what the test says they are.
@@ -60,7 +59,7 @@ export async function startOnSmallDisk() {
     disk.refusals++;
     throw Object.assign(new Error("database or disk is full"), { errcode: 13 });
   };
-  const door = await openServerPort({ engine, stepflow: defaultConfig(), options: { port: 0 }, tokens: [], logger, metrics });
+  const door = await openServerPort({ engine, protocols: await protocolsOn(engine), options: { port: 0 }, tokens: [], logger, metrics });
   onTestFinished(async () => {
     await door.close();
     await engine.close();
@@ -84,20 +83,19 @@ async function apiOver(send: GraphServer["send"]): Promise<AdminServer["api"]> {
 
 /** The real route table, without a server in front of it. */
 export async function realGroups() {
-  const engine = await openEngine({ directory: null, clock: new TestClock() });
-  onTestFinished(() => engine.close());
-  const stepflow = stepflowServer(engine, defaultConfig(), {
-    logger: createLogger({ level: "silent", write: () => {}, clock: engine.clock }),
-  });
-  return routeGroups({ engine, changes: changesOf(engine), metrics: createMetrics(), stepflow, flowkit: flowkitRoutes(engine) });
+  return (await realTable()).groups;
 }
 
 /** The real gRPC methods. */
 export async function realMethods() {
+  return (await realTable()).served.flatMap(({ methods = [] }) => methods);
+}
+
+async function realTable() {
   const engine = await openEngine({ directory: null, clock: new TestClock() });
   onTestFinished(() => engine.close());
-  const logger = createLogger({ level: "silent", write: () => {}, clock: engine.clock });
-  return grpcMethods(stepflowServer(engine, defaultConfig(), { logger }));
+  const auth = createAuth([]);
+  return tableOf({ engine, protocols: await protocolsOn(engine), changes: changesOf(engine), metrics: createMetrics(), auth });
 }
 
 async function operationFinder(): Promise<(method: string, path: string) => Operation | undefined> {

@@ -4,7 +4,6 @@
 import { Agent } from "node:http";
 import { onTestFinished } from "vitest";
 import { createMetrics } from "../../src/metrics.ts";
-import { defaultConfig } from "../../src/protocols/stepflow/server/config/default.ts";
 import { openEngine } from "../../src/server/engine.ts";
 import { createLogger } from "../../src/server/logger.ts";
 import { openServerPort } from "../../src/server/server-port.ts";
@@ -12,6 +11,7 @@ import { type Database, openDatabase, type SqlRow, type Statement } from "../../
 import { TestClock } from "../../src/testing/clock.ts";
 import { type ConductorServer, conductorConversation } from "./conductor-rest.ts";
 import { temporaryFolder } from "./parts.ts";
+import { protocolsOn } from "./protocols.ts";
 
 export class Faults {
   /** Writes so far. */
@@ -91,7 +91,7 @@ export async function startFaulty(faults = new Faults(), before?: { clock: TestC
   const logger = createLogger({ level: "error", format: "text", write: () => {}, clock });
   const door = await openServerPort({
     engine,
-    stepflow: defaultConfig(),
+    protocols: await protocolsOn(engine),
     options: { port: 0 },
     tokens: [],
     logger,

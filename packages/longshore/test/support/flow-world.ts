@@ -7,12 +7,14 @@ import type { Task } from "../../src/engine/board/task.ts";
 import { isRunOpen, type Run } from "../../src/engine/run/run.ts";
 import type { Json, JsonObject } from "../../src/json.ts";
 import { stepOf } from "../../src/protocols/stepflow/dialect/compile.ts";
+import { stepflowDialect } from "../../src/protocols/stepflow/dialect/dialect.ts";
 import { stepResult } from "../../src/protocols/stepflow/dialect/resolve.ts";
 import { type FlowError, type FlowResult, failureReport, flowResultOf } from "../../src/protocols/stepflow/dialect/result.ts";
 import type { Routed, Router } from "../../src/protocols/stepflow/dialect/router.ts";
 import { encodeFlow } from "../../src/protocols/stepflow/dialect/source.ts";
 import { prepareRun, type RunWish } from "../../src/protocols/stepflow/dialect/start.ts";
 import { openEngine } from "../../src/server/engine.ts";
+import { plainDialects } from "../../src/server/protocols.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 
 export type Outcome = { result: Json } | { error: FlowError };
@@ -39,7 +41,7 @@ export type FlowWorld = Awaited<ReturnType<typeof openFlows>>;
 export async function openFlows(options: { router?: Router; directory?: string } = {}) {
   const clock = new TestClock();
   const { router = mockRouter, directory = null } = options;
-  const engine = await openEngine({ directory, clock, random: () => 0.5, router });
+  const engine = await openEngine({ directory, clock, random: () => 0.5, dialects: [...(await plainDialects()), stepflowDialect(router)] });
   onTestFinished(() => engine.close());
   const { runs, board, reader } = engine;
 

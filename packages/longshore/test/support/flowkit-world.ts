@@ -9,6 +9,7 @@ import type { Task } from "../../src/engine/board/task.ts";
 import type { Part } from "../../src/engine/part/store.ts";
 import type { Run } from "../../src/engine/run/run.ts";
 import type { Json, JsonObject } from "../../src/json.ts";
+import { flowkitDialect } from "../../src/protocols/flowkit/dialect/dialect.ts";
 import { varsOf } from "../../src/protocols/flowkit/dialect/resolve.ts";
 import { type CoordinatorConfig, readCoordinatorConfig } from "../../src/protocols/flowkit/server/coordinator/config.ts";
 import { Coordinator, type CoordinatorOptions } from "../../src/protocols/flowkit/server/coordinator/coordinator.ts";
@@ -27,6 +28,7 @@ import {
   topicNamesDefault,
 } from "../../src/protocols/flowkit/wire/shapes.ts";
 import { type Engine, openEngine } from "../../src/server/engine.ts";
+import { plainDialects } from "../../src/server/protocols.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 
 export interface FlowkitWorldOptions {
@@ -60,7 +62,8 @@ export async function openFlowkit(options: FlowkitWorldOptions = {}) {
 
   async function open(): Promise<void> {
     const settings = readCoordinatorConfig(options.config, {}, (message) => warnings.push(message));
-    engine = await openEngine({ directory: options.directory ?? null, clock, random: () => 0.5, flowkit: { limits: settings.limits } });
+    const dialects = [...(await plainDialects()), flowkitDialect({ limits: settings.limits })];
+    engine = await openEngine({ directory: options.directory ?? null, clock, random: () => 0.5, dialects });
     const own = new EmbeddedBus(engine.busLog, { clock });
     bus = options.bus?.(own) ?? own;
     engine.listen({ task: tell, run: tell });

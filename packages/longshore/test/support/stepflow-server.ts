@@ -10,14 +10,16 @@ import { createMetrics } from "../../src/metrics.ts";
 import { type GrpcChannel, openChannel } from "../../src/net/grpc/client.ts";
 import type { StepflowConfig } from "../../src/protocols/stepflow/server/config/config.ts";
 import { defaultConfig } from "../../src/protocols/stepflow/server/config/default.ts";
-import { makeRouter } from "../../src/protocols/stepflow/server/config/router.ts";
+import { preparedWith } from "../../src/protocols/stepflow/server/prepare.ts";
 import type { ServeOptions } from "../../src/server/config.ts";
 import { type Engine, openEngine } from "../../src/server/engine.ts";
 import { parseToken } from "../../src/server/listener/auth.ts";
 import { createLogger } from "../../src/server/logger.ts";
+import { plainDialects } from "../../src/server/protocols.ts";
 import { openServerPort } from "../../src/server/server-port.ts";
 import { EventReader } from "./event-reader.ts";
 import { temporaryFolder } from "./parts.ts";
+import { protocolsOn } from "./protocols.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: a test reads fields of answers and says what they must be.
 export type Body = any;
@@ -60,10 +62,11 @@ export interface StepflowServerOptions extends Pick<ServeOptions, "origins"> {
 
 export async function startStepflow(options: StepflowServerOptions = {}): Promise<StepflowServer> {
   const { data = temporaryFolder(), config = defaultConfig(), tokens = [], origins } = options;
-  const engine = await openEngine({ directory: data, router: makeRouter(config) });
+  const stepflow = preparedWith(config);
+  const engine = await openEngine({ directory: data, dialects: [...(await plainDialects()), ...stepflow.dialects] });
   const door = await openServerPort({
     engine,
-    stepflow: config,
+    protocols: await protocolsOn(engine, { stepflow }),
     options: { port: 0, ...(origins === undefined ? {} : { origins }) },
     tokens: tokens.map((token, at) => parseToken(token, `tokens[${at}]`)),
     logger: createLogger({ level: "silent", write: () => {}, clock: systemClock }),

@@ -3,7 +3,7 @@
 import { z } from "zod";
 import { nodesMax } from "../../engine/run/plan.ts";
 import { isObject } from "../../json.ts";
-import type { WorkflowSource } from "../../protocols/longshore/dialect/source.ts";
+import type { Workflow } from "../../workflow.ts";
 
 /** The limits of a step; a number above these is a mistake. */
 const retriesMax = 1_000;
@@ -83,7 +83,7 @@ export const codeSource = z
 
 /** The checked source, without what zod may have added. */
 export function sourceText(source: z.output<typeof codeSource>): string {
-  return JSON.stringify(source satisfies WorkflowSource | object);
+  return JSON.stringify(source satisfies Workflow["source"] | object);
 }
 
 function referencesAreWhole(given: unknown): boolean {

@@ -12,7 +12,7 @@ const readers = [
   "packages/longshore/src/protocols/stepflow/worker/http/options.ts",
   "packages/longshore/src/protocols/stepflow/worker/*environment.ts",
   "packages/longshore/src/protocols/stepflow/worker/*options.ts",
-  "packages/longshore/src/server/stepflow.ts",
+  "packages/longshore/src/protocols/stepflow/server/prepare.ts",
   "packages/longshore/src/protocols/flowkit/worker/environment.ts",
   "packages/longshore/src/protocols/flowkit/worker/connect.ts",
   "packages/longshore/src/protocols/flowkit/worker/log.ts",

@@ -2,8 +2,8 @@
 
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { SensitiveDetector } from "../../../src/protocols/flowkit/dialect/sensitive.ts";
+import type { FlowkitOptions } from "../../../src/protocols/flowkit/server/options.ts";
 import { httpArtifacts } from "../../../src/protocols/flowkit/worker/artifacts/http.ts";
-import type { FlowkitOptions } from "../../../src/server/config.ts";
 import { serve } from "../../../src/server/server.ts";
 import { call } from "../../support/http.ts";
 

@@ -8,8 +8,9 @@ import type { TransportHost } from "../../../runner/transport.ts";
 import { withoutEndSlashes } from "../../../text.ts";
 import type { ArtifactStore } from "../wire/artifacts/artifacts.ts";
 import type { MongoDb } from "../wire/artifacts/mongo-db.ts";
+import { bad, brokersOf } from "../wire/brokers.ts";
 import { httpBase } from "../wire/shapes.ts";
-import { bad, type FlowkitOptions } from "./options.ts";
+import type { FlowkitOptions } from "./options.ts";
 
 export interface Connection {
   /** For logs; never a secret. */
@@ -124,16 +125,6 @@ function artifactsOf({ artifacts, mongo, database, url, token, bus, brokers }: F
       return httpArtifacts({ url: address, token, tells, clock: host.clock, trouble: host });
     },
   };
-}
-
-/** @throws LongshoreError LONGSHORE_BAD_CONFIG for what is no address. */
-export function brokersOf(brokers: string | readonly string[]): readonly string[] {
-  const list = (typeof brokers === "string" ? brokers.split(",") : brokers)
-    .map((broker) => broker.trim())
-    .filter((broker) => broker !== "");
-  const wrong = list.find((broker) => !/^[^\s/]+:\d{1,5}$/.test(broker));
-  if (list.length > 0 && wrong === undefined) return list;
-  throw bad("brokers", JSON.stringify(wrong ?? brokers), "addresses such as kafka:9092");
 }
 
 function busAt(server: URL): URL {

@@ -9,6 +9,7 @@ import { isObject } from "../../../json.ts";
 import type { ArgDefaults } from "../wire/adapter-args.ts";
 import { type Adapters, adaptersWith, type InputAdapter } from "../wire/adapters/adapter.ts";
 import type { ArtifactStore } from "../wire/artifacts/artifacts.ts";
+import { bad } from "../wire/brokers.ts";
 import { type TopicNames, topicNamesDefault } from "../wire/shapes.ts";
 import { type Classified, classifyError } from "./classify.ts";
 import { type LogSink, logFromEnvironment } from "./log.ts";
@@ -214,10 +215,6 @@ function whole(options: WorkerOptions, field: WholeField, least: number, most: n
 function text(field: string, value: string | undefined): string | undefined {
   if (value === undefined || (typeof value === "string" && value.trim() !== "")) return value;
   throw bad(field, JSON.stringify(value), "a text");
-}
-
-export function bad(field: string, value: string, expected: string): LongshoreError {
-  return new LongshoreError("LONGSHORE_BAD_CONFIG", `${field} is ${value}, expected ${expected}.`, { detail: { field, expected } });
 }
 
 /** Whether something is a store of artifacts, and not a database. */

@@ -3,9 +3,9 @@
 
 import { realpathSync, statSync } from "node:fs";
 import { resolve } from "node:path";
-import { LongshoreError } from "../errors.ts";
-import { type FlowFiles, isBelow } from "../protocols/stepflow/server/builtin/load-file.ts";
-import { directoryOf, type ServeOptions } from "./config.ts";
+import { LongshoreError } from "../../../errors.ts";
+import { type FlowFiles, isBelow } from "./builtin/load-file.ts";
+import type { StepflowOptions } from "./options.ts";
 
 export interface FlowAccess {
   /** Null: `load_file` reads nothing. */
@@ -14,12 +14,12 @@ export interface FlowAccess {
   readonly variables: ReadonlySet<string>;
 }
 
-export function flowAccess(options: ServeOptions): FlowAccess {
-  return { files: filesOf(options), variables: variablesOf(options.stepflow?.variables ?? []) };
+/** `secretPaths` are those that no flow may see, even inside the folder for flows. */
+export function flowAccess({ files, variables }: StepflowOptions = {}, secretPaths: readonly string[] = []): FlowAccess {
+  return { files: filesOf(files, secretPaths), variables: variablesOf(variables ?? []) };
 }
 
-function filesOf(options: ServeOptions): FlowFiles | null {
-  const { files } = options.stepflow ?? {};
+function filesOf(files: string | undefined, secretPaths: readonly string[]): FlowFiles | null {
   if (files === undefined) return null;
   const folder = realFolder(files);
   const working = realpathSync(process.cwd());
@@ -27,7 +27,7 @@ function filesOf(options: ServeOptions): FlowFiles | null {
     const expected = "a folder that holds nothing but files for flows";
     throw bad(`The folder of files for flows is ${files}, which has the working directory in it`, expected, "files");
   }
-  return { folder, hidden: secretPaths(options) };
+  return { folder, hidden: secretPaths.map((path) => resolve(path)) };
 }
 
 function realFolder(files: string): string {
@@ -38,14 +38,6 @@ function realFolder(files: string): string {
     throw bad(`The folder of files for flows is ${files}, which cannot be read: ${(cause as Error).message}`, expected, "files");
   }
   throw bad(`The folder of files for flows is ${files}, which is no folder`, expected, "files");
-}
-
-/** Where this server keeps what no flow may read, even inside the folder for flows. */
-function secretPaths(options: ServeOptions): string[] {
-  const { tokenFile, secretFiles = [], stepflow, flowkit } = options;
-  const configs = [stepflow?.config, flowkit?.config].filter((config) => typeof config === "string");
-  const paths = [directoryOf(options), tokenFile, ...secretFiles, ...configs];
-  return paths.filter((path) => typeof path === "string").map((path) => resolve(path));
 }
 
 function variablesOf(names: readonly string[]): ReadonlySet<string> {

@@ -1,30 +1,29 @@
-// FlowKit's coordinator on this server's engine: with a configured broker, else on the bus in the data file.
+// FlowKit's coordinator on a server's engine: with a broker that the options name, else on the bus in the data file.
 
-import type { Bus } from "../bus/bus.ts";
-import { EmbeddedBus } from "../bus/embedded.ts";
-import { kafkaSecurityIn } from "../bus/kafka/environment.ts";
-import type { KafkaBusOptions } from "../bus/kafka/options.ts";
-import { Outbox } from "../bus/outbox.ts";
-import { BusReach } from "../bus/reachability.ts";
-import type { DeadLetterSource } from "../engine/board/dead-letter.ts";
-import type { Hold } from "../engine/board/task.ts";
-import type { Carrier } from "../engine/board/wait-reason.ts";
-import type { JsonObject } from "../json.ts";
-import { type IsSensitive, loadDetector } from "../protocols/flowkit/dialect/sensitive.ts";
-import type { MirrorOptions } from "../protocols/flowkit/server/artifacts/mirror.ts";
-import { clusterOf } from "../protocols/flowkit/server/coordinator/cluster.ts";
-import { type CoordinatorSettings, readCoordinatorConfig } from "../protocols/flowkit/server/coordinator/config.ts";
-import { Coordinator } from "../protocols/flowkit/server/coordinator/coordinator.ts";
-import { shownDeadLetters } from "../protocols/flowkit/server/coordinator/dead-letters.ts";
-import { directOutbox } from "../protocols/flowkit/server/coordinator/direct-outbox.ts";
-import type { WireName } from "../protocols/flowkit/server/places.ts";
-import { isOfTopic } from "../protocols/flowkit/server/topic-rules.ts";
-import { commandGroup, type TopicNames } from "../protocols/flowkit/wire/shapes.ts";
-import { brokersOf } from "../protocols/flowkit/worker/connect.ts";
-import type { FlowkitOptions } from "./config.ts";
-import type { Engine } from "./engine.ts";
-import { FailureLog } from "./failure-log.ts";
-import type { Logger } from "./logger.ts";
+import type { Bus } from "../../../bus/bus.ts";
+import { EmbeddedBus } from "../../../bus/embedded.ts";
+import { kafkaSecurityIn } from "../../../bus/kafka/environment.ts";
+import type { KafkaBusOptions } from "../../../bus/kafka/options.ts";
+import { Outbox } from "../../../bus/outbox.ts";
+import { BusReach } from "../../../bus/reachability.ts";
+import type { DeadLetterSource } from "../../../engine/board/dead-letter.ts";
+import type { Hold } from "../../../engine/board/task.ts";
+import type { Carrier } from "../../../engine/board/wait-reason.ts";
+import type { Environment } from "../../../environment.ts";
+import type { FailureListener } from "../../../failure-listener.ts";
+import type { ProtocolEngine, ProtocolLog } from "../../served.ts";
+import { type IsSensitive, loadDetector } from "../dialect/sensitive.ts";
+import { brokersOf } from "../wire/brokers.ts";
+import { commandGroup, type TopicNames } from "../wire/shapes.ts";
+import type { MirrorOptions } from "./artifacts/mirror.ts";
+import { clusterOf } from "./coordinator/cluster.ts";
+import { type CoordinatorSettings, readCoordinatorConfig } from "./coordinator/config.ts";
+import { Coordinator } from "./coordinator/coordinator.ts";
+import { shownDeadLetters } from "./coordinator/dead-letters.ts";
+import { directOutbox } from "./coordinator/direct-outbox.ts";
+import type { FlowkitHandle, FlowkitOptions } from "./options.ts";
+import type { WireName } from "./places.ts";
+import { isOfTopic } from "./topic-rules.ts";
 
 export interface FlowkitConfig {
   readonly settings: CoordinatorSettings;
@@ -34,23 +33,18 @@ export interface FlowkitConfig {
 }
 
 /** Read before anything is opened: a mistake in it must not leave a server half started. */
-export async function readFlowkitConfig({ config, brokers, sensitiveDetector }: FlowkitOptions, logger: Logger): Promise<FlowkitConfig> {
-  const settings = readCoordinatorConfig(config, process.env, (message) => logger.warn(message));
+export async function readFlowkitConfig(
+  { config, brokers, sensitiveDetector }: FlowkitOptions,
+  { environment, log }: { readonly environment: Environment; readonly log: ProtocolLog },
+): Promise<FlowkitConfig> {
+  const settings = readCoordinatorConfig(config, environment, (message) => log.warn(message));
   const told = typeof brokers === "string" ? brokers.split(",") : (brokers ?? settings.brokers);
   const list = told.every((broker) => broker.trim() === "") ? [] : brokersOf(told);
   return {
     settings: { ...settings, brokers: list },
-    security: list.length > 0 ? kafkaSecurityIn(process.env) : {},
+    security: list.length > 0 ? kafkaSecurityIn(environment) : {},
     ...(sensitiveDetector === undefined ? {} : { isSensitive: await loadDetector(sensitiveDetector) }),
   };
-}
-
-/** FlowKit for the program that runs the server. */
-export interface FlowkitHandle {
-  /** Submits a graph; returns the `task_id`, which is the id of a run. */
-  createTask(task: { graph: unknown; params?: JsonObject }): Promise<string>;
-  /** False when there is no such task. */
-  cancelTask(taskId: string, reason?: string): Promise<boolean>;
 }
 
 export interface Flowkit extends FlowkitHandle {
@@ -66,14 +60,18 @@ export interface Flowkit extends FlowkitHandle {
   close(): Promise<void>;
 }
 
+export interface FlowkitParts {
+  readonly engine: ProtocolEngine;
+  readonly log: ProtocolLog;
+  readonly trouble: FailureListener;
+}
+
 export async function openFlowkit(
-  engine: Engine,
+  { engine, log, trouble }: FlowkitParts,
   { settings, security, isSensitive }: FlowkitConfig,
   options: FlowkitOptions,
-  logger: Logger,
 ): Promise<Flowkit> {
   const { clock, makeId } = engine;
-  const trouble = new FailureLog(logger, clock);
   const failed = (what: string, error: unknown) => trouble.failing(`FlowKit: ${what}`, error);
   const { brokers } = settings;
   const cluster = await clusterOf(settings.cluster, engine.documents);
@@ -101,7 +99,7 @@ export async function openFlowkit(
         })
       : null;
   const { functions } = options;
-  const parts = { engine, bus, settings: { ...settings, cluster }, log: logger, failed, functions, isSensitive };
+  const parts = { engine, bus, settings: { ...settings, cluster }, log, failed, functions, isSensitive };
   const mirror =
     options.mongo === undefined ? null : await openMirror(options.mongo, engine, { cluster, trouble, roster: () => coordinator.roster() });
   const results = mirror === null ? {} : mirror.results;
@@ -145,11 +143,12 @@ function readersOf({ cmd }: TopicNames, topic: string): string | undefined {
 }
 
 /** Loaded where there is a database. */
-async function openMirror(url: string, engine: Engine, more: { cluster: string; trouble: FailureLog; roster: MirrorOptions["roster"] }) {
-  const [{ connectMongo }, { Mirror }] = await Promise.all([
-    import("../protocols/flowkit/wire/artifacts/mongo-db.ts"),
-    import("../protocols/flowkit/server/artifacts/mirror.ts"),
-  ]);
+async function openMirror(
+  url: string,
+  engine: ProtocolEngine,
+  more: { cluster: string; trouble: FailureListener; roster: MirrorOptions["roster"] },
+) {
+  const [{ connectMongo }, { Mirror }] = await Promise.all([import("../wire/artifacts/mongo-db.ts"), import("./artifacts/mirror.ts")]);
   const { db, close } = await connectMongo({ url });
   const { cluster: server, trouble, roster } = more;
   const mirror = new Mirror({ ...engine, db, server, trouble, roster });
@@ -171,6 +170,6 @@ async function openMirror(url: string, engine: Engine, more: { cluster: string; 
 
 /** Loaded where there is a broker. */
 async function kafkaBus(brokers: readonly string[], kafka: FlowkitOptions["kafka"], parts: Omit<KafkaBusOptions, "brokers">): Promise<Bus> {
-  const { openKafkaBus } = await import("../bus/kafka.ts");
+  const { openKafkaBus } = await import("../../../bus/kafka.ts");
   return openKafkaBus({ ...kafka, ...parts, brokers });
 }

@@ -1,0 +1,16 @@
+// The server half of Conductor on a server. It has no configuration. Routes are loaded where there is a port.
+
+import type { PreparedProtocol } from "../../served.ts";
+import { conductorDialect } from "../dialect/dialect.ts";
+import { environmentValue } from "../dialect/environment.ts";
+
+export const prepared: PreparedProtocol = {
+  dialects: [conductorDialect(environmentValue)],
+  open: async ({ engine }) => ({
+    handle: {},
+    async serve({ version, tokens }) {
+      const { conductorRoutes } = await import("./routes.ts");
+      return { routes: conductorRoutes({ ...engine, version, tokens }) };
+    },
+  }),
+};

@@ -1,0 +1,37 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Command } from "commander";
+import { expect, it, onTestFinished, vi } from "vitest";
+import { temporaryFolder } from "../../../test/support/parts.ts";
+import { type ServerFlags, serveOptions, withServerFlags } from "../../cli/server-flags.ts";
+
+/** As the program reads them when nothing is typed. */
+const plain: ServerFlags = withServerFlags(new Command()).parse([], { from: "user" }).opts();
+
+const secretUrl = "mongodb://flowkit:secret@db.example/flowkit";
+
+it("the address of FlowKit's database may come from a file or a variable, and the file is no flow's to read", () => {
+  const flowkitMongoFile = join(temporaryFolder(), "mongo.txt");
+  writeFileSync(flowkitMongoFile, `${secretUrl}\n`);
+  const fromFile = serveOptions({ ...plain, flowkitMongoFile }, { format: "json" });
+  expect(fromFile).toMatchObject({ flowkit: { mongo: secretUrl }, secretFiles: [flowkitMongoFile] });
+  const env = { LONGSHORE_FLOWKIT_MONGO_URL: secretUrl };
+  expect(serveOptions(plain, { format: "json" }, env).flowkit).toEqual({ mongo: secretUrl });
+  expect(serveOptions({ ...plain, flowkitMongo: "mongodb://db/x" }, { format: "json" }, env).flowkit).toEqual({ mongo: "mongodb://db/x" });
+  writeFileSync(flowkitMongoFile, "\n");
+  expect(() => serveOptions({ ...plain, flowkitMongoFile }, { format: "json" })).toThrow(/is empty, expected the address/);
+});
+
+it.each([
+  [secretUrl, true],
+  ["mongodb+srv://flowkit:p@ss@db.example", true],
+  ["mongodb://db1:27017,db2:27017/flowkit", false],
+  ["mongodb://flowkit@db:27017/a:b@c", false],
+])("%s typed on the command line: a warning about its password %s", (flowkitMongo, warns) => {
+  const write = vi.spyOn(process.stderr, "write").mockReturnValue(true);
+  onTestFinished(() => write.mockRestore());
+  serveOptions({ ...plain, flowkitMongo }, { format: "json" });
+  const said = write.mock.calls.map(([text]) => String(text)).join("");
+  expect(said.includes("--flowkit-mongo-file")).toBe(warns);
+  expect(said).not.toContain("secret@");
+});

@@ -1,0 +1,56 @@
+// What a protocol brings. Each folder beside this file exports one of these, and index.ts lists them. A protocol is light: what costs
+// memory or time to load is behind a function.
+
+import type { Environment } from "../environment.ts";
+import type { HintOptions, ProtocolHints } from "./hints.ts";
+import type { DefinitionFormat, PreparedProtocol, Preparing } from "./served.ts";
+import type { WorkerProtocol } from "./working.ts";
+
+/**
+ * `Options` are the fields that it adds to the options of `serve()`, and `Handle` those that it adds to the server that `serve()` returns.
+ */
+export interface Protocol<Options extends object = object, Handle extends object = object> {
+  readonly name: string;
+  /** Reads its configuration, before the server opens anything: a mistake must not leave a server half started. */
+  prepare(options: Options, around: Preparing): Promise<PreparedProtocol<Handle>>;
+  /** Its files that no definition may read. */
+  secretPaths?(options: Options): readonly string[];
+  /** Its format of definition files. */
+  format?(): Promise<DefinitionFormat>;
+  /** Its options of the commands that start a server. */
+  readonly flags?: ServerFlags<Options>;
+  /** Its ways to get tasks in `longshore work`. */
+  readonly workers?: readonly WorkerProtocol[];
+  /** What `longshore dev` prints about its workers. */
+  hints?(options: HintOptions): Promise<ProtocolHints>;
+}
+
+export interface ServerFlags<Options extends object> {
+  readonly list: readonly ServerFlag[];
+  /** What the flags mean to `serve()`. `values` has those that were given, by their names in camel case. */
+  options(values: FlagValues, around: FlagReading): Options;
+  /** Files with secrets among the values. */
+  secretFiles?(values: FlagValues): readonly string[];
+}
+
+export interface ServerFlag {
+  /** As the command line shows it, such as `--stepflow-config <file>`. */
+  readonly flag: string;
+  readonly description: string;
+  /** True when its value is a list with commas. */
+  readonly isList?: true;
+  /** The name in camel case of a flag that cannot be given beside it. */
+  readonly conflicts?: string;
+}
+
+export type FlagValues = { readonly [name: string]: unknown };
+
+export interface FlagReading {
+  readonly env: Environment;
+  /** Warns about a flag, in the form of the log. */
+  warn(message: string): void;
+  /** The content of a file that a flag names. */
+  read(flag: string, file: string): string;
+  /** Makes the error of a command that cannot run. */
+  failure(message: string): Error;
+}

@@ -1,0 +1,11 @@
+// Flows in files among other formats: a map with `steps` or `output`.
+
+import type { DefinitionFormat } from "../../served.ts";
+import { parseFlow } from "./file.ts";
+import { dialectName } from "./source.ts";
+
+export const format: DefinitionFormat = {
+  dialect: dialectName,
+  accepts: (keys) => keys.includes("steps") || keys.includes("output"),
+  parse: parseFlow,
+};

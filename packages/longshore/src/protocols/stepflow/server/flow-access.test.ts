@@ -1,0 +1,27 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { temporaryFolder } from "../../../../test/support/parts.ts";
+import { flowAccess } from "./flow-access.ts";
+
+describe("what flows may read", () => {
+  it("is nothing unless it was named", () => {
+    expect(flowAccess({})).toEqual({ files: null, variables: new Set() });
+  });
+
+  it("hides secrets in a folder that was named", () => {
+    const folder = temporaryFolder();
+    const secret = join(folder, "tokens");
+    expect(flowAccess({ files: folder }, [secret]).files?.hidden).toEqual([secret]);
+  });
+
+  it("refuses a folder that is none, the working directory, and names of variables that are none", () => {
+    const folder = temporaryFolder();
+    mkdirSync(join(folder, "d"));
+    writeFileSync(join(folder, "f"), "");
+    for (const files of [join(folder, "f"), join(folder, "nothing"), ".", process.cwd(), "..", "/"]) {
+      expect(() => flowAccess({ files })).toThrow("folder");
+    }
+    for (const name of ["", "A B", "1A", "A=1"]) expect(() => flowAccess({ variables: [name] })).toThrow("no name");
+  });
+});

@@ -1,0 +1,54 @@
+// Stepflow's server half on a server: the configuration is read first, then the dialect follows it, and routes are loaded where there is
+// a port.
+
+import type { PreparedProtocol, Preparing } from "../../served.ts";
+import { stepflowDialect } from "../dialect/dialect.ts";
+import { itemsDialect } from "../dialect/items.ts";
+import type { StepflowConfig } from "./config/config.ts";
+import { defaultConfig } from "./config/default.ts";
+import { makeRouter } from "./config/router.ts";
+import { type FlowAccess, flowAccess } from "./flow-access.ts";
+import type { StepflowOptions } from "./options.ts";
+
+export async function prepare(options: StepflowOptions, around: Preparing): Promise<PreparedProtocol> {
+  const { log, listens, secretPaths, environment } = around;
+  const config = await configOf(options.config, log);
+  if (!listens && config.file !== null) log.warn(`${config.file}: No plugin runs, because this server has no port.`);
+  const orchestratorUrl = options.orchestratorUrl ?? (environment.STEPFLOW_ORCHESTRATOR_URL || undefined);
+  return preparedWith(config, { access: flowAccess(options, secretPaths), orchestratorUrl });
+}
+
+interface More {
+  /** What flows may read of this machine. */
+  readonly access?: FlowAccess;
+  readonly orchestratorUrl?: string | undefined;
+}
+
+export function preparedWith(config: StepflowConfig, { access = flowAccess(), orchestratorUrl }: More = {}): PreparedProtocol {
+  return {
+    dialects: [stepflowDialect(makeRouter(config)), itemsDialect],
+    open: async ({ engine, log, trouble }) => ({
+      handle: {},
+      async serve({ version, tokens }) {
+        const { StepflowServer } = await import("./server.ts");
+        const around = { engine, config, orchestratorUrl, asksToken: tokens.required, version, environment: process.env, trouble, log };
+        const server = new StepflowServer({ ...around, ...access });
+        return {
+          routes: server.routes,
+          methods: server.methods,
+          start: (url) => server.start(url),
+          stop: (deadlineMs) => server.stop(deadlineMs),
+        };
+      },
+    }),
+  };
+}
+
+async function configOf(path: string | undefined, log: Preparing["log"]): Promise<StepflowConfig> {
+  if (path === undefined) return defaultConfig();
+  // The parser is loaded where there is something to parse.
+  const { loadConfig } = await import("./config/load.ts");
+  const { config, warnings } = loadConfig(path);
+  for (const warning of warnings) log.warn(warning);
+  return config;
+}

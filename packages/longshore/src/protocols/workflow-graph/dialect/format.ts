@@ -1,0 +1,14 @@
+// Definition files of workflow-graph among other formats: a map with `jobs`.
+
+import type { DefinitionFormat } from "../../served.ts";
+import { parseGraph } from "./file.ts";
+import { dialectName } from "./source.ts";
+
+export const format: DefinitionFormat = {
+  dialect: dialectName,
+  accepts: (keys) => keys.includes("jobs"),
+  parse(read, file) {
+    const { id, source, warnings } = parseGraph(read, file);
+    return { name: id, source, warnings };
+  },
+};

@@ -1,0 +1,84 @@
+// What the worker half of a protocol brings to `longshore work`.
+
+import type { Duration } from "../duration.ts";
+import type { Environment } from "../environment.ts";
+import type { Transport } from "../runner/transport.ts";
+import type { Isolate } from "../task.ts";
+
+/** Data, so that it can be handed to another process. */
+export interface WorkerSettings {
+  /** The name of a worker protocol. Default: the one that takes the address of `--on`. */
+  readonly protocol?: string;
+  readonly on: string;
+  readonly token?: string;
+  readonly shell?: boolean;
+  readonly labels?: readonly string[];
+  readonly slots?: number;
+  readonly workerId?: string;
+  readonly leaseTtl?: Duration;
+  readonly heartbeat?: Duration;
+  readonly poll?: Duration;
+  readonly cancelPoll?: Duration;
+  readonly logFlush?: Duration;
+  readonly drain?: Duration;
+  readonly cwd?: string;
+  /** Where a worker listens that is called, and whether it waits for a handshake. */
+  readonly port?: number;
+  readonly host?: string;
+  readonly handshake?: boolean;
+  readonly isolate?: Isolate;
+  /** The file to which this worker appends what the server sends. */
+  readonly record?: string;
+}
+
+export interface WorkerProtocol {
+  readonly name: string;
+  readonly title: string;
+  /** Whether a worker polls for one task by its name, so that each task is a worker of its own; else all tasks together are one worker. */
+  readonly perTask: boolean;
+  /** Where its workers run by default: in supervised processes, or in this one when its parent supervises. */
+  readonly isolate: "process" | "thread";
+  /** True when standard output belongs to the parent of the worker. */
+  readonly ownsOutput: boolean;
+  /** True when its workers log in JSON by default. */
+  readonly structuredLog: boolean;
+  /** True when a worker is called at a port: one that runs in a process of its own needs a fixed port. */
+  readonly isCalled: boolean;
+  /** Options that would do nothing, and why; giving one of them is a mistake. */
+  readonly without: { readonly [Option in keyof WorkerSettings]?: string };
+  /** How `longshore work` finds out that this protocol is meant. */
+  readonly chosen: Chosen;
+  /** For the help of `longshore work`: commands with what they do, and sentences. */
+  readonly help: { readonly examples: readonly (readonly [command: string, what: string])[]; readonly notes?: string };
+  /** The tasks are those of one worker. Loads the worker half. */
+  transport(settings: WorkerSettings, tasks: readonly string[], print: (text: string) => void): Promise<Transport>;
+}
+
+export interface Chosen {
+  /** True for the protocol that takes the address of `--on`. There is one. */
+  readonly byAddress?: true;
+  /** Flags of `longshore work`; giving the first of them chooses this protocol. `server` returns whom the worker works for. */
+  readonly byFlag?: { readonly flags: readonly [WorkFlag, ...WorkFlag[]]; server(value: unknown, env: Environment): string };
+  /** Whether the environment chooses it. Reads variables only. */
+  byEnvironment?(env: Environment): FromEnvironment | undefined;
+}
+
+export interface WorkFlag {
+  /** As the command line shows it, such as `--conductor [url]`. */
+  readonly flag: string;
+  readonly description: string;
+  readonly isPort?: true;
+}
+
+export type FromEnvironment =
+  /** Whom the worker works for. `weak`: only when no address was given for `--on`, not even by a variable. */
+  | { readonly on: string; readonly weak?: true }
+  /** The variables are incomplete: why, and what to do. Counts when nothing else is chosen. */
+  | { readonly refused: string };
+
+/** For `without`: protocols whose workers poll have no address to listen at. */
+export const notServing = {
+  port: "its workers poll for tasks, and are not called",
+  host: "its workers poll for tasks, and are not called",
+  handshake: "its workers poll for tasks, and are not called",
+} as const;

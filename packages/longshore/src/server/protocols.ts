@@ -1,0 +1,51 @@
+// The protocols of the registry on this server: read, opened on the engine, served, and closed, in this order.
+
+import { resolve } from "node:path";
+import type { Dialect } from "../engine/run/dialect.ts";
+import { type ProtocolHandles, protocols } from "../protocols/index.ts";
+import type { OpenProtocol, PreparedProtocol, Preparing, ProtocolEngine } from "../protocols/served.ts";
+import { directoryOf, type ServeOptions } from "./config.ts";
+import { FailureLog } from "./failure-log.ts";
+import type { Logger } from "./logger.ts";
+
+/** Reads the configuration of every protocol. Nothing is opened yet. */
+export function prepareProtocols(options: ServeOptions, log: Preparing["log"], from = protocols): Promise<PreparedProtocol[]> {
+  const listens = options.port !== null;
+  const around: Preparing = { log, listens, secretPaths: secretPathsOf(options), environment: process.env };
+  return Promise.all(from.map((protocol) => protocol.prepare(options, around)));
+}
+
+/** The dialects of a server without any configuration. */
+export async function plainDialects(): Promise<Dialect[]> {
+  const quiet = () => {};
+  const prepared = await prepareProtocols({ port: null }, { debug: quiet, info: quiet, warn: quiet, error: quiet });
+  return prepared.flatMap(({ dialects }) => dialects);
+}
+
+export interface OpenProtocols {
+  readonly list: readonly OpenProtocol[];
+  readonly handles: ProtocolHandles;
+  close(): Promise<void>;
+}
+
+/** One after the other. When one cannot be opened, those before it are closed. */
+export async function openProtocols(prepared: readonly PreparedProtocol[], engine: ProtocolEngine, log: Logger): Promise<OpenProtocols> {
+  const list: OpenProtocol[] = [];
+  const close = async () => {
+    for (const each of list.splice(0)) await each.close?.();
+  };
+  try {
+    for (const each of prepared) list.push(await each.open({ engine, log, trouble: new FailureLog(log, engine.clock) }));
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return { list: [...list], handles: Object.assign({}, ...list.map(({ handle }) => handle)) as ProtocolHandles, close };
+}
+
+/** Where this server has what no definition may read. */
+function secretPathsOf(options: ServeOptions): string[] {
+  const { tokenFile, secretFiles = [] } = options;
+  const own = [directoryOf(options), tokenFile, ...secretFiles].filter((path) => typeof path === "string");
+  return [...own, ...protocols.flatMap((protocol) => protocol.secretPaths?.(options) ?? [])].map((path) => resolve(path));
+}
