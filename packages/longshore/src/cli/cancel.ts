@@ -6,7 +6,7 @@ import { connect } from "./client.ts";
 import { type RecordOptions, withExamples, withJson, withRecord } from "./options.ts";
 import { printJson } from "./print-json.ts";
 import { recordRun } from "./record.ts";
-import { oneLine } from "./terminal.ts";
+import { oneLine, printable } from "./terminal.ts";
 
 interface CancelFlags extends RecordOptions {
   json?: boolean;
@@ -27,6 +27,6 @@ async function cancel(runId: string, { reason, json, ...flags }: CancelFlags): P
   recordRun(flags.record, "run-ordered", run);
   const why = reason === undefined || run.error === null ? "" : `: ${oneLine(run.error)}`;
   if (json) printJson(run);
-  else process.stdout.write(`${run.id} ${run.state}${why}\n`);
+  else process.stdout.write(`${printable(`${run.id} ${run.state}${why}`)}\n`);
   if (reason !== undefined && run.error !== reason) process.stderr.write("It had ended before, so the reason was not kept.\n");
 }

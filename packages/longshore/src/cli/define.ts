@@ -9,6 +9,7 @@ import { type Client, connect, Refusal } from "./client.ts";
 import { CommandFailure } from "./failure.ts";
 import { type ConnectionOptions, withConnection, withExamples, withJson } from "./options.ts";
 import { printJson } from "./print-json.ts";
+import { printable } from "./terminal.ts";
 
 interface Defined {
   readonly definition: Definition;
@@ -36,9 +37,9 @@ async function define(files: string[], flags: ConnectionOptions & { json?: boole
   const client = connect(flags);
   for (const file of files) {
     for (const { definition, warnings } of await defineFile(client, file)) {
-      for (const { message, line, column } of warnings) process.stderr.write(`${file}:${line}:${column}: ${message}\n`);
+      for (const { message, line, column } of warnings) process.stderr.write(`${printable(`${file}:${line}:${column}: ${message}`)}\n`);
       if (flags.json) printJson(definition);
-      else process.stdout.write(`${definition.name} version ${definition.version}\n`);
+      else process.stdout.write(`${printable(`${definition.name} version ${definition.version}`)}\n`);
     }
   }
 }

@@ -2,6 +2,7 @@
 
 import { CommanderError } from "commander";
 import { LongshoreError, toError } from "../errors.ts";
+import { printable } from "./terminal.ts";
 
 /** The run failed, or something that was examined is not well. */
 export const exitFailed = 1;
@@ -20,7 +21,9 @@ export class CommandFailure extends Error {
 }
 
 /** Reports an error, once, and returns the exit code. A stack trace appears only for what was not expected. */
-export function exitCodeOf(thrown: unknown, tell: (line: string) => void): number {
+export function exitCodeOf(thrown: unknown, write: (line: string) => void): number {
+  // A message may quote what a server answered, which must not be able to drive the terminal.
+  const tell = (message: string) => write(message.split("\n").map(printable).join("\n"));
   // Commander has already printed its help, its version or its complaint.
   if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? 0 : exitUsage;
   const error = toError(thrown);

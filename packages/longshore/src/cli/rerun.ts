@@ -7,6 +7,7 @@ import { type RecordOptions, withExamples, withJson, withRecord } from "./option
 import { printJson } from "./print-json.ts";
 import { recordRun } from "./record.ts";
 import { finish } from "./run.ts";
+import { printable } from "./terminal.ts";
 
 interface RerunFlags extends RecordOptions {
   follow?: boolean;
@@ -27,5 +28,5 @@ async function rerun(runId: string, flags: RerunFlags): Promise<void> {
   recordRun(flags.record, "run-started", run);
   if (flags.follow) return finish(client, run.id, flags);
   if (flags.json) printJson(run);
-  else process.stdout.write(`${run.id}\n`);
+  else process.stdout.write(`${printable(run.id)}\n`);
 }

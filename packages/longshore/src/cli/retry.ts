@@ -7,6 +7,7 @@ import { type RecordOptions, withExamples, withJson, withRecord } from "./option
 import { printJson } from "./print-json.ts";
 import { recordRun } from "./record.ts";
 import { finish } from "./run.ts";
+import { printable } from "./terminal.ts";
 
 interface RetryFlags extends RecordOptions {
   follow?: boolean;
@@ -30,5 +31,5 @@ async function retry(runId: string, flags: RetryFlags): Promise<void> {
   recordRun(flags.record, "run-ordered", run);
   if (flags.follow) return finish(client, run.id, flags);
   if (flags.json) printJson(run);
-  else process.stdout.write(`${run.id} ${run.state}\n`);
+  else process.stdout.write(`${printable(`${run.id} ${run.state}`)}\n`);
 }

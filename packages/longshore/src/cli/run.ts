@@ -9,6 +9,7 @@ import { CommandFailure, exitFailed } from "./failure.ts";
 import { type RecordOptions, withExamples, withJson, withRecord } from "./options.ts";
 import { printJson } from "./print-json.ts";
 import { recordRun } from "./record.ts";
+import { printable } from "./terminal.ts";
 
 interface RunFlags extends RecordOptions {
   input?: string;
@@ -37,7 +38,7 @@ async function run(name: string, flags: RunFlags): Promise<void> {
   recordRun(flags.record, "run-started", started);
   if (!flags.follow) {
     if (flags.json) printJson(started);
-    else process.stdout.write(`${started.id}\n`);
+    else process.stdout.write(`${printable(started.id)}\n`);
     return;
   }
   await finish(client, started.id, flags);

@@ -1,7 +1,9 @@
 // The attacker holds a worker token. A worker names itself and its labels, and an operator's terminal lists the workers. Names with control
 // characters once reached it as they were: they clear the screen, write rows of their own, change the title or fill the clipboard.
 
-import { expect, it } from "vitest";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { expect, it, onTestFinished } from "vitest";
 import { longshore } from "../support/cli.ts";
 import { startGraphServer } from "../support/workflow-graph.ts";
 
@@ -33,4 +35,24 @@ it("names of workers, their labels and lanes do not drive the terminal that list
       expect(stdout).not.toMatch(/^forged-worker/m);
     }
   }
+});
+
+it("what a server answers does not drive the terminal of the person who calls it", async () => {
+  let answer: { status: number; body: string } = { status: 500, body: `oops ${driving}` };
+  const server = createServer((request, response) => {
+    request.resume();
+    response.writeHead(answer.status, { "content-type": "application/json" }).end(answer.body);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void server.close());
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const quiet = async (args: readonly string[]) => {
+    const { stdout, stderr } = await longshore([...args, "--on", url], { env: { NO_COLOR: "1" } });
+    expect(`${stdout}${stderr}`).not.toMatch(/[^\P{Cc}\n]/u);
+  };
+  await quiet(["runs"]);
+  answer = { status: 400, body: JSON.stringify({ error: { message: `bad ${driving}`, line: 1, column: driving } }) };
+  await quiet(["cancel", "r"]);
+  answer = { status: 200, body: JSON.stringify({ id: `r${driving}`, state: `failed${driving}` }) };
+  for (const command of ["cancel", "retry", "rerun"]) await quiet([command, "r"]);
 });
