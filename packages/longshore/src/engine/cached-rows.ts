@@ -18,6 +18,8 @@ export interface RowsOptions<R> {
   /** How many rows are room enough. */
   keptMax: number;
   committed?(row: R): void;
+  /** What every reader gets in place of a row, where something that is stored elsewhere has changed what it means. */
+  seen?(row: R): R;
 }
 
 interface Pending<R> {
@@ -39,6 +41,12 @@ export class Rows<R> implements Writable {
   }
 
   get(tx: ReadTx, key: string): R | null {
+    const row = this.own(tx, key);
+    return row === null ? null : this.#seen(row);
+  }
+
+  /** The row itself, for what brings it up to date. */
+  own(tx: ReadTx, key: string): R | null {
     const pending = tx.isOperation ? this.#pending.get(key) : undefined;
     if (pending !== undefined) return pending.row;
     return this.#kept.get(key) ?? this.#options.load(key);
@@ -47,7 +55,8 @@ export class Rows<R> implements Writable {
   /** What memory has made of a row that was read by another way; null when it was removed. */
   newest(tx: ReadTx, key: string, stored: R): R | null {
     const pending = tx.isOperation ? this.#pending.get(key) : undefined;
-    return pending === undefined ? (this.#kept.get(key) ?? stored) : pending.row;
+    const row = pending === undefined ? (this.#kept.get(key) ?? stored) : pending.row;
+    return row === null ? null : this.#seen(row);
   }
 
   /** Whether this batch removes it. */
@@ -78,13 +87,14 @@ export class Rows<R> implements Writable {
 
   /** What the last commit left in memory. */
   kept(key: string): R | undefined {
-    return this.#kept.get(key);
+    const row = this.#kept.get(key);
+    return row === undefined ? undefined : this.#seen(row);
   }
 
   /** Rows of this batch that have not been written yet. */
   pending(tx: ReadTx): R[] {
     const rows: R[] = [];
-    if (tx.isOperation) for (const { row } of this.#pending.values()) if (row !== null) rows.push(row);
+    if (tx.isOperation) for (const { row } of this.#pending.values()) if (row !== null) rows.push(this.#seen(row));
     return rows;
   }
 
@@ -110,6 +120,10 @@ export class Rows<R> implements Writable {
       if (row !== null) committed?.(row);
     }
     this.#pending.clear();
+  }
+
+  #seen(row: R): R {
+    return this.#options.seen === undefined ? row : this.#options.seen(row);
   }
 
   #keeps(key: string, row: R): boolean {

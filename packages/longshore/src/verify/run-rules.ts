@@ -32,7 +32,8 @@ function canMove(run: RunHistory): Finding[] {
 }
 
 function isQuiet(run: RunHistory): Finding[] {
-  if (isRunOpen(run.state)) return [];
+  // The tasks of a large run are cancelled in slices after its end.
+  if (isRunOpen(run.state) || run.messages.some(({ kind }) => kind === "end-tasks")) return [];
   return run.tasks
     .filter(({ state }) => isOpen(state) && state !== "cancelling")
     .map((task) => finding("run-is-quiet", run.id, `it has ended as ${run.state} and its task ${task.id} is ${task.state}`, brief(task)));

@@ -15,10 +15,11 @@ import { openEngine } from "../../src/server/engine.ts";
 import { createLogger } from "../../src/server/logger.ts";
 import { openServerPort } from "../../src/server/server-port.ts";
 import { turnRows, wholeRow } from "../../src/slices.ts";
-import { type Database, openDatabase, type SqlRow, type Statement } from "../../src/store/sqlite/driver.ts";
+import { type Database, openDatabase } from "../../src/store/sqlite/driver.ts";
 import { realGroups, realMethods } from "../support/admin.ts";
 import { temporaryFolder } from "../support/parts.ts";
 import { protocolsOn } from "../support/protocols.ts";
+import { countingRows } from "./counting-rows.ts";
 
 export interface StoreSize {
   readonly runs: number;
@@ -155,45 +156,4 @@ function copy(db: Database, table: string, count: number, made: Readonly<Record<
   db.exec(`INSERT INTO ${table} (${columns.join(", ")})
     WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < ${count})
     SELECT ${columns.map((column) => made[column] ?? column).join(", ")} FROM c, (SELECT * FROM ${table} ${where} LIMIT 1)`);
-}
-
-/** A database that counts the rows that are read in one turn of the event loop, by any reader. */
-function countingRows() {
-  const counted = { longest: 0, open };
-  let rows = 0;
-  let turning = false;
-  const count = (more: number) => {
-    rows += more;
-    counted.longest = Math.max(counted.longest, rows);
-    if (turning) return;
-    turning = true;
-    setImmediate(() => {
-      turning = false;
-      rows = 0;
-    });
-  };
-  function* each(read: Iterable<SqlRow>): IterableIterator<SqlRow> {
-    for (const row of read) {
-      count(1);
-      yield row;
-    }
-  }
-  const watched = (statement: Statement): Statement => ({
-    run: (...values) => statement.run(...values),
-    get(...values) {
-      count(1);
-      return statement.get(...values);
-    },
-    all(...values) {
-      const all = statement.all(...values);
-      count(all.length);
-      return all;
-    },
-    iterate: (...values) => each(statement.iterate(...values)),
-  });
-  async function open(...given: Parameters<typeof openDatabase>): Promise<Database> {
-    const db = await openDatabase(...given);
-    return { ...db, prepare: (sql) => watched(db.prepare(sql)) };
-  }
-  return counted;
 }

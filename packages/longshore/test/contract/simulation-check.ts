@@ -79,7 +79,7 @@ function checkNode(run: Run, node: PlanNode, task: Task | undefined, tasks: Map<
 
 function checkLimits(stored: Stored): void {
   const held = new Map<string, number>();
-  for (const task of stored.tasks.values()) {
+  for (const task of stored.rows.values()) {
     if (!isOpen(task.state) || task.state === "queued") continue;
     for (const limit of task.limits) {
       const count = (held.get(limit.key) ?? 0) + 1;
@@ -93,9 +93,12 @@ function checkLimits(stored: Stored): void {
 /** Memory may be newer than the disk in when a hold or an offer ends, and in nothing else. */
 export function checkMemory(store: SqliteStore, stored: Stored): void {
   const permits = new Map<string, number>();
+  // A permit comes back when the row of its task is written.
+  for (const { state, limits } of stored.rows.values()) {
+    const held = isOpen(state) && state !== "queued";
+    for (const { key } of limits) permits.set(key, (permits.get(key) ?? 0) + (held ? 1 : 0));
+  }
   for (const task of stored.tasks.values()) {
-    const held = isOpen(task.state) && task.state !== "queued";
-    for (const { key } of task.limits) permits.set(key, (permits.get(key) ?? 0) + (held ? 1 : 0));
     const kept = store.board.tasks.kept(task.id);
     if (kept !== undefined && !same(kept, task))
       throw broken(`memory says of ${task.id} ${JSON.stringify(kept)}, the disk ${JSON.stringify(task)}`);

@@ -7,6 +7,7 @@ import type { Random } from "../faults/random.ts";
 import { broken, type KnownHold, type Model, type Verb } from "./simulation-model.ts";
 import type { Machine, Process } from "./simulation-process.ts";
 import { isTied, label, lanes, makeTask, termMs, type Workflow } from "./simulation-story.ts";
+import { turns } from "./world.ts";
 
 export interface Outcome {
   steps: number;
@@ -222,10 +223,26 @@ export class Clients {
     if (run === undefined) return;
     const target = this.#stage.random.chance(0.5) ? run : this.#failedInside(run);
     const order = this.#restarting(target);
-    for (const voided of this.#andAround(target)) this.#stage.model.maybeRetried(voided);
-    const answer = await this.#ask(`${order.kind} ${target}`, (process) => process.runs.tell(target, order));
-    for (const voided of this.#andAround(target)) this.#stage.model.maybeRetried(voided);
-    if (typeof answer !== "string" && answer.value?.state === "running") this.#stage.say(`  ${target} goes on`);
+    const forget = () => {
+      for (const voided of this.#andAround(target)) this.#stage.model.maybeRetried(voided);
+    };
+    const tell = async () => {
+      forget();
+      const answer = await this.#ask(`${order.kind} ${target}`, (process) => process.runs.tell(target, order));
+      forget();
+      if (typeof answer !== "string" && answer.value?.state === "running") this.#stage.say(`  ${target} goes on`);
+    };
+    const answered = tell().catch((error: unknown) => this.#stage.failed(error));
+    // While the end of the run is still carried out the order waits, perhaps for many steps; the caller sees to other things meanwhile.
+    await Promise.race([answered, this.#quiet()]);
+  }
+
+  /** The server has done what it can do now. */
+  async #quiet(): Promise<void> {
+    for (let turn = 0; turn < 3; turn++) {
+      await this.#stage.process().store.commit.quiet();
+      await turns(1);
+    }
   }
 
   #restarting(runId: string): Order {

@@ -2,14 +2,18 @@
 // which is kept up to date by what SQLite itself says has changed.
 
 import type { Task } from "../../src/engine/board/task.ts";
-import type { Run } from "../../src/engine/run/run.ts";
+import { cancelledTask } from "../../src/engine/board/task-end.ts";
+import type { Message, Run } from "../../src/engine/run/run.ts";
 import { runColumns, runOf } from "../../src/engine/tables/run.ts";
 import { taskColumns, taskOf } from "../../src/engine/tables/task.ts";
 import { type Database, openDatabase, type Statement } from "../../src/store/sqlite/driver.ts";
 import { migrate } from "../../src/store/sqlite/schema.ts";
 
 export interface Stored {
+  /** As every reader gets them: those of an ended run have ended, though their rows may be written later. */
   readonly tasks: ReadonlyMap<string, Task>;
+  /** As they are written. */
+  readonly rows: ReadonlyMap<string, Task>;
   readonly runs: ReadonlyMap<string, Run>;
   /** Messages between runs that wait to be carried out. */
   readonly messages: number;
@@ -54,7 +58,7 @@ export async function openDisk(): Promise<Disk> {
   const forget = raw.prepare("DELETE FROM touched");
   const oneTask = raw.prepare(`SELECT ${taskColumns} FROM task WHERE id = ?`);
   const oneRun = raw.prepare(`SELECT ${runColumns} FROM run WHERE id = ?`);
-  const messages = raw.prepare("SELECT count(*) AS count FROM message");
+  const messages = raw.prepare("SELECT body FROM message");
   const mirror = { tasks: new Map<string, Task>(), runs: new Map<string, Run>() };
   const disk: Disk = {
     db,
@@ -67,7 +71,8 @@ export async function openDisk(): Promise<Disk> {
       }
       if (changed.length > 0) forget.run();
       if (disk.watch !== null) tellOf(changed, disk.watch);
-      return { ...mirror, messages: messages.get()?.count as number };
+      const waiting = messages.all().map(({ body }) => JSON.parse(body as string) as Message);
+      return { tasks: seen(mirror.tasks, waiting), rows: mirror.tasks, runs: mirror.runs, messages: waiting.length };
     },
     wipe() {
       disk.watch = null;
@@ -87,4 +92,17 @@ export async function openDisk(): Promise<Disk> {
     }
   }
   return disk;
+}
+
+/** The tasks of runs whose end is being carried out, as that end leaves them. */
+function seen(rows: ReadonlyMap<string, Task>, waiting: readonly Message[]): ReadonlyMap<string, Task> {
+  const ended = waiting.filter((message) => message.kind === "end-tasks");
+  if (ended.length === 0) return rows;
+  const endedAt = new Map(ended.map((message) => [message.runId, message.endedAt]));
+  const tasks = new Map(rows);
+  for (const [id, task] of rows) {
+    const at = endedAt.get(task.runId ?? "");
+    if (at !== undefined) tasks.set(id, cancelledTask(task, at));
+  }
+  return tasks;
 }

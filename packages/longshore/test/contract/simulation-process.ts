@@ -89,6 +89,8 @@ export async function startProcess(machine: Machine): Promise<Process> {
     random: () => random.next(),
     brain: machine.lives.watch(brainOf(dialects), (error) => machine.failed(error)),
     open: async () => ({ ...db, transaction, close: () => {} }),
+    // Ended runs have few tasks here: most of them end in several transactions, with other calls and crashes between these.
+    sliceTasks: 1,
     wrap: machine.late ? (rows) => missingRows(rows, { misses: 0 }, () => random.between(0, 3)) : undefined,
     hooks: {
       deadline: (id, at) => board.deadline(id, at),

@@ -5,6 +5,7 @@ import { boardContract } from "./store-board.ts";
 import { cancelContract } from "./store-cancel.ts";
 import { commitContract } from "./store-commit.ts";
 import { deadlineContract } from "./store-deadlines.ts";
+import { endingsContract } from "./store-endings.ts";
 import { lineContract } from "./store-lines.ts";
 import { livesContract } from "./store-lives.ts";
 import { partContract } from "./store-parts.ts";
@@ -30,6 +31,7 @@ export function storeContract(name: string, kind: StoreKind): void {
     boardContract(setup);
     lineContract(setup);
     cancelContract(setup);
+    endingsContract(setup);
     deadlineContract(setup);
     commitContract(setup);
     runContract(setup);

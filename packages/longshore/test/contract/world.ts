@@ -38,6 +38,7 @@ export interface StoreSetup {
   brain: Brain;
   hooks: StoreHooks;
   probe: CommitProbe;
+  sliceTasks?: number;
 }
 
 export interface OpenedStore {
@@ -95,6 +96,8 @@ export interface WorldOptions {
   clock?: TestClock;
   /** False leaves the messages between runs where they are. */
   carries?: boolean;
+  /** Tasks of a run that one transaction cancels, and that are read at once. */
+  sliceTasks?: number;
 }
 
 /** Waits for a store that is still busy with what a timer has woken. */
@@ -119,6 +122,7 @@ export async function openWorld(kind: StoreKind, options: WorldOptions = {}): Pr
     random: () => 0.5,
     brain: brainOf(dialects),
     probe,
+    sliceTasks: options.sliceTasks,
     hooks: {
       deadline: (id, at) => board.deadline(id, at),
       taskChanged: (task) => board.changed(task),

@@ -7,6 +7,7 @@ import type { PlanNode } from "../../src/engine/run/plan.ts";
 import type { Run } from "../../src/engine/run/run.ts";
 import { brainOf, Runs } from "../../src/engine/run/runs.ts";
 import type { NewChild } from "../../src/engine/run/store.ts";
+import { taskColumns, taskOf } from "../../src/engine/tables/task.ts";
 import { committed } from "../../src/engine/tx.ts";
 import { idMaker } from "../../src/ids.ts";
 import type { Json, JsonObject } from "../../src/json.ts";
@@ -68,6 +69,9 @@ export async function openConductor(options: { environment?: { [name: string]: s
     await store.close();
   });
 
+  const records = store.db.prepare(`SELECT ${taskColumns} FROM task WHERE id > ? AND id < ?`);
+  const recordsOf = (runId: string): Task[] =>
+    records.all(`${runId}.`, `${runId}/`).map((row) => store.board.tasks.newest(committed, row.id as string, taskOf(row)) as Task);
   const taskDefs = new Map<string, TaskDef>();
   const workflows = new Map<string, WorkflowDef>();
   const newest = (name: string) => [...workflows.values()].filter((one) => one.name === name).sort((a, b) => b.version - a.version)[0];
@@ -176,7 +180,7 @@ export async function openConductor(options: { environment?: { [name: string]: s
     },
     /** Reports on a task by its reference name, whether anybody has polled it or not. */
     async report(runId: string, ref: string, status: string, output: Json = {}): Promise<void> {
-      const task = store.runs.decisions.records(committed, runId).find((record) => record.step === ref) as Task;
+      const task = recordsOf(runId).find((record) => record.step === ref) as Task;
       const hold = { taskId: task.id, attempt: task.attempt };
       const text = JSON.stringify(output);
       if (status === "COMPLETED") await board.complete(hold, text);
@@ -195,8 +199,7 @@ export async function openConductor(options: { environment?: { [name: string]: s
     async records(id: string): Promise<Shown[]> {
       const run = (await runs.run(id)) as Run;
       const plan = await planOf(run);
-      return store.runs.decisions
-        .records(committed, id)
+      return recordsOf(id)
         .filter((task) => task.state !== "forgotten" && isShown(plan.nodes[task.node] as PlanNode, task))
         .sort((a, b) => a.ordinal - b.ordinal)
         .map((task) => {
@@ -223,7 +226,7 @@ export async function openConductor(options: { environment?: { [name: string]: s
       return (await world.records(id)).map(({ ref, status }) => `${ref}:${status}`);
     },
     attemptId: (runId: string, ref: string, attempt = 0) => {
-      const task = store.runs.decisions.records(committed, runId).find((record) => record.step === ref) as Task;
+      const task = recordsOf(runId).find((record) => record.step === ref) as Task;
       return attemptIdOf(task.id, attempt);
     },
   };

@@ -9,9 +9,10 @@ import type { GroupCommit } from "../commit.ts";
 import type { RowStore, TableRows } from "../rows.ts";
 import type { Closure, NextTry } from "../run/retry.ts";
 import type { StoredBytes } from "../stored-bytes.ts";
-import { taskRows, taskTable } from "../tables/task.ts";
+import { taskChars, taskRows, taskTable } from "../tables/task.ts";
 import type { Tx } from "../tx.ts";
 import { Attempts, type Closing } from "./attempts.ts";
+import { EndedRuns } from "./ended-runs.ts";
 import { HandOuts } from "./hand-outs.ts";
 import { Lanes } from "./lanes.ts";
 import { Limits, parkingKey } from "./limits.ts";
@@ -21,6 +22,7 @@ import { merged, withoutNul } from "./report-texts.ts";
 import { restored } from "./restart.ts";
 import type { BoardStore, ClaimRequest, Extending, Extension, Leave, NewTask, Report, Standing } from "./store.ts";
 import { cell, type EndState, type Fault, fence, type Hold, isOpen, nextDeadline, passedDeadline, type Task } from "./task.ts";
+import { cancelledTask } from "./task-end.ts";
 import { TaskLife } from "./task-life.ts";
 
 /** What a settled task means for its run; implemented by the runs, called in the same operation. */
@@ -60,6 +62,7 @@ export class LocalBoard implements BoardStore {
   readonly tasks: Rows<Task>;
   readonly lanes: Lanes = new Lanes();
   readonly limits: Limits = new Limits();
+  readonly endedRuns: EndedRuns = new EndedRuns();
   /** What has happened since this process started, for people who watch. */
   readonly counts: Record<"claimed" | Closure["kind"], number> = { claimed: 0, failed: 0, lost: 0, "timed-out": 0 };
   readonly #rows: TableRows<Task>;
@@ -77,10 +80,13 @@ export class LocalBoard implements BoardStore {
     this.#commit = options.commit;
     this.#clock = options.clock;
     this.#deadline = options.deadline;
-    this.tasks = taskRows(options.store, options.commit, (task) => {
-      // As seen when it was queued: a delay that ends while its own commit is being written must still be noticed.
-      options.deadline(task.id, nextDeadline(task, task.queuedAt));
-      options.changed(task);
+    this.tasks = taskRows(options.store, options.commit, {
+      committed: (task) => {
+        // As seen when it was queued: a delay that ends while its own commit is being written must still be noticed.
+        options.deadline(task.id, nextDeadline(task, task.queuedAt));
+        options.changed(task);
+      },
+      seen: this.endedRuns.seen,
     });
     this.#handOuts = new HandOuts(options.store, options.commit);
     this.#queues = new ReadyQueues({
@@ -164,7 +170,7 @@ export class LocalBoard implements BoardStore {
     return this.#commit.run((tx) => {
       const task = this.tasks.get(tx, taskId);
       if (task === null || !isOpen(task.state) || task.state === "cancelling") return false;
-      this.cancelOne(tx, taskId);
+      this.cancelOne(tx, taskId, this.#clock.now());
       if (task.runId !== null) this.#runs.ended(tx, task, "cancelled", null);
       return true;
     });
@@ -236,24 +242,25 @@ export class LocalBoard implements BoardStore {
     this.#life.nextAttempt(tx, task, closing, { error: task.error, fault: task.fault, overdue: task.overdue }, next);
   }
 
-  /** A delay is over before its time. */
-  hasten(tx: Tx, taskId: string): void {
+  /** A delay is over before its time. Returns how many characters the task's row has. */
+  hasten(tx: Tx, taskId: string): number {
     const task = this.tasks.get(tx, taskId);
     const now = this.#clock.now();
-    if (task?.state !== "queued" || task.lane === null || task.dueAt <= now) return;
-    const due = { ...task, dueAt: now };
-    this.tasks.put(tx, taskId, due);
-    this.#queues.join(tx, due, now);
+    if (task?.state === "queued" && task.lane !== null && task.dueAt > now) {
+      const due = { ...task, dueAt: now };
+      this.tasks.put(tx, taskId, due);
+      this.#queues.join(tx, due, now);
+    }
+    return task === null ? 0 : taskChars(task);
   }
 
-  /** Cancels an open task without telling its run. */
-  cancelOne(tx: Tx, taskId: string): void {
-    const task = this.tasks.get(tx, taskId);
-    const next = task === null ? null : cell(task.state, "cancel");
-    if (task === null || next === null) return;
-    if (next.to === "cancelling") this.tasks.put(tx, task.id, { ...task, state: "cancelling" });
-    else
-      this.#life.end(tx, task, "cancelled", { now: this.#clock.now(), by: "cancel", receipt: null }, { output: task.output, error: null });
+  /** Cancels an open task without telling its run. Returns how many characters its row has. */
+  cancelOne(tx: Tx, taskId: string, now: number): number {
+    const task = this.tasks.own(tx, taskId);
+    if (task === null) return 0;
+    const cancelled = cancelledTask(task, now);
+    if (cancelled !== task) this.#life.replace(tx, task, cancelled, now);
+    return taskChars(task);
   }
 
   /** What is recorded about a step is void, but its grants go on counting. */

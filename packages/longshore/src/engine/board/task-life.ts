@@ -10,7 +10,8 @@ import type { Attempts, Closing, Why } from "./attempts.ts";
 import type { Follower } from "./local-board.ts";
 import type { ReadyQueues } from "./ready-queues.ts";
 import type { Report } from "./store.ts";
-import { type Deadline, type EndState, type Fault, isOpen, type Task } from "./task.ts";
+import { type EndState, isOpen, type Task } from "./task.ts";
+import { endedTask, type Result } from "./task-end.ts";
 
 /** How a task comes back to its lane. */
 interface Queueing {
@@ -20,14 +21,6 @@ interface Queueing {
   keepsPlace?: boolean;
   /** When a worker must have taken it; a full period from now on when absent. */
   claimBy?: number | null;
-}
-
-/** What a task ends with. */
-interface Result {
-  output: string | null;
-  error: string | null;
-  fault?: Fault;
-  overdue?: Deadline | null;
 }
 
 /** A task that comes back unseen again and again has this many times as long to be taken, in all: a few workers may go, not any number. */
@@ -160,25 +153,17 @@ export class TaskLife {
   }
 
   end(tx: Tx, task: Task, state: EndState, closing: Closing, result: Result): Task {
-    const ended: Task = {
-      ...task,
-      state,
-      holder: task.holder ?? closing.holder ?? null,
-      output: result.output,
-      error: result.error,
-      fault: result.fault ?? null,
-      overdue: result.overdue ?? null,
-      endedAt: closing.now,
-      holdUntil: null,
-      claimBy: null,
-      closedGrant: task.grant,
-      closedBy: closing.by,
-      closedReceipt: closing.receipt,
-    };
-    this.#options.tasks.put(tx, ended.id, ended);
-    this.#options.queues.leave(tx, task, closing.now);
-    this.#abandon(tx, task);
+    const ended = endedTask(task, state, closing, result);
+    this.replace(tx, task, ended, closing.now);
     return ended;
+  }
+
+  /** A task has ended, or its holder is to stop, in which case it keeps what it holds. */
+  replace(tx: Tx, before: Task, task: Task, now: number): void {
+    this.#options.tasks.put(tx, task.id, task);
+    if (isOpen(task.state)) return;
+    this.#options.queues.leave(tx, before, now);
+    this.#abandon(tx, before);
   }
 
   /** A step starts again: the end of its last attempt is added to its history, and a worker that still runs it holds nothing any more. */

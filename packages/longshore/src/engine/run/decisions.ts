@@ -4,18 +4,21 @@
 import type { Clock } from "../../clock.ts";
 import type { Json } from "../../json.ts";
 import { parseExact } from "../../json-exact.ts";
+import type { Slices } from "../../slices.ts";
 import type { LocalBoard } from "../board/local-board.ts";
 import { newTask } from "../board/new-task.ts";
 import type { Task } from "../board/task.ts";
 import type { Rows } from "../cached-rows.ts";
-import type { RowStore, TableRows } from "../rows.ts";
+import { type GroupCommit, Postponed } from "../commit.ts";
+import type { RowStore } from "../rows.ts";
 import { joinKey } from "../tables/run.ts";
-import { taskTable } from "../tables/task.ts";
 import type { ReadTx, Tx } from "../tx.ts";
 import type { Change, Frontier, Need, RunEvent } from "./decide.ts";
 import type { Definitions } from "./definitions.ts";
 import type { LocalDocuments } from "./local-documents.ts";
+import { OpenTasks } from "./open-tasks.ts";
 import type { Plan } from "./plan.ts";
+import { Records } from "./records.ts";
 import type { NextTry } from "./retry.ts";
 import { type Join, type Message, type Run, taskIdOf } from "./run.ts";
 import type { Brain } from "./store.ts";
@@ -28,6 +31,7 @@ export type Happening = RunEvent extends infer E ? (E extends RunEvent ? Omit<E,
 
 export interface DecisionsDeps {
   store: RowStore;
+  commit: GroupCommit;
   clock: Clock;
   random: () => number;
   brain: Brain;
@@ -38,15 +42,20 @@ export interface DecisionsDeps {
   joins: Rows<Join>;
   /** What the decision means for another run. */
   leave: (tx: Tx, message: Message) => void;
+  slices?: Slices;
+  /** Tasks of a run that one transaction cancels, and that are read at once; replaced in tests. */
+  sliceTasks?: number;
 }
 
 export class Decisions {
   readonly #options: DecisionsDeps;
-  readonly #rows: TableRows<Task>;
+  readonly openTasks: OpenTasks;
+  readonly records: Records;
 
   constructor(options: DecisionsDeps) {
     this.#options = options;
-    this.#rows = options.store.table(taskTable);
+    this.openTasks = new OpenTasks(options);
+    this.records = new Records({ ...options, tasks: options.board.tasks });
   }
 
   planOf(tx: ReadTx, run: Run): Plan {
@@ -56,6 +65,9 @@ export class Decisions {
   }
 
   decide(tx: Tx, run: Run, happening: Happening): NextTry | null {
+    // Another life begins when all tasks of the last one have ended.
+    const quiet = begins.has(happening.kind) ? this.#options.board.endedRuns.quiet(run.id) : undefined;
+    if (quiet !== undefined) throw new Postponed(quiet);
     const plan = this.planOf(tx, run);
     const event = { ...happening, now: this.#options.clock.now(), random: this.#options.random() } as RunEvent;
     const loaded = new Loaded(run);
@@ -63,18 +75,18 @@ export class Decisions {
       const decision = this.#options.brain.decide(plan, loaded, event);
       if ("changes" in decision) {
         // In a run that is tried again, a step that starts may have left a row in its earlier life.
-        const again = run.retries > 0 || forEnded.has(event.kind) || event.kind === "reopen";
+        const again = run.retries > 0 || begins.has(event.kind);
         const about: About = { run, plan, now: event.now, again, closing: event.kind === "closed" ? event.node : null };
         for (const change of decision.changes) this.#apply(tx, about, change);
         return decision.next;
       }
-      if (!this.#load(tx, loaded, decision.need))
+      if (!this.#load(tx, loaded, decision.need, plan.nodes.length))
         throw new Error(`The decision about run ${run.id} needs rows again that are loaded already.`);
     }
   }
 
   /** False when everything had been loaded before: asking on would never end. */
-  #load(tx: Tx, loaded: Loaded, need: Need): boolean {
+  #load(tx: Tx, loaded: Loaded, need: Need, nodes: number): boolean {
     const { id } = loaded.run;
     const before = loaded.size;
     for (const node of need.joins) loaded.joins.set(node, this.#options.joins.get(tx, joinKey(id, node)));
@@ -89,19 +101,8 @@ export class Decisions {
       const document = this.#options.documents.find(tx, kind, name);
       loaded.documents.set(documentKey(kind, name), document === null ? null : (parseExact(document.body) as Json));
     }
-    if (need.all) loaded.all = new Map(this.records(tx, id).map((task) => [task.node, task]));
+    if (need.all) loaded.all = this.records.all(tx, id, nodes);
     return loaded.size > before;
-  }
-
-  /** Every record of a run, as the batch has left it. */
-  records(tx: ReadTx, runId: string): Task[] {
-    // '.' and '/' are neighbours, so this is the range of keys that begin with '<run id>.'.
-    const { tasks } = this.#options.board;
-    const records = new Map<string, Task>();
-    const stored = this.#rows.scan({ by: ["id"], above: [`${runId}.`], below: [`${runId}/`] });
-    for (const task of stored) records.set(task.id, tasks.newest(tx, task.id, task) ?? task);
-    for (const task of tasks.pending(tx)) if (task.runId === runId) records.set(task.id, task);
-    return [...records.values()];
   }
 
   #apply(tx: Tx, about: About, change: Change): void {
@@ -116,7 +117,7 @@ export class Decisions {
     else if (change.kind === "run") this.#options.runs.put(tx, run.id, change.run);
     else if (change.kind === "message") this.#options.leave(tx, change.message);
     else if (change.kind === "forget") this.#options.board.forget(tx, taskIdOf(run.id, change.node));
-    else for (const { id, node } of this.records(tx, run.id)) if (node !== about.closing) this.#options.board.cancelOne(tx, id);
+    else this.openTasks.end(tx, run.id, about.now, about.closing === null ? null : taskIdOf(run.id, about.closing));
   }
 
   #post(tx: Tx, { run, plan, now, again }: About, change: Change & { kind: "post" }): void {
@@ -154,6 +155,9 @@ export class Decisions {
 
 /** Orders that mean something to a run that has ended, and only to such. */
 export const forEnded: ReadonlySet<string> = new Set(["retry", "rerun", "restart"]);
+
+/** What begins another life of a run. */
+const begins: ReadonlySet<string> = new Set([...forEnded, "reopen"]);
 
 function documentKey(kind: string, name: string): string {
   return `${kind}\u0000${name}`;

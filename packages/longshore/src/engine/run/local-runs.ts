@@ -4,6 +4,7 @@
 import type { Clock } from "../../clock.ts";
 import { LongshoreError } from "../../errors.ts";
 import { checkName } from "../../names.ts";
+import type { Slices } from "../../slices.ts";
 import { type Follower, type LocalBoard, runDeadlinePrefix } from "../board/local-board.ts";
 import type { EndState, Task } from "../board/task.ts";
 import { Additions, eachRow, type Rows } from "../cached-rows.ts";
@@ -37,6 +38,10 @@ export interface LocalRunsDeps {
   left: () => void;
   /** Open runs below one root. */
   familyRunsMax?: number;
+  /** Bounds what readers do in one turn of the event loop. */
+  slices?: Slices;
+  /** Tasks of a run that one transaction cancels, and that are read at once; replaced in tests. */
+  sliceTasks?: number;
 }
 
 export class LocalRuns implements RunStore, Follower {
@@ -115,13 +120,15 @@ export class LocalRuns implements RunStore, Follower {
     });
   }
 
-  hasten(runId: string): Promise<boolean> {
-    return this.#options.commit.run((tx) => {
-      const run = this.runs.get(tx, runId);
-      if (run === null || !isRunOpen(run.state)) return false;
-      for (const { id } of this.decisions.records(tx, runId)) this.#options.board.hasten(tx, id);
-      return true;
-    });
+  async hasten(runId: string): Promise<boolean> {
+    const hastened = (after?: string) =>
+      this.#options.commit.run((tx) => {
+        const run = this.runs.get(tx, runId);
+        return run === null || !isRunOpen(run.state) ? undefined : this.decisions.openTasks.hasten(tx, runId, after);
+      });
+    const first = await hastened();
+    for (let after = first; after != null; ) after = await hastened(after);
+    return first !== undefined;
   }
 
   messages(): Promise<StoredMessage[]> {
@@ -169,10 +176,14 @@ export class LocalRuns implements RunStore, Follower {
     else tx.after(() => this.#options.deadline(runDeadlinePrefix + runId, run.endBy));
   }
 
+  /** Before the board recovers: it has to know which of its tasks have ended with their run. */
+  recoverMessages(): Promise<void> {
+    return this.#messages.recover();
+  }
+
   async recover(): Promise<void> {
     const { commit, deadline } = this.#options;
     const due: (readonly [id: string, at: number])[] = [];
-    await this.#messages.recover();
     await eachRow(
       commit,
       this.#open,

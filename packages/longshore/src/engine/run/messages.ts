@@ -5,7 +5,7 @@
 import { LongshoreError } from "../../errors.ts";
 import type { LocalBoard } from "../board/local-board.ts";
 import { type EndState, type Fault, isOpen, type Task } from "../board/task.ts";
-import { Additions, type Rows } from "../cached-rows.ts";
+import { Additions, eachRow, type Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import type { RowStore, TableRows, TableSpec } from "../rows.ts";
 import { runIdTable } from "../tables/run.ts";
@@ -53,11 +53,21 @@ export class Messages {
     this.#done = new Additions(commit, (id) => this.#rows.remove(id));
   }
 
-  /** Continues to count where the stored ones end. */
+  /** Continues to count where the stored ones end, and finds the runs whose tasks are still to be cancelled. */
   async recover(): Promise<void> {
-    await this.#options.commit.read(() => {
-      for (const { id } of this.#rows.scan({ by: ["id"], backwards: true, limit: 1 })) this.#newest = id;
-    });
+    const { commit, board } = this.#options;
+    await eachRow(
+      commit,
+      this.#rows,
+      { by: ["id"] },
+      {
+        at: ({ id }) => [id],
+        take: ({ id, message }) => {
+          this.#newest = id;
+          if (message.kind === "end-tasks") board.endedRuns.restore(message.runId, message.endedAt);
+        },
+      },
+    );
   }
 
   /** The oldest of those that have not been carried out. */
@@ -79,6 +89,7 @@ export class Messages {
     else if (message.kind === "settle-task") this.#settleTask(tx, message);
     else if (message.kind === "cancel-child") this.#cancelChild(tx, message);
     else if (message.kind === "go-on") this.#goOn(tx, message);
+    else if (message.kind === "end-tasks") this.#options.decisions.openTasks.goOn(tx, message);
     else this.#reopenParent(tx, message);
   }
 

@@ -100,7 +100,9 @@ export type Message =
   /** The step has ended without its child, which was in this `life`. */
   | { kind: "cancel-child"; parentTaskId: string; attempt: number; life?: number }
   /** For the run itself: its backlog holds what a decision left. */
-  | { kind: "go-on"; runId: string };
+  | { kind: "go-on"; runId: string }
+  /** For the run itself, which has ended: its open tasks behind the id `after` are to be cancelled. It has no other life before that. */
+  | { kind: "end-tasks"; runId: string; endedAt: number; after: string };
 
 /** A node whose edges are yet to be followed, from the one with the number `from` on. */
 export interface Settled {

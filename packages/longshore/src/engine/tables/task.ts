@@ -84,7 +84,20 @@ export const headColumns: string = taskTable.columns
   .filter((name) => name !== "input" && name !== "output")
   .join(", ");
 
-export function taskRows(store: RowStore, commit: GroupCommit, committed: (task: Task) => void): Rows<Task> {
+/** For scans that need no more of a task than where it is. */
+export const taskIdTable: TableSpec<string> = {
+  name: "task",
+  key: ["id"],
+  columns: [["id", (id) => id]],
+  of: (row) => row.id as string,
+};
+
+export interface TaskRowsHooks {
+  committed(task: Task): void;
+  seen(task: Task): Task;
+}
+
+export function taskRows(store: RowStore, commit: GroupCommit, hooks: TaskRowsHooks): Rows<Task> {
   const rows = store.table(taskTable);
   const goOn = rows.updater([...queueing, ...holding, ...closing]);
   const change = rows.updater([...queueing, ...holding, ...closing, ...ending, ...streaming]);
@@ -103,12 +116,16 @@ export function taskRows(store: RowStore, commit: GroupCommit, committed: (task:
       if (task.streamed && before?.streamed !== true) stream(task);
     },
     remove: (id) => rows.remove(id),
-    chars: ({ input, output }) => input.length + (output?.length ?? 0),
+    chars: taskChars,
     // Who holds a task, and until when, may be newer in memory than on disk.
     keep: (task) => (task.endedAt !== null ? "no" : task.state === "queued" ? "while-room" : "always"),
     keptMax: queuedKeptMax,
-    committed,
+    ...hooks,
   });
+}
+
+export function taskChars({ input, output }: Task): number {
+  return input.length + (output?.length ?? 0);
 }
 
 function same(columns: readonly Column<Task>[], one: Task, other: Task): boolean {

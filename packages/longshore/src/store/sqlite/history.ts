@@ -146,7 +146,7 @@ export class SqliteHistory implements HistoryReader {
   }
 
   #messages(runId: string, parentTaskId: string | null): Message[] {
-    const rows = this.#sql.messages.all(runId, parentTaskId ?? runId, messagesMax);
+    const rows = [...this.#sql.endTasks.all(runId, runId), ...this.#sql.messages.all(runId, parentTaskId ?? runId, messagesMax)];
     return rows.map((row) => JSON.parse(row.body as string) as Message).filter((message) => isAbout(message, runId, parentTaskId));
   }
 }
@@ -170,14 +170,17 @@ function prepareStatements(db: Database) {
     parts: db.prepare(
       "SELECT life, count(*) AS count, min(sequence) AS first, max(sequence) AS last, max(grant_count) AS grant_max FROM part WHERE task_id = ? GROUP BY life",
     ),
-    messages: db.prepare("SELECT body FROM message WHERE instr(body, ?) > 0 OR instr(body, ?) > 0 ORDER BY id LIMIT ?"),
+    endTasks: db.prepare("SELECT body FROM message WHERE instr(body, ?) > 0 AND body ->> 'kind' = 'end-tasks' AND body ->> 'runId' = ?"),
+    messages: db.prepare(
+      "SELECT body FROM message WHERE (instr(body, ?) > 0 OR instr(body, ?) > 0) AND body ->> 'kind' <> 'end-tasks' ORDER BY id LIMIT ?",
+    ),
   };
 }
 
 /** A message belongs to the run that left it, to the run that it is for, and to the parent whose task it names. */
 function isAbout(message: Message, runId: string, parentTaskId: string | null): boolean {
   if (message.kind === "start-run") return message.from === runId || isTaskOf(message.parentTaskId, runId);
-  if (message.kind === "go-on") return message.runId === runId;
+  if (message.kind === "go-on" || message.kind === "end-tasks") return message.runId === runId;
   const taskId = message.kind === "cancel-child" ? message.parentTaskId : message.taskId;
   return taskId === parentTaskId || isTaskOf(taskId, runId);
 }

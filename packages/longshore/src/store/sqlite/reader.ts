@@ -317,7 +317,8 @@ export class SqliteReader implements Reader {
 
   /** A hold may have been renewed in memory since its row was written. */
   #headOf(row: SqlRow): TaskHead {
-    return this.#options.tasks.kept(row.id as string) ?? taskOf(row);
+    const stored = taskOf(row);
+    return this.#options.tasks.newest(committed, stored.id, stored) ?? stored;
   }
 
   #attemptBefore(taskId: string, { grant_count, attempt }: SqlRow, withTexts: boolean): SqlRow | undefined {

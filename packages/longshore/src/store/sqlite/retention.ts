@@ -4,9 +4,10 @@
 
 import type { LocalBlobs } from "../../engine/blob/local-blobs.ts";
 import type { BlobReferences } from "../../engine/blob/references.ts";
+import type { LocalBoard } from "../../engine/board/local-board.ts";
 import type { Task } from "../../engine/board/task.ts";
 import { Additions, type Rows } from "../../engine/cached-rows.ts";
-import type { GroupCommit } from "../../engine/commit.ts";
+import { type GroupCommit, Postponed } from "../../engine/commit.ts";
 import type { AgeMark } from "../../engine/run/age.ts";
 import { type Keep, lingerMs, type Pruned, type RetentionPolicy, type RetentionStore } from "../../engine/run/retention.ts";
 import type { Run } from "../../engine/run/run.ts";
@@ -24,6 +25,7 @@ export interface SqliteRetentionOptions {
   commit: GroupCommit;
   runs: Rows<Run>;
   tasks: Rows<Task>;
+  board: Pick<LocalBoard, "endedRuns">;
   counts: Counts;
   stored: StoredBytes;
   blobs: LocalBlobs;
@@ -91,9 +93,12 @@ export class SqliteRetention implements RetentionStore {
 
   async removeRun(runId: string): Promise<boolean> {
     const { commit, runs, counts } = this.#options;
+    const { endedRuns } = this.#options.board;
     await counts.counted();
     const removed = await commit.run((tx) => {
       if (runs.get(tx, runId)?.endedAt == null) return false;
+      const quiet = endedRuns.quiet(runId);
+      if (quiet !== undefined) throw new Postponed(quiet);
       runs.remove(tx, runId);
       this.#changes.add(tx, () => this.#sql.forgetRun(runId));
       tx.after(() => counts.pruned({ runs: 1, tasks: 0 }));
@@ -119,9 +124,10 @@ export class SqliteRetention implements RetentionStore {
 
   #pruneRuns(keep: Keep, now: number): Promise<number> {
     const { runs, counts } = this.#options;
+    const { endedRuns } = this.#options.board;
     return this.#whenAny(this.#sql.endedRuns, keep, counts.endedRuns, now, (tx, ids) => {
-      // A retry in the same batch may have opened it again.
-      const ended = ids.filter((id) => runs.get(tx, id)?.endedAt != null);
+      // A retry in the same batch may have opened it again; and its tasks end before it goes.
+      const ended = ids.filter((id) => runs.get(tx, id)?.endedAt != null && endedRuns.quiet(id) === undefined);
       for (const id of ended) {
         runs.remove(tx, id);
         this.#changes.add(tx, () => this.#sql.forgetRun(id));

@@ -71,7 +71,7 @@ export function openSideStores(store: SqliteStore, { clock, directory, slices }:
     outbox: new LocalOutbox({ store: store.rows, commit, clock }),
     workers,
     reader: new SqliteReader({ db, tasks, runs, lanes, counts, definitions, slices }),
-    retention: new SqliteRetention({ db, commit, stored, runs, tasks, counts, blobs, references }),
+    retention: new SqliteRetention({ db, commit, stored, runs, tasks, board: store.board, counts, blobs, references }),
     openRuns: () => counts.openRuns,
     taskChanged(task) {
       counts.taskChanged(task);

@@ -45,6 +45,8 @@ export interface SqliteStoreOptions {
   wrap?: (rows: RowStore) => RowStore;
   /** Serve a damaged data file: what can be read of it. */
   acceptDamage?: boolean;
+  /** Tasks of a run that one transaction cancels, and that are read at once. Replaced in tests. */
+  sliceTasks?: number;
   /** Gets what an operator should know about the data folder, in sentences. */
   warn?: (message: string) => void;
 }
@@ -72,6 +74,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sqli
     const commit = new GroupCommit(rows, () => clock.now());
     file.checkRest((damage) => commit.refuse(damage));
     const taskChanged = (task: Task) => {
+      runs.decisions.records.changed(task);
       parts.taskChanged(task);
       hooks.taskChanged(task);
     };
@@ -91,6 +94,8 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sqli
       deadline: hooks.deadline,
       left: hooks.messagesLeft,
       familyRunsMax: options.quotas?.familyRuns,
+      slices: options.slices,
+      sliceTasks: options.sliceTasks,
     });
     return {
       db,
@@ -103,6 +108,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sqli
       parts,
       async recover() {
         await stored.recover();
+        await runs.recoverMessages();
         await board.recover();
         await runs.recover();
         hooks.messagesLeft();

@@ -1,0 +1,38 @@
+// A task as it is after its end. Pure.
+
+import type { Closing } from "./attempts.ts";
+import { cell, type Deadline, type EndState, type Fault, type Task } from "./task.ts";
+
+/** What a task ends with. */
+export interface Result {
+  output: string | null;
+  error: string | null;
+  fault?: Fault;
+  overdue?: Deadline | null;
+}
+
+export function endedTask(task: Task, state: EndState, closing: Closing, result: Result): Task {
+  return {
+    ...task,
+    state,
+    holder: task.holder ?? closing.holder ?? null,
+    output: result.output,
+    error: result.error,
+    fault: result.fault ?? null,
+    overdue: result.overdue ?? null,
+    endedAt: closing.now,
+    holdUntil: null,
+    claimBy: null,
+    closedGrant: task.grant,
+    closedBy: closing.by,
+    closedReceipt: closing.receipt,
+  };
+}
+
+/** A task that is cancelled together with its run. Its holder learns of it by its next report; what is not open stays as it is. */
+export function cancelledTask(task: Task, now: number): Task {
+  const next = cell(task.state, "cancel");
+  if (next === null) return task;
+  if (next.to === "cancelling") return { ...task, state: "cancelling" };
+  return endedTask(task, "cancelled", { now, by: "cancel", receipt: null }, { output: task.output, error: null });
+}

@@ -1,0 +1,75 @@
+// The open tasks of a run, in slices. When a run ends, some of them are cancelled in the transaction that ends it, the others by messages of the run
+// to itself, each in a transaction of its own. In between, board/ended-runs.ts shows all of them as they will be.
+
+import type { LocalBoard } from "../board/local-board.ts";
+import type { RowStore, TableRows } from "../rows.ts";
+import { taskIdTable } from "../tables/task.ts";
+import type { Tx } from "../tx.ts";
+import type { Message } from "./run.ts";
+
+/** Tasks that one transaction changes, at up to 60 us each. */
+const sliceTasksMax = 150;
+/** Characters of their inputs and outputs, which are read along with them: some milliseconds. */
+const sliceCharsMax = 2_000_000;
+
+export interface OpenTasksDeps {
+  store: RowStore;
+  board: LocalBoard;
+  leave: (tx: Tx, message: Message) => void;
+  /** Replaces the limit in tests. */
+  sliceTasks?: number;
+}
+
+export class OpenTasks {
+  readonly #options: OpenTasksDeps;
+  readonly #rows: TableRows<string>;
+
+  constructor(options: OpenTasksDeps) {
+    this.#options = options;
+    this.#rows = options.store.table(taskIdTable);
+  }
+
+  /** The run ends now. `closing` is the task whose end it is; the board ends that one itself. */
+  end(tx: Tx, runId: string, endedAt: number, closing: string | null): void {
+    const { board, leave } = this.#options;
+    const cancel = (id: string) => (id === closing ? 0 : board.cancelOne(tx, id, endedAt));
+    // What this batch has posted is not stored yet.
+    for (const task of board.tasks.pending(tx)) if (task.runId === runId) cancel(task.id);
+    const after = this.#slice(runId, beginOf(runId), cancel);
+    if (after === null) return;
+    leave(tx, { kind: "end-tasks", runId, endedAt, after });
+    board.endedRuns.add(tx, runId, endedAt);
+  }
+
+  /** The next slice. */
+  goOn(tx: Tx, message: Message & { kind: "end-tasks" }): void {
+    const { board, leave } = this.#options;
+    const { runId, endedAt } = message;
+    const after = this.#slice(runId, message.after, (id) => board.cancelOne(tx, id, endedAt));
+    if (after === null) board.endedRuns.remove(tx, runId);
+    else leave(tx, { ...message, after });
+  }
+
+  /** Ends the delays of some of them: those behind `after`, or the first. Returns the id behind which it goes on; null at the end. */
+  hasten(tx: Tx, runId: string, after: string = beginOf(runId)): string | null {
+    const { board } = this.#options;
+    return this.#slice(runId, after, (id) => board.hasten(tx, id));
+  }
+
+  /** `change` returns how many characters the row has. Null when nothing is left; else the id behind which the next slice begins. */
+  #slice(runId: string, after: string, change: (id: string) => number): string | null {
+    const { sliceTasks = sliceTasksMax } = this.#options;
+    const ids = [...this.#rows.scan({ by: ["id"], without: "ended_at", above: [after], below: [`${runId}/`], limit: sliceTasks })];
+    let chars = 0;
+    for (const id of ids) {
+      chars += change(id);
+      if (chars > sliceCharsMax) return id;
+    }
+    return ids.length < sliceTasks ? null : (ids.at(-1) as string);
+  }
+}
+
+/** '.' and '/' are neighbours: the ids of a run's tasks are between both. */
+function beginOf(runId: string): string {
+  return `${runId}.`;
+}

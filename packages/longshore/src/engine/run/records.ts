@@ -1,0 +1,109 @@
+// All records of a run, for the few decisions that need every one of them: another life of the run, or an output that depends on its newest step.
+// Those of a large run are read in slices before the operation, which is postponed until then. What commits change meanwhile is noted, so that
+// the operation finds them as they are.
+
+import type { Clock } from "../../clock.ts";
+import { Slices, wholeRow } from "../../slices.ts";
+import type { Task } from "../board/task.ts";
+import type { Rows } from "../cached-rows.ts";
+import { type GroupCommit, Postponed } from "../commit.ts";
+import type { RowStore, TableRows } from "../rows.ts";
+import { taskChars, taskTable } from "../tables/task.ts";
+import type { Tx } from "../tx.ts";
+
+export interface RecordsDeps {
+  store: RowStore;
+  commit: GroupCommit;
+  clock: Clock;
+  tasks: Rows<Task>;
+  slices?: Slices;
+  /** Replaces the limit in tests. */
+  sliceTasks?: number;
+}
+
+/** Records that are read at once, in an operation or in a turn of the event loop: at 20 us each some milliseconds. */
+const atOnceMax = 200;
+/** What has been read stays in memory for this long at most, should its operation fail. */
+const keptMs = 5_000;
+
+interface Reading {
+  readonly tasks: Map<string, Task>;
+  /** Resolves when all of them are there. */
+  readonly done: Promise<void>;
+  isDone: boolean;
+}
+
+export class Records {
+  readonly #options: RecordsDeps;
+  readonly #rows: TableRows<Task>;
+  readonly #slices: Slices;
+  readonly #readings = new Map<string, Reading>();
+
+  constructor(options: RecordsDeps) {
+    this.#options = options;
+    this.#rows = options.store.table(taskTable);
+    this.#slices = options.slices ?? new Slices();
+  }
+
+  /** As the batch has left them. `most`: there are no more than that. Throws `Postponed` for a large run that has not been read yet. */
+  all(tx: Tx, runId: string, most: number): Map<number, Task> {
+    const { sliceTasks = atOnceMax } = this.#options;
+    if (most <= sliceTasks) return this.#newest(tx, runId, this.#page(runId, beginOf(runId)));
+    const reading = this.#readings.get(runId) ?? this.#begin(runId);
+    if (!reading.isDone) throw new Postponed(reading.done);
+    tx.after(() => this.#readings.delete(runId));
+    return this.#newest(tx, runId, reading.tasks.values());
+  }
+
+  /** To be called for each task that a commit has changed. */
+  changed(task: Task): void {
+    if (this.#readings.size === 0 || task.runId === null) return;
+    this.#readings.get(task.runId)?.tasks.set(task.id, task);
+  }
+
+  #newest(tx: Tx, runId: string, stored: Iterable<Task>): Map<number, Task> {
+    const { tasks } = this.#options;
+    const records = new Map<number, Task>();
+    for (const task of stored) records.set(task.node, tasks.newest(tx, task.id, task) ?? task);
+    for (const task of tasks.pending(tx)) if (task.runId === runId) records.set(task.node, task);
+    return records;
+  }
+
+  #begin(runId: string): Reading {
+    const tasks = new Map<string, Task>();
+    const reading: Reading = { tasks, done: this.#read(runId, tasks), isDone: false };
+    this.#readings.set(runId, reading);
+    const { clock } = this.#options;
+    const drop = () => {
+      if (this.#readings.get(runId) === reading) this.#readings.delete(runId);
+    };
+    reading.done.then(() => {
+      reading.isDone = true;
+      clock.at(clock.now() + keptMs, drop);
+    }, drop);
+    return reading;
+  }
+
+  async #read(runId: string, tasks: Map<string, Task>): Promise<void> {
+    const { commit, sliceTasks = atOnceMax } = this.#options;
+    for (let after = beginOf(runId); ; ) {
+      await this.#slices.turn(sliceTasks * wholeRow);
+      const page = await commit.read(() => [...this.#page(runId, after, sliceTasks)]);
+      for (const task of page) {
+        tasks.set(task.id, task);
+        this.#slices.spent(taskChars(task));
+      }
+      if (page.length < sliceTasks) return;
+      after = (page.at(-1) as Task).id;
+    }
+  }
+
+  #page(runId: string, after: string, limit?: number): Iterable<Task> {
+    return this.#rows.scan({ by: ["id"], above: [after], below: [`${runId}/`], limit });
+  }
+}
+
+/** '.' and '/' are neighbours: the ids of a run's tasks are between both. */
+function beginOf(runId: string): string {
+  return `${runId}.`;
+}
