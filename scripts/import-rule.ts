@@ -23,7 +23,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   net: ["leaf"],
   signature: ["leaf"],
   runner: ["leaf"],
-  telemetry: ["leaf", "net", "runner"],
+  telemetry: ["leaf", "runner"],
   engine: ["leaf"],
   operations: ["leaf", "engine", "bus"],
   bus: ["leaf"],

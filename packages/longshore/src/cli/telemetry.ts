@@ -12,10 +12,12 @@ export interface Teller {
   readonly telemetry: Telemetry | undefined;
 }
 
-/** Throws LONGSHORE_BAD_CONFIG when a variable makes no sense. */
-export async function tellerFor(protocol?: string): Promise<Teller> {
-  if (!workerProtocol(protocol).structuredLog && !isTelemetryWanted()) return { tell: stderrLogger, telemetry: undefined };
+/** Throws LONGSHORE_BAD_CONFIG when a variable makes no sense, or switches on what is not installed. */
+export async function tellerFor(protocol: string | undefined, workerId: string | undefined): Promise<Teller> {
+  const { structuredLog, service } = workerProtocol(protocol);
+  if (!structuredLog && !isTelemetryWanted()) return { tell: stderrLogger, telemetry: undefined };
   const { telemetry } = await import("../telemetry/index.ts");
-  const made = await telemetry();
+  const worker = service ?? workerId;
+  const made = await telemetry(worker === undefined ? {} : { worker });
   return { tell: made.logger, telemetry: made };
 }

@@ -104,8 +104,8 @@ async function work(files: string[], flags: WorkFlags, command: Command): Promis
   const tasks = await loadTasks(files);
   checkNames(tasks);
   const { tellerFor } = await import("./telemetry.ts");
-  const teller = await tellerFor(target.protocol);
   const settings = { ...settingsOf(flags), ...target };
+  const teller = await tellerFor(target.protocol, settings.workerId);
   const http = flags.httpPort === undefined ? undefined : { port: flags.httpPort, host: flags.httpHost };
   const worker = await start(tasks, settings, isolate, { http, teller, print });
   if (worker.httpUrl !== undefined) teller.tell({ level: "info", message: `metrics and health at ${worker.httpUrl}` });

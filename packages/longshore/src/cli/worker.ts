@@ -29,7 +29,7 @@ export async function openWorker(
 ): Promise<{ handle: WorkHandle; runner: Runner; metrics: WorkerMetrics | undefined }> {
   const { protocol, slots, drain, isolate, record } = settings;
   const names = tasks.map((task) => task.name);
-  const { telemetry } = teller ?? (await tellerFor(protocol));
+  const { telemetry } = teller ?? (await tellerFor(protocol, settings.workerId));
   const on = await workerProtocol(protocol).transport(settings, names, print);
   return openWork({ tasks, on, slots, drain, isolate, logger: telemetry?.logger ?? logger, telemetry, metrics, http, record });
 }
@@ -40,7 +40,7 @@ export async function startWorker(
   settings: WorkerSettings,
   surroundings: WorkerSurroundings = {},
 ): Promise<WorkHandle> {
-  const teller = surroundings.teller ?? (await tellerFor(settings.protocol));
+  const teller = surroundings.teller ?? (await tellerFor(settings.protocol, settings.workerId));
   const { handle } = await openWorker(tasks, settings, { ...surroundings, teller });
   // Not before: a server that is missing or refuses this worker is reported as a failure.
   handle.on("connected", () => sayWorking(settings, tasks, teller.tell));

@@ -42,6 +42,8 @@ export interface WorkerProtocol {
   readonly ownsOutput: boolean;
   /** True when its workers log in JSON by default. */
   readonly structuredLog: boolean;
+  /** The name that its own conventions give a worker's traces and logs. By default it is the worker's. */
+  readonly service?: string;
   /** True when a worker is called at a port: one that runs in a process of its own needs a fixed port. */
   readonly isCalled: boolean;
   /** Options that would do nothing, and why; giving one of them is a mistake. */

@@ -1,10 +1,10 @@
-// Spans through OpenTelemetry's own API: for programs that have set up its SDK, whose sampler, processors and exporters then get them, and
-// whose instrumentations find the span of the handler that is running.
+// Spans through OpenTelemetry's own API: to the SDK that a program has set up, whose instrumentations then find the span of the handler that is
+// running, or to the one that `telemetry()` sets up for a collector.
 
-import { LongshoreError } from "../errors.ts";
 import type { Span, SpanEnd, TracedWork, Tracer } from "../runner/telemetry.ts";
 import { packageVersion } from "../version.ts";
-import { attributesOf } from "./tracer.ts";
+import { installed } from "./packages.ts";
+import type { AttributeValue } from "./records.ts";
 
 /**
  * The part of `@opentelemetry/api` (1.x) that is used. Contexts and spans are its own affair: they are handed back to it as they came, so
@@ -12,12 +12,16 @@ import { attributesOf } from "./tracer.ts";
  */
 export interface OpenTelemetryApi {
   readonly trace: {
-    getTracer(name: string, version?: string): { startSpan(name: string, options: never, context: never): ApiSpan };
+    getTracer(name: string, version?: string): ApiTracer;
     setSpan(context: never, span: never): unknown;
     setSpanContext(context: never, spanContext: never): unknown;
   };
   readonly context: { with(context: never, fn: never): unknown };
   readonly ROOT_CONTEXT: unknown;
+}
+
+interface ApiTracer {
+  startSpan(name: string, options: never, context: never): ApiSpan;
 }
 
 interface ApiSpan {
@@ -33,12 +37,11 @@ const kinds = { server: 1, consumer: 4 } as const;
 const statusError = 2;
 const sampled = 1;
 
-export function apiTracer(api: OpenTelemetryApi): Tracer {
-  const tracer = api.trace.getTracer("longshore", packageVersion());
+export function apiTracer(api: OpenTelemetryApi, tracer: ApiTracer = api.trace.getTracer("longshore", packageVersion())): Tracer {
   return { begin: (work) => begin(work, tracer, api) };
 }
 
-function begin(work: TracedWork, tracer: ReturnType<OpenTelemetryApi["trace"]["getTracer"]>, api: OpenTelemetryApi): Span {
+function begin(work: TracedWork, tracer: ApiTracer, api: OpenTelemetryApi): Span {
   const { parent, name = "task.execute", kind = "consumer" } = work.trace;
   const remote = parent === undefined ? undefined : { ...parent, traceFlags: sampled, isRemote: true };
   const above = remote === undefined ? api.ROOT_CONTEXT : api.trace.setSpanContext(api.ROOT_CONTEXT as never, remote as never);
@@ -62,12 +65,21 @@ function finish(span: ApiSpan, work: TracedWork, { task, error }: SpanEnd): void
   span.end();
 }
 
+/** What every span has, on any protocol; what the protocol adds goes last. */
+function attributesOf({ transport, worker, ids, attempt, trace }: TracedWork, task: string): Readonly<Record<string, AttributeValue>> {
+  const attributes: Record<string, AttributeValue> = {
+    "longshore.task": task,
+    "longshore.transport": transport,
+    "longshore.task_id": ids.taskId,
+    "longshore.attempt": attempt,
+  };
+  if (ids.runId !== "") attributes["longshore.run_id"] = ids.runId;
+  if (ids.stepId !== "") attributes["longshore.step_id"] = ids.stepId;
+  if (worker !== undefined) attributes["longshore.worker"] = worker;
+  return { ...attributes, ...trace.attributes };
+}
+
 /** The API that is installed beside this package. */
-export async function loadApi(load: () => Promise<unknown> = () => import("@opentelemetry/api")): Promise<OpenTelemetryApi> {
-  try {
-    return (await load()) as OpenTelemetryApi;
-  } catch (cause) {
-    const message = "Spans are to go through OpenTelemetry's API, which is not installed: run `npm install @opentelemetry/api`.";
-    throw new LongshoreError("LONGSHORE_BAD_CONFIG", message, { cause, detail: { field: "api" } });
-  }
+export function loadApi(load: () => Promise<unknown> = () => import("@opentelemetry/api")): Promise<OpenTelemetryApi> {
+  return installed(async () => (await load()) as OpenTelemetryApi, "The option `api: true`", "npm install @opentelemetry/api");
 }

@@ -10,7 +10,7 @@ describe("the environment", () => {
     expect(isTelemetryWanted({})).toBe(false);
   });
 
-  it("[S-OBS-12, S-OBS-14, S-OBS-16] with an endpoint exports traces and logs there, by default", () => {
+  it("[S-OBS-12, S-OBS-14, S-OBS-16] with an endpoint exports traces and logs there, unless it says otherwise", () => {
     const STEPFLOW_OTLP_ENDPOINT = "http://localhost:4317";
     expect(from({ STEPFLOW_OTLP_ENDPOINT })).toMatchObject({ traces: true, logs: ["otlp"], protocol: "grpc" });
     expect(from({ STEPFLOW_OTLP_ENDPOINT, STEPFLOW_TRACE_ENABLED: "false" })).toMatchObject({ traces: false, logs: ["otlp"] });
@@ -21,15 +21,25 @@ describe("the environment", () => {
   it("[S-OBS-12] chooses the protocol by port and path: 4317 is gRPC, 4318 is HTTP", () => {
     const spoken = (endpoint: string) => settingsOf({ endpoint, env: {} }).protocol;
     expect(["http://h:4317", "h:4317", "https://h:443", "http://h:9999"].map(spoken)).toEqual(Array(4).fill("grpc"));
-    expect(["http://h:4318", "h:4318", "https://h/otlp", "http://h:4317/v1/traces"].map(spoken)).toEqual(Array(4).fill("http"));
-    expect(settingsOf({ endpoint: "http://h:4317", env: { OTEL_EXPORTER_OTLP_PROTOCOL: "http/json" } }).protocol).toBe("http");
+    expect(["http://h:4318", "h:4318", "https://h/otlp", "http://h:4317/v1/traces"].map(spoken)).toEqual(Array(4).fill("http/json"));
+    const told = (text: string) => settingsOf({ endpoint: "http://h:4317", env: { OTEL_EXPORTER_OTLP_PROTOCOL: text } }).protocol;
+    expect(["http", "http/json", "http/protobuf", "grpc"].map(told)).toEqual(["http/json", "http/json", "http/protobuf", "grpc"]);
     expect(settingsOf({ endpoint: "http://h:4318", protocol: "grpc", env: {} }).protocol).toBe("grpc");
   });
 
   it("[S-OBS-13] names the service", () => {
-    expect(from({}).service).toBe("stepflow-worker");
+    const started = { STEPFLOW_TASKS_URL: "http://h:7837" };
+    expect(from(started).service).toBe("stepflow-worker");
+    expect(from({ ...started, STEPFLOW_SERVICE_NAME: "my-worker" }).service).toBe("my-worker");
     expect(from({ STEPFLOW_SERVICE_NAME: "my-worker", OTEL_SERVICE_NAME: "other" }).service).toBe("my-worker");
     expect(from({ OTEL_SERVICE_NAME: "other" }).service).toBe("other");
+  });
+
+  it("names the service after the worker where it says nothing about it", () => {
+    expect(from({}).service).toBe("longshore-worker");
+    expect(settingsOf({ worker: "crane", env: {} }).service).toBe("crane");
+    expect(settingsOf({ worker: "crane", env: { OTEL_SERVICE_NAME: "other" } }).service).toBe("other");
+    expect(settingsOf({ worker: "crane", service: "harbour", env: {} }).service).toBe("harbour");
   });
 
   it("[S-OBS-15] sets the level, INFO by default", () => {
@@ -40,7 +50,7 @@ describe("the environment", () => {
 
   it("[S-OBS-16] takes several destinations, and a file for one of them", () => {
     const env = { STEPFLOW_OTLP_ENDPOINT: "http://h:4317", STEPFLOW_LOG_DESTINATION: "stderr, file,otlp,stderr" };
-    expect(from(env)).toMatchObject({ logs: ["stderr", "file", "otlp"], logFile: "stepflow-worker.log" });
+    expect(from(env)).toMatchObject({ logs: ["stderr", "file", "otlp"], logFile: "longshore-worker.log" });
     expect(from({ ...env, STEPFLOW_LOG_FILE: "/tmp/w.log" }).logFile).toBe("/tmp/w.log");
   });
 

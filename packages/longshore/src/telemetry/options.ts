@@ -10,18 +10,20 @@ import { type Level, levels } from "./records.ts";
 /** Where log records are written. */
 export type LogDestination = "stderr" | "file" | "otlp";
 /** The transport of OTLP. */
-export type OtlpProtocol = "grpc" | "http";
+export type OtlpProtocol = "grpc" | "http/json" | "http/protobuf";
 
 /** The options of `telemetry()`. */
 export interface TelemetryOptions {
-  /** The collector, such as `http://localhost:4317`. By default nothing is exported. */
+  /** The collector, such as `http://localhost:4317`. Without one nothing is exported. */
   readonly endpoint?: string;
-  /** The default is `http` for port 4318 and for addresses with a path, `grpc` otherwise. */
-  readonly protocol?: OtlpProtocol;
+  /** `http` is `http/json`. By default `http` for port 4318 and for addresses with a path, and `grpc` otherwise. */
+  readonly protocol?: OtlpProtocol | "http";
   /** Sent with every export, such as `{ authorization: "Bearer ..." }`. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** How traces and logs call this worker; `stepflow-worker` unless told. */
+  /** The name of the service on traces and logs; by default that of the environment, else the worker's. */
   readonly service?: string;
+  /** The worker's name; by default `stepflow-worker` where Stepflow's variables start the worker, else `longshore-worker`. */
+  readonly worker?: string;
   /** Attributes of this process on every span and record, beside those it has by itself. */
   readonly resource?: Readonly<Record<string, string>>;
   /** Whether executions become spans; true when there is an endpoint. */
@@ -33,11 +35,11 @@ export interface TelemetryOptions {
   readonly api?: OpenTelemetryApi | true;
   /** Where log records go; `otlp` when there is an endpoint, else `stderr`. */
   readonly logs?: LogDestination | readonly LogDestination[];
-  /** Records below it are not written; the default is INFO. */
+  /** Records below it are not written; INFO by default. */
   readonly logLevel?: Level;
-  /** The file of `logs: "file"`; the default is the name of the service and `.log`. */
+  /** The file of `logs: "file"`; by default the name of the service and `.log`. */
   readonly logFile?: string;
-  /** Where variables are looked up; the default is this process's environment. */
+  /** Where variables are looked up; by default this process's environment. */
   readonly env?: Environment;
   readonly clock?: Clock;
 }
@@ -58,7 +60,7 @@ export interface Settings {
 }
 
 /** Variables that switch telemetry on. */
-const asking = [
+const switches = [
   "STEPFLOW_OTLP_ENDPOINT",
   "STEPFLOW_LOG_LEVEL",
   "STEPFLOW_LOG_DESTINATION",
@@ -66,16 +68,20 @@ const asking = [
   "OTEL_EXPORTER_OTLP_ENDPOINT",
 ];
 
-/** Whether the environment configures it. */
+/** Variables that start a worker of Stepflow. */
+const stepflowStarts = ["STEPFLOW_TRANSPORT", "STEPFLOW_TASKS_URL", "STEPFLOW_NATS_URL"];
+
+/** Whether the environment switches it on. */
 export function isTelemetryWanted(env: Environment = process.env): boolean {
-  return asking.some((name) => variable(env, name) !== undefined);
+  return switches.some((name) => variable(env, name) !== undefined);
 }
 
 export function settingsOf(options: TelemetryOptions): Settings {
   const env = options.env ?? process.env;
   const first = (...names: string[]) => names.map((name) => variable(env, name)).find((value) => value !== undefined);
   const endpoint = endpointOf(options.endpoint ?? first("STEPFLOW_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"));
-  const service = options.service ?? first("STEPFLOW_SERVICE_NAME", "OTEL_SERVICE_NAME") ?? "stepflow-worker";
+  const worker = options.worker ?? (first(...stepflowStarts) === undefined ? "longshore-worker" : "stepflow-worker");
+  const service = options.service ?? first("STEPFLOW_SERVICE_NAME", "OTEL_SERVICE_NAME") ?? worker;
   const logs = destinationsOf(options.logs ?? first("STEPFLOW_LOG_DESTINATION")) ?? (endpoint === undefined ? ["stderr"] : ["otlp"]);
   const traces = options.traces ?? truth(first("STEPFLOW_TRACE_ENABLED"), "STEPFLOW_TRACE_ENABLED") ?? endpoint !== undefined;
   if (endpoint === undefined && logs.includes("otlp")) {
@@ -87,7 +93,7 @@ export function settingsOf(options: TelemetryOptions): Settings {
     headers: options.headers ?? pairs(first("OTEL_EXPORTER_OTLP_HEADERS"), "OTEL_EXPORTER_OTLP_HEADERS"),
     service,
     resource: { ...pairs(first("OTEL_RESOURCE_ATTRIBUTES"), "OTEL_RESOURCE_ATTRIBUTES"), ...options.resource },
-    // Without a collector there is no receiver for spans.
+    // Without a collector there is nowhere to send spans to.
     traces: traces && endpoint !== undefined,
     logs,
     logLevel: levelOf(options.logLevel ?? first("STEPFLOW_LOG_LEVEL")),
@@ -108,10 +114,11 @@ function endpointOf(text: string | undefined): URL | undefined {
 const httpPort = "4318";
 
 function protocolOf(text: string | undefined, endpoint: URL | undefined): OtlpProtocol {
-  if (text === undefined) return endpoint !== undefined && (endpoint.port === httpPort || endpoint.pathname !== "/") ? "http" : "grpc";
-  if (text === "grpc") return "grpc";
-  if (text === "http" || text === "http/json" || text === "http/protobuf") return "http";
-  throw bad("protocol (OTEL_EXPORTER_OTLP_PROTOCOL)", text, "grpc or http");
+  const isHttp = endpoint !== undefined && (endpoint.port === httpPort || endpoint.pathname !== "/");
+  const named = text ?? (isHttp ? "http" : "grpc");
+  if (named === "grpc" || named === "http/protobuf") return named;
+  if (named === "http" || named === "http/json") return "http/json";
+  throw bad("protocol (OTEL_EXPORTER_OTLP_PROTOCOL)", text, "grpc, http, http/json or http/protobuf");
 }
 
 function destinationsOf(told: string | readonly string[] | undefined): readonly LogDestination[] | undefined {

@@ -1,21 +1,8 @@
-// What is written down of a worker, before anybody decides in which form: spans of its executions, and records of its log.
+// Records of a worker's log, before they get the form of a line or of a message to a collector.
 
 import type { SpanIds } from "../trace.ts";
 
 export type AttributeValue = string | number | boolean;
-export type Attributes = Readonly<Record<string, AttributeValue>>;
-
-export interface SpanRecord {
-  readonly ids: SpanIds;
-  /** The caller's span, which is always another process's. */
-  readonly parentSpanId: string | undefined;
-  readonly name: string;
-  readonly kind: "server" | "consumer";
-  readonly startMs: number;
-  readonly endMs: number;
-  readonly attributes: Attributes;
-  readonly error: { readonly name: string; readonly message: string; readonly stack: string | undefined } | undefined;
-}
 
 export const levels = ["DEBUG", "INFO", "WARNING", "ERROR"] as const;
 /** The level of a log record. */
@@ -30,7 +17,7 @@ export interface LogRecord {
   /** Where it belongs: `flow_id`, `run_id`, `step_id`. */
   readonly context: Readonly<Record<string, string>>;
   readonly trace: SpanIds | undefined;
-  /** Whatever else is known. */
+  /** What else is known. */
   readonly fields: Readonly<Record<string, unknown>>;
 }
 

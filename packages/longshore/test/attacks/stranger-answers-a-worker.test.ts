@@ -4,9 +4,9 @@
 
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it, onTestFinished, vi } from "vitest";
 import { getBlob, putJson } from "../../src/protocols/stepflow/worker/http/blob-api.ts";
-import { otlpHttp } from "../../src/telemetry/otlp-http.ts";
+import { type TelemetryOptions, telemetry } from "../../src/telemetry/index.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 
 async function serving(listener: RequestListener): Promise<string> {
@@ -41,14 +41,26 @@ it("blobs are not fetched from where a redirect leads", async () => {
   expect(reached).toEqual([]);
 });
 
-it("telemetry and its key are not sent to where a redirect leads", async () => {
+/** Exports one log record over HTTP, and returns what the worker reports about it. */
+async function exporting(endpoint: string, protocol: "http/json" | "http/protobuf", more: TelemetryOptions = {}): Promise<string> {
+  const texts: string[] = [];
+  const write = vi.spyOn(process.stderr, "write").mockImplementation((text) => texts.push(String(text)) > 0);
+  onTestFinished(() => write.mockRestore());
+  const { logger, close } = await telemetry({ endpoint, protocol, env: {}, ...more });
+  logger({ level: "info", message: "hello" });
+  await close();
+  return texts.join("");
+}
+
+const protocols = ["http/json", "http/protobuf"] as const;
+
+it.each(protocols)("telemetry and its key are not sent to where a redirect leads, over %s", async (protocol) => {
   const { reached, leading } = await inside();
-  const exporter = otlpHttp({ endpoint: new URL(leading), headers: { "x-key": "key" }, clock: new TestClock() });
-  await expect(exporter.logs({ resourceLogs: [] }, new AbortController().signal)).rejects.toThrow(/answered 307/);
+  expect(await exporting(leading, protocol, { headers: { "x-key": "key" } })).toMatch(/answered 307.*lost 1 log records/s);
   expect(reached).toEqual([]);
 });
 
-it("an answer of a collector that does not end is read to where it can be used", async () => {
+it.each(protocols)("an answer of a collector that does not end is read to where it can be used, over %s", async (protocol) => {
   const piece = Buffer.alloc(1_048_576, "x");
   const piecesMax = 64;
   let written = 0;
@@ -68,8 +80,7 @@ it("an answer of a collector that does not end is read to where it can be used",
     };
     write();
   });
-  const exporter = otlpHttp({ endpoint: new URL(endless), headers: {}, clock: new TestClock() });
-  await exporter.logs({ resourceLogs: [] }, new AbortController().signal);
+  await exporting(endless, protocol);
   await over;
   expect(written).toBeLessThan(piecesMax / 2);
 });

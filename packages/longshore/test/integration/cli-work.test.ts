@@ -4,6 +4,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { longshore, startLongshore, startServer, temporaryFolder } from "../support/cli.ts";
+import { httpCollector } from "../support/collector.ts";
 
 /** A server whose workflow `one` has a single job. */
 async function serverWith(job: string) {
@@ -54,6 +55,18 @@ it("longshore work says that it works for a server only when the server lets it 
   await stranger.printed(/claim fails, trying on: .*401.*pass a token/);
   expect(stranger.text()).not.toContain("working for");
   await startLongshore(["work", "--shell", "--token", "0123456789abcdef"], options).printed(/working for .*: shell commands/);
+});
+
+it("longshore work exports its traces under the worker's name", async () => {
+  const { folder, options, follow } = await serverWith("{ run: '@greet' }");
+  writeFileSync(join(folder, "tasks.mjs"), 'import { task } from "longshore";\nexport default [task("greet", () => "hi")];\n');
+  const collector = await httpCollector();
+  const env = { ...options.env, OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint };
+  const worker = startLongshore(["work", "tasks.mjs", "--worker-id", "crane"], { ...options, env });
+  expect((await follow()).code).toBe(0);
+  worker.kill("SIGTERM");
+  expect((await worker.ended).code).toBe(0);
+  expect(collector.spans.map(({ name, resource }) => [name, resource["service.name"]])).toEqual([["task.execute", "crane"]]);
 });
 
 describe("the files of longshore work", () => {

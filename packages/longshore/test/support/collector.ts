@@ -1,11 +1,11 @@
-// A collector of OpenTelemetry, over HTTP in JSON and over gRPC, that keeps what it is sent in one form.
+// A collector of OpenTelemetry, over HTTP in JSON and in protobuf and over gRPC, that keeps what it is sent in one form.
 
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 import { onTestFinished } from "vitest";
-import { unary } from "../../src/net/grpc/service.ts";
-import { LogsService, TraceService } from "../../src/telemetry/otlp-messages.ts";
+import { type GrpcMethod, unary } from "../../src/net/grpc/service.ts";
 import { startGrpc } from "./grpc.ts";
+import { LogsService, TraceService } from "./otlp-messages.ts";
 
 export interface SeenSpan {
   readonly traceId: string;
@@ -105,14 +105,18 @@ function empty() {
 export async function httpCollector(): Promise<Collector> {
   const seen = empty();
   const server = createServer(async (request, response) => {
-    let text = "";
-    for await (const chunk of request.setEncoding("utf8")) text += chunk;
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const bytes = Buffer.concat(chunks);
     seen.headers.push({ path: request.url, ...(request.headers as IncomingHttpHeaders) });
     const trouble = seen.troubles.shift() ?? 0;
     if (trouble !== 0) return void response.writeHead(trouble).end("trouble");
-    if (request.url?.endsWith("/v1/traces")) seen.spans.push(...spansIn(JSON.parse(text)));
-    else seen.logs.push(...logsIn(JSON.parse(text)));
-    response.setHeader("content-type", "application/json").end("{}");
+    const isJson = request.headers["content-type"] === "application/json";
+    const read = (service: typeof TraceService | typeof LogsService) =>
+      isJson ? JSON.parse(bytes.toString()) : service.Export.request.decode(bytes);
+    if (request.url?.endsWith("/v1/traces")) seen.spans.push(...spansIn(read(TraceService)));
+    else seen.logs.push(...logsIn(read(LogsService)));
+    response.setHeader("content-type", request.headers["content-type"] ?? "").end(isJson ? "{}" : "");
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   onTestFinished(async () => {
@@ -122,9 +126,9 @@ export async function httpCollector(): Promise<Collector> {
   return { ...seen, endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}/otlp` };
 }
 
-export async function grpcCollector(): Promise<Collector> {
+export async function grpcCollector(port?: number): Promise<Collector> {
   const seen = empty();
-  const { target } = await startGrpc([
+  const methods: GrpcMethod[] = [
     unary(TraceService.Export, "server.health", (request, { metadata }) => {
       seen.headers.push({ ...metadata });
       seen.spans.push(...spansIn(request));
@@ -134,6 +138,7 @@ export async function grpcCollector(): Promise<Collector> {
       seen.logs.push(...logsIn(request));
       return {};
     }),
-  ]);
+  ];
+  const { target } = await startGrpc(methods, port === undefined ? {} : { port });
   return { ...seen, endpoint: `http://${target}` };
 }

@@ -21,6 +21,7 @@ const queueWorker: WorkerProtocol = {
   isolate: "process",
   ownsOutput: false,
   structuredLog: true,
+  service: "stepflow-worker",
   isCalled: false,
   without: {
     ...notServing,
@@ -54,6 +55,7 @@ const httpWorker: WorkerProtocol = {
   isolate: "thread",
   ownsOutput: true,
   structuredLog: true,
+  service: "stepflow-worker",
   isCalled: true,
   without: {
     ...ofComponents,

@@ -7,7 +7,7 @@ import { longshore, startLongshore, temporaryFolder } from "../../support/cli.ts
 import { grpcCollector } from "../../support/collector.ts";
 import { StepflowOrchestrator } from "../../support/stepflow-orchestrator.ts";
 
-it("[S-QUEUE-18, S-OBS-12] pulls from the queue that the variables name, and exports to the collector that they name", async () => {
+it("[S-QUEUE-18, S-OBS-12, S-OBS-13] pulls from the queue that the variables name, and exports to the collector that they name", async () => {
   const folder = temporaryFolder();
   const program =
     'import { task } from "longshore";\nexport const greet = task("greet", async ({ name }, ctx) => { ctx.log("greeting " + name); return "Hello, " + name; });\n';
@@ -40,6 +40,7 @@ it("[S-QUEUE-18, S-OBS-12] pulls from the queue that the variables name, and exp
   expect(collector.spans).toMatchObject([
     { traceId: observability.traceId, parentSpanId: observability.spanId, name: "component.execute", kind: 5 },
   ]);
+  expect(collector.spans[0]?.resource["service.name"]).toBe("stepflow-worker");
   const [span] = collector.spans;
   const line = { flow_id: "f1", run_id: "r1", step_id: "s1" };
   expect(collector.logs.find(({ body }) => body === "greeting Ada")).toMatchObject({ spanId: span?.spanId, attributes: line });

@@ -10,12 +10,12 @@ import { workflowGraph } from "../../../src/protocols/workflow-graph/worker/inde
 import { serve } from "../../../src/server/index.ts";
 import { task } from "../../../src/task.ts";
 import { telemetry } from "../../../src/telemetry/index.ts";
-import { TestClock } from "../../../src/testing/clock.ts";
 import { traceparent } from "../../../src/trace.ts";
 import { work } from "../../../src/work.ts";
 import { grpcCollector, httpCollector } from "../../support/collector.ts";
 import { anyUpdate } from "../../support/conductor-stub.ts";
 import { setup as conductorSetup } from "../../support/conductor-worker.ts";
+import { freePort } from "../../support/port.ts";
 import { blobStore, setup } from "../../support/stepflow-runtime.ts";
 import { until } from "../../support/until.ts";
 
@@ -42,12 +42,13 @@ const never = task("never", () => {
 const tasks = [greet, fails, never];
 
 describe.each([
-  ["HTTP", httpCollector],
-  ["gRPC", grpcCollector],
-])("over %s", (_name, collect) => {
+  ["HTTP in JSON", httpCollector, "http/json"],
+  ["HTTP in protobuf", httpCollector, "http/protobuf"],
+  ["gRPC", grpcCollector, "grpc"],
+] as const)("over %s", (_name, collect, protocol) => {
   it("[S-OBS-01, S-OBS-08, S-OBS-09] an execution is a span below the caller's, with the guide's name and attributes", async () => {
     const collector = await collect();
-    const watched = await telemetry({ endpoint: collector.endpoint, service: "my-worker", logs: [], env: {} });
+    const watched = await telemetry({ endpoint: collector.endpoint, protocol, service: "my-worker", logs: [], env: {} });
     await using s = await setup({ tasks, work: { telemetry: watched } });
     const { answer } = await s.runtime.execute("/my_worker/greet", { name: "Ada" }, { attempt: 2, observability });
     await s.worker.stop();
@@ -73,7 +74,7 @@ describe.each([
         step_id: "process_step",
         "longshore.task": "greet",
       },
-      resource: { "service.name": "my-worker", "process.pid": process.pid, "telemetry.sdk.name": "longshore" },
+      resource: { "service.name": "my-worker", "process.pid": process.pid, "telemetry.sdk.name": "opentelemetry" },
     });
     expect(span?.spanId).toMatch(/^[0-9a-f]{16}$/);
     expect(span?.spanId).not.toBe(observability.span_id);
@@ -85,7 +86,10 @@ describe.each([
 
   it("[S-OBS-09] a span of a failure has its status and the exception", async () => {
     const collector = await collect();
-    await using s = await setup({ tasks, work: { telemetry: await telemetry({ endpoint: collector.endpoint, logs: [], env: {} }) } });
+    await using s = await setup({
+      tasks,
+      work: { telemetry: await telemetry({ endpoint: collector.endpoint, protocol, logs: [], env: {} }) },
+    });
     await s.runtime.execute("/fails", {}, { observability });
     await s.worker.stop();
     expect(collector.spans).toMatchObject([
@@ -101,7 +105,7 @@ describe.each([
     const collector = await collect();
     await using s = await setup({
       tasks,
-      work: { logger: undefined, telemetry: await telemetry({ endpoint: collector.endpoint, env: {} }) },
+      work: { logger: undefined, telemetry: await telemetry({ endpoint: collector.endpoint, protocol, env: {} }) },
     });
     await s.runtime.execute("/greet", { name: "Ada" }, { observability: {} });
     await s.worker.stop();
@@ -114,7 +118,7 @@ describe.each([
     const collector = await collect();
     await using s = await setup({
       tasks,
-      work: { logger: undefined, telemetry: await telemetry({ endpoint: collector.endpoint, env: {} }) },
+      work: { logger: undefined, telemetry: await telemetry({ endpoint: collector.endpoint, protocol, env: {} }) },
     });
     await s.runtime.execute("/greet", { name: "Ada" }, { observability });
     await s.worker.stop();
@@ -129,7 +133,7 @@ describe.each([
         traceId: observability.trace_id,
         spanId: span?.spanId,
         attributes: { run_id: "run-12345", flow_id: "sha256:abc123", step_id: "process_step", attempt: 1 },
-        resource: { "service.name": "stepflow-worker" },
+        resource: { "service.name": "longshore-worker" },
       });
     }
     expect(lines[1]?.attributes.rows).toBe("[1]");
@@ -251,43 +255,69 @@ it.each([
 });
 
 describe("a collector", () => {
-  it("that is away for a moment loses nothing, and is asked with the headers that were told", async () => {
+  it("that is away for a moment over HTTP loses nothing, and gets the headers with every try", async () => {
     const collector = await httpCollector();
     collector.troubles.push(503, 429);
-    const write = vi.spyOn(process.stderr, "write").mockReturnValue(true);
-    onTestFinished(() => write.mockRestore());
-    const clock = new TestClock();
-    const watched = await telemetry({ endpoint: collector.endpoint, logs: [], headers: { authorization: "Bearer x" }, env: {}, clock });
+    const watched = await telemetry({ endpoint: collector.endpoint, logs: [], headers: { authorization: "Bearer x" }, env: {} });
     await using s = await setup({ tasks, work: { telemetry: watched } });
     await s.runtime.execute("/greet", { name: "Ada" });
-    await clock.advance(1_000);
-    for (const [tries, pauseMs] of [
-      [1, 1_000],
-      [2, 2_000],
-    ] as const) {
-      await until(() => collector.headers.length === tries);
-      await clock.armed(pauseMs);
-      await clock.advance(pauseMs);
-    }
-    await until(() => collector.spans.length === 1);
+    await s.worker.stop();
+    expect(collector.spans).toHaveLength(1);
     expect(collector.headers).toHaveLength(3);
     expect(collector.headers.every(({ authorization, path }) => authorization === "Bearer x" && path === "/otlp/v1/traces")).toBe(true);
   });
 
-  it("that refuses is not asked again, and the worker says so and goes on", async () => {
-    const said: string[] = [];
-    const write = vi.spyOn(process.stderr, "write").mockImplementation((text) => said.push(String(text)) > 0);
-    onTestFinished(() => write.mockRestore());
+  it("that is away for a moment over gRPC loses nothing, and gets the headers", async () => {
+    const said = stderrTexts();
+    const port = await freePort();
+    const endpoint = `http://127.0.0.1:${port}`;
+    const headers = { authorization: "Bearer x" };
+    const watched = await telemetry({ endpoint, protocol: "grpc", logs: [], headers, env: {} });
+    await using s = await setup({ tasks, work: { telemetry: watched } });
+    await s.runtime.execute("/greet", { name: "Ada" });
+    await until(() => said.join("").includes("the export of spans fails"));
+    const collector = await grpcCollector(port);
+    await until(() => collector.spans.length > 0);
+    await s.worker.stop();
+    expect(collector.spans).toHaveLength(1);
+    expect(collector.headers).toMatchObject([headers]);
+    expect(said.join("")).toContain("the export of spans works again");
+    expect(said.join("")).not.toContain("lost");
+  });
+
+  it("that refuses gets no second try, and the worker reports it and goes on", async () => {
+    const said = stderrTexts();
     const collector = await httpCollector();
     collector.troubles.push(400);
     await using s = await setup({ tasks, work: { telemetry: await telemetry({ endpoint: collector.endpoint, logs: [], env: {} }) } });
     expect((await s.runtime.execute("/greet", { name: "Ada" })).answer.result.output.text).toBe("Hello, Ada!");
     await s.worker.stop();
-    write.mockRestore();
     expect(collector.headers).toHaveLength(1);
     expect(said.join("")).toMatch(/the export of spans fails, trying on: .*answered 400: trouble\n.*lost 1 spans, which/s);
   });
 });
+
+it("the spans and records of a burst all arrive at the end, without a queue that grows beyond its limit", async () => {
+  const collector = await httpCollector();
+  const chatty = task("chatty", (_input: unknown, ctx) => {
+    for (let line = 0; line < 2_000; line++) ctx.log(`line ${line}`);
+    return "said";
+  });
+  const watched = await telemetry({ endpoint: collector.endpoint, env: {} });
+  await using s = await setup({ tasks: [chatty], work: { logger: undefined, telemetry: watched } });
+  for (let n = 0; n < 3; n++) await s.runtime.execute("/chatty");
+  await s.worker.stop();
+  expect(collector.spans).toHaveLength(3);
+  expect(collector.logs.filter(({ attributes }) => attributes.logger === "longshore.chatty")).toHaveLength(6_000);
+});
+
+/** What the worker writes on standard error from now on. */
+function stderrTexts(): string[] {
+  const texts: string[] = [];
+  const write = vi.spyOn(process.stderr, "write").mockImplementation((text) => texts.push(String(text)) > 0);
+  onTestFinished(() => write.mockRestore());
+  return texts;
+}
 
 describe("the same spans come from every protocol", () => {
   it("from a Conductor worker", async () => {

@@ -1,16 +1,6 @@
-// OTLP's messages in protobuf (opentelemetry-proto 1.x), as much of them as a worker writes and a collector answers, and how the JSON form
-// becomes them.
+// OTLP's messages in protobuf (opentelemetry-proto 1.x), as much of them as a worker writes and a collector answers.
 
-import { type Encodable, message, service } from "../net/protobuf/protobuf.ts";
-import type {
-  KeyValue as JsonPair,
-  Resource as JsonResource,
-  AnyValue as JsonValue,
-  LogsRequest,
-  OtlpLogRecord,
-  OtlpSpan,
-  TracesRequest,
-} from "./otlp.ts";
+import { message, service } from "../../src/net/protobuf/protobuf.ts";
 
 const AnyValue = message("AnyValue", {
   stringValue: [1, "string", "oneof value"],
@@ -70,69 +60,3 @@ export const TraceService = service("opentelemetry.proto.collector.trace.v1.Trac
 export const LogsService = service("opentelemetry.proto.collector.logs.v1.LogsService", {
   Export: [ExportLogsServiceRequest, ExportLogsServiceResponse],
 });
-
-export function tracesMessage({ resourceSpans }: TracesRequest): Encodable<typeof ExportTraceServiceRequest> {
-  return {
-    resourceSpans: resourceSpans.map(({ resource, scopeSpans }) => ({
-      resource: resourceMessage(resource),
-      scopeSpans: scopeSpans.map(({ scope, spans }) => ({ scope: { ...scope }, spans: spans.map(spanMessage) })),
-    })),
-  };
-}
-
-export function logsMessage({ resourceLogs }: LogsRequest): Encodable<typeof ExportLogsServiceRequest> {
-  return {
-    resourceLogs: resourceLogs.map(({ resource, scopeLogs }) => ({
-      resource: resourceMessage(resource),
-      scopeLogs: scopeLogs.map(({ scope, logRecords }) => ({ scope: { ...scope }, logRecords: logRecords.map(logMessage) })),
-    })),
-  };
-}
-
-function spanMessage(span: OtlpSpan): Encodable<typeof Span> {
-  const { traceId, spanId, parentSpanId, startTimeUnixNano, endTimeUnixNano, attributes, events, status, ...rest } = span;
-  return {
-    ...rest,
-    traceId: bytes(traceId),
-    spanId: bytes(spanId),
-    ...(parentSpanId === undefined ? {} : { parentSpanId: bytes(parentSpanId) }),
-    startTimeUnixNano: BigInt(startTimeUnixNano),
-    endTimeUnixNano: BigInt(endTimeUnixNano),
-    attributes: attributes.map(pair),
-    events: events.map(({ timeUnixNano, name, attributes: inner }) => ({
-      timeUnixNano: BigInt(timeUnixNano),
-      name,
-      attributes: inner.map(pair),
-    })),
-    status: { ...status },
-  };
-}
-
-function logMessage(record: OtlpLogRecord): Encodable<typeof LogRecord> {
-  const { timeUnixNano, observedTimeUnixNano, body, attributes, traceId, spanId, ...rest } = record;
-  return {
-    ...rest,
-    timeUnixNano: BigInt(timeUnixNano),
-    observedTimeUnixNano: BigInt(observedTimeUnixNano),
-    body: value(body),
-    attributes: attributes.map(pair),
-    ...(traceId === undefined ? {} : { traceId: bytes(traceId) }),
-    ...(spanId === undefined ? {} : { spanId: bytes(spanId) }),
-  };
-}
-
-function resourceMessage({ attributes }: JsonResource): Encodable<typeof Resource> {
-  return { attributes: attributes.map(pair) };
-}
-
-function pair({ key, value: given }: JsonPair): Encodable<typeof KeyValue> {
-  return { key, value: value(given) };
-}
-
-function value({ intValue, ...rest }: JsonValue): Encodable<typeof AnyValue> {
-  return intValue === undefined ? rest : { intValue: Number(intValue) };
-}
-
-function bytes(hex: string): Uint8Array {
-  return Buffer.from(hex, "hex");
-}

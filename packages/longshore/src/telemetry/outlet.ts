@@ -1,0 +1,115 @@
+// Stands between OpenTelemetry's batches and one of its exporters: reports when exports begin to fail and when they work again, counts what was
+// never sent, and tries again what gRPC could not deliver. OpenTelemetry's exporters over HTTP try again by themselves.
+
+import { type Clock, pause } from "../clock.ts";
+import { type Episodes, stderrLogger } from "../runner/notices.ts";
+
+/** OpenTelemetry's, for spans and for log records. */
+export interface Exporter<Item> {
+  export(items: Item[], done: (result: ExportResult) => void): void;
+  shutdown(): Promise<void>;
+  forceFlush?(): Promise<void>;
+}
+
+export interface ExportResult {
+  readonly code: number;
+  readonly error?: Error;
+}
+
+export interface OutletOptions<Item> {
+  /** In messages: `spans`, `log records`. */
+  readonly what: string;
+  readonly exporter: Exporter<Item>;
+  readonly clock: Clock;
+  readonly episodes: Pick<Episodes, "failing" | "working">;
+}
+
+const succeeded = 0;
+/** A collector that restarts is back within these; then the batch is given up, for newer ones wait. */
+const pausesMs = [1_000, 2_000, 5_000, 10_000];
+/** How long the end of a worker waits for its last records. */
+const closeMsMax = 5_000;
+const shownCharsMax = 200;
+/**
+ * The codes of gRPC after which the same request may succeed, by OTLP's specification: cancelled, deadline exceeded, resource exhausted, aborted,
+ * out of range, unavailable, data loss. Statuses of HTTP are larger numbers.
+ */
+const laterCodes: ReadonlySet<unknown> = new Set([1, 4, 8, 10, 11, 14, 15]);
+
+export class Outlet<Item> implements Exporter<Item> {
+  readonly #options: OutletOptions<Item>;
+  readonly #closing = new AbortController();
+  readonly #sending = new Set<Promise<void>>();
+  #added = 0;
+  #sent = 0;
+  #shutdown: Promise<void> | undefined;
+
+  constructor(options: OutletOptions<Item>) {
+    this.#options = options;
+  }
+
+  /** Counts one that is on its way here. */
+  added(): void {
+    this.#added++;
+  }
+
+  export(items: Item[], done: (result: ExportResult) => void): void {
+    const sending = this.#send(items).then((result) => {
+      this.#sending.delete(sending);
+      done(result);
+    });
+    this.#sending.add(sending);
+  }
+
+  async forceFlush(): Promise<void> {
+    await this.#options.exporter.forceFlush?.();
+  }
+
+  /** Waits for what is being sent, also between two tries. */
+  shutdown(): Promise<void> {
+    this.#shutdown ??= Promise.all(this.#sending).then(() => this.#options.exporter.shutdown());
+    return this.#shutdown;
+  }
+
+  /** Sends what `flush` hands over, for a while, and reports what was lost. Resolves in any case. */
+  async close(flush: () => Promise<unknown>): Promise<void> {
+    const { clock, what } = this.#options;
+    const { signal } = this.#closing;
+    const disarm = clock.at(clock.now() + closeMsMax, () => this.#closing.abort());
+    const late = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+    // A batch that failed has been reported, and the others go on.
+    const sent = flush()
+      .catch(() => {})
+      .then(() => this.shutdown())
+      .catch(() => {});
+    await Promise.race([sent, late]);
+    disarm();
+    const lost = this.#added - this.#sent;
+    if (lost > 0) stderrLogger({ level: "warn", message: `Telemetry lost ${lost} ${what}, which could not be sent.` });
+  }
+
+  async #send(items: Item[]): Promise<ExportResult> {
+    const { clock, episodes, exporter, what } = this.#options;
+    const { signal } = this.#closing;
+    for (let tries = 0; ; tries++) {
+      const result = await new Promise<ExportResult>((resolve) => exporter.export(items, resolve));
+      if (result.code === succeeded) {
+        this.#sent += items.length;
+        episodes.working(`the export of ${what}`);
+        return result;
+      }
+      episodes.failing(`the export of ${what}`, reasonOf(result.error));
+      const pauseMs = laterCodes.has((result.error as { code?: unknown } | undefined)?.code) ? pausesMs[tries] : undefined;
+      if (pauseMs !== undefined) await pause(clock, pauseMs, signal);
+      if (pauseMs === undefined || signal.aborted) return result;
+    }
+  }
+}
+
+/** OpenTelemetry's error has the status of HTTP as its code and the beginning of the answer as its data. */
+function reasonOf(error: (Error & { readonly code?: unknown; readonly data?: unknown }) | undefined): Error {
+  if (error === undefined) return new Error("the exporter gave no reason");
+  const { message, code, data } = error;
+  if (typeof data !== "string" || typeof code !== "number") return message === "" ? new Error(String(code ?? error.name)) : error;
+  return new Error(`the collector answered ${code}${data === "" ? "" : `: ${data.slice(0, shownCharsMax)}`}`);
+}
