@@ -19,7 +19,7 @@ export async function loadKafka(): Promise<KafkaModule> {
   } catch (cause) {
     throw new LongshoreError(
       "LONGSHORE_BAD_CONFIG",
-      "To speak to Kafka the package @platformatic/kafka is needed, which is not installed. Run: npm install @platformatic/kafka@1.35.0",
+      "To speak to Kafka the package @platformatic/kafka is needed, which is not installed. Run: npm install @platformatic/kafka@1",
       { cause },
     );
   }

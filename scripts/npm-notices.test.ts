@@ -1,0 +1,40 @@
+// What npm reports when the repository is installed: nothing. A package whose `engines` leave out a supported Node, or that wants to run a script
+// while it is installed, is a line that a newcomer has to judge.
+
+import { spawnSync } from "node:child_process";
+import { cpSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, it, onTestFinished } from "vitest";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+
+interface Locked {
+  readonly hasInstallScript?: boolean;
+}
+
+const { packages } = readJson("package-lock.json") as { packages: Record<string, Locked> };
+
+it("npm ci reports no package that leaves out this Node", () => {
+  const folder = mkdtempSync(join(tmpdir(), "longshore-install-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const workspaces = Object.keys(packages).filter((place) => place !== "" && !place.includes("node_modules/"));
+  const files = ["package.json", "package-lock.json", ".npmrc", ...workspaces.map((place) => `${place}/package.json`)];
+  for (const file of files) cpSync(join(root, file), join(folder, file));
+  const npm = spawnSync("npm", ["ci", "--dry-run", "--offline"], { cwd: folder, encoding: "utf8" });
+  expect(npm.status, npm.stderr).toBe(0);
+  expect(npm.stderr.split("\n").filter((line) => line.includes("EBADENGINE"))).toEqual([]);
+});
+
+it("npm ci runs no install script, and the repository names every package that has one", () => {
+  const { allowScripts } = readJson("package.json") as { allowScripts: Record<string, boolean> };
+  const scripted = Object.entries(packages).flatMap(([place, { hasInstallScript }]) =>
+    hasInstallScript ? [place.replace(/^.*node_modules\//, "")] : [],
+  );
+  expect(allowScripts).toEqual(Object.fromEntries(scripted.map((name) => [name, false])));
+});
+
+function readJson(path: string): unknown {
+  return JSON.parse(readFileSync(join(root, path), "utf8"));
+}
