@@ -13,7 +13,7 @@ const parts = sectionsOf(page, 3);
 const runIdShown = "01M7HKYXWY68BJ37GRGXBHSD33";
 const secretShown = "an-example-of-a-secret";
 
-/** Rows of "Limits", the constant behind each, and the unit in which the row tells it. */
+/** Rows of "Limits", the constant behind each, and the unit of the row. */
 const limits: readonly [row: string, file: string, name: string, unit: number][] = [
   ["wait of a poll", "./wire/shapes.ts", "pollTimeoutMsMax", 1],
   ["wait of a poll", "./wire/shapes.ts", "pollTimeoutMsDefault", 1],
@@ -60,7 +60,7 @@ function constantIn(file: string, name: string): number {
 }
 
 describe("the server part of README.md", () => {
-  it.each(limits)("tells the limit of %s as %s has it in its %s", (row, file, name, unit) => {
+  it.each(limits)("documents the limit of %s as %s has it in its %s", (row, file, name, unit) => {
     const rows = parts.find(({ title }) => title === "Limits")?.rows ?? [];
     const told = rows.find(([what]) => what === row)?.[1] ?? "";
     const numbers = [...told.matchAll(/\d[\d,]*/g)].map(([number]) => Number(number.replaceAll(",", "")));

@@ -55,7 +55,7 @@ it("every request of the page is one that a worker sends", async () => {
       stub.enqueue("fails");
       stub.enqueue("later");
       stub.enqueue("held", { responseTimeoutSeconds: 10 });
-      // The first result goes to v1, as on a server without the other one.
+      // The first result is sent by v1, as on a server without the other one.
       stub.misbehave(updateV2, { status: 405 }, 1);
     },
   });

@@ -17,7 +17,7 @@ it("shows messages", () => {
   expect(shown.length).toBeGreaterThan(6);
 });
 
-it.each(shown)("the $name of the page is what its bytes say: $json", ({ name, json, hex }) => {
+it.each(shown)("the $name of the page matches its bytes: $json", ({ name, json, hex }) => {
   const message = (messages as unknown as { readonly [name: string]: Message<object, object> })[name] as Message<object, object>;
   const fields = JSON.parse(json) as object;
   expect(message.decode(Buffer.from(hex, "hex"))).toMatchObject(fields);

@@ -1,8 +1,8 @@
 // Turns a definition, with its task definitions in it, into a plan. Each task is one node under its reference name; a JOIN that does not
-// follow a FORK_JOIN has one more before it, which only tells it to wait.
+// follow a FORK_JOIN has one more before it, which only makes it wait.
 //
-// A list of tasks is a chain. A task that branches goes on from wherever its branches end: whoever comes after a SWITCH waits for any of
-// its cases to end, because only one is ever taken.
+// A list of tasks is a chain. A task that branches continues from the ends of its branches: the task after a SWITCH waits for any of its
+// cases to end, because only one is ever taken.
 
 import { laneOf } from "../../../engine/board/lanes.ts";
 import {
@@ -80,7 +80,7 @@ class Compiler {
   /** Whatever a FORK_JOIN starts has ended before what comes after it: then the end of the chain is the last to be recorded. */
   joinsEverything = true;
 
-  /** Joins may wait for tasks that stand further down, so they are told which only now. */
+  /** Joins may wait for tasks that are further down, so these are set only now. */
   finish(): PlanNode[] {
     for (const { at, joinOn } of this.#joins) {
       const after = joinOn.map((name) => {
@@ -99,7 +99,7 @@ class Compiler {
     return this.#starters.get(at) ?? [];
   }
 
-  /** Adds tasks one after the other; answers from which nodes it goes on. `demanded`: somebody names the first. */
+  /** Adds tasks one after the other; returns the nodes from which it continues. `demanded`: another node names the first. */
   *chain(tasks: readonly WorkflowTask[], from: readonly number[], demanded: boolean): Sliced<number[]> {
     let exits: number[] = [...from];
     for (const [at, task] of tasks.entries()) {
@@ -175,7 +175,7 @@ class Compiler {
     for (const [key, tasks] of cases) heads.set(key, yield* this.#branch(at, tasks, exits));
     const otherwise = yield* this.#branch(at, defaultCase, exits);
     this.#nodes[at] = { ...(this.#nodes[at] as InstantNode), choice: { by: part("case"), cases: heads, otherwise } };
-    // Where every case goes somewhere the SWITCH itself never leads on, but a retry may find another case: it stays an exit.
+    // Where every case has tasks the SWITCH itself never continues, but a retry may find another case: it stays an exit.
     return exits;
   }
 
@@ -259,7 +259,7 @@ class Compiler {
 /** Begins the id of a node that is no task of the definition. */
 const gatePrefix = "before ";
 
-/** A node of the plan that stands for no task of the definition, and is shown to nobody. */
+/** A node of the plan without a task of the definition; it is not shown. */
 export function isGate(plan: Plan, at: number): boolean {
   return plan.nodes[at]?.origin === null;
 }
@@ -336,7 +336,7 @@ export function workerTypeOf(task: WorkflowTask): string {
   return operatorOf(task.type) === null ? task.type : task.name;
 }
 
-/** Nobody claims a record that waits: the time until its end is counted as time until somebody takes it. */
+/** A record that waits is not claimed by a worker: the time until its end is counted as time until it is taken. */
 function waitTimeouts(definition: TaskDef | null): { claimMs?: number; totalMs?: number } {
   if (definition === null) return {};
   const { endMs, totalMs } = timeoutsOf(definition);
@@ -355,7 +355,7 @@ function dynamicInput(task: WorkflowTask, input: InputTemplate, definition: Task
 function childInput(task: WorkflowTask, input: InputTemplate): ConductorTemplate {
   const param = task.subWorkflowParam ?? {};
   const fields = Object.entries(param).map(([field, value]) => {
-    // A definition that stands here is not looked through for expressions: they are its own.
+    // An inline definition is not searched for expressions: they are its own.
     const inline = field === "workflowDefinition" && typeof value !== "string";
     return [field, inline ? { kind: "constant" as const, value: value as unknown as Json } : compileValue(value as Json)];
   });

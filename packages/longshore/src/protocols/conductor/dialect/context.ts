@@ -1,5 +1,5 @@
 // What expressions read, taken from a run: the context document, entry by entry, and only as far as it is
-// asked for. Whatever has not been loaded is noted down.
+// needed. Entries that have not been loaded are recorded.
 
 import type { Task } from "../../../engine/board/task.ts";
 import type { Needs, Scope } from "../../../engine/run/dialect.ts";

@@ -47,7 +47,7 @@ describe("task definitions", () => {
     });
   });
 
-  it("keep what they say, known or not, and leave out what is null", () => {
+  it("keep their fields, known or not, and leave out what is null", () => {
     const given = { name: "t1", retryCount: 0, ownerEmail: "not-an-email", description: null, colour: { blue: [1] } };
     expect(parseTaskDef(given, "a")).toMatchObject({ value: { retryCount: 0, ownerEmail: "not-an-email", colour: { blue: [1] } } });
     expect(parseTaskDef(given, "a")).not.toHaveProperty("value.description");
@@ -101,7 +101,7 @@ describe("task definitions", () => {
 });
 
 describe("workflow definitions", () => {
-  it("[C2] get the defaults of Conductor, their tasks too, and keep fields that nobody knows", () => {
+  it("[C2] get the defaults of Conductor, their tasks too, and keep unknown fields", () => {
     const checked = parseWorkflowDef({ ...workflow({ name: "t", taskReferenceName: "r", mine: 1 }), more: { x: null } }, at);
     expect(checked).toEqual({
       value: {
@@ -155,7 +155,7 @@ describe("workflow definitions", () => {
     expect(parseWorkflowDef({ name: "w" }, at, { mayBeEmpty: true })).toHaveProperty("value");
   });
 
-  it("[C18] are refused when a reference stands twice, however deep", () => {
+  it("[C18] are refused when a reference is used twice, however deep", () => {
     const inner = { type: "SWITCH", evaluatorType: "value-param", expression: "x", decisionCases: { a: [task("twice")] } };
     expect(violationsOf(workflow(task("s", inner), task("twice")))).toEqual([
       { path: at, message: "taskReferenceName: twice should be unique across tasks for a given workflowDefinition: w" },
@@ -221,7 +221,7 @@ describe("workflow definitions", () => {
     expect(messages(workflow(task("s", script)))[0]).toMatch(/javascript is not supported.*taskReferenceName: s/);
   });
 
-  it("find what is wrong inside branches and inline definitions, and say where", () => {
+  it("find what is wrong inside branches and inline definitions, with their path", () => {
     const inner = workflow(task("x", { type: "HTTP" }));
     const fork = task("f", { type: "FORK_JOIN", forkTasks: [[task("a"), { name: "b" }]] });
     const child = task("c", { type: "SUB_WORKFLOW", subWorkflowParam: { name: "k", workflowDefinition: inner } });
@@ -257,7 +257,7 @@ describe("workflow definitions", () => {
     expect(messages(workflow(...many))).toEqual([expect.stringMatching(/one task more than/)]);
   });
 
-  it("stand or fall one by one in a list", () => {
+  it("are accepted or refused one by one in a list", () => {
     const parsed = parseWorkflowDefs([workflow(task("a")), {}], "updateWorkflowDef.arg0");
     expect(parsed).toMatchObject({ list: [{ value: { name: "w" } }, { violations: [{ path: "updateWorkflowDef.arg0[1].name" }, {}] }] });
     expect(parseWorkflowDefs([], "p")).toHaveProperty("violations");

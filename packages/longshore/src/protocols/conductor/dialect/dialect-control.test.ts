@@ -120,7 +120,7 @@ describe("SUB_WORKFLOW", () => {
     expect((await world.run(id)).status).toBe("COMPLETED");
   });
 
-  it("[C103] is cancelled with its parent, and says why", async () => {
+  it("[C103] is cancelled with its parent, with the reason", async () => {
     const world = await openConductor();
     world.workflow(named);
     const id = await world.start([child({ name: "child" })]);
@@ -240,7 +240,7 @@ describe("SET_VARIABLE, NOOP and the run's own data", () => {
 describe("WAIT and HUMAN", () => {
   const wait = (input: object) => operator("WAIT", "wait", { inputParameters: input });
 
-  it("[C114] wait for a time, or for somebody", async () => {
+  it("[C114] wait for a time, or for a report", async () => {
     const world = await openConductor();
     const timed = await world.start([wait({ duration: "2 seconds" }), simple("t")]);
     await world.clock.advance(1_999);
@@ -258,7 +258,7 @@ describe("WAIT and HUMAN", () => {
     expect(await world.run(both)).toMatchObject({ status: "FAILED" });
   });
 
-  it("[C115] time out as their definition says, and wait again", async () => {
+  it("[C115] time out by their definition, and wait again", async () => {
     const world = await openConductor();
     await world.task({ name: "wait", timeoutSeconds: 1, responseTimeoutSeconds: 1, timeoutPolicy: "RETRY", retryCount: 1 });
     const id = await world.start([wait({}), simple("t")]);
@@ -345,7 +345,7 @@ describe("a definition", () => {
 });
 
 describe("a task that starts with the first part of the one before", () => {
-  it("starts while that goes on, and its run ends when both have", async () => {
+  it("starts while that runs, and its run ends when both have", async () => {
     const world = await openConductor();
     const id = await world.start([simple("a"), simple("b", { startWhen: "FIRST_PART" })]);
     const claim = async (lane: string) => {

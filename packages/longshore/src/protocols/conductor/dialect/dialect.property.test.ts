@@ -1,5 +1,5 @@
-// Any definition, however its tasks are nested and in whatever order workers answer, runs exactly the tasks that a plain reading of it
-// says; and after a failure a retry brings it to the same end.
+// Any definition, however its tasks are nested and in whatever order workers report, runs exactly the tasks that a plain reading of it
+// expects; and after a failure a retry brings it to the same end.
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
@@ -75,7 +75,7 @@ async function play(world: ConductorWorld, id: string, workers: readonly string[
     assert(rounds < 500, "the run does not end");
     const open = (await world.statuses(id)).filter((one) => one.endsWith(":SCHEDULED")).map((one) => one.split(":")[0] as string);
     const ready = open.filter((name) => workers.includes(name));
-    assert(ready.length > 0, "the run goes on, but nobody has anything to do");
+    assert(ready.length > 0, "the run is open, but no task is ready");
     const name = ready[picks() % ready.length] as string;
     await world.work(name, fails(name) ? { error: "no", terminal: true } : { output: { name } });
   }

@@ -30,7 +30,7 @@ describe("SIMPLE tasks", () => {
     expect(await world.statuses(id)).toEqual(["t1:FAILED_WITH_TERMINAL_ERROR"]);
   });
 
-  it("are tried again as their definition says, with a fresh input", async () => {
+  it("are tried again by their definition, with a fresh input", async () => {
     const world = await openConductor();
     await world.task({ name: "t1", retryCount: 1, retryDelaySeconds: 2 });
     const id = await world.start([simple("t1", { inputParameters: { me: "${CPEWF_TASK_ID}" } })]);
@@ -113,7 +113,7 @@ describe("SIMPLE tasks", () => {
     expect(await world.statuses(id)).toEqual(["t1:COMPLETED_WITH_ERRORS"]);
   });
 
-  it("[C59] whose time is over end the run at once when the policy says so", async () => {
+  it("[C59] whose time has passed end the run at once by the policy", async () => {
     const world = await openConductor();
     await world.task({ name: "t1", timeoutSeconds: 1, responseTimeoutSeconds: 1, timeoutPolicy: "TIME_OUT_WF", retryCount: 3 });
     const id = await world.start([simple("t1"), simple("t2")]);
@@ -126,7 +126,7 @@ describe("SIMPLE tasks", () => {
     expect(await world.run(id)).toMatchObject({ status: "TIMED_OUT", error: expect.stringContaining(reason) });
   });
 
-  it("[C58] whose time is over are tried again when the policy says so, until the run times out", async () => {
+  it("[C58] whose time has passed are tried again by the policy, until the run times out", async () => {
     const world = await openConductor();
     await world.task({
       name: "t1",
@@ -186,7 +186,7 @@ describe("SIMPLE tasks", () => {
     expect((await world.run(id)).status).toBe("FAILED");
   });
 
-  it("[C60] that nobody polls in time end the run", async () => {
+  it("[C60] that no worker polls in time end the run", async () => {
     const world = await openConductor();
     await world.task({ name: "t1", pollTimeoutSeconds: 3, timeoutPolicy: "TIME_OUT_WF" });
     const id = await world.start([simple("t1")]);
@@ -206,7 +206,7 @@ describe("SIMPLE tasks", () => {
     expect(await world.poll("t1")).toBeDefined();
   });
 
-  it("go to the domain that the run names and somebody polls, else to the last one", async () => {
+  it("are queued in the domain that the run names and a worker polls, else in the last one", async () => {
     const world = await openConductor();
     await world.start([simple("t1")], { settings: { taskToDomain: { t1: "d1,NO_DOMAIN" } } });
     expect(await world.poll("d1:t1")).toBeUndefined();
@@ -222,7 +222,7 @@ describe("SIMPLE tasks", () => {
 describe("DYNAMIC and user-defined tasks", () => {
   const dynamic = operator("DYNAMIC", "d", { dynamicTaskNameParam: "which", inputParameters: { which: "${workflow.input.which}", x: 1 } });
 
-  it("run as the task that the input names, and without retries when nobody registered it", async () => {
+  it("run as the task that the input names, and without retries when it is not registered", async () => {
     const world = await openConductor();
     await world.task({ name: "real", retryCount: 0, inputTemplate: { y: 2 } });
     const id = await world.start([dynamic], { input: { which: "real" } });
@@ -251,7 +251,7 @@ describe("DYNAMIC and user-defined tasks", () => {
     expect(await world.run(id)).toMatchObject({ status: "TIMED_OUT" });
   });
 
-  it("of the user's own stand on the queue of their type, under the definition of their name", async () => {
+  it("of the user's own are on the queue of their type, under the definition of their name", async () => {
     const world = await openConductor();
     await world.task({ name: "mine" });
     const id = await world.start([operator("my_queue", "mine")]);
@@ -271,7 +271,7 @@ describe("SWITCH", () => {
     return { world, id, statuses: await world.statuses(id) };
   };
 
-  it("[C74] takes the case, the default, or goes on after itself", async () => {
+  it("[C74] takes the case, the default, or continues after itself", async () => {
     const cases = { a: [simple("ta"), simple("ta2")], b: [simple("tb")] };
     const hit = await chosen(cases, [simple("td")], { key: "a" });
     expect(hit.statuses).toEqual(["s:COMPLETED", "ta:SCHEDULED"]);
@@ -319,7 +319,7 @@ describe("SWITCH", () => {
     ]);
   });
 
-  it("ends the run when nobody knows its evaluator", async () => {
+  it("ends the run when its evaluator is unknown", async () => {
     const world = await openConductor();
     const strange = operator("SWITCH", "s", { evaluatorType: "magic", expression: "x", decisionCases: { a: [] } });
     expect(await world.run(await world.start([strange]))).toMatchObject({
@@ -364,7 +364,7 @@ describe("FORK_JOIN and JOIN", () => {
     expect((await world.run(id)).status).toBe("FAILED");
   });
 
-  it("[C82] goes on where it broke when the run is retried", async () => {
+  it("[C82] continues where it failed when the run is retried", async () => {
     const world = await openConductor();
     const id = await world.start([...fork("f", [[simple("a")], [simple("b")], [simple("c")]], ["a", "b", "c"]), simple("next")]);
     await world.work("c");
@@ -432,7 +432,7 @@ describe("FORK_JOIN and JOIN", () => {
     expect((await world.run(id)).status).toBe("COMPLETED");
   });
 
-  it("nests, and stands without a fork before it", async () => {
+  it("nests, and is valid without a fork before it", async () => {
     const world = await openConductor();
     const inner = fork("in", [[simple("x")], [simple("y")]], ["x", "y"]);
     const id = await world.start([...fork("out", [[...inner], [simple("z")]], ["in_join", "z"]), simple("last")]);

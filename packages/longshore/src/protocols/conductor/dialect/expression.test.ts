@@ -81,7 +81,7 @@ describe("texts", () => {
     expect(filled("${t1.output.list[${t1.output.x.y}].n}")).toBe(2);
   });
 
-  it("leave open braces and lone dollars as they stand", () => {
+  it("leave open braces and lone dollars unchanged", () => {
     expect(filled("${workflow.input.who")).toBe("${workflow.input.who");
     expect(filled("$5 {x} ${a ${workflow.input.n}")).toBe("$5 {x} ${a 3");
   });
@@ -111,14 +111,14 @@ describe("values", () => {
     expect(JSON.stringify(value)).toBe('{"__proto__":3}');
   });
 
-  it("ask for the entries that have not been loaded", () => {
+  it("request the entries that have not been loaded", () => {
     const unloaded = { entry: (name: string) => (name === "workflow" ? entries.workflow : undefined), document: () => undefined };
     expect(fill({ a: "${t1.output.x}", b: "${t2.output.x} ${workflow.input.n}" }, unloaded)).toEqual({ needs: ["t1", "t2"] });
     expect(fill("${$..x}", unloaded)).toEqual({ needs: [] });
     expect(filled("${$..y}")).toEqual([1]);
   });
 
-  it("say before they are filled in what they read", () => {
+  it("list what they read before they are filled in", () => {
     const reads = readsOf(compileValue({ a: "${t1.output.x} ${workflow.input.y}", b: ["${t2.output.${t3.output.k}}"], c: "${x y}" }));
     expect([...reads.names].sort()).toEqual(["t1", "t2", "t3", "workflow"]);
     expect(reads.document).toBe(false);

@@ -19,12 +19,12 @@ export type Compiled =
 export type Expression =
   | { readonly kind: "blank" }
   | { readonly kind: "path"; readonly lookup: Lookup }
-  /** What stands between the braces is itself a text with expressions. */
+  /** The text between the braces may itself contain expressions. */
   | { readonly kind: "nested"; readonly inside: readonly (string | Expression)[] };
 
 /** Where one expression leads. */
 export type Lookup =
-  /** Stands in the value as a reference until it is handed out: quoting.ts. */
+  /** Stays in the value as a reference until it is handed out: quoting.ts. */
   | { readonly kind: "secret"; readonly reference: string }
   | { readonly kind: "environment"; readonly name: string; readonly path: Path | null }
   | { readonly kind: "task-id" }
@@ -78,7 +78,7 @@ function partsOf(text: string): (string | Expression)[] {
   return parts;
 }
 
-/** The closing brace of each opening one, by position. Braces are counted whatever stands around them, as in Conductor. */
+/** The closing brace of each opening one, by position. Braces are counted in any context, as in Conductor. */
 function closingBraces(text: string): Map<number, number> {
   const closings = new Map<number, number>();
   const open: number[] = [];
@@ -92,7 +92,7 @@ function closingBraces(text: string): Map<number, number> {
   return closings;
 }
 
-/** How deep expressions may stand inside each other; the compiler calls itself for each. */
+/** How deep expressions may be nested; the compiler calls itself for each. */
 const nestingMax = 20;
 
 function expressionOf(inside: string): Expression {
@@ -113,7 +113,7 @@ function nestingOf(text: string): number {
   return deepest;
 }
 
-/** What the text between the braces asks for. */
+/** What the text between the braces refers to. */
 export function lookupOf(text: string): Lookup {
   const trimmed = text.trim();
   if (trimmed.startsWith(secretPrefix)) return secretLookup(text);

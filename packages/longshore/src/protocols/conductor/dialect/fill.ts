@@ -1,4 +1,4 @@
-// Fills compiled expressions with what they stand for.
+// Replaces compiled expressions by their values.
 
 import { type Json, setOwn } from "../../../json.ts";
 import { parseExact } from "../../../json-exact.ts";
@@ -23,7 +23,7 @@ export interface Context {
   document(): Json | undefined;
   environment(name: string): string | null;
   taskId: string | null;
-  /** Told how many values were looked at. */
+  /** Called with the number of values that were visited. */
   looked?(values: number): void;
 }
 
@@ -99,7 +99,7 @@ class Filling {
     const inside = unquote(this.#text(expression.inside)) as string;
     if (inside.trim() === "") return "";
     const lookup = lookupOf(inside);
-    // Data may choose among secrets where the definition says that it wants one, and never that it is a secret that is wanted.
+    // Data may choose among secrets where the definition requires one, and never decides that a secret is required.
     if (lookup.kind === "secret" && !asksForSecret(expression)) return null;
     return this.#charge(this.#look(lookup));
   }

@@ -21,7 +21,7 @@ export function joinOutput(plan: Plan, joined: readonly number[], scope: Scope):
     const given = outputOf(node, record);
     if (Object.keys(given).length > 0) setOwn(output, node.id, given);
     if (status === "COMPLETED_WITH_ERRORS") forgiven.push(nameOf(node, record));
-    // The first that went wrong ends it: what stands after it in the list is not gathered any more.
+    // The first failure ends it: what follows in the list is not gathered any more.
     else if (status !== "COMPLETED" && status !== "SKIPPED") return { failed: reasonOf(node, record) ?? "", fault: "failed", output };
   }
   return forgiven.length > 0 ? { value: output, warning: `${forgiven.join(", ")} completed with errors` } : { value: output };

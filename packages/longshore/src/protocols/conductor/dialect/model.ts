@@ -86,14 +86,14 @@ export interface WorkflowDef {
   readonly updateTime?: number;
 }
 
-/** The lists of tasks that stand inside a task, in the order in which they are looked through. */
+/** The lists of tasks inside a task, in the order in which they are searched. */
 function branchesOf(task: WorkflowTask): (readonly WorkflowTask[])[] {
   if (task.type === "SWITCH" || task.type === "DECISION") return [...Object.values(task.decisionCases ?? {}), task.defaultCase ?? []];
   if (task.type === "FORK_JOIN") return [...(task.forkTasks ?? [])];
   return task.type === "DO_WHILE" ? [task.loopOver ?? []] : [];
 }
 
-/** Every task of a definition, each before those that stand inside it. Children of sub-workflows are not among them. */
+/** Every task of a definition, each before those inside it. Children of sub-workflows are not among them. */
 export function* everyTask(tasks: readonly WorkflowTask[]): Generator<WorkflowTask> {
   for (const task of tasks) {
     yield task;

@@ -1,4 +1,4 @@
-// On which lane a worker's task stands. A lane is called as Conductor calls its queue: the task's type,
+// The lane of a worker's task. A lane has the name of Conductor's queue: the task's type,
 // with the domain before it and a colon between.
 
 import { laneOf } from "../../../engine/board/lanes.ts";
@@ -16,14 +16,14 @@ import { bareTaskDef, isBare } from "./task-def.ts";
 
 /** A domain counts when one of its workers polled within this time (`activeWorkerLastPollTimeout`). */
 const polledMs = 10_000;
-/** The entry of a list of domains that stands for none. */
+/** The entry of a list of domains that means no domain. */
 const noDomain = "NO_DOMAIN";
 
 function laneFor(taskType: string, domain: string | null): Lane {
   return laneOf(domain === null || domain === "" ? taskType : `${domain}:${taskType}`, []);
 }
 
-/** In order of preference; the last is for when nobody polls any of the others. */
+/** In order of preference; the last is for when no worker polls any of the others. */
 function lanesFor(taskType: string, taskToDomain: Settings["taskToDomain"]): Lane[] {
   const named = taskToDomain !== undefined && Object.hasOwn(taskToDomain, taskType) ? taskToDomain[taskType] : taskToDomain?.["*"];
   const domains = (named ?? "")
@@ -61,8 +61,8 @@ function placeDynamic(
 }
 
 /**
- * The task that a DYNAMIC task is, and its definition: its own, or the one registered under that name. A task that nobody registered is
- * run all the same, without retries.
+ * The task that a DYNAMIC task is, and its definition: its own, or the one registered under that name. An unregistered task is run
+ * nevertheless, without retries.
  */
 export function dynamicDefinition(
   task: Pick<WorkflowTask, "dynamicTaskNameParam" | "taskDefinition">,

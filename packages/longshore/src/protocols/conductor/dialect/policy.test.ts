@@ -54,7 +54,7 @@ describe("deadlines", () => {
     expect(placementOf({ startDelay: 0 }, alert, [])).toMatchObject({ holdMs: 3_600_000, retry: { withinMs: 5_000 } });
   });
 
-  it("end the run when the policy says so", () => {
+  it("end the run by the policy", () => {
     expect(retryOf({}, definition({ timeoutPolicy: "TIME_OUT_WF" }))).toMatchObject({ timeoutEndsRun: true, lost: "as-failure" });
     expect(retryOf({}, definition({ timeoutPolicy: "RETRY" }))).not.toHaveProperty("timeoutEndsRun");
   });

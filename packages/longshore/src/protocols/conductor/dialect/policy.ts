@@ -30,7 +30,7 @@ export function backoffOf(definition: TaskDef): Backoff {
   }
 }
 
-/** A worker's silence spends the same budget as a failure; so does a task that nobody polled in time. */
+/** A worker's silence spends the same budget as a failure; so does a task that no worker polled in time. */
 export function retryOf(task: Pick<WorkflowTask, "retryCount">, definition: TaskDef | null): RetryPolicy {
   return {
     failures: retriesOf(task, definition),
@@ -53,7 +53,7 @@ export function timeoutsOf(definition: TaskDef): Timeouts {
   };
 }
 
-/** How a worker's task stands on the board. Its worker may be silent for `responseTimeoutSeconds`, whatever the timeout policy says. */
+/** How a worker's task is placed on the board. Its worker may be silent for `responseTimeoutSeconds`, whatever the timeout policy is. */
 export function placementOf(
   task: Pick<WorkflowTask, "retryCount" | "startDelay">,
   definition: TaskDef | null,

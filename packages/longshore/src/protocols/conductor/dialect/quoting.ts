@@ -1,17 +1,17 @@
-// How a stored value tells secrets of a definition from data that reads like one. What a definition's `${workflow.secrets.KEY}` leads to is
-// put in only when a task is handed out; until then the text itself stands in inputs and variables. Data may hold the same text, and
-// must never be filled in. So data is quoted where the two can meet:
+// How a stored value distinguishes secrets of a definition from data that looks like one. The value of a definition's
+// `${workflow.secrets.KEY}` is inserted only when a task is handed out; until then the text itself is in inputs and variables. Data may
+// hold the same text, and must never be filled in. So data is quoted where the two can meet:
 //
 //   the definition's reference    ${workflow.secrets.KEY}        an odd number of $: half of those before the last one are data
 //   data                          $${workflow.secrets.KEY}       an even number of $: half of them are the data's own
 //
-// Quoted are inputs of tasks, variables, and inputs of runs whose settings say so (`quotedInput`); everything else is data as it came.
+// Quoted are inputs of tasks, variables, and inputs of runs whose settings have `quotedInput`; everything else is data as it came.
 // Values without the words `workflow.secrets.` are the same quoted and unquoted.
 
 import { isScalar, type Json, setOwn } from "../../../json.ts";
 import { parseExact, writeExact } from "../../../json-exact.ts";
 
-/** What stands behind the dollar sign of a reference. */
+/** The text behind the dollar sign of a reference. */
 const opening = "{workflow.secrets.";
 
 /** Data in quoted form: none of it reads as a reference. */
@@ -99,7 +99,7 @@ function nameAtStart(text: string): string | null {
   return name === "" || name.includes("{") ? null : name;
 }
 
-/** `text` with as many dollar signs before each opening as `change` makes of those that stand there. */
+/** `text` with the dollar signs before each opening changed by `change`. */
 function changeDollars(text: string, change: (count: number) => number): string {
   if (!text.includes(opening)) return text;
   const pieces = text.split(opening);

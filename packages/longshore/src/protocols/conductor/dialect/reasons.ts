@@ -7,14 +7,17 @@ import { childIdOf } from "../../../engine/run/run.ts";
 import { attemptIdOf } from "./ids.ts";
 import type { SubWorkflowParam, TaskDef, WorkflowDef, WorkflowTask } from "./model.ts";
 
-/** Faults of the definition itself, found when a task was to be made from it: Conductor has no record of the task and tells them bare. */
+/**
+ * Faults of the definition itself, found when a task was to be made from it: Conductor has no record of the task and reports them without a
+ * prefix.
+ */
 const mappingFaults = ["Cannot map a dynamic task", "No evaluator registered", "Fork task definition is not"];
 
 export function isMappingFault(error: string | null): boolean {
   return error !== null && mappingFaults.some((text) => error.startsWith(text));
 }
 
-/** What has to be known of an attempt to tell why it came to nothing. */
+/** The fields of an attempt that explain why it has no result. */
 export type Ended = Pick<Task, "id" | "attempt" | "error" | "fault" | "overdue">;
 
 /** `reasonForIncompletion` of an attempt; null when there is none. */
@@ -53,7 +56,7 @@ function overdueReason(definition: TaskDef, { id, attempt, overdue }: Ended): st
   return `Task timed out after ${seconds} seconds. Timeout configured as ${seconds} seconds. ${policy}`;
 }
 
-/** What a run says of a step that failed. Those of permissive steps stand one after the other. */
+/** The error of a run for a step that failed. Those of permissive steps follow each other. */
 export function explain(plan: Plan, failure: StepFailure, before: string | null): string {
   const node = plan.nodes[failure.node] as PlanNode;
   const { taskId, attempt, fault, overdue = null, error } = failure;
@@ -65,7 +68,7 @@ export function explain(plan: Plan, failure: StepFailure, before: string | null)
   return before !== null && node.onFailure === "permit" ? `${before}. ${text}` : text;
 }
 
-/** What a run says when its own time is over. */
+/** The error of a run whose own time has passed. */
 export function timeoutReason({ timeoutSeconds, timeoutPolicy }: Pick<WorkflowDef, "timeoutSeconds" | "timeoutPolicy">): string {
   const after = `Workflow timed out after ${timeoutSeconds} seconds.`;
   return `${after} Timeout configured as ${timeoutSeconds} seconds. Timeout policy configured to ${timeoutPolicy}`;

@@ -1,5 +1,5 @@
-// Plays what was recorded of the real server again: the same definitions, starts and reports. After each look at a run ours must stand
-// as the real one did: status, reason, output, variables, and every task's newest attempt with its input and output.
+// Plays what was recorded of the real server again: the same definitions, starts and reports. After each look at a run ours must match the
+// real one: status, reason, output, variables, and every task's newest attempt with its input and output.
 
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
@@ -79,7 +79,7 @@ class Replay {
   /** A child is known by the step that started it. */
   #id(recorded: string | undefined): string {
     const id = this.#ids.get(recorded ?? "");
-    if (id === undefined) throw new Error(`Nobody has seen the run ${recorded}.`);
+    if (id === undefined) throw new Error(`The run ${recorded} is unknown.`);
     return id;
   }
 
@@ -133,7 +133,7 @@ class Replay {
 }
 
 describe("recorded runs", () => {
-  it.each(chapters)("of chapter %s stand the same here", async (chapter) => {
+  it.each(chapters)("of chapter %s are the same here", async (chapter) => {
     const replay = new Replay(await openConductor());
     for (const exchange of exchangesOf(chapter)) await replay.play(exchange);
     expect(replay.compared).toBeGreaterThan(0);

@@ -21,7 +21,7 @@ function exchangesOf(chapter: string): Exchange[] {
 
 /** What we refuse though the real server takes it, and why. */
 const refusedByUs: { readonly [step: string]: string } = {
-  "JOIN on nobody": "it would wait for ever",
+  "JOIN on nobody": "it would wait forever",
   "SUB_WORKFLOW without a name": "there is nothing that it could start",
 };
 
@@ -86,7 +86,7 @@ describe("definitions that came back", () => {
     expect({ ...read.value, ...times, createdBy: "" }).toEqual({ ...back, ...times });
   });
 
-  it("stand in a run with the definitions of their tasks, as the real server has them", () => {
+  it("are in a run with the definitions of their tasks, as the real server has them", () => {
     const chapters = ["operator-switch", "operator-fork-join", "operator-terminate", "operator-set-variable", "operator-wait-human-noop"];
     let compared = 0;
     for (const chapter of chapters) {
@@ -112,7 +112,7 @@ describe("definitions that came back", () => {
   });
 });
 
-/** Times and names of whoever registered something are the wire's business. */
+/** Times and names of the registering user belong to the wire. */
 function withoutAudit(value: Json): Json {
   if (Array.isArray(value)) return value.map(withoutAudit);
   if (!isObject(value)) return value;

@@ -33,7 +33,7 @@ export function isShown(node: PlanNode, task: Pick<Task, "state" | "fault" | "er
   return workflowTaskOf(node) !== undefined && !(task.state === "failed" && isMappingFault(task.error));
 }
 
-/** Undefined for a node that stands for no task of the definition. */
+/** Undefined for a node without a task of the definition. */
 export function workflowTaskOf(node: PlanNode): WorkflowTask | undefined {
   return (node.origin as WorkflowTask | null) ?? undefined;
 }
@@ -47,7 +47,7 @@ export function statusOf(node: PlanNode, task: Pick<Task, "state" | "lane" | "fa
     case "held":
       return "IN_PROGRESS";
     case "done":
-      // A JOIN keeps in its error which of its tasks went wrong and were forgiven.
+      // A JOIN keeps in its error which of its tasks failed and were tolerated.
       return node.kind === "join" && task.error !== null ? "COMPLETED_WITH_ERRORS" : "COMPLETED";
     case "skipped":
       return "SKIPPED";
@@ -58,7 +58,7 @@ export function statusOf(node: PlanNode, task: Pick<Task, "state" | "lane" | "fa
     case "cancelled":
       // Ended by itself, and forgiven; else it ended along with its run.
       return node.onFailure === "tolerate" && task.fault !== null ? "COMPLETED_WITH_ERRORS" : "CANCELED";
-    // Nobody wants its result any more; to Conductor it has ended.
+    // Its result is not wanted any more; for Conductor it has ended.
     case "cancelling":
     case "forgotten":
       return "CANCELED";
@@ -125,7 +125,7 @@ export function outputOf(node: PlanNode, task: Pick<Task, "output" | "runId" | "
   return { subWorkflowId: childIdOf(task.runId ?? "", task.node, task.attempt), ...given };
 }
 
-/** A step as expressions see it. */
+/** A step as expressions read it. */
 export function taskEntry(run: Run, node: PlanNode, task: Task): JsonObject {
   const workflowTask = workflowTaskOf(node) as WorkflowTask;
   const input = parseExact(task.input) as Json;

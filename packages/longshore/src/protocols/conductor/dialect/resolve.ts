@@ -74,7 +74,7 @@ class Resolving {
     return "needs" in filled ? context.needs() : filled;
   }
 
-  /** What evaluates to null takes the value of the task's definition, as it stands. */
+  /** What evaluates to null takes the value of the task's definition, unchanged. */
   #input({ parameters, otherwise }: InputTemplate): Resolved {
     const filled = this.#fill(parameters);
     if (otherwise === null || !("value" in filled) || !isObject(filled.value)) return filled;
@@ -114,7 +114,7 @@ class Resolving {
     return ending as unknown as Json;
   }
 
-  /** The record's input says in full what is to be started, so that whoever starts it needs nothing else. */
+  /** The record's input describes in full what is to be started, so that the starter needs nothing else. */
   #child(template: ConductorTemplate & { kind: "child" }): Resolved {
     const fields: JsonObject = {};
     for (const [field, compiled] of Object.entries(template.param)) {
@@ -183,7 +183,7 @@ function isEmpty(value: Json): boolean {
   return value === null || (Array.isArray(value) && value.length === 0);
 }
 
-/** A run's output, as JSON text, with what it says of the run that follows its failure: its id, or why there is none. */
+/** A run's output, as JSON text, with the run that follows its failure: its id, or why there is none. */
 export function withFollower(output: string | null, said: string): string {
   return writeExact({ ...(parseExact(output ?? "{}") as JsonObject), [followerKey]: said });
 }

@@ -1,4 +1,4 @@
-// Secrets stand as references in everything that is stored (quoting.ts), and are put in only on the way to the worker that runs the task.
+// Secrets are references in everything that is stored (quoting.ts), and are inserted only on the way to the worker that runs the task.
 
 import { isScalar, type Json, setOwn } from "../../../json.ts";
 import { parseExact, writeExact } from "../../../json-exact.ts";

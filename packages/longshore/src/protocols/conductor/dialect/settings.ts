@@ -27,7 +27,7 @@ export interface Settings {
 
 const plain: Settings = { version: 1, priority: 0 };
 
-/** A run of another dialect has settings too, and a worker of Conductor may work for it: what they do not say is as in a plain run. */
+/** A run of another dialect has settings too, and a worker of Conductor may work for it: absent settings are those of a plain run. */
 export function settingsOf(run: Pick<Run, "settings">): Settings {
   return run.settings === null ? plain : { ...plain, ...(JSON.parse(run.settings) as Partial<Settings>) };
 }

@@ -96,7 +96,7 @@ function unversioned(task: WorkflowTask): string | null {
   return param.name.includes("${") ? null : param.name;
 }
 
-/** A definition that stands in the task is completed when its own run begins. */
+/** An inline definition is completed when its own run begins. */
 function versioned(task: WorkflowTask, newest: ReadonlyMap<string, number>): Partial<WorkflowTask> {
   const version = newest.get(unversioned(task) ?? "");
   return version === undefined ? {} : { subWorkflowParam: { ...task.subWorkflowParam, version } };
@@ -110,7 +110,7 @@ export function startInput(definition: WorkflowDef, given: JsonObject): JsonObje
   return input;
 }
 
-/** What the input of a SUB_WORKFLOW's record asks for. */
+/** What the input of a SUB_WORKFLOW's record starts. */
 export interface ChildRequest {
   readonly name: string | null;
   /** Null for the newest. */
@@ -136,7 +136,7 @@ export function childRequestOf(input: Json): ChildRequest {
   };
 }
 
-/** A child whose definition came along is told so, as in Conductor. */
+/** A child with an inline definition is marked as such, as in Conductor. */
 export function childInput(given: JsonObject): JsonObject {
   const input = isObject(given.workflowInput) ? (given.workflowInput as JsonObject) : {};
   return isObject(given.subWorkflowDefinition) ? { ...input, _systemMetadata: { dynamic: true } } : input;

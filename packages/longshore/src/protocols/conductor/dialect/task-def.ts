@@ -4,7 +4,7 @@ import { anything, choice, type Field, type FieldTable, flag, map, optionalWhole
 import type { TaskDef } from "./model.ts";
 import { type Checked, Violations } from "./violation.ts";
 
-/** As long as the columns of the reference's own databases; names stand in URLs, lanes and keys. */
+/** As long as the columns of the reference's own databases; names are used in URLs, lanes and keys. */
 const nameCharsMax = 255;
 /** Seconds of any delay or timeout; Conductor keeps them as 32 bit numbers. */
 export const secondsMax = 2_147_483_647;
@@ -21,7 +21,7 @@ export const auditFields: FieldTable = {
 
 const schemaFields: FieldTable = { ...auditFields, name: text, version: whole(1), type: text, data: anything, externalRef: text };
 
-/** A schema that stands in another document, or only names one. */
+/** A schema in another document, or only its name. */
 export const schema: Field = (given, path, violations) =>
   given === undefined || given === null ? undefined : (readFields(schemaFields, given, path, violations) ?? undefined);
 
@@ -75,7 +75,7 @@ export function parseTaskDefs(source: unknown, path: string): Checked<TaskDef[]>
   return violations.list.length > 0 ? { violations: violations.list } : { value: values.filter((value) => value !== null) };
 }
 
-/** Null when it is no object. What is wrong goes to `violations`. */
+/** Null when it is no object. Mistakes are added to `violations`. */
 function readTaskDef(source: unknown, path: string, violations: Violations): TaskDef | null {
   const definition = readFields<TaskDef>(taskDefFields, source, path, violations);
   if (definition !== null) checkTaskDef(definition, path, violations);
@@ -87,7 +87,7 @@ function checkTaskDef(definition: TaskDef, path: string, violations: Violations)
   if (!name) violations.add(`${path}.name`, "TaskDef name cannot be null or empty", name);
   else checkName(name, `${path}.name`, "TaskDef name", violations);
   for (const field of ["retryCount", "pollTimeoutSeconds", "backoffJitterMs", "maxRetryDelaySeconds"] as const) {
-    // The 0 is the bound, not the value: so it stands in Conductor's answer.
+    // The 0 is the bound, not the value: so it is in Conductor's answer.
     if ((definition[field] ?? 0) < 0) violations.add(`${path}.${field}`, `TaskDef ${field}: 0 must be >= 0`, definition[field]);
   }
   if (responseTimeoutSeconds < 1) {
@@ -107,7 +107,7 @@ function checkTaskDef(definition: TaskDef, path: string, violations: Violations)
   checkBounds(definition, path, violations);
 }
 
-/** A definition that stands in a workflow's task. Conductor takes it unchecked, down to its name; only what cannot be run by is refused. */
+/** An inline definition in a workflow's task. Conductor accepts it unchecked, down to its name; only what cannot be run is refused. */
 export function inlineTaskDef(source: unknown, name: string, path: string, violations: Violations): TaskDef {
   const definition = readFields<TaskDef>(taskDefFields, source, path, violations) ?? defaultTaskDef(name);
   checkBounds(definition, path, violations);
@@ -144,7 +144,7 @@ export function bareTaskDef(name: string): TaskDef {
   return { ...defaultTaskDef(name), retryCount: 0, responseTimeoutSeconds: 0 };
 }
 
-/** True for a definition that nobody registered: one without this timeout would have been refused. */
+/** True for an unregistered definition: one without this timeout would have been refused. */
 export function isBare(definition: TaskDef): boolean {
   return definition.responseTimeoutSeconds === 0;
 }

@@ -1,10 +1,10 @@
-// The templates of this dialect: what stands in the nodes of a plan until it is worked out for a run.
+// The templates of this dialect: the content of a plan's nodes until it is worked out for a run.
 
 import type { JsonObject } from "../../../json.ts";
 import type { Compiled } from "./expression.ts";
 import type { SubWorkflowParam, WorkflowTask } from "./model.ts";
 
-/** A task's input: its parameters, and what its definition says should they be missing or null. */
+/** A task's input: its parameters, and the defaults of its definition where they are missing or null. */
 export interface InputTemplate {
   readonly parameters: Compiled;
   /** Null when there is none. */
@@ -19,7 +19,7 @@ export type ConductorTemplate =
       readonly input: InputTemplate;
       readonly task: Pick<WorkflowTask, "dynamicTaskNameParam" | "taskDefinition">;
     }
-  /** Whoever gets here fails, with these words. */
+  /** A node with this template fails, with this text. */
   | { readonly kind: "impossible"; readonly reason: string }
   | { readonly kind: "nothing" }
   /** A SWITCH: which case it is, as its input, its output, or the text alone. */

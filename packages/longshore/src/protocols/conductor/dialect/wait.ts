@@ -40,7 +40,7 @@ export function parseUntil(text: string, zone: string = localZone()): number | n
   const [year, month, day, hour, minute] = found.slice(1, 6).map((part) => Number(part ?? 0)) as [number, number, number, number, number];
   const wall = Date.UTC(year, month - 1, day, hour, minute);
   const date = new Date(wall);
-  // The 31st of February is somebody's mistake, not the 3rd of March.
+  // The 31st of February is a mistake, not the 3rd of March.
   if (date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day || hour > 23 || minute > 59) return null;
   return toMoment(wall, found[6] ?? zone);
 }
@@ -76,13 +76,13 @@ function toMoment(wall: number, zone: string): number | null {
   }
   const shows = clockOf(abbreviations[zone.trim().toUpperCase()] ?? zone.trim());
   if (shows === null) return null;
-  // Twice: the first guess may lie on the other side of a change of the clocks.
+  // Twice: the first guess may be on the other side of a change of the clocks.
   let moment = wall;
   for (let round = 0; round < 2; round++) moment += wall - shows(moment);
   return moment;
 }
 
-/** What a clock in `zone` shows at a moment, as if it were UTC; null for a zone that nobody knows. */
+/** What a clock in `zone` shows at a moment, as if it were UTC; null for an unknown zone. */
 function clockOf(zone: string): ((moment: number) => number) | null {
   let format: Intl.DateTimeFormat;
   try {

@@ -1,4 +1,4 @@
-// Reads and checks workflow definitions. What is wrong with a whole definition is told by its checks.
+// Reads and checks workflow definitions. The checks of a whole definition report its mistakes.
 
 import { LongshoreError } from "../../../errors.ts";
 import { isObject, type Json } from "../../../json.ts";
@@ -48,7 +48,7 @@ export function* parseInSlices(source: unknown, path: string, options: { mayBeEm
   return value === null || violations.list.length > 0 ? { violations: violations.list } : { value };
 }
 
-/** The body of `PUT /metadata/workflow`. Conductor refuses the whole list when one is wrong; each is told apart here. */
+/** The body of `PUT /metadata/workflow`. Conductor refuses the whole list when one is wrong; here each is judged alone. */
 export function parseWorkflowDefs(source: unknown, path: string): ParsedDefs {
   return atOnce(parseAllInSlices(source, path));
 }
@@ -90,7 +90,7 @@ class Reader {
     const table: FieldTable = { ...workflowFields, tasks: (given, at) => this.#lists(given, at) };
     const before = this.#violations.list.length;
     const definition = yield* readFieldsInSlices<WorkflowDef>(table, source, path, this.#violations);
-    // What could not be read at all would only be told twice.
+    // What could not be read at all would only be reported twice.
     if (definition === null || this.#violations.list.length > before) return definition;
     this.#countIn(definition.outputParameters, `${path}.outputParameters`);
     yield* checkWorkflow(definition, path, { mayBeEmpty }, this.#violations);
@@ -227,7 +227,7 @@ class Reader {
       this.#nesting++;
       return true;
     }
-    this.#violations.add(path, `stands deeper than the ${nestingMax} levels that are allowed`);
+    this.#violations.add(path, `is nested deeper than the ${nestingMax} levels that are allowed`);
     return false;
   }
 }

@@ -1,5 +1,5 @@
-// Waiting for a run: until it has ended, or stands still at a step that waits for a signal, or a named step has ended; and what is
-// answered then.
+// Waiting for a run: until it has ended, or has stopped at a step that waits for a signal, or a named step has ended; and the
+// answer then.
 
 import type { Clock } from "../../../clock.ts";
 import { isOpen, type Task } from "../../../engine/board/task.ts";
@@ -18,14 +18,14 @@ export interface Awaiting {
   readonly clock: Clock;
   readonly reader: Reader;
   readonly renderer: RunRenderer;
-  /** Tells of every task and run that a commit changed; ends with the function that is returned. */
+  /** Calls back for every task and run that a commit changed; ends with the function that is returned. */
   listen(listener: { task?(task: Task): void; run?(run: Run): void }): () => void;
 }
 
 /** What was found, by ids: texts of runs and tasks may have megabytes, and are read when the answer is made. */
 export interface Found {
   readonly run: Pick<Run, "id" | "state">;
-  /** The step at which it stands, and the run that it is a step of. */
+  /** The step at which it waits, and the run of that step. */
   readonly blocking: Blocking | undefined;
   readonly timedOut: boolean;
 }

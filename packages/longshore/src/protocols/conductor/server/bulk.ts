@@ -1,4 +1,4 @@
-// The same order for many runs. Each stands or falls alone.
+// The same order for many runs. Each succeeds or fails alone.
 
 import type { Reader } from "../../../engine/run/reader.ts";
 import type { HttpReply, HttpRequest } from "../../../http.ts";

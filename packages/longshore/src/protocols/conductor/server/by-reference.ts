@@ -1,4 +1,4 @@
-// Reports by somebody who knows the run and the step, not the task's id; and signals, which go to whatever step waits for one.
+// Reports that name the run and the step, not the task's id; and signals, which are for the step that waits for one.
 
 import { randomUUID } from "node:crypto";
 import type { Board } from "../../../engine/board/board.ts";
@@ -24,7 +24,7 @@ export interface ByReferenceDeps extends Awaiting {
   readonly renderer: RunRenderer;
 }
 
-/** How long a signal waits for what it brings about, when the request does not say, and at most. */
+/** Default and maximum of how long a signal waits for its effect. */
 const signalMsDefault = 5_000;
 const signalMsMax = 60_000;
 
@@ -95,7 +95,7 @@ export class ByReference {
     return found === undefined ? undefined : this.#deps.reader.task(found.id);
   }
 
-  /** A step that waits for a signal, in this run or in one that a step of it stands for. */
+  /** A step that waits for a signal, in this run or in a child run. */
   async #blocked(run: Run): Promise<Task | undefined> {
     if (!isRunOpen(run.state)) return undefined;
     const view = await this.#deps.renderer.viewOf(run);

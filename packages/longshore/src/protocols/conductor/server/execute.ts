@@ -6,7 +6,7 @@ import { badRequest } from "./replies.ts";
 import { textInQuery, wholeIn } from "./request.ts";
 import { parseStart, type Starter } from "./start.ts";
 
-/** How long to wait when the request does not say, and at most. */
+/** Default and maximum of the wait. */
 const waitSecondsDefault = 10;
 const waitSecondsMax = 60;
 

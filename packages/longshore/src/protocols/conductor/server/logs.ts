@@ -26,13 +26,13 @@ export class TaskLogs {
     this.#deps = deps;
   }
 
-  /** A JSON text, or the bare line. A task that nobody knows is no mistake on this wire. */
+  /** A JSON text, or the bare line. An unknown task is no mistake on this wire. */
   append = async (request: HttpRequest): Promise<HttpReply> => {
     const id = parseAttemptId(request.params.task as string);
     const task = id === undefined ? undefined : await this.#deps.board.task(id.taskId);
     if (id === undefined || task === undefined) return nothing;
     const now = this.#deps.clock.now();
-    // Numbered by time, so that the same line said twice is two lines.
+    // Numbered by time, so that the same line sent twice is two lines.
     const chunk = { stream: "stdout" as const, sequence: now, data: lineOf(request.text), at: now };
     await this.#deps.logs.append({ taskId: task.id, runId: task.runId, attempt: id.attempt, grant: task.grant, chunks: [chunk] });
     return nothing;

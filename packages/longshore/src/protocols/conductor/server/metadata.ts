@@ -42,8 +42,8 @@ export class Metadata {
   };
 
   /**
-   * Workers store definitions of their tasks, and one may ask for secrets and for what else its run knows. What a task is given is for those to
-   * say who write workflows; a worker may only repeat it.
+   * Workers store definitions of their tasks, and one may request secrets and other values of its run. Only authors of workflows may decide
+   * what a task is given; a worker may only repeat it.
    */
   async #refuseAsking(definition: TaskDef, caller: Caller): Promise<void> {
     const asked = askedBy(definition);
@@ -52,7 +52,7 @@ export class Metadata {
     if (known !== undefined && askedBy(known) === asked) return;
     throw new Refused(
       403,
-      `The definition of task ${definition.name} asks for values by runtimeMetadata or by expressions in inputTemplate, which takes a token of the scope operator. Leave both out, or have an operator store it.`,
+      `The definition of task ${definition.name} requests values by runtimeMetadata or by expressions in inputTemplate, which requires a token of the scope operator. Leave both out, or have an operator store it.`,
     );
   }
 
@@ -78,7 +78,7 @@ export class Metadata {
     return nothing;
   };
 
-  /** Each definition of the list stands or falls alone. */
+  /** Each definition of the list is accepted or refused alone. */
   updateWorkflows = async (request: HttpRequest): Promise<HttpReply> => {
     const parsed = await inTurns(parseAllInSlices(bodyOf(request), "updateWorkflowDef.arg0"));
     if ("violations" in parsed) throw invalid(parsed.violations);

@@ -1,8 +1,8 @@
-// Who polls for what. Kept in memory only: a server that has just started knows of nobody until they ask again, which is at once.
+// Which workers poll for what. Kept in memory only: after a start the list is empty until they poll again, which is at once.
 
 import type { PollData } from "../wire/shapes.ts";
 
-/** Type and domain pairs that are remembered. Above this the one that was asked for longest ago is forgotten. */
+/** Type and domain pairs that are remembered. Above this the one that was polled longest ago is forgotten. */
 const pollsMax = 10_000;
 
 export class Polls {
@@ -10,7 +10,7 @@ export class Polls {
 
   polled(queueName: string, domain: string | undefined, workerId: string, now: number): void {
     const key = laneName(queueName, domain);
-    // The newest stands last, so that the first is the one to forget.
+    // The newest is last, so that the first is the one to forget.
     this.#polls.delete(key);
     this.#polls.set(key, { queueName, ...(domain === undefined ? {} : { domain }), workerId, lastPollTime: now });
     if (this.#polls.size > pollsMax) this.#polls.delete(this.#polls.keys().next().value as string);

@@ -15,7 +15,7 @@ it("reads conditions joined by AND, in any case and with any space", () => {
   ]);
 });
 
-it("asks for nothing without conditions", () => {
+it("has no filter without conditions", () => {
   for (const text of [undefined, "", "  ", "*"]) expect(parseQuery(text)).toEqual([]);
 });
 

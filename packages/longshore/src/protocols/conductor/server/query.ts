@@ -1,5 +1,5 @@
-// The grammar of searches: conditions joined by AND, each a field, an operator and a value. Fields that
-// nobody knows are passed over, as in Conductor.
+// The grammar of searches: conditions joined by AND, each a field, an operator and a value. Unknown fields
+// are ignored, as in Conductor.
 
 import { badRequest } from "./replies.ts";
 
@@ -8,7 +8,7 @@ export type Operator = "=" | ">" | "<" | "IN";
 export interface Condition {
   readonly field: string;
   readonly operator: Operator;
-  /** One value, or several for IN. `*` in a value of `=` stands for anything. */
+  /** One value, or several for IN. `*` in a value of `=` matches any text. */
   readonly values: readonly string[];
 }
 
@@ -22,7 +22,7 @@ export function parseQuery(text: string | undefined): Condition[] {
   return conditionsIn(query).map(parseCondition);
 }
 
-/** What stands between the words AND. */
+/** The text between the words AND. */
 function conditionsIn(query: string): string[] {
   const parts: string[] = [];
   let from = 0;

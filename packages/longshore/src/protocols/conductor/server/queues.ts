@@ -30,12 +30,12 @@ export class Queues {
   verbose = async (): Promise<HttpReply> =>
     json(Object.fromEntries((await this.#sizes()).map(([name, size]) => [name, { a: { size, uacked: 0 } }])));
 
-  /** Whatever waits stands in line by itself here: the answer tells how many there are. */
+  /** Waiting polls are queued here by the server itself: the answer is their number. */
   requeue = async (request: HttpRequest): Promise<HttpReply> => {
     return text(String((await this.#deps.reader.queued()).get(request.params.type as string) ?? 0));
   };
 
-  /** Every queue that was ever asked for or stood on, by name; delayed tasks count as well. */
+  /** Every queue that was ever polled or had tasks, by name; delayed tasks count as well. */
   async #sizes(): Promise<[string, number][]> {
     const sizes = new Map(Array.from(await this.#deps.reader.laneNames(), (name) => [name, 0]));
     for (const [name, size] of await this.#deps.reader.queued()) sizes.set(name, size);

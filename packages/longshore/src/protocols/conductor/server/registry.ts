@@ -46,7 +46,7 @@ export class Registry {
     return this.#texts(documentKinds.task);
   }
 
-  /** Who writes is not known here; as in Conductor the field says so. */
+  /** The writer is not known here; as in Conductor the field is empty. */
   async keepTaskDef(definition: TaskDef, again = false): Promise<void> {
     await this.#documents.keepDocument({
       kind: documentKinds.task,
@@ -135,7 +135,7 @@ export class Registry {
     return definition;
   }
 
-  /** A workflow with the task definitions of this moment, kept under an id made from what it says. */
+  /** A workflow with the task definitions of this moment, stored under an id made from its content. */
   async define(workflow: WorkflowDef): Promise<Definition> {
     const wanted = lookupsOf(workflow);
     const found = await lookUp(wanted.taskDefs, (name) => this.taskDef(name));

@@ -121,7 +121,7 @@ export class RunRenderer {
     }
     lines.sort(byOrdinal);
     const ended = !isRunOpen(run.state);
-    // Called when a run ends; one that was tried again still says it.
+    // Called when a run ends; one that was tried again still shows it.
     const tells = ended || run.retries > 0;
     const failed = tells ? failedIn(lines) : { references: [], names: [] };
     const fields: [name: string, text: string | null][] = [
@@ -138,7 +138,7 @@ export class RunRenderer {
       ["input", `${objectText(shownInput(run), "input")}`],
       ["output", `${objectText(run.output ?? "{}", "result")}`],
       ["correlationId", maybe(settings.correlationId)],
-      // What a permissive task said so far is told at the end.
+      // The error of a permissive task so far is shown at the end.
       ["reasonForIncompletion", maybe(ended ? run.error : null)],
       ["event", maybe(settings.event)],
       ["taskToDomain", `${JSON.stringify(settings.taskToDomain ?? {})}`],

@@ -14,7 +14,7 @@ import type { Settings } from "../dialect/settings.ts";
 import type { TaskStatus } from "../wire/shapes.ts";
 import type { StepView } from "./view.ts";
 
-/** Who holds a task whose worker did not say its name. */
+/** The holder of a task whose worker sent no name. */
 export const nobody = "conductor";
 
 /** What a task is shown with besides itself. */
@@ -23,7 +23,7 @@ export interface TaskSurroundings {
   readonly workflowId: string;
   readonly workflowType: string;
   readonly settings: Settings;
-  /** The run that a SUB_WORKFLOW stands for. */
+  /** The child run of a SUB_WORKFLOW. */
   readonly childId?: string;
   /** What became of the try before this one. */
   readonly reasonBefore?: string | null;
@@ -87,7 +87,7 @@ export function currentTry(task: Task, step: StepView): Try {
   };
 }
 
-/** When something was last heard of a task that has not ended. */
+/** The last activity of a task that has not ended. */
 function changedAt(task: Task): number {
   return Math.max(
     task.claimedAt ?? 0,
@@ -97,7 +97,7 @@ function changedAt(task: Task): number {
   );
 }
 
-/** Whole seconds of a delay. What chance has added to the delay of another try is not told. */
+/** Whole seconds of a delay. The random share of the delay of another try is not shown. */
 function delaySeconds(step: StepView, task: Pick<Task, "attempt" | "firstAttempt" | "deferrals" | "policy">, ms: number): number {
   const tries = task.attempt - task.firstAttempt;
   const node = step.node;
@@ -106,7 +106,7 @@ function delaySeconds(step: StepView, task: Pick<Task, "attempt" | "firstAttempt
   return Math.max(0, Math.floor(Math.min(ms, backoffMs(retry.backoff, tries, 0)) / 1_000));
 }
 
-/** A WAIT that only a report ends says this many seconds, also when it has ended. */
+/** A WAIT that only a report ends shows this many seconds, also when it has ended. */
 const signalWaitSeconds = 2_147_483_647;
 
 function isSignalWait(task: Task, step: StepView): boolean {
@@ -147,12 +147,12 @@ export function renderTask(shown: Try, around: TaskSurroundings): string {
 /** What no worker takes is not limited. */
 const unlimited = { rateLimitPerFrequency: 0, rateLimitFrequencyInSeconds: 0 };
 
-/** A step that stands for a run gives its id as well. */
+/** A step with a child run shows its id as well. */
 function outputText(step: StepView, task: Task): string | null {
   return step.node?.kind === "run" ? writeExact(outputOf(step.node, task)) : task.output;
 }
 
-/** What `taskType` and `taskDefName` say; only a DYNAMIC task has to be read for it. */
+/** The values of `taskType` and `taskDefName`; only a DYNAMIC task has to be read for it. */
 export function namesOf(step: StepView, input: string): { type: string; definitionName: string } {
   const given = step.task.type === "DYNAMIC" ? (parseExact(input) as Json) : null;
   return { type: taskTypeOf(step.task, given), definitionName: taskDefNameOf(step.task, given) };

@@ -1,4 +1,4 @@
-// Reading requests: bodies that must be JSON, and query parameters with their defaults. What is wrong is told with its name.
+// Reading requests: bodies that must be JSON, and query parameters with their defaults. Mistakes are reported with their name.
 
 import type { HttpRequest } from "../../../http.ts";
 import { isObject, type JsonObject, jsonDepthMax } from "../../../json.ts";

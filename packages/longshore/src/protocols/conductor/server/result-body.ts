@@ -1,4 +1,4 @@
-// A task result as a worker sends it: what it must say, and what it may.
+// A task result as a worker sends it: its required and optional fields.
 
 import type { LogChunk } from "../../../engine/log/store.ts";
 import type { HttpRequest } from "../../../http.ts";
@@ -8,7 +8,7 @@ import { payloadBytesMax } from "../../../payload-size.ts";
 import { badRequest, invalid } from "./replies.ts";
 import { flagIn, mapIn, numberIn, objectOf, textIn } from "./request.ts";
 
-/** What somebody says about a try of a task. */
+/** A report about a try of a task. */
 export interface Report {
   readonly taskId: string;
   readonly workflowInstanceId: string;
@@ -60,7 +60,7 @@ export function parseResult(request: HttpRequest): Report {
   return extendLease ? { ...whole, output: "{}" } : withOutput(whole, output, request);
 }
 
-/** What stands around the output in a report, at most: its reason and logs, mostly. */
+/** What surrounds the output in a report, at most: its reason and logs, mostly. */
 const aroundBytesMax = 1_048_576;
 
 /** An output too large to keep ends its task for good, with nothing in it: README.md, "Limits". */

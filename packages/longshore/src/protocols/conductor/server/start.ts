@@ -90,7 +90,7 @@ export class Starter {
     return wish.idempotencyKey === undefined ? (await this.#deps.runs.begin(run)).run.id : this.#startOnce(wish, run, wish.idempotencyKey);
   }
 
-  /** The same for a name in the path, which Conductor looks up in another place and says so in other words. */
+  /** The same for a name in the path, which Conductor looks up in another place and reports in other words. */
   async startNamed(wish: StartWish): Promise<string> {
     if (await this.#known(wish)) return this.start(wish);
     throw notFound(`No such workflow found by name: ${wish.name}, version: ${wish.version ?? null}`);
@@ -119,10 +119,10 @@ export class Starter {
     return own ?? (version === undefined ? runs.definition(name) : undefined);
   }
 
-  /** What a step of a run, or its failure, asks to be started. */
+  /** What a step of a run, or its failure, starts. */
   child = async (message: Message & { kind: "start-run" }, id: string): Promise<NewChild> => {
     const from = await this.#deps.runs.run(message.from);
-    if (from === undefined) return { failed: "the run that asked for it is gone" };
+    if (from === undefined) return { failed: "the run that started it was removed" };
     try {
       return message.parentTaskId === null ? await this.#afterFailure(from, id) : await this.#ofStep(from, message, id);
     } catch (error) {
@@ -218,14 +218,14 @@ export class Starter {
   }
 }
 
-/** A run's input as JSON text, and what its settings say of that. `given` is quoted; a run of another dialect gets data. */
+/** A run's input as JSON text, and its settings about that. `given` is quoted; a run of another dialect gets data. */
 function inputFor(definition: Definition, source: WorkflowDef, given: JsonObject): { input: string } & Pick<Settings, "quotedInput"> {
   if (definition.dialect !== dialectName) return { input: writeExact(unquote(given)) };
   const input = writeExact({ ...source.inputTemplate, ...given });
   return namesSecret(input) ? { input, quotedInput: true } : { input };
 }
 
-/** A name in the path stands for the one in the body. */
+/** A name in the path replaces the one in the body. */
 export async function parseStart(request: HttpRequest, given?: string): Promise<StartWish> {
   const body = objectOf(request, "the start request");
   if (body.input === null) throw badRequest("NULL input passed when starting workflow");
@@ -287,7 +287,7 @@ export function variablesOf({ variables }: WorkflowDef): string | null {
   return Object.keys(variables).length === 0 ? null : writeExact(variables);
 }
 
-/** Its name, or `$workflow.input.<key>` for a name that stands in the failed run's input. */
+/** Its name, or `$workflow.input.<key>` for a name from the failed run's input. */
 function failureName(wanted: string, input: JsonObject): string {
   if (!wanted.startsWith("$")) return wanted;
   const key = wanted.replace(/[${}]/g, "").split(".")[2] ?? "";

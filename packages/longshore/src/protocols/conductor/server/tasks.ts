@@ -1,7 +1,7 @@
-// What workers ask: polls and updates. README.md, "The life of a task".
+// The requests of workers: polls and updates. README.md, "The life of a task".
 //
-// What happens when a worker polls: `poll` below -> engine/board/board.ts `claim` -> engine/board/local-board.ts. A task's id on this wire names the task
-// and the try, so a report on a try that is over proves by itself that it is late.
+// What happens when a worker polls: `poll` below -> engine/board/board.ts `claim` -> engine/board/local-board.ts. A task's id on this wire
+// names the task and the try, so a report on a try that has ended is recognised as late by its id.
 
 import type { Clock } from "../../../clock.ts";
 import type { Board } from "../../../engine/board/board.ts";
@@ -36,14 +36,14 @@ export interface TasksDeps {
   readonly workers: Workers;
   readonly registry: Registry;
   readonly renderer: RunRenderer;
-  /** Secrets and variables by name, which stand in no record and are given only to whoever runs a task. */
+  /** Secrets and variables by name, which are in no record and are given only to the worker that runs a task. */
   secret(name: string): string | null;
   variable(name: string): string | null;
 }
 
-/** More tasks than this are never handed out in one answer; who asks for more gets them with the next poll. */
+/** More tasks than this are never handed out in one answer; a worker that requests more gets them with the next poll. */
 const countMax = 1_000;
-/** How long a try is held when neither its definition nor its workflow says. */
+/** How long a try is held when neither its definition nor its workflow sets it. */
 const responseSecondsDefault = 3_600;
 const protocolName = "conductor";
 
@@ -87,7 +87,7 @@ export class Tasks {
     const { lane } = tried.task;
     const reporting = this.#report(tried, report);
     const goesOn = report.extendLease || report.status === "IN_PROGRESS" || lane === null;
-    // Asked in the same breath, so that the report and the next task share one commit.
+    // Claimed in the same tick, so that the report and the next task share one commit.
     const next = goesOn ? noTasks : this.#claim(lane.name, report.workerId ?? "", 1, 0, request);
     const [, tasks] = await Promise.all([reporting, next]);
     const [first] = tasks;
@@ -101,7 +101,7 @@ export class Tasks {
     return jsonText(shown);
   };
 
-  /** One try of a task, whichever it was. */
+  /** One try of a task, the newest or an earlier one. */
   async textOf(attemptId: string): Promise<string | undefined> {
     const id = parseAttemptId(attemptId);
     const task = id === undefined ? undefined : await this.#deps.board.task(id.taskId);
@@ -126,7 +126,7 @@ export class Tasks {
     return (task.runId ?? task.id) === report.workflowInstanceId ? { task, attempt: id.attempt } : undefined;
   }
 
-  /** Asks the board before it returns, so that what is asked next stands behind it in the same commit. */
+  /** Claims from the board before it returns, so that what follows is in the same commit behind it. */
   #report({ task, attempt }: Tried, report: Report): Promise<unknown> {
     const settled = settle(this.#deps.board, { taskId: task.id, attempt }, task, report);
     if (report.logs.length === 0 || report.extendLease) return settled;
@@ -175,7 +175,7 @@ export class Tasks {
       });
     }
     const view = await this.#deps.renderer.viewOf(run);
-    // Another try also says what became of the one before it.
+    // A further try also holds the end of the one before it.
     const recorded = task.attempt > task.firstAttempt ? (await this.#deps.renderer.recordsOf(task, view)).at(-1) : undefined;
     const step = view.steps[task.node] ?? loosePart(task);
     const around = { step, workflowId: run.id, workflowType: run.workflow, settings: settingsOf(run), now };
@@ -183,7 +183,7 @@ export class Tasks {
     return this.#handOut(task, shown, { ...around, reasonBefore }, view);
   }
 
-  /** As the worker gets it: with secrets in it, and with what its definition asks for by name. */
+  /** As the worker gets it: with secrets in it, and with the values that its definition requests by name. */
   #handOut(task: Task, shown: Try, around: TaskSurroundings, view: DefinitionView): string {
     if (view.dialect !== dialectName) return renderTask(shown, around);
     const { secret, variable } = this.#deps;
@@ -196,7 +196,7 @@ export class Tasks {
     return renderTask({ ...shown, input }, { ...around, runtimeMetadata });
   }
 
-  /** What the client never read goes back. */
+  /** What the client never read is given back. */
   #handed(tasks: readonly Task[], body: string): HttpReply {
     const undelivered = () => {
       for (const { id: taskId, grant } of tasks) this.#deps.board.giveBack({ taskId, grant }).catch(() => undefined);
@@ -224,7 +224,7 @@ export function settle(board: Board, hold: Hold, task: Task, report: Report): Pr
     case "COMPLETED":
       return board.complete(hold, report.output, { by, merge: report.merge });
     case "IN_PROGRESS":
-      // What no worker can take only keeps what it is told.
+      // A record that no worker can take only keeps what is reported.
       if (task.lane === null) return isOpen(task.state) ? board.extend(hold, { output: report.output }) : Promise.resolve();
       return board.defer(hold, report.callbackSeconds * 1_000, report.output);
     case "CANCELED":

@@ -1,5 +1,5 @@
-// A definition as this wire shows it: which of Conductor's tasks stands behind each step, with the parts that never change written out
-// once. A definition of another dialect is shown as if each of its steps were a SIMPLE task.
+// A definition as this wire shows it: which of Conductor's tasks belongs to each step, with the constant text made once. A definition of
+// another dialect is shown as if each of its steps were a SIMPLE task.
 
 import type { Task } from "../../../engine/board/task.ts";
 import type { Definition } from "../../../engine/run/dialect.ts";
@@ -28,7 +28,7 @@ export interface DefinitionView {
   readonly definition: WorkflowDef;
   /** JSON text of the whole definition. */
   readonly text: string;
-  /** By node of the plan; undefined for a node that stands for no task of the definition. */
+  /** By node of the plan; undefined for a node without a task of the definition. */
   readonly steps: readonly (StepView | undefined)[];
 }
 

@@ -284,7 +284,7 @@ export class Workflows {
     });
   }
 
-  /** The task may stand in a run that a step of this one started, however deep. */
+  /** The task may be in a run that a step of this one started, however deep. */
   async #rerunFrom(run: Run, attemptId: string, taskInput: JsonObject | undefined): Promise<void> {
     const id = parseAttemptId(attemptId);
     const dot = id?.taskId.lastIndexOf(".") ?? -1;
@@ -332,7 +332,7 @@ export class Workflows {
     return noContent;
   };
 
-  /** Nothing waits to be decided here: this only tells whether there is such a run. */
+  /** Nothing waits to be decided here: this only reports whether there is such a run. */
   decide = async (request: HttpRequest): Promise<HttpReply> => {
     await this.known(request.params.workflow as string);
     return nothing;

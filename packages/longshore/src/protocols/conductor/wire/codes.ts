@@ -9,7 +9,7 @@ export function verdictOfStatus(status: TaskStatus): Verdict {
   return endedStatuses.has(status) ? "gone" : "ok";
 }
 
-/** The task is over at the server, by somebody else's word: another worker, an operator, a timeout. */
+/** The task has ended at the server by another cause: another worker, an operator, a timeout. */
 const endedStatuses: ReadonlySet<string> = new Set([
   "COMPLETED",
   "COMPLETED_WITH_ERRORS",
@@ -47,7 +47,7 @@ function speaksOfTask(error: ErrorBody | undefined): boolean {
   return error !== undefined && /\b(task|workflow)\b.*\bfound\b|no such (task|workflow)/i.test(error.message);
 }
 
-/** 401 and 403: who asks is not known, or may not. */
+/** 401 and 403: the caller is not known, or may not. */
 export function isAuthStatus(status: number): boolean {
   return status === 401 || status === 403;
 }

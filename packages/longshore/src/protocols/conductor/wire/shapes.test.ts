@@ -107,7 +107,7 @@ describe("words on the wire", () => {
     [401, '{"error":"NO_ACCESS"}', false],
     [401, "<html>", false],
     [500, '{"error":"EXPIRED_TOKEN"}', false],
-  ])("%s %s asks for a new token: %s", (status, body, expected) => {
+  ])("%s %s requires a new token: %s", (status, body, expected) => {
     expect(wantsNewToken(status, body)).toBe(expected);
   });
 });

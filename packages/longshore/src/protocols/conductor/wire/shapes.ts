@@ -5,12 +5,12 @@ import { isObject, type Json, type JsonObject } from "../../../json.ts";
 
 /** A server refuses a longer wait of a poll with 400. */
 export const pollTimeoutMsMax = 5_000;
-/** What a poll waits when its request does not say. */
+/** The default wait of a poll. */
 export const pollTimeoutMsDefault = 100;
-/** The most tasks that one poll asks for. */
+/** The most tasks that one poll requests. */
 export const pollCountMax = 100;
 
-/** Where each call goes, below `{server}/api`; texts in braces stand for one percent-encoded segment. */
+/** The path of each call, below `{server}/api`; texts in braces are one percent-encoded segment. */
 export const paths = {
   poll: "/tasks/poll/batch/{tasktype}",
   update: "/tasks",
@@ -32,7 +32,7 @@ export const tokenHeader = "x-authorization";
  */
 export const pollReturnsHeader = "longshore-poll-returns";
 
-/** What a worker may say. The server also knows CANCELED, and its own states below. */
+/** The states that a worker may report. The server also has CANCELED, and its own states below. */
 export type ResultStatus = "IN_PROGRESS" | "COMPLETED" | "FAILED" | "FAILED_WITH_TERMINAL_ERROR";
 export const resultStatuses: readonly ResultStatus[] = ["IN_PROGRESS", "COMPLETED", "FAILED", "FAILED_WITH_TERMINAL_ERROR"];
 
@@ -75,7 +75,7 @@ export interface TaskResult {
   readonly callbackAfterSeconds?: number;
   readonly outputData?: JsonObject;
   readonly logs?: readonly TaskExecLog[];
-  /** Where the output lies that was too large to be sent. */
+  /** The address of an output that was too large to be sent. */
   readonly externalOutputPayloadStoragePath?: string;
   readonly subWorkflowId?: string;
   /** With IN_PROGRESS: a heartbeat, nothing else of the result counts. */

@@ -13,7 +13,7 @@ const token = (text: string) => json(200, { token: text });
 const expired = json(401, { error: "EXPIRED_TOKEN", message: "Token has expired" });
 
 describe("an access key", () => {
-  it("[C-AUTH-06] is exchanged for a token, which goes bare with every request", async () => {
+  it("[C-AUTH-06] is exchanged for a token, which is sent without a prefix with every request", async () => {
     await using s = await setup({
       tasks: [greet],
       wire: keys,
@@ -46,7 +46,7 @@ describe("an access key", () => {
     expect(s.stub.seen(anyPoll)[0]?.headers["x-authorization"]).toBeUndefined();
   });
 
-  it("that is wrong is told without the secret, and asked about less and less often", async () => {
+  it("that is wrong is reported without the secret, and tried less and less often", async () => {
     await using s = await setup({
       tasks: [greet],
       wire: keys,
@@ -124,7 +124,7 @@ describe("a token", () => {
     await until(() => s.stub.seen(tokenCall).length === 2);
   });
 
-  it("[C-AUTH-09] that cannot be renewed now goes on being used, and the renewal is tried after 2, 4 ... s", async () => {
+  it("[C-AUTH-09] that cannot be renewed now is still used, and the renewal is tried after 2, 4 ... s", async () => {
     await using s = await setup({
       tasks: [greet],
       wire: { ...keys, pollInterval: "1s" },

@@ -1,5 +1,5 @@
-// Tokens of servers with access control: key and secret are exchanged for a token, which goes along with every request and is renewed
-// before it grows too old, or when the server says that it is not good any more. A server without such an endpoint (404) is open.
+// Tokens of servers with access control: key and secret are exchanged for a token, which is sent with every request and is renewed before
+// it expires, or when the server refuses it. A server without such an endpoint (404) is open.
 
 import type { Clock } from "../../../clock.ts";
 import { LongshoreError, toError } from "../../../errors.ts";
@@ -48,13 +48,13 @@ export class Tokens {
 
   async #obtain(): Promise<string | undefined> {
     try {
-      // Whoever comes meanwhile waits for the same exchange.
+      // Requests in the meantime wait for the same exchange.
       this.#exchanging ??= this.#exchange().finally(() => {
         this.#exchanging = undefined;
       });
       await this.#exchanging;
     } catch (error) {
-      // An older token may still be good; the server will say so if not.
+      // An older token may still be valid; otherwise the server refuses it.
       if (this.#token === undefined) throw error;
     }
     return this.#token;
@@ -99,7 +99,7 @@ function parse(body: string): string | undefined {
     const value: unknown = JSON.parse(body);
     return isObject(value) && typeof value.token === "string" && value.token !== "" ? value.token : undefined;
   } catch {
-    // The caller says what was expected.
+    // The caller adds what was expected.
     return undefined;
   }
 }

@@ -49,7 +49,7 @@ export interface ClientOptions {
   readonly ended: (method: string, uri: string, status: number, durationMs: number) => void;
 }
 
-/** What a long poll's answer may take beyond the wait that it was asked for. */
+/** How long the answer to a long poll may take beyond its wait. */
 const pollGraceMs = 10_000;
 /** An error text quotes this much of an unexpected answer. */
 const quoteCharsMax = 200;
@@ -142,7 +142,7 @@ export class Client {
     });
   }
 
-  /** An input that was too large for the server's own store. The server says where it is, which may be anywhere. */
+  /** An input that was too large for the server's own store. The server sends its address, which may be anywhere. */
   async externalInput(path: string): Promise<{ readonly input: JsonObject; readonly bytes: number }> {
     const query = `path=${encodeURIComponent(path)}&operation=READ&payloadType=TASK_INPUT`;
     const told = await this.#call({ method: "GET", uri: paths.storage, path: `${paths.storage}?${query}`, repeat: true });
@@ -215,7 +215,7 @@ export class Client {
   }
 }
 
-/** An answer that says nothing usable. 401 and 403 are LONGSHORE_UNAUTHORIZED. */
+/** An answer with nothing usable. 401 and 403 are LONGSHORE_UNAUTHORIZED. */
 export function unexpected(what: string, answer: Answer, expected: string): LongshoreError {
   if (isAuthStatus(answer.status)) {
     const hint = "check keyId and keySecret, or CONDUCTOR_AUTH_KEY and CONDUCTOR_AUTH_SECRET";
@@ -240,7 +240,7 @@ export function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // The caller says what it expected instead.
+    // The caller adds what it expected instead.
     return undefined;
   }
 }

@@ -46,7 +46,7 @@ describe("the configuration of a worker", () => {
     expect(configOf({}).threadCount).toBe(1);
   });
 
-  it("takes the task's own concurrency, and the slots of work() where nothing else is said", () => {
+  it("takes the task's own concurrency, and the slots of work() by default", () => {
     const own = task("own", () => null, { concurrency: 4 });
     const sources = { env: {}, code: [], slots: 30, workerId: "w" };
     expect(workerConfig(own, sources).threadCount).toBe(4);
@@ -85,7 +85,7 @@ describe("the configuration of a worker", () => {
     expect(configOf({ CONDUCTOR_WORKER_ALL_CONCURRENCY: "6" }).threadCount).toBe(6);
   });
 
-  it("[C-CFG-12] registers schemas unless told, for one worker or for all", () => {
+  it("[C-CFG-12] registers schemas by default, for one worker or for all", () => {
     expect(configOf({ CONDUCTOR_REGISTER_SCHEMAS: "false" }).registerSchema).toBe(false);
     expect(configOf({ CONDUCTOR_REGISTER_SCHEMAS: "false", "conductor.worker.greet.register_schema": "true" }).registerSchema).toBe(true);
     expect(configOf({}, [{ registerSchema: false }]).registerSchema).toBe(false);

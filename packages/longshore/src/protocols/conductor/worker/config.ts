@@ -13,28 +13,31 @@ import { LongshoreError } from "../../../errors.ts";
 import type { Task } from "../../../task.ts";
 import { pollTimeoutMsDefault, pollTimeoutMsMax, type TaskDef } from "../wire/shapes.ts";
 
-/** What the code may say about one task's worker, or about all. The environment goes before it. */
+/** Options in code for one task's worker, or for all. The environment takes precedence. */
 export interface WorkerOptions {
-  /** How many of this task's calls run at once (`thread_count`); the task's own `concurrency`, else the slots `work()` was told, else 1. */
+  /**
+   * How many of this task's calls run at once (`thread_count`); by default the task's own `concurrency`, else the slots of `work()`, else
+   * 1.
+   */
   readonly concurrency?: number;
-  /** The longest pause between polls that found nothing; 100 ms unless told. */
+  /** The longest pause between polls that found nothing; 100 ms by default. */
   readonly pollInterval?: Duration;
-  /** How long a poll waits at the server. Unless told 100 ms, and up to 5 s while there is nothing to do. */
+  /** How long a poll waits at the server. By default 100 ms, and up to 5 s while there is nothing to do. */
   readonly pollTimeout?: Duration;
   readonly domain?: string;
-  /** Host name, process id and a random part unless told. */
+  /** Host name, process id and a random part by default. */
   readonly workerId?: string;
-  /** Publish the task's definition at the start; false unless told. */
+  /** Publish the task's definition at the start; false by default. */
   readonly registerTaskDef?: boolean;
-  /** Replace a definition that is there already; true unless told. */
+  /** Replace a definition that is there already; true by default. */
   readonly overwriteTaskDef?: boolean;
-  /** Publish the schemas with the definition; true unless told. */
+  /** Publish the schemas with the definition; true by default. */
   readonly registerSchema?: boolean;
-  /** Published schemas allow no further fields; false unless told. */
+  /** Published schemas allow no further fields; false by default. */
   readonly strictSchema?: boolean;
-  /** Start without polling; false unless told. */
+  /** Start without polling; false by default. */
   readonly paused?: boolean;
-  /** Keep long tasks alive by heartbeats; true unless told. */
+  /** Keep long tasks alive by heartbeats; true by default. */
   readonly leaseExtend?: boolean;
   /** What the published definition holds besides its name. */
   readonly taskDef?: Partial<TaskDef>;
@@ -45,7 +48,7 @@ export interface WorkerConfig {
   readonly threadCount: number;
   readonly pollIntervalMs: number;
   readonly pollTimeoutMs: number;
-  /** Nobody said how long polls shall wait, so they may wait longer while there is nothing to do. */
+  /** The wait of polls was not set, so they may wait longer while there is nothing to do. */
   readonly longPoll: boolean;
   readonly domain: string | undefined;
   readonly workerId: string;
@@ -62,9 +65,9 @@ export interface ConfigSources {
   readonly env: Environment;
   /** Code, the most specific first. */
   readonly code: readonly WorkerOptions[];
-  /** What `work()` was told about slots. */
+  /** The slots of `work()`. */
   readonly slots: number | undefined;
-  /** The worker's name where nobody gave it one. */
+  /** The default for the worker's name. */
   readonly workerId: string;
 }
 
@@ -140,7 +143,7 @@ export interface Found {
   readonly value: string;
 }
 
-/** An empty value counts as absent, except where it says "none". */
+/** An empty value counts as absent, except where it means "none". */
 function lookUp(env: Environment, task: string, properties: readonly string[], emptyCounts = false): Found | undefined {
   for (const spelling of spellings(task)) {
     for (const property of properties) {

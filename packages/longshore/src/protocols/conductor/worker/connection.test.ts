@@ -61,7 +61,7 @@ describe("connections", () => {
 
   it("[C-HTTP-04, C-HTTP-03] that the server closed while idle, or that break, are replaced at once for calls that may be repeated", async () => {
     await using s = await setup({ tasks: [task("greet", () => null)], before: (stub) => void stub.misbehave(anyPoll, "cut", 1) });
-    // The clock stands still, so the second poll did not wait for a backoff.
+    // The clock does not move, so the second poll did not wait for a backoff.
     await until(() => s.stub.seen(anyPoll).length === 2);
     expect(s.notices.filter(({ level }) => level === "warn")).toEqual([]);
   });
@@ -157,7 +157,7 @@ describe("HTTP/2", () => {
     for (const session of sessions) session.destroy();
   });
 
-  it("and TLS do not trust a certificate that nobody vouches for, unless told", async () => {
+  it("and TLS do not trust a certificate that no authority signed, by default", async () => {
     await using s = await listening(createHttpsServer(tls, (_request, response) => void response.end("ok")));
     await using strict = await open(`https://127.0.0.1:${s.port}`);
     await expect(strict.get()).rejects.toThrow(/certificate/);

@@ -28,7 +28,7 @@ const elsewhereConnectionsMax = 10;
 const keepAliveMs = 30_000;
 /** Long enough to serve the next request of the same burst, which is on its way already. */
 const burstKeepAliveMs = 500;
-/** Requests at once on one HTTP/2 connection; what Node and most servers allow unless told otherwise. */
+/** Requests at once on one HTTP/2 connection; the default of Node and most servers. */
 const streamsMax = 100;
 /** A poll may bring a hundred tasks with their inputs. */
 const answerBytesMax = 64 * 1024 * 1024;
@@ -86,7 +86,7 @@ export class Connection {
     }
   }
 
-  /** From wherever it is; for payloads that the server keeps elsewhere. No header of ours goes there. */
+  /** From any address; for payloads that the server keeps elsewhere. No header of ours is sent there. */
   fetch(url: URL, timeoutMs: number): Promise<HttpReply> {
     this.#elsewhere ??= new this.#undici.Agent({ connections: elsewhereConnectionsMax, maxResponseSize: answerBytesMax });
     const options = {

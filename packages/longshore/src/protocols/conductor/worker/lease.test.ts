@@ -25,7 +25,7 @@ describe("heartbeats", () => {
     ]);
   });
 
-  it("[C-LEASE-01, C-LEASE-03] are v1 updates that extend the lease, on unless told, as long as the handler runs", async () => {
+  it("[C-LEASE-01, C-LEASE-03] are v1 updates that extend the lease, on by default, as long as the handler runs", async () => {
     const held = heldTask();
     await using s = await setup({ tasks: [held.task], before: (stub) => void stub.enqueue("held", { responseTimeoutSeconds: 10 }) });
     await held.started;
@@ -54,7 +54,7 @@ describe("heartbeats", () => {
   it.each([
     ["the code", { leaseExtend: false }],
     ["the environment", { env: { CONDUCTOR_WORKER_ALL_LEASE_EXTEND_ENABLED: "false" } }],
-  ])("are off when %s says so", async (_name, wire) => {
+  ])("are off by %s", async (_name, wire) => {
     const held = heldTask();
     await using s = await setup({ tasks: [held.task], wire, before: (stub) => void stub.enqueue("held", { responseTimeoutSeconds: 10 }) });
     await held.started;
@@ -63,7 +63,7 @@ describe("heartbeats", () => {
     held.resolve(1);
   });
 
-  it("[C-LEASE-04] that fail are tried again each second, are told once, and the task is not given up", async () => {
+  it("[C-LEASE-04] that fail are tried again each second, are reported once, and the task is not given up", async () => {
     const held = heldTask();
     await using s = await setup({ tasks: [held.task], before: (stub) => void stub.enqueue("held", { responseTimeoutSeconds: 5 }) });
     const ctx = await held.started;
@@ -75,7 +75,7 @@ describe("heartbeats", () => {
       await s.clock.armed(1_000, 2);
       await s.clock.advance(1_000);
     }
-    // The response timeout is over by our clock, but only the server can say so.
+    // The response timeout has passed by our clock, but only the server can decide that.
     await until(() => s.stub.heartbeats.length === 1);
     expect(ctx.signal.aborted).toBe(false);
     expect(s.notices.filter(({ message }) => message.includes("heartbeat fails"))).toHaveLength(1);
@@ -114,7 +114,7 @@ describe("heartbeats", () => {
 });
 
 describe("a task that runs", () => {
-  it("is looked up every ten seconds unless told, and its cancel aborts the handler's signal", async () => {
+  it("is looked up every ten seconds by default, and its cancel aborts the handler's signal", async () => {
     const obedient = obedientTask();
     await using s = await setup({
       tasks: [obedient.task],

@@ -1,4 +1,4 @@
-// One polled task as an assignment: how its response timeout is kept away, how a cancel is noticed, how its result is told.
+// One polled task as an assignment: how its response timeout is prevented, how a cancel is noticed, how its result is reported.
 
 import type { Clock } from "../../../clock.ts";
 import type { ContextIds } from "../../../context.ts";
@@ -34,7 +34,7 @@ export interface WorkSurroundings {
 
 /** Below this an extension would come too late, or hammer the server. */
 const leaseEveryMsMin = 1_000;
-/** What of one task's log goes with its result; more is no result any more. The oldest lines go first. */
+/** How much of one task's log is sent with its result; more would spoil the result. The oldest lines are dropped first. */
 const logCharsMax = 1_000_000;
 
 export class PolledWork implements Assignment {
@@ -142,7 +142,7 @@ export class PolledWork implements Assignment {
     const parts = { workerId: config.workerId, logs: this.#logs, amendments: this.#amendments, nowMs: clock.now() };
     const body = JSON.stringify(resultOf(this.#task, outcome, parts));
     this.#reported = { outcome, body };
-    // A cancel is nobody's failure.
+    // A cancel is not counted as a failure.
     if (outcome.kind === "failed" && !outcome.retryable && outcome.error.code !== "LONGSHORE_CANCELLED") {
       error(`Task failed with terminal error (no retry): ${outcome.error.message} (${config.task}, ${this.#task.taskId})`);
     }
@@ -161,7 +161,7 @@ export class PolledWork implements Assignment {
 
   /** What has become of the task at the server; heartbeats for a finished one are answered as for any other. */
   async #look(signal: AbortSignal): Promise<BeatAnswer["verdict"]> {
-    // From the report on its own answer tells.
+    // From the report on, its own answer decides.
     if (!this.#looksUp || this.#reported !== undefined) return "ok";
     const answer = await this.#around.client.task(this.#task.taskId, signal);
     if (isUnknownTask(answer)) return "gone";

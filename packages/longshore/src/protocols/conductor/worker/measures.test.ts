@@ -6,7 +6,7 @@ import { setup } from "../../../../test/support/conductor-worker.ts";
 import { deferred, until } from "../../../../test/support/until.ts";
 import { task } from "../../../task.ts";
 
-it("[C-EVT-13, C-MET-15] tells and counts inputs that were fetched from elsewhere, and the length of results", async () => {
+it("[C-EVT-13, C-MET-15] reports and counts inputs that were fetched from elsewhere, and the length of results", async () => {
   const seen: unknown[] = [];
   const large = { text: "x".repeat(1_000) };
   await using s = await setup({

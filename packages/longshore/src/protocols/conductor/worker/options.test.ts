@@ -12,7 +12,7 @@ describe("the settings of the connection", () => {
     expect(settingsOf(undefined, { env: {} }).url.href).toBe("http://localhost:8080/api");
   });
 
-  it("[C-CFG-14] name the worker after its host and process unless told, no two alike", async () => {
+  it("[C-CFG-14] name the worker after its host and process by default, no two alike", async () => {
     const [first, second] = [settingsOf("http://h", { env: {} }), settingsOf("http://h", { env: {} })];
     expect(first.workerId).toMatch(/-[0-9a-f]{8}$/);
     expect(first.workerId.startsWith(`${hostname()}-${process.pid}-`)).toBe(true);
@@ -33,7 +33,7 @@ describe("the settings of the connection", () => {
     expect(() => settingsOf("http://h", { env: { CONDUCTOR_AUTH_KEY: "k" } })).toThrow(/keySecret \(or CONDUCTOR_AUTH_SECRET\) is missing/);
   });
 
-  it("[C-HTTP-02, C-HTTP-03] wait 30 s for an answer and 10 s for a connection unless told, by code or environment", () => {
+  it("[C-HTTP-02, C-HTTP-03] wait 30 s for an answer and 10 s for a connection by default, or as set by code or environment", () => {
     const read = (settings: ReturnType<typeof settingsOf>) => [
       settings.requestTimeoutMs,
       settings.connectTimeoutMs,

@@ -1,5 +1,5 @@
-// What `conductor(url, options)` takes about the connection and about the worker as a whole, checked once. What the code says goes before
-// the environment here: an address in the code is meant.
+// The options of `conductor(url, options)` for the connection and for the worker as a whole, checked once. Options in code take precedence
+// over the environment here: an address in the code is meant.
 
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -13,14 +13,14 @@ import { type Found, flagOf, numberOf, type WorkerOptions } from "./config.ts";
 export interface ConductorOptions extends WorkerOptions {
   /** Options for single tasks, by name. */
   readonly workers?: { readonly [task: string]: WorkerOptions };
-  /** Access key; `CONDUCTOR_AUTH_KEY` and `CONDUCTOR_AUTH_SECRET` unless told. */
+  /** Access key; `CONDUCTOR_AUTH_KEY` and `CONDUCTOR_AUTH_SECRET` by default. */
   readonly keyId?: string;
   readonly keySecret?: string;
-  /** Use update-v2, which brings the next task with the answer to a result, on servers that have it; true unless told. */
+  /** Use update-v2, which brings the next task with the answer to a result, on servers that have it; true by default. */
   readonly updateV2?: boolean;
-  /** How often a running task is looked up, to learn that it was cancelled; 10 s unless told, false for never. */
+  /** How often a running task is looked up, to find out that it was cancelled; 10 s by default, false for never. */
   readonly cancelPoll?: Duration | false;
-  /** The folder for results that the server would not take; `.longshore/outbox` unless told, false to keep none. */
+  /** The folder for results that the server did not accept; `.longshore/outbox` by default, false to keep none. */
   readonly outbox?: string | false;
   /** HTTP/2 where the server offers it (https only); `CONDUCTOR_HTTP2_ENABLED`, `CONDUCTOR_DISABLE_HTTP2`, else true. */
   readonly http2?: boolean;
@@ -30,11 +30,11 @@ export interface ConductorOptions extends WorkerOptions {
   readonly connectTimeout?: Duration;
   /** A token is exchanged for a new one after this long; `CONDUCTOR_REFRESH_TOKEN_INTERVAL` (ms), else 45 min. */
   readonly refreshToken?: Duration;
-  /** `CONDUCTOR_TLS_CA_PATH`, `CONDUCTOR_TLS_CERT_PATH`, `CONDUCTOR_TLS_KEY_PATH`, `CONDUCTOR_TLS_INSECURE` unless told. */
+  /** `CONDUCTOR_TLS_CA_PATH`, `CONDUCTOR_TLS_CERT_PATH`, `CONDUCTOR_TLS_KEY_PATH`, `CONDUCTOR_TLS_INSECURE` by default. */
   readonly tls?: TlsOptions;
-  /** `CONDUCTOR_PROXY_URL` unless told. */
+  /** `CONDUCTOR_PROXY_URL` by default. */
   readonly proxy?: string;
-  /** Where to look for variables; the process's environment unless told. */
+  /** Where to look for variables; the process's environment by default. */
   readonly env?: Environment;
 }
 
@@ -177,7 +177,7 @@ function readPem(name: string, value: string): string {
   }
 }
 
-/** With its name, for whoever refuses it. */
+/** With its name, for the error that refuses it. */
 function found(env: Environment, name: string): Found | undefined {
   const value = variable(env, name);
   return value === undefined ? undefined : { name, value };

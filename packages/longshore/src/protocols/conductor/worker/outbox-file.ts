@@ -1,4 +1,4 @@
-// The file below the outbox: JSON lines, only ever appended to and synced before anybody is told that a line is kept.
+// The file below the outbox: JSON lines, only ever appended to and synced before a line counts as kept.
 //
 //   {"server":"http://localhost:8080/api"}                       the first line
 //   {"keep":"<taskId>","atMs":1700000000000,"body":"{...}"}      a result that was not taken
@@ -19,7 +19,7 @@ export interface Kept {
   readonly body: string;
 }
 
-/** Results are nobody else's business. */
+/** Results are private. */
 const fileMode = 0o600;
 const folderMode = 0o700;
 /** In place of the id of a process: its owner has closed it. */
@@ -46,7 +46,7 @@ export class OutboxFile {
     return this.#append({ drop: taskId });
   }
 
-  /** Nothing is kept any more: the file goes. */
+  /** Nothing is kept any more: the file is removed. */
   async remove(): Promise<void> {
     while (this.#writing !== undefined) await this.#writing;
     const path = this.#path;
@@ -77,13 +77,13 @@ export class OutboxFile {
         kept.push(...keptIn(await readFile(taken, "utf8")));
         paths.push(taken);
       } catch {
-        // Somebody else was quicker, or it cannot be read: then it is not ours to send.
+        // Another process was quicker, or it cannot be read: then it is not ours to send.
       }
     }
     return { kept, paths };
   }
 
-  /** What is in it is left for whoever comes next, be it in this process. */
+  /** Its content is left for the next process, or for the next worker in this one. */
   async leave(): Promise<void> {
     while (this.#writing !== undefined) await this.#writing;
     if (this.#handle === undefined) return;
@@ -115,7 +115,7 @@ export class OutboxFile {
       if (this.#writing === settled) this.#writing = undefined;
     });
     this.#writing = settled;
-    // Whoever waits for `writing` is told of a failure; this chain only marks its end.
+    // A failure is reported to callers that wait for `writing`; this chain only marks its end.
     settled.catch(() => {});
     return writing;
   }

@@ -59,7 +59,7 @@ describe("a result that the server does not take", () => {
     expect(await readdir(s.outbox)).toEqual([]);
   });
 
-  it("[C-EVT-14] is sent again half a minute after its tries have ended, and that is told", async () => {
+  it("[C-EVT-14] is sent again half a minute after its tries have ended, and that is reported", async () => {
     await using s = await setup({ tasks: [greet], outbox: true });
     const heal = s.stub.misbehave(anyUpdate, { status: 500 });
     await loseOne(s);
@@ -154,14 +154,14 @@ describe("a result that the server does not take", () => {
     expect(await readdir(s.outbox)).toEqual([]);
   });
 
-  it("is lost, and told so, when the folder cannot be written to; the worker goes on", async () => {
+  it("is lost, with a report, when the folder cannot be written to; the worker continues", async () => {
     await using s = await setup({
       tasks: [greet],
       outbox: true,
       before: async (_stub, folder) => {
         const { rm } = await import("node:fs/promises");
         await rm(folder, { recursive: true });
-        await writeFile(folder, "a file stands in its place");
+        await writeFile(folder, "a file is in its place");
       },
     });
     s.stub.misbehave(anyUpdate, { status: 500 }, 1);

@@ -41,7 +41,7 @@ export class Outbox {
   readonly #entries = new Map<string, Entry>();
   readonly #stopped = new AbortController();
   #bytes = 0;
-  /** Lines of the file that say nothing any more. */
+  /** Lines of the file that have no effect any more. */
   #dropped = 0;
   #disarm: () => void = () => {};
   #replaying: Promise<void> | undefined;

@@ -1,5 +1,5 @@
-// How much the worker asks for what it does, and that it never waits for a clock while there is work. Time stands still in every test here:
-// what would wait for a timer would never come. How fast that is on real servers is written down in bench/README.md.
+// How many requests the worker makes for its work, and that it never waits for a clock while there is work. Time does not move in any test
+// here: what would wait for a timer would never come. How fast that is on real servers is recorded in bench/README.md.
 
 import { describe, expect, it } from "vitest";
 import { anyPoll, anyUpdate, type ConductorStub, pollOf } from "../../../../test/support/conductor-stub.ts";

@@ -1,4 +1,4 @@
-// The poll loop at its edges: pausing, servers that refuse or fail, and what it tells.
+// The poll loop at its edges: pausing, servers that refuse or fail, and what it reports.
 
 import { describe, expect, it } from "vitest";
 import { anyPoll, json, pollOf, updateV1 } from "../../../../test/support/conductor-stub.ts";
@@ -44,7 +44,7 @@ describe("pausing", () => {
 });
 
 describe("failing polls", () => {
-  it("[C-AUTH-01, C-AUTH-02, C-AUTH-05] that are refused wait 2, 4, 8 ... 60 s and tell the count and where to look", async () => {
+  it("[C-AUTH-01, C-AUTH-02, C-AUTH-05] that are refused wait 2, 4, 8 ... 60 s and report the count and where to look", async () => {
     await using s = await setup({
       tasks: [task("greet", () => null)],
       before: (stub) => void stub.misbehave(anyPoll, json(401, { error: "UNAUTHORIZED", message: "who?" })),
@@ -88,30 +88,33 @@ describe("failing polls", () => {
     ["an object", { status: 200, body: "{}" }],
     ["a cut connection", "cut"],
     ["half an answer", "half"],
-  ] as const)("[C-POLL-18, C-POLL-11, C-ERR-01] by %s wait 2, 4, 8 s and a little more, are told once, and end", async (_name, answer) => {
-    await using s = await setup({ tasks: [task("greet", () => ({ ok: true }))] });
-    await until(() => s.stub.seen(anyPoll).length === 1);
-    const heal = s.stub.misbehave(anyPoll, answer);
-    await s.clock.armed(1);
-    await s.clock.advance(1);
-    for (const waitMs of [2_000, 4_000, 8_000]) {
-      await s.clock.armed(waitMs * 1.2);
-      const polls = s.stub.seen(anyPoll).length;
-      await s.clock.advance(waitMs - 1);
-      expect(s.stub.seen(anyPoll)).toHaveLength(polls);
-      await s.clock.advance(waitMs * 0.2 + 1);
-      await until(() => s.stub.seen(anyPoll).length > polls);
-    }
-    heal();
-    s.stub.enqueue("greet");
-    await s.clock.armed(20_000);
-    await s.clock.advance(20_000);
-    await until(() => s.stub.results.length === 1);
-    const told = s.notices.filter(({ message }) => message.includes("poll of greet"));
-    expect(told.map(({ level }) => level)).toEqual(["warn", "info"]);
-  });
+  ] as const)(
+    "[C-POLL-18, C-POLL-11, C-ERR-01] by %s wait 2, 4, 8 s and a little more, are reported once, and end",
+    async (_name, answer) => {
+      await using s = await setup({ tasks: [task("greet", () => ({ ok: true }))] });
+      await until(() => s.stub.seen(anyPoll).length === 1);
+      const heal = s.stub.misbehave(anyPoll, answer);
+      await s.clock.armed(1);
+      await s.clock.advance(1);
+      for (const waitMs of [2_000, 4_000, 8_000]) {
+        await s.clock.armed(waitMs * 1.2);
+        const polls = s.stub.seen(anyPoll).length;
+        await s.clock.advance(waitMs - 1);
+        expect(s.stub.seen(anyPoll)).toHaveLength(polls);
+        await s.clock.advance(waitMs * 0.2 + 1);
+        await until(() => s.stub.seen(anyPoll).length > polls);
+      }
+      heal();
+      s.stub.enqueue("greet");
+      await s.clock.armed(20_000);
+      await s.clock.advance(20_000);
+      await until(() => s.stub.results.length === 1);
+      const told = s.notices.filter(({ message }) => message.includes("poll of greet"));
+      expect(told.map(({ level }) => level)).toEqual(["warn", "info"]);
+    },
+  );
 
-  it("[C-ARCH-07, C-ERR-02] survive a server that is not there, and work goes on when it is back", async () => {
+  it("[C-ARCH-07, C-ERR-02] survive a server that is not there, and continue when it is back", async () => {
     await using s = await setup({ tasks: [task("greet", () => ({ ok: true }))] });
     await until(() => s.stub.seen(anyPoll).length === 1);
     await s.stub.close();
@@ -157,7 +160,7 @@ describe("execution events", () => {
 });
 
 describe("poll events", () => {
-  it("[C-POLL-16] come before and after each poll, with what was asked for and received, or what went wrong", async () => {
+  it("[C-POLL-16] come before and after each poll, with what was requested and received, or the error", async () => {
     const told: unknown[] = [];
     const received = deferred<void>();
     await using s = await setup({ tasks: [task("greet", () => null)], wire: { concurrency: 3, paused: true } });

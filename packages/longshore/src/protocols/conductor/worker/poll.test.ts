@@ -1,4 +1,4 @@
-// The poll loop: what is asked for, when, and what comes of it.
+// The poll loop: what it requests, when, and the results.
 
 import { describe, expect, it } from "vitest";
 import { anyPoll, anyUpdate, type ConductorStub, json, pollOf } from "../../../../test/support/conductor-stub.ts";
@@ -9,7 +9,7 @@ import { work } from "../../../work.ts";
 import { conductor } from "./index.ts";
 import { emptyWaitMs } from "./poll.ts";
 
-/** A task whose calls end when the test says so. */
+/** A task whose calls end when the test allows it. */
 function gatedTask(name = "gated") {
   const gates: (() => void)[] = [];
   const gated = task(name, async (_input: unknown, ctx) => {
@@ -55,7 +55,7 @@ describe("a poll", () => {
     expect(poll.query).not.toContain("domain");
   });
 
-  it("[C-POLL-15, C-POLL-20] waits at the server as long as it was told, and never longer than servers allow", async () => {
+  it("[C-POLL-15, C-POLL-20] waits at the server as long as configured, and never longer than servers allow", async () => {
     await using s = await setup({
       tasks: [task("a", () => null), task("b", () => null)],
       wire: { workers: { a: { pollTimeout: 250 }, b: { pollTimeout: "9s" } } },
@@ -65,7 +65,7 @@ describe("a poll", () => {
     expect(s.stub.seen(pollOf("b"))[0]?.query).toContain("timeout=5000");
   });
 
-  it("[C-POLL-10] skips entries without ids and goes on", async () => {
+  it("[C-POLL-10] skips entries without ids and continues", async () => {
     const seen: unknown[] = [];
     const good = { taskId: "t9", workflowInstanceId: "w", inputData: { n: 9 }, later: { field: 1 } };
     await using s = await setup({
@@ -93,7 +93,7 @@ describe("a poll", () => {
 });
 
 describe("capacity", () => {
-  it("[C-POLL-17, C-POLL-04, C-PIT-01] is asked for and no more: 10, then 7 with 3 running, then 2 with 8, then none", async () => {
+  it("[C-POLL-17, C-POLL-04, C-PIT-01] is requested and no more: 10, then 7 with 3 running, then 2 with 8, then none", async () => {
     const { task: gated, gates } = gatedTask();
     await using s = await setup({
       tasks: [gated],
@@ -136,7 +136,7 @@ describe("capacity", () => {
     expect(s.stub.results).toHaveLength(1);
   });
 
-  it("[C-CAP-03, C-ARCH-04, C-CAP-02] runs as many tasks of one type at once as thread_count says, whatever the others do", async () => {
+  it("[C-CAP-03, C-ARCH-04, C-CAP-02] runs as many tasks of one type at once as thread_count allows, whatever the others do", async () => {
     const a = gatedTask("a");
     const b = gatedTask("b");
     await using s = await setup({
@@ -181,7 +181,7 @@ describe("capacity", () => {
     for (const round of [10, 20, 30]) {
       await until(() => gates.length === round);
       const polls = s.stub.seen(anyPoll).length;
-      // All end in one turn; the first poll may see fewer of them than the second.
+      // All end in one turn; the first poll may count fewer of them than the second.
       for (const gate of gates.slice(round - 10)) gate();
       await until(() => s.stub.results.length === round);
       if (round < 30) await until(() => s.stub.seen(anyPoll).length > polls);
@@ -190,7 +190,7 @@ describe("capacity", () => {
     expect(s.stub.seen(anyPoll).length).toBeLessThan(15);
   });
 
-  it("asks for at most a hundred at a time, and again at once for the rest", async () => {
+  it("requests at most a hundred at a time, and again at once for the rest", async () => {
     const { task: gated, gates } = gatedTask();
     await using s = await setup({
       tasks: [gated],
@@ -216,7 +216,7 @@ describe("capacity", () => {
     expect(counts(s.stub.seen(anyPoll))).toEqual([2, 1, 2]);
   });
 
-  it("[C-POLL-21] is not exceeded by a server that sends more than was asked for: the rest waits its turn", async () => {
+  it("[C-POLL-21] is not exceeded by a server that sends more than was requested: the rest waits its turn", async () => {
     const { task: gated, gates } = gatedTask();
     const extra = [1, 2, 3, 4, 5].map((n) => ({ taskId: `t${n}`, workflowInstanceId: "w" }));
     await using s = await setup({
@@ -291,7 +291,7 @@ describe("empty polls", () => {
     expect((s.clock.nextAtMs as number) - s.clock.now()).toBe(1);
   });
 
-  it("wait at the server for up to five seconds for a single task, unless the user told how long", async () => {
+  it("wait at the server for up to five seconds for a single task, unless the user set it", async () => {
     const { task: gated, gates } = gatedTask();
     await using s = await setup({ tasks: [gated], wire: { pollTimeout: undefined as never, concurrency: 4 }, stub: { longPolls: true } });
     await until(() => s.stub.heldPolls === 1);
@@ -307,7 +307,7 @@ describe("empty polls", () => {
     ).toEqual(["workerid=w1&count=4&timeout=100", "workerid=w1&count=1&timeout=5000"]);
     s.stub.enqueue("gated");
     await until(() => gates.length === 1);
-    // What came may not be alone: the next poll asks for all that is free, at once.
+    // There may be more tasks: the next poll requests all that is free, at once.
     await until(() => s.stub.seen(anyPoll).length === 3);
     expect(s.stub.seen(anyPoll)[2]?.query).toBe("workerid=w1&count=3&timeout=100");
   });

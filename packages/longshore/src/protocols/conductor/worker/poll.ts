@@ -1,9 +1,9 @@
-// The poll loop of one task type. It asks for as many tasks as it can start now, never for more, and asks again as soon as it can.
+// The poll loop of one task type. It requests as many tasks as it can start now, never more, and polls again as soon as it can.
 //
 // After a poll that brought tasks, or when a task has ended meanwhile, the next one follows at once. After empty ones it waits: 1, 2, 4,
-// 8 ... ms, and the poll interval from the tenth on. Unless the user said how long polls shall wait at the server, a poll after an empty
-// one waits there for up to five seconds instead, and asks for a single task: servers exist that answer a poll for several only when they
-// have them all or the time is over.
+// 8 ... ms, and the poll interval from the tenth on. Unless the user has set how long polls wait at the server, a poll after an empty
+// one waits there for up to five seconds instead, and requests a single task: some servers answer a poll for several only when they have
+// them all or the time has passed.
 //
 // Three counters are kept apart: empty polls, refused ones (401, 403: 2, 4, 8 ... 60 s) and failed ones (2, 4, 8 ... 120 s).
 
@@ -19,7 +19,7 @@ import { givenBack } from "./result.ts";
 
 const authPolicy: Backoff = { kind: "exponential", delayMs: 2_000, maxMs: 60_000 };
 const failurePolicy: Backoff = { kind: "exponential", delayMs: 2_000, maxMs: 120_000 };
-/** Each refusal is told until the pause has reached its longest; then nothing changes any more. */
+/** Each refusal is reported until the pause has reached its longest; then nothing changes any more. */
 const refusalsToldMax = 6;
 /** Added to the pause after failures, so that workers that lost the same server do not come back together. */
 const failureJitter = 0.2;
@@ -32,7 +32,7 @@ export interface PollerOptions {
   readonly host: TransportHost;
   readonly client: Client;
   readonly config: WorkerConfig;
-  /** The longest that an empty poll may wait at the server, because others want its slot. */
+  /** The longest that an empty poll may wait at the server, because others need its slot. */
   readonly waitMsMax: number;
   readonly around: (mayChain: () => boolean) => WorkSurroundings;
   /** Whether another poller of this worker waits for a slot. */
@@ -45,7 +45,7 @@ export class Poller {
   readonly config: WorkerConfig;
   readonly #options: PollerOptions;
   readonly #around: WorkSurroundings;
-  /** Tasks that came beyond what was asked for. */
+  /** Tasks that came beyond what was requested. */
   readonly #surplus: PolledTask[] = [];
   #running = 0;
   #paused: boolean;
@@ -209,7 +209,7 @@ export class Poller {
     });
   }
 
-  /** More tasks than were asked for wait here for a slot; nothing is asked for meanwhile. */
+  /** More tasks than were requested wait here for a slot; nothing is requested meanwhile. */
   async #startSurplus(): Promise<void> {
     if (this.#running >= this.config.threadCount) return this.#rest(Number.POSITIVE_INFINITY);
     this.#waitsForSlot = true;
@@ -244,7 +244,7 @@ export class Poller {
       return pause(host.clock, waitMs, host.draining);
     }
     const waitMs = backoffMs(authPolicy, ++this.#refusals, 0);
-    // The first one has just been told as a failure.
+    // The first one has just been reported as a failure.
     if (this.#refusals > 1 && this.#refusals <= refusalsToldMax) {
       const message = `Polls of ${this.config.task} were refused ${this.#refusals} times in a row; the next one is in ${waitMs / 1_000} s: ${error.message}`;
       host.notice({ level: "warn", message });

@@ -27,7 +27,7 @@ async function started(options: Omit<SetupOptions, "tasks">) {
 }
 
 describe("registering", () => {
-  it("[C-REG-01] happens only when asked for, and then before the first poll", async () => {
+  it("[C-REG-01] happens only on request, and then before the first poll", async () => {
     expect((await started({ wire: { registerTaskDef: false } })).calls).toEqual([]);
     expect((await started({})).calls).toContain("PUT /api/metadata/taskdefs");
   });
@@ -86,14 +86,14 @@ describe("registering", () => {
     expect(strict.bodies[0]).toMatchObject({ data: { additionalProperties: false } });
   });
 
-  it("[C-REG-07] goes on without schemas where the server keeps none", async () => {
+  it("[C-REG-07] continues without schemas where the server keeps none", async () => {
     const { calls, bodies, notices } = await started({});
     expect(calls).toEqual(["POST /api/schema", "PUT /api/metadata/taskdefs"]);
     expect(bodies[1]).toEqual({ name: "greet", description: "Greets" });
     expect(notices.filter((notice) => notice.startsWith("warn"))).toEqual([]);
   });
 
-  it("tells of a schema that JSON Schema cannot describe, and publishes the other one", async () => {
+  it("reports a schema that JSON Schema cannot describe, and publishes the other one", async () => {
     const big = task("big", ({ n }) => ({ n: Number(n) }), { input: z.object({ n: z.bigint() }), output: z.object({ n: z.number() }) });
     await using s = await setup({
       tasks: [big],
@@ -103,7 +103,7 @@ describe("registering", () => {
     await until(() => s.stub.seen(anyPoll).length > 0);
     expect(s.stub.seen(postSchema).map(({ body }) => body)).toMatchObject([{ name: "big_output" }]);
     expect(s.notices.map(({ message }) => message)).toContain(
-      "The worker starts though the schema big_input was not registered: JSON Schema cannot say what it says",
+      "The worker starts though the schema big_input was not registered: JSON Schema cannot express it",
     );
   });
 
@@ -120,7 +120,7 @@ describe("registering", () => {
     );
   });
 
-  it("[C-REG-09] tells where to look at the definition", async () => {
+  it("[C-REG-09] reports where to look at the definition", async () => {
     const usual = await started({ wire: { registerSchema: false } });
     expect(usual.notices[0]).toMatch(/^info Registered the task definition greet: http:\/\/127\.0\.0\.1:\d+\/taskDef\/greet$/);
     const told = await started({ wire: { registerSchema: false, env: { CONDUCTOR_UI_SERVER_URL: "https://ui" } } });

@@ -1,5 +1,5 @@
-// Publishes a task's definition at the start, with its schemas where the server keeps schemas. Nothing here stops the worker: what fails
-// is told, and polling begins.
+// Publishes a task's definition at the start, with its schemas where the server keeps schemas. Nothing here stops the worker: failures are
+// reported, and polling begins.
 
 import type { JsonObject } from "../../../json.ts";
 import type { Notice } from "../../../runner/notices.ts";
@@ -49,7 +49,7 @@ async function registerSchemas(options: RegisterOptions): Promise<Schemas> {
     const side = key === "inputSchema" ? "input" : "output";
     const name = `${config.task}_${side}`;
     if (data === undefined) {
-      if (task[side] !== undefined) warn(options, `the schema ${name} was not registered: JSON Schema cannot say what it says`);
+      if (task[side] !== undefined) warn(options, `the schema ${name} was not registered: JSON Schema cannot express it`);
       continue;
     }
     const told = key === "outputSchema" ? outputOnWire(data, config.strictSchema) : data;
@@ -82,7 +82,7 @@ function definitionOf({ task, config }: RegisterOptions, schemas: Schemas): Task
 async function registerDefinition({ client, config }: RegisterOptions, definition: TaskDef): Promise<Answer | undefined> {
   if (config.overwriteTaskDef) {
     const answer = await client.putTaskDef(definition);
-    // Servers differ in how they say that there is nothing to replace.
+    // Servers differ in how they report that there is nothing to replace.
     return isTaken(answer) ? answer : client.postTaskDef(definition);
   }
   const answer = await client.taskDef(config.task);

@@ -52,7 +52,7 @@ describe("a value", () => {
     expect(outputData).toEqual({ id: 5, at: "2024-05-06T07:08:09.010Z", lines: [{ sku: "x", none: null }] });
   });
 
-  it("that JSON cannot carry fails the task for good and says so", async () => {
+  it("that JSON cannot carry fails the task permanently with that reason", async () => {
     const cycle: { self?: unknown } = {};
     cycle.self = cycle;
     const result = await resultFor(() => cycle);
@@ -107,7 +107,7 @@ describe("a failure", () => {
     expect(result.logs?.[1]?.createdTime).toBe(result.nowMs);
   });
 
-  it("[C-EXEC-10, C-ERR-03] that is terminal is FAILED_WITH_TERMINAL_ERROR, and told as an error", async () => {
+  it("[C-EXEC-10, C-ERR-03] that is terminal is FAILED_WITH_TERMINAL_ERROR, and reported as an error", async () => {
     const result = await resultFor(() => {
       throw new TerminalError("no such customer");
     });
@@ -132,7 +132,7 @@ describe("a failure", () => {
 });
 
 describe("later", () => {
-  it("[C-TIP-01, C-TIP-02, C-EXEC-06] is sent as IN_PROGRESS with the time and the output, after 60 s unless told", async () => {
+  it("[C-TIP-01, C-TIP-02, C-EXEC-06] is sent as IN_PROGRESS with the time and the output, after 60 s by default", async () => {
     expect(await resultFor(() => inProgress({ page: 2 }))).toMatchObject({
       status: "IN_PROGRESS",
       callbackAfterSeconds: 60,
@@ -190,7 +190,7 @@ describe("a result object", () => {
 });
 
 describe("the context", () => {
-  it("[C-CTX-01, C-CTX-03, C-EXEC-02] tells the task, its workflow and its counts to whatever the handler calls, and nothing outside", async () => {
+  it("[C-CTX-01, C-CTX-03, C-EXEC-02] gives the task, its workflow and its counts to whatever the handler calls, and nothing outside", async () => {
     const deep = async () => {
       await Promise.resolve();
       const { taskId, workflowInstanceId, pollCount, retryCount, referenceTaskName, inputData, task: polled } = conductorTask();
@@ -272,7 +272,7 @@ describe("progress and long logs", () => {
   });
 });
 
-it("an IN_PROGRESS result goes to v1", async () => {
+it("an IN_PROGRESS result is sent by v1", async () => {
   await using s = await setup({ tasks: [task("greet", () => inProgress())], before: (stub) => void stub.enqueue("greet") });
   await until(() => s.stub.results.length === 1);
   expect(s.stub.seen(updateV1)).toHaveLength(1);

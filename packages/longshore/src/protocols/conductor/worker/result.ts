@@ -1,11 +1,12 @@
-// From how a handler ended to the TaskResult that says so, and the result objects a handler may return. Pure.
+// From how a handler ended to the TaskResult for it, and the result objects a handler may return. Pure.
 //
 // | outcome                      | status                     | outputData                    | besides                           |
 // | a value                      | COMPLETED                  | an object, or {result: value} |                                   |
 // | deferred                     | IN_PROGRESS                | what the deferral keeps       | callbackAfterSeconds              |
 // | failed, may be retried       | FAILED                     | what there is                 | reasonForIncompletion, stack log  |
 // | failed for good              | FAILED_WITH_TERMINAL_ERROR | what there is                 | reasonForIncompletion, stack log  |
-// | stopped because we shut down | IN_PROGRESS                | what it was when polled       | callbackAfterSeconds 0: back to the queue, at no attempt's cost |
+// | stopped because we shut down | IN_PROGRESS | what it was when polled | callbackAfterSeconds 0: back to the queue, at no attempt's cost
+// |
 //
 // What the handler set on its context is merged in: its output below the result's own keys, its logs after the result's own, its callback
 // time before the result's.
@@ -102,7 +103,7 @@ export interface ResultObject {
   readonly subWorkflowId?: string;
 }
 
-/** What a handler returns to say more than a value can: `return taskResult({ status: "FAILED", reasonForIncompletion: "no stock" })`. */
+/** A return value of a handler with more than a value: `return taskResult({ status: "FAILED", reasonForIncompletion: "no stock" })`. */
 export function taskResult(result: ResultObject, context: Context = currentContext()): Ending | Deferral {
   const { status, outputData, reasonForIncompletion, callbackAfterSeconds, logs } = result;
   if (!resultStatuses.includes(status)) {
@@ -124,7 +125,7 @@ export function taskResult(result: ResultObject, context: Context = currentConte
 
 const inProgressSecondsDefault = 60;
 
-/** What a handler returns to be called again after `callbackAfterSeconds`; `pollCount` then tells which round it is. */
+/** A return value of a handler to be called again after `callbackAfterSeconds`; `pollCount` is then the number of the round. */
 export function inProgress(output?: unknown, callbackAfterSeconds: number = inProgressSecondsDefault): Deferral {
   return { "longshore.deferral": true, delayMs: seconds(callbackAfterSeconds) * 1_000, output };
 }

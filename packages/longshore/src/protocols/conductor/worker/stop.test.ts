@@ -87,7 +87,7 @@ describe("stopping", () => {
     expect(s.worker.status().state).toBe("stopped");
   });
 
-  it("gives back the tasks that came beyond what was asked for and were not begun", async () => {
+  it("gives back the tasks that came beyond what was requested and were not begun", async () => {
     const held = heldTask();
     const tasks = ["t1", "t2", "t3"].map((taskId) => ({ taskId, workflowInstanceId: "w", pollCount: 1 }));
     await using s = await setup({

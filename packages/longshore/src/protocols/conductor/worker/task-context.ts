@@ -1,4 +1,4 @@
-// What a handler may want to know and set that only Conductor has. `ctx` itself stays the same on every protocol.
+// What a handler may read and set that only Conductor has. `ctx` itself stays the same on every protocol.
 
 import { type Context, currentContext } from "../../../context.ts";
 import { LongshoreError } from "../../../errors.ts";
@@ -19,7 +19,7 @@ export interface ConductorTask {
   /** The task as the server sent it. */
   readonly task: PolledTask;
   addLog(text: string): void;
-  /** With an IN_PROGRESS result: when to be called again. Goes before the result's own time. */
+  /** With an IN_PROGRESS result: when to be called again. Takes precedence over the result's own time. */
   setCallbackAfter(callbackAfterSeconds: number): void;
   /** Joined with the result's output, whose own keys win. The last call counts. */
   setOutput(output: { readonly [name: string]: unknown }): void;

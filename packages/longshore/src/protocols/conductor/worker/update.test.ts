@@ -83,7 +83,7 @@ describe("an update", () => {
     expect(s.stub.results).toHaveLength(1);
   });
 
-  it("[C-UPD-04, C-ERR-01] that never succeeds is told as an error and with the result, and the worker goes on", async () => {
+  it("[C-UPD-04, C-ERR-01] that never succeeds is reported as an error and with the result, and the worker continues", async () => {
     const lost: unknown[] = [];
     await using s = await setup({
       tasks: [greet],
@@ -202,7 +202,7 @@ describe("update-v2", () => {
     ["404 for the path", refusal(404, "No static resource api/tasks/update-v2.")],
     ["405", refusal(405, "Request method 'POST' is not supported")],
     ["404 by a proxy", { status: 404, body: "<html>not found</html>" }],
-  ])("[C-V2-06] that the server has not (%s) is replaced by v1 at once, and asked for again after an hour", async (_name, answer) => {
+  ])("[C-V2-06] that the server has not (%s) is replaced by v1 at once, and tried again after an hour", async (_name, answer) => {
     await using s = await setup({ tasks: [greet], before: (stub) => void stub.misbehave(updateV2, answer) });
     for (let n = 1; n <= 3; n++) {
       s.stub.enqueue("greet");
@@ -264,7 +264,7 @@ describe("update-v2", () => {
         for (let n = 1; n <= 4; n++) stub.enqueue("greet", { inputData: { n } });
       },
     });
-    // The clock stands still, so nothing has waited.
+    // The clock does not move, so nothing has waited.
     await until(() => s.stub.results.length === 4);
     expect(s.stub.seen(anyPoll)[1]?.query).toContain("count=1&");
   });

@@ -1,6 +1,6 @@
-// One try of telling the server a result: by update-v2 where the next task is wanted and the server has that endpoint, else by v1.
+// One try of reporting a result: by update-v2 where the next task is wanted and the server has that endpoint, else by v1.
 //
-// Whether there is a v2 is found out per server. A missing endpoint is believed only when v1 then takes the same result; "no such task"
+// Whether there is a v2 is found out per server. A missing endpoint is assumed only when v1 then takes the same result; "no such task"
 // is not a missing endpoint. After an hour it is tried again: servers are upgraded under running workers.
 
 import type { Clock } from "../../../clock.ts";
@@ -28,7 +28,7 @@ export class Updates {
   }
 
   /**
-   * Returns the next task of the same type when `chain` asks for one and there is one. Throws when the result was not taken: with
+   * Returns the next task of the same type when `chain` requests one and there is one. Throws when the result was not accepted: with
    * LONGSHORE_BAD_OUTPUT or LONGSHORE_LIMIT when it never will be.
    */
   async send(body: string, task: string, chain: boolean, signal?: AbortSignal): Promise<PolledTask | undefined> {
@@ -36,7 +36,7 @@ export class Updates {
     const v2 = chain && clock.now() >= this.#v2FromMs ? await this.#tryV2(body, signal) : undefined;
     if (v2 !== undefined && v2 !== "no-endpoint") {
       const next = taskOf(v2, task);
-      // Half an answer tells nothing for sure: sent again by v1, which every server takes twice.
+      // Half an answer proves nothing: the result is sent again by v1, which every server accepts twice.
       if (next !== "garbled") return next;
     }
     const answer = await client.update(body, signal);
@@ -45,7 +45,7 @@ export class Updates {
     return undefined;
   }
 
-  /** The answer when it was taken; undefined when the connection broke, so that nobody knows. */
+  /** The answer when it was accepted; undefined when the connection broke, so that the result is not known. */
   async #tryV2(body: string, signal: AbortSignal | undefined): Promise<Answer | "no-endpoint" | undefined> {
     try {
       const answer = await this.#options.client.updateV2(body, signal);

@@ -15,13 +15,13 @@ import { Updates } from "./update.ts";
 
 /** What `conductor()` makes: a transport whose polling can be paused. */
 export interface ConductorTransport extends Transport {
-  /** No further polls of this task, or of all; what runs goes on. */
+  /** No further polls of this task, or of all; running tasks continue. */
   pause(task?: string): void;
   resume(task?: string): void;
 }
 
 /**
- * `await work({ tasks, on: conductor("http://localhost:8080") })`. The address may end with `/api` or not; unless told it is
+ * `await work({ tasks, on: conductor("http://localhost:8080") })`. The address may end with `/api` or not; by default it is
  * `CONDUCTOR_SERVER_URL`, else `http://localhost:8080`.
  */
 export function conductor(url?: string | URL, options: ConductorOptions = {}): ConductorTransport {

@@ -155,7 +155,7 @@ describe("the handler interface", () => {
     ]);
   });
 
-  it("[F-HAND-02] what is loaded unless told are both inputs under their own names, empty where there is none", async () => {
+  it("[F-HAND-02] what is loaded by default are both inputs under their own names, empty where there is none", async () => {
     const probe = new Probe();
     const { world } = await setup({ probe }, new WorkerConfig({ roles: ["probe"] }));
     await world.start(null, { payload: { input_ref: { key: "k" } } });

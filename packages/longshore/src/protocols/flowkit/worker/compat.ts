@@ -20,7 +20,7 @@ export interface WorkerInit extends Pick<FlowkitOptions, "kafka" | "adapters" | 
   readonly cfg?: WorkerConfig;
   /** By role. */
   readonly handlers?: { readonly [role: string]: RoleHandler };
-  /** Runs at once; 1 unless told, as in the reference. */
+  /** Runs at once; 1 by default, as in the reference. */
   readonly slots?: number;
   /** Instead of Kafka. */
   readonly bus?: Bus;

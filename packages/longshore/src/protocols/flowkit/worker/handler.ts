@@ -24,9 +24,9 @@ export type Batches = AsyncIterable<Batch | BatchFields> | Iterable<Batch | Batc
 /** Everything but `processBatch` may be left out. */
 export interface StreamHandler {
   init?(run: RunInfo): unknown;
-  /** Both as they came, as `{ input_ref, input_inline }`, unless told. */
+  /** Both as they came, as `{ input_ref, input_inline }`, by default. */
   loadInput?(inputRef: JsonObject | null, inputInline: JsonObject | null): Loaded | Promise<Loaded>;
-  /** The input where no adapter was chosen; one batch of what was loaded unless told. */
+  /** The input where no adapter was chosen; one batch of what was loaded by default. */
   iterBatches?(loaded: Loaded, ctx: RunContext): Batches;
   /** What it returns is the batch's metrics, or a BatchResult. Throwing fails the batch, and with it the node. */
   processBatch(batch: Batch, ctx: RunContext): unknown;

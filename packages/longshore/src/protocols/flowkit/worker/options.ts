@@ -16,14 +16,14 @@ import { type LogSink, logFromEnvironment } from "./log.ts";
 
 /** The settings of the reference's WorkerConfig, in JavaScript's spelling. */
 export interface WorkerOptions {
-  /** The tasks that this worker takes commands for; all that it has unless told. */
+  /** The tasks that this worker takes commands for; all that it has by default. */
   readonly roles?: readonly string[];
-  /** No two workers may have the same. `w-` and eight hex digits unless told; a worker that is told finds its runs again after a restart. */
+  /** No two workers may have the same. `w-` and eight hex digits by default; a worker that is told finds its runs again after a restart. */
   readonly workerId?: string | null;
   readonly workerVersion?: string;
   /** How long a run is this worker's without a heartbeat. */
   readonly leaseTtlSec?: number;
-  /** A third of the lease unless told, never above 20. */
+  /** A third of the lease by default, never above 20. */
   readonly hbIntervalSec?: number;
   readonly announceIntervalSec?: number;
   /** How many commands are remembered, so that one that comes twice is done once, and for how long. */
@@ -68,7 +68,7 @@ export interface FlowkitOptions extends WorkerOptions {
   readonly classifyError?: (error: unknown) => Classified;
   /** Told what happens, under the names of the reference; lines on standard output where FLOWKIT_LOG_STDOUT is set. */
   readonly log?: LogSink;
-  /** Where to look for variables; the process's environment unless told. */
+  /** Where to look for variables; the process's environment by default. */
   readonly env?: Environment;
 }
 

@@ -5,7 +5,7 @@ import type { Clock } from "../../../clock.ts";
 import { ProcessGroups } from "../../../process-groups.ts";
 
 export interface SubprocessOptions {
-  /** Between the request to end and the kill; 5 s unless told. */
+  /** Between the request to end and the kill; 5 s by default. */
   readonly grace_ms?: number;
   readonly graceMs?: number;
   readonly cwd?: string;

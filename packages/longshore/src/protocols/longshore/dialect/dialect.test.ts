@@ -31,7 +31,7 @@ describe("compiling", () => {
     expect((node as TaskNode).priority).toBe(3);
   });
 
-  it("retries no failure and forgives two lost holds unless told otherwise", () => {
+  it("retries no failure and forgives two lost holds by default", () => {
     const [plain, told] = compile([
       { id: "a", task: "t", input: null },
       { id: "b", task: "t", input: null, retry: { failures: 3, lost: 0, backoff: { kind: "fixed", delayMs: 1 } } },
@@ -66,14 +66,14 @@ describe("compiling", () => {
 });
 
 describe("resolving", () => {
-  it("fills references with what they stand for, at any depth", () => {
+  it("replaces references by their values, at any depth", () => {
     const template = { name: ref(undefined, "who", "name"), parts: [ref("a", "list", 1), 7], plain: "text" };
     expect(resolve(template, scope({ who: { name: "Ann" } }, { 0: { list: [1, { deep: true }] } }))).toEqual({
       value: { name: "Ann", parts: [{ deep: true }, 7], plain: "text" },
     });
   });
 
-  it("asks for every output that has not been loaded", () => {
+  it("requests every output that has not been loaded", () => {
     expect(resolve([ref("a"), ref("b", "x")], scope(null))).toEqual({ needs: [0, 1] });
     expect(resolve([ref("a"), ref("b", "x")], scope(null, { 0: 1 }))).toEqual({ needs: [1] });
   });
@@ -82,7 +82,7 @@ describe("resolving", () => {
     expect(resolve(ref("a", "x", "y"), scope(null, { 0: null }))).toEqual({ value: null });
   });
 
-  it("says what is missing and where, instead of passing on undefined", () => {
+  it("reports what is missing and where, instead of passing on undefined", () => {
     expect(resolve(ref("a", "x", "y"), scope(null, { 0: { x: {} } }))).toEqual({ failed: 'the output of step a has nothing at "x.y"' });
     expect(resolve(ref(undefined, "name"), scope({}))).toEqual({ failed: 'the run\'s input has nothing at "name"' });
     expect(resolve(ref(undefined, "name"), scope("a text"))).toMatchObject({ failed: expect.any(String) });

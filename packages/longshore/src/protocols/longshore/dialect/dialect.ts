@@ -18,7 +18,7 @@ import { atOnce, mapInSlices, type Sliced } from "../../../sliced.ts";
 
 export const codeDialect: Dialect = { name: "code", compile: (text) => atOnce(compileInSlices(text)), compileInSlices, resolve };
 
-/** A crash of one worker is forgiven without being asked; a task that takes several workers down is not. */
+/** The crash of one worker is tolerated by default; a task that crashes several workers is not. */
 const lostDefault = 2;
 
 function* compileInSlices(text: string): Sliced<Plan> {
@@ -116,7 +116,7 @@ function lookUp(plan: Plan, reference: Reference, scope: Scope, needs: number[])
       return null;
     }
   }
-  // A step that was skipped or failed has no output; whoever starts all the same sees null all the way down.
+  // A step that was skipped or failed has no output; a step that starts nevertheless reads null all the way down.
   if (value === null) return null;
   const from = reference.step === undefined ? "the run's input" : `the output of step ${reference.step}`;
   reference.path.forEach((part, depth) => {

@@ -7,9 +7,9 @@ import type { Json, JsonObject } from "../../../json.ts";
 export type Path = readonly (string | number)[];
 
 /**
- * A value in which references stand for results that are not known yet:
+ * A value in which references replace results that are not known yet:
  * `{"$ref": {"step": "greet", "path": ["text"]}}` for a step's output, `{"$ref": {"path": ["name"]}}` for the run's input.
- * An object of the user's own that has the single key `$ref` or `$value` is wrapped as `{"$value": ...}`; its parts are values again.
+ * An object of the user's own that has the single key `$ref` or `$value` is wrapped as `{"$value": ...}`; its members are values again.
  */
 export type Value = Json;
 

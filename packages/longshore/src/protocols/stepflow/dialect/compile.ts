@@ -2,7 +2,7 @@
 // choices has needs that are known from the start: the steps that it mentions. Where it chooses between steps there are hidden nodes:
 //
 //   {$if: C, then: T, else: E}     a chooser, which waits for what C needs and then wants one of two branches; a branch waits for what T or
-//                                  E needs; a merge is reached by whichever branch it was, and stands for the whole
+//                                  E needs; a merge is reached by the chosen branch, and represents the whole
 //   {$coalesce: [A, B, C]}         a chooser for each but the last, which wants the next one when its value is null
 //   {$variable: V, default: D}     a coalesce of two, whose first needs nothing
 //
@@ -24,7 +24,7 @@ export type FlowTemplate =
   | { readonly kind: "nothing" }
   | { readonly kind: "input"; readonly expression: Expression }
   | { readonly kind: "output"; readonly expression: Expression }
-  /** Which way a chooser goes: `yes` or `no`. */
+  /** The branch of a chooser: `yes` or `no`. */
   | ({ readonly kind: "choice" } & Question);
 
 /** Whether a condition is true, a value is there (not null), or a variable is defined. */
@@ -44,7 +44,7 @@ export function flowPlanOf(plan: Plan): FlowPlan {
   return plan.origin as FlowPlan;
 }
 
-/** Undefined for a node that stands for no step: it is part of an expression, and nobody's business. */
+/** Undefined for a node without a step: it belongs to an expression, and is not shown. */
 export function stepOf(node: PlanNode | undefined): Step | undefined {
   return node?.origin as Step | undefined;
 }
@@ -115,7 +115,7 @@ class Compiler {
       ...edges(this.#needs(step.input)),
       waitsFor: "settled",
       timeouts: {},
-      // The run is judged by its output; whoever needs this step fails with it.
+      // The run is judged by its output; a step that needs this one fails with it.
       onFailure: "permit",
       placed: true,
       origin: step,

@@ -24,7 +24,7 @@ describe("the cost of a step", () => {
   });
 
   it("does not grow with its place in a chain of choices", () => {
-    // Each is wanted only when the one before it says so.
+    // Each is wanted only when the one before it chooses it.
     const length = 3_000;
     const flow = flowOf(length + 2, (at) => (at === 0 ? null : either(ref(`s${at - 1}`), ref(`s${at - 1}`), null)), ref(`s${length + 1}`));
     const ledger = ledgerOf(flow);

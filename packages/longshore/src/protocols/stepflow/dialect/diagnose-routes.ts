@@ -8,7 +8,7 @@ import type { Expression } from "./expression.ts";
 import { type Flow, readInSlices, refuse, type Step } from "./flow.ts";
 import type { ComponentFact, RouteFacts } from "./route-facts.ts";
 
-/** What is to be said of a flow inside a flow. */
+/** The findings about a flow inside a flow. */
 type Diagnose = (flow: Flow) => Sliced<Diagnostic[]>;
 
 export function* diagnoseRoutes(flow: Flow, routes: RouteFacts, diagnose: Diagnose): Sliced<Diagnostic[]> {
@@ -37,7 +37,7 @@ function* diagnoseComponent(step: Step, at: JsonPath, routes: RouteFacts, diagno
   return [...mock, ...(yield* diagnoseSubflows(step, [...at, "input"], candidates, diagnose))];
 }
 
-/** Where built-in components take flows that stand in their input. */
+/** Where built-in components take inline flows in their input. */
 const subflowFields: { readonly [component: string]: string } = { "/map": "workflow", "/iterate": "flow", "/put_blob": "data" };
 
 function* diagnoseSubflows(step: Step, at: JsonPath, candidates: readonly ComponentFact[], diagnose: Diagnose): Sliced<Diagnostic[]> {

@@ -1,5 +1,5 @@
-// A flow held against JSON Schemas: paths against what they lead into, examples and defaults against what they are examples of, and, when
-// asked, values against what takes them.
+// A flow checked against JSON Schemas: paths against the values they read, examples and defaults against their schemas, and, on
+// request, values against their receivers.
 
 import type { Json } from "../../../json.ts";
 import type { JsonPath } from "../../../json-position.ts";
@@ -39,7 +39,7 @@ export class TypeChecker {
     this.#outputs = outputs;
   }
 
-  /** Paths that lead nowhere, and those of which it cannot be said. */
+  /** Paths that find nothing, and those that cannot be checked. */
   *accesses(): Sliced<Diagnostic[]> {
     const found: Diagnostic[] = [];
     yield* everyRoot(this.#flow, (root, at) => {
@@ -53,7 +53,7 @@ export class TypeChecker {
     return found;
   }
 
-  /** Inputs that somebody thought of, and values that stand in for others. */
+  /** Examples of inputs, and default values. */
   *examples(): Sliced<Diagnostic[]> {
     const { examples, schemas, steps } = this.#flow;
     const violated = (schema: Json, value: Json, at: JsonPath, what: string) =>
@@ -73,7 +73,7 @@ export class TypeChecker {
     return found;
   }
 
-  /** Values that cannot be what takes them, and what cannot be told about them. */
+  /** Values that do not fit their receiver, and what cannot be checked about them. */
   *values(routes: RouteFacts | undefined): Sliced<Diagnostic[]> {
     const { steps, output, schemas } = this.#flow;
     const found: Diagnostic[] = [];

@@ -43,7 +43,7 @@ const found = (flow: JsonObject, options: Parameters<typeof diagnose>[1] = {}) =
   diagnose(readFlow({ ...head, ...flow }), options).map(({ kind, path }) => `${kind} ${path}`);
 
 describe("diagnostics", () => {
-  it("say nothing about a flow that is well", () => {
+  it("are empty for a correct flow", () => {
     const flow = { ...schemas({ input: object({ q: { type: "string" } }) }), steps: [step("a", { $input: "q" })], output: ref("a") };
     expect(found(flow, { routes: facts() })).toEqual([]);
   });
@@ -124,11 +124,11 @@ describe("diagnostics", () => {
     ],
   ];
 
-  it.each(cases)("tell of %s", (kind, flow, path, options) => {
+  it.each(cases)("report %s", (kind, flow, path, options) => {
     expect(found(flow, options)).toContain(`${kind} ${path}`);
   });
 
-  it("tell a step that comes later from one that there is not", () => {
+  it("distinguish a later step from a missing one", () => {
     const flow = { steps: [step("a", [ref("b"), ref("c")]), step("b", ref("a"))], output: ref("b") };
     const told = diagnose(readFlow({ ...head, ...flow })).filter(({ kind }) => kind === "undefinedStepReference");
     expect(told.map(({ message }) => message)).toEqual([
@@ -158,13 +158,13 @@ describe("diagnostics", () => {
     expect(found(withDefs)).toEqual([]);
   });
 
-  it("say of a step that no route leads to that it has no component", () => {
+  it("report that a step without a route has no component", () => {
     expect(found({ steps: [{ id: "a", component: "/elsewhere/x" }], output: ref("a") }, { routes: facts() })).toEqual([
       "invalidComponent $.steps[0].component",
     ]);
   });
 
-  it("look into flows that stand in the input of a component", () => {
+  it("look into inline flows in the input of a component", () => {
     const inner = { ...head, steps: [{ id: "x", component: "/python/udf", input: ref("y") }], output: ref("x") };
     const outer = (component: string, input: Json) =>
       found({ steps: [{ id: "m", component, input }], output: ref("m") }, { routes: facts() });
@@ -214,7 +214,7 @@ describe("diagnostics", () => {
     });
   });
 
-  it("hold defaults against the schemas of what they stand in for", () => {
+  it("check defaults against the schemas of what they replace", () => {
     const flow = {
       ...schemas({ variables: object({ v: { type: "integer", default: "x" } }), steps: object({ a: { type: "string" } }) }),
       steps: [step("a", { $variable: "v" }, { onError: { action: "useDefault", defaultValue: 1 } })],

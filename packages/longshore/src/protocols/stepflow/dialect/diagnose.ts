@@ -1,5 +1,5 @@
-// Everything that can be said about a flow before it runs: what is fatal keeps it from being run at all, errors would come up while it
-// runs, warnings are for its author. diagnose-types.ts holds it against JSON Schemas, diagnose-routes.ts against a route configuration.
+// All findings about a flow before it runs: fatal ones prevent a run, errors would come up while it
+// runs, warnings are for its author. diagnose-types.ts checks it against JSON Schemas, diagnose-routes.ts against a route configuration.
 
 import type { Json } from "../../../json.ts";
 import type { JsonPath } from "../../../json-position.ts";
@@ -16,7 +16,7 @@ import { declaredVariables } from "./variables.ts";
 import { everyRoot, visitExpressions } from "./visit.ts";
 
 export interface DiagnoseOptions {
-  /** Without them nothing is said about components and routes. */
+  /** Without them there are no findings about components and routes. */
   readonly routes?: RouteFacts;
   /** Hold values against the schemas of what takes them, too. */
   readonly typeCheck?: boolean;
@@ -44,7 +44,7 @@ function add(found: Diagnostic[], more: readonly Diagnostic[]): void {
   for (const one of more) found.push(one);
 }
 
-/** What a step's output is said to be, by the flow itself or by the component's configuration. */
+/** The schema of a step's output, from the flow itself or from the component's configuration. */
 function schemaOf(flow: Flow, step: Step, routes: RouteFacts | undefined): Json {
   if (Object.hasOwn(flow.schemas.steps, step.id)) return flow.schemas.steps[step.id] as Json;
   return routes === undefined ? null : outputSchemaOf(step.component, routes);

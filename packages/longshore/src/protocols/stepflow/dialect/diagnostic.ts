@@ -1,4 +1,4 @@
-// What can be said about a flow before it runs. The code's thousands say how bad it is.
+// The findings about a flow before it runs. The code's thousands are the severity.
 
 import type { JsonPath } from "../../../json-position.ts";
 import { pathText } from "./path.ts";
@@ -48,9 +48,9 @@ export interface Diagnostic {
   readonly at: JsonPath;
   /** The same as a text: `$.steps[0].input`. */
   readonly path: string;
-  /** May be said without need: nothing is known either way. */
+  /** May be reported without need: it cannot be decided. */
   readonly experimental: boolean;
-  /** What should stand there instead, where that can be said. */
+  /** What should be there instead, where that is known. */
   readonly expected?: string;
 }
 

@@ -8,7 +8,7 @@ import type { Router } from "./router.ts";
 import { anew } from "./settings.ts";
 import { dialectName } from "./source.ts";
 
-/** `router` says on which lane a step's component is. */
+/** `router` finds the lane of a step's component. */
 export function stepflowDialect(router: Router): Dialect {
   const cache: ResultCache = new WeakMap();
   return {

@@ -1,5 +1,5 @@
 // Works out a value expression from what has become of the steps that it reads. Pure. Only what is taken is worked
-// out: of a condition one branch, of a coalesce no more than it takes. Steps that have not been loaded are asked for, as many at once as
+// out: of a condition one branch, of a coalesce no more than it takes. Steps that have not been loaded are requested, as many at once as
 // are known to be needed.
 
 import { type Json, type JsonObject, setOwn } from "../../../json.ts";
@@ -10,13 +10,13 @@ import { type FlowError, type FlowResult, orchestratorError } from "./result.ts"
 
 export interface Values {
   input(): Json;
-  /** Undefined when there is no such variable, and nothing stands for it. */
+  /** Undefined when there is no such variable, and no default. */
   variable(name: string): Json | undefined;
   /** All of them. */
   variables(): JsonObject;
   /** What became of a step; a number is the node to be loaded first. */
   step(id: string): FlowResult | number;
-  /** Counts a value that a reference stands for. False when all of them together have become too large: growth.ts. */
+  /** Counts the value of a reference. False when all of them together have become too large: growth.ts. */
   took(value: Json): boolean;
 }
 
@@ -60,13 +60,13 @@ export function isTrue(condition: Evaluated): boolean | { readonly needs: readon
   return "value" in condition && condition.value !== null && condition.value !== false;
 }
 
-/** Whether a coalesce goes on to the next of its values. One that failed ends it, as one that is there does. */
+/** Whether a coalesce continues with the next of its values. A failure ends it, as a value does. */
 export function isAbsent(evaluated: Evaluated): boolean | { readonly needs: readonly number[] } {
   if ("needs" in evaluated) return evaluated;
   return "value" in evaluated && evaluated.value === null;
 }
 
-/** The variable that a path begins with; null when it stands for all of them. */
+/** The variable that a path begins with; null when it means all of them. */
 export function variableIn(path: Path): string | null {
   return path.length === 0 ? null : String(path[0]);
 }
@@ -102,13 +102,13 @@ function at(value: Json, path: Path, where: string, values: Values): Evaluated {
   return { failed: expressionFailure(`${where} has nothing at ${pathText(found.missing)}`) };
 }
 
-const tooLarge = `its references together stand for more than ${grownCharsMax} characters: keep large values as blobs and refer to them`;
+const tooLarge = `its references together contain more than ${grownCharsMax} characters: keep large values as blobs and refer to them`;
 
 function expressionFailure(message: string): FlowError {
   return orchestratorError("EXPRESSION_FAILURE", message);
 }
 
-/** Everything is looked at, so that all that is missing is asked for at once; of several failures the first counts. */
+/** Everything is visited, so that all that is missing is requested at once; of several failures the first counts. */
 function together(parts: readonly Expression[], values: Values): { readonly value: Json[] } | Exclude<Evaluated, { readonly value: Json }> {
   const value: Json[] = [];
   const needs: number[] = [];

@@ -1,5 +1,4 @@
-// Flows in files, YAML or JSON. A mistake that keeps the flow from being run is refused, everything else that can be said about it is a
-// warning, each with line and column.
+// Flows in files, YAML or JSON. A mistake that prevents a run is refused, every other finding is a warning, each with line and column.
 
 import { fileId, type ReadFile, type Warning } from "../../../file-place.ts";
 import type { JsonObject } from "../../../json.ts";

@@ -1,4 +1,4 @@
-// Any flow, whatever its steps answer and in whatever order, executes the steps and comes to the result that a plain reading of it says.
+// Any flow, whatever its steps answer and in whatever order, executes the steps and has the result of a plain reading of it.
 // The reading below works out values on demand and remembers them; it knows nothing of plans.
 
 import assert from "node:assert/strict";
@@ -169,7 +169,7 @@ async function play(world: FlowWorld, id: string, { steps }: Story, pick: () => 
       await world.report(task, (steps[Number(name.slice(1))] as MadeStep).outcome);
       break;
     }
-    assert(!idle, "the run goes on, but nobody has anything to do");
+    assert(!idle, "the run is open, but no step is ready");
   }
   return executed;
 }
@@ -181,7 +181,7 @@ function told(result: FlowResult | null): Value {
 }
 
 describe("any flow", () => {
-  it("executes the steps and comes to the result that a plain reading of it says", async () => {
+  it("executes the steps and has the result of a plain reading of it", async () => {
     const world = await openFlows();
     await fc.assert(
       fc.asyncProperty(story, fc.infiniteStream(fc.nat(1_000)), async (made, stream) => {

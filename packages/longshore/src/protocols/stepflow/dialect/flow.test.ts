@@ -43,14 +43,14 @@ describe("an expression", () => {
     ["a path that is none", { $input: "$a" }, "x.$input"],
     ["a variable that is no text", { $variable: {} }, "x.$variable"],
     ["the old form", { a: [{ $from: { workflow: "input" } }] }, "x.a.0.$from"],
-  ])("with %s is refused, with where it stands", (_, value, where) => {
+  ])("with %s is refused, with its path", (_, value, where) => {
     const { faults } = read(value);
     expect(faults.map(({ path }) => path.join("."))).toEqual([where]);
     expect(faults[0]?.message).toBeTruthy();
     expect(faults[0]?.expected).toBeTruthy();
   });
 
-  it("tells every fault, not only the first", () => {
+  it("reports every fault, not only the first", () => {
     expect(read([{ $step: 1 }, { $input: 2 }, { a: { $variable: 3, default: { $from: 1 } } }]).faults).toHaveLength(4);
   });
 });
@@ -66,7 +66,7 @@ describe("a flow", () => {
   };
   const step = { id: "a", component: "/x" };
 
-  it("has defaults for all that it does not say", () => {
+  it("has defaults for all that it does not set", () => {
     expect(readFlow({ steps: [step] })).toMatchObject({
       name: null,
       steps: [{ id: "a", component: "/x", input: { kind: "literal", value: null }, onError: { action: "fail" }, mustExecute: false }],

@@ -1,5 +1,5 @@
 // A flow as it is written, read into what the rest of this folder works with. A document that is no flow is refused;
-// what a flow says wrongly is left to diagnose.ts, which can tell all of it at once.
+// mistakes inside a flow are left to diagnose.ts, which can report all of them at once.
 
 import { LongshoreError } from "../../../errors.ts";
 import { isObject, type Json, type JsonObject } from "../../../json.ts";
@@ -15,7 +15,7 @@ export interface Flow {
   readonly steps: readonly Step[];
   readonly output: Expression;
   readonly examples: readonly Example[];
-  /** What stands where expressions should. */
+  /** Values in the place of expressions. */
   readonly faults: readonly ExpressionFault[];
 }
 
@@ -41,16 +41,16 @@ export interface Schemas {
   readonly defs: JsonObject;
 }
 
-/** An input that somebody has thought of, for tests or to show. */
+/** An example of an input, for tests or to show. */
 export interface Example {
   readonly name: string;
   readonly description: string | null;
   readonly input: Json;
-  /** Where it stands. */
+  /** Its path. */
   readonly path: JsonPath;
 }
 
-/** Makes the error that refuses what stands at `path`. */
+/** Makes the error that refuses the value at `path`. */
 export type Refuse = (path: JsonPath, message: string, expected: string) => Error;
 
 /** The plain refusal, for flows without a text at hand. */
@@ -61,7 +61,7 @@ export const refuse: Refuse = (path, message, expected) =>
 const retriesDefault = 3;
 /** More than this is a loop. */
 const retriesMax = 1_000_000;
-/** Ids stand in URLs and in every record. */
+/** Ids are used in URLs and in every record. */
 const idCharsMax = 256;
 const componentCharsMax = 1_024;
 const nameCharsMax = 1_000;

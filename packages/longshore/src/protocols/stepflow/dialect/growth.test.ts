@@ -4,14 +4,14 @@ import { Growth, grownCharsMax } from "./growth.ts";
 const text = (chars: number) => "x".repeat(chars);
 
 describe("the references of one value", () => {
-  it("may stand for one value of any size, and small ones beside it", () => {
+  it("may contain one value of any size, and small ones besides", () => {
     const growth = new Growth();
     expect(growth.took(text(3 * grownCharsMax))).toBe(true);
     expect(growth.took(text(1_000))).toBe(true);
     expect(growth.took({ a: [1, 2, 3] })).toBe(true);
   });
 
-  it("may stand for no large value twice, wherever it is among them", () => {
+  it("may contain no large value twice, wherever it is among them", () => {
     const growth = new Growth();
     expect(growth.took("small")).toBe(true);
     expect(growth.took(text(grownCharsMax + 1))).toBe(true);

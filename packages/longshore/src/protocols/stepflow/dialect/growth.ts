@@ -1,5 +1,5 @@
-// How much the references of one value stand for. A flow is small and may name a large value many times: a thousand references to an input
-// of 10 MB would be 10 GB of text, and steps that each repeat the one before double with every step.
+// How much text the references of one value contain. A flow is small and may name a large value many times: a thousand references to an
+// input of 10 MB would be 10 GB of text, and steps that each repeat the one before double with every step.
 
 import type { Json } from "../../../json.ts";
 import { payloadRequestBytes } from "../../../payload-size.ts";

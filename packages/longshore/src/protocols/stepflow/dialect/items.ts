@@ -1,4 +1,4 @@
-// A run with several items, or none: one task, whose work is to start a run for each item and to wait for their ends. The items lie in the
+// A run with several items, or none: one task, whose work is to start a run for each item and to wait for their ends. The items are in the
 // run's input and are not repeated in the task.
 
 import type { Dialect } from "../../../engine/run/dialect.ts";
@@ -11,7 +11,7 @@ import { type ComponentTask, retriesUnlimited } from "./router.ts";
 import { anew } from "./settings.ts";
 
 const itemsDialectName = "stepflow-items";
-/** The lane that the task stands on. No route leads to it. */
+/** The lane of the task. No route leads to it. */
 export const itemsLane = "stepflow-items";
 /** There is one definition for all of them: what differs is in the settings of the run. */
 export const itemsDefinition = { id: itemsDialectName, name: `.${itemsDialectName}`, dialect: itemsDialectName, source: "{}" } as const;

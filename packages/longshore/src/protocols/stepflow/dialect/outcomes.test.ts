@@ -74,7 +74,7 @@ describe("flow outcomes", () => {
     expect(calls).toEqual({ s: 1 });
   });
 
-  it("[S9-10] a default that says nothing is null, and the run succeeds", async () => {
+  it("[S9-10] an empty default is null, and the run succeeds", async () => {
     const { run } = await openFlows();
     const flow = single({ onError: { action: "useDefault" } });
     expect((await run(flow, { mode: "error" }, { s: moody })).result).toEqual({ outcome: "success", result: { out: null } });

@@ -67,7 +67,7 @@ export function mergePatch(target: Json, patch: Json): Json {
   return merged;
 }
 
-/** Enough to see what ids of the flow look like. */
+/** Enough to show what ids of the flow look like. */
 const idsShown = 50;
 
 function shownIds(known: readonly unknown[]): string {

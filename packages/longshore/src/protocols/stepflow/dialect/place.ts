@@ -1,4 +1,4 @@
-// On which lane a step's task stands, how often it is tried, and how many of its run may be in flight.
+// The lane of a step's task, how often it is tried, and how many of its run may be in flight.
 
 import type { LimitKey } from "../../../engine/board/limits.ts";
 import type { Dialect } from "../../../engine/run/dialect.ts";
@@ -26,7 +26,10 @@ export function placeBy(router: Router): NonNullable<Dialect["place"]> {
   };
 }
 
-/** Trouble on the way, silence and timeouts have a budget of their own; what the component says of itself only where the step asks for it. */
+/**
+ * Transport errors, silence and timeouts have a budget of their own; failures of the component are tried again only where the step requests
+ * it.
+ */
 function retryOf({ onError }: Step, { transport }: Routed): RetryPolicy {
   return {
     failures: onError.action === "retry" ? onError.retries : 0,

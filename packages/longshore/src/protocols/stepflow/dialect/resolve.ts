@@ -1,4 +1,4 @@
-// What is worked out while a run goes on: the inputs of its steps, which way its choices go, and its output.
+// What is worked out while a run is open: the inputs of its steps, the branches of its choices, and its output.
 
 import type { Task } from "../../../engine/board/task.ts";
 import type { Resolved, Scope } from "../../../engine/run/dialect.ts";
@@ -23,7 +23,7 @@ export function resolve(plan: Plan, template: Template, scope: Scope, cache: Res
   if (asked.kind === "choice") return choose(asked, values);
   const evaluated = evaluate(asked.expression, values);
   if (asked.kind === "output") return outputOf(plan, scope, evaluated);
-  // The step is not executed: whoever looks can tell that by the mark.
+  // The step is not executed: the mark shows that.
   return resolvedOf(evaluated, (error) => ({ ...failed(error), inherited: true }));
 }
 
@@ -94,7 +94,7 @@ class RunValues implements Values {
     return this.#scope.input();
   }
 
-  /** A run that was started without any still has what the flow's schema says. */
+  /** A run that was started without any still has the defaults of the flow's schema. */
   variable(name: string): Json | undefined {
     const given = this.#scope.variables();
     if (Object.hasOwn(given, name)) return given[name];

@@ -1,4 +1,4 @@
-// What becomes of a step and of a flow: FlowResult, and how a component's error stands on the board. The message is the record's error;
+// The result of a step and of a flow: FlowResult, and how a component's error is stored on the board. The message is the record's error;
 // the whole of it, with code and data, is its output, as FlowResult.
 
 import type { FailureReport } from "../../../engine/board/board.ts";
@@ -24,7 +24,7 @@ export function failureReport(error: FlowError): FailureReport {
   return { error: error.message, output: writeExact(failed(error)), ...budget(error.code) };
 }
 
-/** Trouble on the way spends a budget of its own; what the component says about itself is tried again only if the step asks for it. */
+/** Transport errors spend a budget of their own; a failure of the component is tried again only if the step requests it. */
 function budget(code: TaskErrorCode): Pick<FailureReport, "retryable" | "spends"> {
   if (code === "TIMEOUT" || code === "UNREACHABLE") return { retryable: true, spends: "lost" };
   return { retryable: code === "COMPONENT_FAILED" || code === "RESOURCE_UNAVAILABLE" };
@@ -38,12 +38,12 @@ export function failed(error: FlowError): FlowResult {
   return { outcome: "failed", error };
 }
 
-/** An error that the orchestrator itself found: the chain of what went wrong is in its data, outermost first. */
+/** An error that the orchestrator itself found: the chain of causes is in its data, outermost first. */
 export function orchestratorError(code: TaskErrorCode, message: string, causes: readonly string[] = []): FlowError {
   return { code, message, data: { stack: [message, ...causes].map((error) => ({ error, attachments: [] })) } };
 }
 
-/** The error of a record that ended without a result, whoever said so: a worker of this protocol or another, or the clock. */
+/** The error of a record that ended without a result, from any source: a worker of this protocol or another, or the clock. */
 export function errorOf(task: Pick<Task, "state" | "output" | "error" | "fault">): FlowError {
   const told = flowResultIn(task.output);
   if (told?.outcome === "failed") return told.error;
@@ -52,7 +52,7 @@ export function errorOf(task: Pick<Task, "state" | "output" | "error" | "fault">
   return { code, message: task.error ?? "the step failed" };
 }
 
-/** What came of a run of a flow; null while it goes on. */
+/** The result of a run of a flow; null while it is open. */
 export function flowResultOf({ state, output, error }: Pick<Run, "state" | "output" | "error">): FlowResult | null {
   if (isRunOpen(state)) return null;
   if (state === "succeeded") return success(output === null ? null : (parseExact(output) as Json));

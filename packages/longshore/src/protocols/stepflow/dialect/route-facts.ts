@@ -1,4 +1,4 @@
-// What a route configuration says, as far as diagnostics ask: a port like the router, without a run at hand.
+// A route configuration for diagnostics: a port like the router, without a run.
 
 import type { Json } from "../../../json.ts";
 

@@ -1,5 +1,5 @@
-// Where a step's component leads: a port, so that this folder knows neither plugins nor the file that configures them. Whoever implements
-// it keeps to what it is given: the same path, input and registrations must lead to the same place, for a decision may be made twice.
+// The lane of a step's component: a port, so that this folder needs neither plugins nor the file that configures them. An implementation
+// must use its arguments alone: the same path, input and registrations must lead to the same place, because a decision may be made twice.
 
 import type { Backoff } from "../../../backoff.ts";
 import type { Lane } from "../../../engine/board/task.ts";
@@ -13,14 +13,14 @@ export interface Router {
   route(component: string, input: Json, documents: Documents): Routed | Unrouted | { readonly documents: readonly DocumentKey[] };
 }
 
-/** The newest document under a name: null when there is none, undefined when it has to be asked for by answering with its key. */
+/** The newest document under a name: null when there is none, undefined when it has to be requested by returning its key. */
 export type Documents = (kind: string, name: string) => Json | undefined;
 
 export interface Routed {
   readonly plugin: string;
   /** The path without its route's prefix, such as `/udf`. */
   readonly remainder: string;
-  /** What the route's rule says for its plugin, such as `queueName`. */
+  /** The settings of the route's rule for its plugin, such as `queueName`. */
   readonly params: { readonly [name: string]: Json };
   /** In order of preference: the first with a recent poller, else the last. */
   readonly lanes: readonly Lane[];
@@ -29,7 +29,7 @@ export interface Routed {
   /** How often, and after how long, a step is tried again that timed out or could not be reached. */
   readonly transport: { readonly retries: number; readonly backoff: Backoff };
   readonly timeouts?: Timeouts;
-  /** How long a hold lasts at most without a heartbeat. Absent: as the claim says; 0: forever. */
+  /** How long a hold lasts at most without a heartbeat. Absent: as the claim requests; 0: forever. */
   readonly holdMs?: number;
 }
 

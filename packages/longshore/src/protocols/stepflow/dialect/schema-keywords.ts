@@ -1,4 +1,4 @@
-// What each keyword of a JSON Schema says of a value.
+// The meaning of each keyword of a JSON Schema.
 
 import { isObject, type Json, type JsonObject } from "../../../json.ts";
 import { shown } from "../../../text.ts";

@@ -7,7 +7,7 @@ import { linearPattern, PatternError } from "../../../linear-pattern.ts";
 import { defsOf, type SchemaPlace } from "./schema-walk.ts";
 
 export interface UnusablePattern {
-  /** Where it stands, from the schema on; from a definition that it refers to, the name of that in `$defs` first. */
+  /** Its path, from the schema on; from a definition that it refers to, the name of that in `$defs` first. */
   readonly path: JsonPath;
   readonly message: string;
 }
@@ -15,7 +15,7 @@ export interface UnusablePattern {
 /** Patterns of one schema. Making the machine of each costs up to 0.1 ms, whenever a run begins. */
 const patternsMax = 100;
 
-/** What stands under these is data, not schemas. */
+/** The values of these are data, not schemas. */
 const data = new Set(["default", "const", "enum", "examples"]);
 
 /** The first pattern of a schema, or of what it refers to, that cannot be matched; null when all can. */

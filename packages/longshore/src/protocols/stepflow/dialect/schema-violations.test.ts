@@ -61,7 +61,7 @@ describe("a value and its schema", () => {
     expect(fits({ $ref: "#/$defs/gone" }, 1)).toBe(true);
   });
 
-  it("are told with where, and not more than a person reads", () => {
+  it("are reported with their path, and no more than a person reads", () => {
     expect(paths({ items: { properties: { a: { type: "string" } } } }, [{ a: 1 }, { a: "" }, { a: 2 }])).toEqual(["0.a", "2.a"]);
     expect(paths({ items: { type: "string" } }, Array(1_000).fill(1))).toHaveLength(20);
   });

@@ -1,6 +1,6 @@
-// Values held against JSON Schemas of flows and components, which anyone may have written: patterns are matched in linear time
-// (linear-pattern.ts), and the work for one value is counted and bounded, however a schema refers to itself. Keywords that are not known
-// say nothing, and `format` is a remark, as JSON Schema has it.
+// Values checked against JSON Schemas of flows and components, which anyone may have written: patterns are matched in linear time
+// (linear-pattern.ts), and the work for one value is counted and bounded, however a schema refers to itself. Unknown keywords have no
+// effect, and `format` is an annotation, as JSON Schema has it.
 
 import { isObject, type Json, type JsonObject } from "../../../json.ts";
 import { rounded } from "../../../json-exact.ts";
@@ -34,7 +34,7 @@ export function violations(place: SchemaPlace, value: Json): Violation[] {
 
 class TooMuch extends Error {}
 
-/** Where a check stands: the value, its place, and the schema around the keyword. */
+/** The position of a check: the value, its path, and the schema around the keyword. */
 export interface At {
   readonly value: Json;
   readonly path: JsonPath;
@@ -76,13 +76,13 @@ export class Check {
     return this.of(schema, value, path, depth).length === 0;
   }
 
-  /** What a reference leads to; nothing is said about what is not there. */
+  /** The target of a reference; a missing one is not judged. */
   referenced(reference: string): Json {
     const name = /^#\/(?:\$defs|definitions)\/([^/]+)$/.exec(reference)?.[1];
     return name !== undefined && Object.hasOwn(this.#defs, name) ? (this.#defs[name] as Json) : true;
   }
 
-  /** A pattern that cannot be matched says nothing; where that would matter, schema-patterns.ts refuses it. */
+  /** A pattern that cannot be matched has no effect; where that would matter, schema-patterns.ts refuses it. */
   matches(source: string, text: string): boolean {
     let pattern = this.#patterns.get(source);
     if (pattern === undefined) {

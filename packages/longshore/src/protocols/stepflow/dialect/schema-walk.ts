@@ -1,5 +1,5 @@
-// JSON Schemas as far as a path or a kind of value can be judged by them. What a schema leaves open is said to be open: a diagnostic that
-// is wrong is worse than one that is missing.
+// JSON Schemas as far as a path or a kind of value can be judged by them. What a schema leaves open is reported as open: a wrong finding is
+// worse than a missing one.
 
 import { isObject, type Json, type JsonObject } from "../../../json.ts";
 import type { Path } from "./path.ts";
@@ -12,7 +12,7 @@ export interface SchemaPlace {
 
 export type Walked =
   | { readonly kind: "found"; readonly place: SchemaPlace }
-  /** Nothing is said about what is there. */
+  /** The value is not described. */
   | { readonly kind: "open" }
   /** An object that has no such property, and may have none. */
   | { readonly kind: "unknown"; readonly property: string }
@@ -45,13 +45,13 @@ function step(place: SchemaPlace, part: string | number): Walked {
   return isObject(additionalProperties) ? inside(additionalProperties as Json) : { kind: "open" };
 }
 
-/** The JSON types that it allows; null when it does not say. */
+/** The JSON types that it allows; null when it does not restrict them. */
 export function typesAt(place: SchemaPlace): readonly string[] | null {
   const schema = resolve(place);
   return schema === null || isCombined(schema) ? null : typesOf(schema);
 }
 
-/** The object behind its references; null when it says nothing, or what it names is not there. */
+/** The object behind its references; null when it is empty, or what it names is missing. */
 export function resolve(place: SchemaPlace): JsonObject | null {
   let { schema } = place;
   const defs = defsOf(place);

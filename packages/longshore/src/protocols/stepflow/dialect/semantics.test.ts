@@ -68,7 +68,7 @@ describe("laziness", () => {
     expect(calls).toEqual({ asked: 1 });
   });
 
-  it("goes through a coalesce only as far as it must, and stops at a failure", async () => {
+  it("follows a coalesce only as far as it must, and stops at a failure", async () => {
     const { run } = await openFlows();
     const steps = [step("a"), step("b"), step("c")];
     const flow = { steps, output: { $coalesce: [{ $input: "given" }, ref("a"), ref("b"), ref("c")] } };
@@ -115,7 +115,7 @@ describe("laziness", () => {
 });
 
 describe("values", () => {
-  it("of a step that gave null are null all the way down, and a field that is missing fails whoever reads it", async () => {
+  it("of a step that gave null are null all the way down, and a field that is missing fails the step that reads it", async () => {
     const { run } = await openFlows();
     const flow = { steps: [step("a"), step("b", ref("a", "$.x.y"))], output: ref("b") };
     expect((await run(flow, null, { a: succeeds(null), b: (input) => ({ result: [input] }) })).result).toEqual({
@@ -222,7 +222,7 @@ describe("retries", () => {
     return calls.s;
   };
 
-  it("are spent by kind of failure: trouble on the way always, what the component says where the step asks, the rest never", async () => {
+  it("are spent by kind of failure: transport errors always, failures of the component where the step requests it, the rest never", async () => {
     const retry = { action: "retry", maxRetries: 1 };
     for (const code of ["TIMEOUT", "UNREACHABLE"] as const) expect(await tries(code, { action: "fail" })).toBe(4);
     for (const code of ["COMPONENT_FAILED", "RESOURCE_UNAVAILABLE"] as const) {
@@ -280,7 +280,7 @@ describe("steps in flight", () => {
     return held;
   };
 
-  it("are ten of a run unless it says otherwise, and never more", async () => {
+  it("are ten of a run by default, and never more", async () => {
     for (const [maxConcurrency, expected] of [
       [undefined, 10],
       [1, 1],
@@ -317,7 +317,7 @@ describe("steps in flight", () => {
 });
 
 describe("trying a run again", () => {
-  it("keeps what succeeded, executes what failed, and goes on from there", async () => {
+  it("keeps what succeeded, executes what failed, and continues from there", async () => {
     const { run, runs, play, result } = await openFlows();
     const flow = {
       steps: [step("a"), step("b", ref("a")), step("c", either(ref("b"), ref("a"), null))],

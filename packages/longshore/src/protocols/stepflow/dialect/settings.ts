@@ -13,7 +13,7 @@ export interface FlowSettings {
   readonly sub?: boolean;
   /** The run that everything around it belongs to; the run itself when absent. */
   readonly rootRunId?: string;
-  /** The run that asked for it, and the step that did where that is known. */
+  /** The run that started it, and the step that did where that is known. */
   readonly parentRunId?: string;
   readonly parentTaskId?: string;
   /** How many runs are around it. */
@@ -34,7 +34,7 @@ export function settingsOf(run: Pick<Run, "settings">): FlowSettings {
   return run.settings === null ? plain : { ...plain, ...(JSON.parse(run.settings) as Partial<FlowSettings>) };
 }
 
-/** What a new run has that is to be like this one: it belongs to nobody. */
+/** The settings of a new run that is to be like this one: it has no parent. */
 export function anew(run: Run): { settings: string; variables: string | null } {
   const { flowId, maxConcurrency, items, itemDefinitionId } = settingsOf(run);
   const kept: FlowSettings = { flowId, maxConcurrency, ...(items === undefined ? {} : { items, itemDefinitionId }) };

@@ -1,4 +1,4 @@
-// The variables that a run begins with: what was given, else what the environment has, else what the flow's schema says.
+// The initial variables of a run: what was given, else what the environment has, else the defaults of the flow's schema.
 
 import { LongshoreError } from "../../../errors.ts";
 import { isObject, type Json, type JsonObject, setOwn } from "../../../json.ts";
@@ -69,7 +69,7 @@ function fromEnvironment(variable: Variable, { environment, prefixed }: Variable
   }
 }
 
-/** Only a schema that says so has no room for others. */
+/** Only an explicit schema has no room for others. */
 function refuseUndeclared(
   { variables, defs }: Pick<Schemas, "variables" | "defs">,
   declared: ReadonlyMap<string, Variable>,

@@ -148,7 +148,7 @@ describe("variables", () => {
     });
   });
 
-  it("[S9-63] are taken from the environment when nobody gives them", () => {
+  it("[S9-63] are taken from the environment when they are not given", () => {
     const environment = (name: string) => ({ API_KEY: "s3cret", LIMIT: "7", STEPFLOW_VAR_TEXT: "t", STEPFLOW_VAR_NAME: "Bob" })[name];
     expect(prepared({ variables: { name: "Ann" }, environment })).toMatchObject({ key: "s3cret", limit: 7, text: "", name: "Ann" });
     expect(prepared({ environment, prefixed: true })).toMatchObject({ name: "Bob", text: "t", key: "s3cret" });
@@ -157,7 +157,7 @@ describe("variables", () => {
     });
   });
 
-  it("[S9-63] are refused when they do not fit their schema, and a secret is not told", () => {
+  it("[S9-63] are refused when they do not fit their schema, and a secret is not disclosed", () => {
     expect(refusal(flow, { variables: { name: 7 } })).toMatchObject({ field: "variables.name", expected: "a value of type string" });
     expect(refusal(flow, { variables: { name: "A", count: 0 } })).toMatchObject({ field: "variables.count" });
     expect(refusal(flow, { variables: { name: 7 } })?.message).toContain('The variable "name" is 7, which does not fit');
@@ -178,7 +178,7 @@ describe("variables", () => {
     expect(prepareRun({ source: encodeFlow(open), input: null, variables: { x: null } }).run.variables).toBe('{"x":null}');
   });
 
-  it("are what a flow reads, with or without a schema, and fail whoever reads one that is not there", async () => {
+  it("are what a flow reads, with or without a schema, and fail a step that reads a missing one", async () => {
     const { run, runs, result, play, engine } = await openFlows();
     expect((await run({ output: { $variable: "$.a.b" } }, null, {}, { variables: { a: { b: 1 } } })).result).toEqual({
       outcome: "success",
@@ -187,7 +187,7 @@ describe("variables", () => {
     expect((await run({ output: { $variable: "a" } }, null)).result).toMatchObject({
       error: { code: "EXPRESSION_FAILURE", message: 'the variable "a" is not defined' },
     });
-    // Started by name, without anything that goes with a run.
+    // Started by name, without any settings of a run.
     const source = encodeFlow({ ...flow, output: [{ $variable: "count" }, { $variable: "text" }] });
     await runs.define({ name: "plain", dialect: "stepflow", source });
     const started = await runs.start({ workflow: "plain", input: "null" });
@@ -215,7 +215,7 @@ describe("a run", () => {
     expect(refusal({ output: 1 }, { maxConcurrency })).toMatchObject({ code: "LONGSHORE_BAD_INPUT", field: "maxConcurrency" });
   });
 
-  it("that is run again keeps its overrides, variables and limit, and belongs to nobody", async () => {
+  it("that is run again keeps its overrides, variables and limit, and has no parent", async () => {
     const { runs, run, found, play, result } = await openFlows();
     const flow = { steps: [step("a", { $variable: "v" })], output: ref("a") };
     const echo = (input: Json) => ({ result: input });

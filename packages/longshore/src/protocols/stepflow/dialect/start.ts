@@ -16,13 +16,13 @@ import { resolveVariables, type VariableSources } from "./start-variables.ts";
 export interface RunWish {
   /** The flow as it is kept: compact JSON. */
   readonly source: string;
-  /** What the source says and goes by, where that is known already. */
+  /** The content and id of the source, where they are known already. */
   readonly known?: { readonly flow: Flow; readonly flowId: string };
   readonly input: Json;
   readonly overrides?: Json;
   readonly variables?: Json;
   readonly maxConcurrency?: number;
-  /** For variables that nobody gave. */
+  /** For variables that were not given. */
   readonly environment?: VariableSources["environment"];
   readonly prefixed?: boolean;
   /** For runs that belong to another. */
@@ -31,10 +31,10 @@ export interface RunWish {
 
 export interface PreparedRun {
   readonly flowId: string;
-  /** To be defined first, under this id: the flow, or the flow with its overrides, under a name that nobody starts by. */
+  /** To be defined first, under this id: the flow, or the flow with its overrides, under a name that is never used to start it. */
   readonly definition: { readonly id: string; readonly name: string; readonly dialect: string; readonly source: string };
   readonly run: Pick<NewRun, "workflow" | "definitionId" | "input"> & { readonly settings: string; readonly variables: string | null };
-  /** What the run's settings say. */
+  /** The settings of the run. */
   readonly settings: FlowSettings;
 }
 

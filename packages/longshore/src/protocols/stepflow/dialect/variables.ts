@@ -1,4 +1,4 @@
-// The variables of a flow: what its schema says of them, what a run begins with, and what may not be shown.
+// The variables of a flow: their schema, their initial values, and which may not be shown.
 
 import { isObject, type Json, type JsonObject } from "../../../json.ts";
 import { shown } from "../../../text.ts";
@@ -12,12 +12,12 @@ export interface Variable {
   /** Undefined when the schema has none. */
   readonly default: Json | undefined;
   readonly schema: Json;
-  /** From which variable of the environment it is taken when nobody gives it. */
+  /** The variable of the environment that it is taken from when it is not given. */
   readonly envVar: string | null;
   readonly secret: boolean;
 }
 
-/** What stands where a secret would. */
+/** Replaces a secret. */
 const redacted = "[REDACTED]";
 
 /** Null when the flow does not declare its variables. */
@@ -43,7 +43,7 @@ export function declaredVariables({ variables, defs }: Pick<Schemas, "variables"
   );
 }
 
-/** What a variable is when nobody gave it; undefined when somebody must. */
+/** The value of a variable that was not given; undefined when it is required. */
 export function standIn(variable: Variable, defs: JsonObject): Json | undefined {
   if (variable.default !== undefined) return variable.default;
   if (variable.required) return undefined;
@@ -51,7 +51,7 @@ export function standIn(variable: Variable, defs: JsonObject): Json | undefined 
   return type === "string" ? "" : type === "integer" || type === "number" ? 0 : type === "boolean" ? false : null;
 }
 
-/** A value as messages may have it: a secret is not told, and a long text is cut. */
+/** A value for messages: a secret is not disclosed, and a long text is cut. */
 export function shownValue({ secret }: Variable, value: Json): string {
   return secret ? redacted : shown(value);
 }

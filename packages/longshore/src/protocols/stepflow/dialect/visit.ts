@@ -1,4 +1,4 @@
-// Walks an expression together with where it stands in the flow.
+// Walks an expression together with its path in the flow.
 
 import type { JsonPath } from "../../../json-position.ts";
 import { eachInSlices, type Sliced } from "../../../sliced.ts";

@@ -1,5 +1,5 @@
 // How many steps of a flow can be in flight at once, at most. Steps of one chain never are, so as many chains as cover all steps are a
-// bound: found in one pass, enough to tell that a sequence needs no limit, and never too small.
+// bound: found in one pass, enough to see that a sequence needs no limit, and never too small.
 
 import type { PlanNode } from "../../../engine/run/plan.ts";
 

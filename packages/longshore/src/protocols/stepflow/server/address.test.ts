@@ -9,7 +9,7 @@ describe("the address of a server", () => {
     [" [::1]:4500 ", "[::1]:4500"],
     ["https://orchestrator.example:443", "https://orchestrator.example:443"],
     ["grpcs://orchestrator.example", "https://orchestrator.example"],
-  ])("%s is told as %s", (text, address) => {
+  ])("%s is announced as %s", (text, address) => {
     expect(parseAddress(text, "It")).toBe(address);
   });
 
@@ -19,7 +19,7 @@ describe("the address of a server", () => {
     );
   });
 
-  it("is what the operator says, else what the worker has called, else where the server listens", () => {
+  it("is the operator's setting, else the one that the worker has called, else where the server listens", () => {
     expect(addressesOf("told:1", () => "listens:2").forCaller("called:3")).toBe("told:1");
     const { forCaller } = addressesOf(undefined, () => "listens:2");
     expect([forCaller("called:3"), forCaller("not an address"), forCaller()]).toEqual(["called:3", "listens:2", "listens:2"]);

@@ -1,5 +1,5 @@
-// Under which address workers reach this server: `host:port` without a scheme, as the reference's workers take it. Only where the server
-// speaks TLS, which those do not know, `https://` stands in front.
+// The address under which workers reach this server: `host:port` without a scheme, as the reference's workers take it. Only where the
+// server speaks TLS, which those do not know, it begins with `https://`.
 
 import { LongshoreError } from "../../../errors.ts";
 import { isLoopback } from "../../../loopback.ts";
@@ -15,13 +15,13 @@ export function parseAddress(text: string, where: string): string {
 }
 
 export interface Addresses {
-  /** What a worker is told that came by a call to this authority; without one, by another way than a call. */
+  /** The address for a worker that called this authority; without one, for a worker that came by another way than a call. */
   forCaller(authority?: string): string;
 }
 
 /**
- * `told` is what the operator says. Else a worker is told the address that it has used itself: it has proved to work. Whoever did not come
- * by a call is told where the server listens.
+ * `told` is the operator's setting. Otherwise a worker gets the address that it has used itself: it has proved to work. A worker that did
+ * not come by a call gets the address where the server listens.
  */
 export function addressesOf(told: string | undefined, listensAt: () => string): Addresses {
   return {
@@ -33,7 +33,7 @@ export function addressesOf(told: string | undefined, listensAt: () => string): 
   };
 }
 
-/** Only whoever is on this machine can use it. */
+/** Only programs on this machine can use it. */
 export function isOnLoopback(address: string): boolean {
   const [, host = ""] = /^(?:[a-z]+:\/\/)?(?:[^@/]*@)?(\[[^\]]*\]|[^:/]*)/i.exec(address) ?? [];
   return isLoopback(host);

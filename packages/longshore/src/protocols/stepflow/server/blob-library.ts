@@ -33,9 +33,9 @@ export const jsonBlobBytesMax = 16 * 1_024 * 1_024;
 /** JSON that a reader gets as a value, in one message or as the output of a step. What is larger is read as it was stored. */
 export const jsonValueBytesMax = payloadRequestBytes;
 
-/** A file's name is shown to people, stands in a header and is kept beside the content. */
+/** A file's name is shown to people, sent in a header and stored with the content. */
 const filenameCharsMax = 255;
-/** JSON values of a blob that a reader wants as values: as many as a request may bring. */
+/** JSON values of a blob that a reader requests as values: as many as a request may bring. */
 const jsonBlobValuesMax = 131_072;
 
 export class BlobLibrary {
@@ -89,7 +89,7 @@ export class BlobLibrary {
     return { blobId: hash, ...(note.filename === undefined ? {} : { filename: note.filename }) };
   }
 
-  /** What was stored by another way has no note of ours: it counts as JSON where it is asked for as JSON. */
+  /** What was stored by another way has no note of ours: it counts as JSON where it is requested as JSON. */
   #noteOf({ note }: StoredBlob): Note {
     return note === null ? { type: "data" } : (JSON.parse(note) as Note);
   }
@@ -114,7 +114,7 @@ function isJson(text: string): boolean {
     JSON.parse(text);
     return true;
   } catch {
-    // Whatever it is, it is no JSON, which is all that was asked.
+    // It is no JSON, and only that was checked.
     return false;
   }
 }

@@ -1,5 +1,5 @@
-// What the plugins of a configuration can do, as the API lists it: the built-ins and mocks by the configuration, the workers of queues by what
-// they have registered, workers over HTTP by asking them, and workers of other protocols by the tasks that they ask for.
+// What the plugins of a configuration can do, as the API lists it: the built-ins and mocks by the configuration, the workers of queues by
+// what they have registered, workers over HTTP by a call, and workers of other protocols by the tasks that they claim.
 
 import { type Clock, pause } from "../../../clock.ts";
 import { isReservedLane } from "../../../engine/board/reserved-lanes.ts";
@@ -17,7 +17,7 @@ export interface ComponentSourceOptions {
   readonly documents: DocumentStore;
   readonly workers: Pick<Workers, "inOrder">;
   readonly builtins: readonly ListedComponent[];
-  /** Asks a worker over HTTP. */
+  /** Calls a worker over HTTP. */
   discover(plugin: string, signal: AbortSignal): Promise<readonly RegisteredComponent[]>;
 }
 
@@ -56,12 +56,12 @@ async function componentsOf(plugin: Plugin, options: ComponentSourceOptions): Pr
   return distinct(known.flat());
 }
 
-/** Workers of several queues of one plugin may have the same components; which queue a step goes to is for its route to say. */
+/** Workers of several queues of one plugin may have the same components; its route decides which queue a step is put in. */
 function distinct(components: readonly RegisteredComponent[]): RegisteredComponent[] {
   return [...new Map(components.map((component) => [`${component.path}\0${component.id}`, component])).values()];
 }
 
-/** The answer of its worker; what it said last when it does not answer in time. */
+/** The answer of its worker; the last one when it does not answer in time. */
 async function overHttp(
   plugin: Plugin & { readonly type: "stepflow" },
   { clock, discover, documents }: ComponentSourceOptions,

@@ -139,7 +139,7 @@ describe("a lane that is served from here", () => {
     expect(await ended("a")).toMatchObject({ state: "done", lost: 0 });
   });
 
-  it("ends the work of a cancelled step at once when it hears of it, else at the next heartbeat", async () => {
+  it("ends the work of a cancelled step at once when it is notified, else at the next heartbeat", async () => {
     const { lane, post, begun, until, clock, engine, ended } = await setup();
     lane.resume();
     await post("a", "b");
@@ -165,7 +165,7 @@ describe("a lane that is served from here", () => {
     expect(await task("a")).toMatchObject({ state: "held", attempt: 1, lost: 1 });
   });
 
-  it("gives back what was not begun, as if nobody had taken it", async () => {
+  it("gives back what was not begun, as if no worker had taken it", async () => {
     const { lane, post, begun, until, task, engine } = await setup();
     lane.resume();
     await post("a");
@@ -201,7 +201,7 @@ describe("a lane that is served from here", () => {
     expect(await task("b")).toMatchObject({ state: "queued", failures: 0, lost: 0 });
   });
 
-  it("goes on when the store could not be written", async () => {
+  it("continues when the store could not be written", async () => {
     const { lane, clock, engine, troubles, post, begun, until } = await setup({});
     const { claim } = engine.board;
     let broken = true;
@@ -248,7 +248,7 @@ describe("a lane that is served from here", () => {
 });
 
 describe("a lane whose work ends with this process", () => {
-  it("has holds without an end, that nobody has to renew", async () => {
+  it("has holds without an end, that need no renewal", async () => {
     const { lane, post, begun, until, clock, task, ended } = await setup({ own: true });
     lane.resume();
     await post("a");

@@ -9,7 +9,7 @@ import { type FlowError, failureReport } from "../dialect/result.ts";
 import type { ComponentTask } from "../dialect/router.ts";
 
 export interface ComponentLaneOptions extends Omit<LaneOptions, "perform" | "cancelled"> {
-  /** Returns the component's output, or throws: a StepFailure says what to report, anything else is this server's own mistake. */
+  /** Returns the component's output, or throws: a StepFailure holds what to report, anything else is this server's own mistake. */
   perform(work: ComponentWork): Promise<Json>;
 }
 
@@ -23,7 +23,10 @@ export interface ComponentWork {
   lend<T>(wait: () => Promise<T>): Promise<T>;
 }
 
-/** What a step failed with. With `final` it is not tried again, whatever its code says; `shown` is what our own views say instead of its message. */
+/**
+ * The failure of a step. With `final` it is not tried again, whatever its code is; `shown` is what our own views show instead of its
+ * message.
+ */
 export class StepFailure extends LaneFailure {
   override readonly name: string = "StepFailure";
   readonly error: FlowError;

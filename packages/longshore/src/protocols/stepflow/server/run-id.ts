@@ -1,5 +1,5 @@
 // Run ids on this wire. Stepflow's clients read them as UUIDs: the official Python SDK takes `uuid.UUID(run_id)` before it submits a
-// sub-run. Ours are UUIDs in another spelling (src/ids.ts), so every run, whichever dialect it is written in, is shown by its UUID;
+// sub-run. Ours are UUIDs in another spelling (src/ids.ts), so every run, of any dialect, is shown by its UUID;
 // both spellings are accepted.
 //
 // The items of one run are runs of their own on the board, called `<run id>-<index>`. The wire knows only the run they belong to.
@@ -29,7 +29,7 @@ export function wireRun(runId: string): { readonly runId: string; readonly itemI
 
 const itemShape = /^([0-9A-Z]{26})-(\d{6})$/;
 
-/** The id as it stands on the wire. What is no id of ours, such as a child run that another protocol named, stays as it is. */
+/** The id on the wire. What is no id of ours, such as a child run that another protocol named, stays as it is. */
 export function wireRunId(runId: string): string {
   const own = wireRun(runId).runId;
   return uuidOf(own) ?? own;

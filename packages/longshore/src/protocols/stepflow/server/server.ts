@@ -45,7 +45,7 @@ export interface StepflowServerOptions {
   readonly engine: StepflowEngine;
   readonly config: StepflowConfig;
   readonly version: string;
-  /** Under which address workers are told to reach this server, when it is not where it listens. */
+  /** The address that workers use to reach this server, when it is not where it listens. */
   readonly orchestratorUrl?: string;
   /** Whether callers must show a token. */
   readonly asksToken: boolean;
@@ -88,7 +88,7 @@ export class StepflowServer {
     ];
   }
 
-  /** The port is open: `url` is where. Rejects when something that the configuration asks for is not installed. */
+  /** The port is open at `url`. Rejects when something that the configuration needs is not installed. */
   async start(url: string): Promise<void> {
     this.#listensAt = parseAddress(url, "The address that the server listens at");
     await this.#api.start();
@@ -96,7 +96,7 @@ export class StepflowServer {
     await this.#startPlugins(url);
   }
 
-  /** Lets what is under way end for as long as `graceMs`. What this server carries out itself goes on at its next start. */
+  /** Lets work in progress end for as long as `graceMs`. What this server runs itself continues at its next start. */
   async stop(graceMs?: number): Promise<void> {
     await this.#plugins?.close(graceMs);
     await Promise.all([...this.#dispatchers.map((dispatcher) => dispatcher.stop()), this.#api.close()]);
@@ -139,7 +139,7 @@ export class StepflowServer {
     const address = this.#addresses.forCaller();
     for (const { name, url } of plugins) {
       if (!isOnLoopback(address) || isOnLoopback(url)) continue;
-      const message = `Workers of the plugin ${name} are told to report to ${address}, where only this machine reaches it`;
+      const message = `Workers of the plugin ${name} report to ${address}, which only this machine can reach`;
       log.warn(`${message}: set STEPFLOW_ORCHESTRATOR_URL`);
     }
     await Promise.all(this.#dispatchers.map((dispatcher) => dispatcher.start()));
@@ -148,7 +148,7 @@ export class StepflowServer {
   async #startPlugins(url: string): Promise<void> {
     const { engine, config, asksToken, environment, log } = this.#options;
     const { workerRuns, calls } = this.#api;
-    // Workers that are called have no token to show: they are told of no blob API that would ask for one, and keep blobs by their open calls.
+    // Workers that are called have no token: they get no address of a blob API that would require one, and store blobs by their open calls.
     const blobApi = asksToken && config.blobApi.url === null ? { ...config.blobApi, enabled: false } : config.blobApi;
     this.#plugins = await startPlugins(
       { ...config, blobApi },

@@ -1,6 +1,6 @@
 // How blobs are named: by the SHA-256 of what they hold. The reference writes 64 digits of hex and refuses anything else; its worker
-// guide shows them with `sha256:` in front. So both are understood everywhere. The bare form is written, except where the guide itself
-// says how: in the answer to `blobs/put`.
+// guide shows them with `sha256:` in front. So both are understood everywhere. The bare form is written, except where the guide prescribes
+// the other: in the answer to `blobs/put`.
 
 import { createHash } from "node:crypto";
 import type { Json } from "../../../json.ts";
@@ -14,7 +14,7 @@ export function blobIdIn(text: unknown): string | undefined {
   return /^[0-9a-f]{64}$/.test(bare) ? bare : undefined;
 }
 
-/** The id without the name of its hash. Whether it is one is for whoever keeps blobs to say. */
+/** The id without the name of its hash. The keeper of blobs decides whether it is valid. */
 export function bareBlobId(id: string): string {
   return id.startsWith(prefix) ? id.slice(prefix.length) : id;
 }

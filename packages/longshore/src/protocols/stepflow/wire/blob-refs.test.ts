@@ -23,7 +23,7 @@ function setup(kept: { readonly [n: number]: Json | undefined }) {
 }
 
 describe("references in an input", () => {
-  it("are replaced wherever they stand, also in what was fetched, each blob fetched once", async () => {
+  it("are replaced wherever they are, also in what was fetched, each blob fetched once", async () => {
     const s = setup({ 1: { deep: [ref(2)] }, 2: "text", 3: ref(2), 4: null });
     const input = { a: ref(1), b: { $blob: `sha256:${id(1)}`, blobType: "data", size: 3 }, c: [ref(3), 1], d: ref(4) };
     expect(await resolveBlobs(input as Json, s.fetch)).toEqual({ a: { deep: ["text"] }, b: { deep: ["text"] }, c: ["text", 1], d: null });

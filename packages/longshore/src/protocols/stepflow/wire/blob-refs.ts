@@ -1,6 +1,6 @@
-// References to blobs inside inputs and outputs: `{ "$blob": "<64 hex>", "blobType": "data", "size": 123 }` stands for the JSON that is kept
-// under that id. In an input they are replaced by what they stand for, also inside what was fetched; in an output a large field of the
-// top level is kept and replaced, where a threshold was set.
+// References to blobs inside inputs and outputs: `{ "$blob": "<64 hex>", "blobType": "data", "size": 123 }` refers to the JSON that is
+// stored under that id. In an input they are replaced by their values, also inside what was fetched; in an output a large field of the top
+// level is kept and replaced, where a threshold was set.
 
 import { LongshoreError, refusal } from "../../../errors.ts";
 import { isObject, type Json, type JsonObject, setOwn } from "../../../json.ts";
@@ -13,7 +13,7 @@ const fetchesMax = 16;
 /** Different blobs of one input. More would take minutes and gigabytes, and no flow needs them. */
 const blobsMax = 1_000;
 
-/** A reference and where it stands. A list is held by its indexes as an object is by its keys. */
+/** A reference and its place. A list is addressed by its indexes as an object is by its keys. */
 interface Found {
   readonly id: string;
   readonly holder: JsonObject;
@@ -69,7 +69,7 @@ async function fetchOne(id: string, fetch: (id: string) => Promise<Json | undefi
   }
 }
 
-/** Every reference in what stands there. */
+/** Every reference in this value. */
 function find(holder: JsonObject, key: string, found: Found[] = []): Found[] {
   const value = holder[key] as Json;
   if (typeof value !== "object" || value === null) return found;

@@ -1,5 +1,5 @@
-// Stepflow's numbers for what went wrong. The JSON-RPC ones have two dialects that use the same numbers for different things: A, that of
-// the worker guide (HTTP until 0.9), and B (HTTP of 0.10 and 0.11), where the number's range also says whether a step is tried again.
+// Stepflow's numbers for errors. The JSON-RPC ones have two dialects that use the same numbers for different things: A, that of
+// the worker guide (HTTP until 0.9), and B (HTTP of 0.10 and 0.11), where the number's range also decides whether a step is tried again.
 
 import type { ErrorCode } from "../../../errors.ts";
 import { TaskErrorCode } from "./messages.ts";
@@ -32,7 +32,7 @@ const dialectA = {
 
 export type RpcFault = keyof typeof dialectA;
 
-/** -32100 to -32199 are tried again where the flow says `onError: retry`; everything above never is. */
+/** -32100 to -32199 are tried again where the flow has `onError: retry`; everything above never is. */
 const dialectB: Readonly<Record<RpcFault, number>> = {
   ...standard,
   /** What concerns this worker and not the component: the next try may find it free, or find another one. */
@@ -72,13 +72,13 @@ const faultOfCode: { readonly [Code in ErrorCode]?: RpcFault } = {
   LONGSHORE_UNREACHABLE: "unavailable",
 };
 
-/** How a task's failure is called. One that must not be repeated never gets a number that asks for it. */
+/** The code of a task's failure. One that must not be repeated never gets a number that causes a retry. */
 export function faultOf(code: ErrorCode | undefined, retryable: boolean): RpcFault {
   const fault = (code === undefined ? undefined : faultOfCode[code]) ?? "failed";
   return fault === "failed" && !retryable ? "final" : fault;
 }
 
-/** What a refusal of the runtime means to the handler that asked; everything else is a runtime that could not answer. */
+/** The meaning of a refusal of the runtime for the handler; everything else is a runtime that could not answer. */
 const meanings: Readonly<Record<RpcDialect, { readonly [code: number]: ErrorCode }>> = {
   A: {
     [standard.invalidParams]: "LONGSHORE_BAD_INPUT",

@@ -20,7 +20,7 @@ export type RpcMessage =
   | { readonly kind: "result"; readonly id: RpcId; readonly result: Json }
   | { readonly kind: "error"; readonly id: RpcId; readonly error: RpcErrorBody };
 
-/** Throws an RpcError that carries the id, when there was one to read. A handler sees plain numbers, a server keeps their digits with `parse`. */
+/** Throws an RpcError with the id, when there was one to read. A handler gets plain numbers, a server keeps their digits with `parse`. */
 export function parseRpc(text: string, parse: (text: string) => unknown = JSON.parse): RpcMessage {
   if (deeperThan(text)) throw new RpcError("parse", `The message is nested deeper than ${jsonDepthMax} levels.`);
   let value: unknown;
@@ -58,7 +58,7 @@ function saying(answers: readonly string[]): string {
 
 function callOf({ method, params }: { readonly [key: string]: unknown }, id: RpcId | undefined): RpcMessage {
   if (typeof method !== "string") throw invalid("method", method, "a text");
-  // Whoever has nothing to say may leave them out.
+  // They may be left out when empty.
   if (params !== undefined && !isObject(params)) throw new RpcError("invalidParams", "params is not an object, expected fields by name.");
   const named = (params ?? {}) as JsonObject;
   return id === undefined ? { kind: "notification", method, params: named } : { kind: "request", id, method, params: named };
@@ -71,7 +71,7 @@ function errorOf(error: unknown): RpcErrorBody {
   return { code: error.code as number, message: error.message, ...(error.data === undefined ? {} : { data: error.data as Json }) };
 }
 
-/** Numbers that JavaScript cannot tell apart would be answered under another one's id. */
+/** Numbers that JavaScript cannot distinguish would be answered under another one's id. */
 function isId(id: unknown): id is RpcId {
   return typeof id === "string" || Number.isSafeInteger(id);
 }
@@ -92,7 +92,7 @@ export function resultText(id: RpcId, result: Json): string {
   return writeExact({ jsonrpc: "2.0", id, result });
 }
 
-/** `null` stands for the id of a message whose own could not be read. */
+/** `null` is the id of a message whose own could not be read. */
 export function errorText(id: RpcId | null, error: RpcErrorBody): string {
   return writeExact({ jsonrpc: "2.0", id, error });
 }
@@ -105,7 +105,7 @@ export function eventText(json: string): string {
   return `data: ${asciiJson(json)}\n\n`;
 }
 
-/** The same JSON in ASCII: characters beyond stand only in texts, where `\\uXXXX` means the same. */
+/** The same JSON in ASCII: other characters occur only in texts, where `\\uXXXX` means the same. */
 export function asciiJson(json: string): string {
   return json.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }

@@ -8,7 +8,7 @@ import * as services from "./services.ts";
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
 const unhex = (text: string): Uint8Array => Buffer.from(text, "hex");
 
-/** Bytes that the reference's own schema gave, with what they say. */
+/** Bytes that the reference's own schema made, with their values. */
 const golden: [name: string, message: Message<object, object>, value: object, bytes: string][] = [
   ["PullTasksRequest", messages.PullTasksRequest, { queueName: "python", workerId: "w1" }, "0a06707974686f6e12027731"],
   [
@@ -94,7 +94,7 @@ const methods = new Map(
 
 describe("messages recorded between reference workers and orchestrators", () => {
   for (const [index, { session, method, direction, message, hex: bytes }] of recorded.entries()) {
-    it(`${session}, ${index}: the ${direction} of ${method} says what was recorded`, () => {
+    it(`${session}, ${index}: the ${direction} of ${method} is what was recorded`, () => {
       const rpc = methods.get(method);
       const codec = rpc?.[direction] as Message<object, object>;
       expect(codec.decode(unhex(bytes))).toEqual(codec.decode(codec.encode(message)));
@@ -168,7 +168,7 @@ describe("the tables", () => {
     }
   });
 
-  it("tells what may be absent by the type", () => {
+  it("shows what may be absent by the type", () => {
     expectTypeOf<messages.TaskAssignment["execute"]>().toEqualTypeOf<messages.ComponentExecuteRequest | undefined>();
     expectTypeOf<messages.CompleteTaskRequest["taskId"]>().toEqualTypeOf<string>();
     expectTypeOf<api.StatusEvent["stepsNeeded"]>().toEqualTypeOf<api.StepsNeededEvent | undefined>();

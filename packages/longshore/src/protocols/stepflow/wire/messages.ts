@@ -1,8 +1,8 @@
 // The messages of `stepflow.v1` that workers and orchestrators exchange: tasks, reports, blobs and the runs a component may start.
-// What only the API has is in api-messages.ts. Both speak of 0.12 and 0.13 alike: the later version renamed fields (`component` became
+// What only the API has is in api-messages.ts. Both serve 0.12 and 0.13 alike: the later version renamed fields (`component` became
 // `component_id`) and added some, and kept every number.
 //
-// Numbers that are easy to get wrong: CompleteTaskRequest.list_components is 5 although it stands in one oneof with 2 and 3, and
+// Numbers that are easy to get wrong: CompleteTaskRequest.list_components is 5 although it is in one oneof with 2 and 3, and
 // raw_data is 5 in PutBlobRequest and 6 in GetBlobResponse.
 import { type Decoded, message } from "../../../net/protobuf/protobuf.ts";
 

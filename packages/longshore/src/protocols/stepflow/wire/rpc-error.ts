@@ -1,4 +1,4 @@
-// What is wrong with a JSON-RPC message or with what it asked for, before it has a number: numbers differ between dialects, see codes.ts.
+// A mistake in a JSON-RPC message or in its request, before it has a number: numbers differ between dialects, see codes.ts.
 
 import type { Json } from "../../../json.ts";
 import type { RpcFault } from "./codes.ts";

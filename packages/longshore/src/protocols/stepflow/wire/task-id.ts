@@ -1,10 +1,10 @@
-// A task on the wire goes by `<task id>-<grant>`: one hand-out, one id. Whoever reports proves with it which hand-out it speaks of, so a
+// The id of a task on the wire is `<task id>-<grant>`: one hand-out, one id. A report proves with it which hand-out it is about, so a
 // worker that was given up can neither finish nor disturb what another has begun since. The reference uses one id for all attempts.
 
 /** Longer ones are not ours. Task ids are made from ids of runs, which other runs may have made theirs from. */
 const charsMax = 512;
 const shape = /^(.+)-([1-9]\d{0,14})$/s;
-/** With the task's own id `<run>.<node>`, by which a worker tells our servers from others. */
+/** With the task's own id `<run>.<node>`, by which a worker recognises our servers. */
 const ownForm = /^(.+\.\d+)-\d+$/;
 
 export function wireTaskId({ id, grant }: { readonly id: string; readonly grant: number }): string {

@@ -29,8 +29,8 @@ async function setup(handler: (stepflow: StepflowTask) => Promise<unknown>, call
   return { clock, run, native, [Symbol.asyncDispose]: () => worker.stop({ force: true }) };
 }
 
-describe("what a handler asks a Stepflow orchestrator", () => {
-  it("is where it stands, without asking", async () => {
+describe("what a handler requests from a Stepflow orchestrator", () => {
+  it("is its own place, without a call", async () => {
     await using s = await setup(async ({ component, pathParams, runId, attempt }) => ({ component, pathParams, runId, attempt }), {});
     const output = { component: "/asker", pathParams: { lang: "de" }, runId: "r1", attempt: 1 };
     expect(await s.run()).toEqual({ kind: "done", output });
@@ -76,7 +76,7 @@ describe("what a handler asks a Stepflow orchestrator", () => {
     expect(submitted.slice(3)).toEqual(submitted.slice(0, 3));
   });
 
-  it("is the output of a run, however often the orchestrator must be asked for it", async () => {
+  it("is the output of a run, however often the orchestrator must be called for it", async () => {
     const asked: unknown[] = [];
     const states: RunStatus[] = [running, { ...completed, results: [] }, completed];
     await using s = await setup((stepflow) => stepflow.evaluate({ flowId: "f", input: { n: 1 } }), {
@@ -91,7 +91,7 @@ describe("what a handler asks a Stepflow orchestrator", () => {
     });
     const outcome = s.run();
     await s.clock.armed(1_000);
-    // Both answers came at once although the run went on, so there is a pause after each.
+    // Both answers came at once although the run was open, so there is a pause after each.
     await s.clock.advance(2_000);
     expect(await outcome).toEqual({ kind: "done", output: { x: 1 } });
     const waiting = ["r2", { wait: true, timeoutSecs: 50, results: true }];

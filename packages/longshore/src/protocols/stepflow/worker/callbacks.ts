@@ -1,5 +1,6 @@
-// Serves the calls that handlers make by `stepflowTask()`, on whatever transport: the transport makes the calls, and the rest is here: checking what
-// was asked, keeping a flow before it is run, the keys that make repeated attempts find their sub-runs, waiting for a run to end.
+// Serves the calls that handlers make by `stepflowTask()`, on whatever transport: the transport makes the calls, and the rest is here:
+// checking the request, storing a flow before it is run, the keys that make repeated attempts find their sub-runs, waiting for a run to
+// end.
 
 import { createHash } from "node:crypto";
 import { type Clock, pause } from "../../../clock.ts";
@@ -35,9 +36,9 @@ export interface AskedBy {
   readonly idempotencyKey: string;
 }
 
-/** How long one question for a run waits at the orchestrator before it is asked again. Shorter than proxies keep a silent call. */
+/** How long one call for a run waits at the orchestrator before it is repeated. Shorter than proxies keep a silent call. */
 const waitSecs = 50;
-/** An orchestrator that answers sooner although the run goes on is asked again after this long. */
+/** An orchestrator that answers sooner although the run is open is called again after this long. */
 const askAgainMs = 1_000;
 
 /** The questions of one task. */

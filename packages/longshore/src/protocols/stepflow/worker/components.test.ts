@@ -37,7 +37,7 @@ describe("components", () => {
     expect(setup(process, other).find("/x/other_worker/process_data")?.task).toBe(other);
   });
 
-  it("are tried in the order of how much of a path they say", () => {
+  it("are tried in the order of how specific their paths are", () => {
     const rest = task("rest", () => 7, { path: "/files/{*all}" });
     const kind = task("kind", () => 8, { path: "/files/{kind}/{*rest}" });
     const one = task("one", () => 9, { path: "/files/{kind}" });

@@ -1,8 +1,8 @@
-// A worker's tasks as Stepflow's components: what discovery is told of them, and how a call finds its task.
+// A worker's tasks as Stepflow's components: their description for discovery, and how a call finds its task.
 //
-// A component is called by the id it was listed with (0.13), by its path with the route's prefix taken off (0.12, HTTP) or with it still on.
-// So a name is looked for as an id, then as a path, then without its first segment, and so on: `/shop/greet`, `greet`, `/greet`. Last, for
-// routes that take off what is the component's own, as the end of exactly one component's path.
+// A component is called by the id it was listed with (0.13), by its path with the route's prefix taken off (0.12, HTTP) or with it still
+// on. So a name is looked for as an id, then as a path, then without its first segment, and so on: `/shop/greet`, `greet`, `/greet`. Last,
+// for routes that take off what is the component's own, as the end of exactly one component's path.
 
 import { LongshoreError } from "../../../errors.ts";
 import { type PathPattern, pathPattern } from "../../../path-pattern.ts";
@@ -46,7 +46,7 @@ export class Components {
       if (pattern.literal) this.#byPath.set(path, task);
       else this.#patterns.push({ pattern, task });
     }
-    // The more of a path is said, the earlier it is looked at: `{*rest}` would take everything.
+    // The more specific a path is, the earlier it is tried: `{*rest}` would take everything.
     this.#patterns.sort((one, other) => vagueness(one.pattern) - vagueness(other.pattern));
   }
 

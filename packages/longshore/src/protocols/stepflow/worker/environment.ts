@@ -1,8 +1,8 @@
-// The environment variables by which an orchestrator tells a worker where its work is; for workers that it starts itself it sets them.
+// The environment variables by which an orchestrator gives a worker its addresses; for workers that it starts itself it sets them.
 
 import { badVariable, type Environment, variable } from "../../../environment.ts";
 
-/** The transport that the environment asks for. Undefined when it says nothing. */
+/** The transport of the environment. Undefined when it names none. */
 export function transportIn(env: Environment): "grpc" | "nats" | "http" | undefined {
   const told = variable(env, "STEPFLOW_TRANSPORT");
   switch (told?.toLowerCase()) {

@@ -10,7 +10,7 @@ const codes: { readonly [code: number]: ErrorCode } = {
   [GrpcCode.FAILED_PRECONDITION]: "LONGSHORE_CONFLICT",
   [GrpcCode.PERMISSION_DENIED]: "LONGSHORE_UNAUTHORIZED",
   [GrpcCode.UNAUTHENTICATED]: "LONGSHORE_UNAUTHORIZED",
-  // The second is what servers written with tonic say about a message above their limit.
+  // The second is the text of servers written with tonic about a message above their limit.
   [GrpcCode.RESOURCE_EXHAUSTED]: "LONGSHORE_LIMIT",
   [GrpcCode.OUT_OF_RANGE]: "LONGSHORE_LIMIT",
 };

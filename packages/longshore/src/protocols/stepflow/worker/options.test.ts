@@ -3,8 +3,8 @@ import { stepflowFromEnvironment } from "./from-environment.ts";
 import { grpcSettings } from "./grpc/options.ts";
 import { natsSettings } from "./nats/options.ts";
 
-describe("what a worker on a queue is told", () => {
-  it("has the defaults of the reference where nobody said anything", () => {
+describe("the options of a worker on a queue", () => {
+  it("has the defaults of the reference where nothing is set", () => {
     expect(grpcSettings(undefined, { env: {} })).toEqual({
       url: "localhost:7837",
       queue: "default",
@@ -48,7 +48,7 @@ describe("what a worker on a queue is told", () => {
     expect(natsSettings(undefined, { env: { STEPFLOW_QUEUE_NAME: "python", STEPFLOW_NATS_STREAM: " " } }).stream).toBe("python");
   });
 
-  it("is what the code says, before the environment", () => {
+  it("are taken from the code before the environment", () => {
     const env = { STEPFLOW_TASKS_URL: "a:1", STEPFLOW_QUEUE_NAME: "a", STEPFLOW_NATS_STREAM: "a", STEPFLOW_NATS_CONSUMER: "a" };
     expect(grpcSettings("b:2", { env, queue: "b", workerId: "w" })).toMatchObject({ url: "b:2", queue: "b", workerId: "w" });
     expect(natsSettings("b:2", { env, stream: "b", consumer: "b" })).toMatchObject({ servers: ["nats://b:2"], stream: "b", consumer: "b" });
@@ -95,7 +95,7 @@ describe("what a worker on a queue is told", () => {
   });
 });
 
-describe("the transport that the environment asks for", () => {
+describe("the transport of the environment", () => {
   it.each([
     [{ STEPFLOW_TRANSPORT: "grpc" }, "stepflow localhost:7837 queue default"],
     [{ STEPFLOW_TRANSPORT: "NATS" }, "stepflow nats://localhost:4222 stream STEPFLOW_TASKS"],

@@ -37,7 +37,7 @@ describe("channels to orchestrators", () => {
     expect(addressOf("https://Host:7837/")).toBe("https://host:7837");
   });
 
-  it("are sixteen: the one that was used longest ago goes, unless a call is under way on it", async () => {
+  it("are sixteen: the one that was used longest ago is dropped, unless a call is in flight on it", async () => {
     const answer = deferred<unknown>();
     const s = setup((address) => (address === "h0:1" ? answer.promise : {}));
     const pending = call(s, "h0:1");
@@ -63,14 +63,14 @@ describe("where a run is", () => {
     throw new GrpcError(GrpcCode.NOT_FOUND, "no lease");
   };
 
-  it("is asked of the one that is pulled from first, then of the run's own, then of others, three at most", async () => {
+  it("is requested from the one that is pulled from first, then from the run's own, then from others, three at most", async () => {
     const s = setup(unavailable, "http://pulled:1");
     for (const url of ["old:1", "recent:1"]) s.orchestrators.at(url);
     expect(await s.orchestrators.locate("r1", "own:1")).toBeUndefined();
     expect(s.asked).toEqual(["pulled:1", "own:1", "recent:1"]);
   });
 
-  it("is what the first who knows says, and nowhere when one says so", async () => {
+  it("is the first answer of one that knows, and nowhere when one reports that", async () => {
     const knows = setup((address) => (address === "own:1" ? located("new:1") : unavailable()), "pulled:1");
     expect(await knows.orchestrators.locate("r1", "own:1")).toBe("new:1");
     const none = setup(unknown, "pulled:1");
@@ -79,7 +79,7 @@ describe("where a run is", () => {
     expect(await setup(() => located("")).orchestrators.locate("r1", "own:1")).toBeUndefined();
   });
 
-  it("is asked once a second for each run", async () => {
+  it("is requested once a second for each run", async () => {
     const s = setup(() => located("new:1"));
     await Promise.all([
       s.orchestrators.locate("r1", "own:1"),

@@ -26,16 +26,16 @@ export interface CallOptions {
 export interface OrchestratorsOptions {
   readonly clock: Clock;
   readonly open: (address: string) => Channel;
-  /** Asked first where a run is; the orchestrator that the worker pulls from. */
+  /** Called first to find a run; the orchestrator that the worker pulls from. */
   readonly first?: string;
 }
 
 /** A pool serves a handful of orchestrators; those beyond come and go. The Rust SDK keeps as many. */
 const channelsMax = 16;
-/** How many orchestrators are asked where a run is, before the next try of the call that failed. */
+/** How many orchestrators are called to find a run, before the next try of the call that failed. */
 const askedMax = 3;
 const askTimeoutMs = 5_000;
-/** A run that was asked for is not asked for again within this long: every heartbeat of its tasks would. */
+/** A run that was looked up is not looked up again within this long: every heartbeat of its tasks would. */
 const askAgainMs = 1_000;
 /** Answers are kept for this many runs; forgetting one only costs a question. */
 const locatedMax = 1_000;
@@ -59,7 +59,7 @@ export class Orchestrators {
     const address = addressOf(url);
     const open = this.#channels.get(address);
     if (open !== undefined) {
-      // Moving it to the end is only worth its price where somebody may be dropped.
+      // Moving it to the end is only worth its price where one may be dropped.
       if (this.#channels.size > 1) {
         this.#channels.delete(address);
         this.#channels.set(address, open);
@@ -72,7 +72,7 @@ export class Orchestrators {
     return channel;
   }
 
-  /** Where the run is now, as the orchestrators tell it; undefined when none of those that were asked knows. */
+  /** Where the run is now, by the orchestrators; undefined when none of those that were called knows. */
   locate(runId: string, from: string): Promise<string | undefined> {
     const now = this.#options.clock.now();
     const asked = this.#located.get(runId);
@@ -99,7 +99,7 @@ export class Orchestrators {
         const answer = await this.at(address).unary(TasksService.GetOrchestratorForRun, { runId }, { timeoutMs: askTimeoutMs });
         return answer.orchestratorServiceUrl === "" ? undefined : answer.orchestratorServiceUrl;
       } catch (error) {
-        // No lease on the run: all of them would say so. Any other trouble is that orchestrator's own, and another may know.
+        // No lease on the run: all of them would answer that. Any other error is that orchestrator's own, and another may know.
         if (error instanceof GrpcError && error.code === GrpcCode.NOT_FOUND) return undefined;
       }
     }

@@ -1,4 +1,4 @@
-// What workers over gRPC and over NATS are told alike, checked once.
+// The common options of workers over gRPC and over NATS, checked once.
 
 import { randomUUID } from "node:crypto";
 import { checkedVariable, type Environment, wholeVariable } from "../../../environment.ts";
@@ -8,7 +8,7 @@ import { parseTarget } from "../../../net/grpc/target.ts";
 
 /** The options that workers over gRPC and NATS share. */
 export interface QueueOptions {
-  /** How orchestrators know this worker; a new UUID unless told. No two workers may have the same. */
+  /** How orchestrators know this worker; a new UUID by default. No two workers may have the same. */
   readonly workerId?: string;
   /** Where blobs are kept; `STEPFLOW_BLOB_URL`, else the orchestrator that a task came from. */
   readonly blobUrl?: string;
@@ -18,7 +18,7 @@ export interface QueueOptions {
   readonly token?: string;
   /** For orchestrators whose address begins with https://: whom to trust and who to be. */
   readonly tls?: TlsClientOptions;
-  /** Where to look for variables; the process's environment unless told. */
+  /** Where to look for variables; the process's environment by default. */
   readonly env?: Environment;
 }
 
@@ -54,7 +54,7 @@ export function queueSettings(options: QueueOptions): QueueSettings {
   };
 }
 
-/** A text that must not be empty where it was told. */
+/** A text that must not be empty where it is set. */
 export function named(field: string, value: string | undefined): string | undefined {
   if (value === undefined || (typeof value === "string" && value.trim() !== "")) return value;
   throw new LongshoreError("LONGSHORE_BAD_CONFIG", `${field} is ${JSON.stringify(value)}, expected a text.`, { detail: { field } });
@@ -72,7 +72,7 @@ function checkAddress(what: string, address: string): string {
   }
 }
 
-/** The address that an option or else a variable tells, where one does. */
+/** The address of an option or else a variable, where one is set. */
 export function toldAddress(what: string, told: string | undefined, env: Environment, variable: string): string | undefined {
   return told === undefined ? checkedVariable(env, variable, (text) => checkAddress(what, text)) : checkAddress(what, told);
 }

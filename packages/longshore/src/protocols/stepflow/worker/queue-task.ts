@@ -1,5 +1,5 @@
-// One task of a queue as an assignment: how it is claimed and kept by heartbeats, how its input is found, how its outcome is told. README.md
-// beside this file tells the life of a task on the wire.
+// One task of a queue as an assignment: how it is claimed and kept by heartbeats, how its input is found, how its outcome is reported.
+// README.md next to this file describes the life of a task on the wire.
 
 import type { Clock } from "../../../clock.ts";
 import type { ContextIds } from "../../../context.ts";
@@ -34,7 +34,7 @@ export interface TaskSurroundings {
   readonly clock: Clock;
   /** What is being worked on here, by its id on the wire. */
   readonly running: Map<string, QueueTask>;
-  /** Stands in where a task does not say whose it is. */
+  /** Used where a task does not name its orchestrator. */
   readonly orchestratorUrl: string | undefined;
 }
 
@@ -42,7 +42,7 @@ export interface TaskSurroundings {
 const beatTimeoutMs = 10_000;
 /** An outcome may be as large as a message. */
 const reportTimeoutMs = 30_000;
-/** Where an orchestrator does not say. */
+/** Where an orchestrator sets none. */
 const heartbeatSecsDefault = 1;
 /** Every server takes messages of this size; a larger one that is refused was refused for its size. */
 const messageBytesUsual = 4 * 1024 * 1024 - 1024;
@@ -60,7 +60,7 @@ export class QueueTask implements Assignment {
   readonly #rootRunId: string | undefined;
   readonly #around: TaskSurroundings;
   readonly #home: TaskHome;
-  /** Named in heartbeats and reports, so that an orchestrator that recovers the run can say so. */
+  /** Named in heartbeats and reports, so that an orchestrator that recovers the run can answer that. */
   readonly #run: { readonly runId?: string };
   #pathParams: Readonly<Record<string, string>>;
   #trace: WorkTrace | undefined;
@@ -110,7 +110,7 @@ export class QueueTask implements Assignment {
     return new TaskBlobs(this.#around.orchestrators.at(url), url);
   }
 
-  /** The first heartbeat. `ok` and `cancel` make the task ours, the others say whose it is. Throws when nobody could answer. */
+  /** The first heartbeat. `ok` and `cancel` make the task ours, the others mean another owner. Throws when no orchestrator could answer. */
   async claim(signal: AbortSignal): Promise<Verdict> {
     const verdict = await this.#beat(signal);
     this.#cancelled = verdict === "cancel";
@@ -145,7 +145,7 @@ export class QueueTask implements Assignment {
 
   async beat(signal: AbortSignal): Promise<BeatAnswer> {
     const verdict = await this.#beat(signal);
-    // From the report on its own answer tells; a beat that was overtaken by it finds no task any more.
+    // From the report on, its own answer decides; a beat that was overtaken by it finds no task any more.
     return { verdict: this.#reports > 0 ? "ok" : verdict };
   }
 
@@ -201,7 +201,7 @@ export class QueueTask implements Assignment {
     }
   }
 
-  /** The handler may go on for a while, but nobody beats for it: the same task may come again. */
+  /** The handler may continue for a while, but no beats are sent for it: the same task may come again. */
   #lost(verdict: Verdict): Verdict {
     this.#leave();
     return verdict;
@@ -241,8 +241,8 @@ function mayHoldBlobs(input: Json): boolean {
 }
 
 /**
- * An orchestrator that will never take this outcome is told of a failure instead: see `Assignment.report`. One that has too much to do
- * says the same as one that finds the message too large, so the size decides.
+ * An orchestrator that will never accept this outcome gets a failure instead: see `Assignment.report`. An overloaded one
+ * answers the same as one that finds the message too large, so the size decides.
  */
 function unreported(what: string, error: unknown, bytes: () => number): LongshoreError {
   const failure = failureOfCall(what, error);

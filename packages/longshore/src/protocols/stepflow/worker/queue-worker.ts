@@ -20,11 +20,11 @@ export const queueCapabilities: Capabilities = { defer: false, progress: true, s
 /** Longer than an orchestrator takes to come back or to be replaced, as the reference's 88 s are; then the slot is worth more. */
 export const queueReportTries: ReportTries = { patienceMs: 120_000 };
 
-/** How an assignment came, and what may be told to whoever brought it. */
+/** How an assignment came, and how to answer its source. */
 export interface Delivery {
   /** It is in good hands: ours, or another worker's. */
   taken(): void;
-  /** Nobody could say whose it is; somebody may try again later. */
+  /** No orchestrator could name the owner; it may be tried again later. */
   later(): void;
   /** It is of no use to anybody: nothing waits for it any more, which happens, or it is no task at all, which should not. */
   useless(why: string, expected: boolean): void;
@@ -50,12 +50,12 @@ const discoveryTimeoutMs = 4_000;
 const discoveryTries = 3;
 /** The worker stops meanwhile. */
 const giveBackTimeoutMs = 2_000;
-/** Nothing is told where a stream brought it: what is not claimed in time is offered again. */
+/** No answer is sent where a stream brought it: what is not claimed in time is offered again. */
 const untold: Delivery = { taken: () => {}, later: () => {}, useless: () => {}, waiting: () => {} };
 
 /**
- * Makes channels to orchestrators, which all share what the worker was told about them. The token goes where `trusts` says, to every address
- * when it is absent: then addresses come from an orchestrator that the worker was pointed at.
+ * Makes channels to orchestrators, which all share the worker's options. The token is sent where `trusts` allows it, to every address when
+ * it is absent: then addresses come from an orchestrator that the worker was pointed at.
  */
 export function channelOpener({ token, tls }: QueueSettings, clock: Clock, trusts?: (address: string) => boolean): OpenChannel {
   const told = { clock, ...(tls === undefined ? {} : { tls }) };
@@ -92,7 +92,7 @@ export class QueueWorker {
     this.#track(this.#take(assignment, slot, delivery));
   }
 
-  /** Tells an orchestrator which components are here. */
+  /** Sends an orchestrator the list of components. */
   discover(assignment: TaskAssignment, delivery: Delivery = untold): void {
     this.#track(this.#discover(assignment, delivery));
   }
@@ -188,7 +188,7 @@ export class QueueWorker {
     }
   }
 
-  /** Undefined when nobody could say. */
+  /** Undefined when no orchestrator could answer. */
   async #claim(task: QueueTask, delivery: Delivery): Promise<Verdict | undefined> {
     const { clock, draining, forced, failing, working } = this.#host;
     for (let tries = 1; ; tries++) {
@@ -210,7 +210,7 @@ export class QueueWorker {
   #uselessWhy({ taskId, context }: TaskAssignment): string | undefined {
     if (taskId === "") return "it has no task_id";
     const url = context?.orchestratorServiceUrl || this.#around.orchestratorUrl;
-    return url === undefined ? "it does not say which orchestrator it is from" : undefined;
+    return url === undefined ? "it does not name its orchestrator" : undefined;
   }
 }
 

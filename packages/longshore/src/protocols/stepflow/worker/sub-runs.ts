@@ -8,9 +8,9 @@ import type { CallOptions } from "./orchestrators.ts";
 import type { GetRunOptions, RunResult, RunState, RunStatus } from "./task-context.ts";
 import type { TaskHome } from "./task-home.ts";
 
-/** How long an orchestrator lets a call wait that does not say. */
+/** The default of how long an orchestrator lets a call wait. */
 const waitSecsDefault = 300;
-/** What the answer may take beyond the wait that it was asked for. */
+/** How long the answer may take beyond the requested wait. */
 const graceMs = 30_000;
 
 const states: { readonly [status: number]: RunState } = {
@@ -24,7 +24,7 @@ const states: { readonly [status: number]: RunState } = {
 
 const orders = { index: ResultOrder.BY_INDEX, completion: ResultOrder.BY_COMPLETION } as const;
 
-/** The run whose task asks: the orchestrator can then say that it is recovering it. */
+/** The run of the requesting task: the orchestrator can then answer that it is recovering it. */
 type Root = { readonly rootRunId: string } | Record<never, never>;
 
 export class SubRuns {

@@ -1,5 +1,5 @@
-// What a handler may want to know and do that only Stepflow has: where it stands in its flow, blobs of JSON, and runs of other flows.
-// `ctx` itself stays the same on every protocol; what is asked here travels by `ctx.ask`, so it works in threads and processes too.
+// What a handler may read and do that only Stepflow has: its place in the flow, blobs of JSON, and runs of other flows.
+// `ctx` itself stays the same on every protocol; these calls use `ctx.ask`, so they work in threads and processes too.
 
 import { type Context, currentContext } from "../../../context.ts";
 import { LongshoreError } from "../../../errors.ts";
@@ -30,7 +30,7 @@ export interface StepflowTask extends StepflowPlace {
   putBlob(data: unknown): Promise<string>;
   /** Rejects with LONGSHORE_NOT_FOUND when there is no such blob, and with LONGSHORE_BAD_INPUT when it is no JSON. */
   getBlob(id: string): Promise<Json>;
-  /** Starts a run of a flow. A repeated attempt that asks for the same runs in the same order gets those of the attempt before. */
+  /** Starts a run of a flow. A repeated attempt that requests the same runs in the same order gets those of the attempt before. */
   submitRun(request: RunRequest): Promise<RunStatus>;
   getRun(runId: string, options?: GetRunOptions): Promise<RunStatus>;
   /** Starts a run for one input and waits for its output. Rejects when it fails, and with the signal's reason when this task is stopped. */
@@ -50,7 +50,7 @@ export interface RunRequest {
   /** Returns when the run has ended, or after `timeoutSecs` with how far it is. */
   readonly wait?: boolean;
   readonly timeoutSecs?: number;
-  /** The same key within one root run starts one run. Made from the task and a count unless told. */
+  /** The same key within one root run starts one run. Made from the task and a count by default. */
   readonly key?: string;
 }
 
@@ -62,7 +62,7 @@ export interface GetRunOptions {
   readonly order?: "index" | "completion";
 }
 
-/** The names by which the functions of a StepflowTask ask; `callbacks.ts` answers. */
+/** The names of the calls of a StepflowTask; `callbacks.ts` answers them. */
 export type Question = "putBlob" | "getBlob" | "submitRun" | "getRun" | "evaluate";
 
 /** The state of a run or of one of its items. */

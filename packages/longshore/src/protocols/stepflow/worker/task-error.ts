@@ -1,5 +1,5 @@
 // From how a task failed to the TaskError that is reported. The code decides about retries (README.md, "Error codes"): TIMEOUT and
-// UNREACHABLE are always tried again, COMPONENT_FAILED and RESOURCE_UNAVAILABLE when the step says so, the others never.
+// UNREACHABLE are always tried again, COMPONENT_FAILED and RESOURCE_UNAVAILABLE when the step requests it, the others never.
 
 import type { ErrorCode } from "../../../errors.ts";
 import type { JsonObject } from "../../../json.ts";
@@ -15,7 +15,7 @@ export interface ReportedError {
   readonly data: JsonObject;
 }
 
-/** Long enough for any message and trace that somebody will read; orchestrators keep these with the run. */
+/** Long enough for any message and trace that a person reads; orchestrators keep these with the run. */
 const messageCharsMax = 16_384;
 const tracebackCharsMax = 16_384;
 

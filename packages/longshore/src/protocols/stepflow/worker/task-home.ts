@@ -1,5 +1,5 @@
 // The orchestrator of one task, which may change while the task runs: when a call about it is answered NOT_FOUND or UNAVAILABLE, the
-// orchestrators are asked where its run is now, and the call is made there once more.
+// orchestrators are called to find its run, and the call is made there once more.
 
 import { GrpcCode } from "../../../net/grpc/status.ts";
 import type { Decoded, Encodable, Message, Rpc } from "../../../net/protobuf/protobuf.ts";

@@ -15,7 +15,7 @@ it.each([
   [{ rows: 12 }, { statusMessage: '{"rows":12}' }],
   [[1, 2], { statusMessage: "[1,2]" }],
   [null, { statusMessage: "null" }],
-])("what a handler tells of its progress becomes a share, a text or both: %j", (value, told) => {
+])("the progress of a handler becomes a share, a text or both: %j", (value, told) => {
   expect(progressOf(value)).toEqual(told);
 });
 

@@ -15,7 +15,7 @@ export function workTrace(
     ...(parent === undefined ? {} : { parent }),
     name: "component.execute",
     kind: about.kind,
-    // Asked for only where somebody traces.
+    // Read only with a tracer.
     get attributes() {
       return attributesOf(observability, about);
     },

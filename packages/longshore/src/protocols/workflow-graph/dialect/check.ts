@@ -1,5 +1,5 @@
-// What must be true of any workflow-graph definition, wherever it came from. A refusal names the field as a path, so that whoever
-// holds the text can add line and column.
+// What must be true of any workflow-graph definition, wherever it came from. A refusal names the field as a path, so that a caller with the
+// text can add line and column.
 
 import { findCycle, nodesMax } from "../../../engine/run/plan.ts";
 import { LongshoreError } from "../../../errors.ts";
@@ -8,7 +8,7 @@ import { atOnce, eachInSlices, mapInSlices, type Sliced } from "../../../sliced.
 import { readCommand } from "../wire/command.ts";
 import type { GraphJob, GraphSource } from "./source.ts";
 
-/** Ids stand in URLs and keys. */
+/** Ids are used in URLs and keys. */
 const idCharsMax = 256;
 const nameCharsMax = 1_000;
 /** One megabyte of shell is a mistake; a file of this size is refused before anyway. */
@@ -20,14 +20,14 @@ const budgetMax = 1_000;
 const timeoutSecsMax = 30 * 86_400;
 const priorityMax = 1_000_000;
 
-/** Makes the error that refuses what stands at `path`. */
+/** Makes the error that refuses the value at `path`. */
 export type Refuse = (path: JsonPath, message: string, expected: string) => Error;
 
 /** The plain refusal, for definitions without a text at hand. */
 export const refuse: Refuse = (path, message, expected) =>
   new LongshoreError("LONGSHORE_BAD_DEFINITION", message, { detail: { field: pathText(path), expected } });
 
-/** Where a job stands and where its dependencies do, in the writer's own text. */
+/** The position of a job and of its dependencies, in the author's text. */
 export interface Layout {
   job(index: number): JsonPath;
   dependency(index: number, at: number): JsonPath;

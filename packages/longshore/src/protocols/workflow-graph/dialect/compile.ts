@@ -77,7 +77,7 @@ function resolve(_plan: Plan, template: Template, scope: Scope): Resolved {
   return needs.length > 0 ? { needs } : { value: { command: graph.command, upstream } };
 }
 
-/** A job's output as this wire carries it: texts stay, other values become JSON, a single value stands under `result`. */
+/** A job's output as this wire carries it: texts stay, other values become JSON, a single value is stored under `result`. */
 function outputsOf(output: Json): Outputs {
   if (output === null) return {};
   if (!isObject(output)) return { result: asText(output) };

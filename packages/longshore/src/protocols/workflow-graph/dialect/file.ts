@@ -171,14 +171,13 @@ function envOf(place: Place | undefined): EnvVar[] {
 function backoffOf(place: Place | undefined): WireBackoff {
   if (place === undefined || place.kind === "null" || (place.kind === "text" && place.text === "none")) return "None";
   if (place.kind === "number") return { Fixed: { delay_secs: whole(place, 0) } };
-  if (place.kind !== "map")
-    throw place.refuse("`backoff` says how long to wait between tries.", "none, a number of seconds, or {base: 2, max: 60}");
+  if (place.kind !== "map") throw place.refuse("`backoff` is the wait between tries.", "none, a number of seconds, or {base: 2, max: 60}");
   const given = fields(place, ["base", "max"]);
   const base = whole(required(place, given, "base"), 0);
   return { Exponential: { base_secs: base, max_secs: whole(required(place, given, "max"), 0) } };
 }
 
-/** Conditions are not evaluated: only a plain `false` means never, and whoever wrote another one is told. */
+/** Conditions are not evaluated: only a plain `false` means never, and any other one gets a warning. */
 function isOff(place: Place | undefined): boolean {
   if (place === undefined || place.kind === "null") return false;
   const word = place.text.trim();

@@ -5,7 +5,9 @@ import type { Job } from "../wire/shapes.ts";
 import { checkCommands, checkGraph, type Refuse, refuse } from "./check.ts";
 import { encodeSource, type GraphJob, type GraphSource, maxLostLeasesDefault } from "./source.ts";
 
-/** Throws what `refusal` makes of the first fault: LONGSHORE_BAD_DEFINITION naming the field, such as `jobs[2].depends_on[0]`, unless told. */
+/**
+ * Throws what `refusal` makes of the first fault: LONGSHORE_BAD_DEFINITION naming the field, such as `jobs[2].depends_on[0]`, by default.
+ */
 export function fromJobs(
   workflow: { name: string; trigger: string; jobs: readonly Job[] },
   refusal: Refuse = refuse,

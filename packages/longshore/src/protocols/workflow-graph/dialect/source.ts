@@ -18,7 +18,7 @@ export interface GraphJob {
   backoff: WireBackoff;
   /** How long one attempt may take. */
   timeout_secs: number | null;
-  /** Smaller goes first; 0 unless told. */
+  /** Smaller is taken first; 0 by default. */
   priority: number;
   /** True for `if: false`: the job is recorded as skipped and so is what depends on it. */
   skip: boolean;

@@ -1,4 +1,4 @@
-// Which run an id on this wire means. Three kinds of ids stand in the same place of a path: a workflow's id, which means its newest
+// Which run an id on this wire means. Three kinds of ids are used in the same place of a path: a workflow's id, which means its newest
 // run; the alias that a run was given out under; and a run's own id, which claims carry when two runs of one workflow overlap.
 
 import type { Definition } from "../../../engine/run/dialect.ts";

@@ -22,7 +22,7 @@ export interface LogStreamDeps {
   };
   board: { task(taskId: string): Promise<Task | undefined> };
   runs: { run(runId: string): Promise<Run | undefined> };
-  /** Hears of tasks and runs that a commit changed. */
+  /** Called for tasks and runs that a commit changed. */
   listen(listener: { task?(task: Task): void; run?(run: Run): void }): () => void;
 }
 
@@ -54,7 +54,7 @@ export class LogStreams {
     });
   }
 
-  /** Runs until the job is over or the reader has gone. Never rejects: a reader whose store failed sees its stream end. */
+  /** Runs until the job has ended or the reader has disconnected. Never rejects: a reader whose store failed gets the end of its stream. */
   async stream(job: StreamedJob, sink: EventSink): Promise<void> {
     const leave = enter(this.#followed, job.runId, job);
     try {
@@ -64,7 +64,7 @@ export class LogStreams {
       }
       if (!sink.gone.aborted) await send(sink, { event: "end", data: "{}" });
     } catch {
-      // The store cannot be read now. The client sees the end without an `end` frame and resumes from its last id.
+      // The store cannot be read now. The client gets the end without an `end` frame and resumes from its last id.
     } finally {
       leave();
       sink.end();

@@ -91,7 +91,7 @@ describe("content types", () => {
 describe("a claim", () => {
   const claim = (more: object) => parseClaim(JSON.stringify({ worker_id: "w", labels: [], ...more }));
 
-  it("[G5] asks for 30 seconds unless it says otherwise", () => {
+  it("[G5] is held for 30 seconds by default", () => {
     expect(claim({})).toEqual({ workerId: "w", labels: [], ttlSecs: 30, waitSecs: 0 });
   });
 

@@ -93,7 +93,7 @@ export function parseObject(text: string, name: string, parse: (text: string) =>
   try {
     value = parse(text);
   } catch {
-    // What the engine says about it names no line; ours does.
+    // The engine's text for it names no line; ours does.
     throw notJson(text);
   }
   if (!isObject(value)) throw wrongType(text, [], value, `struct ${name}`);

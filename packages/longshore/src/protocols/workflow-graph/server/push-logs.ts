@@ -1,4 +1,4 @@
-// Log lines of a job: README.md, "Logs". A lease is asked first, so that nobody writes into a log that was never theirs.
+// Log lines of a job: README.md, "Logs". The lease is checked first, so that no worker writes into a log that was never its own.
 
 import type { Task } from "../../../engine/board/task.ts";
 import { isOpen } from "../../../engine/board/task.ts";
@@ -49,7 +49,7 @@ export function attemptOf(task: Task, grant: number, now: number): number | unde
   return followed ? task.attempt - 1 : task.attempt;
 }
 
-/** A chunk names its job; it must be the one that the lease is for, under any id that this run goes by. */
+/** A chunk names its job; it must be the one that the lease is for, under any id of this run. */
 async function checkIds(
   text: string,
   chunks: readonly LogChunk[],

@@ -35,7 +35,7 @@ export function notJson(text: string, known?: JsonFault): Refused {
   );
 }
 
-/** For a body that is JSON but not what was asked for. */
+/** For a body that is JSON but not what was expected. */
 export function misshapen(text: string, path: JsonPath, problem: string): Refused {
   const { line, column } = positionOf(text, path);
   const where = path.length === 0 ? "" : `${pathText(path)}: `;

@@ -83,7 +83,7 @@ describe("the answer to a claim", () => {
     });
   });
 
-  it("says 0 for a job without a delay", () => {
+  it("is 0 for a job without a delay", () => {
     const [part] = viewOfJobs(plainJob("a", "echo a")).parts;
     expect(renderClaim(task(), { part: part!, workflowId: '"ci"', runId: '"RUN"', workerId: '"w"', ttlSecs: 2 })).toContain(
       '"delayed_until_ms":0',

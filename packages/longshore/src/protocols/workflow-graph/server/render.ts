@@ -65,7 +65,7 @@ function durationSecs(task: TaskHead): number | null {
   return task.state === "done" || task.state === "failed" ? Math.floor((task.endedAt - task.startedAt) / 1_000) : null;
 }
 
-/** Fields that are ours are shown only where they say something. */
+/** Fields that are ours are shown only where they are not empty. */
 function additions(job: GraphJob): Partial<Job> {
   const found: Partial<Job> = {};
   if (job.backoff !== "None") found.backoff = job.backoff;
@@ -89,7 +89,7 @@ export function renderClaim(task: Task, { part, workflowId, runId, workerId, ttl
   const { ids, before, inputHead, after } = part;
   const command = inputHead === null ? `,"command":${handlerCommand(task)}` : "";
   const upstream = inputHead === null ? "{}" : upstreamOf(task.input, inputHead);
-  // A time to wait for lies behind the moment of queueing; without a delay the two are the same.
+  // A time to wait for is after the moment of queueing; without a delay the two are the same.
   const delayedUntil = task.dueAt > task.queuedAt ? task.dueAt : 0;
   const job = `${ids}${workflowId}${command}${before}${task.attempt},"upstream_outputs":${upstream},"enqueued_at_ms":${task.queuedAt},"delayed_until_ms":${delayedUntil},"run_id":${runId}${after}`;
   const lease = `"lease_id":"${leaseIdOf(task)}",${ids}${workflowId},"worker_id":${workerId},"ttl_secs":${ttlSecs},"granted_at_ms":${task.claimedAt ?? 0},"expires_at_ms":${task.holdUntil ?? 0},"heartbeat_secs":${heartbeatSecs(ttlSecs)}`;
@@ -120,7 +120,7 @@ export function parseLeaseId(leaseId: string): LeaseHold | undefined {
   return grant <= Number.MAX_SAFE_INTEGER ? { taskId: leaseId.slice(0, at), grant } : undefined;
 }
 
-/** The input of a command is stored as `{"command":..,"upstream":{..}}`, so the outputs can be cut out as they stand. */
+/** The input of a command is stored as `{"command":..,"upstream":{..}}`, so the outputs can be cut out unchanged. */
 function upstreamOf(input: string, head: string): string {
   if (input.startsWith(head)) return input.slice(head.length, -1);
   const value: unknown = parseExact(input);

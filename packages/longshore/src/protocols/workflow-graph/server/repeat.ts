@@ -1,5 +1,5 @@
 // Repeated reports (README.md, "Complete"). The wire answers the second report of a lease with 409. A client that sends `Idempotency-Key`
-// leaves a receipt with its report: digests of the key and of what it said, kept as long as the task is. By it a repeat is told from
+// leaves a receipt with its report: digests of the key and of its content, kept as long as the task is. They distinguish a repeat from
 // another report under the same key, which is refused by name rather than taken for the first.
 
 import { hash } from "node:crypto";
@@ -11,7 +11,7 @@ import { conflict, ok } from "./replies.ts";
 /** Characters of a digest that are kept, 6 bits each: two reports of one lease do not meet by chance. */
 const digestChars = 16;
 
-/** Undefined for a client that does not say it may repeat itself. `fields` are those of the body, in an order that never changes. */
+/** Undefined for a client that does not announce repeats. `fields` are those of the body, in an order that never changes. */
 export function receiptOf(request: HttpRequest, fields: { readonly [field: string]: string | boolean }): string | undefined {
   const key = request.headers[idempotencyHeader];
   if (key === undefined) return undefined;
@@ -29,7 +29,7 @@ export function answerRepeat(receipt: string, first: string | undefined): HttpRe
   const differing = fields.filter((field, at) => field !== firstFields[at]).map((field) => `\`${field.slice(0, field.indexOf("="))}\``);
   return textReply(
     409,
-    `${differing.join(" and ")}: not what this lease reported before with the same Idempotency-Key, expected the same report again; the first one stands`,
+    `${differing.join(" and ")}: not what this lease reported before with the same Idempotency-Key, expected the same report again; the first one counts`,
   );
 }
 

@@ -5,7 +5,7 @@ import { waitHeader } from "../wire/codes.ts";
 import { waitSecsMax } from "../wire/shapes.ts";
 
 export const jsonHeaders = { "content-type": "application/json" } as const;
-/** Claims and registrations tell the longest wait that a claim may ask for. */
+/** Answers to claims and registrations contain the longest wait that a claim may request. */
 export const claimHeaders = { "content-type": "application/json", [waitHeader]: String(waitSecsMax) } as const;
 
 /** Success without a payload has no body and no content type. */

@@ -31,7 +31,7 @@ const problem = (kind: ProblemKind, status: number): Problem => ({ kind, status,
 const plain = { "content-type": "text/plain; charset=utf-8" };
 
 describe("the table of routes", () => {
-  it("asks workers for one scope, readers for another, and whoever changes workflows for the third", async () => {
+  it("requires one scope of workers, another of readers, and a third of callers that change workflows", async () => {
     const { group } = await setup();
     const scopes = new Map(group.routes.map(({ method, path, action }) => [`${method} ${path}`, actions[action].who]));
     expect([...scopes.values()]).not.toContain("anyone");
@@ -55,7 +55,7 @@ describe("what the server refuses by itself", () => {
     [problem("unavailable", 503), { status: 503, headers: plain, body: "Why." }],
     [problem("overloaded", 429), { status: 503, headers: plain, body: "Why." }],
     [problem("internal", 500), { status: 500 }],
-  ])("is told in this wire's shape: %j", async (refused, reply) => {
+  ])("is reported in this wire's shape: %j", async (refused, reply) => {
     const { group, complete } = await setup();
     expect(group.refuse(refused, complete)).toEqual(reply);
   });

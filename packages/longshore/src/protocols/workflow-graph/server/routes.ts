@@ -146,7 +146,7 @@ class Jobs {
     try {
       [task] = await this.#take(request, claim);
     } catch (error) {
-      // A claim that finds no store is an empty one: workers ask again, and many crash on anything but JSON.
+      // A claim that finds no store is an empty one: workers claim again, and many crash on anything but JSON.
       if (!(error instanceof LongshoreError)) throw error;
     }
     if (task === undefined) return noJob;
@@ -224,7 +224,7 @@ class Jobs {
     if (typeof holder === "string") this.#deps.workers.seen(holder);
   }
 
-  /** The client went before it read its lease. When the store cannot be written, the lease ends by itself. */
+  /** The client disconnected before it read its lease. When the store cannot be written, the lease ends by itself. */
   #giveBack(hold: Hold): void {
     this.#deps.board.giveBack(hold).catch(() => undefined);
   }

@@ -79,7 +79,7 @@ function commandText(node: PlanNode): string {
   return node.kind === "run" ? `run ${node.workflow ?? node.id}` : node.kind;
 }
 
-/** The wire knows whole seconds and three forms; any other is told by its first delay. */
+/** The wire has whole seconds and three forms; any other is shown by its first delay. */
 function wireBackoff(backoff: Backoff): WireBackoff {
   const delaySecs = Math.ceil(backoff.delayMs / 1_000);
   if (backoff.kind === "exponential") return { Exponential: { base_secs: delaySecs, max_secs: Math.ceil((backoff.maxMs ?? 0) / 1_000) } };

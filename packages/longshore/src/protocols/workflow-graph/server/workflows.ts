@@ -1,4 +1,4 @@
-// What people and tools ask: workflows, their states, their logs. README.md, "Workflows".
+// The requests of people and tools: workflows, their states, their logs. README.md, "Workflows".
 
 import { randomUUID } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -163,7 +163,7 @@ export class Workflows {
     return this.#render(definition.name, { workflow: definition.name, view: this.#finder.view(definition), run });
   }
 
-  /** A worker that has not heard of its cancel yet asks under the workflow's id; the next run must then go by another. */
+  /** A worker that does not know of its cancel yet calls under the workflow's id; the next run must then have another. */
   async #isTaken(workflow: string): Promise<boolean> {
     const last = await this.#deps.reader.newestRun(workflow);
     if (last === undefined || last.state === "running" || last.state === "succeeded") return false;

@@ -13,7 +13,7 @@ export const statusOfVerdict: { readonly [verdict in Verdict]: 200 | 409 } = {
   gone: 409,
 };
 
-/** The other way round, for the worker half. Undefined: the status says nothing about the lease, so the answer is not known. */
+/** The other way round, for the worker half. Undefined: the status does not concern the lease, so the answer is not known. */
 export function verdictOfStatus(status: number): Verdict | undefined {
   if (status === 200) return "ok";
   return status === 409 ? "stale" : undefined;

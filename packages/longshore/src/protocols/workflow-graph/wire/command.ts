@@ -4,9 +4,9 @@
 //   2. `@name`, then optional JSON:            @greet {"name":"Ada"}
 //   3. Anything else is a shell command.
 //
-// A text that begins as one of the first two and cannot be read as it is broken, and never a shell command: what stands in it may come
-// from a run's input, and a shell would run it. The server reads a definition's text once and sends the kind along with each job; a
-// worker reads the kind from the text only where the server sends none.
+// A text that begins as one of the first two and cannot be read as it is broken, and never a shell command: its content may come from a
+// run's input, and a shell would run it. The server reads a definition's text once and sends the kind along with each job; a worker reads
+// the kind from the text only where the server sends none.
 
 import { deeperThan, isObject, jsonDepthMax } from "../../../json.ts";
 import { isTaskName } from "../../../task.ts";
@@ -14,7 +14,7 @@ import { handlerLabelPrefix } from "./shapes.ts";
 
 export type Command = { readonly kind: "shell" } | HandlerCall | { readonly kind: "broken"; readonly why: string };
 
-/** The handler that a command names. Its input is a value, or what stands behind `@name`, which need not be JSON. */
+/** The handler that a command names. Its input is a value, or the text behind `@name`, which need not be JSON. */
 export type HandlerCall = { readonly kind: "handler"; readonly name: string } & ({ readonly input: unknown } | { readonly text: string });
 
 const shell: Command = { kind: "shell" };

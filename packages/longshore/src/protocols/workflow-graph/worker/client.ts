@@ -189,7 +189,7 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // The caller says what it expected instead.
+    // The caller adds what it expected instead.
     return undefined;
   }
 }

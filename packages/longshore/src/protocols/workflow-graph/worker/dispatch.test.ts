@@ -77,7 +77,7 @@ describe("dispatch", () => {
     expect(dispatch(job(`{"handler":"greet","input":${input}}`), tasks, shell).task).toBe(greet);
   });
 
-  it("goes by the kind that the server sends, and not by the text", () => {
+  it("uses the kind that the server sends, and not by the text", () => {
     expect(dispatch(job('{"handler":"greet"}', {}, "shell"), tasks, shell).task).toBe(shell);
     expect(dispatch(job('{"handler":"greet"}', {}, "handler"), tasks, shell).task).toBe(greet);
     expect(refusedBy("echo hi", shell, "handler")).toMatchObject({ code: "LONGSHORE_BAD_INPUT" });

@@ -1,4 +1,4 @@
-// One claimed job as an assignment: how its lease is renewed, how a cancel is noticed, how its result is told.
+// One claimed job as an assignment: how its lease is renewed, how a cancel is noticed, how its result is reported.
 
 import type { Clock } from "../../../clock.ts";
 import type { ContextIds } from "../../../context.ts";
@@ -19,13 +19,13 @@ export interface LeaseSurroundings {
   readonly settings: Settings;
   readonly clock: Clock;
   readonly shell: Task | undefined;
-  /** Whether heartbeat answers tell of a cancel. Learnt from the server; while true nothing is polled. */
+  /** Whether heartbeat answers report a cancel. Found out from the server; while true nothing is polled. */
   readonly server: { beatsTellCancel: boolean };
   readonly failing: (what: string, error: unknown) => void;
   readonly working: (what: string) => void;
 }
 
-/** What a beat is worth on servers that renew to a fixed term, whatever was asked for. */
+/** The term of a beat on servers that renew to a fixed term, whatever was requested. */
 const foreignTermMs = leaseTtlSecsDefault * 1_000;
 
 export class LeasedJob implements Assignment {
@@ -53,7 +53,7 @@ export class LeasedJob implements Assignment {
     this.idempotencyKey = this.ids.taskId;
     this.worker = settings.workerId;
     const hintMs = secsIn(lease.heartbeat_secs, settings.heartbeatMs / 1_000) * 1_000;
-    // A beat that also tells of a cancel replaces the cancel poll, so it must come as often.
+    // A beat that also reports a cancel replaces the cancel poll, so it must come as often.
     const cancelMs = server.beatsTellCancel ? settings.cancelPollMs : settings.heartbeatMs;
     this.hold = { termMs: this.#ttlMs, everyMs: Math.min(settings.heartbeatMs, hintMs, cancelMs, this.#ttlMs / 3) };
     if (job.timeout_secs !== undefined) this.timeoutMs = job.timeout_secs * 1_000;
@@ -77,7 +77,7 @@ export class LeasedJob implements Assignment {
       this.#pollCancel();
       return { verdict, termMs: Math.min(this.#ttlMs, foreignTermMs) };
     }
-    // Its `expires_at_ms` is by the server's clock and not compared with ours: the lease's own term says the same.
+    // Its `expires_at_ms` is by the server's clock and not compared with ours: the lease's own term is the same.
     return { verdict: state.cancelled ? "cancel" : "ok", termMs: this.#ttlMs };
   }
 
@@ -103,13 +103,13 @@ export class LeasedJob implements Assignment {
     return { verdict: await client.fail(leaseId, { error, retryable: outcome.retryable }, signal) };
   }
 
-  /** A server that told the run's id is of our kind, and takes the result as it is besides the texts that the protocol knows. */
+  /** A server that sent the run's id is of our kind, and accepts the result as it is besides the texts of the protocol. */
   #completion(output: Json): CompleteRequest {
     const outputs = encodeOutputs(output);
     return this.#claim.job.run_id === undefined || isTexts(output) ? { outputs } : { outputs, output };
   }
 
-  /** Asks every `cancelPollMs` until the job is over, or until beats turn out to tell the same. */
+  /** Polls every `cancelPollMs` until the job has ended, or until beats turn out to report the same. */
   #pollCancel(): void {
     const { clock, settings, server } = this.#around;
     const over = this.#control?.over;
@@ -133,7 +133,7 @@ export class LeasedJob implements Assignment {
       if (cancelled) this.#control?.stop(new LongshoreError("LONGSHORE_CANCELLED", "cancelled"));
       return cancelled;
     } catch (error) {
-      // The next look may succeed; the lease's own heartbeats decide whether the job goes on.
+      // The next poll may succeed; the lease's own heartbeats decide whether the job continues.
       if (!over.aborted) failing("cancel check", error);
       return false;
     }

@@ -12,25 +12,25 @@ export interface WorkflowGraphOptions {
   readonly labels?: readonly string[];
   /** Sent as `Authorization: Bearer ...`. */
   readonly token?: string;
-  /** Host name, process id and a random part unless told. */
+  /** Host name, process id and a random part by default. */
   readonly workerId?: string;
-  /** How long a claimed job is ours without a heartbeat, in whole seconds; 30 s unless told. */
+  /** How long a claimed job is ours without a heartbeat, in whole seconds; 30 s by default. */
   readonly leaseTtl?: Duration;
-  /** Pause between empty claims on servers without long polls; 2 s unless told. */
+  /** Pause between empty claims on servers without long polls; 2 s by default. */
   readonly poll?: Duration;
-  /** Pause between lease heartbeats; a third of `leaseTtl` unless told, and never above 10 s. */
+  /** Pause between lease heartbeats; a third of `leaseTtl` by default, and never above 10 s. */
   readonly heartbeat?: Duration;
-  /** Pause between looks for a cancel; 2 s unless told. */
+  /** Pause between looks for a cancel; 2 s by default. */
   readonly cancelPoll?: Duration;
-  /** How long log lines may wait for company; 500 ms unless told. */
+  /** Maximum delay before log lines are sent as a batch; 500 ms by default. */
   readonly logFlush?: Duration;
-  /** Pause between the worker's own heartbeats, by which it learns that the server forgot it; 10 s unless told. */
+  /** Pause between the worker's own heartbeats, by which it finds out that the server forgot it; 10 s by default. */
   readonly workerHeartbeat?: Duration;
-  /** Run commands that name no handler with `sh -c`. Off unless told: whoever can queue a job could run anything here. */
+  /** Run commands that name no handler with `sh -c`. Off by default: anyone who can queue a job could run anything here. */
   readonly shell?: boolean;
   /** Added to this process's environment for shell commands. */
   readonly env?: { readonly [name: string]: string };
-  /** Where shell commands run; this process's directory unless told. */
+  /** Where shell commands run; this process's directory by default. */
   readonly cwd?: string;
 }
 
@@ -50,7 +50,7 @@ export interface Settings {
   readonly cwd: string | undefined;
 }
 
-/** The reference renews a lease to 30 s whatever was asked, so a beat must come well before that on any server. */
+/** The reference renews a lease to 30 s whatever was requested, so a beat must come well before that on any server. */
 const heartbeatMsMax = 10_000;
 /** Shorter pauses than these would be a mistake of units. */
 const pauseMsMin = 10;

@@ -16,7 +16,7 @@ it("keeps an output named __proto__", () => {
   expect(JSON.stringify(encodeOutputs(JSON.parse('{"__proto__":"x"}')))).toBe('{"__proto__":"x"}');
 });
 
-it("tells which results travel as texts without loss", () => {
+it("reports which results can be sent as texts without loss", () => {
   expect(isTexts({ a: "text" })).toBe(true);
   expect(isTexts({})).toBe(true);
   expect([{ a: 1 }, "text", null, ["a"]].map(isTexts)).toEqual([false, false, false, false]);

@@ -4,10 +4,10 @@ import { isObject, type Json } from "../../../json.ts";
 import { writeExact } from "../../../json-exact.ts";
 import type { Outputs } from "../wire/shapes.ts";
 
-/** Where a result that is not an object goes. */
+/** The key of a result that is not an object. */
 const resultKey = "result";
 
-/** Texts stay as they are, other values become JSON. No result (null) is no outputs; a single value stands under `result`. */
+/** Texts stay as they are, other values become JSON. No result (null) is no outputs; a single value is stored under `result`. */
 export function encodeOutputs(output: Json): Outputs {
   if (output === null) return {};
   if (!isObject(output)) return { [resultKey]: encode(output) };

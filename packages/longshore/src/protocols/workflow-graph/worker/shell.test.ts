@@ -57,7 +57,7 @@ const logged = (stream: string) =>
     .filter((chunk) => chunk.stream === stream)
     .map((chunk) => chunk.data)
     .join("");
-/** Resolves when the command has written this file, which is how it says that it got there. */
+/** Resolves when the command has written this file, which shows that it got there. */
 const written = async (name: string) => {
   await until(() => existsSync(join(folder, name)) && readFileSync(join(folder, name), "utf8").endsWith("\n"));
   return readFileSync(join(folder, name), "utf8").trim();
@@ -65,7 +65,7 @@ const written = async (name: string) => {
 function alive(pid: string): boolean {
   try {
     process.kill(Number(pid), 0);
-    // A dead process that nobody has waited for yet still has a number.
+    // A dead process that was not waited for yet still has a number.
     return !readFileSync(`/proc/${pid}/stat`, "utf8").includes(") Z ");
   } catch {
     return false;
@@ -79,7 +79,7 @@ describe("shell commands", () => {
     expect(logged("stdout")).toBe(`a hello\nb hello\n${folder}\n`);
   });
 
-  it("[G59] tells the exit code with the end of stderr, and the name of a signal", async () => {
+  it("[G59] reports the exit code with the end of stderr, and the name of a signal", async () => {
     await run("echo fine; echo oops >&2; exit 3");
     expect(await failed()).toEqual({ error: "exit code 3: oops", retryable: true });
     await worker?.stop();
@@ -96,7 +96,7 @@ describe("shell commands", () => {
     expect(logged("stdout")).toBe("red <>\n");
   });
 
-  it("tells the end of stdout when nothing was written to stderr", async () => {
+  it("reports the end of stdout when nothing was written to stderr", async () => {
     await run("echo all went wrong; exit 1");
     expect((await failed())?.error).toBe("exit code 1: all went wrong");
   });

@@ -1,4 +1,4 @@
-// Runs a job's command with `sh -c`, as a task like any other. README.md, "Shell commands", tells what it finds in its environment.
+// Runs a job's command with `sh -c`, as a task like any other. README.md, "Shell commands", lists the variables of its environment.
 //
 // The command runs in a process group of its own, which is ended (SIGTERM, then SIGKILL) when the task's signal aborts, and whose
 // left-overs are ended when the command is over: a job leaves no processes behind.
@@ -95,7 +95,7 @@ function ended(child: ChildProcess, signal: AbortSignal, clock: Clock, groups: P
   });
 }
 
-/** The end of stderr says why; a command that wrote only to stdout said it there. */
+/** The end of stderr has the reason; a command that wrote only to stdout has it there. */
 function describeExit(exit: string, tail: string): string {
   const text = cutTail(tail, 4_000).trim();
   return text === "" ? exit : `${exit}: ${text}`;

@@ -116,7 +116,7 @@ describe("report", () => {
     expect(s.server.completed[0]?.body).toEqual({ outputs: { v: "1" } });
   });
 
-  it("[G55] gives a report up when the lease has run out, frees the slot and goes on", async () => {
+  it("[G55] gives a report up when the lease has run out, frees the slot and continues", async () => {
     const quick = task("quick", () => ({ v: "1" }));
     await using s = await setup({
       tasks: [quick],
@@ -157,7 +157,7 @@ describe("report", () => {
   });
 });
 
-describe("what a handler sees", () => {
+describe("what a handler gets", () => {
   it("[W-EXEC-02] gives upstream outputs to the handler, in its input and in its context", async () => {
     const seen: unknown[] = [];
     const join = task("join", (input: unknown, ctx) => {

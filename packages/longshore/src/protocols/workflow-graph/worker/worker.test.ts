@@ -137,7 +137,7 @@ describe("registering and claiming", () => {
     expect(s.notices.filter(({ message }) => message.includes("heartbeat"))).toEqual([]);
   });
 
-  it("tells a wrong token by name and never the token itself", async () => {
+  it("reports a wrong token by name and never the token itself", async () => {
     await using s = await setup({ wire: { token: "s3cret" }, before: (server) => server.misbehave(registerPath, 401) });
     const { server, notices } = s;
     await until(() => notices.length > 0);
@@ -245,7 +245,7 @@ describe("lease", () => {
 });
 
 describe("cancel", () => {
-  it("[W-CAN-01, W-CAN-02, W-EXEC-03] asks every two seconds during execution and goes on when the answer is false", async () => {
+  it("[W-CAN-01, W-CAN-02, W-EXEC-03] polls every two seconds during execution and continues when the answer is false", async () => {
     const held = heldTask();
     await using s = await setup({ tasks: [held.task], jobs: [{ command: "@held", workflow_id: "wf 1", job_id: "a/b" }] });
     const ctx = await held.started;
@@ -275,7 +275,7 @@ describe("cancel", () => {
     expect(s.server.failed[0]?.body).toEqual({ error: "cancelled", retryable: false });
   });
 
-  it("does not ask at all where heartbeat answers carry the cancel, and notices it as soon", async () => {
+  it("does not poll at all where heartbeat answers carry the cancel, and notices it as soon", async () => {
     const obedient = obedientTask();
     await using s = await setup({ tasks: [obedient.task], jobs: [{ command: "@held", job_id: "j" }], additions: true });
     await obedient.started;

@@ -21,19 +21,19 @@ export function workflowGraph(url: string | URL, options: WorkflowGraphOptions =
   return new WorkflowGraphTransport(settingsOf(url, options));
 }
 
-/** This protocol's worker half can do these; the runner stands in for the rest. */
+/** The capabilities of this protocol's worker half; the runner replaces the rest. */
 const capabilities: Capabilities = { defer: false, progress: false, streams: false, logs: true, blobs: false, cancel: true };
 
 /** Helpers beyond this find the server's answers, not their number, to be the limit. */
 const helpersMax = 16;
-/** Each running job may beat, push logs and ask for a cancel at the same time; claims and the worker's own calls come on top. */
+/** Each running job may beat, push logs and poll for a cancel at the same time; claims and the worker's own calls are added to that. */
 const connectionsPerSlot = 3;
 const connectionsMax = 512;
 const logBytesMax = 64 * 1024;
 const retryPolicy: Backoff = { kind: "exponential", delayMs: 500, maxMs: 15_000, jitter: 0.3 };
 /** Why a pause ends. A constant, because an abort without a reason makes an exception with a stack each time. */
 const restReason = "There is something to do.";
-/** What events of polls say instead of a task's name. */
+/** The name in events of polls instead of a task's. */
 const anyTask = "*";
 /** Workers that started together should not poll together. */
 const pollJitter = 0.1;
@@ -126,7 +126,7 @@ class WorkflowGraphTransport implements Transport {
       } catch (error) {
         slot.release();
         if (draining.aborted) return;
-        // Whoever answers next may be a server that has never heard of this worker.
+        // The next answer may be from a server that does not know this worker.
         this.#registered = false;
         this.#host.failing("claim", error);
         if (role === "helper") return;
@@ -198,7 +198,7 @@ class WorkflowGraphTransport implements Transport {
     return this.#registering;
   }
 
-  /** A server that offers long polls is of our kind, and tells of cancels in its heartbeat answers, until one shows otherwise. */
+  /** A server that offers long polls is of our kind, and reports cancels in its heartbeat answers, until one shows otherwise. */
   #learn(waitSecs: number): void {
     if (waitSecs > 0 && this.#server.waitSecs === 0) this.#server.beatsTellCancel = true;
     this.#server.waitSecs = waitSecs;

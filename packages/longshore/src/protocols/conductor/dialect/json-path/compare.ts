@@ -1,4 +1,4 @@
-// How a filter compares two values. `undefined` stands for a path that leads nowhere; it equals nothing, not even null.
+// How a filter compares two values. `undefined` is the value of a path that finds nothing; it equals nothing, not even null.
 
 import { isObject, type Json } from "../../../../json.ts";
 import { ExactNumber } from "../../../../json-exact.ts";
@@ -6,7 +6,7 @@ import type { Operator } from "./path.ts";
 
 type Value = Json | undefined;
 
-/** `spend` is told how many values were looked at. */
+/** `spend` is called with the number of values that were visited. */
 export function compare(operator: Operator, left: Value, right: Value, spend: (visits: number) => void): boolean {
   if (left instanceof ExactNumber || right instanceof ExactNumber) return compare(operator, plain(left), plain(right), spend);
   switch (operator) {

@@ -51,7 +51,7 @@ class Walk {
   /** Undefined when a definite path leads nowhere. */
   read(path: Path, item: Json): Json | undefined {
     let found: Json[] = [path.from === "$" ? this.#document : item];
-    // From the first step that may find several, the values stand for a list.
+    // From the first step that may find several, the values form a list.
     let single = true;
     path.steps.forEach((step, at) => {
       if (step.kind === "function") {

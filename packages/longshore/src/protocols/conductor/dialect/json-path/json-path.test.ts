@@ -26,7 +26,7 @@ describe("paths to one value", () => {
     expect(read("$")).toEqual({ store });
   });
 
-  it("take names in quotes as they stand", () => {
+  it("take names in quotes unchanged", () => {
     expect(read("store['two words']['a.b']")).toBe(1);
     expect(read(`store["two words"]["a.b"]`)).toBe(1);
     expect(read("['it\\'s']", { "it's": 2 })).toBe(2);
@@ -99,12 +99,12 @@ describe("filters", () => {
     expect(titles("@.none > 1")).toEqual([]);
   });
 
-  it("take a text that reads as a number for that number, unless told to be strict", () => {
+  it("take a text that reads as a number for that number, unless the comparison is strict", () => {
     expect(read("l[?(@ == 1)]", { l: [1, "1", "x", true] })).toEqual([1, "1"]);
     expect(read("l[?(@ === 1)]", { l: [1, "1"] })).toEqual([1]);
   });
 
-  it("ask whether something is there", () => {
+  it("check whether something is there", () => {
     expect(titles("@.isbn")).toEqual(["Sayings", "Moby"]);
     expect(titles("!@.isbn")).toEqual(["Sword"]);
     expect(read("l[?(@.x == null)]", { l: [{ x: null }, {}] })).toEqual([{ x: null }]);

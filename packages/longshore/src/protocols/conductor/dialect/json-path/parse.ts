@@ -237,7 +237,7 @@ class PathParser {
       const char = this.#text[this.#at];
       if (char === undefined) throw this.#bad("a pattern that is never closed");
       if (char !== "\\") source += char;
-      // A slash is escaped only to stand in the path; any other escape is the pattern's own.
+      // A slash is escaped only because of the path; any other escape is the pattern's own.
       else if (this.#text[++this.#at] === "/") source += "/";
       else source += `\\${this.#text[this.#at] ?? ""}`;
     }

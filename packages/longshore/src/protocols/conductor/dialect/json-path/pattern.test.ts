@@ -23,7 +23,7 @@ describe("patterns", () => {
     expect(matches("\\t\\/", "\t/")).toBe(true);
   });
 
-  it("take the case and the dot as the flags say", () => {
+  it("take the case and the dot by the flags", () => {
     expect(matches("straße", "STRASSE", "i")).toBe(false);
     expect(matches("[a-f]+X", "BeEx", "i")).toBe(true);
     expect(matches("a.b", "a\nb")).toBe(false);

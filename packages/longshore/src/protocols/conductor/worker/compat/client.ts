@@ -31,13 +31,13 @@ export interface Client {
 
 /** A client of ours. */
 export interface ConductorClient extends Client {
-  /** What a worker is told about the connection. */
+  /** Options of a worker for the connection. */
   readonly config: OrkesApiConfig;
   /** There is no background refresh: tokens are renewed when they are needed. For programs that end it. */
   stopBackgroundRefresh(): void;
 }
 
-/** As in the SDK, `CONDUCTOR_SERVER_URL`, `CONDUCTOR_AUTH_KEY` and `CONDUCTOR_AUTH_SECRET` go before what the code says. */
+/** As in the SDK, `CONDUCTOR_SERVER_URL`, `CONDUCTOR_AUTH_KEY` and `CONDUCTOR_AUTH_SECRET` take precedence over the code. */
 export async function createConductorClient(config: OrkesApiConfig = {}): Promise<ConductorClient> {
   const serverUrl = variable(process.env, "CONDUCTOR_SERVER_URL") ?? config.serverUrl ?? "http://localhost:8080";
   const resolved = { ...config, serverUrl };
@@ -70,7 +70,7 @@ export interface Connection {
   readonly options: ConductorOptions;
 }
 
-/** What `conductor()` needs to know of the client. Data only, for it may be told to another process. */
+/** What `conductor()` needs of the client. Data only, because it may be sent to another process. */
 export function connectionOf(client: Client): Connection {
   const config = (client as Partial<ConductorClient>).config ?? {};
   const url = client.getConfig().baseUrl ?? config.serverUrl;

@@ -1,7 +1,7 @@
 // `worker(options)`: a decorator of methods in both of TypeScript's generations, and a function that takes a function. All of them add to
 // the list of workers when they are evaluated.
 //
-// A method keeps its `this`. The newer decorators tell when an instance is made, and the newest instance is used. The older ones never
+// A method keeps its `this`. The newer decorators run when an instance is made, and the newest instance is used. The older ones never
 // do: there the class is instantiated when its first task comes.
 
 import { isAsync } from "./adapt.ts";
@@ -82,7 +82,7 @@ function instanceOf(prototype: object): () => object {
 
 function register(options: WorkerOptions, method: WorkerMethod, self: () => unknown): void {
   const { inputType, outputType, ...rest } = options;
-  // A class of fields goes before a schema written by hand.
+  // A class of fields takes precedence over a schema written by hand.
   const inputSchema = inputType === undefined ? options.inputSchema : generateSchemaFromClass(inputType);
   const outputSchema = outputType === undefined ? options.outputSchema : generateSchemaFromClass(outputType);
   const call = (task: Task) => method.call(self(), task);

@@ -16,7 +16,7 @@ export interface TaskRunnerEvent {
 /** A worker starts to poll. */
 export interface PollStarted extends TaskRunnerEvent {
   workerId: string;
-  /** How many tasks were asked for. */
+  /** How many tasks were requested. */
   pollCount: number;
 }
 
@@ -63,7 +63,7 @@ export interface TaskUpdateFailure extends ExecutionEvent {
   cause: Error;
   durationMs?: number;
   retryCount: number;
-  /** What could not be reported, for whoever can keep it. */
+  /** The result that could not be reported, for a program that can keep it. */
   taskResult: unknown;
 }
 
@@ -95,7 +95,7 @@ export interface TaskRunnerEventsListener {
   onTaskPaused?(event: TaskPaused): void | Promise<void>;
 }
 
-/** What the runner shall tell this listener. Only the methods that are there are asked for. */
+/** The events that this listener has methods for; others are not requested. */
 export function listenersOf(listener: TaskRunnerEventsListener): Listeners {
   const base = (event: { readonly task: string; readonly atMs: number }) => ({ taskType: event.task, timestamp: new Date(event.atMs) });
   const execution = (event: TaskOf) => ({

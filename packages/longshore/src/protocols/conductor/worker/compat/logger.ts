@@ -50,7 +50,7 @@ function textOf(part: unknown): string {
 /** A logger that drops every line. */
 export const noopLogger: ConductorLogger = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
-/** The runner's notices, told to the SDK's kind of logger. */
+/** The runner's notices, passed to the SDK's kind of logger. */
 export function loggerOf(logger: ConductorLogger): Logger {
   return ({ level, message }) => {
     if (level === "warn" && logger.warn === undefined) logger.info(message);

@@ -13,7 +13,7 @@ export interface MetricsCollectorConfig {
   httpPort?: number;
   /** Writes the metrics into this file again and again. */
   filePath?: string;
-  /** Milliseconds; 5000 unless told. */
+  /** Milliseconds; 5000 by default. */
   fileWriteIntervalMs?: number;
 }
 
@@ -72,7 +72,7 @@ export class CanonicalMetricsCollector implements MetricsCollectorInterface {
     if (config.filePath !== undefined) this.#writeEvery(config.filePath, config.fileWriteIntervalMs ?? fileWriteMsDefault);
   }
 
-  /** What the runner of a TaskHandler tells: more than the SDK's listeners hear, so that every try and every request is counted. */
+  /** The events of a TaskHandler's runner: more than the SDK's listeners get, so that every try and every request is counted. */
   listeners(): Listeners {
     const counts: { [name: string]: number } = { executionStarted: 1, executionCompleted: -1, executionFailed: -1 };
     const names = Object.keys(this.#measured);
@@ -214,7 +214,7 @@ export class CanonicalMetricsCollector implements MetricsCollectorInterface {
       try {
         writeFileSync(path, this.toPrometheusText());
       } catch (error) {
-        // A full disk or a missing folder shall not stop a worker; it is told once.
+        // A full disk or a missing folder must not stop a worker; it is reported once.
         if (!told) process.emitWarning(`The metrics cannot be written: ${(error as Error).message}`, "LongshoreWarning");
         told = true;
       }
@@ -228,7 +228,7 @@ export function createMetricsCollector(config?: MetricsCollectorConfig): Canonic
   return new CanonicalMetricsCollector(config);
 }
 
-/** Serves a collector's metrics at `/metrics`, and `/health`; only to this machine unless told, where the SDK listens on every address. */
+/** Serves a collector's metrics at `/metrics`, and `/health`; only to this machine by default, where the SDK listens on every address. */
 export class MetricsServer {
   readonly #collector: MetricsCollectorInterface;
   readonly #port: number;

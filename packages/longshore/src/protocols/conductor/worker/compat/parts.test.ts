@@ -32,7 +32,7 @@ describe("the client", () => {
     expect(client.stopBackgroundRefresh()).toBeUndefined();
   });
 
-  it("tells a worker everything about the connection", async () => {
+  it("passes a worker everything about the connection", async () => {
     const folder = mkdtempSync(join(tmpdir(), "longshore-drop-in-"));
     onTestFinished(() => rmSync(folder, { recursive: true }));
     writeFileSync(join(folder, "ca.pem"), "CA");
@@ -111,7 +111,7 @@ describe("schemas by hand", () => {
 });
 
 describe("an EventDispatcher", () => {
-  it("[C-EVT-09, C-EVT-11] tells each listener what it has a method for, and survives their mistakes", async () => {
+  it("[C-EVT-09, C-EVT-11] calls each listener for what it has a method for, and survives their mistakes", async () => {
     const errors: unknown[] = [];
     const dispatcher = new EventDispatcher({ ...new DefaultLogger(), error: (...args: unknown[]) => void errors.push(args) });
     const heard: string[] = [];
@@ -130,7 +130,7 @@ describe("an EventDispatcher", () => {
 describe("a metrics collector", () => {
   const at = { taskType: "t", timestamp: new Date(), taskId: "1", workerId: "w" };
 
-  it("[C-MET-09, C-MET-13] counts what it is told, by events and by hand", () => {
+  it("[C-MET-09, C-MET-13] counts what it gets, by events and by hand", () => {
     const collector = new CanonicalMetricsCollector();
     collector.onPollStarted({ ...at, pollCount: 1 });
     collector.onPollCompleted({ ...at, durationMs: 5, tasksReceived: 1 });
@@ -201,12 +201,12 @@ describe("a metrics collector", () => {
   });
 });
 
-it("isTaskInProgress wants both the status and the time", () => {
+it("isTaskInProgress requires both the status and the time", () => {
   expect(isTaskInProgress({ status: "IN_PROGRESS", callbackAfterSeconds: 0 })).toBe(true);
   expect([{ status: "IN_PROGRESS" }, { status: "COMPLETED", callbackAfterSeconds: 1 }, undefined].some(isTaskInProgress)).toBe(false);
 });
 
-it("a TaskContext made by hand keeps what it is told", () => {
+it("a TaskContext made by hand keeps what is set", () => {
   const context = new TaskContext({ taskId: "1" });
   context.addLog("a");
   context.setCallbackAfter(5);

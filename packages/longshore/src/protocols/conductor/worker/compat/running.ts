@@ -39,7 +39,7 @@ export interface Part {
   stop(): Promise<void>;
 }
 
-/** What the process of a worker is told. */
+/** The data of a worker's process. */
 export interface ChildWork {
   readonly module: string;
   readonly taskDefName: string;
@@ -116,7 +116,7 @@ function folderIn(outbox: string | false, name: string): string | false {
   return outbox === false ? false : join(outbox, name.replace(/[^\w.+-]/g, "_").slice(0, 100));
 }
 
-/** What the code says; the environment goes before it. Heartbeats are sent only when they are asked for. */
+/** Options in code; the environment takes precedence. Heartbeats are sent only on request. */
 function optionsOf({ worker, workerId }: Placed): ConductorWorkerOptions {
   const { concurrency = 1, pollInterval, pollTimeout, domain, registerTaskDef, overwriteTaskDef, strictSchema, paused, taskDef } = worker;
   return {
@@ -134,7 +134,7 @@ function optionsOf({ worker, workerId }: Placed): ConductorWorkerOptions {
   };
 }
 
-/** Tells apart the workers of one machine, also those of one task in several processes. */
+/** Distinguishes the workers of one machine, also those of one task in several processes. */
 export function freshWorkerId(): string {
   return `${hostname()}-${process.pid}-${randomBytes(4).toString("hex")}`;
 }

@@ -7,7 +7,7 @@ export type JsonSchemaType = "string" | "number" | "integer" | "boolean" | "obje
 
 /** The options of the decorator `@schemaField()`. */
 export interface SchemaFieldOptions {
-  /** Unless told, what the compiler recorded about the field, or the type of its first value. */
+  /** By default what the compiler recorded about the field, or the type of its first value. */
   type?: JsonSchemaType;
   required?: boolean;
   description?: string;
@@ -57,9 +57,9 @@ function schemaOf({ required: _, items, properties, ...plain }: SchemaFieldOptio
 type Fields = Map<string, SchemaFieldOptions>;
 type Class = new (...args: never[]) => unknown;
 
-// Fields of the older decorators, by prototype: those run when the class is defined and see nothing else.
+// Fields of the older decorators, by prototype: those run when the class is defined and get nothing else.
 const declared = new WeakMap<object, Fields>();
-// Fields of the newer decorators speak up while an instance is made; this is where they are heard, and undefined otherwise.
+// Fields of the newer decorators report themselves while an instance is made; here they are collected, and undefined otherwise.
 let listening: Fields | undefined;
 
 /** Of both generations of decorators. */
@@ -95,7 +95,7 @@ export function generateSchemaFromClass(described: Class): JsonSchemaOutput {
   try {
     new (described as new () => unknown)();
   } catch {
-    // A class that cannot be made without arguments has told the fields before the mistake, or has fields of the older kind only.
+    // A class that cannot be made without arguments has reported the fields before the mistake, or has fields of the older kind only.
   } finally {
     listening = before;
   }

@@ -1,11 +1,11 @@
-// `getTaskContext()`: what a handler of the SDK can ask and set besides its result.
+// `getTaskContext()`: what a handler of the SDK can read and set besides its result.
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Context } from "../../../../context.ts";
 import { conductorTask } from "../task-context.ts";
 import type { Task, TaskExecLog } from "./types.ts";
 
-/** What a worker function can see and do besides its input, from `getTaskContext()`. */
+/** What a worker function can read and do besides its input, from `getTaskContext()`. */
 export class TaskContext {
   readonly #task: Task;
   /** Absent in a test that makes a context by hand. */
@@ -63,7 +63,7 @@ export class TaskContext {
     return [...this.#logs];
   }
 
-  /** Goes before the `callbackAfterSeconds` of the result. */
+  /** Takes precedence over the `callbackAfterSeconds` of the result. */
   setCallbackAfter(seconds: number): void {
     if (this.#context !== undefined) conductorTask(this.#context).setCallbackAfter(seconds);
     this.#callbackAfterSeconds = seconds;

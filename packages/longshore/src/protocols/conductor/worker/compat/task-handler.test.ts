@@ -75,7 +75,7 @@ describe("a TaskHandler", () => {
     expect(stub.results).toMatchObject([{ status: "COMPLETED" }]);
   });
 
-  it("[C-HND-07, C-HND-08] tells of each worker whether it polls, as whom, and how often it was restarted", async () => {
+  it("[C-HND-07, C-HND-08] reports for each worker whether it polls, as whom, and how often it was restarted", async () => {
     const { handler } = await setup({ workers: [echo("told", { domain: "east" })] });
     expect(handler.getWorkerStatus()).toMatchObject([{ taskDefName: "told", polling: false }]);
     await handler.startWorkers();
@@ -112,7 +112,7 @@ describe("a TaskHandler", () => {
     await until(() => stub.results.length === 1);
   });
 
-  it("[C-LEASE-01] sends heartbeats only for workers that ask for them", async () => {
+  it("[C-LEASE-01] sends heartbeats only for workers that request them", async () => {
     const gate = deferred<void>();
     const wait = (taskDefName: string, leaseExtendEnabled?: boolean): ConductorWorker => ({
       taskDefName,
@@ -182,7 +182,7 @@ describe("a TaskHandler", () => {
     expect(stub.results[0]).toMatchObject({ status: "FAILED_WITH_TERMINAL_ERROR", reasonForIncompletion: "not here" });
   });
 
-  it("[C-HND-06, C-EVT-07, C-EVT-08] tells every listener, also which result could not be reported", async () => {
+  it("[C-HND-06, C-EVT-07, C-EVT-08] notifies every listener, also about a result that could not be reported", async () => {
     const failures: TaskUpdateFailure[] = [];
     const polls: string[] = [];
     const collector = createMetricsCollector();

@@ -15,9 +15,9 @@ import type { ConductorWorker, RegisteredWorker, Task } from "./types.ts";
 
 /** When the process of a worker is started again after it ended. */
 export interface HealthMonitorConfig {
-  /** Whether a worker's process that ended is started again; true unless told. */
+  /** Whether a worker's process that ended is started again; true by default. */
   enabled?: boolean;
-  /** 5000 unless told. */
+  /** 5000 by default. */
   healthCheckIntervalMs?: number;
   /** 0, the default, is without limit. */
   maxRestartAttempts?: number;
@@ -28,16 +28,16 @@ export interface TaskHandlerConfig {
   client: Client;
   /** Workers without a decorator. */
   workers?: ConductorWorker[];
-  /** Whether decorated workers take part; true unless told. */
+  /** Whether decorated workers take part; true by default. */
   scanForDecorated?: boolean;
   /** Modules to load for the workers they declare. Each of those runs in a process of its own. */
   importModules?: string[];
   eventListeners?: TaskRunnerEventsListener[];
   logger?: ConductorLogger;
   healthMonitor?: HealthMonitorConfig;
-  /** Ours: `"inline"` runs the workers of loaded modules in this process too; `"process"` unless told. */
+  /** Ours: `"inline"` runs the workers of loaded modules in this process too; `"process"` by default. */
   isolate?: "process" | "inline";
-  /** Ours: the folder for results that the server would not take; `.longshore/outbox` unless told, false to keep none. */
+  /** Ours: the folder for results that the server did not accept; `.longshore/outbox` by default, false to keep none. */
   outbox?: string | false;
 }
 
@@ -94,7 +94,7 @@ export class TaskHandler implements AsyncDisposable {
     await Promise.all(parts.map((part) => part.stop()));
   }
 
-  /** False when a worker's process has ended or its event loop stands still. */
+  /** False when a worker's process has ended or its event loop is blocked. */
   isHealthy(): boolean {
     return this.running && allWell(this.#parts);
   }

@@ -11,7 +11,7 @@ import type { ConductorWorker, Task } from "./types.ts";
 export interface TaskManagerOptions {
   workerID?: string;
   domain?: string | undefined;
-  /** Milliseconds; 100 unless told. */
+  /** Milliseconds; 100 by default. */
   pollInterval?: number;
   concurrency?: number;
   /** Milliseconds that a poll waits at the server. */
@@ -21,9 +21,9 @@ export interface TaskManagerOptions {
 /** The options of a `TaskManager`. */
 export interface TaskManagerConfig {
   logger?: ConductorLogger;
-  /** For every worker that does not say otherwise. */
+  /** For every worker without its own setting. */
   options?: TaskManagerOptions;
-  /** Told what went wrong outside of handlers, and what handlers threw. What it throws itself changes nothing. */
+  /** Called with errors outside of handlers, and with what handlers threw. What it throws itself changes nothing. */
   onError?: (error: Error, task?: Task) => void;
   eventListeners?: TaskRunnerEventsListener[];
 }
@@ -72,7 +72,7 @@ export class TaskManager {
     }
   };
 
-  /** Begins at once; a failure of the start goes to `onError`. */
+  /** Begins at once; a failure of the start is passed to `onError`. */
   startPolling = (): void => {
     this.sanityCheck();
     if (this.#polling) return;

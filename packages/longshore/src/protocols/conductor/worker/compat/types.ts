@@ -85,7 +85,7 @@ export interface TaskInProgressResult {
   outputData?: Record<string, unknown>;
 }
 
-/** Returns whether a worker function wants to be called again later. */
+/** Returns whether a worker function requests to be called again later. */
 export function isTaskInProgress(result: unknown): result is TaskInProgressResult {
   const { status, callbackAfterSeconds } = (result ?? {}) as Partial<TaskInProgressResult>;
   return status === "IN_PROGRESS" && typeof callbackAfterSeconds === "number";
@@ -136,25 +136,25 @@ export interface RegisteredWorker extends Omit<WorkerOptions, "inputType" | "out
 /** The options of `worker()`. */
 export interface WorkerOptions {
   taskDefName: string;
-  /** How many tasks run at once; 1 unless told. */
+  /** How many tasks run at once; 1 by default. */
   concurrency?: number;
-  /** Milliseconds; 100 unless told. */
+  /** Milliseconds; 100 by default. */
   pollInterval?: number;
   domain?: string;
   workerId?: string;
   registerTaskDef?: boolean;
-  /** Milliseconds that a poll waits at the server. Unless told 100, and up to 5000 while there is nothing to do. */
+  /** Milliseconds that a poll waits at the server. By default 100, and up to 5000 while there is nothing to do. */
   pollTimeout?: number;
   taskDef?: TaskDef;
   overwriteTaskDef?: boolean;
   strictSchema?: boolean;
   inputSchema?: JsonSchema;
   outputSchema?: JsonSchema;
-  /** A class with `@schemaField()`s; goes before `inputSchema`. */
+  /** A class with `@schemaField()`s; takes precedence over `inputSchema`. */
   inputType?: new (
     ...args: never[]
   ) => unknown;
   outputType?: new (...args: never[]) => unknown;
-  /** Heartbeats for long tasks; false unless told. */
+  /** Heartbeats for long tasks; false by default. */
   leaseExtendEnabled?: boolean;
 }

@@ -15,7 +15,7 @@ function fileWith(text: string): string {
 }
 
 describe("the coordinator's settings", () => {
-  it("are the reference's unless told", () => {
+  it("are the reference's by default", () => {
     expect(read()).toEqual({
       brokers: [],
       types: [],

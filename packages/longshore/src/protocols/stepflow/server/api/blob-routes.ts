@@ -1,5 +1,5 @@
-// Blobs over REST: as JSON in an envelope, or as bytes. Which of the two is meant says the content type of what is sent, and `Accept` of what
-// is wanted.
+// Blobs over REST: as JSON in an envelope, or as bytes. The content type of the request decides which is sent, and `Accept` which is
+// returned.
 
 import { Readable } from "node:stream";
 import { blobBytesMax } from "../../../../engine/blob/blob.ts";

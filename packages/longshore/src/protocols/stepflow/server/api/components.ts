@@ -1,4 +1,4 @@
-// ComponentsService: what can be called, by plugin: the built-ins, what the configuration says of mocks, and what workers have registered.
+// ComponentsService: what can be called, by plugin: the built-ins, the configured mocks, and what workers have registered.
 
 import { isObject, type Json, type JsonObject } from "../../../../json.ts";
 import type { Encodable } from "../../../../net/protobuf/protobuf.ts";
@@ -13,7 +13,7 @@ export interface Listed {
 }
 
 export interface ListedComponent {
-  /** As its worker said it. */
+  /** As its worker sent it. */
   readonly id: string;
   readonly path: string;
   readonly description?: string;
@@ -23,7 +23,7 @@ export interface ListedComponent {
 
 /** Asks the plugins of the configuration. */
 export interface ComponentSource {
-  /** Rejects for nobody: a plugin that cannot be asked is named in `failed`. */
+  /** Never rejects: a plugin that cannot be reached is named in `failed`. */
   list(): Promise<{ listed: readonly Listed[]; failed: readonly { readonly plugin: string; readonly error: string }[] }>;
 }
 

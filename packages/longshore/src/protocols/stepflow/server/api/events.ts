@@ -1,6 +1,6 @@
-// Follows what happens in a run: first what is recorded, then what comes, in one order with rising numbers. An event is given when its
-// millisecond is over, for then no other can come before it: every change of a millisecond is committed within it. So whoever reads the
-// records later finds the same events in the same order under the same numbers.
+// Follows what happens in a run: first what is recorded, then what comes, in one order with rising numbers. An event is sent when its
+// millisecond has passed, because then no other can come before it: every change of a millisecond is committed within it. So a later reader
+// of the records finds the same events in the same order under the same numbers.
 
 import type { Clock } from "../../../../clock.ts";
 import type { Task } from "../../../../engine/board/task.ts";
@@ -21,7 +21,7 @@ export interface EventDeps {
   readonly reader: Reader;
   readonly renderer: Renderer;
   readonly items: ItemRuns;
-  /** Tells of every task and run that a commit changed; ends with the function that is returned. */
+  /** Calls back for every task and run that a commit changed; ends with the function that is returned. */
   listen(listener: { task(task: Task): void; run(run: Run): void }): () => void;
   /** Those that follow now. */
   readonly followers: Set<object>;
@@ -138,9 +138,9 @@ class Follower {
 
   /** Works out the events of what has changed since the last time, or of everything. Returns up to which time they are all there. */
   async #take(): Promise<number> {
-    // Behind the commit that has told of the first change, so that all it changed is here.
+    // After the commit that reported the first change, so that all its changes are here.
     await new Promise((resolve) => setImmediate(resolve));
-    // Whatever is committed while this is worked out is told of again, and has its turn the next time.
+    // Whatever is committed during this is reported again, and handled the next time.
     const now = this.#deps.clock.now();
     const [tasks, runs] = [this.#tasks, this.#runs];
     this.#tasks = new Map();
@@ -217,7 +217,7 @@ class Follower {
   async #takeRun(run: Run): Promise<void> {
     const { runId } = wireRun(run.id);
     if (runId === run.id && !this.#members.has(run.id)) {
-      // A run that has just been started; its tasks may have been told of before it.
+      // A run that has just been started; its tasks may have been reported before it.
       if (await this.#join(run)) await this.#readRun(run);
       return;
     }
@@ -259,7 +259,7 @@ class Follower {
   }
 }
 
-/** The same event may have been worked out from several changes of one row; the newest tells the most. */
+/** The same event may have been worked out from several changes of one row; the newest has the most. */
 function unique(sorted: readonly Happened[]): Happened[] {
   return sorted.filter((happened, at) => {
     const next = sorted[at + 1];

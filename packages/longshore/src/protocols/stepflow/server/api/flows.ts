@@ -31,7 +31,7 @@ export interface FlowDeps {
 /** A flow that is kept. */
 export interface KeptFlow {
   readonly flowId: string;
-  /** As compact JSON, and what it says. */
+  /** As compact JSON, and its value. */
   readonly source: string;
   readonly flow: Flow;
   /** False for one that is only among the blobs, where workers may put what they like. */
@@ -49,7 +49,7 @@ export class Flows {
     this.#deps = deps;
   }
 
-  /** `text` is the flow as compact JSON. Something fatal keeps it from being stored; all that can be said is answered either way. */
+  /** `text` is the flow as compact JSON. A fatal finding prevents storing it; all findings are returned either way. */
   async store(text: string, dryRun: boolean): Promise<Encodable<typeof StoreFlowResponse>> {
     const flow = await inTurns(decodeInSlices(text));
     const flowId = flowIdOf(text);
@@ -71,7 +71,7 @@ export class Flows {
     };
   }
 
-  /** The id of a flow that stands in a step. Throws a GrpcError when it could not run. */
+  /** The id of an inline flow in a step. Throws a GrpcError when it could not run. */
   async keepInline(document: JsonObject): Promise<string> {
     const text = writeExact(document);
     const flowId = flowIdOf(text);
@@ -105,7 +105,7 @@ export class Flows {
 
   /** Checks the id only: flows are kept for the runs that were started with them. */
   checkId(id: string): string {
-    // A flow from a file, which came by another way than this API, has the id of its definition: runs of it tell no other.
+    // A flow from a file, which came by another way than this API, has the id of its definition: runs of it have no other.
     const flowId = uuidOf(id) === undefined ? blobIdIn(id) : id;
     if (flowId === undefined) throw invalid("flow_id", `is ${JSON.stringify(id.slice(0, 100))}, expected 64 hexadecimal digits`);
     return flowId;

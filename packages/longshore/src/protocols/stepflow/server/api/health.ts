@@ -15,7 +15,7 @@ export interface Health {
   };
 }
 
-/** A server that answers is healthy: what is the matter with its store or its workers is told by /health/ready and the doctor. */
+/** A server that answers is healthy: /health/ready and the doctor report problems of its store or its workers. */
 export function healthOf({ clock, version }: { readonly clock: Clock; readonly version: string }): Health {
   const build = {
     gitVersion: `longshore-${version}`,

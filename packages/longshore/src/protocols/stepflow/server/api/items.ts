@@ -40,7 +40,7 @@ export class ItemRuns {
     throw new StepFailure({ code: "COMPONENT_FAILED", message, data: counts as unknown as Json }, { final: true });
   }
 
-  /** Nobody wants the items any more. */
+  /** The items are not wanted any more. */
   async abandon(task: Task): Promise<void> {
     for await (const item of this.each(task.runId as string)) if (isRunOpen(item.state)) await this.#deps.runs.cancel(item.id);
   }
@@ -119,7 +119,7 @@ export class ItemRuns {
     if (isToTryAgain(started.run, run)) await runs.retry(started.run.id);
     else if (!isRunOpen(started.run.state)) return started.run.state;
     const ended = await runs.result(started.run.id, whenAborted(signal));
-    // Somebody has removed it.
+    // It was removed.
     return ended?.state ?? "cancelled";
   }
 }

@@ -1,5 +1,5 @@
-// Lists of runs, newest first. They walk the board's index of runs and look at a bounded number of rows. The items of a run lie beside it in
-// that index: the walk steps over all of them at once.
+// Lists of runs, newest first. They walk the board's index of runs and look at a bounded number of rows. The items of a run are next to it
+// in that index: the walk steps over all of them at once.
 
 import type { Reader } from "../../../../engine/run/reader.ts";
 import type { Run, RunState } from "../../../../engine/run/run.ts";
@@ -21,9 +21,9 @@ export interface ListWish {
 
 const limitDefault = 100;
 const limitMax = 1_000;
-/** Who goes further back has other means than pages: the walk begins again for each. */
+/** A caller that goes further back needs other means than pages: the walk begins again for each. */
 const offsetMax = 100_000;
-/** Rows that one list looks at: some tens of milliseconds. A filter that fits next to nothing finds no more than lies within. */
+/** Rows that one list looks at: some tens of milliseconds. A filter that fits next to nothing finds no more than is within. */
 const looksMax = 20_000;
 /** Runs read at once. */
 const pageSize = 100;

@@ -59,22 +59,22 @@ export interface ApiOptions {
   readonly called: Caller;
   /** Whether the caller holds a task of a run, or of one around it. */
   holds(caller: Caller, rootRunId: string): Promise<boolean>;
-  /** False: blobs are kept for flows, but nobody else is served them. */
+  /** False: blobs are kept for flows, but not served to others. */
   readonly servesBlobs: boolean;
   readonly environment: Environment;
   /** What is known about components and routes, for diagnostics; the built-ins are handed to it. */
   routes?(builtins: readonly Component[]): RouteFacts;
   /** Whether diagnostics look at types, too. */
   readonly typeCheck?: boolean;
-  /** Asks plugins what they can do; the built-ins are handed to it. */
+  /** Reads from plugins what they can do; the built-ins are handed to it. */
   components(builtins: readonly ListedComponent[]): ComponentSource;
-  /** Notified of what went wrong with nobody to answer to. */
+  /** Called with errors that no caller receives. */
   failed(what: string, error: unknown): void;
 }
 
 export interface StepflowApi {
   readonly services: Services;
-  /** Runs and blobs for workers, over whichever transport. */
+  /** Runs and blobs for workers, over any transport. */
   readonly workerRuns: WorkerRuns;
   readonly calls: RuntimeCalls;
   readonly rest: RouteGroup;
@@ -94,7 +94,7 @@ const waitingMax = 100_000;
 /** Variables with this prefix are there for flows. */
 const variablePrefix = "STEPFLOW_VAR_";
 
-/** The environment has secrets of the server in it: a flow sees what is meant for flows. */
+/** The environment has secrets of the server in it: a flow gets only what is meant for flows. */
 function variableReader(environment: Environment, allowed: ReadonlySet<string>): (name: string) => string | undefined {
   return (name) => (allowed.has(name) || name.startsWith(variablePrefix) ? environment[name] : undefined);
 }
@@ -153,7 +153,7 @@ export function openStepflowApi(options: ApiOptions): StepflowApi {
     async start() {
       for (const lane of lanes.values()) await lane.recover(reader);
       const resting = new Set(lanes.keys());
-      // A server that runs no flows has nobody standing in line for their components.
+      // A server that runs no flows has no waiting claims for their components.
       const resume = (lane: string) => {
         if (resting.delete(lane)) lanes.get(lane)?.resume();
       };

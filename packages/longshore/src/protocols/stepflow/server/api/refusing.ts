@@ -1,4 +1,4 @@
-// Methods that tell what the core refuses in this protocol's words.
+// Methods whose errors are translated to this protocol's codes.
 
 import type { GrpcMethod } from "../../../../net/grpc/service.ts";
 import { grpcErrorOf } from "./status.ts";

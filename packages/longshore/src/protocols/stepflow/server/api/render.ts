@@ -89,7 +89,7 @@ export class Renderer {
     return { total: items, completed, failed: failures, cancelled, running: items - completed - failures - cancelled };
   }
 
-  /** While a run goes on, and for one that was ended before its time: then what had not begun was cancelled with it. */
+  /** For an open run, and for one that was ended early: then what had not begun was cancelled with it. */
   async #count(run: Run, items: number): Promise<ItemCounts> {
     const states = await this.#reader.statesUnder(itemPrefix(run.id));
     const counted = (...of: RunState[]) => of.reduce((sum, state) => sum + (states.get(state) ?? 0), 0);
@@ -130,7 +130,7 @@ export function renderItem(itemIndex: number, run: Run | undefined, whole: Run):
   return { ...base, ...(result.outcome === "success" ? { output: result.result } : errorParts(result.error)) };
 }
 
-/** How a step that has ended came out, with what its flow says of failures; null while it goes on. */
+/** The end of a step, with the flow's policy for failures; null while it is open. */
 export function stepResultOf(task: Task, { step }: StepView): FlowResult | null {
   if (isOpen(task.state)) return null;
   if (step !== undefined) return stepResult(step, task);

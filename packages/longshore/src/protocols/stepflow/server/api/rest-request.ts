@@ -1,5 +1,5 @@
 // Reading REST requests: bodies that must be JSON objects, and query parameters. Names are camelCase; the schema's own snake_case is
-// understood too. Enums come as numbers or by name. What is wrong is told with the name it was sent under.
+// understood too. Enums come as numbers or by name. Mistakes are reported with the name they were sent under.
 
 import type { HttpRequest } from "../../../../http.ts";
 import { isObject, type Json, type JsonObject, jsonDepthMax } from "../../../../json.ts";

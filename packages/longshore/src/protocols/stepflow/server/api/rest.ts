@@ -122,7 +122,7 @@ function runRoutes({ runs, events }: Services): Route[] {
 
 type Sink = Parameters<NonNullable<HttpReply["events"]>>[0];
 
-/** Never rejects. Waits for a slow reader: the follower goes on from its place. */
+/** Never rejects. Waits for a slow reader: the follower continues from its place. */
 async function stream(events: AsyncGenerator<Event>, sink: Sink): Promise<void> {
   try {
     for await (const event of events) {

@@ -1,4 +1,4 @@
-// RunsService: what clients ask about runs and tell them. Both faces call these; what is wrong is thrown as a GrpcError.
+// RunsService: the requests of clients about runs. Both REST and gRPC call these; mistakes are thrown as a GrpcError.
 
 import type { Clock } from "../../../../clock.ts";
 import type { Reader } from "../../../../engine/run/reader.ts";
@@ -32,19 +32,19 @@ export interface RunServiceDeps {
   removeRun(runId: string): Promise<boolean>;
 }
 
-/** How a client waits: for how long, and until it goes. */
+/** How a client waits: for how long, and until it disconnects. */
 export interface Patience {
   readonly wait: boolean;
   readonly timeoutSecs?: number;
-  /** Asked for only when the client really has to wait. */
+  /** Read only when the client really has to wait. */
   readonly gone: () => AbortSignal;
 }
 
 /** Of the reference. */
 const waitSecsDefault = 300;
-/** A client that wants to wait longer asks again. */
+/** A client that waits longer calls again. */
 const waitSecsMax = 24 * 3_600;
-/** Steps of a run with many items that one answer shows; those of one item are asked for by its index. */
+/** Steps of a run with many items in one answer; those of one item are read by its index. */
 const stepsMax = 10_000;
 
 /** What making a summary counts: it looks up the flow and, for some, the states of items. */
@@ -157,7 +157,7 @@ export class RunService {
     return run;
   }
 
-  /** The run once it has ended, or as it stands when the client's patience is over. */
+  /** The run once it has ended, or its state when the client's time has passed. */
   async waitFor(run: Run, { wait, timeoutSecs = waitSecsDefault, gone }: Patience): Promise<Run> {
     if (!wait || !isRunOpen(run.state)) return run;
     const { clock, runs } = this.#deps;
@@ -173,7 +173,7 @@ export class RunService {
     return ended ?? run;
   }
 
-  /** Every item's result as it stands. */
+  /** The current result of every item. */
   async results(run: Run, order: number): Promise<Item[]> {
     const { items: count } = settingsOf(run);
     if (count === undefined) return [renderItem(0, run, run)];
@@ -211,7 +211,7 @@ export class RunService {
     return steps.sort((a, b) => (a.stepIndex ?? 0) - (b.stepIndex ?? 0));
   }
 
-  /** The run on the board that stands for an item; undefined when there is no such item, or it has not begun. */
+  /** The run on the board for an item; undefined when there is no such item, or it has not begun. */
   async #itemOf(run: Run, index: number): Promise<Run | undefined> {
     if (settingsOf(run).items !== undefined) return this.#deps.reader.run(itemRunId(run.id, index));
     return index === 0 ? run : undefined;

@@ -37,7 +37,7 @@ async function setup(called: Caller = everyone) {
   return { calls: api.calls, workerRuns: api.workerRuns, store, held, signal };
 }
 
-describe("what workers over JSON-RPC ask for", () => {
+describe("what workers over JSON-RPC request", () => {
   it("are blobs, by the hash of their JSON", async () => {
     const { calls } = await setup();
     const id = await calls.putBlob({ b: 1, a: [2] }, "data");
@@ -99,7 +99,7 @@ describe("what workers over JSON-RPC ask for", () => {
     await expect(calls.getRun(get, other.id, signal)).rejects.toMatchObject(denied);
   });
 
-  it("are told how a run came out, with a number for what it failed with", async () => {
+  it("get the result of a run, with a number for what it failed with", async () => {
     const { calls, store, held, signal } = await setup();
     const task = await held();
     const flowId = await store(oneStep("/builtin/create_messages", { user_prompt: { $input: "q" } }));

@@ -1,5 +1,5 @@
-// What workers over JSON-RPC may ask for: blobs and runs, by the services that everybody else uses, and by the same table of actions. Such a
-// worker shows no token: the server has called it, for the task on whose behalf it asks.
+// What workers over JSON-RPC may request: blobs and runs, by the services that all clients use, and by the same table of actions. Such a
+// worker sends no token: the server has called it, for the task that it works on.
 
 import { type Action, actions, type Caller } from "../../../../actions.ts";
 import { type ErrorCode, LongshoreError } from "../../../../errors.ts";

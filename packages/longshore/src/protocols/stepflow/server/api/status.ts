@@ -47,7 +47,7 @@ export function refuseProblem(problem: Problem): HttpReply {
   return errorReply(problem.status, problem.message, names[problem.kind]);
 }
 
-/** What the core refuses, as this protocol says it; undefined for what is no answer to the client. */
+/** An error of the core in this protocol's codes; undefined for what is no answer to the client. */
 export function grpcErrorOf(error: unknown): GrpcError | undefined {
   if (error instanceof GrpcError) return error;
   if (!(error instanceof LongshoreError)) return undefined;

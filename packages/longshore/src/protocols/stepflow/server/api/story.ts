@@ -23,13 +23,13 @@ export interface Happened {
    * a step that needs another has begun after it.
    */
   readonly place: readonly (number | string)[];
-  /** Without results, unless they are asked for. */
+  /** Without results by default. */
   tell(withResults: boolean): Encodable<typeof StatusEvent>;
-  /** It ends the story of the run that was asked for. */
+  /** It ends the events of the requested run. */
   readonly last?: boolean;
 }
 
-/** Where the events of a run stand among those of the run that was asked for: nowhere special for that run itself. */
+/** The place of a run's events among those of the requested run: none for that run itself. */
 export type Within = readonly (number | string)[];
 
 const beginning = 0;
@@ -38,7 +38,7 @@ const end = 2;
 /** Behind every step: runs whose step is not known. */
 const unplaced = Number.MAX_SAFE_INTEGER;
 
-/** The beginning and the end of a run that the wire knows; `own` is the run that was asked for. */
+/** The beginning and the end of a run that the wire shows; `own` is the requested run. */
 export function eventsOfRun(run: Run, within: Within, own: boolean): Happened[] {
   const runId = wireRunId(run.id);
   const settings = settingsOf(run);
@@ -69,7 +69,7 @@ export function eventsOfRun(run: Run, within: Within, own: boolean): Happened[] 
   return [created, completed];
 }
 
-/** What an item needs from its beginning, and its end. `item` is the run on the board that stands for it. */
+/** What an item needs from its beginning, and its end. `item` is its run on the board. */
 export function eventsOfItem(item: Run, view: FlowView, within: Within): Happened[] {
   const { itemIndex } = wireRun(item.id);
   const runId = wireRunId(item.id);
@@ -125,7 +125,7 @@ export function eventsOfStep(task: Task, step: StepView, within: Within, earlier
   return events;
 }
 
-/** Where a run stands that a step of another has started: inside that step. */
+/** The place of a run that a step of another has started: inside that step. */
 export function withinStep(within: Within, step: { readonly itemIndex: number; readonly ordinal: number } | undefined, run: Run): Within {
   const { itemIndex, ordinal } = step ?? { itemIndex: unplaced, ordinal: 0 };
   return [...within, middle, itemIndex, middle, ordinal, middle, run.id];

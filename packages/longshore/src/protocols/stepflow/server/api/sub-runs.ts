@@ -77,7 +77,10 @@ export class StepRuns implements SubRuns {
   }
 }
 
-/** A step that is tried again after it failed, or along with its run, begins again. One that got lost, in a restart or on the way, goes on. */
+/**
+ * A step that is tried again after it failed, or along with its run, begins again. One that got lost, in a restart or on the way,
+ * continues.
+ */
 function tryOf({ id, firstAttempt, failures }: Task): string {
   return `${id} ${firstAttempt} ${failures}`;
 }

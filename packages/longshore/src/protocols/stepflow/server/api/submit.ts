@@ -36,7 +36,7 @@ export interface Wish {
 /** On whose behalf a run is started. */
 export interface Parent {
   readonly run: Run;
-  /** The step that asks for it, where that is known: it stops with the step. */
+  /** The step that requests it, where that is known: it stops with the step. */
   readonly taskId?: string;
   /** Asking twice with one key starts one run. Without a key every asking starts another. */
   readonly key?: string;
@@ -52,7 +52,7 @@ export class Submitter {
     this.#deps = deps;
   }
 
-  /** The run, or the one that was started with the same key. Throws what says what is wrong, as a client is to be told. */
+  /** The run, or the one that was started with the same key. Throws an error for the client. */
   async submit(wish: Wish): Promise<Run> {
     const { flows, runs, clock, environment } = this.#deps;
     const { parent, inputs } = wish;
@@ -92,7 +92,7 @@ function rootOf({ rootRunId }: FlowSettings): { rootId?: string } {
   return rootRunId === undefined ? {} : { rootId: rootRunId };
 }
 
-/** Known before it exists, and the same for the same run and key; told apart from runs of clients by nothing but where it comes from. */
+/** Known before it exists, and the same for the same run and key; it differs from runs of clients only by its source. */
 function subRunId(parent: Run, key: string): string {
   return idFrom(`${parent.id}\n${key}`, parent.createdAt);
 }
@@ -102,7 +102,7 @@ function familyOf(parent: Parent): NonNullable<RunWish["sub"]> {
   if (depth >= depthMax) {
     throw precondition("RUNS_NESTED_TOO_DEEP", `${depthMax} runs are around this one already, which is the limit`);
   }
-  // The wire knows no runs for items: what an item asks for is asked for by the run that it belongs to.
+  // The wire has no runs for items: a request of an item is made by its run.
   const asking = item === undefined ? parent.run.id : (parentRunId ?? rootRunId);
   const { taskId } = parent;
   return { rootRunId, parentRunId: asking, depth: depth + 1, ...(taskId === undefined ? {} : { parentTaskId: taskId }) };

@@ -1,4 +1,4 @@
-// A definition as this wire shows it: the flow, and which of its steps stands behind each node of its plan. Nodes that a flow's expressions
+// A definition as this wire shows it: the flow, and the step of each node of its plan. Nodes that a flow's expressions
 // were compiled to are none of its steps and are not shown. A definition of another dialect is shown as a flow whose components are
 // the tasks that its steps call.
 
@@ -17,7 +17,7 @@ export interface StepView {
   readonly stepIndex: number;
   readonly component: string;
   readonly node: number;
-  /** What the flow says of it; undefined for a step of another dialect. */
+  /** Its description in the flow; undefined for a step of another dialect. */
   readonly step: Step | undefined;
   /** It runs only if something turns out to need it. */
   readonly demanded: boolean;

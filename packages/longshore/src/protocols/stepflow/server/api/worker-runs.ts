@@ -1,5 +1,5 @@
-// Runs that workers ask for while they carry out a component, over whichever transport: gRPC's SubmitRun and GetRun, and runs/submit and
-// runs/get of JSON-RPC. They belong to the run whose step asks.
+// Runs that workers request while they run a component, over any transport: gRPC's SubmitRun and GetRun, and runs/submit and
+// runs/get of JSON-RPC. They belong to the run of the requesting step.
 
 import type { Caller } from "../../../../actions.ts";
 import type { Task } from "../../../../engine/board/task.ts";
@@ -33,16 +33,16 @@ export interface WorkerRunDeps {
 /** On whose behalf: the task that is carried out, or at least the run that it belongs to. */
 export type Asker = { readonly taskId: string } | { readonly rootRunId: string };
 
-/** Who asks, and on whose behalf where that is said. A caller that may start any run needs to say nothing. */
+/** The caller, and the task it works on where that is known. A caller that may start any run needs none. */
 export interface From {
   readonly caller: Caller;
   readonly asker?: Asker;
 }
 
-/** A run as workers are told of it. */
+/** A run in the answer to a worker. */
 export interface ToldRun {
   readonly summary: Summary;
-  /** Undefined unless they were asked for. */
+  /** Undefined without a request for them. */
   readonly results: readonly Item[] | undefined;
 }
 
@@ -154,7 +154,7 @@ const words: { readonly [status: number]: string } = {
   [ExecutionStatus.PAUSED]: "paused",
 };
 
-/** The numbers that JSON-RPC (0.10 and 0.11) has for what a step failed with; its clients want a number. */
+/** The numbers that JSON-RPC (0.10 and 0.11) has for the failure of a step; its clients need a number. */
 const rpcNumbers: { readonly [code in TaskErrorCode]: number } = {
   UNSPECIFIED: -32202,
   TIMEOUT: -32300,

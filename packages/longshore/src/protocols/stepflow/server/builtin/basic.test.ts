@@ -25,7 +25,7 @@ describe("create_messages", () => {
     });
   });
 
-  it("says which field is wrong", () => {
+  it("reports which field is wrong", () => {
     const perform = (input: Parameters<typeof callOf>[1]) => () => createMessages.perform(callOf("/create_messages", input));
     expect(perform({})).toThrow(invalid("user_prompt is missing, expected a text"));
     expect(perform({ user_prompt: 3 })).toThrow(invalid("user_prompt is a number"));
@@ -52,7 +52,7 @@ describe("sleep", () => {
     expect(await slept).toEqual({ duration_ms: 50 });
   });
 
-  it("wakes when nobody wants it any more", async () => {
+  it("wakes when it is cancelled", async () => {
     const stop = new AbortController();
     const slept = sleep(new TestClock()).perform(callOf("/sleep", { duration_ms: 1_000_000 }, { signal: stop.signal }));
     stop.abort();

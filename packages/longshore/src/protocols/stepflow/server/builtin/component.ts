@@ -13,7 +13,7 @@ export interface Component {
   perform(call: ComponentWork): Json | Promise<Json>;
 }
 
-/** The input as an object; every component but `noop` wants one. */
+/** The input as an object; every component but `noop` requires one. */
 export function objectIn(call: ComponentWork): JsonObject {
   if (isObject(call.input)) return call.input as JsonObject;
   throw invalid(call, `the input is ${kindOf(call.input)}, expected an object`);

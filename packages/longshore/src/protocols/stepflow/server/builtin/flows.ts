@@ -1,5 +1,5 @@
-// Components that run flows: eval, map and iterate. What they start are runs of their own, found again by the step and a key: after a restart
-// the step is handed out again, finds what was started, and goes on from there.
+// Components that run flows: eval, map and iterate. What they start are runs of their own, found again by the step and a key: after a
+// restart the step is handed out again, finds what was started, and continues from there.
 
 import { isObject, type Json, type JsonObject } from "../../../../json.ts";
 import { shown } from "../../../../text.ts";
@@ -12,7 +12,7 @@ import { type Component, flowResultSchema, invalid, listIn, objectSchema, option
 export interface SubRuns {
   /**
    * Starts a run of a flow for the step, or finds the one that was started under the same key, and waits for its end. Rejects with a
-   * StepFailure when the flow cannot be run, and with the signal's reason when nobody wants the step any more.
+   * StepFailure when the flow cannot be run, and with the signal's reason when the step is cancelled.
    */
   run(call: ComponentWork, wish: SubRun): Promise<SubRunResult>;
 }
@@ -101,7 +101,7 @@ export function map(runs: SubRuns): Component {
 export function iterate(runs: SubRuns): Component {
   return {
     path: "/iterate",
-    description: "Runs a flow again and again: on { next } it goes on with that as its input, on { result } it ends.",
+    description: "Runs a flow again and again: on { next } it continues with that as its input, on { result } it ends.",
     inputSchema: objectSchema(
       "IterateInput",
       {

@@ -53,7 +53,7 @@ describe("load_file", () => {
     expect(yamlThreads.started).toBe(before + 2);
   });
 
-  it("reads a file as it is told to", async () => {
+  it("reads a file in the given format", async () => {
     const { load, write } = setup();
     write("a.json", '{"a":1}');
     expect(await load({ path: "a.json", format: "text" })).toMatchObject({ data: '{"a":1}', metadata: { format: "text" } });
@@ -67,7 +67,7 @@ describe("load_file", () => {
     expect(await load({ path: join(folder, "a.txt") })).toMatchObject({ data: "x", metadata: { resolved_path: "a.txt" } });
   });
 
-  it("refuses every way out of its folder, and tells nothing of what is there", async () => {
+  it("refuses every way out of its folder, and discloses nothing of what is there", async () => {
     const { outer, folder, load } = setup();
     symlinkSync(join(outer, "secret.txt"), join(folder, "link.txt"));
     symlinkSync(outer, join(folder, "up"));
@@ -89,7 +89,7 @@ describe("load_file", () => {
     await expect(load({ path: "a\0b" })).rejects.toThrow(failure("INVALID_INPUT", "NUL"));
   });
 
-  it("reads nothing that the server keeps for itself, although it lies in the folder", async () => {
+  it("reads nothing that the server keeps for itself, although it is in the folder", async () => {
     const { folder, load, write } = setup();
     mkdirSync(join(folder, "data"));
     write("data/longshore.db", "rows");
@@ -108,7 +108,7 @@ describe("load_file", () => {
     await expect(async () => loadFile(null).perform(call)).rejects.toThrow(failure("COMPONENT_FAILED", "--stepflow-files FOLDER"));
   });
 
-  it("says what it cannot read, without the server's own path", async () => {
+  it("reports what it cannot read, without the server's own path", async () => {
     const { folder, load, write } = setup();
     write("bad.json", "{nope");
     write("bad.yaml", "a: [1");

@@ -21,7 +21,7 @@ const fileBytesMax = payloadRequestBytes;
 
 export interface FlowFiles {
   readonly folder: string;
-  /** Folders and files that are never read, although they may lie in the folder or a link in it may lead there. */
+  /** Folders and files that are never read, although they may be in the folder or a link in it may lead there. */
   readonly hidden: readonly string[];
 }
 
@@ -40,7 +40,7 @@ export function loadFile(files: FlowFiles | null): Component {
     outputSchema: objectSchema(
       "LoadFileOutput",
       {
-        data: { description: "What the file says." },
+        data: { description: "The content of the file." },
         metadata: objectSchema(
           "FileMetadata",
           { resolved_path: { type: "string" }, size_bytes: { type: "integer" }, format: { enum: [...formats] } },
@@ -71,7 +71,7 @@ function formatOf(call: ComponentWork, path: string): Format {
   return known;
 }
 
-/** The real place of a file, links followed. A file that is not there is told from one that may not be read only inside the folder. */
+/** The real path of a file, links followed. Only inside the folder a missing file is distinguished from an unreadable one. */
 async function inside(call: ComponentWork, { folder, hidden }: FlowFiles, wanted: string): Promise<{ path: string; shown: string }> {
   const outside = () => invalid(call, `path ${JSON.stringify(wanted)} leads out of the folder for flows`);
   if (wanted.includes("\0")) throw invalid(call, "path has a NUL character in it");
@@ -87,8 +87,7 @@ async function inside(call: ComponentWork, { folder, hidden }: FlowFiles, wanted
   if (!isBelow(root, path)) throw outside();
   for (const secret of hidden) {
     const real = await realpath(secret).catch(() => resolve(secret));
-    if (path === real || isBelow(real, path))
-      throw invalid(call, `path ${JSON.stringify(wanted)} leads to what the server keeps for itself`);
+    if (path === real || isBelow(real, path)) throw invalid(call, `path ${JSON.stringify(wanted)} leads to private data of the server`);
   }
   return { path, shown: relative(root, named) };
 }

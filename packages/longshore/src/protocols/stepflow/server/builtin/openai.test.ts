@@ -36,7 +36,7 @@ const failure = (code: string, message: string) =>
   expect.objectContaining({ error: expect.objectContaining({ code }), message: expect.stringContaining(message) });
 
 describe("openai", () => {
-  it("asks for a completion with the server's key, or the one in the input", async () => {
+  it("requests a completion with the server's key, or the one in the input", async () => {
     const { asked, ask } = await setup(hello);
     expect(await ask({ messages, max_tokens: 5, temperature: 0.5 })).toEqual({ response: "Hello!" });
     expect(await ask({ messages, max_tokens: null, api_key: "sk-other", model: "another" })).toEqual({ response: "Hello!" });
@@ -50,7 +50,7 @@ describe("openai", () => {
     ]);
   });
 
-  it("says what is wrong with its input before it asks anybody", async () => {
+  it("reports what is wrong with its input before any request", async () => {
     const { asked, ask } = await setup(hello);
     await expect(ask({ messages }, {})).rejects.toThrow(failure("INVALID_INPUT", "api_key is missing"));
     await expect(ask({})).rejects.toThrow(failure("INVALID_INPUT", "messages is missing, expected a list"));
@@ -63,7 +63,7 @@ describe("openai", () => {
     expect(asked).toEqual([]);
   });
 
-  it("tells trouble that may pass from a refusal, and never tells the key", async () => {
+  it("distinguishes a transient error from a refusal, and never discloses the key", async () => {
     for (const [status, code] of [
       [401, "COMPONENT_FAILED"],
       [400, "COMPONENT_FAILED"],
@@ -86,7 +86,7 @@ describe("openai", () => {
     await expect(ask({ messages })).rejects.toThrow(failure("RESOURCE_UNAVAILABLE", "answered 502: <html>bad gateway"));
   });
 
-  it("stops asking when nobody wants it any more", async () => {
+  it("stops the request when it is cancelled", async () => {
     const stop = new AbortController();
     const { ask } = await setup(() => stop.abort());
     await expect(ask({ messages }, { OPENAI_API_KEY: key }, stop.signal)).rejects.toThrow(

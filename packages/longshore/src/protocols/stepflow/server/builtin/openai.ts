@@ -1,5 +1,5 @@
 // openai: one call of a chat completions API. The address may be another that speaks the same (OPENAI_BASE_URL). A key is sent and never
-// told: not in logs, not in errors, not even when the other side repeats it.
+// disclosed: not in logs, not in errors, not even when the other side repeats it.
 
 import type { Environment } from "../../../../environment.ts";
 import { toError } from "../../../../errors.ts";
@@ -106,7 +106,7 @@ async function ask(call: ComponentWork, { address, key, body, fetch }: Question)
     throw trouble("RESOURCE_UNAVAILABLE", `${new URL(url).host} cannot be reached: ${reasonOf(error)}`);
   }
   if (status >= 200 && status < 300) return responseIn(text);
-  // Busy or broken may be over soon; a refusal will be the same the next time, but the flow may ask for that.
+  // Busy or broken may pass soon; a refusal will be the same the next time, but the flow may request that.
   throw trouble(status === 429 || status >= 500 ? "RESOURCE_UNAVAILABLE" : "COMPONENT_FAILED", `answered ${status}: ${messageIn(text)}`);
 }
 
@@ -125,7 +125,7 @@ function responseIn(text: string): string {
   throw trouble("COMPONENT_FAILED", "the answer has no choices[0].message.content");
 }
 
-/** What the API says was wrong, in its own form or any other. */
+/** The error of the API, in its own form or any other. */
 function messageIn(text: string): string {
   const answer = parsed(text);
   const error = isObject(answer) ? (answer as JsonObject).error : undefined;
@@ -137,7 +137,7 @@ function parsed(text: string): Json | undefined {
   try {
     return JSON.parse(text) as Json;
   } catch {
-    // Then it is shown as it is, or told to lack what was looked for.
+    // Then it is shown as it is, or reported to lack the expected field.
     return undefined;
   }
 }

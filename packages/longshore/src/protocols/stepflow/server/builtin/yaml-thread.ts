@@ -9,7 +9,7 @@ export const hereCharsMax = 16_384;
 /** Several times what the largest file takes. */
 const threadMsMax = 20_000;
 const threadMbMax = 1_024;
-/** Of YAML: an alias stands for what it names, so a few lines could otherwise become a very large value. */
+/** Of YAML: an alias means what it names, so a few lines could otherwise become a very large value. */
 const aliasesMax = 100;
 
 /** Plain JavaScript, which a thread starts with whatever reads TypeScript for the rest. */
@@ -28,7 +28,7 @@ type Outcome = { readonly value: unknown } | { readonly failed: string };
 export const yamlThreads = { started: 0 };
 let last: Promise<unknown> = Promise.resolve();
 
-/** Rejects with an Error that tells what is wrong with the text. */
+/** Rejects with an Error that explains what is wrong with the text. */
 export async function parseYaml(text: string): Promise<unknown> {
   const options = { maxAliasCount: aliasesMax };
   if (text.length <= hereCharsMax) {

@@ -1,4 +1,4 @@
-// What a Stepflow configuration says once it has been read: which plugins there are and which component paths lead to them. Every form
+// A Stepflow configuration once it has been read: its plugins, and the component paths that lead to them. Every form
 // that releases of Stepflow have written it in ends here. docs/reference/stepflow-configuration.md has the keys.
 
 import type { Backoff } from "../../../../backoff.ts";
@@ -25,9 +25,9 @@ export interface TransportRetry {
 }
 
 export interface BlobApi {
-  /** False: this server keeps no blobs, and tells workers of none. */
+  /** False: this server keeps no blobs, and announces none to workers. */
   readonly enabled: boolean;
-  /** What workers are told; null for this server's own. */
+  /** The address for workers; null for this server's own. */
   readonly url: string | null;
   /** Top-level fields of an input above this many bytes of JSON travel as references, to workers that understand them. */
   readonly threshold: number;
@@ -51,7 +51,7 @@ export interface BuiltinPlugin extends PluginBase {
   readonly type: "builtin";
 }
 
-/** Components that answer what the configuration says. */
+/** Components with configured results. */
 export interface MockPlugin extends PluginBase {
   readonly type: "mock";
   /** By path, each with a slash in front. */
@@ -93,7 +93,7 @@ export interface GrpcPlugin extends PluginBase {
 export interface NatsPlugin extends PluginBase {
   readonly type: "nats";
   readonly url: string;
-  /** Null when every route says its own. */
+  /** Null when every route sets its own. */
   readonly stream: string | null;
   readonly consumer: string;
   readonly launch: Launch | null;
@@ -113,7 +113,7 @@ export interface Launch {
   readonly env: { readonly [name: string]: string };
 }
 
-/** Of the reference, as are the other defaults below unless they say otherwise. */
+/** Of the reference, as are the other defaults below unless noted. */
 export const queueTimeoutMsDefault = 30_000;
 /** A person who lists a queue with more than this is not waiting for it. */
 export const timeoutSecsMax = 30 * 24 * 3_600;

@@ -1,4 +1,4 @@
-// The configuration of a server that was given none: whoever connects a worker to the queue `python` or `default` gets its tasks, and
+// The configuration of a server that was given none: a worker that connects to the queue `python` or `default` gets its tasks, and
 // workers of every other protocol serve what no such worker does.
 
 import { blobApiDefault, type GrpcPlugin, noTimeouts, type Plugin, retryDefault, type StepflowConfig } from "./config.ts";

@@ -1,5 +1,5 @@
-// What a configuration says about components, for diagnostics: everything that might take a step, whatever its input will be and whoever
-// has registered what.
+// The components of a configuration, for diagnostics: everything that might take a step, whatever its input and the registrations
+// will be.
 
 import type { Json } from "../../../../json.ts";
 import type { ComponentFact, RouteFacts } from "../../dialect/route-facts.ts";
@@ -24,7 +24,7 @@ export function routeFacts(config: StepflowConfig, builtins: readonly BuiltinFac
       for (const route of routes) {
         const { facts, always } = factsOf(route, component, config, known);
         found.push(...facts);
-        // A rule without conditions lets nobody pass.
+        // A rule without conditions lets no step pass.
         if (always) break;
       }
       return found;

@@ -43,7 +43,7 @@ describe("a configuration file", () => {
     },
   );
 
-  it("is told with its place what is wrong and what is odd", () => {
+  it("gets its mistakes and warnings with their place", () => {
     const folder = folderWith({ "bad.yml": "plugins:\n  p:\n    type: grpc\n", "odd.yml": "plugins:\n  p: { type: builtin }\n" });
     expect(refusal(join(folder, "bad.yml"))).toBe(
       `${join(folder, "bad.yml")}:3:5: plugins.p: missing field \`queueName\` Expected a field queueName.`,

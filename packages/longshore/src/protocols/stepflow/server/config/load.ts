@@ -43,7 +43,7 @@ function isFolder(path: string): boolean {
   try {
     return statSync(path).isDirectory();
   } catch {
-    // Reading it will tell what is wrong with it.
+    // Reading it will report what is wrong with it.
     return false;
   }
 }

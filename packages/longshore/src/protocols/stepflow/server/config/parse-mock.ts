@@ -1,4 +1,4 @@
-// A mock plugin: components whose answers stand in the configuration, each behind the input that it answers to. In YAML the input may be
+// A mock plugin: components with configured results, each under its input. In YAML the input may be
 // a key as it is, `{ input: a }: ...`; in JSON, where keys are texts, it is the JSON of it.
 
 import { fields, mapOf, required, textOf } from "../../../../file-fields.ts";
@@ -34,7 +34,7 @@ function componentOf(place: Place): MockComponent {
   };
 }
 
-/** A text that is JSON means what it says; any other text is itself. */
+/** A text that is JSON means its value; any other text is itself. */
 function inputOf(key: Place): Json {
   const value = key.json();
   if (typeof value !== "string") return value;

@@ -20,7 +20,7 @@ import {
 import { mockPlugin } from "./parse-mock.ts";
 import { filledText } from "./variables.ts";
 
-/** Named in a file, but not served here; why is told to whoever routes to it. */
+/** Named in a file, but not served here; a route to it gets the reason. */
 export interface UnservedPlugin {
   readonly type: "unserved";
   readonly name: string;
@@ -165,7 +165,7 @@ function httpUrl(place: Place, environment: Environment): URL {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || !/^https?:$/.test(url.protocol))
     throw place.refuse(`'${text}' is no address.`, "http://host:port or https://host:port");
-  // Nobody would send them, and every message about the worker would show them.
+  // They are never sent, and every message about the worker would show them.
   if (url.username !== "" || url.password !== "") throw place.refuse("The address has a user name or password.", "an address without them");
   return url;
 }

@@ -29,7 +29,7 @@ export function parseRoutes(place: Place, plugins: Plugins, environment: Environ
   const seen = new Map<string, string>();
   for (const { key, at, value } of mapOf(place, "a map from paths to rules").entries()) {
     const pattern = patternOf(key, at);
-    // `/python` and `/python/{*component}` say the same.
+    // `/python` and `/python/{*component}` mean the same.
     const meaning = withoutEndSlashes(key.replace(/\/\{\*component\}$/, ""));
     const other = seen.get(meaning);
     if (other !== undefined) throw at.refuse(`'${key}' and '${other}' are the same path.`, "each path once");
@@ -110,7 +110,7 @@ function paramsOf(given: ReadonlyMap<string, Place>, plugin: Plugin, rule: Place
   const params: { [name: string]: Json } = {};
   for (const [key, value] of places) params[key] = paramOf(key, value, plugin, environment);
   if (plugin.type === "nats" && plugin.stream === null && streamOf(params) === undefined)
-    throw rule.refuse(`Neither this rule nor the plugin ${plugin.name} says a stream.`, "stream: a name, here or at the plugin");
+    throw rule.refuse(`Neither this rule nor the plugin ${plugin.name} names a stream.`, "stream: a name, here or at the plugin");
   return params;
 }
 

@@ -1,4 +1,4 @@
-// The fragments of documents and of running servers are literal: whoever has one of them must be able to use it as it is.
+// The fragments of documents and of running servers are literal: a user of one of them must be able to use it as it is.
 
 import { describe, expect, it } from "vitest";
 import { LongshoreError } from "../../../../errors.ts";
@@ -178,7 +178,7 @@ describe("variables in a configuration", () => {
     return found?.type === "grpc" ? found.launch?.args[0] : undefined;
   };
 
-  it("stand for what the server's environment says, or for a default", () => {
+  it("are replaced by the server's environment, or by a default", () => {
     expect(args("--a=${A},${B:-two}", { A: "one" })).toBe("--a=one,two");
     expect(args("${B:-two}", { B: "" })).toBe("two");
     expect(args("${B}", { B: "" })).toBe("");
@@ -286,7 +286,7 @@ routes:
 });
 
 describe("the rest of a configuration", () => {
-  it("says how a lost step is tried again, and where blobs are", () => {
+  it("sets how a lost step is tried again, and where blobs are", () => {
     const text = `workingDirectory: work
 retry: { transportMaxRetries: 5, backoff: { type: exponential, minDelayMs: 10, maxDelayMs: 100, factor: 3 } }
 blobApi: { enabled: true, url: "http://blobs:1/api/v1/blobs", blobThreshold: 10 }
@@ -316,14 +316,14 @@ leaseManager: { type: etcd, endpoints: ["http://etcd:2379"] }
 recovery: { enabled: true, checkIntervalSecs: 3 }
 `;
     expect(warningsOf(text)).toEqual([
-      "1:16 Storage is not chosen here: this server keeps everything where --data says.",
+      "1:16 Storage is not chosen here: this server keeps everything in the folder of --data.",
       "2:15 Leases by etcd are not used: one server owns its data, and no other takes over its runs.",
-      "3:11 Recovery has no settings here: a run always goes on after a restart.",
+      "3:11 Recovery has no settings here: a run always continues after a restart.",
     ]);
     expect(warningsOf("leaseManager: { type: noOp }")).toEqual([]);
   });
 
-  it("warns of keys that nobody knows and of plugins that nothing leads to", () => {
+  it("warns of unknown keys and of plugins that nothing leads to", () => {
     expect(warningsOf("extra: 1\nplugins:\n  p: { type: builtin, color: red }\n")).toEqual([
       expect.stringMatching(/^1:1 The key 'extra' is not known here/),
       expect.stringMatching(/^3:23 The key 'color' is not known here/),
@@ -331,7 +331,7 @@ recovery: { enabled: true, checkIntervalSecs: 3 }
     ]);
   });
 
-  // The reference calls the tools of such a server as components; this server says that it does not.
+  // The reference calls the tools of such a server as components; this server reports that it does not.
   it("[S9-24] leaves an MCP server out, which is not served, and refuses a route to it by name", () => {
     const text = "plugins:\n  tools: { type: mcp, command: npx, args: [x] }\n";
     expect(parsed(text).plugins.size).toBe(0);
@@ -360,7 +360,7 @@ recovery: { enabled: true, checkIntervalSecs: 3 }
     [
       "plugins: { p: { type: nats, url: 'nats://h:1' } }\nroutes: { '/': [ { plugin: p } ] }",
       "routes./[0]",
-      "Neither this rule nor the plugin p says a stream.",
+      "Neither this rule nor the plugin p names a stream.",
     ],
     ["plugins: { p: { type: stepflow } }", "plugins.p", "The plugin p has neither command nor url."],
     ["plugins: { p: { type: stepflow, url: 'http://h', command: c } }", "plugins.p", "The plugin p has both command and url."],

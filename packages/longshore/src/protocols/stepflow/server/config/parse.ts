@@ -1,5 +1,5 @@
-// A configuration file of Stepflow, YAML or JSON. What this server does in its own way (where data lies, how runs go on after a restart)
-// is read past with a warning; what it cannot do is refused by name where somebody relies on it.
+// A configuration file of Stepflow, YAML or JSON. What this server does in its own way (where data is stored, how runs continue after a
+// restart) is skipped with a warning; what it cannot do is refused by name where a route needs it.
 
 import { resolve } from "node:path";
 import type { Backoff } from "../../../../backoff.ts";
@@ -24,7 +24,7 @@ const delayMsMax = 3_600_000;
 /** Tried this often, a step has other troubles than its transport. */
 const retriesMax = 1_000;
 
-/** Guides route to it without a word of it among the plugins: it has no settings. A plugin of that name goes before it. */
+/** Guides route to it without an entry among the plugins: it has no settings. A plugin of that name takes precedence. */
 const builtin: Plugin | UnservedPlugin = { name: "builtin", type: "builtin" };
 
 /** Throws LONGSHORE_BAD_CONFIG with field, expected, line and column; the file's name is the caller's to add. */
@@ -82,12 +82,12 @@ function warnUnused(place: Place | undefined, plugins: ReadonlyMap<string, Plugi
 
 function warnUnserved(top: ReadonlyMap<string, Place>): void {
   const storage = top.get("storageConfig") ?? top.get("stateStore");
-  storage?.warn("Storage is not chosen here: this server keeps everything where --data says.");
+  storage?.warn("Storage is not chosen here: this server keeps everything in the folder of --data.");
   const lease = top.get("leaseManager");
   const kind = lease?.entries().find(({ key }) => key === "type")?.value.text ?? "noOp";
   if (!["noOp", "none"].includes(kind))
     lease?.warn(`Leases by ${kind} are not used: one server owns its data, and no other takes over its runs.`);
-  top.get("recovery")?.warn("Recovery has no settings here: a run always goes on after a restart.");
+  top.get("recovery")?.warn("Recovery has no settings here: a run always continues after a restart.");
 }
 
 function directoryOf(place: Place | undefined, file: string, environment: Environment): string {
@@ -155,7 +155,7 @@ function upTo(place: Place, max: number): number {
   return value;
 }
 
-/** One queue stands on one lane, from which either gRPC or NATS takes: both would take each other's tasks. */
+/** One queue has one lane, from which either gRPC or NATS takes: both would take each other's tasks. */
 function refuseTwoBackends(config: StepflowConfig, place: Place): void {
   const backends = new Map<string, string>();
   for (const { name, backend, plugin } of queuesOf(config)) {

@@ -49,12 +49,12 @@ export function queueOf(plugin: QueuePlugin, params: RouteRule["params"]): strin
   return plugin.type === "nats" ? plugin.stream : plugin.queue;
 }
 
-/** The lane that the tasks of a queue stand on. */
+/** The lane of a queue's tasks. */
 export function queueLane(queue: string): string {
   return `stepflow:${queue}`;
 }
 
-/** The lane that the tasks of a plugin that is called over HTTP, or answers in this process, stand on. */
+/** The lane of the tasks of a plugin that is called over HTTP, or answers in this process. */
 export function pluginLane(plugin: { readonly name: string; readonly type: "stepflow" | "mock" }): string {
   return `stepflow-${plugin.type === "stepflow" ? "http" : plugin.type}:${plugin.name}`;
 }

@@ -1,13 +1,13 @@
-// What the workers of a plugin have said they can do: kept as documents, so that a server which has just started knows it before they come
-// back. A worker names a component by an id, which it is sent back unchanged, and by a path below its route, in which `{x}` stands for one
-// segment and `{*x}` for all that follow.
+// The registered components of a plugin's workers: stored as documents, so that a server which has just started knows it before they come
+// back. A worker names a component by an id, which it is sent back unchanged, and by a path below its route, in which `{x}` matches one
+// segment and `{*x}` all that follow.
 
 import type { Document, DocumentStore } from "../../../../engine/run/documents.ts";
 import { isObject, type Json, type JsonObject } from "../../../../json.ts";
 import { type RoutePattern, routePattern, withSlash } from "./route.ts";
 
 export interface RegisteredComponent {
-  /** Exactly as the worker said it. */
+  /** Exactly as the worker sent it. */
   readonly id: string;
   readonly path: string;
   readonly description?: string;
@@ -23,7 +23,7 @@ export interface FoundComponent {
 
 /** A kind of documents. Each one's name is the lane that the components are taken from. */
 export const componentsKind = "stepflow-components";
-/** The newest list replaces the one before: nobody asks for older ones. */
+/** The newest list replaces the one before: older ones are not needed. */
 const version = 1;
 
 /** Of a worker's own list: more is generated, and every discovery would carry it. */
@@ -37,7 +37,7 @@ export async function keepComponents(documents: DocumentStore, lane: string, com
   await documents.keepDocument({ kind: componentsKind, name: lane, version, body: componentsBody(components) });
 }
 
-/** Null when nobody has told. */
+/** Null when no worker has registered any. */
 export async function componentsOn(documents: DocumentStore, lane: string): Promise<RegisteredComponent[] | null> {
   const found: Document | undefined = await documents.document(componentsKind, lane);
   return found === undefined ? null : componentsIn(JSON.parse(found.body) as Json);
@@ -49,12 +49,12 @@ export function componentsIn(body: Json): RegisteredComponent[] {
   return Array.isArray(listed) ? (listed as unknown as RegisteredComponent[]) : [];
 }
 
-/** The rule for workers that say only one of them: an id that looks like a path is one. */
+/** The rule for workers that send only one of them: an id that looks like a path is one. */
 export function pathOf(id: string, path: string | undefined): string {
   return path === undefined || path === "" ? withSlash(id) : withSlash(path);
 }
 
-/** The component that a path leads to, and what its names stand for; literal paths come before patterns. Null when there is none. */
+/** The component of a path, and the values of its names; literal paths come before patterns. Null when there is none. */
 export function findComponent(components: readonly RegisteredComponent[], path: string): FoundComponent | null {
   const wanted = withSlash(path);
   const literal = components.find((component) => component.path === wanted);
@@ -69,7 +69,7 @@ export function findComponent(components: readonly RegisteredComponent[], path: 
   return best === null ? null : { component: best.component, params: best.params };
 }
 
-/** Null for a path without names in it, and for what is no pattern: a worker says what it likes. */
+/** Null for a path without names in it, and for what is no pattern: a worker may send anything. */
 function patternOf(path: string): RoutePattern | null {
   if (!path.includes("{")) return null;
   try {

@@ -2,9 +2,9 @@
 //
 //   "/python"                  since 0.13: everything below this prefix, which is left out; "/" is everything
 //   "/python/{*component}"     before: the same, with a name for what is below; {component} is one segment of it
-//   "/ai/chat"                 before: this very path, for a rule that says the component
+//   "/ai/chat"                 before: this very path, for a rule that names the component
 //
-// A path belongs to the pattern with the most segments of its own; the rules of the next one are asked when no rule of it fits.
+// A path belongs to the pattern with the most segments of its own; the rules of the next one are tried when no rule of it fits.
 
 import type { Json } from "../../../../json.ts";
 import { pathPattern } from "../../../../path-pattern.ts";
@@ -24,9 +24,9 @@ export interface RouteRule {
   /** Components, each with a slash in front; null allows all. */
   readonly allow: readonly string[] | null;
   readonly deny: readonly string[];
-  /** The component to ask the plugin for, in which `{name}` stands for what the pattern found; null for what is left of the path. */
+  /** The component to call, in which `{name}` is replaced by what the pattern found; null for what is left of the path. */
   readonly component: string | null;
-  /** Whatever else the rule says, for its plugin: `queueName`, `stream`. */
+  /** The other settings of the rule, for its plugin: `queueName`, `stream`. */
   readonly params: { readonly [name: string]: Json };
 }
 
@@ -45,7 +45,7 @@ export interface RoutePattern {
   readonly catches: boolean;
   /** Without a name for what is below. */
   readonly prefix: boolean;
-  /** What its names stand for, `component` for what is left of the path; undefined when the path does not fit. */
+  /** The values of its names, `component` for what is left of the path; undefined when the path does not fit. */
   match(path: string): Captures | undefined;
 }
 
@@ -60,10 +60,10 @@ export function routePattern(text: string): RoutePattern {
   return { text, weight, catches: true, prefix: true, match: (path) => (path === own ? {} : below.match(path)) };
 }
 
-/** The component that a rule asks its plugin for, with a slash in front; null when the pattern has found none. */
+/** The component that a rule calls, with a slash in front; null when the pattern has found none. */
 export function componentOf(rule: RouteRule, pattern: RoutePattern, captures: Captures): string | null {
   if (rule.component === null) return captures.component === undefined ? null : `/${captures.component}`;
-  // Such a rule renames one path, or what a name stands for; it is not meant for all that is below.
+  // Such a rule renames one path, or the value of a name; it is not meant for all that is below.
   if (pattern.prefix && captures.component !== undefined && !/\{\*?component\}/.test(rule.component)) return null;
   const filled = rule.component.replace(/\{\*?([A-Za-z_][\w-]*)\}/g, (whole, name: string) => captures[name] ?? whole);
   return withSlash(filled);

@@ -37,7 +37,7 @@ describe("routing by path", () => {
     expect(led(routes, "noslash")).toBe("a /noslash");
   });
 
-  it("asks the next best route when no rule of the best one takes it", () => {
+  it("tries the next best route when no rule of the best one takes it", () => {
     const routes = '  "/": [ { plugin: a } ]\n  "/x": [ { plugin: b, componentDeny: [secret] } ]';
     expect(led(routes, "/x/secret")).toBe("a /x/secret");
     expect(led(routes, "/x/other")).toBe("b /other");
@@ -48,13 +48,13 @@ describe("routing by path", () => {
     expect(led('  "/": [ { plugin: a } ]\n  "/x": [ { plugin: b } ]', "/x")).toBe("a /x");
   });
 
-  it("tells one segment from all that follow", () => {
+  it("distinguishes one segment from all that follow", () => {
     const routes = '  "/m/{component}": [ { plugin: a } ]\n  "/m/{*component}": [ { plugin: b } ]';
     expect(led(routes, "/m/one")).toBe("a /one");
     expect(led(routes, "/m/one/two")).toBe("b /one/two");
   });
 
-  it("follows a rule that says the component, with what the pattern found in it", () => {
+  it("follows a rule that names the component, with what the pattern found in it", () => {
     const routes =
       '  "/ai/chat": [ { plugin: a, component: openai } ]\n  "/v/{version}/{*rest}": [ { plugin: b, component: "/{rest}@{version}" } ]';
     expect(led(routes, "/ai/chat")).toBe("a /openai");
@@ -62,7 +62,7 @@ describe("routing by path", () => {
     expect(led(routes, "/v/2/a/b")).toBe("b /a/b@2");
   });
 
-  it("leads nowhere when no route fits, and says so", () => {
+  it("fails when no route fits, with that reason", () => {
     expect(led('  "/x": [ { plugin: a } ]', "/y/z")).toBe("ORCHESTRATOR_ERROR: error routing component: no route leads to '/y/z'");
   });
 });
@@ -84,10 +84,10 @@ describe("rules of a route", () => {
     expect(led(routes, "/x/c", { model: "gpt", options: {} })).toBe("b /x/c");
   });
 
-  it("fail a step whose input lacks what a condition asks for", () => {
+  it("fail a step whose input lacks what a condition reads", () => {
     const routes = '  "/x": [ { plugin: a, conditions: [ { path: "$.model", value: llama } ] } ]';
     expect(led(routes, "/x/c", {})).toBe(
-      "ORCHESTRATOR_ERROR: error routing component: the input has no '$.model', which a condition of '/x' asks for",
+      "ORCHESTRATOR_ERROR: error routing component: the input has no '$.model', which a condition of '/x' reads",
     );
   });
 });
@@ -95,7 +95,7 @@ describe("rules of a route", () => {
 describe("several rules that take a step", () => {
   const both = '  "/": [ { plugin: a }, { plugin: b } ]';
 
-  it("are told apart by what their workers have registered, which is asked for first", () => {
+  it("are distinguished by what their workers have registered, which is loaded first", () => {
     expect(led(both, "/c", {}, () => undefined)).toBe("? stepflow:a,stepflow:b");
     expect(led(both, "/c", {}, registered({ "stepflow:a": ["/other"], "stepflow:b": ["/c"] }))).toBe("b /c");
     expect(led(both, "/c/1", {}, registered({ "stepflow:a": ["/c"], "stepflow:b": ["/c/{n}"] }))).toBe("b /c/1");
@@ -123,7 +123,7 @@ describe("several rules that take a step", () => {
 });
 
 describe("what a task is given", () => {
-  it("says how long it may wait and take, how silent its worker may be, and how often it is tried again", () => {
+  it("sets how long it may wait and take, how silent its worker may be, and how often it is tried again", () => {
     const router = routerOf(
       '  "/": [ { plugin: a, queueName: fast } ]',
       "a: { type: grpc, queueName: q, queueTimeoutSecs: 7, executionTimeoutSecs: 9 }",
@@ -150,7 +150,7 @@ describe("what a task is given", () => {
     expect(router.route("/y/c", 1, none)).toMatchObject({ lanes: [{ name: "stepflow-mock:b" }], transport: { retries: 2 } });
   });
 
-  it("for a plugin that is called stands on the plugin's own lane", () => {
+  it("for a plugin that is called is on the plugin's own lane", () => {
     const router = routerOf('  "/": [ { plugin: a } ]', 'a: { type: stepflow, url: "http://h:1" }');
     expect(router.route("/c", 1, none)).toMatchObject({ lanes: [{ name: "stepflow-http:a" }], given: { component: "/c", input: 1 } });
   });
@@ -164,14 +164,14 @@ describe("registered components", () => {
     { id: "odd", path: "/{*x}/y" },
   ];
 
-  it("are found by path, literal ones first, with what their names stand for", () => {
+  it("are found by path, literal ones first, with the values of their names", () => {
     expect(findComponent(components, "/echo")).toEqual({ component: components[2], params: {} });
     expect(findComponent(components, "/core/a/b")).toEqual({ component: components[0], params: { path: "a/b" } });
     expect(findComponent(components, "core/a/info")).toEqual({ component: components[1], params: { name: "a" } });
     expect(findComponent(components, "/nothing")).toBeNull();
   });
 
-  it("of older workers, which say no path, are found by their id", () => {
+  it("of older workers, which send no path, are found by their id", () => {
     expect([pathOf("/udf", ""), pathOf("udf", undefined), pathOf("x", "/y")]).toEqual(["/udf", "/udf", "/y"]);
   });
 });

@@ -1,8 +1,8 @@
-// From a step's component path to the lane that its task stands on. Pure: the same path, input and registrations lead to the same place.
+// From a step's component path to the lane of its task. Pure: the same path, input and registrations lead to the same place.
 //
-// The routes that a path fits are asked best first; the rules of one in order: allow and deny, then conditions. When several rules of a
+// The routes that a path fits are tried best first; the rules of one in order: allow and deny, then conditions. When several rules of a
 // route would take the step, what their workers have registered decides: the first plugin that has the component, else one that takes
-// anything, else the first, whose worker will say itself that it has no such component.
+// anything, else the first, whose worker will report itself that it has no such component.
 
 import { isDeepStrictEqual } from "node:util";
 import { isReservedLane } from "../../../../engine/board/reserved-lanes.ts";
@@ -55,19 +55,19 @@ function candidatesOf(route: Route, path: string, input: Json, config: StepflowC
     if (component === null || rule.deny.includes(component)) continue;
     if (rule.allow !== null && !rule.allow.includes(component)) continue;
     const met = conditionsMet(rule, input);
-    if (typeof met === "string") return unrouted(`${met}, which a condition of '${route.pattern.text}' asks for`);
+    if (typeof met === "string") return unrouted(`${met}, which a condition of '${route.pattern.text}' reads`);
     const plugin = config.plugins.get(rule.plugin);
     if (met && plugin !== undefined && !isKept(plugin, component)) candidates.push({ plugin, rule, component });
   }
   return candidates;
 }
 
-/** A component that goes by its own name to workers of every protocol, and whose name the server keeps for a lane of its own. */
+/** A component that has its own name for workers of every protocol, when that name is a reserved lane. */
 function isKept(plugin: Plugin, component: string): boolean {
   return plugin.type === "longshore" && isReservedLane(component.slice(1));
 }
 
-/** A text says which path the input lacks: as in the reference that is a mistake, not a condition that does not hold. */
+/** A text names the path that the input lacks: as in the reference that is a mistake, not a condition that does not hold. */
 function conditionsMet(rule: RouteRule, input: Json): boolean | string {
   for (const { path, steps, value } of rule.conditions) {
     const found = follow(input, steps);

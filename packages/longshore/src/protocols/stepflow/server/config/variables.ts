@@ -1,4 +1,5 @@
-// `${NAME}` and `${NAME:-default}` in the texts of a configuration stand for variables of the server's own environment. `$${` is a plain `${`.
+// `${NAME}` and `${NAME:-default}` in the texts of a configuration are replaced by variables of the server's own environment. `$${` is a
+// plain `${`.
 
 import type { Environment } from "../../../../environment.ts";
 import { textOf } from "../../../../file-fields.ts";

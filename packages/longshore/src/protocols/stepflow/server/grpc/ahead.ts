@@ -1,5 +1,5 @@
-// How many tasks may lie with a worker unclaimed, learnt from how soon it claims. An offer and a claim are a commit each: with one task at
-// a time they follow each other, and a worker of many slots is kept waiting: 286 and 130 runs a second were seen at 10 and 100 callers,
+// How many tasks may be with a worker unclaimed, adapted to how soon it claims. An offer and a claim are a commit each: with one task at
+// a time they follow each other, and a worker of many slots is kept waiting: 286 and 130 runs a second were measured at 10 and 100 callers,
 // and 730 and 1,104 with up to eight ahead. So one that claims at once is sent some ahead; one whose claims take their time is sent fewer,
 // and one that leaves a task unclaimed, one.
 

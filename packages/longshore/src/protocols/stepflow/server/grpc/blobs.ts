@@ -37,7 +37,7 @@ export function blobMethods(blobs: BlobLibrary): GrpcMethod[] {
   ];
 }
 
-/** Undefined when it is not said. */
+/** Undefined when it is not set. */
 function typeIn(text: string): BlobType | undefined {
   if (text === "") return undefined;
   const type = blobTypes.find((known) => known === text);

@@ -1,9 +1,9 @@
-// One PullTasks stream: a worker that is pushed tasks as they come. One lies with it unclaimed, or a few while it claims at once (ahead.ts).
+// One PullTasks stream: a worker that is pushed tasks as they come. One is with it unclaimed, or a few while it claims at once (ahead.ts).
 //
-// Nothing on the wire tells how many tasks a worker runs at once; a busy one simply does not read. So a task that a worker with other work
-// leaves unclaimed goes on to others soon, and from then on, for a while, the worker is taken to run as many as it held then. A worker
-// without any work that leaves tasks unclaimed is offered another when it has spoken of the last, and less and less often until then: each
-// would lie in its stream, to be read and thrown away.
+// The wire does not carry how many tasks a worker runs at once; a busy one simply does not read. So a task that a worker with other work
+// leaves unclaimed is offered to others soon, and from then on, for a while, the worker is taken to run as many as it held then. A worker
+// without any work that leaves tasks unclaimed is offered another when it has reported on the last, and less and less often until then:
+// each would wait in its stream, to be read and discarded.
 
 import { setMaxListeners } from "node:events";
 import type { Clock } from "../../../../clock.ts";
@@ -29,9 +29,9 @@ const busyOfferMs = 1_000;
 const roomMs = 60_000;
 /** The longest pause between two tasks for a worker that does not claim. */
 const restMsMax = 60_000;
-/** How long a worker may take to say what it can do, as in the reference, before it is given tasks all the same. */
+/** How long a worker may take to list its components, as in the reference, before it is given tasks nevertheless. */
 const discoveryMs = 5_000;
-/** A worker that waits is heard of this often, or more often. */
+/** A worker that waits counts as active this often, or more often. */
 const signMs = 30_000;
 
 export interface PullParts {
@@ -52,10 +52,10 @@ export class PullStream {
   #room: { readonly count: number; readonly until: number } | undefined;
   #misses = 0;
   readonly #ahead = new Ahead();
-  /** Until a task is left unclaimed. Aborted, its couriers ask no more and give back what they have. */
+  /** Until a task is left unclaimed. Aborted, its couriers claim no more and give back what they have. */
   #round = new AbortController();
   #couriers = 0;
-  /** Tasks that couriers ask for, or that lie with the worker unclaimed. */
+  /** Tasks that couriers claim, or that are with the worker unclaimed. */
   #coming = 0;
 
   constructor(
@@ -139,7 +139,7 @@ export class PullStream {
       },
       taken: () => {
         this.#misses = 0;
-        // What ends one of the others ends the first one too, which tells the worker.
+        // The end of another one ends the first one too, which informs the worker.
         while (!round.signal.aborted && this.#couriers < this.#ahead.most) this.#deliver(round, lapsed, { first: false }).catch(() => {});
       },
       lapsed: (delivery) => {
@@ -160,7 +160,7 @@ export class PullStream {
   #hasRoom(): boolean {
     const { clock, held } = this.#parts;
     if (this.#room !== undefined && clock.now() >= this.#room.until) {
-      // It may have more than it seemed; one task at a time will tell.
+      // It may have more than it seemed; one task at a time will show it.
       this.#room = undefined;
       this.#ahead.lapsed();
     }
@@ -198,7 +198,7 @@ export class PullStream {
     await this.#rest(restMs, this.#gone, (wake) => unclaimed.listenFor(delivery.id, wake));
   }
 
-  /** Until the time is over, somebody calls `wake`, or nobody is there to wait for. */
+  /** Until the time has passed, `wake` is called, or there is nothing to wait for. */
   #rest(ms: number, gone: AbortSignal, listen: (wake: () => void) => () => void): Promise<void> {
     const { clock } = this.#parts;
     return new Promise((resolve) => {

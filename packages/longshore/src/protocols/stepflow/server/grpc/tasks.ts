@@ -1,4 +1,4 @@
-// TasksService: workers pull tasks, and ask who looks after a run.
+// TasksService: workers pull tasks, and find the orchestrator of a run.
 
 import type { Runs } from "../../../../engine/run/runs.ts";
 import type { GrpcMethod } from "../../../../net/grpc/service.ts";

@@ -30,7 +30,7 @@ interface Worker {
   components: readonly RegisteredComponent[];
   /** The handshake that is being made again. */
   renewing: Promise<boolean> | null;
-  /** Its process has ended, which is told by itself. */
+  /** Its process has ended, which reports that itself. */
   gone: boolean;
 }
 
@@ -44,7 +44,7 @@ export class HttpDispatcher {
   readonly #keeper: Keeper<Worker>;
   readonly #stopped = new AbortController();
   #unlisten = () => {};
-  /** Why it is down, as it was last told: a repeated failure is told once. */
+  /** Why it is down, as last reported: a repeated failure is reported once. */
   #told: string | null = null;
 
   constructor(plugin: HttpPlugin, host: PluginHost) {
@@ -141,7 +141,7 @@ export class HttpDispatcher {
       const worker: Worker = { client, session, components: [], renewing: null, gone: false };
       await this.#learn(worker, signal).catch((error) => {
         // It can be called all the same, by the path of the step.
-        this.#host.log.warn(`The plugin ${this.#plugin.name} does not say what it can do`, { error: toError(error).message });
+        this.#host.log.warn(`The plugin ${this.#plugin.name} does not list its components`, { error: toError(error).message });
       });
       return worker;
     } catch (error) {
@@ -181,7 +181,7 @@ export class HttpDispatcher {
   async #perform(work: ComponentWork): Promise<Json> {
     await this.#keeper.value?.renewing;
     const worker = this.#keeper.value;
-    // It went away while the task was handed out.
+    // It disconnected while the task was handed out.
     if (worker === null || worker.gone) throw new NotBegun(this.#away().message);
     try {
       return await this.#call(worker, work);
@@ -219,7 +219,7 @@ export class HttpDispatcher {
     };
   }
 
-  /** References in an output are what the worker kept here; later steps see the data itself. */
+  /** References in an output are what the worker stored here; later steps get the data itself. */
   async #whole(output: Json, { blobRefs }: Session): Promise<Json> {
     if (!blobRefs) return output;
     const { calls } = this.#host;
@@ -233,7 +233,7 @@ export class HttpDispatcher {
     }
   }
 
-  /** Makes the handshake again, once for however many calls ask for it. False when that did not succeed: the worker is begun again then. */
+  /** Makes the handshake again, once for any number of calls. False when that did not succeed: the worker is started again then. */
   #renew(worker: Worker): Promise<boolean> {
     worker.renewing ??= this.#renewOnce(worker).finally(() => {
       worker.renewing = null;
@@ -266,13 +266,13 @@ export class HttpDispatcher {
  */
 function nameOf(components: readonly RegisteredComponent[], path: string): string {
   const listed = findComponent(components, path)?.component;
-  // One with names in its path is called by the path itself: the worker finds what they stand for.
+  // One with names in its path is called by the path itself: the worker finds their values.
   if (listed !== undefined) return listed.path.includes("{") ? path : listed.id;
   const [only, another] = components.filter((component) => component.path.endsWith(path));
   return only === undefined || another !== undefined ? path : only.id;
 }
 
-/** Asked for the handshake a second time: that is the worker's mistake. */
+/** A second request for the handshake: that is the worker's mistake. */
 function asRefusal(error: unknown): never {
   if (error instanceof NotInitialized) throw new StepFailure({ code: "WORKER_ERROR", message: error.message }, { cause: error });
   throw error;

@@ -1,6 +1,6 @@
 // Publishes the tasks of queues to JetStream: stream `<STREAM>` with the one subject `<STREAM>.tasks`, where the queue's workers take them
 // from a durable consumer that they share. The stream only carries tasks; the board is the record. A message that is lost, or taken by a
-// worker that dies before its first heartbeat, is missed when nobody takes the task up in time, and published again under another id.
+// worker that dies before its first heartbeat, is detected when no worker takes the task in time, and published again under another id.
 // Several orchestrators may publish to one stream: each task names the one that it belongs to, and its worker reports there.
 
 import type { Clock } from "../../../../clock.ts";
@@ -26,13 +26,13 @@ export interface NatsDispatcherOptions {
   readonly load?: () => Promise<NatsClient>;
 }
 
-/** Messages of one queue that nobody has taken up. More would only wait in the stream instead of the board, which knows priorities. */
+/** Messages of one queue that no worker has taken. More would only wait in the stream instead of the board, which has priorities. */
 const unclaimedMax = 32;
 /** How long a message may wait to be taken up before it is published again. Three of them fit into the reference's queue timeout. */
 const offerMs = 10_000;
 /** The same for the question what workers can do. */
 const discoveryMs = 10_000;
-/** How often workers are asked again: a new release of them may bring other components, and none of them says that it has come. */
+/** How often workers are called again: a new release of them may bring other components, and none of them announces itself. */
 const refreshMs = 300_000;
 /** So many questions that were read and not answered: these workers will not, and are given tasks all the same. */
 const unansweredMax = 2;
@@ -83,7 +83,7 @@ export class NatsDispatcher {
         sequence = await this.#publish(queue, link, assignment, delivery, gone.signal);
       },
       lapsed: async () => {
-        // Whoever takes it from the stream now could do nothing with it.
+        // A worker that takes it from the stream now could do nothing with it.
         if (sequence !== undefined) await link.remove(queue.name, sequence);
       },
       leave: (delivery: Delivery) => delivery.leave(),
@@ -92,7 +92,7 @@ export class NatsDispatcher {
     await deliver(queue, recipient, clock).catch(() => {});
   }
 
-  /** Until it is in the stream, or nobody needs it there any more. */
+  /** Until it is in the stream, or is not needed there any more. */
   async #publish(
     queue: TaskQueue,
     link: NatsLink,
@@ -116,8 +116,8 @@ export class NatsDispatcher {
   }
 
   /**
-   * Components have to be called by the names that workers gave them; as long as nobody is there to ask, nobody is there to call. False when
-   * there was nothing to ask for.
+   * Components have to be called by the names that workers gave them; while no worker is there to list them, none is there to call. False
+   * when there was nothing to request.
    */
   async #askUntilKnown(queue: TaskQueue, link: NatsLink): Promise<boolean> {
     let unanswered = 0;

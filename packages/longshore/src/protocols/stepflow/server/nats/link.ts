@@ -1,5 +1,5 @@
-// The connection to a NATS server: made again whenever it is lost, with the streams and consumers that belong to it. Whoever publishes
-// waits for it; a message that was stored although its answer was lost is not stored twice (`Nats-Msg-Id`).
+// The connection to a NATS server: made again whenever it is lost, with the streams and consumers that belong to it. A publisher waits for
+// it; a message that was stored although its answer was lost is not stored twice (`Nats-Msg-Id`).
 
 import { type Clock, pause } from "../../../../clock.ts";
 import type { FailureListener } from "../../../../failure-listener.ts";
@@ -31,7 +31,7 @@ interface Live {
   readonly manager: JetStreamManager;
 }
 
-/** For a connection to stand, and for each answer. A server that takes longer is as good as gone. */
+/** For a connection to open, and for each answer. A server that takes longer counts as lost. */
 const answerMs = 5_000;
 /** Between two tries, of whatever failed. */
 const retryMs = 500;
@@ -39,7 +39,7 @@ const retryMs = 500;
 export class NatsLink {
   readonly #options: NatsLinkOptions;
   readonly #waiting = new Set<() => void>();
-  /** Streams that are being made; whoever misses one waits for the same. */
+  /** Streams that are being made; publishers that miss one wait for the same. */
   readonly #preparing = new Map<string, Promise<void>>();
   #live: Live | undefined;
 
@@ -86,7 +86,7 @@ export class NatsLink {
       } catch (error) {
         if (over.aborted) break;
         trouble.failing(what, error);
-        // Whoever cleared the server's storage took the stream along.
+        // The server's storage was cleared, and the stream with it.
         await this.#prepare(live, stream).catch(() => {});
         await pause(clock, retryMs, over);
       }
@@ -99,7 +99,7 @@ export class NatsLink {
     try {
       return (await this.#live?.manager.streams.deleteMessage(stream, sequence, false)) ?? false;
     } catch {
-      // It has been taken, or the server cannot be asked: either way its reader will be told that the task is gone.
+      // It has been taken, or the server cannot be reached: either way its reader will find that the task is gone.
       return false;
     }
   }
@@ -112,7 +112,7 @@ export class NatsLink {
       servers: [...servers],
       name: "longshore",
       timeout: answerMs,
-      // Made again by `run`: what waits for an answer is told at once, and a server that comes back without its store has streams again.
+      // Made again by `run`: waiting calls get the error at once, and a server that comes back without its store has streams again.
       reconnect: false,
     });
     try {

@@ -1,7 +1,7 @@
-// What a plugin's process finds in its environment.
+// The environment of a plugin's process.
 //
-// A worker of a queue inherits the server's, without what would let it act as an operator, and is told where its queue is. A worker that
-// is called finds only what the configuration says: that is how the HTTP releases started them.
+// A worker of a queue inherits the server's, without what would let it act as an operator, and the address of its queue. A worker that is
+// called gets only what is configured: that is how the HTTP releases started them.
 
 import type { GrpcPlugin, HttpPlugin, NatsPlugin } from "../config/config.ts";
 

@@ -44,7 +44,7 @@ describe("something that is kept alive", () => {
     expect(begun[1]?.stopped).toBe(true);
   });
 
-  it("waits longer each time that it cannot be begun, and is told why", async () => {
+  it("waits longer each time that it cannot be begun, and gets the reason", async () => {
     const { clock, keeper, told, refuse, never } = setup();
     refuse("no port");
     keeper.start();
@@ -76,7 +76,7 @@ describe("something that is kept alive", () => {
     await keeper.stop();
   });
 
-  it("is replaced once, by whoever first finds it of no use", async () => {
+  it("is replaced once, by the first caller that finds it of no use", async () => {
     const { clock, keeper, begun, told, never } = setup();
     keeper.start();
     const value = (await keeper.ready(never)) as number;

@@ -1,9 +1,9 @@
-// Keeps something alive that is begun, is up for a while, and ends: a plugin's process. Whoever needs it waits until it is up.
+// Keeps something alive that is begun, is up for a while, and ends: a plugin's process. Callers wait until it is up.
 //
-//   down      nothing runs; it is begun when its pause is over
+//   down      nothing runs; it is begun after its pause
 //   starting  it has been begun, and is not yet of use
-//   up        of use, until it ends or somebody finds that it is not
-//   stopped   for good
+//   up        of use, until it ends or a caller finds that it is not
+//   stopped   permanently
 
 import { type Backoff, backoffMs } from "../../../../backoff.ts";
 import { type Clock, pause } from "../../../../clock.ts";
@@ -11,7 +11,7 @@ import { toError } from "../../../../errors.ts";
 
 export interface Kept<T> {
   readonly value: T;
-  /** Resolves when it is over, with what ended it; with nothing when there is nothing to say. */
+  /** Resolves when it has ended, with the cause; with nothing when there is no cause to report. */
   readonly ended: Promise<string>;
   stop(): Promise<void>;
 }
@@ -21,7 +21,7 @@ export interface KeeperOptions<T> {
   /** Begins it, and resolves when it is of use. To be given up when the signal aborts. */
   begin(signal: AbortSignal): Promise<Kept<T>>;
   up?(value: T): void;
-  /** Told why it is not of use any more, or could not be begun, and when it is begun again. */
+  /** Called with the reason when it is not of use any more, or could not be begun, and when it is begun again. */
   down?(why: string, againMs: number): void;
 }
 

@@ -1,4 +1,4 @@
-// What plugins tell people. The server's logger is one of these.
+// Log messages of plugins. The server's logger is one of these.
 
 export interface PluginLog {
   debug(message: string, fields?: Readonly<Record<string, unknown>>): void;

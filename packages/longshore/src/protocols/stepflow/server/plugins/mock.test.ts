@@ -34,7 +34,7 @@ describe("a mock component", () => {
     expect(answer(plugin, { step: "s1", component: "/c", input: { n: 1, input: "a" } })).toEqual({ output: "b" });
   });
 
-  it("fails as it was told, by name or by number", () => {
+  it("fails as configured, by name or by number", () => {
     expect(failure("/c", { mode: "error" }).error).toEqual({ code: "COMPONENT_FAILED", message: "error", data: { x: 1 } });
     expect(failure("/c", { mode: "number" }).error.code).toBe("EXPRESSION_FAILURE");
     expect(failure("/c", { mode: "wire" }).error.code).toBe("INVALID_INPUT");
@@ -49,7 +49,7 @@ describe("a mock component", () => {
     expect(failure("/d", 1).report.error).toBe('step "s1" failed: The plugin m has no component /d');
   });
 
-  it("tells the reason in the stack of its error, as the reference does", () => {
+  it("has the reason in the stack of its error, as the reference does", () => {
     expect(failure("/c", { input: "z" }).error.data).toEqual({
       stack: [
         {

@@ -1,4 +1,4 @@
-// Components whose answers stand in the configuration: for trying out flows without their workers.
+// Components with configured results: for trying out flows without their workers.
 
 import { isDeepStrictEqual } from "node:util";
 import type { LaneWorker } from "../../../../engine/board/lane-worker.ts";
@@ -53,7 +53,7 @@ function codeOf(code: string | number): TaskErrorCode {
 }
 
 /**
- * In the reference's words, which tests of flows compare: the message says no more than which step, and the reason is in the stack. Our own
+ * In the reference's words, which tests of flows compare: the message names only the step, and the reason is in the stack. Our own
  * views show the reason.
  */
 function unreachable({ step, component }: MockCall, reason: string): StepFailure {

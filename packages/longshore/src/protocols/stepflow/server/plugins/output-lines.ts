@@ -3,7 +3,7 @@
 import { StringDecoder } from "node:string_decoder";
 import type { Clock } from "../../../../clock.ts";
 
-/** Longer lines are cut: nobody reads them, and a process may write one without end. */
+/** Longer lines are cut: they are not readable, and a process may write one without end. */
 const lineCharsMax = 4_000;
 const cutMark = " ... (cut)";
 /** Lines kept for the message about its end. */

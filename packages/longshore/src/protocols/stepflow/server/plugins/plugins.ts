@@ -13,7 +13,7 @@ import { findProgram } from "./program.ts";
 import { QueueProcess } from "./queue-process.ts";
 
 export interface Plugins {
-  /** Asks the workers that are called what they can do. The others tell by themselves. */
+  /** Reads the components of the workers that are called. The others register by themselves. */
   discover(plugin: string, signal: AbortSignal): Promise<readonly RegisteredComponent[]>;
   /** Lets calls under way end for as long as `graceMs`, then ends every process. */
   close(graceMs?: number): Promise<void>;

@@ -68,7 +68,7 @@ async function stop(pid: number | undefined, ended: Promise<string>, clock: Cloc
   disarm();
 }
 
-/** It is over when it has exited, whoever it left behind: those are ended as well, and their hold on the pipes is not waited for. */
+/** It has ended when it has exited, even with child processes: those are ended as well, and their hold on the pipes is not waited for. */
 function endOf(child: ChildProcess, clock: Clock, groups: ProcessGroups): Promise<string> {
   return new Promise((resolve) => {
     let said = "";
@@ -79,7 +79,7 @@ function endOf(child: ChildProcess, clock: Clock, groups: ProcessGroups): Promis
       resolve(said);
     };
     child.once("error", (error) => {
-      // Also told of signals that could not be sent, when it is running all the same.
+      // Also called for signals that could not be sent, when it is still running.
       if (child.pid !== undefined) return;
       said = `it could not be started: ${error.message}`;
       finish();

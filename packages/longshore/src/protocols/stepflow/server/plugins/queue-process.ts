@@ -1,5 +1,5 @@
-// The worker process of a queue: it is started and told where its queue is, and then pulls on its own. It is started again when it ends;
-// and when a task of its queue was lost while nobody else holds one, for then it is there but does not work.
+// The worker process of a queue: it is started with the address of its queue, and then pulls on its own. It is started again when it ends;
+// and when a task of its queue was lost while no other worker holds one, because then it is running but does not work.
 
 import type { Task } from "../../../../engine/board/task.ts";
 import type { Launch } from "../config/config.ts";
@@ -18,7 +18,7 @@ export class QueueProcess {
   readonly #host: PluginHost;
   readonly #address: string;
   readonly #keeper: Keeper<PluginProcess>;
-  /** Tasks of the queue that somebody works on now. */
+  /** Tasks of the queue in progress now. */
   readonly #held = new Set<string>();
   #startedMs = 0;
   #told: string | null = null;

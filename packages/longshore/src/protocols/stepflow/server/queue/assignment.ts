@@ -21,7 +21,7 @@ export interface Surroundings {
   /** What the worker is known to have; null when that is not known. */
   readonly components: readonly RegisteredComponent[] | null;
   readonly orchestratorServiceUrl: string;
-  /** What the task asks for, where its own input does not say it. */
+  /** The settings of the task, where its own input has none. */
   readonly given?: ComponentTask | undefined;
 }
 
@@ -32,7 +32,7 @@ export function assignmentOf(task: Task, surroundings: Surroundings): Encodable<
   return {
     taskId: wireTaskId(task),
     execute: {
-      // What nobody has registered goes by its path: the worker may know it, and will say so itself if it does not.
+      // An unregistered component is called by its path: the worker may have it, and reports it itself if not.
       componentId: found?.component.id ?? given.component,
       input: given.input,
       attempt: task.attempt + 1,

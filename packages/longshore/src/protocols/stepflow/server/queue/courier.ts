@@ -1,5 +1,5 @@
 // Carries tasks from a queue to a recipient, one after the other: the next is taken when the one before was taken up, so at most one of
-// its tasks lies with a recipient that may be busy. A backend with room for several runs several couriers.
+// its tasks is with a recipient that may be busy. A backend with room for several runs several couriers.
 
 import { type Clock, pause } from "../../../../clock.ts";
 import type { Encodable } from "../../../../net/protobuf/protobuf.ts";
@@ -7,23 +7,23 @@ import type { TaskAssignment } from "../../wire/messages.ts";
 import { type Delivery, isPassing, type NextOptions, type TaskQueue } from "./queue.ts";
 
 export interface Recipient {
-  /** Aborted when there is nobody to deliver to any more. What lies with it then goes back. */
+  /** Aborted when the recipient is gone. What is with it then is given back. */
   readonly gone: AbortSignal;
-  /** What becomes then of a task that nobody has taken up. Back to its lane when absent. */
+  /** What happens then to a task that was not taken. Back to its lane when absent. */
   leave?(delivery: Delivery): Promise<void> | void;
   /**
-   * Asked before each task: how it is to be offered. May take its time, while the recipient had better be given nothing. Undefined when
+   * Called before each task: how it is to be offered. May wait while the recipient should be given nothing. Undefined when
    * this courier is not needed any more, which ends it.
    */
   ready(): Promise<Omit<NextOptions, "signal"> | undefined> | Omit<NextOptions, "signal">;
   /** Hands an assignment over. Resolves when it has left this process; rejects when it could not be handed over, which ends the courier. */
   send(assignment: Encodable<typeof TaskAssignment>, delivery: Delivery): Promise<void>;
-  /** Nobody took it up; the task is back in its lane. The courier goes on when this resolves. */
+  /** No worker took it; the task is back in its lane. The courier continues when this resolves. */
   lapsed?(delivery: Delivery): Promise<void> | void;
   taken?(delivery: Delivery): void;
 }
 
-/** While nothing can be written, the queue is asked again after this long. */
+/** While nothing can be written, the queue is tried again after this long. */
 const retryMs = 1_000;
 
 /** Resolves when the recipient has gone or does not need this courier. Rejects when the server is closing, or an assignment could not be handed over. */
@@ -75,7 +75,7 @@ async function handOver(delivery: Delivery, to: Recipient): Promise<void> {
   else if (outcome === "lapsed") await to.lapsed?.(delivery);
 }
 
-/** How a task that lies with a recipient leaves it. */
+/** How a task leaves its recipient. */
 async function abandon(delivery: Delivery, to: Recipient): Promise<void> {
   await (to.leave === undefined ? delivery.giveBack() : to.leave(delivery));
 }

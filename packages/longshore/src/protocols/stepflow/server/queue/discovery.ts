@@ -1,5 +1,5 @@
-// Asking workers what they can do: an assignment like any other on the wire, but no task of the board. It needs no heartbeat, and one that
-// is not answered in time is simply asked again, by whoever asked.
+// Requesting the components of workers: an assignment like any other on the wire, but no task of the board. It needs no heartbeat, and one
+// that is not answered in time is repeated by its caller.
 
 import type { Clock } from "../../../../clock.ts";
 import type { MakeId } from "../../../../ids.ts";
@@ -19,11 +19,11 @@ export interface Question {
   readonly assignment: Encodable<typeof TaskAssignment>;
   /** True once the answer is kept; false when none came in time, or the worker had none. */
   readonly answered: Promise<boolean>;
-  /** Nobody will answer any more. */
+  /** No answer will come any more. */
   drop(): void;
 }
 
-/** What becomes of an answer. Rejects when it cannot be kept: the worker is to tell again. */
+/** Handles an answer. Rejects when it cannot be stored: the worker has to send it again. */
 type Keep = (components: readonly RegisteredComponent[]) => Promise<void>;
 
 interface Open {
@@ -67,7 +67,7 @@ export class Discoveries {
     return this.#open.has(id);
   }
 
-  /** False when nothing waits for it. With null, the worker has said that it cannot tell. */
+  /** False when nothing waits for it. With null, the worker has reported that it cannot list them. */
   async answer(id: string, components: readonly ComponentInfo[] | null): Promise<boolean> {
     const open = this.#open.get(id);
     if (open === undefined) return false;
@@ -77,7 +77,7 @@ export class Discoveries {
   }
 }
 
-/** Releases before 0.13 tell an id and no path. */
+/** Releases before 0.13 send an id and no path. */
 function registeredOf(components: readonly ComponentInfo[]): RegisteredComponent[] {
   const field = "list_components.components";
   if (components.length > componentsMax) throw invalid(field, `has ${components.length} entries, at most ${componentsMax} are taken`);

@@ -7,7 +7,7 @@ it("an assignment that is larger than usual is refused when streams keep ending 
   const dropped = new Dropped();
   expect([dropped.again("t", large), dropped.again("other", large), dropped.again("t", large)]).toEqual([undefined, undefined, undefined]);
   const message =
-    "the assignment has 4194305 bytes, and 3 streams of workers ended on it: gRPC takes 4194304 bytes unless the worker says otherwise. Keep large inputs as blobs";
+    "the assignment has 4194305 bytes, and 3 streams of workers ended on it: gRPC takes 4194304 bytes by default. Keep large inputs as blobs";
   expect(dropped.again("t", large)).toEqual({ code: "INVALID_INPUT", message });
 });
 

@@ -4,7 +4,7 @@
 
 import type { FlowError } from "../../dialect/result.ts";
 
-/** What libraries of gRPC take unless told otherwise. Nothing smaller is suspected. */
+/** What libraries of gRPC take by default. Nothing smaller is suspected. */
 const suspectBytes = 4 * 1024 * 1024;
 /** Streams end for other reasons too, but hardly so often on one task. */
 const dropsMax = 3;
@@ -28,5 +28,5 @@ export class Dropped {
 
 function messageFor(bytes: number): string {
   const seen = `the assignment has ${bytes} bytes, and ${dropsMax} streams of workers ended on it`;
-  return `${seen}: gRPC takes ${suspectBytes} bytes unless the worker says otherwise. Keep large inputs as blobs`;
+  return `${seen}: gRPC takes ${suspectBytes} bytes by default. Keep large inputs as blobs`;
 }

@@ -1,5 +1,5 @@
-// How many tasks each worker of the queues holds. Nothing on the wire tells how many a worker runs at once, so a backend that knows its
-// worker reckons with this. All of it is memory: what a worker held before a restart is counted from its next report on.
+// How many tasks each worker of the queues holds. The wire does not carry how many a worker runs at once, so a backend that knows its
+// worker uses this. All of it is memory: what a worker held before a restart is counted from its next report on.
 
 import type { Task } from "../../../../engine/board/task.ts";
 
@@ -60,7 +60,7 @@ export class Held {
     return worker;
   }
 
-  /** Workers come and go; one that nobody asks about is not kept. */
+  /** Workers come and go; one that is not read is not kept. */
   #tidy(workerId: string, worker: Worker): void {
     if (worker.count === 0 && worker.listeners.size === 0) this.#workers.delete(workerId);
   }

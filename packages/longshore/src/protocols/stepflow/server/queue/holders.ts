@@ -35,7 +35,7 @@ export class Holders {
     return this.#places.has(taskId);
   }
 
-  /** A report was taken that proves the hold. The first token to prove one has it: what others learn of the task's id helps them nothing. */
+  /** A report was accepted that proves the hold. The first token to prove one owns it: knowing the task's id does not help others. */
   async reported({ taskId, grant }: Hold, caller: Caller): Promise<void> {
     if (caller.may("run.start") || this.#places.get(taskId)?.grant === grant) return;
     const task = await this.#parts.board.task(taskId);

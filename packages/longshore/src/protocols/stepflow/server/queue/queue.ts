@@ -1,6 +1,6 @@
 // The port between a queue and whatever carries its tasks to workers: PullTasks streams, JetStream, or another backend. A backend takes
 // the next task and delivers its assignment; workers of every backend report over the same services. So the life of a task is the same
-// for all of them: offered when it is delivered, held from its first heartbeat on, and back in its lane when nobody takes it up.
+// for all of them: offered when it is delivered, held from its first heartbeat on, and back in its lane when no worker takes it.
 
 import type { Clock } from "../../../../clock.ts";
 import type { Board } from "../../../../engine/board/board.ts";
@@ -33,11 +33,11 @@ export interface Delivery {
   readonly assignment: Encodable<typeof TaskAssignment>;
   /** Settles once: taken up, lapsed, or `left` after one of those below. */
   readonly outcome: Promise<Outcome | "left">;
-  /** It has not reached anybody who could take it up: back to its place at once. Whoever has taken it up meanwhile keeps it. */
+  /** It has not reached a worker that could take it: back to its place at once. A worker that has taken it meanwhile keeps it. */
   giveBack(): Promise<void>;
   /** Its worker has gone and left it lying: back to its place, unless it is so large that no worker seems to take it. */
   drop(): Promise<void>;
-  /** Nothing waits for the outcome any more; the task stays with whoever may still take it up. */
+  /** Nothing waits for the outcome any more; the task stays with the worker that may still take it. */
   leave(): void;
   /** It can never be delivered: the task fails with this error. */
   refuse(error: FlowError): Promise<void>;
@@ -45,7 +45,7 @@ export interface Delivery {
 
 export interface NextOptions {
   readonly signal: AbortSignal;
-  /** How long the task may lie with a worker before somebody takes it up. */
+  /** How long the task may be with a worker before it is taken. */
   readonly offerMs: number;
   /** Under which address its worker is to report. */
   readonly orchestratorServiceUrl: string;
@@ -55,14 +55,14 @@ export interface NextOptions {
 
 export interface TaskQueue {
   readonly name: string;
-  /** Where its tasks stand. */
+  /** The lane of its tasks. */
   readonly lane: Lane;
   /**
    * Waits for the next task, a while at most: undefined when none came or `signal` aborted. Rejects with LONGSHORE_SHUTDOWN when the server
    * is closing, and with LONGSHORE_STORE_UNAVAILABLE while nothing can be written.
    */
   next(options: NextOptions): Promise<Delivery | undefined>;
-  /** An assignment that asks a worker what it can do. Deliver it like any other. */
+  /** An assignment that requests a worker's components. Deliver it like any other. */
   discover(options: { orchestratorServiceUrl: string; patienceMs: number; worker?: object }): Question;
   readonly registrations: Registrations;
 }
@@ -81,7 +81,7 @@ export interface QueueParts {
   readonly dropped: Dropped;
 }
 
-/** A queue whose tasks stand on a lane of the board. */
+/** A queue whose tasks are on a lane of the board. */
 export class BoardQueue implements TaskQueue {
   readonly name: string;
   readonly lane: Lane;
@@ -92,7 +92,7 @@ export class BoardQueue implements TaskQueue {
   /** By the list of components that its names are made from. */
   readonly #reaches = new WeakMap<readonly RegisteredComponent[], Reach>();
 
-  /** `shared`: its workers also take what waits for a component of theirs, whoever else might have it. */
+  /** `shared`: its workers also take what waits for a component of theirs, whatever other workers have it. */
   constructor(name: string, parts: QueueParts, documents: DocumentStore, shared = false) {
     this.name = name;
     this.lane = { name: queueLane(name), labels: [] };
@@ -139,7 +139,7 @@ export class BoardQueue implements TaskQueue {
   }
 }
 
-/** A step that was placed before this worker told of its component waits on the lane of that name, and is given its bare input. */
+/** A step that was placed before this worker registered its component waits on the lane of that name, and is given its bare input. */
 function componentOnLane({ lane, input }: Task): ComponentTask {
   return { component: `/${lane?.name ?? ""}`, input: parseExact(input) as Json };
 }
@@ -199,7 +199,7 @@ class Watched {
   }
 }
 
-/** Whether it is worth to ask again in a moment: the disk is full, not the server about to go. */
+/** Whether to try again in a moment: the disk is full, and the server is not closing. */
 export function isPassing(error: unknown): boolean {
   return error instanceof LongshoreError && error.code === "LONGSHORE_STORE_UNAVAILABLE";
 }

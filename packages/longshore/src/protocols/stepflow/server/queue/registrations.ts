@@ -1,4 +1,4 @@
-// What the workers of a queue have said they can do. A worker that stays connected is remembered for itself: releases name the same
+// The registered components of a queue's workers. A worker that stays connected is remembered for itself: releases name the same
 // component differently, and each is sent the name that it gave. What all of them can do together is kept as a document, so that a server
 // which has just started knows it before they come back.
 
@@ -16,10 +16,10 @@ const toldCharsMax = 8 * 1_024 * 1_024;
 export class Registrations {
   readonly #documents: DocumentStore;
   readonly #lane: string;
-  /** By who said it, oldest first. */
+  /** By worker, oldest first. */
   readonly #told = new Map<object, Told>();
   #toldChars = 0;
-  /** Undefined until it has been looked up; null when nobody has ever told. */
+  /** Undefined until it has been looked up; null when no worker has ever registered any. */
   #kept: readonly RegisteredComponent[] | null | undefined;
 
   constructor(documents: DocumentStore, lane: string) {
@@ -27,7 +27,7 @@ export class Registrations {
     this.#lane = lane;
   }
 
-  /** What `worker` said itself, else what is known of the queue; null when nobody has ever told. */
+  /** The components of `worker` itself, else those known of the queue; null when none were ever registered. */
   async known(worker?: object): Promise<readonly RegisteredComponent[] | null> {
     const own = worker === undefined ? undefined : this.toldBy(worker);
     if (own !== undefined) return own;
@@ -35,7 +35,7 @@ export class Registrations {
     return this.#kept;
   }
 
-  /** What a worker that is connected has said itself. */
+  /** The components of a connected worker. */
   toldBy(worker: object): readonly RegisteredComponent[] | undefined {
     return this.#told.get(worker)?.components;
   }

@@ -1,5 +1,5 @@
-// What workers of every backend report: heartbeats and results. The id of a task proves which hand-out is meant; a report on one that is
-// over is NOT_FOUND, which tells a worker to forget it.
+// What workers of every backend report: heartbeats and results. The id of a task proves which hand-out is meant; a report on one that has
+// ended is NOT_FOUND, so that the worker forgets it.
 
 import type { Caller } from "../../../../actions.ts";
 import type { Clock } from "../../../../clock.ts";
@@ -41,7 +41,7 @@ type Hold = { taskId: string; grant: number };
 
 /** Names of workers are made by programs; a longer one is a mistake. */
 const workerIdCharsMax = 512;
-/** What a worker says about its progress is for people: a few lines. */
+/** The progress texts of a worker are for people: a few lines. */
 const statusCharsMax = 2_000;
 
 export class Reports {
@@ -138,12 +138,12 @@ function refuseUnlessTaken(verdict: Verdict, wireId: string): void {
   throw notFound("task", wireId);
 }
 
-/** A code that this release does not know is taken for trouble of the worker, as in the reference. */
+/** A code that this release does not know counts as a failure of the worker, as in the reference. */
 function flowErrorOf({ code, message, data }: TaskError): { code: TaskErrorCode; message: string; data?: Json } {
   return { code: taskErrorNames.get(code) ?? "WORKER_ERROR", message, ...(data === undefined ? {} : { data }) };
 }
 
-/** What the newest progress said; what a task brought along from before may have any form. */
+/** The newest progress; what a task brought along from before may have any form. */
 function messageIn(output: string | null | undefined): string | undefined {
   if (output === null || output === undefined || !output.includes('"message":')) return undefined;
   return (JSON.parse(output) as { message?: string }).message;

@@ -1,5 +1,5 @@
-// Hand-outs that nobody has taken up yet. A backend waits here for what becomes of each: taken up by a first heartbeat or a report, or
-// lapsed, because its time was over or the task was not wanted any more. A worker may still speak of one that has lapsed: then it has at
+// Hand-outs that no worker has taken yet. A backend waits here for the outcome of each: taken up by a first heartbeat or a report, or
+// lapsed, because its time passed or the task was cancelled. A worker may still report on one that has lapsed: then it has at
 // least read it, and can be given another.
 
 import { isOpen, type Task } from "../../../../engine/board/task.ts";
@@ -14,7 +14,7 @@ interface Watched {
 export class Unclaimed {
   /** By the board's id: a task has one current hand-out. */
   readonly #watched = new Map<string, Watched>();
-  /** By the wire's id: lapsed hand-outs that a backend still wants to hear of. */
+  /** By the wire's id: lapsed hand-outs that a backend still waits for. */
   readonly #unheard = new Map<string, () => void>();
 
   get size(): number {
@@ -34,7 +34,7 @@ export class Unclaimed {
     return this.#watched.has(taskId);
   }
 
-  /** Calls `heard` when a worker speaks of this hand-out. Ends by the function that is returned. */
+  /** Calls `heard` when a worker reports on this hand-out. Ends by the function that is returned. */
   listenFor(wireId: string, heard: () => void): () => void {
     this.#unheard.set(wireId, heard);
     return () => {
@@ -56,7 +56,7 @@ export class Unclaimed {
   }
 }
 
-/** Somebody works on it, or has reported on it without ever saying so. */
+/** A worker runs it, or has reported on it without a heartbeat. */
 function wasTaken(task: Task, grant: number): boolean {
   if (task.grant === grant && isOpen(task.state)) return true;
   return task.closedGrant === grant && (task.closedBy === "complete" || task.closedBy === "fail");

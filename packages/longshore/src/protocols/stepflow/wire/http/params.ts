@@ -1,4 +1,4 @@
-// The parameters of the runtime's requests, checked. What is wrong is told with the field and what was expected (-32602).
+// The parameters of the runtime's requests, checked. Mistakes are reported with the field and what was expected (-32602).
 
 import { isObject, type Json, type JsonObject } from "../../../../json.ts";
 import { shown, withoutEndSlashes } from "../../../../text.ts";

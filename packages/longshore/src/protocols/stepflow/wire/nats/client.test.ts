@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { loadNats } from "./client.ts";
 
-it("says which packages a worker on NATS needs, and how to get them", async () => {
+it("names the packages that a worker on NATS needs, and how to get them", async () => {
   const missing = Object.assign(new Error("Cannot find package '@nats-io/transport-node'"), { code: "ERR_MODULE_NOT_FOUND" });
   await expect(loadNats(() => Promise.reject(missing))).rejects.toMatchObject({
     code: "LONGSHORE_BAD_CONFIG",

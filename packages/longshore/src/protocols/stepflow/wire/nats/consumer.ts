@@ -4,7 +4,7 @@
 import { LongshoreError } from "../../../../errors.ts";
 import type { JetStream, NatsConnection } from "./client.ts";
 
-/** As the reference's workers say it. */
+/** As the reference's workers send it. */
 const ackWaitMs = 30_000;
 const ackPendingMax = 1_000;
 
@@ -17,7 +17,7 @@ const jetStreamOff = "JetStreamNotEnabled";
 
 const nanosPerMs = 1_000_000;
 
-/** Rejects with an error that says what to do. */
+/** Rejects with an error that explains what to do. */
 export async function ensureConsumer(js: JetStream, connection: NatsConnection, stream: string, consumer: string): Promise<void> {
   try {
     const manager = await js.jetstreamManager(connection, { checkAPI: false });

@@ -1,5 +1,5 @@
-// The worker half of Stepflow's gRPC queues: one PullTasks stream brings assignments, unary calls tell about them. README.md in the folder
-// above is the contract; its part "Our worker" lists what this half does where the wire leaves it a choice.
+// The worker half of Stepflow's gRPC queues: one PullTasks stream brings assignments, unary calls report on them. README.md in the folder
+// above is the contract; its section "Our worker" lists what this half does where the wire leaves it a choice.
 //
 // Backpressure. A task is claimed only once there is a slot for it. The stream has a connection of its own with a small window, and one
 // assignment is read at a time: the next is not looked at before a slot was found for the one before. So beyond its slots a worker holds
@@ -21,7 +21,7 @@ import { channelOpener, QueueWorker, queueCapabilities, queueReportTries } from 
 import { type GrpcSettings, grpcSettings, type StepflowGrpcOptions } from "./options.ts";
 
 /**
- * `await work({ tasks, on: stepflowGrpc("localhost:7837", { queue: "python" }) })`. Unless told the address is `STEPFLOW_TASKS_URL`, else
+ * `await work({ tasks, on: stepflowGrpc("localhost:7837", { queue: "python" }) })`. By default the address is `STEPFLOW_TASKS_URL`, else
  * `localhost:7837`.
  */
 export function stepflowGrpc(url?: string, options: StepflowGrpcOptions = {}): Transport {
@@ -32,7 +32,7 @@ export function stepflowGrpc(url?: string, options: StepflowGrpcOptions = {}): T
 const reopening: Backoff = { kind: "exponential", delayMs: 200, maxMs: 10_000, jitter: 0.3 };
 /** What of the stream may be under way to us unread: an assignment of usual size. Larger ones take several turns of the window. */
 const pullWindowBytes = 16_384;
-/** What events of polls say instead of a task's name. */
+/** The name in events of polls instead of a task's. */
 const anyTask = "*";
 
 class StepflowGrpc implements Transport {
@@ -93,7 +93,7 @@ class StepflowGrpc implements Transport {
         failing(what, failure);
         if (wants("pollFailed")) emit("pollFailed", { ...poll, durationMs: clock.now() - sinceMs, error: failure });
       }
-      // Also after a stream that ended well: an orchestrator that ends streams goes away.
+      // Also after a stream that ended well: an orchestrator that ends streams is closing.
       await pause(clock, backoffMs(reopening, ++failures, Math.random()), draining);
     }
   }
@@ -117,7 +117,7 @@ class StepflowGrpc implements Transport {
       if (wants("slotsFull")) emit("slotsFull", { task: anyTask, worker: this.#settings.workerId });
       slot = await slots.take();
     }
-    // Draining began while it waited: it is nobody's yet, and somebody else can have it at once.
+    // Draining began while it waited: it is not claimed yet, and another worker can have it at once.
     if (slot === undefined) worker.giveBack(assignment);
     else worker.take(assignment, slot);
   }

@@ -69,7 +69,7 @@ async function sendOnce(path: string, request: RequestInit, { url, clock, signal
     if (body.length > answerBytesMax) throw new LongshoreError("LONGSHORE_LIMIT", `A blob is larger than ${answerBytesMax} bytes.`);
     return response.ok ? body : refusalOf(response.status, body.toString(), url);
   } catch (error) {
-    // Whoever was told to stop does not try again.
+    // A stopped caller does not try again.
     if (signal.aborted) throw signal.reason;
     if (error instanceof LongshoreError && error.code === "LONGSHORE_LIMIT") throw error;
     const why = toError(error);

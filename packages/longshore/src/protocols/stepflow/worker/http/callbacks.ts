@@ -1,5 +1,5 @@
-// What a component may ask of the runtime over HTTP: blobs, by the channel of its own answer or by the blob API; and runs of other flows,
-// by the channel. Every call carries the context of the work it is made for, with the span that runs it.
+// What a component may request from the runtime over HTTP: blobs, by the channel of its own answer or by the blob API; and runs of other
+// flows, by the channel. Every call carries the context of the work it is made for, with the span that runs it.
 
 import type { Clock } from "../../../../clock.ts";
 import type { Blobs } from "../../../../context.ts";

@@ -1,5 +1,5 @@
 // Calls from a component to the runtime. Each travels as an event on the open answer of its execution, and is answered by a request of
-// the runtime's own, in any order: the id tells which call is meant. Ids are made here, so two executions never share one.
+// the runtime's own, in any order: the id names the call. Ids are made here, so two executions never share one.
 
 import { randomUUID } from "node:crypto";
 import type { Clock } from "../../../../clock.ts";
@@ -14,7 +14,7 @@ export type CallAnswer = Extract<RpcMessage, { kind: "result" | "error" }>;
 /** Calls that one execution may have open. The runtime works on all of them at the same time. */
 const openMax = 1_000;
 
-/** Every open call of the process, by its id: answers come on connections that say nothing else. */
+/** Every open call of the process, by its id: answers come on connections that carry nothing else. */
 export class Calls {
   readonly #pending = new Map<RpcId, (answer: CallAnswer | Error) => void>();
 
@@ -53,8 +53,8 @@ export class Channel {
   }
 
   /**
-   * Asks the runtime and waits for its answer, for at most `limitMs`; for any time when that is absent, as a run may take that is waited
-   * for. Rejects with a LongshoreError that says what a refusal means.
+   * Calls the runtime and waits for its answer, for at most `limitMs`; for any time when that is absent, as when it waits for a run.
+   * Rejects with a LongshoreError for a refusal.
    */
   async call(method: string, params: JsonObject, limitMs: number | undefined): Promise<Json> {
     if (this.#ended !== undefined) throw this.#ended;

@@ -31,24 +31,24 @@ export class Exchange {
     return handOutIn(this.#response.req.headers);
   }
 
-  /** True when the caller went away before its answer was complete. */
+  /** True when the caller disconnected before its answer was complete. */
   get gone(): boolean {
     return this.#gone;
   }
 
-  /** Calls `listener` when the caller goes away, at once when it has. The returned function takes it back. */
+  /** Calls `listener` when the caller disconnects, at once when it has. The returned function removes it. */
   onGone(listener: () => void): () => void {
     if (this.#gone) listener();
     else this.#onGone.add(listener);
     return () => this.#onGone.delete(listener);
   }
 
-  /** True once the last word was said, whether it arrived or not. */
+  /** True once the last message was sent, whether it arrived or not. */
   get answered(): boolean {
     return this.#response.writableEnded;
   }
 
-  /** The message, as JSON or as the last event. Resolves when it has left this process, to false when nobody took it. */
+  /** The message, as JSON or as the last event. Resolves when it has left this process, to false when it was not taken. */
   answer(json: string, status = 200, headers: Readonly<Record<string, string>> = {}): Promise<boolean> {
     const response = this.#response;
     if (this.#gone || response.writableEnded) return Promise.resolve(false);
@@ -86,7 +86,7 @@ export class Exchange {
         resolve(arrived);
       };
       const disarm = this.#clock.at(this.#clock.now() + flushMsMax, () => response.destroy());
-      // Node tells of the end of a response that was cut off as well.
+      // Node reports the end of a response that was cut off as well.
       response.once("finish", () => settle(!response.destroyed));
       response.once("close", () => settle(response.writableFinished && !response.destroyed));
     });

@@ -45,7 +45,7 @@ export class ExecuteWork implements Assignment {
     const { id, params, found } = around;
     const { component, attempt, observability } = params;
     const { runId, flowId, stepId } = observability;
-    // No id of the task travels on this wire, but for servers of ours; else that of the request stands for one call of it.
+    // This wire carries no id of the task, except from servers of ours; else the id of the request means one call of it.
     const grantId = around.exchange.handOut ?? String(id);
     this.ids = { runId: runId ?? "", stepId: stepId ?? "", taskId: stableTaskId(grantId), grantId };
     this.attempt = attempt;
@@ -60,7 +60,7 @@ export class ExecuteWork implements Assignment {
     });
   }
 
-  /** The wire has no name for one item of a run, so it is told apart by what it was given. */
+  /** The wire has no name for one item of a run, so it is distinguished by its input. */
   get idempotencyKey(): string {
     const { observability, component, input } = this.#around.params;
     const { runId, stepId } = observability;

@@ -1,5 +1,5 @@
-// What the runtime says first: `initialize`, then `initialized`. Until both have come nothing else is accepted, unless the worker was told
-// that it is one of several behind a balancer. A runtime that restarts says them again; once open, the gate stays open, since another
+// The first messages of the runtime: `initialize`, then `initialized`. Until both have come nothing else is accepted, unless the worker is
+// configured as one of several behind a balancer. A runtime that restarts sends them again; once open, the gate stays open, since another
 // runtime may be at work meanwhile.
 //
 //   closed --initialize--> named --initialized--> open
@@ -20,7 +20,7 @@ export class Handshake {
   constructor(settings: Settings) {
     this.#settings = settings;
     this.#state = settings.handshake ? "closed" : "open";
-    // A process that no runtime has spoken to yet, but was told where the later dialect keeps its blobs, is meant for that dialect.
+    // A process that no runtime has called yet, but that has the later dialect's address for blobs, is meant for that dialect.
     this.#dialect = settings.blobApiUrl === undefined ? "A" : "B";
   }
 
@@ -32,7 +32,7 @@ export class Handshake {
     return this.#dialect;
   }
 
-  /** What this worker was told goes before what the runtime says: it may know a nearer way. */
+  /** The worker's own setting takes precedence over the runtime's: it may be a nearer way. */
   get blobApiUrl(): string | undefined {
     return this.#settings.blobApiUrl ?? this.#blobApiUrl;
   }
@@ -46,7 +46,7 @@ export class Handshake {
     const { camelCase, blobApiUrl, blobThreshold } = initializeParams(params);
     this.#dialect = camelCase ? "B" : "A";
     this.#blobApiUrl = blobApiUrl;
-    // Without the API nobody would find what was put in their place.
+    // Without the API the references could not be resolved.
     this.#blobThreshold = blobApiUrl === undefined ? 0 : (blobThreshold ?? 0);
     if (this.#state === "closed") this.#state = "named";
     return { server_protocol_version: protocolVersion, serverProtocolVersion: protocolVersion, supportsBlobRefs: true };

@@ -1,5 +1,5 @@
-// The worker's HTTP server: POST / for messages, GET /health. What is wrong with a request as HTTP is told here; what is wrong with its
-// message, in service.ts. wire/http/README.md, "Requests".
+// The worker's HTTP server: POST / for messages, GET /health. Mistakes of HTTP are answered here; mistakes of the message, in service.ts.
+// wire/http/README.md, "Requests".
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -76,9 +76,9 @@ function close(server: Server, clock: Clock): Promise<void> {
 
 async function answer(request: IncomingMessage, response: ServerResponse, options: Required<ListenerOptions>): Promise<void> {
   const { settings, service, clock, isDraining, receiving } = options;
-  // Whoever is answered while the worker stops should not come back on this connection.
+  // A client that is answered while the worker stops should not come back on this connection.
   if (isDraining()) response.setHeader("connection", "close");
-  // A connection that breaks is told by the end of its response.
+  // A broken connection is reported by the end of its response.
   request.on("error", () => {});
   response.on("error", () => {});
   const path = (request.url ?? "/").split("?")[0] ?? "/";
@@ -98,7 +98,8 @@ async function answer(request: IncomingMessage, response: ServerResponse, option
 /** Throws for what is wrong with the request before its body is read. */
 function check({ method, headers }: IncomingMessage, path: string): void {
   if (path === "/health") throw new HttpRefusal(405, `${method} is not answered here, expected GET.`, { allow: "GET, HEAD" });
-  if (path !== "/") throw new HttpRefusal(404, `There is nothing at ${path}; messages go to POST /, and GET /health tells how it is.`);
+  if (path !== "/")
+    throw new HttpRefusal(404, `There is nothing at ${path}; send messages to POST /, and read the state from GET /health.`);
   if (method !== "POST") throw new HttpRefusal(405, `${method} is not answered here, expected POST.`, { allow: "POST" });
   // Runtimes are no web pages. A page that could reach this port would otherwise run components.
   if (headers.origin !== undefined) throw new HttpRefusal(403, "Requests of web pages are not answered.");

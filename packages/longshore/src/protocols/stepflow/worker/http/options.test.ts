@@ -21,7 +21,7 @@ it("settings come from the options, then from the environment, then from us", ()
   expect(settingsOf({ env: {} })).toMatchObject({ service: "stepflow-worker", blobApiUrl: undefined, blobThresholdBytes: undefined });
 });
 
-it("a variable that is no number is refused as it stands there", () => {
+it("a variable that is no number is refused with its text", () => {
   expect(() => settingsOf({ env: { STEPFLOW_BLOB_THRESHOLD_BYTES: "1 MB" } })).toThrow(
     'The environment variable STEPFLOW_BLOB_THRESHOLD_BYTES is "1 MB", expected a whole number from 0 to 9007199254740991.',
   );

@@ -8,33 +8,33 @@ import { withoutEndSlashes } from "../../../../text.ts";
 
 /** The options of `stepflowHttp()`. */
 export interface StepflowHttpOptions {
-  /** Where to listen; any free port unless told. */
+  /** Where to listen; any free port by default. */
   readonly port?: number;
-  /** 127.0.0.1 unless told. The protocol has no authentication: whoever reaches another address can run the components. */
+  /** 127.0.0.1 by default. The protocol has no authentication: any program that reaches another address can run the components. */
   readonly host?: string;
   /**
-   * Whether `{"port": N}` is printed on standard output once it listens, for the orchestrator that started this process; true unless told.
+   * Whether `{"port": N}` is printed on standard output once it listens, for the orchestrator that started this process; true by default.
    * A function is called with the line instead.
    */
   readonly announce?: boolean | ((line: string) => void);
   /**
-   * Whether requests are refused before the runtime has said `initialize` and `initialized`; true unless told. One of several replicas
-   * behind a balancer must say false: the runtime initialises only the one it happens to reach.
+   * Whether requests are refused before the runtime has sent `initialize` and `initialized`; true by default. One of several replicas
+   * behind a balancer must set false: the runtime initialises only the one it happens to reach.
    */
   readonly handshake?: boolean;
   /** How `/health` calls this worker; `STEPFLOW_SERVICE_NAME`, else `stepflow-worker`. */
   readonly service?: string;
-  /** Names this process to balancers; 16 random digits of hex unless told. */
+  /** Names this process to balancers; 16 random digits of hex by default. */
   readonly instanceId?: string;
-  /** Where blobs are kept, unless the runtime tells it: `STEPFLOW_BLOB_API_URL`, such as `http://localhost:7837/api/v1/blobs`. */
+  /** Where blobs are stored, unless the runtime names it: `STEPFLOW_BLOB_API_URL`, such as `http://localhost:7837/api/v1/blobs`. */
   readonly blobApiUrl?: string;
-  /** Fields of an output that are larger are kept as blobs: `STEPFLOW_BLOB_THRESHOLD_BYTES`, else what the runtime tells; 0 is never. */
+  /** Fields of an output that are larger are kept as blobs: `STEPFLOW_BLOB_THRESHOLD_BYTES`, else the runtime's setting; 0 is never. */
   readonly blobThresholdBytes?: number;
-  /** How long a request waits while every slot is taken, before it is refused; 30 s unless told. */
+  /** How long a request waits while every slot is taken, before it is refused; 30 s by default. */
   readonly slotWait?: Duration;
-  /** The largest body that is read; 64 MiB unless told. */
+  /** The largest body that is read; 64 MiB by default. */
   readonly bodyBytesMax?: number;
-  /** Where variables are looked up; this process's environment unless told. */
+  /** Where variables are looked up; this process's environment by default. */
   readonly env?: Environment;
 }
 

@@ -1,4 +1,4 @@
-// A run as the runtime tells of it over JSON-RPC, in the words that handlers know.
+// A run from the runtime over JSON-RPC, in the form for handlers.
 
 import { LongshoreError } from "../../../../errors.ts";
 import { isObject, type Json } from "../../../../json.ts";

@@ -20,9 +20,9 @@ import { WaitingRoom } from "./waiting-room.ts";
 type Method = (params: JsonObject) => Json;
 type Request = Extract<RpcMessage, { kind: "request" }>;
 
-/** The body of an answer that says nothing more than its status; what the reference's workers send. */
+/** The body of an answer that has only a status; what the reference's workers send. */
 const nothing = '""';
-/** So many names help whoever reads the message. */
+/** This many names help the reader of the message. */
 const namesMax = 20;
 /** A text that every reference to a blob holds. */
 const blobRefMark = '"$blob"';
@@ -97,7 +97,7 @@ export class WorkerService {
     if (message.kind === "result" || message.kind === "error") return this.#settle(message, exchange);
     if (message.kind === "notification") {
       if (message.method === "initialized" && this.#handshake.initialized()) this.#host.working("handshake");
-      // Others are for somebody else; a notification is never answered with a refusal.
+      // Others belong to another caller; a notification is never answered with a refusal.
       return void exchange.answer(nothing, 202);
     }
     if (message.method === "initialize") {
@@ -130,7 +130,7 @@ export class WorkerService {
     const mayHaveBlobRefs = text.includes(blobRefMark);
     const around = { id, params, found, exchange, dialect, blobApiUrl, blobThresholdBytes, instanceId, mayHaveBlobRefs };
     await slot.run(new ExecuteWork({ ...around, calls: this.#calls, clock: this.#clock }));
-    // Work that was lost is not reported; its caller still waits, and nobody else will answer.
+    // Lost work is not reported; its caller still waits, and no other worker will answer.
     if (!exchange.answered) await exchange.answer(unanswered(id, rpcCode("server", dialect)));
   }
 
@@ -161,11 +161,11 @@ export class WorkerService {
   #info(name: string): JsonObject {
     const { task } = this.#find(name);
     const described = this.#components.descriptions.find((one) => one.name === task.name) as ComponentDescription;
-    // One that stands for many paths is told under the one that was asked for.
+    // One that matches many paths is listed under the requested one.
     return componentInfo(described, described.path.includes("{") ? name : described.path);
   }
 
-  /** What a handler returns does not depend on what it is given, as far as anybody can tell from its schemas. */
+  /** What a handler returns does not depend on its input, as far as its schemas show. */
   #inferSchema(params: JsonObject): JsonObject {
     inputSchemaIn(params);
     const { output_schema: schema } = this.#info(componentIn(params));

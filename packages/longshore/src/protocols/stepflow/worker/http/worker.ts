@@ -7,7 +7,7 @@ import type { Listener } from "./listener.ts";
 import { type Settings, type StepflowHttpOptions, settingsOf } from "./options.ts";
 import type { WorkerService } from "./service.ts";
 
-/** What `stepflowHttp()` makes: a transport that can be asked where it listens. */
+/** The transport of `stepflowHttp()`, with the address it listens on. */
 export interface StepflowHttpTransport extends Transport {
   /** `http://127.0.0.1:41234`; undefined before it has started. */
   readonly url: string | undefined;
@@ -49,7 +49,7 @@ class StepflowHttp implements StepflowHttpTransport {
     if (!isLoopback(settings.host)) host.notice({ level: "warn", message: openToAll(settings) });
     host.notice({ level: "info", message: `Stepflow workers are called at ${this.url}: ${this.#service.paths.join(", ")}` });
     if (!settings.handshake) host.working("handshake");
-    // Last: whoever reads it may call at once. Nothing else of ours goes to standard output.
+    // Last: the reader of it may call at once. Nothing else of ours is written to standard output.
     settings.announce(`${JSON.stringify({ port: this.#listener.port })}\n`);
   }
 

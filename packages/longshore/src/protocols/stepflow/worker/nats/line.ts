@@ -1,5 +1,5 @@
-// One connection to a NATS server and the pull requests on it. It goes on over disconnections: the client reconnects by itself, and what was
-// asked for before is asked for again.
+// One connection to a NATS server and the pull requests on it. It survives disconnections: the client reconnects by itself, and open
+// requests are sent again.
 
 import { pause } from "../../../../clock.ts";
 import { LongshoreError } from "../../../../errors.ts";
@@ -20,13 +20,13 @@ export interface LineOptions {
 
 /** A request that waits costs the server next to nothing; a shorter wait only costs messages. */
 const pullMsMax = 30_000;
-/** Messages of one request; servers may be told to refuse larger ones. */
+/** Messages of one request; servers may be configured to refuse larger ones. */
 const pullBatchMax = 256;
 /** What was under way when the worker stopped has come by then. */
 const unsubscribeMsMax = 2_000;
 const nanosPerMs = 1_000_000;
 
-/** Statuses that only say that a request is over: no messages, its time has passed. */
+/** Statuses that only mean the end of a request: no messages, its time has passed. */
 const plainEnds = new Set([404, 408]);
 
 export class Line {
@@ -96,7 +96,7 @@ export class Line {
   async end(): Promise<void> {
     const { clock } = this.#options.host;
     const unsubscribed = this.#connected && !this.#connection.isClosed() ? this.#subscription.drain() : Promise.resolve();
-    // Without a server there is nobody to say that nothing is under way.
+    // Without a server no answer reports that nothing is in flight.
     await Promise.race([unsubscribed.catch(() => {}), pause(clock, unsubscribeMsMax)]);
     this.#pulls.endAll();
   }

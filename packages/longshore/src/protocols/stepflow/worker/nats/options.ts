@@ -14,8 +14,9 @@ export interface StepflowNatsOptions extends QueueOptions {
   /** The durable consumer that the workers of a queue share; `STEPFLOW_NATS_CONSUMER`, else `stepflow-default`. */
   readonly consumer?: string;
   /**
-   * The orchestrator, as it names itself in tasks; `STEPFLOW_TASKS_URL`. Where a run has moved to is asked here first. A worker with a token needs it:
-   * the token is sent there alone, for a task comes from any program that may publish to the stream. Without a token it is not needed.
+   * The orchestrator, as it names itself in tasks; `STEPFLOW_TASKS_URL`. It is called first to find a run that has moved. A worker with a
+   * token needs it: the token is sent there alone, because a task may come from any program that may publish to the stream. Without a token
+   * it is not needed.
    */
   readonly orchestratorUrl?: string;
   /** Further options of the NATS client's `connect`, such as `{ tls: {}, authenticator }`. */

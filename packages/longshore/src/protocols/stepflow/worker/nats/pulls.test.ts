@@ -38,7 +38,7 @@ describe("pull requests", () => {
     expect(s.surplus).toEqual(["4"]);
   });
 
-  it("give back the slots that are left when the server says that they are over", () => {
+  it("give back the slots that are left when the server ends them", () => {
     const s = setup();
     s.pulls.open([s.slot("a"), s.slot("b")]);
     s.pulls.receive("1");
@@ -48,7 +48,7 @@ describe("pull requests", () => {
     expect(s.released).toEqual(["a"]);
   });
 
-  it("end by themselves when the server says nothing, each in its time, with one timer", async () => {
+  it("end by themselves when the server is silent, each in its time, with one timer", async () => {
     const s = setup();
     s.pulls.open([s.slot("a")]);
     await s.clock.advance(10_000);

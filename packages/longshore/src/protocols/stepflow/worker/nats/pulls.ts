@@ -1,10 +1,10 @@
-// The pull requests of a worker that wait at the NATS server, each for as many messages as it has slots for. JetStream's pull protocol, spoken
-// directly: a request is one published message, and all answers come to one subscription. The client library's own `fetch` makes a
+// The pull requests of a worker that wait at the NATS server, each for as many messages as it has slots for. JetStream's pull protocol,
+// spoken directly: a request is one published message, and all answers come to one subscription. The client library's own `fetch` makes a
 // subscription for each request, which was measured at 221 us a message against 17 us of its `consume`; that one in turn takes more
 // messages than there are slots.
 //
-// A request ends when it has brought all its messages, when the server says so (408 after its time, 409 and 503 for troubles), or by
-// itself when the server has forgotten it. Messages do not say which request they answer; the server serves the oldest first, and so they
+// A request ends when it has brought all its messages, when the server ends it (408 after its time, 409 and 503 for errors), or by
+// itself when the server has forgotten it. Messages do not name the request they answer; the server serves the oldest first, and so they
 // are counted here.
 
 import type { Clock } from "../../../../clock.ts";
@@ -15,7 +15,7 @@ export interface PullsOptions<Message> {
   /** Sends a request; its answers name `id`. */
   readonly request: (id: number, batch: number, expiresMs: number) => void;
   readonly deliver: (message: Message, slot: Slot) => void;
-  /** A message came that nobody has a slot for. */
+  /** A message came that has no slot. */
   readonly surplus: (message: Message) => void;
   /** How long a request waits at the server. */
   readonly expiresMs: number;
@@ -40,7 +40,7 @@ export class Pulls<Message> {
     this.#options = options;
   }
 
-  /** Asks for one message for each slot. */
+  /** Requests one message for each slot. */
   open(slots: readonly Slot[]): void {
     const { clock, request, expiresMs } = this.#options;
     const id = this.#nextId++;

@@ -1,10 +1,10 @@
-// The worker half of Stepflow's NATS queues: assignments come from a JetStream stream by a durable consumer that all workers of a queue share;
-// what is told about them goes to their orchestrator over gRPC, as everywhere. README.md in the folder above is the contract.
+// The worker half of Stepflow's NATS queues: assignments come from a JetStream stream by a durable consumer that all workers of a queue
+// share; reports on them are sent to their orchestrator over gRPC, as everywhere. README.md in the folder above is the contract.
 //
-// A slot is taken for every message that is asked for. A message is acknowledged when its task has been claimed, not when it has come: a
-// worker that dies in between loses nothing, the message is delivered again. While claiming takes long the server is told that it is in
-// progress; when no orchestrator can say whose the task is, it is given back for later; when its orchestrator does not know it any more,
-// it is removed.
+// A slot is taken for every requested message. A message is acknowledged when its task has been claimed, not when it has come: a
+// worker that dies in between loses nothing, the message is delivered again. While claiming takes long the server gets a progress message;
+// when no orchestrator can name the owner of the task, it is given back for later; when its orchestrator does not know it any more, it is
+// removed.
 
 import { type Backoff, backoffMs } from "../../../../backoff.ts";
 import { pause } from "../../../../clock.ts";
@@ -20,7 +20,7 @@ import { Line } from "./line.ts";
 import { type NatsSettings, natsSettings, type StepflowNatsOptions } from "./options.ts";
 
 /**
- * `await work({ tasks, on: stepflowNats("nats://localhost:4222", { stream: "STEPFLOW_TASKS" }) })`. Unless told the address is
+ * `await work({ tasks, on: stepflowNats("nats://localhost:4222", { stream: "STEPFLOW_TASKS" }) })`. By default the address is
  * `STEPFLOW_NATS_URL`, else `nats://localhost:4222`.
  */
 export function stepflowNats(url?: string, options: StepflowNatsOptions = {}): Transport {
@@ -74,12 +74,15 @@ class StepflowNats implements Transport {
     this.#serving = this.#serve(this.#worker);
   }
 
-  /** A task names its orchestrator, and any program that may publish to the stream writes tasks: the token goes where the worker was told, and only there. */
+  /**
+   * A task names its orchestrator, and any program that may publish to the stream writes tasks: the token is sent to the configured one,
+   * and only there.
+   */
   #trusts(address: string): boolean {
     const { token, orchestratorUrl, blobUrl, stream } = this.#settings;
     const told = [orchestratorUrl, blobUrl].map((url) => (url === undefined ? undefined : addressOf(url)));
     if (token === undefined || told.includes(addressOf(address))) return true;
-    const message = `A task of stream ${stream} is from ${address}, which is called without the token: that goes to ${orchestratorUrl} alone.`;
+    const message = `A task of stream ${stream} is from ${address}, which is called without the token: that is sent to ${orchestratorUrl} alone.`;
     this.#host.notice({ level: "warn", message });
     return false;
   }

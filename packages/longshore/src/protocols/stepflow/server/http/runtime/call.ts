@@ -1,7 +1,7 @@
-// One call of a component: the request, its answer in either form, and in between whatever the worker asks for.
+// One call of a component: the request, its answer in either form, and in between the requests of the worker.
 //
-// A call ends with an output or with a StepFailure. What the worker says in JSON-RPC is its word; anything else (a connection that breaks,
-// a stream without its last event, a body that is none) is trouble on the way, and spends the budget of that.
+// A call ends with an output or with a StepFailure. A message in JSON-RPC is the worker's result; anything else (a connection that breaks,
+// a stream without its last event, a body that is none) is a transport error, and spends the budget of that.
 
 import type { Clock } from "../../../../../clock.ts";
 import { toError } from "../../../../../errors.ts";
@@ -62,7 +62,7 @@ export async function callComponent(options: CallOptions): Promise<Json> {
 class Call {
   readonly #options: CallOptions;
   readonly #id: string;
-  /** Of the answers to what the worker asks for; aborted when the call is over, for they are not needed any more. */
+  /** Of the answers to the worker's requests; aborted when the call has ended, because they are not needed any more. */
   #answering: { readonly over: AbortController; readonly signal: AbortSignal } | null = null;
   #asked = 0;
   #answered: Answered | null = null;
@@ -111,7 +111,7 @@ class Call {
     this.#answering?.over.abort();
   }
 
-  /** Most calls ask for nothing, and never need it. */
+  /** Most calls request nothing, and never need it. */
   get #signal(): AbortSignal {
     if (this.#answering === null) {
       const over = new AbortController();
@@ -120,7 +120,7 @@ class Call {
     return this.#answering.signal;
   }
 
-  /** A body that is JSON-RPC counts whatever its status; what else came is told by its status. */
+  /** A body that is JSON-RPC counts whatever its status; anything else is judged by its status. */
   #answerIn({ status, body, streamed }: WorkerReply): Answered {
     if (streamed) throw failure("UNREACHABLE", "The worker ended its stream without an answer.");
     let message: RpcMessage;
@@ -132,7 +132,7 @@ class Call {
     }
     if (message.kind !== "result" && message.kind !== "error") throw failure("UNREACHABLE", "The worker answered with a call of its own.");
     if (message.id !== this.#id) throw failure("UNREACHABLE", `The worker answered request ${message.id}, expected ${this.#id}.`);
-    // It is too busy now: the message may say so in any words.
+    // It is too busy now: the message may be in any words.
     if ((status === 503 || status === 429) && message.kind === "error") throw failure("UNREACHABLE", message.error.message);
     return message;
   }

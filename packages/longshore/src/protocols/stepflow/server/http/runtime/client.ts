@@ -1,4 +1,4 @@
-// The connections to one worker, and the requests that are over quickly: the handshake, the list of components, answers to what it asks.
+// The connections to one worker, and the requests that are over quickly: the handshake, the list of components, answers to its requests.
 // Calls of components have connections of their own, so that an answer never waits behind a call that waits for it.
 
 import type { Dispatcher } from "undici";
@@ -25,7 +25,7 @@ const connectMs = 10_000;
 const controlConnectionsMax = 16;
 /** Below the 5 s after which common servers of Python and Node close an idle connection: a request that meets the close looks lost. */
 const keepAliveMs = 3_000;
-/** The system begins to ask a silent peer for a sign after this long. */
+/** The system begins to probe a silent peer after this long. */
 const probeMs = 30_000;
 
 const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
@@ -99,7 +99,7 @@ export class WorkerClient {
     return (await this.#send(notificationText(method, {}), {}, method, signal)).status;
   }
 
-  /** Sends the answer to something the worker asked, to the same process of it. Returns the status. */
+  /** Sends the answer to a request of the worker, to the same process of it. Returns the status. */
   async answer(body: string, instanceId: string | null, signal: AbortSignal): Promise<number> {
     const own: Record<string, string> = instanceId === null ? {} : { [instanceHeader]: instanceId };
     return (await this.#send(body, own, "an answer", signal)).status;

@@ -16,7 +16,7 @@ export interface WorkerReply {
 }
 
 export interface Exchange {
-  /** The data of each event of a stream, and the process that it comes from where it says so. Returns false for: no more for now. */
+  /** The data of each event of a stream, and the process that it comes from where it is named. Returns false for: no more for now. */
   event?(data: string, instanceId: string | null): boolean;
   /** Handed over when the answer has begun to arrive: lets events come again after one that answered false, and ends the rest unread. */
   begun?(stream: { resume(): void; drop(): void }): void;

@@ -50,7 +50,7 @@ describe("what a worker's error means for its step", () => {
     expect(codeOf(code, "A", message)).toBe(expected);
   });
 
-  it("asks for the handshake by its number in the second dialect, and by its words too in the first", () => {
+  it("requests the handshake by its number in the second dialect, and by its words too in the first", () => {
     expect(wantsHandshake({ code: -32002, message: "?" }, "B")).toBe(true);
     expect(wantsHandshake({ code: -32002, message: "?" }, "A")).toBe(false);
     expect(wantsHandshake({ code: -32002, message: "Server not initialized" }, "A")).toBe(true);
@@ -67,7 +67,7 @@ describe("what a worker's error means for its step", () => {
     expect(flowError({ code: -32100, message: "no", data: [1] }, "B").data).toEqual({ data: [1], rpc_code: -32100 });
   });
 
-  it("is told by the status where there is no JSON-RPC", () => {
+  it("is found by the status where there is no JSON-RPC", () => {
     expect([400, 404, 406, 415].map(statusCode)).toEqual(Array(4).fill("WORKER_ERROR"));
     expect([200, 204, 302, 408, 429, 500, 502, 503].map(statusCode)).toEqual(Array(8).fill("UNREACHABLE"));
   });

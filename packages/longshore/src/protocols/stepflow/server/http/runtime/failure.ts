@@ -33,7 +33,7 @@ const dialectB: { readonly [code: number]: TaskErrorCode } = {
   [-32004]: "INVALID_INPUT",
 };
 
-/** The worker wants the handshake again. In the first dialect the number alone does not say so. */
+/** The worker requests the handshake again. In the first dialect the number alone is not enough. */
 export function wantsHandshake({ code, message }: RpcErrorBody, dialect: RpcDialect): boolean {
   if (dialect === "B") return code === -32002;
   return (code === -32010 || code === -32002 || code === -32001) && /initiali[sz]|session/i.test(message);

@@ -9,12 +9,12 @@ import { type PluginProcess, startProcess } from "../../plugins/process.ts";
 import { findProgram } from "../../plugins/program.ts";
 import type { WorkerClient } from "./client.ts";
 
-/** Of the reference: how long a worker may take to say its port. */
+/** Of the reference: how long a worker may take to print its port. */
 const portMsMax = 30_000;
 /** For one look at its health. */
 const lookMs = 5_000;
 
-/** Resolves with the process and the port that it listens on. Rejects when it ends first, or says none in time. */
+/** Resolves with the process and the port that it listens on. Rejects when it ends first, or prints none in time. */
 export async function launchWorker(
   plugin: HttpPlugin & { readonly launch: Launch },
   host: PluginHost,
@@ -88,7 +88,7 @@ export async function untilHealthy(
   void process.ended.then((how) => {
     ended = how;
   });
-  let last = "it was not asked yet";
+  let last = "it was not called yet";
   while (!signal.aborted) {
     last = await lookAt(client, health.path, clock);
     if (last === "") return;

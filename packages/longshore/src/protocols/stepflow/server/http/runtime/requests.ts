@@ -1,4 +1,4 @@
-// What a worker may ask the server for while it carries out a component: blobs and runs. Each request is answered by a POST of its own.
+// What a worker may request while it runs a component: blobs and runs. Each request is answered by a POST of its own.
 
 import { LongshoreError, toError } from "../../../../../errors.ts";
 import { isObject, type Json, type JsonObject } from "../../../../../json.ts";
@@ -13,7 +13,7 @@ export interface RuntimeCalls {
   /** Keeps JSON and answers its id. */
   putBlob(data: Json, type: BlobType): Promise<string>;
   getBlob(id: string): Promise<{ data: Json; type: string }>;
-  /** Both answer the run as the wire has it. `from` is the id of the task on whose behalf it is asked. */
+  /** Both return the run in the form of the wire. `from` is the id of the task that requests it. */
   submitRun(request: SubmitRequest, from: string, signal: AbortSignal): Promise<Json>;
   getRun(request: GetRequest, from: string, signal: AbortSignal): Promise<Json>;
 }
@@ -55,11 +55,11 @@ export interface Asking {
   lend<T>(wait: () => Promise<T>): Promise<T>;
 }
 
-/** Longer than any run waits for: the worker asks again. */
+/** Longer than any run waits for: the worker calls again. */
 const waitSecsMax = 24 * 3_600;
 const concurrencyMax = 1_000_000;
 
-/** The text of the answer. Never throws: what went wrong is an answer too. */
+/** The text of the answer. Never throws: an error is an answer too. */
 export async function answerRequest(asked: Asked, asking: Asking): Promise<string> {
   try {
     return resultText(asked.id, await perform(asked, asking));

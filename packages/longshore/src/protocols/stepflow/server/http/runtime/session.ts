@@ -1,4 +1,4 @@
-// The handshake with a worker, and what it tells: which dialect it speaks, whether it understands references to blobs, what it can do.
+// The handshake with a worker, and its result: its dialect, whether it understands references to blobs, and its components.
 
 import { LongshoreError } from "../../../../../errors.ts";
 import { isObject, type Json, type JsonObject } from "../../../../../json.ts";
@@ -38,7 +38,7 @@ export async function openSession(client: WorkerClient, { blobs }: SessionOption
   return { client, dialect: said.serverProtocolVersion === undefined ? "A" : "B", blobRefs: said.supportsBlobRefs === true };
 }
 
-/** What the worker says that it can do. Components with names in their paths are missing in the lists of some. */
+/** The components that the worker lists. Those with names in their paths are missing in the lists of some. */
 export async function listComponents({ client }: Session, signal: AbortSignal): Promise<RegisteredComponent[]> {
   const answer = await client.ask("components/list", {}, signal);
   if ("error" in answer) throw refused(client, `it does not list its components: ${answer.error.message} (${answer.error.code})`);
