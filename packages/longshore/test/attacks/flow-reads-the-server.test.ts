@@ -78,7 +78,7 @@ describe("a flow on a server with a folder for flows", () => {
     symlinkSync(join(folder, "flows/data"), join(flows, "link"));
     for (const path of ["tokens.txt", "data/longshore.db", "link/longshore.db", "./data/../tokens.txt"]) {
       const told = await load(path);
-      expect([path, told]).toEqual([path, expect.stringContaining("what the server keeps for itself")]);
+      expect([path, told]).toEqual([path, expect.stringContaining("private data of the server")]);
       expect(told).not.toContain(secret);
     }
   });

@@ -24,7 +24,7 @@ describe("a flow that names its input many times", () => {
     const { post } = await openServer();
     const { flowId } = JSON.parse((await post("/api/v1/flows", { flow: flowOf(count) })).text) as { flowId: string };
     const { text } = await post("/api/v1/runs", { flowId, input: ["x".repeat(inputChars)], wait: true });
-    return { chars: text.length, refused: text.includes("its references together stand for more than 16777216 characters") };
+    return { chars: text.length, refused: text.includes("its references together contain more than 16777216 characters") };
   }
 
   it("fails the run instead of writing the input down each time", async () => {

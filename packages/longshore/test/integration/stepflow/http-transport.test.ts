@@ -94,7 +94,7 @@ describe("a request", () => {
     const got = await s.runtime.get("/");
     expect([got.status, got.headers.allow, got.json.error.message]).toEqual([405, "POST", "GET is not answered here, expected POST."]);
     expect((await s.runtime.post(message("components/list"), {}, "/rpc")).status).toBe(404);
-    expect((await s.runtime.get("/nowhere")).json.error.message).toContain("messages go to POST /");
+    expect((await s.runtime.get("/nowhere")).json.error.message).toContain("send messages to POST /");
     // What else is there.
     expect((await s.runtime.get("/health")).status).toBe(200);
   });

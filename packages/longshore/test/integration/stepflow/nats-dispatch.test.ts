@@ -332,7 +332,7 @@ describe("a server with a plugin on NATS", () => {
     await server.close();
     const told = lines.filter((line) => line.includes("STEPFLOW_ORCHESTRATOR_URL"));
     expect(told).toHaveLength(warnings);
-    for (const line of told) expect(line).toContain("plugin far are told to report to 127.0.0.1:");
+    for (const line of told) expect(line).toContain("plugin far report to 127.0.0.1:");
   });
 });
 

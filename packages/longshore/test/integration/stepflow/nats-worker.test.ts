@@ -176,7 +176,7 @@ describe("a message", () => {
     expect(s.notices.map(({ message }) => message)).toEqual([
       expect.stringMatching(/^A message of stream STEPFLOW_TASKS is no task and was removed: /),
       "A message of stream STEPFLOW_TASKS was removed: it has no task_id.",
-      "A message of stream STEPFLOW_TASKS was removed: it does not say which orchestrator it is from.",
+      "A message of stream STEPFLOW_TASKS was removed: it does not name its orchestrator.",
     ]);
   });
 

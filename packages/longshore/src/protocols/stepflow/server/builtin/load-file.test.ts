@@ -98,7 +98,7 @@ describe("load_file", () => {
     symlinkSync(join(folder, "data"), join(folder, "sub/link"));
     symlinkSync(join(folder, "tokens.txt"), join(folder, "sub/tokens"));
     for (const path of ["data/longshore.db", "tokens.txt", "sub/../tokens.txt", "sub/link/longshore.db", "sub/tokens"]) {
-      await expect(load({ path }), path).rejects.toThrow(failure("INVALID_INPUT", "what the server keeps for itself"));
+      await expect(load({ path }), path).rejects.toThrow(failure("INVALID_INPUT", "private data of the server"));
     }
     expect(await load({ path: "tokens.txt.example" })).toMatchObject({ data: "no secret" });
   });
