@@ -13,8 +13,14 @@ const comparedMax = 2 * pushChunksMax;
 /** Tasks whose newest chunks are remembered, and chunks over all of them: about 30 MB at most. */
 const tasksKeptMax = 5_000;
 const chunksKeptMax = 200_000;
+/**
+ * Of these, so many are read back, from so many bytes of rows: the largest push that most workers send. They are read in a transaction that all
+ * others wait for; what was pushed before them would be stored twice if it came again.
+ */
+const readBackMax = 4_000;
+const readBackBytes = 2 * 1_048_576;
 /** Rows that are read at once to find the newest chunks of a hand-out. */
-const pageRows = 100;
+const pageRows = 16;
 
 /** How often each of the newest chunks of a hand-out was stored, by their keys, oldest first. */
 export type StoredKeys = Map<string, number>;
@@ -86,19 +92,31 @@ export class Tails {
 
   #load({ taskId, attempt, grant }: LogBatch): StoredKeys {
     const stored: StoredKeys = new Map();
+    let bytes = 0;
     for (let below: Value[] | undefined; ; ) {
       const by = ["task_id", "attempt", "id"];
       const page = [...this.#rows.scan({ by, equal: [taskId, attempt], below, backwards: true, limit: pageRows })];
       for (const row of page) {
-        if (row.grant !== grant) continue;
-        for (const chunk of unpacked(row.chunks)) stored.set(keyOf(chunk), (stored.get(keyOf(chunk)) ?? 0) + 1);
-        if (stored.size >= comparedMax) break;
+        bytes += row.bytes;
+        if (row.grant === grant) addKeys(stored, unpacked(row.chunks));
+        if (stored.size >= readBackMax || bytes >= readBackBytes) return oldestFirst(stored);
       }
-      // Read newest first, but the oldest are to be forgotten first.
-      if (page.length < pageRows || stored.size >= comparedMax) return new Map([...stored].reverse());
+      if (page.length < pageRows) return oldestFirst(stored);
       below = [(page.at(-1) as LogRow).id];
     }
   }
+}
+
+function addKeys(stored: StoredKeys, chunks: readonly LogChunk[]): void {
+  for (const chunk of chunks) {
+    const key = keyOf(chunk);
+    stored.set(key, (stored.get(key) ?? 0) + 1);
+  }
+}
+
+/** They were read newest first, but the oldest are to be forgotten first. */
+function oldestFirst(stored: StoredKeys): StoredKeys {
+  return new Map([...stored].reverse());
 }
 
 /** The chunks that no earlier push has stored, with their keys. The n-th of equal chunks in one batch is new if fewer were stored. */
