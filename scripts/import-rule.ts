@@ -120,7 +120,7 @@ function protocolLayer(parts: readonly string[]): string | undefined {
 }
 
 /** Finds the specifiers of `import`, `export ... from`, `import()`, `import("x").Type` and `require()`. */
-function findSpecifiers(source: string): string[] {
+export function findSpecifiers(source: string): string[] {
   const pattern = /(?:\bfrom|\bimport|\bimport\s*\(|\brequire\s*\()\s*(["'`])([^"'`\n]+)\1/g;
   return [...source.matchAll(pattern)].map((match) => match[2] as string);
 }

@@ -1,0 +1,71 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { aboutIt, listedIn, testsNaming, withoutLine } from "./without-protocol.ts";
+
+const registry = `import { alphaProtocol } from "./alpha/protocol.ts";
+import { betaProtocol } from "./beta/protocol.ts";
+
+const registry = [
+  alphaProtocol, //
+  betaProtocol,
+] as const;
+`;
+
+describe("the registry without a protocol", () => {
+  it("has neither its import nor its line", () => {
+    expect(withoutLine(registry, "beta")).toBe(`import { alphaProtocol } from "./alpha/protocol.ts";
+
+const registry = [
+  alphaProtocol, //
+] as const;
+`);
+  });
+
+  it("is refused when the registry has no such lines, so that a check of nothing cannot look like success", () => {
+    expect(() => withoutLine(registry, "gamma")).toThrow("imports no ./gamma/protocol.ts");
+    expect(() => withoutLine(registry.replace("  betaProtocol,\n", ""), "beta")).toThrow("no line of its own for betaProtocol");
+  });
+
+  it("can be made of the real one for each protocol", () => {
+    const real = readFileSync(new URL("../packages/longshore/src/protocols/index.ts", import.meta.url), "utf8");
+    const names = listedIn(real);
+    expect(names.length).toBeGreaterThan(3);
+    for (const name of names) expect(listedIn(withoutLine(real, name))).toEqual(names.filter((other) => other !== name));
+  });
+});
+
+describe("what is removed with a protocol", () => {
+  const src = "packages/longshore/src";
+  const tree = new Map([
+    [`${src}/protocols/alpha/wire/shapes.ts`, ""],
+    [`${src}/server/door.ts`, `import { shape } from "../protocols/alpha/wire/shapes.ts";`],
+    [`${src}/server/door.test.ts`, `import { door } from "./door.ts";`],
+    ["packages/longshore/test/support/alpha.ts", `import { shape } from "../../src/protocols/alpha/wire/shapes.ts";`],
+    ["packages/longshore/test/integration/one.test.ts", `import { start } from "../support/alpha.ts";`],
+    ["bench/alpha-side.ts", `import { alpha } from "longshore/alpha/compat";`],
+    ["bench/beta-side.ts", `import { beta } from "longshore/alphabet";`],
+  ]);
+
+  it("are its folder and whatever outside the source reaches it, through any number of files", () => {
+    expect(aboutIt(tree, "alpha").sort()).toEqual([
+      "bench/alpha-side.ts",
+      "packages/longshore/src/protocols/alpha/wire/shapes.ts",
+      "packages/longshore/test/integration/one.test.ts",
+      "packages/longshore/test/support/alpha.ts",
+    ]);
+  });
+
+  it("is never source, so that source which needs it fails the type check", () => {
+    expect(aboutIt(tree, "alpha")).not.toContain(`${src}/server/door.ts`);
+  });
+
+  it("are tests that name it, in any spelling", () => {
+    const tests = new Map([
+      ["a.test.ts", "alphaBeta"],
+      ["b.test.ts", "Alpha-Beta"],
+      ["c.test.ts", "alpha, beta"],
+      ["d.ts", "alpha-beta"],
+    ]);
+    expect(testsNaming(tests, "alpha-beta")).toEqual(["a.test.ts", "b.test.ts"]);
+  });
+});

@@ -1,0 +1,111 @@
+// `npm run without -- [--types] [NAME ...]`: shows that no protocol is needed by anything but itself. In a copy of the tree it removes one
+// protocol: its lines of the registry, its folder, and the tests and programs that are about it. Then the type check and the unit tests
+// of the rest must pass. Without names it does so for each protocol in turn; with --types it runs no tests.
+//
+// Our own protocol is not among them: `workflow()` of the public API is its dialect.
+import { execFileSync, spawnSync } from "node:child_process";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, posix } from "node:path";
+import { fileURLToPath } from "node:url";
+import { findSpecifiers } from "./import-rule.ts";
+
+const PROTOCOLS = "packages/longshore/src/protocols";
+const OURS = "longshore";
+/** Where installed packages are; the copy links to them. */
+const MODULES = ["node_modules", "packages/longshore/node_modules", "packages/conformance/node_modules", "bench/node_modules"];
+/** Source that must do without the protocol; everything else may be about it. */
+const isSource = (path: string) => path.startsWith("packages/longshore/src/") && !path.endsWith(".test.ts");
+
+/** The names of the protocols that a registry lists, in its order, by the folders that it imports. */
+export function listedIn(registry: string): string[] {
+  return [...registry.matchAll(/^import \{ \w+ \} from "\.\/([\w-]+)\/protocol\.ts";$/gm)].map(([, name]) => name as string);
+}
+
+/** The registry without the lines of one protocol. */
+export function withoutLine(registry: string, name: string): string {
+  const line = new RegExp(`^import \\{ (\\w+) \\} from "\\./${name}/protocol\\.ts";\\n`, "m").exec(registry);
+  if (line === null) throw new Error(`${PROTOCOLS}/index.ts imports no ./${name}/protocol.ts.`);
+  const [imported, value] = line;
+  const entry = new RegExp(`^ +${value},.*\\n`, "m");
+  if (!entry.test(registry)) throw new Error(`${PROTOCOLS}/index.ts has no line of its own for ${value}.`);
+  return registry.replace(imported, "").replace(entry, "");
+}
+
+/** The files outside the source that import something of the protocol, or something else that does. */
+export function aboutIt(files: ReadonlyMap<string, string>, name: string): string[] {
+  const gone = new Set([...files.keys()].filter((path) => path.startsWith(`${PROTOCOLS}/${name}/`)));
+  const publicName = new RegExp(`^longshore/${name}(?:/|$)`);
+  const candidates = [...files.keys()].filter((path) => !gone.has(path) && !isSource(path));
+  for (let before = -1; before < gone.size; ) {
+    before = gone.size;
+    for (const path of candidates) {
+      const reaches = findSpecifiers(files.get(path) as string).some(
+        (text) => publicName.test(text) || (text.startsWith(".") && gone.has(posix.join(posix.dirname(path), text))),
+      );
+      if (reaches) gone.add(path);
+    }
+  }
+  return [...gone];
+}
+
+/** The tests that name the protocol: some of these use its options or expect its texts. */
+export function testsNaming(files: ReadonlyMap<string, string>, name: string): string[] {
+  const named = new RegExp(name.replace("-", "-?"), "i");
+  return [...files].filter(([path, text]) => path.endsWith(".test.ts") && named.test(text)).map(([path]) => path);
+}
+
+function copyTree(root: string, to: string): Map<string, string> {
+  const listed = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard"], { cwd: root, encoding: "utf8" });
+  const files = new Map<string, string>();
+  for (const path of listed.split("\n")) {
+    // A file that was removed and not yet committed is still listed.
+    if (path === "" || !existsSync(join(root, path))) continue;
+    mkdirSync(dirname(join(to, path)), { recursive: true });
+    cpSync(join(root, path), join(to, path));
+    if (/\.m?ts$/.test(path)) files.set(path, readFileSync(join(root, path), "utf8"));
+  }
+  for (const path of MODULES) if (existsSync(join(root, path))) symlinkSync(join(root, path), join(to, path));
+  return files;
+}
+
+/** True when the rest holds without it. */
+function holdsWithout(root: string, name: string, withTests: boolean): boolean {
+  const copy = mkdtempSync(join(tmpdir(), `longshore-without-${name}-`));
+  try {
+    const files = copyTree(root, copy);
+    const registry = join(copy, PROTOCOLS, "index.ts");
+    writeFileSync(registry, withoutLine(readFileSync(registry, "utf8"), name));
+    const removed = [...aboutIt(files, name), ...testsNaming(files, name)];
+    for (const path of removed) rmSync(join(copy, path), { force: true });
+    rmSync(join(copy, PROTOCOLS, name), { recursive: true, force: true });
+    console.log(`-- without ${name}: types, ${files.size - new Set(removed).size} of ${files.size} files left`);
+    if (!run(copy, root, "tsc", ["-p", "tsconfig.json"])) return false;
+    if (!withTests) return true;
+    console.log(`-- without ${name}: unit tests`);
+    return run(copy, root, "vitest", ["run", "--project", "unit"]);
+  } finally {
+    rmSync(copy, { recursive: true, force: true });
+  }
+}
+
+function run(cwd: string, root: string, program: string, args: readonly string[]): boolean {
+  const env = { ...process.env, PATH: `${join(root, "node_modules/.bin")}:${process.env.PATH}` };
+  return spawnSync(program, args, { cwd, env, stdio: "inherit" }).status === 0;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const root = fileURLToPath(new URL("..", import.meta.url));
+  const known = listedIn(readFileSync(join(root, PROTOCOLS, "index.ts"), "utf8")).filter((name) => name !== OURS);
+  const given = process.argv.slice(2);
+  const named = given.filter((word) => word !== "--types");
+  const unknown = named.filter((name) => !known.includes(name));
+  if (unknown.length > 0) {
+    console.error(`no such protocol: ${unknown.join(", ")}; the protocols are ${known.join(", ")}`);
+    process.exit(2);
+  }
+  const tried = named.length > 0 ? named : known;
+  const failed = tried.filter((name) => !holdsWithout(root, name, !given.includes("--types")));
+  console.log(`${tried.length - failed.length} passed, ${failed.length} failed${failed.length > 0 ? `: ${failed.join(", ")}` : ""}`);
+  if (failed.length > 0) process.exitCode = 1;
+}
