@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { openParts, type Parts } from "../../test/support/parts.ts";
 import { type Quotas, storedKinds } from "../quotas.ts";
 import { BlobFiles } from "../store/sqlite/blob-files.ts";
-import { SqliteRetention } from "../store/sqlite/retention.ts";
+import { LocalRetention } from "./run/local-retention.ts";
 import { countAmounts } from "../store/sqlite/schema.ts";
 import { LocalBlobs } from "./blob/local-blobs.ts";
 import { BlobReferences } from "./blob/references.ts";
@@ -20,7 +20,7 @@ async function setup(before?: Parts, quotas: Partial<Quotas> = {}) {
   const rowsOf = { runs: parts.runs.runs, tasks: parts.board.tasks };
   const streams = new LocalParts({ ...parts, ...rowsOf, first: () => false });
   const references = new BlobReferences({ ...parts, ...rowsOf, definitions: parts.runs.definitions, parts: streams, blobs });
-  const retention = new SqliteRetention({ ...parts, ...rowsOf, blobs, references });
+  const retention = new LocalRetention({ ...parts, ...rowsOf, blobs, references });
   const documents = new LocalDocuments(parts);
   const logs = new LocalLogs(parts);
   const bus = new LocalBus(parts);

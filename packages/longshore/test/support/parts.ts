@@ -19,7 +19,7 @@ import { StoredBytes } from "../../src/engine/stored-bytes.ts";
 import { idMaker, type MakeId } from "../../src/ids.ts";
 import type { Json } from "../../src/json.ts";
 import type { Quotas } from "../../src/quotas.ts";
-import { Counts } from "../../src/store/sqlite/counts.ts";
+import { Counts } from "../../src/engine/run/counts.ts";
 import { openDatabase } from "../../src/store/sqlite/driver.ts";
 import { sqliteRows } from "../../src/store/sqlite/row-store.ts";
 import { migrate } from "../../src/store/sqlite/schema.ts";

@@ -25,7 +25,7 @@ import { committed } from "../../engine/tx.ts";
 import { type Growth, type ListOptions, ListTexts } from "../../list-text.ts";
 import { type Slices, turnRows, wholeRow } from "../../slices.ts";
 import { attemptBefore, attemptHead, attemptOf, currentAttempt } from "./attempt-views.ts";
-import type { Counts } from "./counts.ts";
+import type { Counts } from "../../engine/run/counts.ts";
 import type { Database, SqlRow, Statement } from "./driver.ts";
 import { searchRuns } from "./search.ts";
 

@@ -20,9 +20,9 @@ import type { Run } from "../../engine/run/run.ts";
 import { taskColumns, taskOf } from "../../engine/tables/task.ts";
 import type { Slices } from "../../slices.ts";
 import { BlobFiles } from "./blob-files.ts";
-import { Counts } from "./counts.ts";
+import { Counts } from "../../engine/run/counts.ts";
 import { SqliteReader } from "./reader.ts";
-import { SqliteRetention } from "./retention.ts";
+import { LocalRetention } from "../../engine/run/local-retention.ts";
 import type { SqliteStore } from "./store.ts";
 import { SqliteWorkers } from "./workers.ts";
 
@@ -71,7 +71,7 @@ export function openSideStores(store: SqliteStore, { clock, directory, slices }:
     outbox: new LocalOutbox({ store: store.rows, commit, clock }),
     workers,
     reader: new SqliteReader({ db, tasks, runs, lanes, counts, definitions, slices }),
-    retention: new SqliteRetention({ db, commit, stored, runs, tasks, board: store.board, counts, blobs, references }),
+    retention: new LocalRetention({ db, commit, stored, runs, tasks, counts, blobs, references }),
     openRuns: () => counts.openRuns,
     taskChanged(task) {
       counts.taskChanged(task);

@@ -1,9 +1,9 @@
 // How many runs and tasks there are. Kept while they change; what the file held before is counted once, on the first read, a slice
 // at a time so that nothing waits for it.
 
-import type { Task } from "../../engine/board/task.ts";
-import type { Run } from "../../engine/run/run.ts";
-import type { Database } from "./driver.ts";
+import type { Task } from "../board/task.ts";
+import type { Run } from "./run.ts";
+import type { Database } from "../../store/sqlite/driver.ts";
 
 /** Index entries counted without a pause: about a millisecond. */
 const sliceMax = 20_000;

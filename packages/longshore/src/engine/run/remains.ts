@@ -1,10 +1,10 @@
 // Rows that belong to runs and tasks which were removed, a slice at a time. A slice is bounded in rows and in bytes: SQLite walks all pages
 // that it frees, and a single row may have thousands.
 
-import { attemptBytes } from "../../engine/board/attempts.ts";
-import { type Room, rowBytes, type StoredBytes } from "../../engine/stored-bytes.ts";
-import type { Tx } from "../../engine/tx.ts";
-import type { Database, SqlValue } from "./driver.ts";
+import { attemptBytes } from "../board/attempts.ts";
+import { type Room, rowBytes, type StoredBytes } from "../stored-bytes.ts";
+import type { Tx } from "../tx.ts";
+import type { Database, SqlValue } from "../../store/sqlite/driver.ts";
 
 /** Rows that one transaction removes: about 2 ms. */
 const rowsMax = 200;

@@ -1,17 +1,17 @@
 // Pruning of logs alone: those of runs and tasks that have ended are removed before their owners when the policy requires it. Endings are
 // walked once, oldest first; what has been passed is not looked at again until the next start.
 
-import type { Task } from "../../engine/board/task.ts";
-import { Additions, type Rows } from "../../engine/cached-rows.ts";
-import type { GroupCommit } from "../../engine/commit.ts";
-import { type Keep, lingerMs } from "../../engine/run/retention.ts";
-import type { Run } from "../../engine/run/run.ts";
-import type { Room, StoredBytes } from "../../engine/stored-bytes.ts";
-import { committed, type ReadTx, type Tx } from "../../engine/tx.ts";
+import type { Task } from "../board/task.ts";
+import { Additions, type Rows } from "../cached-rows.ts";
+import type { GroupCommit } from "../commit.ts";
+import { type Keep, lingerMs } from "./retention.ts";
+import type { Run } from "./run.ts";
+import type { Room, StoredBytes } from "../stored-bytes.ts";
+import { committed, type ReadTx, type Tx } from "../tx.ts";
 import type { Counts } from "./counts.ts";
-import type { Database } from "./driver.ts";
+import type { Database } from "../../store/sqlite/driver.ts";
 
-export interface LogRetentionOptions {
+export interface LogRetentionDeps {
   db: Database;
   commit: GroupCommit;
   runs: Rows<Run>;
@@ -33,7 +33,7 @@ export class LogRetention {
   readonly #deletions: Additions<(tx: Tx) => void>;
   readonly #owners: Owners[];
 
-  constructor({ db, commit, runs, tasks, counts, stored }: LogRetentionOptions) {
+  constructor({ db, commit, runs, tasks, counts, stored }: LogRetentionDeps) {
     this.#commit = commit;
     this.#room = stored.of("logs");
     this.#deletions = new Additions(commit, (remove, tx) => remove(tx));

@@ -1,13 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { openParts, type Parts, type Place, placesAtHand } from "../../../test/support/parts.ts";
-import { LocalBlobs } from "../../engine/blob/local-blobs.ts";
-import { BlobReferences } from "../../engine/blob/references.ts";
-import { LocalLogs } from "../../engine/log/local-logs.ts";
-import { LocalParts } from "../../engine/part/local-parts.ts";
-import { lingerMs, type RetentionPolicy } from "../../engine/run/retention.ts";
-import { BlobFiles } from "./blob-files.ts";
-import { SqliteRetention } from "./retention.ts";
+import { LocalBlobs } from "../blob/local-blobs.ts";
+import { BlobReferences } from "../blob/references.ts";
+import { LocalLogs } from "../log/local-logs.ts";
+import { LocalParts } from "../part/local-parts.ts";
+import { lingerMs, type RetentionPolicy } from "./retention.ts";
+import { BlobFiles } from "../../store/sqlite/blob-files.ts";
+import { LocalRetention } from "./local-retention.ts";
 
 const dayMs = 86_400_000;
 const forever = { ageMs: 1_000 * dayMs, count: Number.POSITIVE_INFINITY };
@@ -23,7 +23,7 @@ async function setup(place: Place, before?: Parts) {
   const references = new BlobReferences({ ...parts, ...rowsOf, definitions: parts.runs.definitions, parts: streams, blobs });
   parts.onTask.add((task) => references.taskChanged(task));
   parts.onRun.add((run) => references.runChanged(run));
-  const retention = new SqliteRetention({ ...parts, ...rowsOf, blobs, references });
+  const retention = new LocalRetention({ ...parts, ...rowsOf, blobs, references });
   const prune = (policy: Partial<RetentionPolicy>, signal?: AbortSignal) =>
     retention.prune({ ...keepAll, ...policy }, parts.clock.now(), signal);
   const rows = () =>

@@ -2,30 +2,28 @@
 // to it in other tables follow in slices, so that a run of ten thousand steps stalls no request. The noted ids survive a crash: the next
 // pruning continues with them.
 
-import type { LocalBlobs } from "../../engine/blob/local-blobs.ts";
-import type { BlobReferences } from "../../engine/blob/references.ts";
-import type { LocalBoard } from "../../engine/board/local-board.ts";
-import type { Task } from "../../engine/board/task.ts";
-import { Additions, type Rows } from "../../engine/cached-rows.ts";
-import { type GroupCommit, Postponed } from "../../engine/commit.ts";
-import type { AgeMark } from "../../engine/run/age.ts";
-import { type Keep, lingerMs, type Pruned, type RetentionPolicy, type RetentionStore } from "../../engine/run/retention.ts";
-import type { Run } from "../../engine/run/run.ts";
-import type { StoredBytes } from "../../engine/stored-bytes.ts";
-import type { Tx } from "../../engine/tx.ts";
+import type { LocalBlobs } from "../blob/local-blobs.ts";
+import type { BlobReferences } from "../blob/references.ts";
+import type { Task } from "../board/task.ts";
+import { Additions, type Rows } from "../cached-rows.ts";
+import type { GroupCommit } from "../commit.ts";
+import type { AgeMark } from "./age.ts";
+import { type Keep, lingerMs, type Pruned, type RetentionPolicy, type RetentionStore } from "./retention.ts";
+import type { Run } from "./run.ts";
+import type { StoredBytes } from "../stored-bytes.ts";
+import type { Tx } from "../tx.ts";
 import type { Counts } from "./counts.ts";
-import type { Database, SqlRow } from "./driver.ts";
+import type { Database, SqlRow } from "../../store/sqlite/driver.ts";
 import { LogRetention } from "./log-retention.ts";
-import { readProperty, writeProperty } from "./properties.ts";
-import { writeRetention } from "./retention-property.ts";
-import { prepareSlices } from "./retention-slices.ts";
+import { readProperty, writeProperty } from "../../store/sqlite/properties.ts";
+import { writeRetention } from "../../store/sqlite/retention-property.ts";
+import { prepareSlices } from "./remains.ts";
 
-export interface SqliteRetentionOptions {
+export interface LocalRetentionDeps {
   db: Database;
   commit: GroupCommit;
   runs: Rows<Run>;
   tasks: Rows<Task>;
-  board: Pick<LocalBoard, "endedRuns">;
   counts: Counts;
   stored: StoredBytes;
   blobs: LocalBlobs;
@@ -39,14 +37,14 @@ const batchMax = 100;
 /** Bytes of their inputs and outputs, besides those of the first: SQLite walks all pages that it frees. */
 const batchBytesMax = 4 * 1_048_576;
 
-export class SqliteRetention implements RetentionStore {
-  readonly #options: SqliteRetentionOptions;
+export class LocalRetention implements RetentionStore {
+  readonly #options: LocalRetentionDeps;
   /** What an operation has decided to delete or to note; it is carried out inside its transaction. */
   readonly #changes: Additions<(tx: Tx) => void>;
   readonly #sql: ReturnType<typeof prepareStatements>;
   readonly #logs: LogRetention;
 
-  constructor(options: SqliteRetentionOptions) {
+  constructor(options: LocalRetentionDeps) {
     this.#options = options;
     this.#changes = new Additions(options.commit, (remove, tx) => remove(tx));
     this.#sql = prepareStatements(options.db, options.stored);
@@ -93,12 +91,9 @@ export class SqliteRetention implements RetentionStore {
 
   async removeRun(runId: string): Promise<boolean> {
     const { commit, runs, counts } = this.#options;
-    const { endedRuns } = this.#options.board;
     await counts.counted();
     const removed = await commit.run((tx) => {
       if (runs.get(tx, runId)?.endedAt == null) return false;
-      const quiet = endedRuns.quiet(runId);
-      if (quiet !== undefined) throw new Postponed(quiet);
       runs.remove(tx, runId);
       this.#changes.add(tx, () => this.#sql.forgetRun(runId));
       tx.after(() => counts.pruned({ runs: 1, tasks: 0 }));
@@ -124,10 +119,9 @@ export class SqliteRetention implements RetentionStore {
 
   #pruneRuns(keep: Keep, now: number): Promise<number> {
     const { runs, counts } = this.#options;
-    const { endedRuns } = this.#options.board;
     return this.#whenAny(this.#sql.endedRuns, keep, counts.endedRuns, now, (tx, ids) => {
-      // A retry in the same batch may have opened it again; and its tasks end before it goes.
-      const ended = ids.filter((id) => runs.get(tx, id)?.endedAt != null && endedRuns.quiet(id) === undefined);
+      // A retry in the same batch may have opened it again.
+      const ended = ids.filter((id) => runs.get(tx, id)?.endedAt != null);
       for (const id of ended) {
         runs.remove(tx, id);
         this.#changes.add(tx, () => this.#sql.forgetRun(id));
