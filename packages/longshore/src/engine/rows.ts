@@ -48,10 +48,23 @@ export interface Scan {
   readonly keysFirst?: boolean;
 }
 
+/** Rows that belong to others, found in one go for all of those. */
+export interface Owned {
+  /** The table of the owners, whose key is one column: `id`. */
+  readonly by: string;
+  /** The column that has the id of the owner. */
+  readonly column: string;
+  /** It begins with the id and a dot instead. */
+  readonly within?: boolean;
+  readonly limit: number;
+}
+
 /** The rows of one table. Reads may throw `Missing`; changes belong into a transaction. */
 export interface TableRows<R> {
   get(...key: Value[]): R | null;
   scan(scan: Scan): Iterable<R>;
+  /** Rows that belong to any row of another table, in no order. */
+  owned(owned: Owned): Iterable<R>;
   /** The sum over a column, or over one of the sizes, of all rows of a scan, whose order and limit do not count. */
   sum(name: string, scan: Scan): number;
   /** How many rows a scan has; its order and limit do not count. */

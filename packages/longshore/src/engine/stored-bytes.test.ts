@@ -2,7 +2,6 @@ import { describe, expect, it } from "vitest";
 import { openParts, type Parts } from "../../test/support/parts.ts";
 import { type Quotas, storedKinds } from "../quotas.ts";
 import { BlobFiles } from "../store/sqlite/blob-files.ts";
-import { LocalRetention } from "./run/local-retention.ts";
 import { countAmounts } from "../store/sqlite/schema.ts";
 import { LocalBlobs } from "./blob/local-blobs.ts";
 import { BlobReferences } from "./blob/references.ts";
@@ -10,6 +9,7 @@ import { LocalBus } from "./bus/local-bus.ts";
 import { LocalLogs } from "./log/local-logs.ts";
 import { LocalParts } from "./part/local-parts.ts";
 import { LocalDocuments } from "./run/local-documents.ts";
+import { LocalRetention } from "./run/local-retention.ts";
 import { retentionPolicy } from "./run/retention.ts";
 
 const dayMs = 86_400_000;

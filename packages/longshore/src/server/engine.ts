@@ -150,15 +150,17 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   const beside = await orClose(store, directory, () => openSideStores(store, { clock, directory, slices }));
   const board = new Board({ store: store.board, clock });
   const runs = new Runs({ store: store.runs, clock, makeId, dialects, slices });
-  await orClose(store, directory, async () => {
+  const age = await orClose(store, directory, async () => {
     await store.recover();
     await beside.recover();
-    beside.retention.notePolicy(options.retention ?? retentionDefault);
+    await beside.retention.notePolicy(options.retention ?? retentionDefault);
+    return beside.retention.age();
   });
   const { blobs, busLog, outbox: outboxStore, reader, workers } = beside;
   const logStore = probe === undefined ? beside.logs : measured(beside.logs, probe);
   const retention = new Retention({
     store: beside.retention,
+    age,
     clock,
     policy: options.retention,
     failed: (error) => failed("retention", error),

@@ -28,6 +28,7 @@ export function missingRows(rows: RowStore, counts: MissingCounts = { misses: 0 
         ...table,
         get: (...key) => read(`${name} get ${JSON.stringify(key)}`, () => table.get(...key)),
         scan: (scan) => read(`${name} scan ${JSON.stringify(scan)}`, () => [...table.scan(scan)]),
+        owned: (owned) => read(`${name} owned ${JSON.stringify(owned)}`, () => [...table.owned(owned)]),
         sum: (column, scan) => read(`${name} sum ${column} ${JSON.stringify(scan)}`, () => table.sum(column, scan)),
         count: (scan) => read(`${name} count ${JSON.stringify(scan)}`, () => table.count(scan)),
         last: () => read(`${name} last`, () => table.last()),

@@ -8,6 +8,7 @@ import { LocalBoard } from "../../src/engine/board/local-board.ts";
 import type { Task } from "../../src/engine/board/task.ts";
 import { GroupCommit } from "../../src/engine/commit.ts";
 import type { RowStore } from "../../src/engine/rows.ts";
+import { Counts } from "../../src/engine/run/counts.ts";
 import { decide } from "../../src/engine/run/decide.ts";
 import type { Dialect } from "../../src/engine/run/dialect.ts";
 import { LocalDocuments } from "../../src/engine/run/local-documents.ts";
@@ -19,7 +20,6 @@ import { StoredBytes } from "../../src/engine/stored-bytes.ts";
 import { idMaker, type MakeId } from "../../src/ids.ts";
 import type { Json } from "../../src/json.ts";
 import type { Quotas } from "../../src/quotas.ts";
-import { Counts } from "../../src/engine/run/counts.ts";
 import { openDatabase } from "../../src/store/sqlite/driver.ts";
 import { sqliteRows } from "../../src/store/sqlite/row-store.ts";
 import { migrate } from "../../src/store/sqlite/schema.ts";
@@ -74,7 +74,7 @@ export async function openParts(place: Place, before?: Partial<Pick<Parts, "cloc
   const rows = place === "rows that are read later" ? missingRows(atHand) : atHand;
   const commit = new GroupCommit(rows, () => clock.now());
   const stored = new StoredBytes(rows, commit, quotas);
-  const counts = new Counts(db);
+  const counts = new Counts({ store: rows, commit });
   const onTask = new Set<(task: Task) => void>();
   const changed = (task: Task) => {
     counts.taskChanged(task);
@@ -100,6 +100,7 @@ export async function openParts(place: Place, before?: Partial<Pick<Parts, "cloc
     deadline: () => {},
     left: () => {},
   });
+  await counts.recover();
   await stored.recover();
   await board.recover();
   await runs.recover();

@@ -39,9 +39,6 @@ interface Attempt {
  */
 export const attemptsKeptMax = 1_000;
 
-/** What a row counts, in SQL. */
-export const attemptBytes = `${rowBytes} + coalesce(octet_length(input), 0) + coalesce(octet_length(output), 0) + coalesce(octet_length(error), 0)`;
-
 const name = "attempt";
 const key = ["task_id", "grant_count", "attempt"];
 

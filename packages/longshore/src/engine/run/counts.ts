@@ -1,24 +1,45 @@
-// How many runs and tasks there are. Kept while they change; what the file held before is counted once, on the first read, a slice
+// How many runs and tasks there are. Kept while they change; what the store held before is counted once, on the first read, a slice
 // at a time so that nothing waits for it.
 
 import type { Task } from "../board/task.ts";
+import { eachRow } from "../cached-rows.ts";
+import type { GroupCommit } from "../commit.ts";
+import type { RowStore, TableRows, Value } from "../rows.ts";
+import { type Ended, type EndedKind, endedRuns, endedTasks } from "../tables/ended.ts";
+import { type OpenRun, openRunTable } from "../tables/run.ts";
 import type { Run } from "./run.ts";
-import type { Database } from "../../store/sqlite/driver.ts";
 
 /** Index entries counted without a pause: about a millisecond. */
 const sliceMax = 20_000;
 
+export interface CountsDeps {
+  store: RowStore;
+  commit: GroupCommit;
+}
+
 export class Counts {
-  readonly #db: Database;
+  readonly #commit: GroupCommit;
+  readonly #runs: TableRows<Ended>;
+  readonly #tasks: TableRows<Ended>;
+  readonly #openRuns: TableRows<OpenRun>;
   readonly #open = new Set<string>();
   #counting: Promise<void> | null = null;
   /** Null until they have been counted; changes until then are seen by the counting itself. */
   #endedRuns: number | null = null;
   #endedTasks: number | null = null;
 
-  constructor(db: Database) {
-    this.#db = db;
-    for (const row of db.prepare("SELECT id FROM run WHERE ended_at IS NULL").iterate()) this.#open.add(row.id as string);
+  constructor({ store, commit }: CountsDeps) {
+    this.#commit = commit;
+    this.#runs = store.table(endedRuns.table);
+    this.#tasks = store.table(endedTasks.table);
+    this.#openRuns = store.table(openRunTable);
+  }
+
+  /** Brings memory up to what is stored; to be called once, before anything changes. */
+  async recover(): Promise<void> {
+    const scan = { by: ["workflow", "id"], without: "ended_at" };
+    const at = ({ workflow, id }: OpenRun) => [workflow, id];
+    await eachRow(this.#commit, this.#openRuns, scan, { at, take: ({ id }) => this.#open.add(id) });
   }
 
   get openRuns(): number {
@@ -66,26 +87,27 @@ export class Counts {
   }
 
   async #count(): Promise<void> {
-    await this.#countSlices("run", "ended_at IS NOT NULL", (count) => {
+    await this.#countSlices(this.#runs, endedRuns, (count) => {
       this.#endedRuns = count;
     });
-    await this.#countSlices("task", "ended_at IS NOT NULL AND run_id IS NULL", (count) => {
+    await this.#countSlices(this.#tasks, endedTasks, (count) => {
       this.#endedTasks = count;
     });
   }
 
   /** New endings come behind the ones already counted, so the last slice, which ends the counting, has seen them all. */
-  async #countSlices(table: "run" | "task", where: string, done: (count: number) => void): Promise<void> {
-    const from = `FROM ${table} WHERE ${where} AND (ended_at, id) > (?, ?)`;
-    const mark = this.#db.prepare(`SELECT ended_at, id ${from} ORDER BY ended_at, id LIMIT 1 OFFSET ${sliceMax - 1}`);
-    const rest = this.#db.prepare(`SELECT count(*) AS count ${from}`);
+  async #countSlices(rows: TableRows<Ended>, { scan }: EndedKind, done: (count: number) => void): Promise<void> {
     let count = 0;
-    let after: [number, string] = [-1, ""];
-    for (let row = mark.get(...after); row !== undefined; row = mark.get(...after)) {
-      count += sliceMax;
-      after = [row.ended_at as number, row.id as string];
+    for (let above: Value[] = [-1, ""]; ; count += sliceMax) {
+      const mark = await this.#commit.read(() => {
+        const [last] = rows.scan({ ...scan, above, offset: sliceMax - 1, limit: 1 });
+        // Together with the read: no change comes between both.
+        if (last === undefined) done(count + rows.count({ ...scan, above }));
+        return last;
+      });
+      if (mark === undefined) return;
+      above = [mark.endedAt, mark.id];
       await new Promise((resolve) => setImmediate(resolve));
     }
-    done(count + Number(rest.get(...after)?.count ?? 0));
   }
 }

@@ -1,13 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { openParts, type Parts, type Place, placesAtHand } from "../../../test/support/parts.ts";
+import { openParts, type Parts, type Place, places } from "../../../test/support/parts.ts";
+import { BlobFiles } from "../../store/sqlite/blob-files.ts";
 import { LocalBlobs } from "../blob/local-blobs.ts";
 import { BlobReferences } from "../blob/references.ts";
 import { LocalLogs } from "../log/local-logs.ts";
 import { LocalParts } from "../part/local-parts.ts";
-import { lingerMs, type RetentionPolicy } from "./retention.ts";
-import { BlobFiles } from "../../store/sqlite/blob-files.ts";
 import { LocalRetention } from "./local-retention.ts";
+import { lingerMs, type RetentionPolicy } from "./retention.ts";
 
 const dayMs = 86_400_000;
 const forever = { ageMs: 1_000 * dayMs, count: Number.POSITIVE_INFINITY };
@@ -39,7 +39,7 @@ async function setup(place: Place, before?: Parts) {
 
 const newTask = (id: string, input: string) => ({ id, step: "alone", lanes: [{ name: id, labels: [] }], input, policy: null });
 
-describe.each(placesAtHand)("retention in %s", (place) => {
+describe.each(places)("retention in %s", (place) => {
   it("a run is removed with its tasks, attempts, joins, keys and logs, and others stay whole", async () => {
     const { parts, prune, rows, log } = await setup(place);
     await parts.define("w", ["a", "b"]);

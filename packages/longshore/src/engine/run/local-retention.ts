@@ -1,29 +1,30 @@
-// Pruning on SQLite. A run or task disappears for every reader in one small transaction that also notes its id; the rows that belong
-// to it in other tables follow in slices, so that a run of ten thousand steps stalls no request. The noted ids survive a crash: the next
-// pruning continues with them.
+// Pruning. A run or task disappears for every reader in one small transaction that also notes its id; the rows that belong to it in other
+// tables follow in slices (remains.ts). The noted ids survive a crash: the next pruning continues with them.
 
 import type { LocalBlobs } from "../blob/local-blobs.ts";
 import type { BlobReferences } from "../blob/references.ts";
+import type { LocalBoard } from "../board/local-board.ts";
 import type { Task } from "../board/task.ts";
 import { Additions, type Rows } from "../cached-rows.ts";
-import type { GroupCommit } from "../commit.ts";
-import type { AgeMark } from "./age.ts";
-import { type Keep, lingerMs, type Pruned, type RetentionPolicy, type RetentionStore } from "./retention.ts";
-import type { Run } from "./run.ts";
+import { type GroupCommit, Postponed } from "../commit.ts";
+import type { RowStore, TableRows } from "../rows.ts";
 import type { StoredBytes } from "../stored-bytes.ts";
+import { type Ended, type EndedKind, endedRuns, endedTasks, type Property, propertyTable } from "../tables/ended.ts";
+import { runKeyTable } from "../tables/run.ts";
 import type { Tx } from "../tx.ts";
+import type { AgeMark } from "./age.ts";
 import type { Counts } from "./counts.ts";
-import type { Database, SqlRow } from "../../store/sqlite/driver.ts";
 import { LogRetention } from "./log-retention.ts";
-import { readProperty, writeProperty } from "../../store/sqlite/properties.ts";
-import { writeRetention } from "../../store/sqlite/retention-property.ts";
-import { prepareSlices } from "./remains.ts";
+import { Remains } from "./remains.ts";
+import { type Keep, keptProperty, lingerMs, type Pruned, type RetentionPolicy, type RetentionStore } from "./retention.ts";
+import type { Run } from "./run.ts";
 
 export interface LocalRetentionDeps {
-  db: Database;
+  store: RowStore;
   commit: GroupCommit;
   runs: Rows<Run>;
   tasks: Rows<Task>;
+  board: Pick<LocalBoard, "endedRuns">;
   counts: Counts;
   stored: StoredBytes;
   blobs: LocalBlobs;
@@ -34,37 +35,46 @@ export interface LocalRetentionDeps {
 const ageProperty = "age";
 /** Runs or tasks that disappear in one transaction. */
 const batchMax = 100;
-/** Bytes of their inputs and outputs, besides those of the first: SQLite walks all pages that it frees. */
+/** Bytes of their inputs and outputs, besides those of the first: a store walks all pages that it frees. */
 const batchBytesMax = 4 * 1_048_576;
 
 export class LocalRetention implements RetentionStore {
   readonly #options: LocalRetentionDeps;
-  /** What an operation has decided to delete or to note; it is carried out inside its transaction. */
-  readonly #changes: Additions<(tx: Tx) => void>;
-  readonly #sql: ReturnType<typeof prepareStatements>;
+  readonly #runs: Ending;
+  readonly #tasks: Ending;
+  readonly #keysOf: Additions<string>;
+  readonly #properties: TableRows<Property>;
+  readonly #changed: Additions<Property>;
+  readonly #remains: Remains;
   readonly #logs: LogRetention;
 
   constructor(options: LocalRetentionDeps) {
+    const { store, commit, counts } = options;
     this.#options = options;
-    this.#changes = new Additions(options.commit, (remove, tx) => remove(tx));
-    this.#sql = prepareStatements(options.db, options.stored);
+    this.#runs = { kind: endedRuns, rows: store.table(endedRuns.sized), count: () => counts.endedRuns };
+    this.#tasks = { kind: endedTasks, rows: store.table(endedTasks.sized), count: () => counts.endedTasks };
+    const keys = store.table(runKeyTable);
+    this.#keysOf = new Additions(commit, (runId) => keys.removeAll({ by: ["run_id"], equal: [runId] }));
+    this.#properties = store.table(propertyTable);
+    this.#changed = new Additions(commit, (property) => this.#properties.upsert(property));
+    this.#remains = new Remains(options);
     this.#logs = new LogRetention(options);
   }
 
   async prune(policy: RetentionPolicy, now: number, signal?: AbortSignal): Promise<Pruned> {
     const pruned: Pruned = { runs: 0, tasks: 0, logs: 0, blobs: 0 };
     await this.#options.counts.counted();
-    await this.#removeRest(signal);
+    await this.#remains.remove(signal);
     await repeat(signal, async () => {
       const runs = await this.#pruneRuns(policy.runs, now);
       pruned.runs += runs;
-      await this.#removeRest(signal);
+      await this.#remains.remove(signal);
       return runs > 0;
     });
     await repeat(signal, async () => {
       const tasks = await this.#pruneTasks(policy.tasks, now);
       pruned.tasks += tasks;
-      await this.#removeRest(signal);
+      await this.#remains.remove(signal);
       return tasks > 0;
     });
     pruned.logs = await this.#logs.prune(policy.logs, now, signal);
@@ -90,42 +100,42 @@ export class LocalRetention implements RetentionStore {
   }
 
   async removeRun(runId: string): Promise<boolean> {
-    const { commit, runs, counts } = this.#options;
+    const { commit, runs, counts, board } = this.#options;
     await counts.counted();
     const removed = await commit.run((tx) => {
       if (runs.get(tx, runId)?.endedAt == null) return false;
-      runs.remove(tx, runId);
-      this.#changes.add(tx, () => this.#sql.forgetRun(runId));
+      const quiet = board.endedRuns.quiet(runId);
+      if (quiet !== undefined) throw new Postponed(quiet);
+      this.#removeRun(tx, runId);
       tx.after(() => counts.pruned({ runs: 1, tasks: 0 }));
       return true;
     });
-    if (removed) await this.#removeRest(undefined);
+    if (removed) await this.#remains.remove(undefined);
     return removed;
   }
 
-  notePolicy(policy: RetentionPolicy): void {
-    writeRetention(this.#options.db, policy.runs);
+  notePolicy(policy: RetentionPolicy): Promise<void> {
+    const value = JSON.stringify(policy.runs);
+    return this.#options.commit.run((tx) => {
+      if (this.#properties.get(keptProperty)?.value !== value) this.#changed.add(tx, { name: keptProperty, value });
+    });
   }
 
-  age(): AgeMark | null {
-    const kept = readProperty(this.#options.db, ageProperty);
-    return kept === null ? null : (JSON.parse(kept) as AgeMark);
+  async age(): Promise<AgeMark | null> {
+    const kept = await this.#options.commit.read(() => this.#properties.get(ageProperty));
+    return kept === null ? null : (JSON.parse(kept.value) as AgeMark);
   }
 
   keepAge(mark: AgeMark): Promise<void> {
-    const { commit, db } = this.#options;
-    return commit.run((tx) => this.#changes.add(tx, () => writeProperty(db, ageProperty, JSON.stringify(mark))));
+    return this.#options.commit.run((tx) => this.#changed.add(tx, { name: ageProperty, value: JSON.stringify(mark) }));
   }
 
   #pruneRuns(keep: Keep, now: number): Promise<number> {
-    const { runs, counts } = this.#options;
-    return this.#whenAny(this.#sql.endedRuns, keep, counts.endedRuns, now, (tx, ids) => {
-      // A retry in the same batch may have opened it again.
-      const ended = ids.filter((id) => runs.get(tx, id)?.endedAt != null);
-      for (const id of ended) {
-        runs.remove(tx, id);
-        this.#changes.add(tx, () => this.#sql.forgetRun(id));
-      }
+    const { runs, counts, board } = this.#options;
+    return this.#whenAny(this.#runs, keep, now, (tx, ids) => {
+      // A retry in the same batch may have opened it again; and its tasks end before it goes.
+      const ended = ids.filter((id) => runs.get(tx, id)?.endedAt != null && board.endedRuns.quiet(id) === undefined);
+      for (const id of ended) this.#removeRun(tx, id);
       tx.after(() => counts.pruned({ runs: ended.length, tasks: 0 }));
       return ended.length;
     });
@@ -133,86 +143,56 @@ export class LocalRetention implements RetentionStore {
 
   #pruneTasks(keep: Keep, now: number): Promise<number> {
     const { tasks, counts } = this.#options;
-    return this.#whenAny(this.#sql.endedTasks, keep, counts.endedTasks, now, (tx, ids) => {
+    return this.#whenAny(this.#tasks, keep, now, (tx, ids) => {
       for (const id of ids) {
         tasks.remove(tx, id);
-        this.#changes.add(tx, () => this.#sql.forgetTask(id));
+        this.#remains.note(tx, id);
       }
       tx.after(() => counts.pruned({ runs: 0, tasks: ids.length }));
       return ids.length;
     });
   }
 
-  /** Looks first, so that a pruning which finds nothing costs no transaction. */
-  #whenAny(find: Find, keep: Keep, count: number, now: number, remove: (tx: Tx, ids: string[]) => number): Promise<number> {
-    const look = () => findExcess(find, keep, count, now);
-    return look().length === 0 ? Promise.resolve(0) : this.#options.commit.run((tx) => remove(tx, look()));
+  #removeRun(tx: Tx, id: string): void {
+    this.#options.runs.remove(tx, id);
+    this.#keysOf.add(tx, id);
+    this.#remains.note(tx, id);
   }
 
-  async #removeRest(signal: AbortSignal | undefined): Promise<void> {
-    await repeat(signal, async () => {
-      if (!this.#sql.hasRest()) return false;
-      await this.#options.commit.run((tx) => this.#changes.add(tx, (now) => this.#sql.removeSlice(now)));
-      return true;
-    });
+  /** Looks first, so that a pruning which finds nothing costs no transaction. */
+  async #whenAny(ending: Ending, keep: Keep, now: number, remove: (tx: Tx, ids: string[]) => number): Promise<number> {
+    const { commit } = this.#options;
+    const found = await commit.read(() => findExcess(ending, keep, now));
+    return found.length === 0 ? 0 : commit.run((tx) => remove(tx, findExcess(ending, keep, now)));
   }
 }
 
-/** Ids in order of their ending, oldest first, that ended at `endedBy` or before: fewer than `limit` where they are large. */
-type Find = (endedBy: number, limit: number) => string[];
+/** Runs or tasks that have ended. */
+interface Ending {
+  readonly kind: EndedKind;
+  readonly rows: TableRows<Ended & { readonly bytes: number }>;
+  count(): number;
+}
 
 /** Both rules take from the same end, so the one that takes more decides. */
-function findExcess(find: Find, keep: Keep, count: number, now: number): string[] {
-  const old = find(now - keep.ageMs, batchMax);
-  const excess = Math.min(batchMax, count - keep.count);
-  return excess <= old.length ? old : find(now - Math.min(lingerMs, keep.ageMs), excess);
+function findExcess(ending: Ending, keep: Keep, now: number): string[] {
+  const old = find(ending, now - keep.ageMs, batchMax);
+  const excess = Math.min(batchMax, ending.count() - keep.count);
+  return excess <= old.length ? old : find(ending, now - Math.min(lingerMs, keep.ageMs), excess);
+}
+
+/** Ids in order of their ending, oldest first, that ended at `endedBy` or before: the first of them, and those behind it that have few bytes together. */
+function find({ kind, rows }: Ending, endedBy: number, limit: number): string[] {
+  const ids: string[] = [];
+  let sum = 0;
+  for (const { id, bytes } of rows.scan({ ...kind.scan, below: [Math.max(0, endedBy + 1)], limit })) {
+    sum += bytes;
+    if (ids.length > 0 && sum > batchBytesMax) break;
+    ids.push(id);
+  }
+  return ids;
 }
 
 async function repeat(signal: AbortSignal | undefined, step: () => Promise<boolean>): Promise<void> {
   while (signal?.aborted !== true && (await step()));
-}
-
-function prepareStatements(db: Database, stored: StoredBytes) {
-  const endedIn = (table: string, where: string): Find => {
-    const bytes = "octet_length(input) + coalesce(octet_length(output), 0) AS bytes";
-    const ended = `FROM ${table} WHERE ended_at IS NOT NULL${where} AND ended_at <= ?`;
-    const oldest = db.prepare(`SELECT id, ${bytes} ${ended} ORDER BY ended_at, id LIMIT ?`);
-    return (endedBy, limit) => withinBytes(oldest.iterate(endedBy, limit));
-  };
-  const forgetKeys = db.prepare("DELETE FROM run_key WHERE run_id = ?");
-  const note = db.prepare("INSERT OR IGNORE INTO pruned (id) VALUES (?)");
-  const hasMore = db.prepare(
-    `SELECT 1 AS found FROM log WHERE task_id = ?1 UNION ALL SELECT 1 FROM part WHERE task_id = ?1 UNION ALL SELECT 1 FROM part_read WHERE reader = ?1
-     UNION ALL SELECT 1 FROM attempt WHERE task_id = ?1 LIMIT 1`,
-  );
-  const noted = db.prepare("SELECT id FROM pruned LIMIT 1");
-  const crossOff = db.prepare("DELETE FROM pruned");
-  const removeSlice = prepareSlices(db, stored);
-  return {
-    endedRuns: endedIn("run", ""),
-    endedTasks: endedIn("task", " AND run_id IS NULL"),
-    forgetRun(id: string): void {
-      forgetKeys.run(id);
-      note.run(id);
-    },
-    forgetTask(id: string): void {
-      if (hasMore.get(id) !== undefined) note.run(id);
-    },
-    hasRest: () => noted.get() !== undefined,
-    removeSlice(tx: Tx): void {
-      if (!removeSlice(tx)) crossOff.run();
-    },
-  };
-}
-
-/** The first of them, and those behind it that have few bytes together. */
-function withinBytes(rows: Iterable<SqlRow>): string[] {
-  const ids: string[] = [];
-  let bytes = 0;
-  for (const row of rows) {
-    bytes += row.bytes as number;
-    if (ids.length > 0 && bytes > batchBytesMax) break;
-    ids.push(row.id as string);
-  }
-  return ids;
 }

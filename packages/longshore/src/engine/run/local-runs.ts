@@ -9,8 +9,8 @@ import { type Follower, type LocalBoard, runDeadlinePrefix } from "../board/loca
 import type { EndState, Task } from "../board/task.ts";
 import { Additions, eachRow, type Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
-import type { RowStore, TableRows, TableSpec } from "../rows.ts";
-import { joinRows, type OpenRun, openRunTable, runRows } from "../tables/run.ts";
+import type { RowStore, TableRows } from "../rows.ts";
+import { joinRows, type OpenRun, openRunTable, runKeyTable, runRows, type StartKey } from "../tables/run.ts";
 import type { Tx } from "../tx.ts";
 import { Decisions, forEnded, type Happening } from "./decisions.ts";
 import { Definitions } from "./definitions.ts";
@@ -59,7 +59,7 @@ export class LocalRuns implements RunStore, Follower {
     const { store, commit } = options;
     this.#options = options;
     this.#open = store.table(openRunTable);
-    this.#keyed = store.table(keyTable);
+    this.#keyed = store.table(runKeyTable);
     this.runs = runRows(store, commit, (run) => {
       options.deadline(runDeadlinePrefix + run.id, run.endedAt === null ? run.endBy : null);
       this.#families.changed(run);
@@ -282,21 +282,3 @@ export class LocalRuns implements RunStore, Follower {
     return null;
   }
 }
-
-/** A run that was started with a key: the key finds it again. */
-interface StartKey {
-  workflow: string;
-  key: string;
-  runId: string;
-}
-
-const keyTable: TableSpec<StartKey> = {
-  name: "run_key",
-  key: ["workflow", "key"],
-  columns: [
-    ["workflow", ({ workflow }) => workflow],
-    ["key", ({ key }) => key],
-    ["run_id", ({ runId }) => runId],
-  ],
-  of: (row) => ({ workflow: row.workflow as string, key: row.key as string, runId: row.run_id as string }),
-};

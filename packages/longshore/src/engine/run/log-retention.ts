@@ -4,15 +4,17 @@
 import type { Task } from "../board/task.ts";
 import { Additions, type Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
+import { type RowStore, readAll, type TableRows } from "../rows.ts";
+import type { Room, StoredBytes } from "../stored-bytes.ts";
+import { type Ended, type EndedKind, endedRuns, endedTasks } from "../tables/ended.ts";
+import { type LogHead, logHeadTable } from "../tables/log.ts";
+import type { ReadTx, Tx } from "../tx.ts";
+import type { Counts } from "./counts.ts";
 import { type Keep, lingerMs } from "./retention.ts";
 import type { Run } from "./run.ts";
-import type { Room, StoredBytes } from "../stored-bytes.ts";
-import { committed, type ReadTx, type Tx } from "../tx.ts";
-import type { Counts } from "./counts.ts";
-import type { Database } from "../../store/sqlite/driver.ts";
 
 export interface LogRetentionDeps {
-  db: Database;
+  store: RowStore;
   commit: GroupCommit;
   runs: Rows<Run>;
   tasks: Rows<Task>;
@@ -26,133 +28,110 @@ const sliceEndings = 100;
 const rowsMax = 20;
 const bytesMax = 4 * 1_048_576;
 
+/** Runs or tasks, whose logs are looked at. */
+interface Owners {
+  readonly kind: EndedKind;
+  readonly rows: TableRows<Ended>;
+  /** The column of logs that has their id. */
+  readonly key: "run_id" | "task_id";
+  isEnded(tx: ReadTx, id: string): boolean;
+  count(): number;
+  /** Up to which end they have been looked at. */
+  passed: readonly [endedAt: number, id: string];
+}
+
 export class LogRetention {
   readonly #commit: GroupCommit;
   readonly #room: Room;
-  /** Deletions that an operation has decided on; they are carried out inside its transaction. */
-  readonly #deletions: Additions<(tx: Tx) => void>;
-  readonly #owners: Owners[];
+  readonly #logs: TableRows<LogHead>;
+  readonly #removals: Additions<number>;
+  readonly #owners: readonly Owners[];
 
-  constructor({ db, commit, runs, tasks, counts, stored }: LogRetentionDeps) {
+  constructor({ store, commit, runs, tasks, counts, stored }: LogRetentionDeps) {
     this.#commit = commit;
     this.#room = stored.of("logs");
-    this.#deletions = new Additions(commit, (remove, tx) => remove(tx));
+    this.#logs = store.table(logHeadTable);
+    this.#removals = new Additions(commit, (id) => this.#logs.remove(id));
+    const start = [-1, ""] as const;
     this.#owners = [
-      ownersOf(db, {
-        table: "run",
-        key: "run_id",
-        where: "",
+      {
+        ...{ kind: endedRuns, rows: store.table(endedRuns.table), key: "run_id", passed: start },
         isEnded: (tx, id) => runs.get(tx, id)?.endedAt != null,
         count: () => counts.endedRuns,
-      }),
-      ownersOf(db, {
-        table: "task",
-        key: "task_id",
-        where: " AND run_id IS NULL",
+      },
+      {
+        ...{ kind: endedTasks, rows: store.table(endedTasks.table), key: "task_id", passed: start },
         isEnded: (tx, id) => tasks.get(tx, id)?.endedAt != null,
         count: () => counts.endedTasks,
-      }),
+      },
     ];
   }
 
-  /** Returns how many runs and tasks lost their logs. `keep.count` is how many of each keep theirs. */
+  /** Returns of how many runs and tasks the logs were removed. `keep.count` is how many of each keep theirs. */
   async prune(keep: Keep, now: number, signal?: AbortSignal): Promise<number> {
     let pruned = 0;
     for (const owners of this.#owners) {
       // As with runs, what has just ended is not pruned by count.
-      const endedBy = Math.max(now - keep.ageMs, Math.min(owners.endedAtRank(keep.count), now - lingerMs));
-      for (let ids = owners.next(endedBy); ids !== null && !signal?.aborted; ids = owners.next(endedBy)) {
-        pruned += await this.#remove(owners, ids, signal);
+      const endedBy = Math.max(now - keep.ageMs, Math.min(await this.#endedAtRank(owners, keep.count), now - lingerMs));
+      for (let ended = await this.#next(owners, endedBy); ended.length > 0; ended = await this.#next(owners, endedBy)) {
         if (signal?.aborted) return pruned;
-        owners.pass();
+        pruned += await this.#remove(owners, ended, signal);
+        if (signal?.aborted) return pruned;
+        const last = ended.at(-1) as Ended;
+        owners.passed = [last.endedAt, last.id];
         await new Promise((resolve) => setImmediate(resolve));
       }
     }
     return pruned;
   }
 
-  async #remove(owners: Owners, ids: readonly string[], signal: AbortSignal | undefined): Promise<number> {
-    const withLogs = () => ids.filter((id) => owners.hasLogs(id) && owners.isEnded(committed, id));
-    const found = withLogs();
-    for (let left = found; left.length > 0 && !signal?.aborted; left = withLogs()) {
-      await this.#commit.run((tx) => {
-        // A retry in the same batch may have opened it again.
-        const ended = left.filter((id) => owners.isEnded(tx, id));
-        this.#deletions.add(tx, (now) => this.#removeSlice(now, owners, ended));
-      });
-    }
-    return found.filter((id) => !owners.hasLogs(id)).length;
+  /** The next ended ones behind what has been passed, that ended at `endedBy` or before. */
+  #next({ kind, rows, passed }: Owners, endedBy: number): Promise<Ended[]> {
+    const behind = { above: passed, below: [Math.max(0, endedBy + 1)], limit: sliceEndings };
+    return this.#commit.read(() => [...rows.scan({ ...kind.scan, ...behind })]);
   }
 
-  /** Inside the transaction. */
+  /** When the newest ended that is not among the `count` newest; before all time when there are no more than those. */
+  async #endedAtRank({ kind, rows, count: countOf }: Owners, count: number): Promise<number> {
+    // The index is read only when there are more: it would be walked as a whole to find out.
+    if (countOf() <= count) return Number.NEGATIVE_INFINITY;
+    const [ranked] = await this.#commit.read(() => [...rows.scan({ ...kind.scan, backwards: true, offset: count, limit: 1 })]);
+    return ranked?.endedAt ?? Number.NEGATIVE_INFINITY;
+  }
+
+  async #remove(owners: Owners, ended: readonly Ended[], signal: AbortSignal | undefined): Promise<number> {
+    const ids = ended.map(({ id }) => id);
+    const withLogs = (some: readonly string[]) => this.#commit.read((tx) => this.#withLogs(tx, owners, some));
+    const found = await withLogs(ids);
+    for (let left = found; left.length > 0 && !signal?.aborted; left = await withLogs(left))
+      await this.#commit.run((tx) => this.#removeSlice(tx, owners, left));
+    return found.length - (await this.#commit.read(() => this.#havingLogs(owners, found))).length;
+  }
+
+  #withLogs(tx: ReadTx, owners: Owners, ids: readonly string[]): string[] {
+    const having = this.#havingLogs(owners, ids);
+    const isEnded = readAll(having, (id) => owners.isEnded(tx, id));
+    return having.filter((_id, at) => isEnded[at]);
+  }
+
+  #havingLogs({ key }: Owners, ids: readonly string[]): string[] {
+    const found = readAll(ids, (id) => [...this.#logs.scan({ by: [key], equal: [id], limit: 1 })].length > 0);
+    return ids.filter((_id, at) => found[at]);
+  }
+
   #removeSlice(tx: Tx, owners: Owners, ids: readonly string[]): void {
     let rows = 0;
     let bytes = 0;
     for (const id of ids) {
-      for (const row of owners.logs(id, rowsMax - rows)) {
-        if (rows > 0 && bytes + row.bytes > bytesMax) return this.#room.addNow(tx, -bytes);
-        owners.remove(row.id);
+      // A retry in the same batch may have opened it again.
+      if (rows >= rowsMax || !owners.isEnded(tx, id)) continue;
+      for (const log of this.#logs.scan({ by: [owners.key], equal: [id], limit: rowsMax - rows })) {
+        if (rows > 0 && bytes + log.bytes > bytesMax) return this.#room.add(tx, -bytes);
+        this.#removals.add(tx, log.id);
         rows++;
-        bytes += row.bytes;
+        bytes += log.bytes;
       }
-      if (rows >= rowsMax) break;
     }
-    this.#room.addNow(tx, -bytes);
+    this.#room.add(tx, -bytes);
   }
-}
-
-interface Owners {
-  /** The next ended ones behind what has been passed, that ended at `endedBy` or before; null when there are none. */
-  next(endedBy: number): string[] | null;
-  /** What `next` has answered last is done with. */
-  pass(): void;
-  /** When the newest ended that is not among the `count` newest; before all time when there are no more than those. */
-  endedAtRank(count: number): number;
-  hasLogs(id: string): boolean;
-  isEnded(tx: ReadTx, id: string): boolean;
-  /** Some of its log, as rows. */
-  logs(id: string, limit: number): { id: number; bytes: number }[];
-  remove(row: number): void;
-}
-
-interface About {
-  table: "run" | "task";
-  key: "run_id" | "task_id";
-  where: string;
-  isEnded: (tx: ReadTx, id: string) => boolean;
-  count: () => number;
-}
-
-function ownersOf(db: Database, { table, key, where, isEnded, count: countOf }: About): Owners {
-  const ended = `FROM ${table} WHERE ended_at IS NOT NULL${where}`;
-  const next = db.prepare(
-    `SELECT ended_at, id ${ended} AND (ended_at, id) > (?, ?) AND ended_at <= ? ORDER BY ended_at, id LIMIT ${sliceEndings}`,
-  );
-  const rank = db.prepare(`SELECT ended_at ${ended} ORDER BY ended_at DESC, id DESC LIMIT 1 OFFSET ?`);
-  const hasLogs = db.prepare(`SELECT 1 AS found FROM log WHERE ${key} = ? LIMIT 1`);
-  const logs = db.prepare(`SELECT id, bytes FROM log WHERE ${key} = ? LIMIT ?`);
-  const remove = db.prepare("DELETE FROM log WHERE id = ?");
-  let passed: [number, string] = [-1, ""];
-  let last = passed;
-  return {
-    next(endedBy) {
-      const rows = next.all(...passed, endedBy);
-      const newest = rows.at(-1);
-      if (newest === undefined) return null;
-      last = [newest.ended_at as number, newest.id as string];
-      return rows.map((row) => row.id as string);
-    },
-    pass() {
-      passed = last;
-    },
-    endedAtRank(count) {
-      // Read from the index only when there are more: it would walk all of them to find out.
-      const row = countOf() > count ? rank.get(count) : undefined;
-      return row === undefined ? Number.NEGATIVE_INFINITY : (row.ended_at as number);
-    },
-    hasLogs: (id) => hasLogs.get(id) !== undefined,
-    isEnded,
-    logs: (id, limit) => logs.all(id, limit).map((row) => ({ id: row.id as number, bytes: row.bytes as number })),
-    remove: (row) => void remove.run(row),
-  };
 }

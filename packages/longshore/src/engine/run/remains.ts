@@ -1,15 +1,20 @@
-// Rows that belong to runs and tasks which were removed, a slice at a time. A slice is bounded in rows and in bytes: SQLite walks all pages
-// that it frees, and a single row may have thousands.
+// Rows that belong to runs and tasks which were removed. They are removed a slice at a time, so that a run of ten thousand steps stalls
+// nothing. A slice is bounded in rows and in bytes: a store walks all pages that it frees, and a single row may have thousands.
 
-import { attemptBytes } from "../board/attempts.ts";
+import { Additions } from "../cached-rows.ts";
+import type { GroupCommit } from "../commit.ts";
+import type { Owned, RowStore, TableRows, Value } from "../rows.ts";
 import { type Room, rowBytes, type StoredBytes } from "../stored-bytes.ts";
+import { prunedTable } from "../tables/ended.ts";
 import type { Tx } from "../tx.ts";
-import type { Database, SqlValue } from "../../store/sqlite/driver.ts";
 
 /** Rows that one transaction removes: about 2 ms. */
 const rowsMax = 200;
 /** Bytes of their texts, besides those of the first. */
 const bytesMax = 4 * 1_048_576;
+
+/** Notes that one transaction removes besides. */
+const notesMax = 100;
 
 /** What is left of a slice. */
 interface Budget {
@@ -17,78 +22,119 @@ interface Budget {
   bytes: number;
 }
 
-interface Table {
+interface Remnant {
+  readonly key: readonly Value[];
+  /** Of its texts. */
+  readonly bytes: number;
+}
+
+interface RemnantTable {
   readonly name: string;
-  readonly key: string;
-  /** Which of its rows belong to what was noted. */
-  readonly on: string;
-  /** What a row has in bytes; as the room counts it where there is one. */
-  readonly bytes?: string;
+  readonly key: readonly string[];
+  readonly column: string;
+  /** Whether its rows belong to what was removed itself, to tasks of it, or to both. */
+  readonly of: "itself" | "tasks" | "both";
+  /** Columns with texts; or one with their bytes. */
+  readonly texts?: readonly string[];
+  readonly counted?: string;
+  /** Where its rows are counted. */
   readonly room?: Room;
 }
 
-/** Inside a transaction: removes the next rows of what was noted. False when none are left. */
-export function prepareSlices(db: Database, stored: StoredBytes): (tx: Tx) => boolean {
-  const steps = tablesOf(stored).map((table) => prepareTable(db, table));
-  return (tx) => {
+export class Remains {
+  readonly #commit: GroupCommit;
+  readonly #ids: TableRows<{ readonly id: string }>;
+  readonly #noted: Additions<string>;
+  readonly #crossedOff: Additions<string>;
+  readonly #steps: ((tx: Tx, budget: Budget) => boolean)[];
+  /** One slice at a time: two in one transaction would count the same rows twice. */
+  #removing: Promise<unknown> = Promise.resolve();
+
+  constructor({ store, commit, stored }: { store: RowStore; commit: GroupCommit; stored: StoredBytes }) {
+    this.#commit = commit;
+    this.#ids = store.table(prunedTable);
+    this.#noted = new Additions(commit, (id) => this.#ids.upsert({ id }));
+    this.#crossedOff = new Additions(commit, (id) => this.#ids.remove(id));
+    this.#steps = tablesOf(stored).flatMap((table) => stepsOf(store, commit, table));
+  }
+
+  /** The run or task is removed in this operation: what is left of it is removed by later ones, also after a restart. */
+  note(tx: Tx, id: string): void {
+    this.#noted.add(tx, id);
+  }
+
+  /** Removes what is left of all that was noted, until `signal` aborts. */
+  async remove(signal: AbortSignal | undefined): Promise<void> {
+    while (signal?.aborted !== true) {
+      const removing = this.#removing.then(() => this.#removeSome());
+      this.#removing = removing.catch(() => {});
+      if (!(await removing)) return;
+    }
+  }
+
+  /** False when nothing is noted. */
+  async #removeSome(): Promise<boolean> {
+    const noted = await this.#commit.read(() => [...this.#ids.scan({ by: ["id"], limit: 1 })]);
+    if (noted.length > 0) await this.#commit.run((tx) => this.#removeSlice(tx));
+    return noted.length > 0;
+  }
+
+  #removeSlice(tx: Tx): void {
     const budget: Budget = { rows: rowsMax, bytes: bytesMax };
-    for (const remove of steps) if (!remove(tx, budget)) return true;
-    return false;
-  };
+    for (const removed of this.#steps) if (!removed(tx, budget)) return;
+    // With these, no rows of them are left in any table.
+    for (const { id } of this.#ids.scan({ by: ["id"], limit: notesMax })) this.#crossedOff.add(tx, id);
+  }
 }
 
-function tablesOf(stored: StoredBytes): Table[] {
-  // '.' and '/' are neighbours, so this is the range of keys that begin with '<run id>.'.
-  const ofRun = (column: string) => `${column} > pruned.id || '.' AND ${column} < pruned.id || '/'`;
-  const of = (column: string) => `${column} = pruned.id`;
-  const log = { name: "log", key: "id", bytes: "log.bytes", room: stored.of("logs") };
-  const part = {
-    ...{ name: "part", key: "task_id, life, sequence", room: stored.of("parts") },
-    bytes: `${rowBytes} + octet_length(part.uid) + octet_length(part.value)`,
-  };
-  const uid = { name: "part_uid", key: "task_id, life, first" };
-  const read = { name: "part_read", key: "reader, reader_life, source, source_life, first" };
-  const attempt = { name: "attempt", key: "task_id, grant_count, attempt", bytes: attemptBytes, room: stored.of("attempts") };
-  const texts = "octet_length(task.input) + coalesce(octet_length(task.output), 0)";
+function tablesOf(stored: StoredBytes): RemnantTable[] {
   return [
-    { ...log, on: of("log.task_id") },
-    { ...log, on: of("log.run_id") },
-    { ...part, on: of("part.task_id") },
-    { ...part, on: ofRun("part.task_id") },
-    { ...uid, on: of("part_uid.task_id") },
-    { ...uid, on: ofRun("part_uid.task_id") },
-    { ...read, on: of("part_read.reader") },
-    { ...read, on: ofRun("part_read.reader") },
-    { name: "node_join", key: "run_id, node", on: of("node_join.run_id") },
-    { ...attempt, on: of("attempt.task_id") },
-    { ...attempt, on: ofRun("attempt.task_id") },
-    { name: "task", key: "id", on: ofRun("task.id"), bytes: texts },
+    { name: "log", key: ["id"], column: "task_id", of: "itself", counted: "bytes", room: stored.of("logs") },
+    { name: "log", key: ["id"], column: "run_id", of: "itself", counted: "bytes", room: stored.of("logs") },
+    {
+      ...{ name: "part", key: ["task_id", "life", "sequence"], column: "task_id", of: "both" },
+      ...{ texts: ["uid", "value"], room: stored.of("parts") },
+    },
+    { name: "part_uid", key: ["task_id", "life", "first"], column: "task_id", of: "both" },
+    { name: "part_read", key: ["reader", "reader_life", "source", "source_life", "first"], column: "reader", of: "both" },
+    { name: "node_join", key: ["run_id", "node"], column: "run_id", of: "itself" },
+    {
+      ...{ name: "attempt", key: ["task_id", "grant_count", "attempt"], column: "task_id", of: "both" },
+      ...{ texts: ["input", "output", "error"], room: stored.of("attempts") },
+    },
+    { name: "task", key: ["id"], column: "id", of: "tasks", texts: ["input", "output"] },
   ];
 }
 
-/** Removes rows of one table. False when the budget ended before they did. */
-function prepareTable(db: Database, { name, key, on, bytes = String(rowBytes), room }: Table): (tx: Tx, budget: Budget) => boolean {
-  const columns = key.split(", ");
-  const keys = columns.map((column) => `${name}.${column} AS ${column}`).join(", ");
-  // One statement for all noted ids: one for each id was four times as slow.
-  const next = db.prepare(`SELECT ${keys}, ${bytes} AS bytes FROM pruned CROSS JOIN ${name} ON ${on} LIMIT ?`);
-  const remove = db.prepare(`DELETE FROM ${name} WHERE ${columns.map((column) => `${column} = ?`).join(" AND ")}`);
-  return (tx, budget) => {
-    const wanted = budget.rows;
-    // At least one, so that a row above the budget is removed as well; one by one, because only then the bytes can end it.
-    const rows = next.all(Math.max(1, wanted));
+/** Each removes rows of one table, and returns false when the budget ended before they did. */
+function stepsOf(store: RowStore, commit: GroupCommit, table: RemnantTable): ((tx: Tx, budget: Budget) => boolean)[] {
+  const { name, key, column, texts, counted, room } = table;
+  const bytes = counted === undefined ? rowBytes : 0;
+  const rows = store.table<Remnant>({
+    ...{ name, key },
+    columns: [...key, ...(counted === undefined ? [] : [counted])].map((each) => [each, () => null] as const),
+    sizes: texts === undefined ? [] : [["texts", texts]],
+    of: (row) => ({ key: key.map((each) => row[each] as Value), bytes: bytes + Number(row[counted ?? "texts"] ?? 0) }),
+  });
+  const removals = new Additions<Remnant>(commit, (remnant) => rows.remove(...remnant.key));
+  const step = (owned: Omit<Owned, "limit">) => (tx: Tx, budget: Budget) => {
+    // At least one, so that a row above the budget is removed as well; one by one, because only so the bytes end it.
+    const limit = Math.max(1, budget.rows);
+    let found = 0;
     let removed = 0;
     let freed = 0;
-    for (const row of rows) {
-      const size = row.bytes as number;
-      if ((budget.rows < rowsMax || removed > 0) && freed + size > budget.bytes) break;
-      remove.run(...columns.map((column) => row[column] as SqlValue));
+    for (const remnant of rows.owned({ ...owned, limit })) {
+      found++;
+      if ((budget.rows < rowsMax || removed > 0) && freed + remnant.bytes > budget.bytes) break;
+      removals.add(tx, remnant);
       removed++;
-      freed += size;
+      freed += remnant.bytes;
     }
     budget.rows -= removed;
     budget.bytes -= freed;
-    room?.addNow(tx, -freed);
-    return removed === rows.length && removed < Math.max(1, wanted);
+    room?.add(tx, -freed);
+    return removed === found && removed < limit;
   };
+  const own = { by: prunedTable.name, column };
+  return [...(table.of === "tasks" ? [] : [step(own)]), ...(table.of === "itself" ? [] : [step({ ...own, within: true })])];
 }

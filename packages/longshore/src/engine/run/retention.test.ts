@@ -16,10 +16,11 @@ describe("the retention loop", () => {
     const marks: AgeMark[] = [];
     const retention = new Retention({
       clock,
+      age: null,
       store: {
-        notePolicy: () => {},
+        notePolicy: () => Promise.resolve(),
         removeRun: () => Promise.resolve(false),
-        age: () => null,
+        age: () => Promise.resolve(null),
         keepAge(mark) {
           marks.push(mark);
           return Promise.resolve();

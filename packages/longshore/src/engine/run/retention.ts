@@ -22,6 +22,9 @@ export interface RetentionPolicy {
   readonly blobs: Keep;
 }
 
+/** Under which name the data file has how long runs are kept: a checker needs it to distinguish what retention removed from what was lost. */
+export const keptProperty = "kept";
+
 /** What was written as JSON, which has null for what has no end. */
 export function keepOf({ ageMs, count }: { readonly [Field in keyof Keep]: number | null }): Keep {
   return { ageMs: ageMs ?? Number.POSITIVE_INFINITY, count: count ?? Number.POSITIVE_INFINITY };
@@ -76,14 +79,16 @@ export interface RetentionStore {
   /** Removes a run that has ended, at once for every reader. False when there is none. */
   removeRun(runId: string): Promise<boolean>;
   /** What `keepAge` kept last; null when there is none. */
-  age(): AgeMark | null;
+  age(): Promise<AgeMark | null>;
   keepAge(mark: AgeMark): Promise<void>;
   /** Notes how long runs are kept, for checkers. To be called before anything is served. */
-  notePolicy(policy: RetentionPolicy): void;
+  notePolicy(policy: RetentionPolicy): Promise<void>;
 }
 
 export interface RetentionOptions {
   store: RetentionStore;
+  /** What the store has as its age. */
+  age: AgeMark | null;
   clock: Clock;
   policy?: RetentionPolicy;
   pruned?: (pruned: Pruned) => void;
@@ -107,7 +112,7 @@ export class Retention {
   /** Prunes a minute from now for the first time, then each minute. */
   constructor(options: RetentionOptions) {
     this.#options = options;
-    this.#age = new Age(options.store.age(), options.clock.now());
+    this.#age = new Age(options.age, options.clock.now());
     this.#arm();
   }
 

@@ -156,3 +156,21 @@ export function joinRows(store: RowStore, commit: GroupCommit): Rows<Join> {
     keptMax: 0,
   });
 }
+
+/** A run that was started with a key: the key finds it again. */
+export interface StartKey {
+  workflow: string;
+  key: string;
+  runId: string;
+}
+
+export const runKeyTable: TableSpec<StartKey> = {
+  name: "run_key",
+  key: ["workflow", "key"],
+  columns: [
+    ["workflow", ({ workflow }) => workflow],
+    ["key", ({ key }) => key],
+    ["run_id", ({ runId }) => runId],
+  ],
+  of: (row) => ({ workflow: row.workflow as string, key: row.key as string, runId: row.run_id as string }),
+};

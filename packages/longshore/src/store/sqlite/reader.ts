@@ -4,6 +4,7 @@
 import type { Lanes } from "../../engine/board/lanes.ts";
 import { isOpen, type Task, type TaskHead } from "../../engine/board/task.ts";
 import type { Rows } from "../../engine/cached-rows.ts";
+import type { Counts } from "../../engine/run/counts.ts";
 import type { Definitions } from "../../engine/run/definitions.ts";
 import type { Definition } from "../../engine/run/dialect.ts";
 import {
@@ -25,7 +26,6 @@ import { committed } from "../../engine/tx.ts";
 import { type Growth, type ListOptions, ListTexts } from "../../list-text.ts";
 import { type Slices, turnRows, wholeRow } from "../../slices.ts";
 import { attemptBefore, attemptHead, attemptOf, currentAttempt } from "./attempt-views.ts";
-import type { Counts } from "../../engine/run/counts.ts";
 import type { Database, SqlRow, Statement } from "./driver.ts";
 import { searchRuns } from "./search.ts";
 

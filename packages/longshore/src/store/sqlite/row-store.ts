@@ -21,7 +21,8 @@ function tableRows<R>(db: Database, spec: TableSpec<R>): TableRows<R> {
   const { name, key, columns } = spec;
   const names = columns.map(([column]) => column);
   const sizes = new Map((spec.sizes ?? []).map(([size, of]) => [size, bytesOf(of)]));
-  const read = [...names, ...[...sizes].map(([size, sql]) => `${sql} AS ${size}`)].join(", ");
+  const read = readOf(spec, "");
+  const own = readOf(spec, `${name}.`);
   const ofKey = key.map((column) => `${column} = ?`).join(" AND ");
   const values = `(${names.map(() => "?").join(", ")})`;
   const inserting = `INSERT INTO ${name} (${names.join(", ")}) VALUES ${values}`;
@@ -30,7 +31,8 @@ function tableRows<R>(db: Database, spec: TableSpec<R>): TableRows<R> {
   const select = prepared(`SELECT ${read} FROM ${name} WHERE ${ofKey}`);
   const insert = prepared(inserting);
   const insertMany = prepared(`${inserting}${`, ${values}`.repeat(rowsAtOnce - 1)}`);
-  const upsert = prepared(`${inserting} ON CONFLICT (${key.join(", ")}) DO UPDATE SET ${changing.join(", ")}`);
+  const merging = changing.length === 0 ? "DO NOTHING" : `DO UPDATE SET ${changing.join(", ")}`;
+  const upsert = prepared(`${inserting} ON CONFLICT (${key.join(", ")}) ${merging}`);
   const remove = prepared(`DELETE FROM ${name} WHERE ${ofKey}`);
   const keyColumns = key.map((column) => columns.find(([each]) => each === column) as Column<R>);
   const scans = new Map<string, Statement>();
@@ -48,6 +50,14 @@ function tableRows<R>(db: Database, spec: TableSpec<R>): TableRows<R> {
       const keys = scan.keysFirst ? `WHERE ${key} IN (SELECT ${key} FROM ${name} ${conditions(scan)} ${orderOf(scan)})` : null;
       const statement = once(`SELECT ${read} FROM ${name} ${keys ?? conditions(scan)} ${keys === null ? orderOf(scan) : sortOf(scan)}`);
       for (const row of statement.iterate(...boundsOf(scan), ...limitOf(scan))) yield spec.of(row as Row);
+    },
+    *owned({ by, column, within, limit }) {
+      const id = `${name}.${column}`;
+      // '.' and '/' are neighbours, so this is the range of keys that begin with '<id>.'.
+      const on = within ? `${id} > owner.id || '.' AND ${id} < owner.id || '/'` : `${id} = owner.id`;
+      // One statement for all owners: one for each was four times as slow.
+      const statement = once(`SELECT ${own} FROM ${by} AS owner CROSS JOIN ${name} ON ${on} LIMIT ?`);
+      for (const row of statement.iterate(limit)) yield spec.of(row as Row);
     },
     sum: (column, scan) => {
       const statement = once(`SELECT total(${sizes.get(column) ?? column}) AS sum FROM ${name} ${conditions(scan)}`);
@@ -91,6 +101,12 @@ function valuesOf<R>(columns: readonly Column<R>[], record: R): Value[] {
   const values: Value[] = [];
   for (const [, value] of columns) values.push(value(record));
   return values;
+}
+
+/** What is selected of a table whose columns have this prefix. */
+function readOf<R>({ columns, sizes = [] }: TableSpec<R>, prefix: string): string {
+  const plain = columns.map(([column]) => `${prefix}${column} AS ${column}`);
+  return [...plain, ...sizes.map(([size, of]) => `${bytesOf(of.map((column) => prefix + column))} AS ${size}`)].join(", ");
 }
 
 /** Without reading them: SQLite knows the length of what a row refers to. */

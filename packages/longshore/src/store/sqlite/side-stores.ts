@@ -14,15 +14,15 @@ import { LocalBus } from "../../engine/bus/local-bus.ts";
 import { LocalOutbox } from "../../engine/bus/local-outbox.ts";
 import { LocalLogs } from "../../engine/log/local-logs.ts";
 import type { LogStore } from "../../engine/log/store.ts";
+import { Counts } from "../../engine/run/counts.ts";
+import { LocalRetention } from "../../engine/run/local-retention.ts";
 import type { Reader } from "../../engine/run/reader.ts";
 import type { RetentionStore } from "../../engine/run/retention.ts";
 import type { Run } from "../../engine/run/run.ts";
 import { taskColumns, taskOf } from "../../engine/tables/task.ts";
 import type { Slices } from "../../slices.ts";
 import { BlobFiles } from "./blob-files.ts";
-import { Counts } from "../../engine/run/counts.ts";
 import { SqliteReader } from "./reader.ts";
-import { LocalRetention } from "../../engine/run/local-retention.ts";
 import type { SqliteStore } from "./store.ts";
 import { SqliteWorkers } from "./workers.ts";
 
@@ -57,7 +57,7 @@ export function openSideStores(store: SqliteStore, { clock, directory, slices }:
   const { db, commit, stored } = store;
   const { tasks, lanes } = store.board;
   const { runs, definitions } = store.runs;
-  const counts = new Counts(db);
+  const counts = new Counts({ store: store.rows, commit });
   const contents = new BlobFiles(directory === null ? null : join(directory, "blobs"));
   const blobs = new LocalBlobs({ store: store.rows, commit, clock, stored, contents });
   const references = new BlobReferences({ store: store.rows, commit, runs, tasks, definitions, parts: store.parts, blobs });
@@ -71,7 +71,7 @@ export function openSideStores(store: SqliteStore, { clock, directory, slices }:
     outbox: new LocalOutbox({ store: store.rows, commit, clock }),
     workers,
     reader: new SqliteReader({ db, tasks, runs, lanes, counts, definitions, slices }),
-    retention: new LocalRetention({ db, commit, stored, runs, tasks, counts, blobs, references }),
+    retention: new LocalRetention({ store: store.rows, commit, stored, runs, tasks, board: store.board, counts, blobs, references }),
     openRuns: () => counts.openRuns,
     taskChanged(task) {
       counts.taskChanged(task);
@@ -83,6 +83,7 @@ export function openSideStores(store: SqliteStore, { clock, directory, slices }:
       references.runChanged(run);
     },
     async recover() {
+      await counts.recover();
       await busLog.recover();
       const held = db.prepare(`SELECT ${taskColumns} FROM task WHERE ended_at IS NULL AND holder IS NOT NULL`);
       for (const row of held.iterate()) workers.changed(taskOf(row));

@@ -1,0 +1,64 @@
+// Runs and tasks that have ended, in the order of their ends, without what they hold; and ids of those that were removed.
+
+import type { Scan, TableSpec } from "../rows.ts";
+
+export interface Ended {
+  readonly id: string;
+  readonly endedAt: number;
+}
+
+/** What differs between both. */
+export interface EndedKind {
+  readonly table: TableSpec<Ended>;
+  /** The same with the bytes of inputs and outputs. */
+  readonly sized: TableSpec<Ended & { readonly bytes: number }>;
+  /** All of them, in the order of their ends. */
+  readonly scan: Scan;
+}
+
+const by = ["ended_at", "id"];
+
+function endedKind(name: "run" | "task", scan: Scan): EndedKind {
+  const table: TableSpec<Ended> = {
+    ...{ name, key: ["id"] },
+    columns: [
+      ["id", ({ id }) => id],
+      ["ended_at", ({ endedAt }) => endedAt],
+    ],
+    of: (row) => ({ id: row.id as string, endedAt: row.ended_at as number }),
+  };
+  const sized: EndedKind["sized"] = {
+    ...table,
+    sizes: [["bytes", ["input", "output"]]],
+    of: (row) => ({ ...table.of(row), bytes: row.bytes as number }),
+  };
+  return { table, sized, scan };
+}
+
+export const endedRuns: EndedKind = endedKind("run", { by, having: "ended_at" });
+/** Of no run. */
+export const endedTasks: EndedKind = endedKind("task", { by, having: "ended_at", without: "run_id" });
+
+/** A run or a task that was removed, while rows of it are left in other tables. */
+export const prunedTable: TableSpec<{ readonly id: string }> = {
+  name: "pruned",
+  key: ["id"],
+  columns: [["id", ({ id }) => id]],
+  of: (row) => ({ id: row.id as string }),
+};
+
+/** Facts about the data, by name. */
+export interface Property {
+  readonly name: string;
+  readonly value: string;
+}
+
+export const propertyTable: TableSpec<Property> = {
+  name: "property",
+  key: ["name"],
+  columns: [
+    ["name", ({ name }) => name],
+    ["value", ({ value }) => value],
+  ],
+  of: (row) => ({ name: row.name as string, value: row.value as string }),
+};
