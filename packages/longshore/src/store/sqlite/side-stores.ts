@@ -24,7 +24,7 @@ import type { Slices } from "../../slices.ts";
 import { BlobFiles } from "./blob-files.ts";
 import { SqliteReader } from "./reader.ts";
 import type { SqliteStore } from "./store.ts";
-import { SqliteWorkers } from "./workers.ts";
+import { LocalWorkers } from "../../engine/board/local-workers.ts";
 
 export interface SideStores {
   readonly logs: LogStore;
@@ -62,7 +62,7 @@ export function openSideStores(store: SqliteStore, { clock, directory, slices }:
   const blobs = new LocalBlobs({ store: store.rows, commit, clock, stored, contents });
   const references = new BlobReferences({ store: store.rows, commit, runs, tasks, definitions, parts: store.parts, blobs });
   const busLog = new LocalBus({ store: store.rows, commit, clock, stored });
-  const registry = new SqliteWorkers({ db, commit, clock, slices });
+  const registry = new LocalWorkers({ db, commit, clock, slices });
   const { workers } = registry;
   return {
     logs: new LocalLogs({ store: store.rows, commit, stored, slices }),

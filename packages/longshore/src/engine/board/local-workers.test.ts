@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { openParts, type Parts, places } from "../../../test/support/parts.ts";
-import { SqliteWorkers } from "./workers.ts";
+import { LocalWorkers } from "./local-workers.ts";
 
 const rows = (parts: Parts) =>
   parts.db
@@ -11,7 +11,7 @@ const rows = (parts: Parts) =>
 describe.each(places)("registrations in %s", (place) => {
   async function setup() {
     const parts = await openParts(place);
-    const registry = new SqliteWorkers(parts);
+    const registry = new LocalWorkers(parts);
     return { parts, registry, workers: registry.workers };
   }
 
@@ -89,14 +89,14 @@ describe.each(places)("registrations in %s", (place) => {
 
 it("registrations outlast a restart", async () => {
   const first = await openParts("a file");
-  const registry = new SqliteWorkers(first);
+  const registry = new LocalWorkers(first);
   registry.workers.register("w1", "workflow-graph", ["linux"]);
   registry.workers.seen("passing", { reach: { names: ["work"], labels: [] } });
   const registeredAt = first.clock.now();
   registry.close();
   await first.close();
   const second = await openParts("a file", first);
-  const { workers } = new SqliteWorkers(second);
+  const { workers } = new LocalWorkers(second);
   expect(workers.known("w1")).toBe(true);
   expect([...workers.views()]).toMatchObject([{ id: "w1", protocol: "workflow-graph", labels: ["linux"], registeredAt, registered: true }]);
 });

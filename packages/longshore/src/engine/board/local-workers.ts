@@ -2,12 +2,12 @@
 // within a second. No poll or heartbeat ever costs a commit of its own.
 
 import type { Clock } from "../../clock.ts";
-import { type Registration, Workers } from "../../engine/board/workers.ts";
-import type { GroupCommit, Writable } from "../../engine/commit.ts";
+import { type Registration, Workers } from "./workers.ts";
+import type { GroupCommit, Writable } from "../commit.ts";
 import type { Slices } from "../../slices.ts";
-import type { Database } from "./driver.ts";
+import type { Database } from "../../store/sqlite/driver.ts";
 
-export interface SqliteWorkersOptions {
+export interface LocalWorkersDeps {
   db: Database;
   commit: GroupCommit;
   clock: Clock;
@@ -17,9 +17,9 @@ export interface SqliteWorkersOptions {
 /** The longest that a registration waits for another operation's commit. */
 const flushMs = 1_000;
 
-export class SqliteWorkers implements Writable {
+export class LocalWorkers implements Writable {
   readonly workers: Workers;
-  readonly #options: SqliteWorkersOptions;
+  readonly #options: LocalWorkersDeps;
   readonly #save: (row: Registration) => void;
   readonly #remove: (id: string) => void;
   #cancelTimer: (() => void) | null = null;
@@ -28,7 +28,7 @@ export class SqliteWorkers implements Writable {
   /** How many commits there had been when the pending changes were last written; null when they were not. */
   #writtenIn: number | null = null;
 
-  constructor(options: SqliteWorkersOptions) {
+  constructor(options: LocalWorkersDeps) {
     const { db, commit, clock } = options;
     this.#options = options;
     const upsert = db.prepare("INSERT OR REPLACE INTO worker (id, protocol, labels, registered_at, seen_at) VALUES (?, ?, ?, ?, ?)");
