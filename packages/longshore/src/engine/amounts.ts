@@ -100,16 +100,6 @@ export class Amount {
     });
   }
 
-  /** While rows are written or removed. */
-  addNow(tx: Tx, difference: number): void {
-    if (difference === 0) return;
-    this.#value += difference;
-    tx.undo(() => {
-      this.#value -= difference;
-    });
-    this.#options.write(this.#value);
-  }
-
   get dirty(): boolean {
     return this.#difference !== 0;
   }

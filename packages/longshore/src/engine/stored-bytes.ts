@@ -73,11 +73,6 @@ export class Room {
     this.#kept.add(tx, bytes);
   }
 
-  /** While rows are written or removed: the same. */
-  addNow(tx: Tx, bytes: number): void {
-    this.#kept.addNow(tx, bytes);
-  }
-
   /** A place for content that arrives. */
   open(): Place {
     let taken = 0;

@@ -96,7 +96,9 @@ it("registrations outlast a restart", async () => {
   registry.close();
   await first.close();
   const second = await openParts("a file", first);
-  const { workers } = new LocalWorkers(second);
+  const again = new LocalWorkers(second);
+  await again.recover();
+  const { workers } = again;
   expect(workers.known("w1")).toBe(true);
   expect([...workers.views()]).toMatchObject([{ id: "w1", protocol: "workflow-graph", labels: ["linux"], registeredAt, registered: true }]);
 });

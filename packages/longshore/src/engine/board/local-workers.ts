@@ -1,14 +1,15 @@
-// Registrations of workers on SQLite. They ride along with whatever is committed anyway; when nothing else is, they are written
+// Registrations of workers as rows. They ride along with whatever is committed anyway; when nothing else is, they are written
 // within a second. No poll or heartbeat ever costs a commit of its own.
 
 import type { Clock } from "../../clock.ts";
-import { type Registration, Workers } from "./workers.ts";
-import type { GroupCommit, Writable } from "../commit.ts";
 import type { Slices } from "../../slices.ts";
-import type { Database } from "../../store/sqlite/driver.ts";
+import { eachRow } from "../cached-rows.ts";
+import type { GroupCommit, Writable } from "../commit.ts";
+import type { RowStore, TableRows, TableSpec } from "../rows.ts";
+import { type Registration, type Unwritten, Workers } from "./workers.ts";
 
 export interface LocalWorkersDeps {
-  db: Database;
+  store: RowStore;
   commit: GroupCommit;
   clock: Clock;
   slices?: Slices;
@@ -17,26 +18,47 @@ export interface LocalWorkersDeps {
 /** The longest that a registration waits for another operation's commit. */
 const flushMs = 1_000;
 
+const workerTable: TableSpec<Registration> = {
+  name: "worker",
+  key: ["id"],
+  columns: [
+    ["id", ({ id }) => id],
+    ["protocol", ({ protocol }) => protocol],
+    ["labels", ({ labels }) => JSON.stringify(labels)],
+    ["registered_at", ({ registeredAt }) => registeredAt],
+    ["seen_at", ({ seenAt }) => seenAt],
+  ],
+  of: (row) => ({
+    id: row.id as string,
+    protocol: row.protocol as string,
+    labels: JSON.parse(row.labels as string) as string[],
+    registeredAt: row.registered_at as number,
+    seenAt: row.seen_at as number,
+  }),
+};
+
 export class LocalWorkers implements Writable {
   readonly workers: Workers;
   readonly #options: LocalWorkersDeps;
-  readonly #save: (row: Registration) => void;
-  readonly #remove: (id: string) => void;
+  readonly #rows: TableRows<Registration>;
   #cancelTimer: (() => void) | null = null;
   /** True while an operation requests a commit that would otherwise have nothing to write. */
   #wanted = false;
-  /** How many commits there had been when the pending changes were last written; null when they were not. */
-  #writtenIn: number | null = null;
+  /** What the transaction at hand writes, and how many commits there had been before it. */
+  #writing: { readonly what: Unwritten; readonly after: number } | null = null;
 
   constructor(options: LocalWorkersDeps) {
-    const { db, commit, clock } = options;
+    const { store, commit, clock, slices } = options;
     this.#options = options;
-    const upsert = db.prepare("INSERT OR REPLACE INTO worker (id, protocol, labels, registered_at, seen_at) VALUES (?, ?, ?, ?, ?)");
-    this.#save = (row) => upsert.run(row.id, row.protocol, JSON.stringify(row.labels), row.registeredAt, row.seenAt);
-    const remove = db.prepare("DELETE FROM worker WHERE id = ?");
-    this.#remove = (id) => remove.run(id);
-    this.workers = new Workers({ clock, slices: options.slices, registrations: load(db), changed: () => this.#arm() });
+    this.#rows = store.table(workerTable);
+    this.workers = new Workers({ clock, slices, changed: () => this.#arm() });
     commit.join(this);
+  }
+
+  /** Brings memory up to what is stored; to be called once, before anything else. */
+  recover(): Promise<void> {
+    const at = ({ id }: Registration) => [id];
+    return eachRow(this.#options.commit, this.#rows, { by: ["id"] }, { at, take: (registration) => this.workers.restore(registration) });
   }
 
   get dirty(): boolean {
@@ -44,24 +66,32 @@ export class LocalWorkers implements Writable {
   }
 
   write(): void {
-    const { registrations, forgotten } = this.workers.unwritten();
-    if (registrations.length + forgotten.length === 0) return;
-    for (const id of forgotten) this.#remove(id);
-    for (const row of registrations) this.#save(row);
-    this.#writtenIn = this.#options.commit.commits;
+    const what = this.workers.unwritten();
+    if (what.registrations.length + what.forgotten.length === 0) return;
+    for (const id of what.forgotten) this.#rows.remove(id);
+    for (const registration of what.registrations) this.#rows.upsert(registration);
+    this.#writing = { what, after: this.#options.commit.commits };
   }
 
   applied(): void {
     this.#wanted = false;
-    // The count rises only when the transaction succeeded; otherwise the changes wait for the next one.
-    if (this.#writtenIn !== null && this.#options.commit.commits > this.#writtenIn) this.workers.written();
-    this.#writtenIn = null;
+    // The count rises only when the transaction was committed; otherwise the changes wait for the next one.
+    if (this.#writing !== null && this.#options.commit.commits > this.#writing.after) {
+      this.workers.written(this.#writing.what);
+      if (this.#hasUnwritten) this.#arm();
+    }
+    this.#writing = null;
   }
 
   /** Writes what is pending; to be called just before the commit is closed. */
   close(): void {
     this.#cancelTimer?.();
     this.#flush();
+  }
+
+  get #hasUnwritten(): boolean {
+    const { registrations, forgotten } = this.workers.unwritten();
+    return registrations.length + forgotten.length > 0;
   }
 
   #arm(): void {
@@ -74,23 +104,11 @@ export class LocalWorkers implements Writable {
   }
 
   #flush(): void {
-    const { registrations, forgotten } = this.workers.unwritten();
-    if (registrations.length + forgotten.length === 0) return;
+    if (!this.#hasUnwritten) return;
     const asked = this.#options.commit.run(() => {
       this.#wanted = true;
     });
     // On a full disk the changes stay pending and are written by the first commit that succeeds; on a closed store they are not needed.
     asked.catch(() => {});
   }
-}
-
-function load(db: Database): Registration[] {
-  const rows = db.prepare("SELECT id, protocol, labels, registered_at, seen_at FROM worker").all();
-  return rows.map((row) => ({
-    id: row.id as string,
-    protocol: row.protocol as string,
-    labels: JSON.parse(row.labels as string) as string[],
-    registeredAt: row.registered_at as number,
-    seenAt: row.seen_at as number,
-  }));
 }

@@ -159,7 +159,8 @@ describe("the registry of workers", () => {
     const { clock } = setup();
     const row = { protocol: "p", labels: [], registeredAt: 0, seenAt: clock.now() - 5_000 };
     const ids = ["seen", "registers", "reports", "silent"];
-    const workers = new Workers({ clock, registrations: ids.map((id) => ({ id, ...row })) });
+    const workers = new Workers({ clock });
+    for (const id of ids) workers.restore({ id, ...row });
     for (const id of ids) workers.changed(held(`T of ${id}`, id, { termMs: 0 }));
     expect([...workers.views()].map(({ status }) => status)).toEqual(ids.map(() => "unheard"));
     workers.seen("seen");
@@ -173,7 +174,8 @@ describe("the registry of workers", () => {
   it("a worker that is recalled is waited for from then on, whenever it was last active, unless it has reported since", () => {
     const { clock } = setup();
     clock.jump(200_000_000);
-    const workers = new Workers({ clock, registrations: [{ id: "w1", protocol: "p", labels: [], registeredAt: 0, seenAt: 7 }] });
+    const workers = new Workers({ clock });
+    workers.restore({ id: "w1", protocol: "p", labels: [], registeredAt: 0, seenAt: 7 });
     workers.recall("w1", { protocol: "flowkit", reach, everyMs: 60_000 });
     expect([...workers.views()]).toMatchObject([{ id: "w1", protocol: "flowkit", status: "unheard", seenAt: 7, does: ["command"] }]);
     clock.jump(179_999);
@@ -223,7 +225,7 @@ describe("the registry of workers", () => {
     workers.register("silent", "p", []);
     workers.register("holder", "p", []);
     workers.changed(held("T1", "holder"));
-    workers.written();
+    workers.written(workers.unwritten());
     clock.jump(86_400_001);
     workers.register("new", "p", []);
     expect([...workers.views()].map((worker) => worker.id)).toEqual(["holder", "new"]);
@@ -246,13 +248,25 @@ describe("the registry of workers", () => {
     expect(ids).toContain("w10499");
   });
 
+  it("what changes while it is being written has to be written again", () => {
+    const clock = new TestClock();
+    const workers = new Workers({ clock });
+    workers.register("w1", "p", ["a"]);
+    const writing = workers.unwritten();
+    workers.register("w1", "p", ["b"]);
+    workers.written(writing);
+    expect(workers.unwritten().registrations).toMatchObject([{ id: "w1", labels: ["b"] }]);
+    workers.written(workers.unwritten());
+    expect(workers.unwritten()).toEqual({ registrations: [], forgotten: [] });
+  });
+
   it("a registration is written once, signs of life only now and then", () => {
     const { clock, workers, asked } = setup();
     workers.register("w1", "p", ["a"]);
     workers.register("w2", "p", []);
     expect(asked()).toBe(1);
     expect(workers.unwritten().registrations.map((row) => row.id)).toEqual(["w1", "w2"]);
-    workers.written();
+    workers.written(workers.unwritten());
     for (let poll = 0; poll < 59; poll++) {
       clock.jump(1_000);
       workers.seen("w1", { reach });

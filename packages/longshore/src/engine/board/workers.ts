@@ -90,8 +90,6 @@ export interface WorkersOptions {
   clock: Clock;
   /** For lists, which may be long. */
   slices?: Slices;
-  /** Those of earlier processes. */
-  registrations?: Iterable<Registration>;
   /** Called when there is something to write: see `unwritten`. Called again only after `written`. */
   changed?: () => void;
 }
@@ -110,6 +108,13 @@ const askedMax = 1_000;
 /** Labels, names and tasks of a worker that count as one more row of a list. */
 const wordsPerRow = 16;
 
+/** What has to be written down. */
+export interface Unwritten {
+  readonly registrations: readonly Registration[];
+  /** Ids. */
+  readonly forgotten: readonly string[];
+}
+
 export class Workers {
   readonly #options: WorkersOptions;
   readonly #clock: Clock;
@@ -123,8 +128,11 @@ export class Workers {
     this.#options = options;
     this.#clock = options.clock;
     this.#slices = options.slices ?? new Slices();
-    for (const { id, ...row } of options.registrations ?? [])
-      Object.assign(this.#of(id), row, { registered: true, writtenAt: row.seenAt, heard: false });
+  }
+
+  /** A worker that was registered with an earlier process. */
+  restore({ id, ...row }: Registration): void {
+    Object.assign(this.#of(id), row, { registered: true, writtenAt: row.seenAt, heard: false });
   }
 
   /** A worker known from before the start; this is not a sign of life. Its interval counts as if it had just been active. */
@@ -229,7 +237,7 @@ export class Workers {
   }
 
   /** What has to be written down. It stays so until `written` is called. */
-  unwritten(): { registrations: Registration[]; forgotten: string[] } {
+  unwritten(): Unwritten {
     const registrations: Registration[] = [];
     for (const id of this.#unwritten) {
       const worker = this.#workers.get(id);
@@ -245,14 +253,15 @@ export class Workers {
     return { registrations, forgotten: [...this.#forgotten] };
   }
 
-  /** Everything that `unwritten` returned is durable. Must be called before anything else can change. */
-  written(): void {
-    for (const id of this.#unwritten) {
+  /** This is durable now. What has changed since `unwritten` returned it has to be written again. */
+  written({ registrations, forgotten }: Unwritten): void {
+    for (const { id, protocol, labels, registeredAt, seenAt } of registrations) {
       const worker = this.#workers.get(id);
-      if (worker !== undefined) worker.writtenAt = worker.seenAt;
+      if (worker !== undefined) worker.writtenAt = seenAt;
+      const isSame = worker?.seenAt === seenAt && worker.registeredAt === registeredAt;
+      if (worker === undefined || (isSame && worker.labels === labels && worker.protocol === protocol)) this.#unwritten.delete(id);
     }
-    this.#unwritten.clear();
-    this.#forgotten.clear();
+    for (const id of forgotten) this.#forgotten.delete(id);
   }
 
   #write(list: Set<string>, id: string): void {

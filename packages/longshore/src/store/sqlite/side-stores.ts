@@ -8,6 +8,7 @@ import type { Clock } from "../../clock.ts";
 import type { BlobStore } from "../../engine/blob/blob.ts";
 import { LocalBlobs } from "../../engine/blob/local-blobs.ts";
 import { BlobReferences } from "../../engine/blob/references.ts";
+import { LocalWorkers } from "../../engine/board/local-workers.ts";
 import type { Task } from "../../engine/board/task.ts";
 import type { Workers } from "../../engine/board/workers.ts";
 import { LocalBus } from "../../engine/bus/local-bus.ts";
@@ -24,7 +25,6 @@ import type { Slices } from "../../slices.ts";
 import { BlobFiles } from "./blob-files.ts";
 import { SqliteReader } from "./reader.ts";
 import type { SqliteStore } from "./store.ts";
-import { LocalWorkers } from "../../engine/board/local-workers.ts";
 
 export interface SideStores {
   readonly logs: LogStore;
@@ -62,7 +62,7 @@ export function openSideStores(store: SqliteStore, { clock, directory, slices }:
   const blobs = new LocalBlobs({ store: store.rows, commit, clock, stored, contents });
   const references = new BlobReferences({ store: store.rows, commit, runs, tasks, definitions, parts: store.parts, blobs });
   const busLog = new LocalBus({ store: store.rows, commit, clock, stored });
-  const registry = new LocalWorkers({ db, commit, clock, slices });
+  const registry = new LocalWorkers({ store: store.rows, commit, clock, slices });
   const { workers } = registry;
   return {
     logs: new LocalLogs({ store: store.rows, commit, stored, slices }),
@@ -83,6 +83,7 @@ export function openSideStores(store: SqliteStore, { clock, directory, slices }:
       references.runChanged(run);
     },
     async recover() {
+      await registry.recover();
       await counts.recover();
       await busLog.recover();
       const held = db.prepare(`SELECT ${taskColumns} FROM task WHERE ended_at IS NULL AND holder IS NOT NULL`);
