@@ -2,9 +2,13 @@
 import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { blake2b } from "./blake2b.ts";
+import { blake2b, moduleBytes } from "./blake2b.ts";
 
 const nodes = (message: Uint8Array): string => createHash("blake2b512").update(message).digest("hex");
+
+it("the module is the same to the byte wherever it is built: what was reviewed is what runs", () => {
+  expect(createHash("sha256").update(moduleBytes()).digest("hex")).toBe("a519ff49b70e620bca7238ab1c95b1771305c0f98997172079db559ebb6761e1");
+});
 
 describe("BLAKE2b", () => {
   it.each([0, 1, 127, 128, 129, 255, 256, 257, 10_000])("of %i bytes is what Node computes", (length) => {
