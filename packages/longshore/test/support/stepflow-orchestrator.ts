@@ -185,6 +185,7 @@ export class StepflowOrchestrator {
   #noting(message: Message): Message {
     return {
       name: message.name,
+      fields: message.fields,
       encode: (value) => message.encode(value),
       decode: (bytes) => {
         const decoded = message.decode(bytes) as object;

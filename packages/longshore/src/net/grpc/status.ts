@@ -81,7 +81,7 @@ export function findDetail<M extends Message<object, object>>(error: GrpcError, 
   }
 }
 
-const Status = message("google.rpc.Status", {
+export const Status = message("google.rpc.Status", {
   code: [1, "int32"],
   message: [2, "string"],
   details: [3, message("google.protobuf.Any", { typeUrl: [1, "string"], value: [2, "bytes"] }), "repeated"],

@@ -17,6 +17,8 @@ import { type Scalars, scalars, type ValueCodec } from "./scalars.ts";
 /** A message type. `encode` takes less than `decode` gives: what is left out has its default. */
 export interface Message<Out = unknown, In = Out> {
   readonly name: string;
+  /** The table, so that it can be held against another description of the message. */
+  readonly fields: Readonly<Record<string, readonly [number: number, type: string | Message, rule?: string]>>;
   /** @throws LongshoreError LONGSHORE_BAD_OUTPUT that names the field, when a value does not fit the table. */
   encode(value: In): Uint8Array;
   /**
@@ -101,6 +103,7 @@ const MAP_KEY = (1 << 3) | LENGTH_DELIMITED;
 
 class TableMessage implements Message<Row, Row>, ValueCodec {
   readonly name: string;
+  readonly fields: Message["fields"];
   readonly wire: WireType = LENGTH_DELIMITED;
   /** By number when reading, in rising order of numbers when writing. */
   readonly #byNumber: (Slot | undefined)[] = [];
@@ -108,6 +111,7 @@ class TableMessage implements Message<Row, Row>, ValueCodec {
 
   constructor(name: string, fields: Fields) {
     this.name = name;
+    this.fields = fields as unknown as Message["fields"];
     this.#slots = slotsOf(name, fields);
     for (const slot of this.#slots) this.#byNumber[slot.tag >>> 3] = slot;
   }
