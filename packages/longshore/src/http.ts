@@ -5,6 +5,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { Readable } from "node:stream";
 import type { Action, Caller } from "./actions.ts";
 import type { Parsed } from "./json-sliced.ts";
+import type { LongBytes } from "./long-bytes.ts";
 
 export interface HttpRequest {
   readonly method: string;
@@ -48,7 +49,7 @@ export interface EventSink {
 export interface HttpReply {
   status: number;
   headers?: Readonly<Record<string, string>>;
-  body?: string | Uint8Array | Readable;
+  body?: string | Uint8Array | LongBytes | Readable;
   /** Instead of a body: server-sent events, until `end` or until the client disconnects. */
   events?: (sink: EventSink) => void;
   /** Called when the reply could not be delivered because the client had gone: give back what it was granted. */

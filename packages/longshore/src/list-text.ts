@@ -3,6 +3,7 @@
 // that has to wait drops what it has read, and reads that again when its turn has come: a first item may have megabytes.
 
 import { LongshoreError } from "./errors.ts";
+import { encodeInTurns, type LongBytes } from "./long-bytes.ts";
 import type { Slices } from "./slices.ts";
 
 /** A list that is longer waits for its turn; what is shorter does not notice the others. As much as is written at once. */
@@ -70,7 +71,7 @@ export class ListTexts {
    * A text that is made of pieces: `make` counts each of them, and takes a turn before the next. When a turn throws, `make` lets go of what it has
    * and is called once more. Not inside another one: both would wait.
    */
-  async text(make: (growth: Growth) => Promise<string>, alone = false): Promise<string> {
+  async text<Made>(make: (growth: Growth) => Promise<Made>, alone = false): Promise<Made> {
     if (alone) return this.#made(make, await this.#enter());
     try {
       return await this.#made(make);
@@ -80,7 +81,20 @@ export class ListTexts {
     return this.#made(make, await this.#enter());
   }
 
-  async #made(make: (growth: Growth) => Promise<string>, entered?: () => void): Promise<string> {
+  /** The same for the parts of an answer, which follow each other. A long one is never put together: it stays in pieces, encoded in turns. */
+  body(make: (growth: Growth) => Promise<readonly string[]>): Promise<string | LongBytes> {
+    return this.text(async (growth) => {
+      const parts = await make(growth);
+      const chars = parts.reduce((sum, part) => sum + part.length, 0);
+      if (chars <= shortBytes) return parts.join("");
+      return encodeInTurns(parts, async (bytes) => {
+        this.#slices.spent(bytes);
+        await this.#slices.turn(1);
+      });
+    });
+  }
+
+  async #made<Made>(make: (growth: Growth) => Promise<Made>, entered?: () => void): Promise<Made> {
     let chars = 0;
     let leave = entered;
     const growth: Growth = {

@@ -2,6 +2,7 @@
 // and how much its reader takes is known.
 
 import type { Writable } from "node:stream";
+import type { LongBytes } from "./long-bytes.ts";
 import type { Moving } from "./stalls.ts";
 
 /** What is written at once; smaller answers are one write. A reader that takes less than this in half a minute is too slow. */
@@ -11,11 +12,11 @@ export class PacedWrite implements Moving {
   readonly #to: Writable;
   readonly #done: () => void;
   readonly #onStall: () => void;
-  #body: string | Uint8Array;
+  #body: string | Uint8Array | LongBytes;
   #at = 0;
 
   /** `done` is called once, when the last piece has left; never after `stop`. */
-  constructor(to: Writable, body: string | Uint8Array, done: () => void, onStall: () => void) {
+  constructor(to: Writable, body: string | Uint8Array | LongBytes, done: () => void, onStall: () => void) {
     this.#to = to;
     this.#body = body;
     this.#done = done;
@@ -53,7 +54,7 @@ export class PacedWrite implements Moving {
 }
 
 /** Never between the two halves of a character: each half alone would become another one. */
-function pieceEnd(body: string | Uint8Array, at: number): number {
+export function pieceEnd(body: string | Uint8Array | LongBytes, at: number): number {
   const end = Math.min(body.length, at + pieceBytes);
   if (typeof body !== "string" || end === body.length) return end;
   const last = body.charCodeAt(end - 1);

@@ -4,9 +4,11 @@
 
 import { expect, it, onTestFinished, vi } from "vitest";
 import { createMetrics } from "../../src/metrics.ts";
+import { pieceBytes } from "../../src/paced-write.ts";
 import { openEngine } from "../../src/server/engine.ts";
 import { createLogger } from "../../src/server/logger.ts";
 import { openServerPort } from "../../src/server/server-port.ts";
+import { turnRows } from "../../src/slices.ts";
 import { call } from "../support/http.ts";
 import { temporaryFolder } from "../support/parts.ts";
 import { protocolsOn } from "../support/protocols.ts";
@@ -24,6 +26,8 @@ const fork = {
 };
 /** A slice reads and writes a few rows for each of its tasks; two slices may fall into one turn. */
 const rowsMax = 1_500;
+/** Entries of an index that readers pass in two turns, of which one may end and the other begin between two looks. */
+const readMax = 2 * turnRows + 500;
 
 async function started() {
   const counted = countingRows();
@@ -64,14 +68,18 @@ async function started() {
   };
   await settled();
   /** Rows of the fullest turn until all that follows from the request is done. */
-  const fullest = async (method: string, path: string) => {
+  const rowsOf = async (act: () => Promise<void>) => {
     counted.longest = 0;
-    const { status } = await send(method, path.replace(":id", id), method === "POST" ? {} : undefined);
-    expect([path, status < 300]).toEqual([path, true]);
+    await act();
     await settled();
     return counted.longest;
   };
-  return { engine, id, fullest, states };
+  const fullest = (method: string, path: string) =>
+    rowsOf(async () => {
+      const { status } = await send(method, path.replace(":id", id), method === "POST" ? {} : undefined);
+      expect([path, status < 300]).toEqual([path, true]);
+    });
+  return { url: port.url, id, fullest, rowsOf, states };
 }
 
 const open = { queued: many + 1, done: 1 };
@@ -92,4 +100,45 @@ it("no order about a large run reads or writes more rows in one turn than a slic
     expect([path, rows > rowsMax ? rows : "few rows"]).toEqual([path, "few rows"]);
     expect([path, await states()]).toEqual([path, after]);
   }
+}, 120_000);
+
+/** The longest text that is encoded at once on the way to a client. */
+function longestEncoded(): () => number {
+  let longest = 0;
+  const { from } = Buffer;
+  const { byteLength } = Buffer;
+  const note = (text: unknown) => {
+    if (typeof text === "string") longest = Math.max(longest, text.length);
+  };
+  const spies = [
+    vi.spyOn(Buffer, "from").mockImplementation(((...given: unknown[]) => {
+      note(given[0]);
+      return (from as (...all: unknown[]) => Buffer).apply(Buffer, given);
+    }) as typeof Buffer.from),
+    vi.spyOn(Buffer, "byteLength").mockImplementation((...given) => {
+      note(given[0]);
+      return byteLength.apply(Buffer, given);
+    }),
+  ];
+  onTestFinished(() => {
+    for (const spy of spies) spy.mockRestore();
+  });
+  return () => longest;
+}
+
+it("no look at a large run puts its answer together at once, and all tasks are in it", async () => {
+  const { id, url, rowsOf } = await started();
+  const longest = longestEncoded();
+  for (const path of [`/workflow/${id}`, `/workflows/${id}/status`]) {
+    const rows = await rowsOf(async () => {
+      const { status, text } = await call(`${url}/api${path}`);
+      expect(status).toBe(200);
+      const { tasks, jobs } = JSON.parse(text) as { tasks?: object[]; jobs?: object[] };
+      expect([path, (tasks ?? jobs)?.length]).toEqual([path, many + 2]);
+      expect(text.length).toBeGreaterThan(10 * pieceBytes);
+    });
+    expect([path, rows > readMax ? rows : "few rows"]).toEqual([path, "few rows"]);
+  }
+  expect(longest()).toBeGreaterThan(0);
+  expect(longest()).toBeLessThan(2 * pieceBytes);
 }, 120_000);

@@ -195,7 +195,8 @@ class Loaded implements Frontier {
   }
 
   record(node: number): Task | null | undefined {
-    return this.tasks.get(node);
+    const task = this.tasks.get(node);
+    return task === undefined && this.all !== undefined ? (this.all.get(node) ?? null) : task;
   }
 
   records(): ReadonlyMap<number, Task> | undefined {

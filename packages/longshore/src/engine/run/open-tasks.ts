@@ -7,8 +7,8 @@ import { taskIdTable } from "../tables/task.ts";
 import type { Tx } from "../tx.ts";
 import type { Message } from "./run.ts";
 
-/** Tasks that one transaction changes, at up to 60 us each. */
-const sliceTasksMax = 150;
+/** Tasks that one transaction changes, at up to 80 us each. */
+const sliceTasksMax = 100;
 /** Characters of their inputs and outputs, which are read along with them: some milliseconds. */
 const sliceCharsMax = 2_000_000;
 

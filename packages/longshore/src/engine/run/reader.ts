@@ -1,6 +1,7 @@
 // Reading for people and pages: a port of its own, so that no view can change anything, and no view adds to what a store must write.
 
 import type { Growth, ListOptions } from "../../list-text.ts";
+import type { LongBytes } from "../../long-bytes.ts";
 import type { Deadline, Fault, Task, TaskHead, TaskState, Verb } from "../board/task.ts";
 import type { Definition } from "./dialect.ts";
 import type { Run, RunState } from "./run.ts";
@@ -121,8 +122,8 @@ export interface Reader {
   turn(rows: number): Promise<void>;
   /** The JSON text of a list of JSON texts, however many they are. `items` may be called twice: list-text.ts. */
   listText(items: () => AsyncIterable<string> | Iterable<string>, options?: ListOptions): Promise<string>;
-  /** A text that is made of pieces, however many they are. `make` may be called twice. */
-  longText(make: (growth: Growth) => Promise<string>): Promise<string>;
+  /** An answer that is made of texts which follow each other, however many they are. `make` may be called twice. */
+  longBody(make: (growth: Growth) => Promise<readonly string[]>): Promise<string | LongBytes>;
 }
 
 /** How many runs a search looks at: below a second even when every text is read, in slices. */

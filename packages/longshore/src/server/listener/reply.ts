@@ -4,6 +4,7 @@
 import type { ServerResponse } from "node:http";
 import { pipeline, Readable } from "node:stream";
 import type { HttpReply } from "../../http.ts";
+import { LongBytes } from "../../long-bytes.ts";
 import { PacedWrite, pieceBytes } from "../../paced-write.ts";
 import type { Logger } from "../logger.ts";
 import type { Connections } from "./connections.ts";
@@ -43,7 +44,7 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
   }
 
   /** The usual reply. */
-  function writeWhole(exchange: Exchange, reply: HttpReply, body: string | Uint8Array | undefined): void {
+  function writeWhole(exchange: Exchange, reply: HttpReply, body: string | Uint8Array | LongBytes | undefined): void {
     const head = headOf(exchange, reply.headers);
     const length = lengthOf(body);
     if (mayHaveLength(reply.status)) head.push("content-length", String(length));
@@ -51,8 +52,9 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
     if (paced) hold(exchange, sending.take(length));
     const left = paced ? undefined : leaving(exchange, length);
     exchange.beginAnswer(connections.closing);
-    if (paced) return writePaced(exchange, reply.status, head, body as string | Uint8Array);
-    exchange.sendWhole(reply.status, head, body, left);
+    if (paced) return writePaced(exchange, reply.status, head, body as string | Uint8Array | LongBytes);
+    // Only the answer to HEAD gets here with a long body, which it leaves out.
+    exchange.sendWhole(reply.status, head, body instanceof LongBytes ? undefined : body, left);
     // Until the system has taken the bytes the socket may still close; then Connections notifies the exchange.
     if (exchange.undelivered === undefined) finish(exchange);
     const { socket } = exchange.connection;
@@ -71,7 +73,7 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
   }
 
   /** A large reply, piece by piece as its reader takes it. */
-  function writePaced(exchange: Exchange, status: number, head: readonly string[], body: string | Uint8Array): void {
+  function writePaced(exchange: Exchange, status: number, head: readonly string[], body: string | Uint8Array | LongBytes): void {
     const { socket } = exchange.connection;
     const ended = () => {
       sending.unwatch(writing);
@@ -195,7 +197,7 @@ function headOf(exchange: Exchange, headers: Readonly<Record<string, string>> | 
   return head;
 }
 
-function lengthOf(body: string | Uint8Array | undefined): number {
+function lengthOf(body: string | Uint8Array | LongBytes | undefined): number {
   if (body === undefined) return 0;
   return typeof body === "string" ? Buffer.byteLength(body) : body.byteLength;
 }

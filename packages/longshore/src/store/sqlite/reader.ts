@@ -24,6 +24,7 @@ import { runColumns, runOf } from "../../engine/tables/run.ts";
 import { headColumns, taskOf } from "../../engine/tables/task.ts";
 import { committed } from "../../engine/tx.ts";
 import { type Growth, type ListOptions, ListTexts } from "../../list-text.ts";
+import type { LongBytes } from "../../long-bytes.ts";
 import { type Slices, turnRows, wholeRow } from "../../slices.ts";
 import { attemptBefore, attemptHead, attemptOf, currentAttempt } from "./attempt-views.ts";
 import type { Database, SqlRow, Statement } from "./driver.ts";
@@ -259,8 +260,8 @@ export class SqliteReader implements Reader {
     return this.#lists.of(items, options);
   }
 
-  longText(make: (growth: Growth) => Promise<string>): Promise<string> {
-    return this.#lists.text(make);
+  longBody(make: (growth: Growth) => Promise<readonly string[]>): Promise<string | LongBytes> {
+    return this.#lists.body(make);
   }
 
   turn(rows: number): Promise<void> {

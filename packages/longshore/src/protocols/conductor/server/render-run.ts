@@ -5,6 +5,7 @@ import type { Task } from "../../../engine/board/task.ts";
 import type { AttemptView, Reader } from "../../../engine/run/reader.ts";
 import { childIdOf, isRunOpen, type Run, type RunState } from "../../../engine/run/run.ts";
 import { type Growth, limitedGrowth } from "../../../list-text.ts";
+import type { LongBytes } from "../../../long-bytes.ts";
 import { dialectName } from "../dialect/compile.ts";
 import { unquoteJson } from "../dialect/quoting.ts";
 import { workflowStatusOf } from "../dialect/records.ts";
@@ -80,16 +81,17 @@ export class RunRenderer {
   }
 
   /** As an answer of its own. Not inside a list, which takes the turns of its items. `find` reads the run when its turn has come. */
-  answer(find: () => Promise<Run>, withTasks: boolean): Promise<string> {
-    return this.#reader.longText(async (growth) => this.run(await find(), withTasks, growth));
+  answer(find: () => Promise<Run>, withTasks: boolean): Promise<string | LongBytes> {
+    return this.#reader.longBody(async (growth) => this.#texts(await find(), withTasks, growth));
   }
 
   /** Some fields of a run, in their order, as an answer that begins with what is given. No text of the run is taken apart for it. */
-  answerWith(given: object, find: () => Promise<Run>, names: readonly string[]): Promise<string> {
-    return this.#reader.longText(async (growth) => {
+  answerWith(given: object, find: () => Promise<Run>, names: readonly string[]): Promise<string | LongBytes> {
+    return this.#reader.longBody(async (growth) => {
       const fields = await this.#fields(await find(), true, growth);
-      const members = names.flatMap((name) => (fields.has(name) ? `"${name}":${fields.get(name)}` : []));
-      return [JSON.stringify(given).slice(0, -1), ...members].join(",").concat("}");
+      const texts = [JSON.stringify(given).slice(0, -1)];
+      for (const name of names) for (const text of fields.get(name) ?? []) texts.push(text);
+      return [...texts, "}"];
     });
   }
 
@@ -102,12 +104,20 @@ export class RunRenderer {
   }
 
   async run(run: Run, withTasks: boolean, growth: Growth = limitedGrowth()): Promise<string> {
-    const fields = await this.#fields(run, withTasks, growth);
-    return `{${[...fields].map(([name, text]) => `"${name}":${text}`).join(",")}}`;
+    return (await this.#texts(run, withTasks, growth)).join("");
   }
 
-  /** The JSON text of each field. */
-  async #fields(run: Run, withTasks: boolean, growth: Growth): Promise<Map<string, string>> {
+  async #texts(run: Run, withTasks: boolean, growth: Growth): Promise<string[]> {
+    const texts = ["{"];
+    for (const member of (await this.#fields(run, withTasks, growth)).values()) for (const text of member) texts.push(text);
+    // Each member begins with a comma.
+    texts[1] = texts[1]?.slice(1) ?? "";
+    texts.push("}");
+    return texts;
+  }
+
+  /** Each field as a member of an object, `,"name":` and its value, in texts that follow each other: there may be thousands of tasks. */
+  async #fields(run: Run, withTasks: boolean, growth: Growth): Promise<Map<string, readonly string[]>> {
     const view = await this.viewOf(run);
     const settings = settingsOf(run);
     const lines: Line[] = [];
@@ -134,7 +144,7 @@ export class RunRenderer {
       ["workflowId", `${JSON.stringify(run.id)}`],
       ["parentWorkflowId", maybe(settings.parentWorkflowId)],
       ["parentWorkflowTaskId", maybe(settings.parentWorkflowTaskId)],
-      ["tasks", `[${withTasks ? lines.map(({ text }) => text).join(",") : ""}]`],
+      ["tasks", ""],
       ["input", `${objectText(shownInput(run), "input")}`],
       ["output", `${objectText(run.output ?? "{}", "result")}`],
       ["correlationId", maybe(settings.correlationId)],
@@ -155,7 +165,10 @@ export class RunRenderer {
       ["workflowName", `${JSON.stringify(run.workflow)}`],
       ["workflowVersion", `${view.version}`],
     ];
-    return new Map(fields.filter((field): field is [string, string] => field[1] !== null));
+    const members = new Map<string, readonly string[]>();
+    for (const [name, text] of fields) if (text !== null) members.set(name, [`,"${name}":${text}`]);
+    const tasks = withTasks ? lines.map(({ text }, at) => (at === 0 ? text : `,${text}`)) : [];
+    return members.set("tasks", [',"tasks":[', ...tasks, "]"]);
   }
 }
 

@@ -3,6 +3,7 @@
 import { LongshoreError } from "../../../errors.ts";
 import type { HttpReply, Problem } from "../../../http.ts";
 import { writeExact } from "../../../json-exact.ts";
+import type { LongBytes } from "../../../long-bytes.ts";
 import type { Violation } from "../dialect/violation.ts";
 import type { ErrorBody } from "../wire/shapes.ts";
 
@@ -20,7 +21,7 @@ export function json(value: unknown): HttpReply {
   return jsonText(writeExact(value));
 }
 
-export function jsonText(body: string): HttpReply {
+export function jsonText(body: string | LongBytes): HttpReply {
   return { status: 200, headers: jsonHeaders, body };
 }
 

@@ -28,6 +28,15 @@ export function renderWorkflow(id: string, view: View, run: Run | undefined, rec
   return { id, name, trigger, jobs: jobs.map((job, at) => renderJob(job, byNode.get(at), run)) };
 }
 
+/** The same as JSON texts that follow each other, one for each job and one before and behind them. */
+export function* workflowTexts(id: string, view: View, run: Run | undefined, records: readonly TaskHead[]): Generator<string, void, void> {
+  const byNode = new Map(records.filter(isRecorded).map((task) => [task.node, task]));
+  const { name, trigger, jobs } = view.graph;
+  yield `${JSON.stringify({ id, name, trigger }).slice(0, -1)},"jobs":[`;
+  for (const [at, job] of jobs.entries()) yield (at === 0 ? "" : ",") + JSON.stringify(renderJob(job, byNode.get(at), run));
+  yield "]}";
+}
+
 function renderJob(job: GraphJob, task: TaskHead | undefined, run: Run | undefined): Job {
   const status = task === undefined ? unrecorded(run) : statusOfState[task.state];
   return {

@@ -6,6 +6,7 @@ import type { StoredChunk } from "../../../engine/log/store.ts";
 import type { Definition } from "../../../engine/run/dialect.ts";
 import type { Run } from "../../../engine/run/run.ts";
 import type { EventSink, HttpReply, HttpRequest } from "../../../http.ts";
+import type { Growth } from "../../../list-text.ts";
 import { fromJobs } from "../dialect/jobs.ts";
 import { sampleId, sampleSource } from "../dialect/sample.ts";
 import { dialectName } from "../dialect/source.ts";
@@ -15,12 +16,14 @@ import type { LogStreams } from "./log-stream.ts";
 import { expectJson } from "./parse.ts";
 import { type ListQuery, parseList, parseNewWorkflow } from "./parse-workflow.ts";
 import { misshapen } from "./refuse.ts";
-import { renderWorkflow } from "./render.ts";
+import { renderWorkflow, workflowTexts } from "./render.ts";
 import { accepted, emptyList, jsonHeaders, notFound } from "./replies.ts";
 import type { WorkflowGraphDeps } from "./routes.ts";
 
 /** Definitions and chunks fetched at a time. */
 const pageMax = 500;
+/** Jobs of a workflow that are shown without a pause: about a millisecond. */
+const jobsAtOnce = 200;
 /** Jobs shown before others get a turn: a few milliseconds. */
 const jobsPerTurn = 2_000;
 
@@ -56,7 +59,9 @@ export class Workflows {
   status = async (request: HttpRequest): Promise<HttpReply> => {
     const id = request.params.workflow as string;
     const found = await this.#finder.find(id);
-    return found === undefined ? notFound : json(200, await this.#render(id, found));
+    if (found === undefined) return notFound;
+    if (found.view.graph.jobs.length <= jobsAtOnce) return json(200, await this.#render(id, found));
+    return { status: 200, headers: jsonHeaders, body: await this.#deps.reader.longBody((growth) => this.#texts(id, found, growth)) };
   };
 
   /** A run that is going on is left alone: asking twice starts one. */
@@ -116,6 +121,19 @@ export class Workflows {
   async #define(id: string, source: string): Promise<HttpReply> {
     const definition = await this.#deps.runs.define({ name: id, dialect: dialectName, source });
     return json(201, renderWorkflow(id, this.#finder.view(definition), undefined, []));
+  }
+
+  /** A workflow with very many jobs, some of them in each turn of the event loop. */
+  async #texts(id: string, { view, run }: Found, growth: Growth): Promise<string[]> {
+    const { reader } = this.#deps;
+    const texts: string[] = [];
+    for (const text of workflowTexts(id, view, run, run === undefined ? [] : await reader.heads(run.id))) {
+      growth.count(text.length);
+      texts.push(text);
+      await reader.turn(1);
+      await growth.turn();
+    }
+    return texts;
   }
 
   async #render(id: string, { view, run }: Found): Promise<Workflow> {
