@@ -23,8 +23,18 @@ export interface EventDeps {
   readonly items: ItemRuns;
   /** Calls back for every task and run that a commit changed; ends with the function that is returned. */
   listen(listener: { task(task: Task): void; run(run: Run): void }): () => void;
-  /** Those that follow now. */
-  readonly followers: Set<object>;
+  readonly followers: Followers;
+}
+
+/** Those that follow now, and how many events wait to be given to them. */
+export class Followers {
+  readonly open = new Set<object>();
+  events = 0;
+
+  /** Whether one that has so many events waiting may have more. What it has itself does not count, so that the largest run can be followed. */
+  mayHold(own: number, more: number): boolean {
+    return this.events - own + more <= eventsMax;
+  }
 }
 
 export interface FollowWish {
@@ -38,6 +48,8 @@ export interface FollowWish {
 
 export type Event = Encodable<typeof StatusEvent> & { readonly sequenceNumber: number; readonly timestamp: number };
 
+/** Events that wait for all readers together, besides those of one: about 200 MB. */
+const eventsMax = 500_000;
 /** Changes that wait for a slow reader. Beyond them they are forgotten, and read again from the records when it has caught up. */
 const changesMax = 10_000;
 /** Runs of one family that are looked through for those that belong to the run. */
@@ -48,7 +60,7 @@ const followersMax = 500;
 
 /** Throws RESOURCE_EXHAUSTED when there is no room for another. */
 export function checkRoom({ followers }: EventDeps): void {
-  if (followers.size < followersMax) return;
+  if (followers.open.size < followersMax) return;
   throw new GrpcError(GrpcCode.RESOURCE_EXHAUSTED, `${followersMax} readers follow events already, which is the limit`);
 }
 
@@ -69,11 +81,14 @@ class Follower {
   readonly #unlisten: () => void;
   /** Runs that the wire knows and whose events belong here, with their places. Those of their items are found by their ids. */
   readonly #members = new Map<string, Within>();
-  #tasks = new Map<string, Task>();
-  #runs = new Map<string, Run>();
+  /** Ids of what has changed. Their rows may be large, and are read when it is their turn. */
+  #tasks = new Set<string>();
+  #runs = new Set<string>();
   /** Everything up to this millisecond has been given. */
   #given = Number.NEGATIVE_INFINITY;
   #waiting: Happened[] = [];
+  /** How many events it has taken from the room of all. */
+  #held = 0;
   #readAnew = true;
   #startedAt = 0;
   #rootId = "";
@@ -84,12 +99,13 @@ class Follower {
     this.#runId = runId;
     this.#wish = wish;
     this.#members.set(runId, []);
-    deps.followers.add(this);
+    deps.followers.open.add(this);
     this.#unlisten = deps.listen({ task: (task) => this.#taskChanged(task), run: (run) => this.#runChanged(run) });
   }
 
   close(): void {
-    this.#deps.followers.delete(this);
+    this.#deps.followers.open.delete(this);
+    this.#hold(-this.#held);
     this.#unlisten();
     this.#wake();
   }
@@ -103,10 +119,11 @@ class Follower {
       for (const { number, happened } of this.#due(await this.#take())) {
         if (signal.aborted) return;
         if (number >= this.#wish.since && (this.#wish.types.size === 0 || this.#wish.types.has(happened.type))) {
-          yield { sequenceNumber: number, timestamp: happened.at, ...happened.tell(this.#wish.withResults) };
+          yield { sequenceNumber: number, timestamp: happened.at, ...(await this.#told(happened)) };
         }
         if (happened.last) return;
       }
+      this.#hold(this.#waiting.length - this.#held);
       const stopTimer = this.#waiting.length === 0 ? () => {} : clock.at(clock.now() + 1, this.#wake);
       signal.addEventListener("abort", this.#wake, { once: true });
       if (!signal.aborted) await changed;
@@ -115,23 +132,30 @@ class Follower {
     }
   }
 
+  async #told(happened: Happened): Promise<Encodable<typeof StatusEvent>> {
+    const { reader } = this.#deps;
+    if (!this.#wish.withResults) return happened.tell();
+    await reader.turn(1);
+    return happened.tell(reader);
+  }
+
   #taskChanged(task: Task): void {
     if (task.runId === null || !this.#members.has(wireRun(task.runId).runId)) return;
-    this.#tasks.set(task.id, task);
+    this.#tasks.add(task.id);
     this.#changed();
   }
 
   #runChanged(run: Run): void {
     if (!this.#members.has(wireRun(run.id).runId) && !(this.#wish.withSubRuns && run.alias === this.#rootId)) return;
-    this.#runs.set(run.id, run);
+    this.#runs.add(run.id);
     this.#changed();
   }
 
   #changed(): void {
     if (this.#tasks.size + this.#runs.size > changesMax) {
       this.#readAnew = true;
-      this.#tasks = new Map();
-      this.#runs = new Map();
+      this.#tasks = new Set();
+      this.#runs = new Set();
     }
     this.#wake();
   }
@@ -143,16 +167,18 @@ class Follower {
     // Whatever is committed during this is reported again, and handled the next time.
     const now = this.#deps.clock.now();
     const [tasks, runs] = [this.#tasks, this.#runs];
-    this.#tasks = new Map();
-    this.#runs = new Map();
+    this.#tasks = new Set();
+    this.#runs = new Set();
     if (this.#readAnew) {
       this.#readAnew = false;
       this.#waiting = [];
+      this.#hold(-this.#held);
       await this.#readAll();
       return now;
     }
-    for (const run of runs.values()) await this.#takeRun(run);
-    for (const task of tasks.values()) await this.#takeTask(task);
+    const { reader } = this.#deps;
+    for (const id of runs) await this.#takeRun(await reader.run(id));
+    for (const id of tasks) await this.#takeTask(await reader.task(id));
     return now;
   }
 
@@ -164,16 +190,19 @@ class Follower {
     this.#rootId = settingsOf(run).rootRunId ?? run.id;
     await this.#readRun(run);
     if (!this.#wish.withSubRuns) return;
-    for (const other of await this.#family()) if (await this.#join(other)) await this.#readRun(other);
+    for (const id of await this.#family()) {
+      const other = await reader.run(id);
+      if (other !== undefined && (await this.#join(other))) await this.#readRun(other);
+    }
   }
 
-  /** Oldest first: a run comes before those that it has started. */
-  async #family(): Promise<Run[]> {
-    const found: Run[] = [];
+  /** The ids, oldest first: a run comes before those that it has started. */
+  async #family(): Promise<string[]> {
+    const found: { id: string; createdAt: number; depth: number }[] = [];
     const order = { by: "created", down: false } as const;
     const { runs } = await this.#deps.reader.search({ aliases: [this.#rootId], order, offset: 0, limit: familyMax });
-    for await (const run of runs) found.push(run);
-    return found.sort((a, b) => a.createdAt - b.createdAt || (settingsOf(a).depth ?? 0) - (settingsOf(b).depth ?? 0));
+    for await (const run of runs) found.push({ id: run.id, createdAt: run.createdAt, depth: settingsOf(run).depth ?? 0 });
+    return found.sort((a, b) => a.createdAt - b.createdAt || a.depth - b.depth).map(({ id }) => id);
   }
 
   /** True for a run that belongs to one that is followed, from now on or before. */
@@ -214,7 +243,8 @@ class Follower {
     }
   }
 
-  async #takeRun(run: Run): Promise<void> {
+  async #takeRun(run: Run | undefined): Promise<void> {
+    if (run === undefined) return;
     const { runId } = wireRun(run.id);
     if (runId === run.id && !this.#members.has(run.id)) {
       // A run that has just been started; its tasks may have been reported before it.
@@ -227,7 +257,8 @@ class Follower {
     if (settingsOf(run).items === undefined) this.#add(eventsOfItem(run, await this.#deps.renderer.viewOf(run), within));
   }
 
-  async #takeTask(task: Task): Promise<void> {
+  async #takeTask(task: Task | undefined): Promise<void> {
+    if (task === undefined) return;
     const within = this.#members.get(wireRun(task.runId as string).runId);
     const item = within === undefined ? undefined : await this.#deps.reader.run(task.runId as string);
     // The task that looks after the items of a run is no step of theirs.
@@ -236,9 +267,18 @@ class Follower {
     if (step !== undefined) this.#add(eventsOfStep(task, step, within));
   }
 
-  /** What was given before is recognised by its time. */
+  /** What was given before is recognised by its time. Throws RESOURCE_EXHAUSTED when there is no room for more. */
   #add(events: readonly Happened[]): void {
-    for (const happened of events) if (happened.at > this.#given) this.#waiting.push(happened);
+    const fresh = events.filter(({ at }) => at > this.#given);
+    if (!this.#deps.followers.mayHold(this.#held, fresh.length))
+      throw new GrpcError(GrpcCode.RESOURCE_EXHAUSTED, `${eventsMax} events wait for their readers already, which is the limit`);
+    this.#hold(fresh.length);
+    this.#waiting.push(...fresh);
+  }
+
+  #hold(more: number): void {
+    this.#held += more;
+    this.#deps.followers.events += more;
   }
 
   /** What can be given by now, with its numbers. */

@@ -26,6 +26,7 @@ import { builtinLane } from "../config/queues.ts";
 import type { RuntimeCalls } from "../http/runtime/requests.ts";
 import { componentLane } from "../lane.ts";
 import type { ComponentSource, ListedComponent } from "./components.ts";
+import { Followers } from "./events.ts";
 import { Flows } from "./flows.ts";
 import { apiMethods } from "./grpc.ts";
 import { ItemRuns } from "./items.ts";
@@ -139,7 +140,7 @@ export function openStepflowApi(options: ApiOptions): StepflowApi {
     flows,
     blobs,
     runs: new RunService({ clock, runs, reader, flows, items, renderer, submitter, removeRun: options.removeRun }),
-    events: { clock, reader, renderer, items, listen: options.listen, followers: new Set() },
+    events: { clock, reader, renderer, items, listen: options.listen, followers: new Followers() },
     components: options.components(builtins.components.map((component) => ({ ...component, id: component.path }))),
   };
   const workerRuns = new WorkerRuns({ reader, runs: services.runs, flows, submitter, renderer, holds: options.holds });

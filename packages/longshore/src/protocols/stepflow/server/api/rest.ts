@@ -125,17 +125,21 @@ type Sink = Parameters<NonNullable<HttpReply["events"]>>[0];
 /** Never rejects. Waits for a slow reader: the follower continues from its place. */
 async function stream(events: AsyncGenerator<Event>, sink: Sink): Promise<void> {
   try {
-    for await (const event of events) {
-      const frame = { id: String(event.sequenceNumber), data: eventJson(event) };
-      while (!sink.gone.aborted && !sink.send(frame)) await sink.drained();
-      if (sink.gone.aborted) break;
-    }
+    // While its reader is full no event is held for it: each may have megabytes.
+    while (await giveNext(events, sink)) while (sink.full && !sink.gone.aborted) await sink.drained();
+    await events.return(undefined);
   } catch (error) {
     const message = grpcErrorOf(error)?.message ?? "The events could not be read.";
     sink.send({ event: "error", data: JSON.stringify({ error: { code: 500, message, status: "INTERNAL" } }) });
   } finally {
     sink.end();
   }
+}
+
+/** False when there is none, or nobody to give it to. */
+async function giveNext(events: AsyncGenerator<Event>, sink: Sink): Promise<boolean> {
+  const next = await events.next();
+  return !next.done && sink.send({ id: String(next.value.sequenceNumber), data: eventJson(next.value) });
 }
 
 function runRequest(body: JsonObject) {

@@ -3,7 +3,7 @@
 
 import type { Task } from "../../../../engine/board/task.ts";
 import { isOpen } from "../../../../engine/board/task.ts";
-import type { AttemptView } from "../../../../engine/run/reader.ts";
+import type { AttemptView, Reader } from "../../../../engine/run/reader.ts";
 import { isRunOpen, type Run } from "../../../../engine/run/run.ts";
 import type { Json } from "../../../../json.ts";
 import type { Encodable } from "../../../../net/protobuf/protobuf.ts";
@@ -23,8 +23,8 @@ export interface Happened {
    * a step that needs another has begun after it.
    */
   readonly place: readonly (number | string)[];
-  /** Without results by default. */
-  tell(withResults: boolean): Encodable<typeof StatusEvent>;
+  /** With the result, read again, if it is given a reader: an event waits for slow readers, and holds nothing that may be large. */
+  tell(reader?: Reader): Encodable<typeof StatusEvent> | Promise<Encodable<typeof StatusEvent>>;
   /** It ends the events of the requested run. */
   readonly last?: boolean;
 }
@@ -71,8 +71,9 @@ export function eventsOfRun(run: Run, within: Within, own: boolean): Happened[] 
 
 /** What an item needs from its beginning, and its end. `item` is its run on the board. */
 export function eventsOfItem(item: Run, view: FlowView, within: Within): Happened[] {
-  const { itemIndex } = wireRun(item.id);
-  const runId = wireRunId(item.id);
+  const { id } = item;
+  const { itemIndex } = wireRun(id);
+  const runId = wireRunId(id);
   const at = [...within, middle, itemIndex];
   const needed = view.steps.filter(({ demanded }) => !demanded).map(({ stepId }) => stepId);
   const events: Happened[] = [];
@@ -82,8 +83,9 @@ export function eventsOfItem(item: Run, view: FlowView, within: Within): Happene
     type: StatusEventType.ITEM_COMPLETED,
     at: item.endedAt,
     place: [...at, end],
-    tell(withResults) {
-      const result = withResults ? resultOf(item) : undefined;
+    async tell(reader) {
+      const run = reader && (await reader.run(id));
+      const result = run === undefined || isRunOpen(run.state) ? undefined : resultOf(run);
       return { itemCompleted: { runId, itemIndex, ...(result?.outcome === "success" ? { result: result.result } : {}) } };
     },
   });
@@ -111,18 +113,24 @@ export function eventsOfStep(task: Task, step: StepView, within: Within, earlier
     });
   }
   if (isOpen(task.state) || task.endedAt === null) return events;
-  const outcome = stepResultOf(task, step);
-  const status = stepStatusOf(task, outcome);
+  const status = stepStatusOf(task, stepResultOf(task, step));
+  const { id, attempt } = task;
   events.push({
     type: StatusEventType.STEP_COMPLETED,
     at: task.endedAt,
     place: [...at, end],
-    tell(withResults) {
-      const result: { result?: Json } = withResults && outcome?.outcome === "success" ? { result: outcome.result } : {};
+    async tell(reader) {
+      const result = reader && resultIn(await reader.task(id), attempt, step);
       return { stepCompleted: { runId, itemIndex, stepIndex, stepId, status, ...result } };
     },
   });
   return events;
+}
+
+/** The result of an attempt, while it is the newest of its task and succeeded. */
+function resultIn(task: Task | undefined, attempt: number, step: StepView): { result?: Json } {
+  const outcome = task?.attempt === attempt ? stepResultOf(task, step) : null;
+  return outcome?.outcome === "success" ? { result: outcome.result } : {};
 }
 
 /** The place of a run that a step of another has started: inside that step. */

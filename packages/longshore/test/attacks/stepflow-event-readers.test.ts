@@ -1,0 +1,66 @@
+// The attacker holds a read token and follows the events of a run many times, without reading them. What waits for such a reader must not hold the
+// inputs and results of the run: a run may have megabytes in each item, and 500 readers may follow.
+
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { expect, it, onTestFinished, vi } from "vitest";
+import type { Task } from "../../src/engine/board/task.ts";
+import type { Run } from "../../src/engine/run/run.ts";
+import { Followers } from "../../src/protocols/stepflow/server/api/events.ts";
+import { eventsOfItem, eventsOfStep, type Happened } from "../../src/protocols/stepflow/server/api/story.ts";
+import type { FlowView, StepView } from "../../src/protocols/stepflow/server/api/view.ts";
+import { startStepflow } from "../support/stepflow-server.ts";
+
+setFlagsFromString("--expose-gc");
+const collectGarbage = runInNewContext("gc") as () => void;
+
+const flow = {
+  schema: "https://stepflow.org/schemas/v1/flow.json",
+  steps: [{ id: "a", component: "/builtin/put_blob", input: { data: { $input: "x" }, blob_type: "data" } }],
+  output: { $input: "x" },
+};
+
+/** The rows that events were made of, as far as anything still holds them. */
+async function heldBy(make: (rows: WeakRef<object>[]) => Happened[]) {
+  const rows: WeakRef<object>[] = [];
+  const events = make(rows);
+  await new Promise((resolve) => setImmediate(resolve));
+  collectGarbage();
+  return { events, held: rows.filter((row) => row.deref() !== undefined) };
+}
+
+it("an event that waits holds neither the run nor the task that it tells of", async () => {
+  const { events, held } = await heldBy((rows) => {
+    const id = "01a1eb28-19ea-7bb4-9d46-644a493f0392";
+    const common = { id, createdAt: 1, endedAt: 2, state: "succeeded", output: '"x"', input: '"x"' };
+    const item = { ...common } as unknown as Run;
+    const task = { ...common, id: `${id}.0`, runId: id, state: "done", ordinal: 0, attempt: 0, attemptAt: 1, lane: {} } as unknown as Task;
+    rows.push(new WeakRef(item), new WeakRef(task));
+    const step = { stepId: "a", stepIndex: 0, demanded: false } as unknown as StepView;
+    return [...eventsOfItem(item, { steps: [step] } as unknown as FlowView, []), ...eventsOfStep(task, step, [])];
+  });
+  expect(events.length).toBeGreaterThan(2);
+  expect(held).toEqual([]);
+});
+
+it("results are told all the same, when they are asked for", async () => {
+  const server = await startStepflow();
+  const run = await server.submit(flow, [{ x: "first" }, { x: "second" }]);
+  await server.ended(run);
+  const reader = await server.events(run, "?includeResults=true");
+  const told: string[] = [];
+  for (let frame = await reader.next(); frame !== undefined; frame = await reader.next()) told.push(frame.data);
+  expect(told.filter((data) => data.includes('"first"'))).toHaveLength(1);
+  expect(told.filter((data) => data.includes('"second"'))).toHaveLength(1);
+});
+
+it("a reader for whose events there is no room is refused by name", async () => {
+  const room = vi.spyOn(Followers.prototype, "mayHold").mockImplementation((own, more) => own + more <= 3);
+  onTestFinished(() => room.mockRestore());
+  const server = await startStepflow();
+  const run = await server.submit(flow, [{ x: 1 }, { x: 2 }]);
+  await server.ended(run);
+  const reader = await server.events(run);
+  expect((await reader.next())?.data).toContain("events wait for their readers already");
+  expect(await reader.next()).toBeUndefined();
+});
