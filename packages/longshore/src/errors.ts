@@ -110,6 +110,12 @@ export function codeOf(error: Error): ErrorCode | undefined {
   return undefined;
 }
 
+/** Whether the same call may work later: the peer was not there, or could not write. Every decision about another try begins here. */
+export function isTransient(error: unknown): boolean {
+  const code = codeOf(toError(error));
+  return code === "LONGSHORE_UNREACHABLE" || code === "LONGSHORE_STORE_UNAVAILABLE";
+}
+
 /** Turns whatever was thrown into an Error, in this one place. One of another realm, such as `node:vm` makes, is an error and no instance of ours. */
 export function toError(thrown: unknown): Error {
   if (thrown instanceof Error || types.isNativeError(thrown)) return thrown;

@@ -2,8 +2,8 @@
 
 import type { Pool } from "undici";
 import { type ErrorCode, errorCodes, LongshoreError } from "./errors.ts";
-import { isObject } from "./json.ts";
-import { answerMsMax, openPool, type Reply, send } from "./send.ts";
+import { isObject, parseOrUndefined } from "./json.ts";
+import { answerMsMax, isTransientStatus, openPool, quoted, type Reply, send } from "./send.ts";
 import { withoutEndSlashes } from "./text.ts";
 
 export interface JsonClientOptions {
@@ -22,11 +22,6 @@ export interface JsonCall {
   readonly waitMs?: number;
   readonly signal?: AbortSignal | undefined;
 }
-
-/** An error text quotes this much of an unexpected answer. */
-const quoteCharsMax = 200;
-/** Answers that may pass: the server is overloaded, closing, or behind a proxy that cannot reach it. */
-const passing: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
 export class JsonClient {
   readonly #pool: Pool;
@@ -48,7 +43,7 @@ export class JsonClient {
   /** The value of an answer below 300. Rejects with the code that the server named, or LONGSHORE_UNREACHABLE where it may be repeated. */
   async call(call: JsonCall): Promise<unknown> {
     const reply = await this.#send(call);
-    const value = parsed(reply.text);
+    const value = parseOrUndefined(reply.text);
     if (reply.status < 300 && value !== undefined) return value;
     throw refusalOf(`${call.method} ${this.#origin}${this.#base}${call.path}`, reply, value);
   }
@@ -71,26 +66,16 @@ export class JsonClient {
   }
 }
 
-/** Undefined for what is not JSON. */
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    // The caller adds what it expected instead.
-    return undefined;
-  }
-}
-
-function refusalOf(what: string, { status, text }: Reply, value: unknown): LongshoreError {
+function refusalOf(what: string, reply: Reply, value: unknown): LongshoreError {
   const { code, message, field, expected } = (isObject(value) && isObject(value.error) ? value.error : {}) as Record<string, unknown>;
-  const said = typeof message === "string" ? message : `status ${status}${text === "" ? "" : `: ${text.slice(0, quoteCharsMax)}`}`;
-  return new LongshoreError(codeFor(status, code), `${what}: ${said}`, {
+  const said = typeof message === "string" ? message : quoted(reply);
+  return new LongshoreError(codeFor(reply.status, code), `${what}: ${said}`, {
     detail: { ...(typeof field === "string" ? { field } : {}), ...(typeof expected === "string" ? { expected } : {}) },
   });
 }
 
 function codeFor(status: number, code: unknown): ErrorCode {
-  if (passing.has(status)) return "LONGSHORE_UNREACHABLE";
+  if (isTransientStatus(status)) return "LONGSHORE_UNREACHABLE";
   if (status === 401 || status === 403) return "LONGSHORE_UNAUTHORIZED";
   const known = errorCodes.find((one) => one === code);
   if (known !== undefined) return known;

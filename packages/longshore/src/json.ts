@@ -58,3 +58,12 @@ function hasMoreBrackets(text: string, max: number): boolean {
   }
   return false;
 }
+
+/** Undefined for what is not JSON: the caller reports what it expected instead. */
+export function parseOrUndefined(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

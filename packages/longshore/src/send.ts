@@ -10,6 +10,9 @@ export interface Reply {
   readonly text: string;
 }
 
+/** An error text quotes this much of an unexpected answer. */
+export const quoteCharsMax = 200;
+
 /** Longer than any healthy answer takes, shorter than the shortest useful lease. */
 export const answerMsMax = 10_000;
 const connectMsMax = 5_000;
@@ -41,40 +44,84 @@ export function send(
   bytesMax = answerBytesMax,
 ): Promise<Reply> {
   return new Promise((resolve, reject) => {
-    const body = new ReceivedBody(bytesMax);
-    let status = 0;
-    let headers: Reply["headers"] = {};
-    let started: Dispatcher.DispatchController | undefined;
-    const abort = () => started?.abort(reasonOf(signal));
-    const over = () => signal?.removeEventListener("abort", abort);
-    signal?.addEventListener("abort", abort, { once: true });
-    dispatcher.dispatch(request, {
-      onRequestStart(controller) {
-        started = controller;
-        // It may have waited for a connection since the abort.
-        if (signal?.aborted) abort();
-      },
-      onResponseStart(_controller, statusCode, received) {
-        status = statusCode;
-        headers = received;
-      },
-      onResponseData(controller, chunk) {
-        const refusal = body.push(chunk);
-        if (refusal !== undefined) controller.abort(new Error(refusal));
-      },
-      onResponseEnd() {
-        over();
-        resolve({ status, headers, text: body.bytes().toString("utf8") });
-      },
-      onResponseError(_controller, error) {
-        over();
-        reject(error);
-      },
-    });
+    if (signal?.aborted) return reject(reasonOf(signal));
+    dispatcher.dispatch(request, new Exchange({ resolve, reject, signal, bytesMax }));
   });
 }
 
-function reasonOf(signal: AbortSignal | undefined): Error {
-  const reason: unknown = signal?.reason;
-  return reason instanceof Error ? reason : new Error(String(reason));
+interface ExchangeOptions {
+  readonly resolve: (reply: Reply) => void;
+  readonly reject: (error: Error) => void;
+  readonly signal: AbortSignal | undefined;
+  readonly bytesMax: number;
+}
+
+class Exchange implements Dispatcher.DispatchHandler {
+  readonly #options: ExchangeOptions;
+  readonly #body: ReceivedBody;
+  #controller: Dispatcher.DispatchController | undefined;
+  #status = 0;
+  #headers: Reply["headers"] = {};
+
+  constructor(options: ExchangeOptions) {
+    this.#options = options;
+    this.#body = new ReceivedBody(options.bytesMax);
+    options.signal?.addEventListener("abort", this.#onAbort);
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    // It may have waited for a connection since the abort.
+    const { signal } = this.#options;
+    if (signal?.aborted) controller.abort(reasonOf(signal));
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: Reply["headers"]): void {
+    // 1xx only announces the answer.
+    if (status < 200) return;
+    this.#status = status;
+    this.#headers = headers;
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    const refusal = this.#body.push(chunk);
+    if (refusal !== undefined) controller.abort(new Error(refusal));
+  }
+
+  onResponseEnd(): void {
+    this.#over();
+    this.#options.resolve({ status: this.#status, headers: this.#headers, text: this.#body.bytes().toString("utf8") });
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.#over();
+    this.#options.reject(error);
+  }
+
+  #over(): void {
+    this.#options.signal?.removeEventListener("abort", this.#onAbort);
+  }
+
+  readonly #onAbort = (): void => {
+    const error = reasonOf(this.#options.signal as AbortSignal);
+    // One that still waits for a connection has no controller yet; it is ended when it gets one.
+    this.#controller?.abort(error);
+    this.#options.reject(error);
+  };
+}
+
+function reasonOf(signal: AbortSignal): Error {
+  return signal.reason instanceof Error ? signal.reason : new Error("The request was given up.");
+}
+
+/** `status 404: not found`, or the beginning of what came. */
+export function quoted({ status, text }: Pick<Reply, "status" | "text">): string {
+  return text === "" ? `status ${status}` : `status ${status}: ${text.slice(0, quoteCharsMax)}`;
+}
+
+/** Statuses that may pass: the server is overloaded, closing, or behind a proxy that cannot reach it. */
+const transientStatuses: ReadonlySet<number> = new Set([429, 502, 503, 504]);
+
+export function isTransientStatus(status: number): boolean {
+  return transientStatuses.has(status);
 }

@@ -4,8 +4,8 @@
 import { randomUUID } from "node:crypto";
 import type { Pool } from "undici";
 import { type Clock, pause, systemClock } from "../clock.ts";
-import { codeOf, type ErrorCode, errorCodes, LongshoreError, toError } from "../errors.ts";
-import { isObject } from "../json.ts";
+import { codeOf, type ErrorCode, errorCodes, isTransient, LongshoreError, toError } from "../errors.ts";
+import { isObject, parseOrUndefined } from "../json.ts";
 import { answerMsMax, openPool, type Reply, send } from "../send.ts";
 import { withoutEndSlashes } from "../text.ts";
 import { againMsDefault, type Bus, type BusConsumer, type BusOptions, handledRecordsMax, type Outgoing, type Subscription } from "./bus.ts";
@@ -281,17 +281,12 @@ class HttpConsumer implements BusConsumer {
 
 /** Whether another try may help: no server was there, or the server was busy or closing. */
 function mayPass(error: unknown): boolean {
-  const code = codeOf(toError(error));
-  return code === "LONGSHORE_UNREACHABLE" || code === "LONGSHORE_STORE_UNAVAILABLE" || code === "LONGSHORE_INTERNAL";
+  return isTransient(error) || codeOf(toError(error)) === "LONGSHORE_INTERNAL";
 }
 
 function refusedBy(name: string, reply: Reply): LongshoreError {
-  let told: unknown;
-  try {
-    told = JSON.parse(reply.text);
-  } catch {
-    // Not a response of a Longshore server: only the status is used.
-  }
+  // From what is no Longshore server, only the status is used.
+  const told = parseOrUndefined(reply.text);
   const error = isObject(told) && isObject(told.error) ? told.error : {};
   const { message = `answered ${reply.status}`, field } = error as { message?: string; field?: string };
   const code = reply.status >= 500 || reply.status === 429 ? "LONGSHORE_UNREACHABLE" : ourCode(error.code);

@@ -1,10 +1,12 @@
 // Sends the parts that a handler gives, in order and in groups: while one group is on its way, the next is gathered. A part that did not
 // get through is sent again, for its uid makes that harmless, until the work is stopped.
 
-import { type Clock, pause } from "../clock.ts";
+import type { Backoff } from "../backoff.ts";
+import type { Clock } from "../clock.ts";
 import type { StepPart } from "../context.ts";
 import { type ErrorCode, LongshoreError, toError } from "../errors.ts";
 import { isName } from "../names.ts";
+import { retry } from "../retry.ts";
 import { shown } from "../text.ts";
 import { toJson } from "../to-json.ts";
 
@@ -26,8 +28,7 @@ const groupBytes = 4 * 1_024 * 1_024;
 const waitingPartsMax = 10_000;
 const waitingBytesMax = 64 * 1_024 * 1_024;
 /** Pauses before a group is sent again. */
-const retryMsMin = 100;
-const retryMsMax = 5_000;
+const retrying: Backoff = { kind: "exponential", delayMs: 100, maxMs: 5_000 };
 /** How long a group is tried where no hold ends it before. */
 const patienceMs = 300_000;
 const uidCharsMax = 512;
@@ -135,19 +136,16 @@ export class Emitter {
 
   async #send(parts: readonly StepPart[]): Promise<void> {
     const { clock, send, signal, stop, failing, working } = this.#options;
-    const untilMs = clock.now() + patienceMs;
-    for (let retryMs = retryMsMin; ; retryMs = Math.min(2 * retryMs, retryMsMax)) {
-      if (signal().aborted) throw signal().reason;
-      try {
-        await send(parts);
-        return working("parts");
-      } catch (error) {
-        const code = error instanceof LongshoreError ? error.code : undefined;
-        if (error instanceof LongshoreError && (code === "LONGSHORE_LEASE_LOST" || code === "LONGSHORE_CANCELLED")) stop(error);
-        if ((code !== undefined && finalCodes.has(code)) || clock.now() >= untilMs) throw error;
-        failing("parts", error);
-      }
-      await pause(clock, retryMs, signal());
+    try {
+      await retry(() => send(parts), {
+        ...{ clock, signal: signal(), backoff: retrying, patienceMs },
+        mayPass: (error) => !(error instanceof LongshoreError && finalCodes.has(error.code)),
+        failing: (error) => failing("parts", error),
+      });
+      working("parts");
+    } catch (error) {
+      if (error instanceof LongshoreError && (error.code === "LONGSHORE_LEASE_LOST" || error.code === "LONGSHORE_CANCELLED")) stop(error);
+      throw error;
     }
   }
 }

@@ -123,9 +123,9 @@ describe.skipIf(missing !== undefined)(`Kafka with TLS and SASL${missing === und
       }
       const nobody = await refused(world, { ssl: { ca }, patienceMs: 100 });
       expect(nobody.code).toBe("LONGSHORE_UNREACHABLE");
-      expect(nobody.message).toMatch(/Connection closed \(does it want kafka\.sasl, which is not set\?\)$/);
+      expect(nobody.message).toMatch(/Connection closed \(does it require kafka\.sasl, which is not set\?\)$/);
       const open = await refused(world, { patienceMs: 100 });
-      expect(open.message).toMatch(/\(does it want kafka\.ssl or kafka\.sasl, which is not set\?\)$/);
+      expect(open.message).toMatch(/\(does it require kafka\.ssl or kafka\.sasl, which is not set\?\)$/);
 
       const said = [...told, ...world.refusals].join();
       for (const secret of [password, scramPassword, wrong]) expect(said).not.toContain(secret);

@@ -4,6 +4,7 @@
 import type { Clock } from "../../../clock.ts";
 import { LongshoreError, toError } from "../../../errors.ts";
 import { isObject } from "../../../json.ts";
+import type { Reply } from "../../../send.ts";
 import { isAuthStatus } from "../wire/codes.ts";
 
 export interface TokenOptions {
@@ -11,7 +12,7 @@ export interface TokenOptions {
   readonly refreshMs: number;
   readonly clock: Clock;
   /** Sends `POST /api/token` with this body. */
-  readonly exchange: (body: string) => Promise<{ readonly status: number; readonly body: string }>;
+  readonly exchange: (body: string) => Promise<Pick<Reply, "status" | "text">>;
 }
 
 /** Between failed exchanges: 2, 4, 8 ... seconds, so that a wrong secret does not become a storm. */
@@ -82,12 +83,12 @@ export class Tokens {
   }
 }
 
-function tokenOf(reply: { readonly status: number; readonly body: string }): string {
+function tokenOf(reply: Pick<Reply, "status" | "text">): string {
   if (isAuthStatus(reply.status)) {
     const hint = "check keyId and keySecret, or CONDUCTOR_AUTH_KEY and CONDUCTOR_AUTH_SECRET";
     throw new LongshoreError("LONGSHORE_UNAUTHORIZED", `The server refuses the access key (status ${reply.status}); ${hint}.`);
   }
-  const token = reply.status === 200 ? parse(reply.body) : undefined;
+  const token = reply.status === 200 ? parse(reply.text) : undefined;
   if (token !== undefined) return token;
   // The body is not quoted: it may hold a token.
   const message = `The server answered the request for a token with status ${reply.status}, expected 200 and {"token": "..."}.`;

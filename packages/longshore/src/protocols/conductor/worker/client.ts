@@ -2,7 +2,8 @@
 
 import type { Clock } from "../../../clock.ts";
 import { LongshoreError } from "../../../errors.ts";
-import { isObject, type JsonObject } from "../../../json.ts";
+import { isObject, type JsonObject, parseOrUndefined } from "../../../json.ts";
+import { quoteCharsMax, quoted, type Reply } from "../../../send.ts";
 import { withoutEndSlashes } from "../../../text.ts";
 import { isAuthStatus, wantsNewToken } from "../wire/codes.ts";
 import {
@@ -18,7 +19,6 @@ import {
 } from "../wire/shapes.ts";
 import { Tokens } from "./auth.ts";
 import { Connection, type HttpRequest, isClosedConnection } from "./connection.ts";
-import type { HttpReply } from "./exchange.ts";
 import type { Settings } from "./options.ts";
 
 export interface PollRequest {
@@ -37,10 +37,8 @@ export interface PollAnswer {
   readonly returns: boolean;
 }
 
-export interface Answer {
-  readonly status: number;
-  readonly body: string;
-}
+/** What callers look at. */
+export type Answer = Pick<Reply, "status" | "text">;
 
 export interface ClientOptions {
   readonly settings: Settings;
@@ -51,8 +49,6 @@ export interface ClientOptions {
 
 /** How long the answer to a long poll may take beyond its wait. */
 const pollGraceMs = 10_000;
-/** An error text quotes this much of an unexpected answer. */
-const quoteCharsMax = 200;
 
 interface Call {
   readonly method: HttpRequest["method"];
@@ -108,7 +104,7 @@ export class Client {
     const reply = await this.#call({ method: "GET", uri: paths.poll, path, timeoutMs, signal, carriesTask: true, repeat: true });
     const returns = reply.headers[pollReturnsHeader] !== undefined;
     if (reply.status === 204) return { tasks: [], malformed: 0, returns };
-    const entries = reply.status === 200 ? parse(reply.body) : undefined;
+    const entries = reply.status === 200 ? parseOrUndefined(reply.text) : undefined;
     if (!Array.isArray(entries)) throw unexpected("poll", reply, "200 and a list of tasks");
     const tasks = entries.map((entry) => parsePolledTask(entry, request.task)).filter((task) => task !== undefined);
     return { tasks, malformed: entries.length - tasks.length, returns };
@@ -146,13 +142,13 @@ export class Client {
   async externalInput(path: string): Promise<{ readonly input: JsonObject; readonly bytes: number }> {
     const query = `path=${encodeURIComponent(path)}&operation=READ&payloadType=TASK_INPUT`;
     const told = await this.#call({ method: "GET", uri: paths.storage, path: `${paths.storage}?${query}`, repeat: true });
-    const location = told.status === 200 ? parse(told.body) : undefined;
+    const location = told.status === 200 ? parseOrUndefined(told.text) : undefined;
     const uri = isObject(location) && typeof location.uri === "string" ? location.uri : undefined;
     if (uri === undefined || !URL.canParse(uri)) throw unexpected("where an input is kept", told, '200 and {"uri": "..."}');
     const reply = await this.#connection.fetch(new URL(uri), this.#options.settings.requestTimeoutMs);
-    const input = reply.status === 200 ? parse(reply.body) : undefined;
+    const input = reply.status === 200 ? parseOrUndefined(reply.text) : undefined;
     if (!isObject(input)) throw unexpected("an input that is kept elsewhere", reply, "200 and an object");
-    return { input: input as JsonObject, bytes: Buffer.byteLength(reply.body) };
+    return { input: input as JsonObject, bytes: Buffer.byteLength(reply.text) };
   }
 
   taskDef(name: string): Promise<Answer> {
@@ -175,16 +171,16 @@ export class Client {
     return this.#connection.close();
   }
 
-  async #call(call: Call): Promise<HttpReply> {
+  async #call(call: Call): Promise<Reply> {
     const current = this.#tokens.current();
     const token = current instanceof Promise ? await current : current;
     const reply = await this.#send(call, token);
-    if (token === undefined || !wantsNewToken(reply.status, reply.body)) return reply;
+    if (token === undefined || !wantsNewToken(reply.status, reply.text)) return reply;
     const renewed = await this.#tokens.renew(token);
     return renewed === undefined ? reply : this.#send(call, renewed);
   }
 
-  async #send(call: Call, token: string | undefined): Promise<HttpReply> {
+  async #send(call: Call, token: string | undefined): Promise<Reply> {
     const request = this.#request(call, token);
     try {
       return await this.#exchange(call, request);
@@ -194,7 +190,7 @@ export class Client {
     }
   }
 
-  async #exchange({ method, uri }: Call, request: HttpRequest): Promise<HttpReply> {
+  async #exchange({ method, uri }: Call, request: HttpRequest): Promise<Reply> {
     const { clock, ended } = this.#options;
     const startedMs = clock.now();
     let status = 0;
@@ -228,27 +224,17 @@ export function unexpected(what: string, answer: Answer, expected: string): Long
 }
 
 /** `status 404: No such task found by id: x`, or the beginning of whatever came. */
-export function quote({ status, body }: Answer): string {
-  const error = parseErrorBody(body);
-  if (error === undefined) return body === "" ? `status ${status}` : `status ${status}: ${body.slice(0, quoteCharsMax)}`;
+export function quote(answer: Answer): string {
+  const error = parseErrorBody(answer.text);
+  if (error === undefined) return quoted(answer);
   const details = (error.validationErrors ?? []).map(({ path, message }) => (path === undefined ? message : `${path}: ${message}`));
-  return `status ${status}: ${[error.message, ...details].join("; ").slice(0, quoteCharsMax * 2)}`;
-}
-
-/** Undefined for what is not JSON. */
-export function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    // The caller adds what it expected instead.
-    return undefined;
-  }
+  return `status ${answer.status}: ${[error.message, ...details].join("; ").slice(0, quoteCharsMax * 2)}`;
 }
 
 /** The task that came with an answer; undefined for none (204, an empty body, `null`, or what is no task). */
 export function taskOf(answer: Answer, polledFor: string): PolledTask | undefined | "garbled" {
-  if (answer.status === 204 || answer.body.trim() === "") return undefined;
-  const value = parse(answer.body);
+  if (answer.status === 204 || answer.text.trim() === "") return undefined;
+  const value = parseOrUndefined(answer.text);
   if (value === undefined) return "garbled";
   return isObject(value) ? parsePolledTask(value, polledFor) : undefined;
 }

@@ -134,7 +134,7 @@ describe("HTTP/2", () => {
     expect((await c.get()).status).toBe(200);
     await using both = await listening(secureServer(new Set(), versions));
     await using off = await open(`https://127.0.0.1:${both.port}`, { tls: { ca: tls.cert }, http2: false });
-    expect((await off.get()).body).toBe("ok");
+    expect((await off.get()).text).toBe("ok");
     expect(versions).toEqual(["1.1", "1.1"]);
   });
 
@@ -152,7 +152,7 @@ describe("HTTP/2", () => {
     await using s = await listening(server);
     await using c = await open(`https://127.0.0.1:${s.port}`, { tls: { ca: tls.cert } });
     for (let failures = 0; failures < 3; failures++) await expect(c.get()).rejects.toThrow();
-    expect((await c.get()).body).toBe("ok");
+    expect((await c.get()).text).toBe("ok");
     expect(versions).toEqual(["1.1"]);
     for (const session of sessions) session.destroy();
   });
@@ -184,7 +184,7 @@ describe("a proxy", () => {
     await using stub = await ConductorStub.start();
     await using through = await listening(proxy);
     await using c = await open(stub.url, { env: { CONDUCTOR_PROXY_URL: `http://127.0.0.1:${through.port}` } });
-    expect((await c.get("/api/tasks/poll/batch/x?count=1")).body).toBe("[]");
+    expect((await c.get("/api/tasks/poll/batch/x?count=1")).text).toBe("[]");
     expect(asked).toEqual([new URL(stub.url).host]);
   });
 });

@@ -5,7 +5,7 @@
 
 import type { buildConnector, Dispatcher, Client as SingleClient } from "undici";
 import { LongshoreError } from "../../../errors.ts";
-import { exchange, type HttpReply } from "./exchange.ts";
+import { type Reply, send } from "../../../send.ts";
 import type { Settings } from "./options.ts";
 
 export interface HttpRequest {
@@ -64,16 +64,14 @@ export class Connection {
     this.#burst = this.#pool(burstConnectionsMax, burstKeepAliveMs);
   }
 
-  async send(request: HttpRequest): Promise<HttpReply> {
+  async send(request: HttpRequest): Promise<Reply> {
     const kept = this.#keptRunning < keptConnectionsMax;
     if (kept) this.#keptRunning++;
     try {
       const { method, path, headers, body = null, timeoutMs } = request;
       const options = { origin: this.#origin, method, path, headers, body, headersTimeout: timeoutMs, bodyTimeout: timeoutMs };
-      const reply = await exchange(kept ? this.#kept : this.#burst, options, {
-        signal: request.signal,
-        bytesMax: request.carriesTask ? answerBytesMax : shortAnswerBytesMax,
-      });
+      const bytesMax = request.carriesTask ? answerBytesMax : shortAnswerBytesMax;
+      const reply = await send(kept ? this.#kept : this.#burst, options, request.signal, bytesMax);
       this.#http2Failures = 0;
       return reply;
     } catch (error) {
@@ -87,7 +85,7 @@ export class Connection {
   }
 
   /** From any address; for payloads that the server keeps elsewhere. No header of ours is sent there. */
-  fetch(url: URL, timeoutMs: number): Promise<HttpReply> {
+  fetch(url: URL, timeoutMs: number): Promise<Reply> {
     this.#elsewhere ??= new this.#undici.Agent({ connections: elsewhereConnectionsMax, maxResponseSize: answerBytesMax });
     const options = {
       origin: url.origin,
@@ -96,7 +94,7 @@ export class Connection {
       headersTimeout: timeoutMs,
       bodyTimeout: timeoutMs,
     };
-    return exchange(this.#elsewhere, options as Dispatcher.DispatchOptions, { bytesMax: answerBytesMax });
+    return send(this.#elsewhere, options as Dispatcher.DispatchOptions, undefined, answerBytesMax);
   }
 
   async close(): Promise<void> {

@@ -3,13 +3,13 @@
 import type { Clock } from "../../../clock.ts";
 import type { ContextIds } from "../../../context.ts";
 import { LongshoreError, refusal } from "../../../errors.ts";
-import type { Json, JsonObject } from "../../../json.ts";
+import { type Json, type JsonObject, parseOrUndefined } from "../../../json.ts";
 import type { TransportEvent } from "../../../runner/events.ts";
 import type { Assignment, BeatAnswer, Call, HoldTerms, LogEntry, Outcome, ReportAnswer } from "../../../runner/transport.ts";
 import type { Task } from "../../../task.ts";
 import { updateAnswer, verdictOfStatus } from "../wire/codes.ts";
 import type { PolledTask } from "../wire/shapes.ts";
-import { type Client, parse, unexpected } from "./client.ts";
+import { type Answer, type Client, unexpected } from "./client.ts";
 import type { WorkerConfig } from "./config.ts";
 import type { Outbox } from "./outbox.ts";
 import { type Amendments, isShutdown, resultOf } from "./result.ts";
@@ -154,7 +154,7 @@ export class PolledWork implements Assignment {
     const { client, config } = this.#around;
     const { taskId, workflowInstanceId } = this.#task;
     const answer = await client.extendLease({ taskId, workflowInstanceId, workerId: config.workerId }, signal);
-    if (updateAnswer(answer.status, answer.body) === "taken") return true;
+    if (updateAnswer(answer.status, answer.text) === "taken") return true;
     if (isUnknownTask(answer)) return false;
     throw unexpected("a heartbeat", answer, "200");
   }
@@ -170,7 +170,7 @@ export class PolledWork implements Assignment {
       this.#looksUp = false;
       return "ok";
     }
-    const status = answer.status === 200 ? (parse(answer.body) as { status?: unknown } | undefined)?.status : undefined;
+    const status = answer.status === 200 ? (parseOrUndefined(answer.text) as { status?: unknown } | undefined)?.status : undefined;
     if (typeof status !== "string") throw unexpected("a look at a task", answer, "200 and a task");
     return this.#reported === undefined ? verdictOfStatus(status) : "ok";
   }
@@ -187,6 +187,6 @@ function isRefusal(error: unknown): boolean {
   return error instanceof LongshoreError && (error.code === "LONGSHORE_BAD_OUTPUT" || error.code === "LONGSHORE_LIMIT");
 }
 
-function isUnknownTask(answer: { readonly status: number; readonly body: string }): boolean {
-  return answer.status === 404 && updateAnswer(answer.status, answer.body) === "failed";
+function isUnknownTask(answer: Answer): boolean {
+  return answer.status === 404 && updateAnswer(answer.status, answer.text) === "failed";
 }

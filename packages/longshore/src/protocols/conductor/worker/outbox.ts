@@ -148,7 +148,7 @@ export class Outbox {
     }
     try {
       const answer = await send(entry.body, this.#stopped.signal);
-      const meaning = updateAnswer(answer.status, answer.body);
+      const meaning = updateAnswer(answer.status, answer.text);
       const unknown = answer.status === 404 && meaning === "failed";
       if (meaning !== "taken" && meaning !== "refused" && !unknown) throw unexpected("a kept result", answer, "200");
       if (meaning !== "taken") tell(`the server answered ${quote(answer)}`);

@@ -86,7 +86,7 @@ async function registerDefinition({ client, config }: RegisterOptions, definitio
     return isTaken(answer) ? answer : client.postTaskDef(definition);
   }
   const answer = await client.taskDef(config.task);
-  return isTaken(answer) && answer.body.trim() !== "" ? undefined : client.postTaskDef(definition);
+  return isTaken(answer) && answer.text.trim() !== "" ? undefined : client.postTaskDef(definition);
 }
 
 function isTaken({ status }: Answer): boolean {

@@ -49,7 +49,7 @@ export class Updates {
   async #tryV2(body: string, signal: AbortSignal | undefined): Promise<Answer | "no-endpoint" | undefined> {
     try {
       const answer = await this.#options.client.updateV2(body, signal);
-      if (updateAnswer(answer.status, answer.body) === "no-endpoint") return "no-endpoint";
+      if (updateAnswer(answer.status, answer.text) === "no-endpoint") return "no-endpoint";
       check(answer);
       return answer;
     } catch (error) {
@@ -61,7 +61,7 @@ export class Updates {
 }
 
 function check(answer: Answer): void {
-  const meaning = updateAnswer(answer.status, answer.body);
+  const meaning = updateAnswer(answer.status, answer.text);
   if (meaning === "taken") return;
   if (meaning !== "refused") throw unexpected("an update", answer, "200");
   const code = answer.status === 413 ? "LONGSHORE_LIMIT" : "LONGSHORE_BAD_OUTPUT";

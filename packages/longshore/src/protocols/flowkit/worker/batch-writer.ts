@@ -2,9 +2,10 @@
 // before it is being told and further batches are worked on, so the handler waits for nobody until much is under way. The order never
 // changes: an artifact is durable before its event leaves, and its input is ticked off after that.
 
-import { type Backoff, backoffMs } from "../../../backoff.ts";
-import { type Clock, pause } from "../../../clock.ts";
-import { LongshoreError, toError } from "../../../errors.ts";
+import type { Backoff } from "../../../backoff.ts";
+import type { Clock } from "../../../clock.ts";
+import { isTransient, LongshoreError, toError } from "../../../errors.ts";
+import { retry } from "../../../retry.ts";
 import { type PartialArtifact, type PartRef, partsMax, type Stretch } from "../wire/artifacts/artifacts.ts";
 import { reasons } from "./classify.ts";
 import { RunFailed } from "./run-failed.ts";
@@ -162,21 +163,14 @@ export class BatchWriter {
   /** Repeats what failed because somebody was away. */
   async #untilTaken<Value>(what: string, call: () => Promise<Value>): Promise<Value> {
     const { clock, signal, failing, working } = this.#options;
-    const startedMs = clock.now();
-    for (let tries = 1; ; tries++) {
+    try {
+      const answer = await retry(call, { clock, signal, backoff: retrying, patienceMs, failing: (error) => failing(what, error) });
+      working(what);
+      return answer;
+    } catch (error) {
       signal.throwIfAborted();
-      try {
-        const answer = await call();
-        working(what);
-        return answer;
-      } catch (thrown) {
-        signal.throwIfAborted();
-        const error = toError(thrown);
-        if (!mayPass(error)) throw error;
-        failing(what, error);
-        if (clock.now() - startedMs >= patienceMs) throw new RunFailed(reasons.storeUnavailable, false, error.message, error);
-      }
-      await pause(clock, backoffMs(retrying, tries, Math.random()), signal);
+      if (isTransient(error)) throw new RunFailed(reasons.storeUnavailable, false, toError(error).message, toError(error));
+      throw error;
     }
   }
 }
@@ -184,9 +178,4 @@ export class BatchWriter {
 /** Its artifact is part of its event, or all there is. */
 function sizeOf({ part }: Result): number {
   return part.json.bytes.length;
-}
-
-function mayPass(error: Error): boolean {
-  const { code } = error as Partial<LongshoreError>;
-  return code === "LONGSHORE_UNREACHABLE" || code === "LONGSHORE_STORE_UNAVAILABLE";
 }

@@ -4,10 +4,11 @@
 // A command is taken only with a slot for it, and its offset is committed when its acceptance has been told: a worker that is busy or stops
 // leaves it to others, and one that dies in between is followed by another that gets it again.
 
-import { type Backoff, backoffMs } from "../../../backoff.ts";
+import type { Backoff } from "../../../backoff.ts";
 import type { Bus, BusConsumer, BusRecord } from "../../../bus/bus.ts";
 import { pause } from "../../../clock.ts";
 import { LongshoreError } from "../../../errors.ts";
+import { retry } from "../../../retry.ts";
 import type { Capabilities, Transport, TransportHost } from "../../../runner/transport.ts";
 import { untilAborted } from "../../../until-aborted.ts";
 import { decodeEnvelope, onceEach, type Read, readCommand, readQuery, readSignal } from "../wire/decode.ts";
@@ -248,17 +249,16 @@ class FlowkitWorker implements Transport {
   /** Tries until it is done or the worker drains; undefined then. */
   async #untilDone<Value>(what: string, call: () => Promise<Value>): Promise<Value | undefined> {
     const { clock, draining, failing, working } = this.#host;
-    for (let tries = 1; !draining.aborted; tries++) {
-      try {
-        const value = await untilAborted(call(), draining);
-        if (tries > 1) working(what);
-        return value;
-      } catch (error) {
-        if (!draining.aborted) failing(what, error);
-      }
-      await pause(clock, backoffMs(opening, tries, Math.random()), draining);
+    const mayPass = () => true;
+    try {
+      const once = () => untilAborted(call(), draining);
+      const value = await retry(once, { clock, signal: draining, backoff: opening, mayPass, failing: (error) => failing(what, error) });
+      working(what);
+      return value;
+    } catch (error) {
+      if (draining.aborted) return undefined;
+      throw error;
     }
-    return undefined;
   }
 
   async #inTime(work: Promise<unknown> | undefined): Promise<void> {

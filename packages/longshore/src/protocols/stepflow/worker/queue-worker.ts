@@ -2,7 +2,7 @@
 // discovery. Which of them brings assignments, and how one is given back there, is the transport's.
 
 import { type Clock, pause } from "../../../clock.ts";
-import { LongshoreError } from "../../../errors.ts";
+import { isTransient } from "../../../errors.ts";
 import { type ChannelOptions, type GrpcChannel, openChannel } from "../../../net/grpc/client.ts";
 import { GrpcCode } from "../../../net/grpc/status.ts";
 import type { Capabilities, ReportTries, Slot, TransportHost } from "../../../runner/transport.ts";
@@ -199,8 +199,7 @@ export class QueueWorker {
       } catch (error) {
         if (forced.aborted) return undefined;
         failing("claim", error);
-        const mayPass = error instanceof LongshoreError && error.code === "LONGSHORE_UNREACHABLE";
-        if (!mayPass || tries >= claimTries || draining.aborted) return undefined;
+        if (!isTransient(error) || tries >= claimTries || draining.aborted) return undefined;
       }
       delivery.waiting();
       await pause(clock, claimPauseMs, draining);

@@ -2,8 +2,8 @@
 
 import type { Pool } from "undici";
 import { LongshoreError } from "../../../errors.ts";
-import { isObject } from "../../../json.ts";
-import { answerMsMax, openPool, type Reply, send, shortAnswerBytesMax } from "../../../send.ts";
+import { isObject, parseOrUndefined } from "../../../json.ts";
+import { answerMsMax, openPool, quoteCharsMax, quoted, type Reply, send, shortAnswerBytesMax } from "../../../send.ts";
 import { withoutEndSlashes } from "../../../text.ts";
 import type { Verdict } from "../../../verdict.ts";
 import { idempotencyHeader, verdictOfStatus, waitHeader } from "../wire/codes.ts";
@@ -16,9 +16,6 @@ import type {
   LogChunk,
   RegisterRequest,
 } from "../wire/shapes.ts";
-
-/** An error text quotes this much of an unexpected answer. */
-const quoteCharsMax = 200;
 
 export interface ClientOptions {
   readonly url: URL;
@@ -121,9 +118,9 @@ export class Client {
     const verdict = verdictOfStatus(reply.status);
     if (verdict !== undefined) return verdict;
     // The body itself is refused: sending it again cannot help.
-    if (reply.status === 413) throw new LongshoreError("LONGSHORE_LIMIT", `The server refuses it as too large: ${quote(reply)}`);
+    if (reply.status === 413) throw new LongshoreError("LONGSHORE_LIMIT", `The server refuses it as too large: ${quoted(reply)}`);
     if (reply.status === 400 || reply.status === 422)
-      throw new LongshoreError("LONGSHORE_BAD_OUTPUT", `The server refuses it: ${quote(reply)}`);
+      throw new LongshoreError("LONGSHORE_BAD_OUTPUT", `The server refuses it: ${quoted(reply)}`);
     throw unexpected(verb, reply);
   }
 
@@ -150,16 +147,12 @@ function unexpected(what: string, reply: Reply): LongshoreError {
   const unauthorized = reply.status === 401 || reply.status === 403;
   const code = unauthorized ? "LONGSHORE_UNAUTHORIZED" : "LONGSHORE_UNREACHABLE";
   const hint = unauthorized ? "; pass a token that the server accepts for workers" : "";
-  return new LongshoreError(code, `The server answered ${what} with ${quote(reply)}${hint}.`);
-}
-
-function quote(reply: Reply): string {
-  return reply.text === "" ? `status ${reply.status}` : `status ${reply.status}: ${reply.text.slice(0, quoteCharsMax)}`;
+  return new LongshoreError(code, `The server answered ${what} with ${quoted(reply)}${hint}.`);
 }
 
 /** Undefined for the literal `null`, which means that there is nothing to do. */
 function parseClaim(text: string): ClaimResponse | undefined {
-  const value = parse(text);
+  const value = parseOrUndefined(text);
   if (value === null) return undefined;
   const { job, lease } = isObject(value) ? value : {};
   const complete =
@@ -180,16 +173,6 @@ function parseClaim(text: string): ClaimResponse | undefined {
 }
 
 function parseHeartbeat(text: string): HeartbeatResponse | undefined {
-  const value = text === "" ? undefined : parse(text);
+  const value = text === "" ? undefined : parseOrUndefined(text);
   return isObject(value) && typeof value.cancelled === "boolean" ? (value as unknown as HeartbeatResponse) : undefined;
-}
-
-/** Undefined for what is not JSON. */
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    // The caller adds what it expected instead.
-    return undefined;
-  }
 }

@@ -16,17 +16,10 @@ import type { Plan } from "../../../../engine/run/plan.ts";
 import { pageMax, type Reader } from "../../../../engine/run/reader.ts";
 import { isRunOpen, type Run, taskIdOf } from "../../../../engine/run/run.ts";
 import type { Runs } from "../../../../engine/run/runs.ts";
+import { isTransient } from "../../../../errors.ts";
 import type { FailureListener } from "../../../../failure-listener.ts";
 import type { JsonObject } from "../../../../json.ts";
-import {
-  asking,
-  ensureIndexes,
-  isUnreachable,
-  type MongoDb,
-  type MongoDocument,
-  type MongoIndex,
-  plainObject,
-} from "../../wire/artifacts/mongo-db.ts";
+import { asking, ensureIndexes, type MongoDb, type MongoDocument, type MongoIndex, plainObject } from "../../wire/artifacts/mongo-db.ts";
 import { releaseClaims } from "../../wire/artifacts/mongo-read.ts";
 import { isGraphRun } from "../coordinator/tasks.ts";
 import { aggregates, nodeDocument, summaryDocument, taskDocument, withoutTexts } from "../document.ts";
@@ -242,7 +235,7 @@ export class Mirror {
       await this.#alone(() => this.#write(runId, marks));
     } catch (error) {
       // A document that MongoDB never takes must not hold up the others: it is told of, and tried again when the run changes.
-      if (!isUnreachable(error)) return this.#options.trouble?.failing(`keeping the task ${runId} in MongoDB`, error);
+      if (!isTransient(error)) return this.#options.trouble?.failing(`keeping the task ${runId} in MongoDB`, error);
       this.#mark(runId, { whole: marks.whole });
       for (const node of marks.nodes) this.#mark(runId, { node });
       throw error;

@@ -140,10 +140,6 @@ export async function asking<T>(what: string, call: () => Promise<T>): Promise<T
   }
 }
 
-export function isUnreachable(error: unknown): boolean {
-  return error instanceof LongshoreError && error.code === "LONGSHORE_UNREACHABLE";
-}
-
 export function isCursorGone(error: unknown): boolean {
   return (error as { code?: unknown }).code === cursorGone;
 }

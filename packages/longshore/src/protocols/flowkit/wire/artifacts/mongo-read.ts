@@ -9,10 +9,11 @@
 // one may go on for a while without knowing that it is over.
 
 import { type Clock, pause } from "../../../../clock.ts";
+import { isTransient } from "../../../../errors.ts";
 import type { FailureListener } from "../../../../failure-listener.ts";
 import { isObject } from "../../../../json.ts";
 import { type Attempt, type ReadOptions, UpstreamFailed, type UpstreamPart, unknownSource } from "./artifacts.ts";
-import { asking, insertNew, isCursorGone, isUnreachable, type MongoDb, type MongoDocument, plainObject } from "./mongo-db.ts";
+import { asking, insertNew, isCursorGone, type MongoDb, type MongoDocument, plainObject } from "./mongo-db.ts";
 
 export interface MongoReaderParts {
   readonly db: MongoDb;
@@ -88,7 +89,7 @@ export class MongoReader {
           await this.#look();
           await wait();
         } catch (error) {
-          if (!isUnreachable(error)) throw error;
+          if (!isTransient(error)) throw error;
           for (const line of this.#lines) line.scan = null;
           trouble?.failing(what, error);
           await wait();

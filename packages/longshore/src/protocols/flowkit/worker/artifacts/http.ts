@@ -1,7 +1,7 @@
 // Artifacts in the store of a Longshore server, over HTTP. A reader's request waits at the server until there is something to read.
 
 import { type Clock, pause, systemClock } from "../../../../clock.ts";
-import { LongshoreError } from "../../../../errors.ts";
+import { isTransient, LongshoreError } from "../../../../errors.ts";
 import type { FailureListener } from "../../../../failure-listener.ts";
 import type { JsonObject } from "../../../../json.ts";
 import { JsonClient } from "../../../../json-client.ts";
@@ -86,7 +86,7 @@ class HttpArtifacts implements ArtifactStore {
         this.#options.trouble?.working(this.#reading);
         return pages;
       } catch (error) {
-        if (!(error instanceof LongshoreError) || error.code !== "LONGSHORE_UNREACHABLE") throw error;
+        if (!isTransient(error)) throw error;
         this.#options.trouble?.failing(this.#reading, error);
         await pause(this.#clock, Math.min(options.pollMs * 2 ** failures++, options.backoffMaxMs), signal);
         return [];

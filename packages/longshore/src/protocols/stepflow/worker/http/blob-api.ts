@@ -1,9 +1,12 @@
 // The runtime's HTTP API for blobs, by which workers keep and fetch them in the later dialect. wire/http/README.md, "Blobs".
 
-import { type Clock, pause } from "../../../../clock.ts";
+import type { Backoff } from "../../../../backoff.ts";
+import type { Clock } from "../../../../clock.ts";
 import { LongshoreError, toError } from "../../../../errors.ts";
 import { isObject, type Json } from "../../../../json.ts";
 import { readAnswer } from "../../../../read-answer.ts";
+import { retry } from "../../../../retry.ts";
+import { quoted } from "../../../../send.ts";
 import { type SpanIds, traceparent } from "../../../../trace.ts";
 
 export interface BlobApiOptions {
@@ -19,8 +22,9 @@ export type KeptBlob = { readonly json: Json } | { readonly bytes: Uint8Array };
 
 /** How long one try may take. */
 const tryMsMax = 60_000;
-/** Storing and fetching may be repeated without harm, so a runtime that restarts is given this long. */
-const pausesMs = [200, 1_000, 3_000];
+/** Storing and fetching may be repeated without harm, so a runtime that restarts has about four seconds. */
+const retrying: Backoff = { kind: "exponential", delayMs: 200, factor: 5, maxMs: 3_000 };
+const triesMax = 4;
 /** The largest blob that is read; as large as the reference's API takes. */
 const answerBytesMax = 250 * 1024 * 1024;
 
@@ -43,21 +47,12 @@ export async function getBlob(id: string, options: BlobApiOptions): Promise<Kept
   return blobType === "binary" && typeof data === "string" ? { bytes: Buffer.from(data, "base64") } : { json: data };
 }
 
-async function send(path: string, request: RequestInit, options: BlobApiOptions): Promise<Uint8Array> {
+function send(path: string, request: RequestInit, options: BlobApiOptions): Promise<Uint8Array> {
   const { clock, signal } = options;
-  for (let tries = 0; ; tries++) {
-    const answer = await sendOnce(path, request, options);
-    if (answer instanceof Uint8Array) return answer;
-    const pauseMs = pausesMs[tries];
-    if (!answer.again || pauseMs === undefined) throw answer.error;
-    await pause(clock, pauseMs, signal);
-    signal.throwIfAborted();
-  }
+  return retry(() => sendOnce(path, request, options), { clock, signal, backoff: retrying, triesMax });
 }
 
-type Refused = { readonly error: Error; readonly again: boolean };
-
-async function sendOnce(path: string, request: RequestInit, { url, clock, signal, trace }: BlobApiOptions): Promise<Uint8Array | Refused> {
+async function sendOnce(path: string, request: RequestInit, { url, clock, signal, trace }: BlobApiOptions): Promise<Uint8Array> {
   const timeout = new AbortController();
   const disarm = clock.at(clock.now() + tryMsMax, () => timeout.abort(new LongshoreError("LONGSHORE_DEADLINE", "the try took too long")));
   try {
@@ -67,27 +62,24 @@ async function sendOnce(path: string, request: RequestInit, { url, clock, signal
     const response = await fetch(`${url}${path}`, { ...request, headers, signal: until, redirect: "manual" });
     const body = await readAnswer(response, answerBytesMax);
     if (body.length > answerBytesMax) throw new LongshoreError("LONGSHORE_LIMIT", `A blob is larger than ${answerBytesMax} bytes.`);
-    return response.ok ? body : refusalOf(response.status, body.toString(), url);
+    if (!response.ok) throw refusalOf(response.status, body.toString(), url);
+    return body;
   } catch (error) {
-    // A stopped caller does not try again.
-    if (signal.aborted) throw signal.reason;
-    if (error instanceof LongshoreError && error.code === "LONGSHORE_LIMIT") throw error;
+    if (error instanceof LongshoreError && error.code !== "LONGSHORE_DEADLINE") throw error;
     const why = toError(error);
     const message = `The blob API at ${url} did not answer: ${why.cause instanceof Error ? why.cause.message : why.message}`;
-    return { error: new LongshoreError("LONGSHORE_UNREACHABLE", message, { cause: error }), again: true };
+    throw new LongshoreError("LONGSHORE_UNREACHABLE", message, { cause: error });
   } finally {
     disarm();
   }
 }
 
-const shownCharsMax = 200;
-
-function refusalOf(status: number, body: string, url: string): Refused {
-  const message = `The blob API at ${url} answered ${status}${body === "" ? "" : `: ${body.slice(0, shownCharsMax)}`}`;
-  if (status === 404) return { error: new LongshoreError("LONGSHORE_NOT_FOUND", message), again: false };
-  if (status === 413) return { error: new LongshoreError("LONGSHORE_LIMIT", message), again: false };
-  if (status < 500 && status !== 429) return { error: new LongshoreError("LONGSHORE_BAD_INPUT", message), again: false };
-  return { error: new LongshoreError("LONGSHORE_UNREACHABLE", message), again: true };
+function refusalOf(status: number, text: string, url: string): LongshoreError {
+  const message = `The blob API at ${url} answered ${quoted({ status, text }).slice("status ".length)}`;
+  if (status === 404) return new LongshoreError("LONGSHORE_NOT_FOUND", message);
+  if (status === 413) return new LongshoreError("LONGSHORE_LIMIT", message);
+  if (status < 500 && status !== 429) return new LongshoreError("LONGSHORE_BAD_INPUT", message);
+  return new LongshoreError("LONGSHORE_UNREACHABLE", message);
 }
 
 function idIn(body: Uint8Array): string {
