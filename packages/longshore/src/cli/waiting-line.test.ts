@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
+import type { ProtocolHints } from "../protocols/hints.ts";
 import type { WaitingNews } from "../server/index.ts";
-import { protocolHints } from "./protocols.ts";
 import { waitingLine } from "./waiting-line.ts";
 
 const news: WaitingNews = {
@@ -15,24 +15,28 @@ const news: WaitingNews = {
   labels: ["gpu"],
   forMs: 0,
 };
-const hints = await protocolHints({ url: "http://h:1", asksToken: false, flags: {} });
+const hints: readonly ProtocolHints[] = [
+  {
+    protocol: "alpha",
+    snippets: [],
+    ownsLane: (name) => name.startsWith("$"),
+    workerFor: ({ name, labels }) => (name === "$called" ? null : `alpha work ${name} --labels ${labels.join(",")}`),
+  },
+  { protocol: "beta", snippets: [], workerFor: ({ name, labels }) => (labels.length > 0 ? null : `a beta worker of ${name}`) },
+];
 const line = (more: Partial<WaitingNews>) => waitingLine({ ...news, ...more }, hints, (_, text) => text);
 
 it("shows what waits, why, and which worker would help", () => {
-  expect(line({})).toBe(
-    "waits train and 2 more (run R1): no live worker has the label gpu. Start one: npx longshore work --shell --labels gpu --on http://h:1",
-  );
+  expect(line({})).toBe("waits train and 2 more (run R1): no live worker has the label gpu. Start one: alpha work $command --labels gpu");
   expect(line({ tasks: 1, runId: null, lane: "greet", labels: ["gpu"] })).toBe(
-    "waits train: no live worker has the label gpu. Start one: npx longshore work FILE --labels gpu --on http://h:1, where FILE exports a task named greet",
+    "waits train: no live worker has the label gpu. Start one: alpha work greet --labels gpu",
   );
-  expect(line({ tasks: 1, lane: "greet", labels: [] })).toMatch(
-    /a task named greet, or a Conductor worker of greet with CONDUCTOR_SERVER_URL=http:\/\/h:1\/api, or a FlowKit worker of the role greet with FLOWKIT_URL=http:\/\/h:1$/,
-  );
-  expect(line({ tasks: 1, lane: "stepflow:python", labels: [] })).toMatch(
-    /Start one: a Stepflow worker with STEPFLOW_TASKS_URL=h:1 and STEPFLOW_QUEUE_NAME=python$/,
-  );
-  expect(line({ tasks: 1, lane: "stepflow-http:node", labels: [] })).not.toContain("Start one");
-  expect(line({ tasks: 1, labels: ["handler:greet"] })).toMatch(/work FILE --on http:\/\/h:1, where FILE exports a task named greet$/);
+});
+
+it("names a worker of every protocol for a lane that belongs to none, and of one protocol for a lane of its own", () => {
+  expect(line({ lane: "greet", labels: [] })).toMatch(/Start one: alpha work greet --labels , or a beta worker of greet$/);
+  expect(line({ lane: "$own", labels: [] })).toMatch(/Start one: alpha work \$own --labels $/);
+  expect(line({ lane: "$called", labels: [] })).not.toContain("Start one");
 });
 
 it("advises no worker where none would help", () => {
