@@ -1,4 +1,4 @@
-// The shapes on Conductor's wire that a worker and a server share, with their limits. No I/O, no defaults: README.md beside this file is
+// The shapes on Conductor's wire that a worker and a server share, with their limits. No I/O, no defaults: README.md of this protocol is
 // the contract with literal examples. Field names are Conductor's own.
 
 import { isObject, type Json, type JsonObject } from "../../../json.ts";

@@ -1,4 +1,4 @@
-// The worker half of Conductor: one poll loop per task, all on one connection pool. README.md beside this file is the contract; its part
+// The worker half of Conductor: one poll loop per task, all on one connection pool. README.md of this protocol is the contract; its part
 // "Our worker" lists what this half does where the wire leaves it a choice.
 
 import { LongshoreError } from "../../../errors.ts";

@@ -1,5 +1,5 @@
 // The shapes on FlowKit's wire that a worker and a coordinator share: the envelope, its payloads, topics, keys and groups. No I/O, no
-// defaults of behaviour: README.md beside this file is the contract with literal examples. Field names are FlowKit's own.
+// defaults of behaviour: README.md of this protocol is the contract with literal examples. Field names are FlowKit's own.
 
 import type { Json, JsonObject } from "../../../json.ts";
 import { writeExact } from "../../../json-exact.ts";

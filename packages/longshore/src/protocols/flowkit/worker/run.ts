@@ -1,5 +1,5 @@
 // One attempt of a node as an assignment: how it is accepted and kept, how its handler finds its batches, what is told about them, and how its
-// end is told. README.md beside this file tells the life of a run on the wire.
+// end is told. README.md of this protocol tells the life of a run on the wire.
 
 import { randomUUID } from "node:crypto";
 import type { Bus } from "../../../bus/bus.ts";

@@ -1,5 +1,5 @@
 // The worker half of FlowKit: commands come over the bus, one consumer for each role, and what becomes of them is told over the bus; the data
-// lies in the store of artifacts. README.md beside this file is the contract.
+// lies in the store of artifacts. README.md of this protocol is the contract.
 //
 // A command is taken only with a slot for it, and its offset is committed when its acceptance has been told: a worker that is busy or stops
 // leaves it to others, and one that dies in between is followed by another that gets it again.

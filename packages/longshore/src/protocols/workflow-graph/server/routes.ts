@@ -1,4 +1,4 @@
-// The server half of workflow-graph: every endpoint, request in and answer out. README.md beside this file is the contract.
+// The server half of workflow-graph: every endpoint, request in and answer out. README.md of this protocol is the contract.
 //
 // What happens when a worker claims: `claim` below -> engine/board/board.ts `claim` -> engine/board/local-board.ts. A lease is a hold: its id names the
 // task and the grant, so a report on a lease that is over proves by itself that it is late.

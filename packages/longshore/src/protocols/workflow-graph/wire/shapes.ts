@@ -1,5 +1,5 @@
 // The shapes on the wire of workflow-graph, spelt as they travel. Both halves import them; nothing here does I/O.
-// README.md beside this file is the contract with literal examples. Fields marked "ours" are additions that the
+// README.md of this protocol is the contract with literal examples. Fields marked "ours" are additions that the
 // reference neither sends nor reads; everything else must always be present, because the Rust worker parses strictly.
 
 import type { Json } from "../../../json.ts";

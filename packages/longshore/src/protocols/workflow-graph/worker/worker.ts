@@ -1,4 +1,4 @@
-// The worker half of workflow-graph: register, claim, execute, report, claim again. README.md beside this file is the contract; its
+// The worker half of workflow-graph: register, claim, execute, report, claim again. README.md of this protocol is the contract; its
 // part "Our worker" lists what this half does where the wire leaves it a choice.
 //
 // Claiming. One claimer, the scout, is always there. On servers that offer it the scout's empty claim waits at the server (a long

@@ -1,4 +1,4 @@
-// Our own store of artifacts over HTTP: what http.ts calls. README.md beside this file lists the bodies.
+// Our own store of artifacts over HTTP: what http.ts calls. wire/artifacts/README.md lists the bodies.
 
 import type { Action } from "../../../../actions.ts";
 import type { Clock } from "../../../../clock.ts";

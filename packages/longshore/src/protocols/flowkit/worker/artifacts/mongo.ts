@@ -1,5 +1,5 @@
 // Artifacts in MongoDB, in the documents that FlowKit's own workers read and write, so that both kinds of worker may do nodes of one task.
-// README.md beside this file lists them. What is ours on top: `attempt_epoch` moves on with the attempts and fences our writers, `sequence`
+// README.md of this protocol lists them. What is ours on top: `attempt_epoch` moves on with the attempts and fences our writers, `sequence`
 // keeps the order of parts of one moment, and claims in `stream_progress` carry the attempt (`epoch`) and a `state`. Foreign writers know
 // none of it and cannot be fenced.
 

@@ -1,5 +1,5 @@
 // The worker half of Stepflow over HTTP: the runtime dials, this transport listens. It speaks both dialects of JSON-RPC over Streamable
-// HTTP at once. README.md beside this file is the contract; its part "Our worker" lists what is decided here.
+// HTTP at once. README.md of this protocol is the contract; its part "Our worker" lists what is decided here.
 
 import { isLoopback } from "../../../../loopback.ts";
 import type { Capabilities, Transport, TransportHost } from "../../../../runner/transport.ts";
