@@ -17,19 +17,21 @@ const MODULES = ["node_modules", "packages/longshore/node_modules", "packages/co
 /** Source that must do without the protocol; everything else may be about it. */
 const isSource = (path: string) => path.startsWith("packages/longshore/src/") && !path.endsWith(".test.ts");
 
-/** The names of the protocols that a registry lists, in its order, by the folders that it imports. */
+/** The names of the protocols that a registry lists, by the values that it imports. */
 export function listedIn(registry: string): string[] {
   return [...registry.matchAll(/^import \{ \w+ \} from "\.\/([\w-]+)\/protocol\.ts";$/gm)].map(([, name]) => name as string);
 }
 
-/** The registry without the lines of one protocol. */
-export function withoutLine(registry: string, name: string): string {
-  const line = new RegExp(`^import \\{ (\\w+) \\} from "\\./${name}/protocol\\.ts";\\n`, "m").exec(registry);
-  if (line === null) throw new Error(`${PROTOCOLS}/index.ts imports no ./${name}/protocol.ts.`);
-  const [imported, value] = line;
-  const entry = new RegExp(`^ +${value},.*\\n`, "m");
-  if (!entry.test(registry)) throw new Error(`${PROTOCOLS}/index.ts has no line of its own for ${value}.`);
-  return registry.replace(imported, "").replace(entry, "");
+/** The registry without the lines of one protocol: what it imports from there, and each line that uses something of it. */
+export function withoutLines(registry: string, name: string): string {
+  const imports = new RegExp(`^import (?:type )?\\{ ([^}]+) \\} from "\\./${name}/[^"]+";$`);
+  const imported = registry.split("\n").flatMap((line) => imports.exec(line)?.[1]?.split(", ") ?? []);
+  if (imported.length === 0) throw new Error(`${PROTOCOLS}/index.ts imports nothing from ./${name}/.`);
+  const uses = new RegExp(`\\b(?:${imported.join("|")})\\b`);
+  return registry
+    .split("\n")
+    .filter((line) => !uses.test(line))
+    .join("\n");
 }
 
 /** The files outside the source that import something of the protocol, or something else that does. */
@@ -75,7 +77,7 @@ function holdsWithout(root: string, name: string, withTests: boolean): boolean {
   try {
     const files = copyTree(root, copy);
     const registry = join(copy, PROTOCOLS, "index.ts");
-    writeFileSync(registry, withoutLine(readFileSync(registry, "utf8"), name));
+    writeFileSync(registry, withoutLines(readFileSync(registry, "utf8"), name));
     const removed = [...aboutIt(files, name), ...testsNaming(files, name)];
     for (const path of removed) rmSync(join(copy, path), { force: true });
     rmSync(join(copy, PROTOCOLS, name), { recursive: true, force: true });

@@ -1,28 +1,28 @@
-// The registry: one line a protocol. `server/` and `cli/` know protocols by this list alone, and walk it in its order.
+// The registry: one line a protocol, and one for each type of options or handle that it brings. `server/` and `cli/` know protocols by this
+// file alone, and walk the list in its order.
 
 import { conductorProtocol } from "./conductor/protocol.ts";
 import { flowkitProtocol } from "./flowkit/protocol.ts";
+import type { FlowkitServing, FlowkitSide } from "./flowkit/server/options.ts";
 import { longshoreProtocol } from "./longshore/protocol.ts";
-import type { Protocol } from "./protocol.ts";
+import type { NoFields, Protocol } from "./protocol.ts";
 import { stepflowProtocol } from "./stepflow/protocol.ts";
+import type { StepflowServing } from "./stepflow/server/options.ts";
 import { workflowGraphProtocol } from "./workflow-graph/protocol.ts";
 
-const registry = [
+/** What the protocols add to the options of `serve()`. */
+export interface ProtocolOptions extends NoFields {}
+export interface ProtocolOptions extends StepflowServing {}
+export interface ProtocolOptions extends FlowkitServing {}
+
+/** What they add to the server that `serve()` returns. */
+export interface ProtocolHandles extends NoFields {}
+export interface ProtocolHandles extends FlowkitSide {}
+
+export const protocols: readonly Protocol<ProtocolOptions>[] = [
   workflowGraphProtocol, //
   conductorProtocol,
   stepflowProtocol,
   flowkitProtocol,
   longshoreProtocol,
-] as const;
-
-type Registered = (typeof registry)[number];
-type OptionsOf<P> = P extends Protocol<infer Options, infer _Handle> ? Options : never;
-type HandleOf<P> = P extends Protocol<infer _Options, infer Handle> ? Handle : never;
-type All<Union> = (Union extends unknown ? (one: Union) => void : never) extends (all: infer Intersection) => void ? Intersection : never;
-
-/** What the protocols add to the options of `serve()`. */
-export type ProtocolOptions = All<OptionsOf<Registered>>;
-/** What they add to the server that `serve()` returns. */
-export type ProtocolHandles = All<HandleOf<Registered>>;
-
-export const protocols: readonly Protocol<ProtocolOptions>[] = registry;
+];

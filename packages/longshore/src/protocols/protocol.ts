@@ -6,6 +6,9 @@ import type { HintOptions, ProtocolHints } from "./hints.ts";
 import type { DefinitionFormat, PreparedProtocol, Preparing } from "./served.ts";
 import type { WorkerProtocol } from "./working.ts";
 
+/** For a protocol that adds nothing. */
+export type NoFields = Record<never, unknown>;
+
 /**
  * `Options` are the fields that it adds to the options of `serve()`, and `Handle` those that it adds to the server that `serve()` returns.
  */

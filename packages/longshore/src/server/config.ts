@@ -52,6 +52,7 @@ export interface ServeOptions extends ProtocolOptions {
   clock?: Clock;
 }
 
+/** The port of a server that is given none. */
 export const portDefault = 4_500;
 /** The data folder of a server that is given none. */
 export const dataDefault = ".longshore";

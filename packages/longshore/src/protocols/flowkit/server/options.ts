@@ -35,9 +35,9 @@ export interface FlowkitServing {
   flowkit?: FlowkitOptions;
 }
 
-/** FlowKit as a program sees it. */
+/** FlowKit for the program that runs the server. */
 export interface FlowkitHandle {
-  /** Submits a graph and returns its `task_id`, which is the id of a run. */
+  /** Submits a graph; returns the `task_id`, which is the id of a run. */
   createTask(task: { graph: unknown; params?: JsonObject }): Promise<string>;
   /** False when there is no such task. */
   cancelTask(taskId: string, reason?: string): Promise<boolean>;
@@ -45,6 +45,6 @@ export interface FlowkitHandle {
 
 /** The field of `Server` that is FlowKit's. */
 export interface FlowkitSide {
-  /** Graphs of FlowKit; null on a server that has neither a port nor the option `flowkit`. */
+  /** Graphs of FlowKit; null on a server that has no port and is not configured to coordinate its workers. */
   readonly flowkit: FlowkitHandle | null;
 }
