@@ -47,7 +47,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
  * dialects and protocols may use; only a store and the server meet those who change rows.
  */
 const OPERATIONS =
-  /^engine\/(?:(?:commit|cached-rows|rows|tx|amounts|stored-bytes)\.ts|tables\/|\w+\/local-\w+\.ts|board\/(?:attempts|ended-runs|hand-outs|ready-queues|task-end|task-life)\.ts|blob\/references\.ts|bus\/|log\/(?:tails|log-reads)\.ts|part\/(?:lives|reads)\.ts|run\/(?:counts|log-retention|remains|decisions|definitions|messages|open-tasks|records)\.ts)/;
+  /^engine\/(?:(?:commit|cached-rows|rows|tx|amounts|store-state|stored-bytes)\.ts|tables\/|\w+\/local-\w+\.ts|board\/(?:attempts|ended-runs|hand-outs|ready-queues|task-end|task-life)\.ts|blob\/references\.ts|bus\/|log\/(?:tails|log-reads)\.ts|part\/(?:lives|reads)\.ts|run\/(?:counts|log-retention|remains|decisions|definitions|messages|open-tasks|records)\.ts)/;
 
 /** Files directly in src/ that compose other layers; every other file there is a leaf. */
 const API_FILES = new Set(["index.ts", "transport.ts", "work.ts", "workflow.ts"]);

@@ -7,10 +7,10 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { sampleId, sampleSource } from "../packages/longshore/src/protocols/workflow-graph/dialect/sample.ts";
 import { dialectName } from "../packages/longshore/src/protocols/workflow-graph/dialect/source.ts";
-import { openEngine } from "../packages/longshore/src/server/engine.ts";
 import { type Database, openDatabase } from "../packages/longshore/src/store/sqlite/driver.ts";
 import { schemaVersion } from "../packages/longshore/src/store/sqlite/schema.ts";
 import { TestClock } from "../packages/longshore/src/testing/clock.ts";
+import { openEngineWithStore } from "../packages/longshore/test/support/engine.ts";
 
 const fixture = fileURLToPath(new URL(`../packages/longshore/test/fixtures/schema/${schemaVersion}.sql`, import.meta.url));
 /** Of the file, not of the server's data. */
@@ -29,7 +29,7 @@ else {
 
 /** A run that was cancelled, a run with a task that is done and others that wait, a log, a blob. */
 async function fill(directory: string): Promise<void> {
-  const engine = await openEngine({ directory, clock: new TestClock() });
+  const engine = await openEngineWithStore({ directory, clock: new TestClock() });
   await engine.runs.define({ name: sampleId, dialect: dialectName, source: sampleSource });
   const ended = await engine.runs.start({ workflow: sampleId, input: "null", key: "ended" });
   await engine.runs.cancel(ended.run.id);

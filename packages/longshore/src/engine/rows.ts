@@ -86,6 +86,8 @@ export interface RowStore {
   table<R>(spec: TableSpec<R>): TableRows<R>;
   /** Makes all that `write` changes durable, or nothing of it. */
   commit(write: () => void): void | Promise<void>;
+  /** Inside a commit: the smallest write that changes nothing, for which a disk that is full or gone fails the commit. */
+  touch(): void;
   /** Reads what was missing, so that it is at hand for the operations that are performed again. */
   load(missing: readonly Missing[]): Promise<void>;
   /** Whether an error of `commit` is about the machine and not about the rows: the same rows may be written later. */

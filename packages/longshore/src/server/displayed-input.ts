@@ -1,20 +1,23 @@
 // Inputs of runs and tasks for display: as they were given, also where their dialect stores them in a form of its own.
 
 import type { Task } from "../engine/board/task.ts";
+import type { Rows } from "../engine/cached-rows.ts";
+import type { Definitions } from "../engine/run/definitions.ts";
 import type { Dialect } from "../engine/run/dialect.ts";
 import type { Run } from "../engine/run/run.ts";
 import { committed } from "../engine/tx.ts";
-import type { SqliteStore } from "../store/sqlite/store.ts";
 
 export interface DisplayedInput {
   run(run: Run): Run;
   task(task: Task): Task;
 }
 
-export function displayedInputBy(
-  dialects: ReadonlyMap<string, Dialect>,
-  { runs: { runs, definitions } }: Pick<SqliteStore, "runs">,
-): DisplayedInput {
+export interface DisplayedInputDeps {
+  readonly runs: Pick<Rows<Run>, "get">;
+  readonly definitions: Pick<Definitions, "byId">;
+}
+
+export function displayedInputBy(dialects: ReadonlyMap<string, Dialect>, { runs, definitions }: DisplayedInputDeps): DisplayedInput {
   const forms = [...dialects.values()].flatMap(({ shown }) => shown ?? []);
   const formOf = ({ definitionId }: Run) => dialects.get(definitions.byId(committed, definitionId)?.dialect ?? "")?.shown;
   /** Nearly all are no such values, and are not looked up. */

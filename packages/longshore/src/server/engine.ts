@@ -8,6 +8,8 @@ import type { BlobStore } from "../engine/blob/blob.ts";
 import { Board } from "../engine/board/board.ts";
 import { Crews } from "../engine/board/crews.ts";
 import type { DeadLetter, DeadLetterSource } from "../engine/board/dead-letter.ts";
+import type { Lanes } from "../engine/board/lanes.ts";
+import type { LocalBoard } from "../engine/board/local-board.ts";
 import type { Task, TaskHead } from "../engine/board/task.ts";
 import { type Carrier, type Waiting, whyWaiting } from "../engine/board/wait-reason.ts";
 import type { Workers } from "../engine/board/workers.ts";
@@ -22,6 +24,7 @@ import type { Reader } from "../engine/run/reader.ts";
 import { Retention, type RetentionPolicy, retentionDefault } from "../engine/run/retention.ts";
 import type { Run } from "../engine/run/run.ts";
 import { brainOf, Runs } from "../engine/run/runs.ts";
+import { StoreState } from "../engine/store-state.ts";
 import { committed } from "../engine/tx.ts";
 import type { FailureListener } from "../failure-listener.ts";
 import { idMaker, type MakeId } from "../ids.ts";
@@ -45,6 +48,8 @@ export interface EngineOptions {
   probe?: EngineProbe;
   /** How a database is opened. Replaced in tests by one that fails on purpose. */
   open?: typeof openDatabase;
+  /** Gets the store when it is open. For tests. */
+  opened?: (store: SqliteStore) => void;
   /** Serve a damaged data file: what can be read of it. */
   acceptDamage?: boolean;
   /** Gets what an operator should know about the data folder. */
@@ -74,7 +79,12 @@ export interface Engine {
   readonly shown: DisplayedInput;
   readonly clock: Clock;
   readonly makeId: MakeId;
-  readonly store: SqliteStore;
+  /** Whether the data file can be written, and how much it has. */
+  readonly storage: StoreState;
+  /** What is ready in each lane, and which claims wait for it. */
+  readonly lanes: Pick<Lanes, "all" | "awaiting" | "polledAt" | "knows">;
+  /** Tasks that were handed out, and attempts that closed without a result, since the start. */
+  readonly taskCounts: Readonly<LocalBoard["counts"]>;
   readonly board: Board;
   readonly runs: Runs;
   readonly documents: DocumentStore;
@@ -102,6 +112,8 @@ export interface Engine {
   deadLetters(task: Task): Promise<readonly DeadLetter[]>;
   plan(definition: Definition): Plan;
   /** Whether it was not written by an author, and is not shown to people. */
+  /** The name of a run's workflow. */
+  workflowOf(runId: string): string | undefined;
   isHidden(task: Pick<Task, "runId" | "node">): boolean;
   /** Ends with the function that is returned. A listener must not throw. */
   listen(listener: ChangeListener): () => void;
@@ -145,6 +157,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       messagesLeft: () => runs.carry(),
     },
   });
+  options.opened?.(store);
   const { trouble } = options;
   if (trouble !== undefined) store.commit.hear((why) => (why === null ? trouble.working(dataFile) : trouble.failing(dataFile, why)));
   const beside = await orClose(store, directory, () => openSideStores(store, { clock, directory, slices }));
@@ -167,10 +180,12 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   });
   let closing: Promise<void> | undefined;
   return {
-    shown: displayedInputBy(dialects, store),
+    shown: displayedInputBy(dialects, store.runs),
     clock,
     makeId,
-    store,
+    storage: new StoreState({ store: store.rows, commit: store.commit, stored: store.stored }),
+    lanes: store.board.lanes,
+    taskCounts: store.board.counts,
     board,
     runs,
     documents: store.documents,
@@ -199,6 +214,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     deadLetterSources,
     deadLetters: async (task) => (await Promise.all([...deadLetterSources].map((source) => source.deadLetters(task)))).flat(),
     plan: (definition) => store.runs.definitions.planNow(definition),
+    workflowOf: (runId) => store.runs.runs.get(committed, runId)?.workflow,
     isHidden({ runId, node }) {
       const run = runId === null ? null : store.runs.runs.get(committed, runId);
       const definition = run === null ? null : store.runs.definitions.byId(committed, run.definitionId);

@@ -2,8 +2,7 @@
 // gone. A server without writes looks for its folder at each question (the look has a limit of its own), and tries to write now and then.
 
 import type { Clock } from "../clock.ts";
-import type { GroupCommit, Writable } from "../engine/commit.ts";
-import type { Database } from "../store/sqlite/driver.ts";
+import type { StoreState } from "../engine/store-state.ts";
 
 export interface Health {
   readonly status: "ok" | "unavailable";
@@ -15,8 +14,7 @@ export interface Health {
 }
 
 export interface HealthOptions {
-  db: Database;
-  commit: GroupCommit;
+  storage: Pick<StoreState, "commits" | "unavailable" | "look" | "tryWrite">;
   clock: Clock;
   version: string;
   /** Aborted when the server begins to close. */
@@ -28,14 +26,12 @@ const freshMs = 10_000;
 
 export class HealthCheck {
   readonly #options: HealthOptions;
-  readonly #probe: Probe;
   readonly #startedAt: number;
   #seenCommits = 0;
   #writtenAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: HealthOptions) {
     this.#options = options;
-    this.#probe = new Probe(options.db, options.commit);
     this.#startedAt = options.clock.now();
   }
 
@@ -53,51 +49,18 @@ export class HealthCheck {
   }
 
   async #trouble(): Promise<string | undefined> {
-    const { commit, clock } = this.#options;
-    if (commit.commits !== this.#seenCommits) this.#writtenAt = clock.now();
-    this.#seenCommits = commit.commits;
-    commit.lookForFile();
-    if (commit.unavailable === null && clock.now() - this.#writtenAt < freshMs) return undefined;
+    const { storage, clock } = this.#options;
+    if (storage.commits !== this.#seenCommits) this.#writtenAt = clock.now();
+    this.#seenCommits = storage.commits;
+    storage.look();
+    if (storage.unavailable === null && clock.now() - this.#writtenAt < freshMs) return undefined;
     try {
-      await this.#probe.writeOnce();
+      await storage.tryWrite();
     } catch (error) {
       return (error as Error).message;
     }
-    this.#seenCommits = commit.commits;
+    this.#seenCommits = storage.commits;
     this.#writtenAt = clock.now();
     return undefined;
-  }
-}
-
-/** Writes one page with its old content: the smallest change that a disk can refuse. */
-class Probe implements Writable {
-  readonly #db: Database;
-  readonly #commit: GroupCommit;
-  dirty = false;
-
-  constructor(db: Database, commit: GroupCommit) {
-    this.#db = db;
-    this.#commit = commit;
-    commit.join(this);
-  }
-
-  write(): void {
-    if (!this.dirty) return;
-    const version = Number(this.#db.prepare("PRAGMA user_version").get()?.user_version);
-    this.#db.exec(`PRAGMA user_version=${version}`);
-  }
-
-  applied(): void {
-    this.dirty = false;
-  }
-
-  /** Resolves when the disk has taken it. */
-  writeOnce(): Promise<void> {
-    return this.#commit.run((tx) => {
-      this.dirty = true;
-      tx.undo(() => {
-        this.dirty = false;
-      });
-    });
   }
 }

@@ -26,8 +26,7 @@ export function engineProbe(metrics: Metrics, watch: Stopwatch): EngineProbe {
 
 /** Everything that can be read from an open engine. */
 export function instrument(engine: Engine, metrics: Metrics): void {
-  const { board, store, workers, logs } = engine;
-  const { counts } = store.board;
+  const { board, storage, workers, logs, taskCounts: counts } = engine;
   endings(engine, metrics);
   metrics.sampled("counter", "longshore_tasks_claimed_total", "Tasks handed out.", () => counts.claimed);
   metrics.sampled(
@@ -46,16 +45,14 @@ export function instrument(engine: Engine, metrics: Metrics): void {
   metrics.sampled("gauge", "longshore_workers", "Workers by status.", () => workersByStatus(workers), ["status"]);
   metrics.sampled("gauge", "longshore_runs_open", "Runs that have not ended.", () => engine.openRuns());
   metrics.sampled("gauge", "longshore_log_followers", "Readers that follow a log.", () => logs.following);
-  metrics.sampled("counter", "longshore_commits_total", "Transactions committed.", () => store.commit.commits);
-  metrics.sampled("gauge", "longshore_store_writable", "1 when the last write went through.", () =>
-    store.commit.unavailable === null ? 1 : 0,
-  );
+  metrics.sampled("counter", "longshore_commits_total", "Transactions committed.", () => storage.commits);
+  metrics.sampled("gauge", "longshore_store_writable", "1 when the last write went through.", () => (storage.unavailable === null ? 1 : 0));
   storedBytes(engine, metrics);
   processFigures(metrics);
 }
 
-function storedBytes({ store: { stored } }: Engine, metrics: Metrics): void {
-  const each = (figure: (room: Room) => number) => () => [...stored.all()].map((room) => sample(room.kind, figure(room)));
+function storedBytes({ storage }: Engine, metrics: Metrics): void {
+  const each = (figure: (room: Room) => number) => () => [...storage.rooms()].map((room) => sample(room.kind, figure(room)));
   metrics.sampled(
     "gauge",
     "longshore_stored_bytes",

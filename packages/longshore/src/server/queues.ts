@@ -3,7 +3,6 @@
 
 import { type LaneQueue, laneKey, type Place } from "../engine/board/lanes.ts";
 import type { Lane, Task, TaskHead } from "../engine/board/task.ts";
-import { committed } from "../engine/tx.ts";
 import { type Slices, wholeRow } from "../slices.ts";
 import type { Engine } from "./engine.ts";
 
@@ -36,16 +35,16 @@ const pieceMax = 500;
 const sentMax = 1_000;
 
 /** Every lane, in the order in which they became known, behind a position. The lists may be long, so they come in slices. */
-export async function* lanesAfter({ store, slices }: Engine, position = 0): AsyncGenerator<LaneQueue> {
+export async function* lanesAfter({ lanes, slices }: Pick<Engine, "lanes" | "slices">, position = 0): AsyncGenerator<LaneQueue> {
   let passed = 0;
-  for (const queue of store.board.lanes.all()) {
+  for (const queue of lanes.all()) {
     if (passed++ % pieceMax === 0) await slices.turn(pieceMax);
     if (queue.position > position) yield queue;
   }
 }
 
 /** By the name of their lane and its labels. */
-export async function sentTasks({ carriers, reader }: Engine): Promise<Map<string, SentTasks>> {
+export async function sentTasks({ carriers, reader }: Pick<Engine, "carriers" | "reader">): Promise<Map<string, SentTasks>> {
   const sent = new Map<string, SentTasks>();
   if (carriers.size === 0) return sent;
   const { items } = await reader.taskHeads({ state: "offered", limit: sentMax });
@@ -58,23 +57,25 @@ export async function sentTasks({ carriers, reader }: Engine): Promise<Map<strin
   return sent;
 }
 
-export async function stateOf({ store, slices }: Engine, queue: LaneQueue): Promise<QueueState> {
-  const { lanes, tasks } = store.board;
+export async function stateOf(
+  { lanes, reader, slices }: Pick<Engine, "lanes" | "reader" | "slices">,
+  queue: LaneQueue,
+): Promise<QueueState> {
   const { lane } = queue;
-  const standing = (place: Place) => {
-    const task = tasks.get(committed, place.id);
-    if (task !== null) slices.spent(task.input.length);
+  const standing = async (place: Place) => {
+    const task = await reader.task(place.id);
+    if (task !== undefined) slices.spent(task.input.length);
     return task?.state === "queued" && task.sequence === place.sequence ? task : null;
   };
   let ready = queue.ready.size;
   // Positions rise with time: the smallest is the oldest, unless it has moved on.
   const first = await firstPlace(queue, slices);
   await slices.turn(wholeRow);
-  let oldest = first === undefined ? null : standing(first);
+  let oldest = first === undefined ? null : await standing(first);
   const places = [...take(queue.ready.values(), looksMax)];
   for (const place of places) {
     await slices.turn(wholeRow);
-    const task = standing(place);
+    const task = await standing(place);
     if (task === null) ready--;
     else if (oldest === null || task.queuedAt < oldest.queuedAt) oldest = task;
   }

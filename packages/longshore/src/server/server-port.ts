@@ -1,6 +1,5 @@
 // The server's port: one for every protocol and for our own API, together with health, metrics and live changes.
 
-import { committed } from "../engine/tx.ts";
 import type { RouteGroup } from "../http.ts";
 import type { Metrics } from "../metrics.ts";
 import type { OpenProtocol, ServedProtocol } from "../protocols/served.ts";
@@ -70,20 +69,19 @@ export interface TableDeps extends Pick<ServerPortDeps, "engine" | "protocols" |
 
 /** Everything that is served: the protocols, and the whole route table with our own API last. */
 export async function tableOf({ engine, protocols, changes, metrics, auth }: TableDeps) {
-  const { clock, store } = engine;
+  const { clock, storage } = engine;
   const version = packageVersion();
   const tokens = { required: auth.required, known: (token: string) => auth.identify(`Bearer ${token}`) !== undefined };
   const served: ServedProtocol[] = [];
   for (const { serve } of protocols) if (serve !== undefined) served.push(await serve({ version, metrics, tokens }));
-  const health = new HealthCheck({ db: store.db, commit: store.commit, clock, version, closing: engine.board.dismissed });
+  const health = new HealthCheck({ storage, clock, version, closing: engine.board.dismissed });
   const own = adminRoutes({ engine, changes, health, metrics, version });
   const groups: [...RouteGroup[], AdminGroup] = [...served.map(({ routes }) => routes), own];
   return { served, groups };
 }
 
 export function changesOf(engine: Engine): Changes {
-  const { clock, makeId, store, isHidden, listen: hear } = engine;
-  const workflowOf = (runId: string) => store.runs.runs.get(committed, runId)?.workflow;
+  const { clock, makeId, isHidden, workflowOf, listen: hear } = engine;
   const changes = new Changes({ clock, epoch: makeId(clock.now()), workflowOf, isHidden });
   hear(changes);
   return changes;

@@ -4,15 +4,15 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
-import { type Engine, openEngine } from "../../src/server/engine.ts";
+import { type OpenEngine, openEngineWithStore } from "../support/engine.ts";
 import { MachineClock } from "../support/machine-clock.ts";
 
 const dayMs = 86_400_000;
 const termMs = 30_000;
 const ended = 20;
 
-async function open(clock: MachineClock, directory: string): Promise<Engine> {
-  const engine = await openEngine({ directory, clock });
+async function open(clock: MachineClock, directory: string): Promise<OpenEngine> {
+  const engine = await openEngineWithStore({ directory, clock });
   onTestFinished(() => engine.close());
   return engine;
 }
@@ -23,17 +23,17 @@ function folder(): string {
   return path;
 }
 
-const post = (engine: Engine, id: string) =>
+const post = (engine: OpenEngine, id: string) =>
   engine.board.post([{ id, step: "s", lanes: [{ name: "work", labels: [] }], input: "null", policy: null }]);
 
-async function claim(engine: Engine) {
+async function claim(engine: OpenEngine) {
   const { tasks } = await engine.store.board.claim({ reach: { names: ["work"], labels: [] }, holder: "ann", termMs, max: 1 });
   const task = tasks[0];
   if (task === undefined) throw new Error("No task was handed out.");
   return { taskId: task.id, grant: task.grant };
 }
 
-async function end(engine: Engine, count: number): Promise<void> {
+async function end(engine: OpenEngine, count: number): Promise<void> {
   for (let at = 0; at < count; at++) {
     await post(engine, `ended-${at}`);
     const hold = await claim(engine);
@@ -41,7 +41,7 @@ async function end(engine: Engine, count: number): Promise<void> {
   }
 }
 
-async function kept(engine: Engine): Promise<number> {
+async function kept(engine: OpenEngine): Promise<number> {
   const { items } = await engine.reader.tasks({ limit: 1_000 });
   return items.filter(({ id }) => id.startsWith("ended-")).length;
 }

@@ -5,10 +5,10 @@
 import { expect, it, onTestFinished, vi } from "vitest";
 import { createMetrics } from "../../src/metrics.ts";
 import { pieceBytes } from "../../src/paced-write.ts";
-import { openEngine } from "../../src/server/engine.ts";
 import { createLogger } from "../../src/server/logger.ts";
 import { openServerPort } from "../../src/server/server-port.ts";
 import { turnRows } from "../../src/slices.ts";
+import { openEngineWithStore } from "../support/engine.ts";
 import { call } from "../support/http.ts";
 import { temporaryFolder } from "../support/parts.ts";
 import { protocolsOn } from "../support/protocols.ts";
@@ -31,7 +31,7 @@ const readMax = 2 * turnRows + 500;
 
 async function started() {
   const counted = countingRows();
-  const engine = await openEngine({ directory: temporaryFolder(), open: counted.open });
+  const engine = await openEngineWithStore({ directory: temporaryFolder(), open: counted.open });
   const logger = createLogger({ level: "silent", write: () => {}, clock: engine.clock });
   const port = await openServerPort({
     engine,

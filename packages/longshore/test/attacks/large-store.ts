@@ -11,12 +11,12 @@ import { openChannel } from "../../src/net/grpc/client.ts";
 import type { GrpcMethod } from "../../src/net/grpc/service.ts";
 import { sampleSource } from "../../src/protocols/workflow-graph/dialect/sample.ts";
 import { dialectName } from "../../src/protocols/workflow-graph/dialect/source.ts";
-import { openEngine } from "../../src/server/engine.ts";
 import { createLogger } from "../../src/server/logger.ts";
 import { openServerPort } from "../../src/server/server-port.ts";
 import { turnRows, wholeRow } from "../../src/slices.ts";
 import { type Database, openDatabase } from "../../src/store/sqlite/driver.ts";
 import { realGroups, realMethods } from "../support/admin.ts";
+import { openEngineWithStore } from "../support/engine.ts";
 import { temporaryFolder } from "../support/parts.ts";
 import { protocolsOn } from "../support/protocols.ts";
 import { countingRows } from "./counting-rows.ts";
@@ -38,7 +38,7 @@ export async function walkAllReads(size: StoreSize): Promise<{ reads: number; ro
   const directory = temporaryFolder();
   const { runId, taskId } = await fill(directory, size);
   const counted = countingRows();
-  const engine = await openEngine({ directory, open: counted.open });
+  const engine = await openEngineWithStore({ directory, open: counted.open });
   const logger = createLogger({ level: "silent", write: () => {}, clock: engine.clock });
   const door = await openServerPort({
     engine,
@@ -122,7 +122,7 @@ async function callOnce(method: GrpcMethod, url: string): Promise<void> {
 }
 
 async function fill(directory: string, { runs, lanes, workers }: StoreSize): Promise<{ runId: string; taskId: string }> {
-  const engine = await openEngine({ directory });
+  const engine = await openEngineWithStore({ directory });
   await engine.runs.define({ name: workflow, dialect: dialectName, source: sampleSource });
   const { run } = await engine.runs.start({ workflow, input: '{"text":"text of run"}' });
   const runId = run.id;

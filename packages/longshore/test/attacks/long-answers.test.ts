@@ -2,12 +2,12 @@
 // of them at once. All of them were read, and made into one answer, without a pause.
 
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { openEngine } from "../../src/server/engine.ts";
 import { sentTasks } from "../../src/server/queues.ts";
 import { turnRows } from "../../src/slices.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 import { all } from "../support/all.ts";
 import { startConductor } from "../support/conductor-rest.ts";
+import { openEngineWithStore } from "../support/engine.ts";
 import { job, startGraphServer } from "../support/workflow-graph.ts";
 
 const megabyte = 1_048_576;
@@ -189,7 +189,7 @@ describe("waiting for a workflow of large tasks", () => {
 
 describe("queued tasks with large inputs", () => {
   it("are counted as many as they are", async () => {
-    const engine = await openEngine({ directory: null, clock: new TestClock() });
+    const engine = await openEngineWithStore({ directory: null, clock: new TestClock() });
     onTestFinished(() => engine.close());
     const lanes = [{ name: "work", labels: [] }];
     const input = JSON.stringify("x".repeat(megabyte));
@@ -212,7 +212,7 @@ describe("queued tasks with large inputs", () => {
 
 describe("large documents of one kind", () => {
   it("are listed a megabyte at a time", async () => {
-    const engine = await openEngine({ directory: null, clock: new TestClock() });
+    const engine = await openEngineWithStore({ directory: null, clock: new TestClock() });
     onTestFinished(() => engine.close());
     const count = 40;
     for (let at = 0; at < count; at++)

@@ -3,7 +3,7 @@
 
 import { expect, it, onTestFinished } from "vitest";
 import type { NewTask } from "../../src/engine/board/store.ts";
-import { openEngine } from "../../src/server/engine.ts";
+import { openEngineWithStore } from "../support/engine.ts";
 
 const lanesCount = 20_000;
 /** Labels of one claim, as many as the attack had. */
@@ -11,7 +11,7 @@ const labelsCount = 901;
 const holder = "attacker";
 
 async function opened() {
-  const engine = await openEngine({ directory: null });
+  const engine = await openEngineWithStore({ directory: null });
   onTestFinished(() => engine.close());
   return engine;
 }

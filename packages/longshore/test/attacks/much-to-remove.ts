@@ -5,10 +5,10 @@ import { expect, onTestFinished } from "vitest";
 import { retentionPolicy } from "../../src/engine/run/retention.ts";
 import { sampleSource } from "../../src/protocols/workflow-graph/dialect/sample.ts";
 import { dialectName } from "../../src/protocols/workflow-graph/dialect/source.ts";
-import { openEngine } from "../../src/server/engine.ts";
 import { type Database, openDatabase } from "../../src/store/sqlite/driver.ts";
 import { openSideStores } from "../../src/store/sqlite/side-stores.ts";
 import { TestClock } from "../../src/testing/clock.ts";
+import { openEngineWithStore } from "../support/engine.ts";
 import { temporaryFolder } from "../support/parts.ts";
 
 const workflow = "much";
@@ -26,7 +26,7 @@ export async function removeMuch({ runs, rows }: { runs: number; rows: number })
   await fill(directory, runs, rows);
   const watched = watching();
   const clock = new TestClock();
-  const engine = await openEngine({ directory, clock, open: watched.open });
+  const engine = await openEngineWithStore({ directory, clock, open: watched.open });
   onTestFinished(() => engine.close());
   const { retention } = openSideStores(engine.store, { clock, directory, slices: engine.slices });
   const counted = () => tables.map((table) => Number(engine.store.db.prepare(`SELECT count(*) AS rows FROM ${table}`).get()?.rows));
@@ -42,7 +42,7 @@ export async function removeMuch({ runs, rows }: { runs: number; rows: number })
 }
 
 async function fill(directory: string, runs: number, rows: number): Promise<void> {
-  const engine = await openEngine({ directory, clock: new TestClock() });
+  const engine = await openEngineWithStore({ directory, clock: new TestClock() });
   await engine.runs.define({ name: workflow, dialect: dialectName, source: sampleSource });
   const { run } = await engine.runs.start({ workflow, input: "null", key: "first" });
   await engine.runs.cancel(run.id);

@@ -5,11 +5,11 @@
 import { expect, it, onTestFinished } from "vitest";
 import { blobFileBytes } from "../../src/engine/blob/local-blobs.ts";
 import { attemptsKeptMax } from "../../src/engine/board/attempts.ts";
-import { openEngine } from "../../src/server/engine.ts";
 import { serve } from "../../src/server/index.ts";
 import { startAdminServer } from "../support/admin.ts";
 import { startConductor } from "../support/conductor-rest.ts";
 import { simple } from "../support/conductor-world.ts";
+import { openEngineWithStore } from "../support/engine.ts";
 import { eventually } from "../support/workflow-graph.ts";
 
 const bytes = { "content-type": "application/octet-stream" };
@@ -33,7 +33,7 @@ it("blobs are refused when all of them together reach the quota, also after a re
 });
 
 it("blobs of a few bytes count for the files that they are, and their names count too", async () => {
-  const engine = await openEngine({ directory: null, quotas: { blobBytes: 100_000 } });
+  const engine = await openEngineWithStore({ directory: null, quotas: { blobBytes: 100_000 } });
   onTestFinished(() => engine.close());
   let kept = 0;
   await expect(
@@ -68,7 +68,7 @@ it("records that a worker token publishes on the bus are refused at their quota"
 });
 
 it("what workers have filled does not keep the coordinator from sending commands", async () => {
-  const engine = await openEngine({ directory: null, quotas: { busBytes: 2_000 } });
+  const engine = await openEngineWithStore({ directory: null, quotas: { busBytes: 2_000 } });
   onTestFinished(() => engine.close());
   const value = "v".repeat(1_000);
   const publish = (topic: string, by: "own" | "guest") => engine.busLog.append([{ topic, key: null, value }], by);
@@ -79,7 +79,7 @@ it("what workers have filled does not keep the coordinator from sending commands
 });
 
 it("parts of one task are refused at the quota of all of them, and those of a task that was removed give their room back", async () => {
-  const engine = await openEngine({ directory: null, quotas: { partBytes: 20_000 } });
+  const engine = await openEngineWithStore({ directory: null, quotas: { partBytes: 20_000 } });
   onTestFinished(() => engine.close());
   await engine.board.post([{ id: "t", step: "a", lanes: [{ name: "work", labels: [] }], input: "null", policy: null }]);
   const { tasks } = await engine.store.board.claim({ reach: { names: ["work"], labels: [] }, holder: "w", termMs: 60_000, max: 1 });
@@ -98,7 +98,7 @@ it("parts of one task are refused at the quota of all of them, and those of a ta
 });
 
 it("a task that fails at once, again and again, keeps its newest attempts only, and other tasks get their turn", async () => {
-  const engine = await openEngine({ directory: null, quotas: { attemptBytes: 50_000 } });
+  const engine = await openEngineWithStore({ directory: null, quotas: { attemptBytes: 50_000 } });
   onTestFinished(() => engine.close());
   const lanes = [{ name: "work", labels: [] }];
   const policy = JSON.stringify({ failures: 1_000_000, lost: 0, backoff: { kind: "fixed", delayMs: 0 } });

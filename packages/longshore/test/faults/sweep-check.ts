@@ -1,7 +1,7 @@
 // After a crash: opens what it left, holds it against what had been answered, brings everything to its end and looks once more.
 import { createHash } from "node:crypto";
-import { type Engine, openEngine } from "../../src/server/engine.ts";
 import { TestClock } from "../../src/testing/clock.ts";
+import { type OpenEngine, openEngineWithStore } from "../support/engine.ts";
 import { LANES, READERS, TERM_MS } from "./sweep-workload.ts";
 
 /** What had been answered when the crash came, and what was in doubt. */
@@ -20,7 +20,7 @@ const ROUNDS_MAX = 20;
 
 export async function checkAfterCrash(folder: string, known: Known): Promise<Findings> {
   const clock = new TestClock();
-  const engine = await openEngine({ directory: folder, clock, random: () => 0.5 });
+  const engine = await openEngineWithStore({ directory: folder, clock, random: () => 0.5 });
   try {
     const found: Findings = { lost: [], duplicated: [] };
     await compare(engine, known, found, false);
@@ -33,7 +33,7 @@ export async function checkAfterCrash(folder: string, known: Known): Promise<Fin
   }
 }
 
-async function compare(engine: Engine, { facts, doubt }: Known, found: Findings, ended: boolean): Promise<void> {
+async function compare(engine: OpenEngine, { facts, doubt }: Known, found: Findings, ended: boolean): Promise<void> {
   const gone = [...facts, ...(doubt === null ? [] : [[doubt.key, doubt.value] as const])].filter(([, value]) => value === "gone");
   // With a run goes all that belongs to it; a blob goes alone.
   const removed = gone.filter(([key]) => key.startsWith("run ")).map(([key]) => key.slice("run ".length));
@@ -50,7 +50,7 @@ async function compare(engine: Engine, { facts, doubt }: Known, found: Findings,
 }
 
 /** What is true of a fact's subject now. */
-async function observe(engine: Engine, key: string): Promise<string> {
+async function observe(engine: OpenEngine, key: string): Promise<string> {
   const [about = "", id = "", which = ""] = key.split(" ");
   const { db } = engine.store;
   const task = async () => engine.board.task(id);
@@ -72,7 +72,7 @@ function times(count: number): string {
   return count === 0 ? "gone" : count === 1 ? "once" : "twice";
 }
 
-async function blob({ blobs }: Engine, hash: string): Promise<string> {
+async function blob({ blobs }: OpenEngine, hash: string): Promise<string> {
   const stored = await blobs.get(hash);
   if (stored === undefined) return "gone";
   const pieces: Buffer[] = [];
@@ -82,7 +82,7 @@ async function blob({ blobs }: Engine, hash: string): Promise<string> {
 }
 
 /** A record that is not handed out to its group was read: as it was appended, it is lost otherwise. */
-async function record({ busLog }: Engine, key: string): Promise<string> {
+async function record({ busLog }: OpenEngine, key: string): Promise<string> {
   const taken = await busLog.take(READERS);
   if (taken === null) return "read";
   busLog.release(READERS.member, taken.id);
@@ -91,7 +91,7 @@ async function record({ busLog }: Engine, key: string): Promise<string> {
 }
 
 /** Clients that were not answered ask again: what was answered once stays one. */
-async function startAgain(engine: Engine, { facts, doubt }: Known, found: Findings): Promise<void> {
+async function startAgain(engine: OpenEngine, { facts, doubt }: Known, found: Findings): Promise<void> {
   for (const [key, id] of facts) {
     if (!key.startsWith("key ") || facts.get(`run ${id}`) === "gone" || doubt?.key === `run ${id}`) continue;
     const { run, created } = await engine.runs.start({ workflow: "outer", input: "null", key: key.slice("key ".length) });
@@ -100,7 +100,7 @@ async function startAgain(engine: Engine, { facts, doubt }: Known, found: Findin
 }
 
 /** Does all the work that is left. A task whose completion was answered must not be handed out again. */
-async function finish(engine: Engine, clock: TestClock, { facts }: Known, found: Findings): Promise<void> {
+async function finish(engine: OpenEngine, clock: TestClock, { facts }: Known, found: Findings): Promise<void> {
   const { db } = engine.store;
   const open = db.prepare(
     "SELECT (SELECT count(*) FROM run WHERE ended_at IS NULL) + (SELECT count(*) FROM task WHERE ended_at IS NULL) + (SELECT count(*) FROM message) AS count",

@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { laneOf } from "../../src/engine/board/lanes.ts";
 import type { Hold, Task } from "../../src/engine/board/task.ts";
 import { retentionPolicy } from "../../src/engine/run/retention.ts";
-import { type Engine, openEngine } from "../../src/server/engine.ts";
 import { TestClock } from "../../src/testing/clock.ts";
+import { type OpenEngine, openEngineWithStore } from "../support/engine.ts";
 
 /** `key` is what a fact is about, `value` what is true of it from then on. */
 export interface Ledger {
@@ -32,7 +32,7 @@ const PRUNING_TURNS = 100;
 export async function playWorkload(directory: string, rounds: number, ledger: Ledger): Promise<void> {
   const clock = new TestClock();
   const retention = retentionPolicy({ blobs: { ageMs: BLOB_AGE_MS } });
-  const engine = await openEngine({ directory, clock, random: () => 0.5, retention });
+  const engine = await openEngineWithStore({ directory, clock, random: () => 0.5, retention });
   await define(engine);
   for (let round = 0; round < rounds; round++) {
     const workload = new Workload(engine, ledger, round);
@@ -47,7 +47,7 @@ export async function playWorkload(directory: string, rounds: number, ledger: Le
 }
 
 /** Retention forgets a blob first, and removes its file after that. */
-async function untilPruned({ store }: Engine, clock: TestClock, folder: string): Promise<void> {
+async function untilPruned({ store }: OpenEngine, clock: TestClock, folder: string): Promise<void> {
   const rows = store.db.prepare("SELECT count(*) AS count FROM blob");
   for (let minute = 0; rows.get()?.count !== 0 || readdirSync(folder).length > 0; minute++) {
     if (minute > MINUTES_MAX) throw new Error("The blob has not been pruned.");
@@ -56,7 +56,7 @@ async function untilPruned({ store }: Engine, clock: TestClock, folder: string):
   }
 }
 
-async function define({ runs }: Engine): Promise<void> {
+async function define({ runs }: OpenEngine): Promise<void> {
   const inner = { name: "inner", steps: [step("inside")], output: null };
   const steps = [
     step("first"),
@@ -69,11 +69,11 @@ async function define({ runs }: Engine): Promise<void> {
 }
 
 class Workload {
-  readonly #engine: Engine;
+  readonly #engine: OpenEngine;
   readonly #ledger: Ledger;
   readonly #round: number;
 
-  constructor(engine: Engine, ledger: Ledger, round: number) {
+  constructor(engine: OpenEngine, ledger: Ledger, round: number) {
     this.#engine = engine;
     this.#ledger = ledger;
     this.#round = round;

@@ -7,7 +7,6 @@ import { createMetrics } from "../../src/metrics.ts";
 import type { Operation } from "../../src/server/admin/operation.ts";
 import type { AdminGroup } from "../../src/server/admin/routes.ts";
 import type { ServeOptions } from "../../src/server/config.ts";
-import { openEngine } from "../../src/server/engine.ts";
 import { FailureLog } from "../../src/server/failure-log.ts";
 import { programSide } from "../../src/server/handle.ts";
 import { engineProbe } from "../../src/server/instruments.ts";
@@ -16,6 +15,7 @@ import { createRouter } from "../../src/server/listener/router.ts";
 import { createLogger } from "../../src/server/logger.ts";
 import { changesOf, openServerPort, tableOf } from "../../src/server/server-port.ts";
 import { TestClock } from "../../src/testing/clock.ts";
+import { openEngineWithStore } from "./engine.ts";
 import { temporaryFolder } from "./parts.ts";
 import { protocolsOn } from "./protocols.ts";
 import { conversation, type GraphServer, startGraphServer } from "./workflow-graph.ts";
@@ -46,7 +46,7 @@ export async function startOnSmallDisk() {
   const metrics = createMetrics();
   const log: string[] = [];
   const logger = createLogger({ level: "warn", format: "text", write: (line) => log.push(line), clock });
-  const engine = await openEngine({
+  const engine = await openEngineWithStore({
     directory: temporaryFolder(),
     clock,
     probe: engineProbe(metrics, { ran() {} }),
@@ -92,7 +92,7 @@ export async function realMethods() {
 }
 
 async function realTable() {
-  const engine = await openEngine({ directory: null, clock: new TestClock() });
+  const engine = await openEngineWithStore({ directory: null, clock: new TestClock() });
   onTestFinished(() => engine.close());
   const auth = createAuth([]);
   return tableOf({ engine, protocols: await protocolsOn(engine), changes: changesOf(engine), metrics: createMetrics(), auth });

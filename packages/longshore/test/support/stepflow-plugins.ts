@@ -12,10 +12,10 @@ import { parseConfig } from "../../src/protocols/stepflow/server/config/parse.ts
 import type { GetRequest, RuntimeCalls, SubmitRequest } from "../../src/protocols/stepflow/server/http/runtime/requests.ts";
 import { startPlugins } from "../../src/protocols/stepflow/server/plugins/plugins.ts";
 import { blobIdIn, blobIdOfJson } from "../../src/protocols/stepflow/wire/blob-id.ts";
-import { openEngine } from "../../src/server/engine.ts";
+import { openEngineWithStore } from "./engine.ts";
 
 export interface PluginWorld {
-  readonly engine: Awaited<ReturnType<typeof openEngine>>;
+  readonly engine: Awaited<ReturnType<typeof openEngineWithStore>>;
   readonly config: StepflowConfig;
   /** Everything that was logged: `level message`. */
   readonly lines: string[];
@@ -51,7 +51,7 @@ const httpLane = "stepflow-http:p";
 export async function pluginWorld(configText: string, options: WorldOptions = {}): Promise<PluginWorld> {
   const { clock = systemClock, directory = process.cwd(), environment = process.env, url = "http://127.0.0.1:4500" } = options;
   const { config } = parseConfig(configText, { file: `${directory}/stepflow-config.yml`, environment });
-  const engine = await openEngine({ directory: null, clock });
+  const engine = await openEngineWithStore({ directory: null, clock });
   const lines: string[] = [];
   const watchers = new Set<(line: string) => void>();
   const say = (level: string) => (message: string) => {

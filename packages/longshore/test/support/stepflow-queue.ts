@@ -22,14 +22,14 @@ import type {
   TaskHeartbeatResponse,
 } from "../../src/protocols/stepflow/wire/messages.ts";
 import { OrchestratorService, TasksService } from "../../src/protocols/stepflow/wire/services.ts";
-import { type Engine, openEngine } from "../../src/server/engine.ts";
 import { TestClock } from "../../src/testing/clock.ts";
+import { type OpenEngine, openEngineWithStore } from "./engine.ts";
 import { channelTo, startGrpc, type TestGrpc } from "./grpc.ts";
 import { until } from "./until.ts";
 
 export interface QueueWorld {
   readonly clock: TestClock;
-  readonly engine: Engine;
+  readonly engine: OpenEngine;
   readonly queues: Queues;
   readonly grpc: TestGrpc;
   /** For reports, whoever sends them. */
@@ -58,7 +58,7 @@ type Configured = ConstructorParameters<typeof Queues>[1];
 
 export async function queueWorld(parts: WorldParts = {}): Promise<QueueWorld> {
   const clock = parts.clock ?? new TestClock();
-  const engine = await openEngine({ directory: parts.directory ?? null, clock });
+  const engine = await openEngineWithStore({ directory: parts.directory ?? null, clock });
   const configured = parts.queues ?? [
     { name: "python", backend: "grpc" },
     { name: "gpu", backend: "grpc" },

@@ -1,13 +1,13 @@
 // What of parts is SQLite's own: uids that share a hash, and rows that go with their run.
 
 import { describe, expect, it, onTestFinished } from "vitest";
-import { openEngine } from "../../server/engine.ts";
+import { openEngineWithStore } from "../../../test/support/engine.ts";
 import { TestClock } from "../../testing/clock.ts";
 import { hashOf } from "./uid-table.ts";
 
 async function setup() {
   const clock = new TestClock();
-  const engine = await openEngine({ directory: null, clock });
+  const engine = await openEngineWithStore({ directory: null, clock });
   onTestFinished(() => engine.close());
   const source = { name: "w", steps: [{ id: "a", task: "a", input: null }], output: null };
   await engine.runs.define({ name: "w", dialect: "code", source: JSON.stringify(source) });

@@ -111,7 +111,7 @@ async function queuePage(engine: Engine, { limit: most, after }: { limit: number
     items.push(await body(await stateOf(engine, queue)));
   }
   // After a restart no worker has used the lane of what was sent before it.
-  const { lanes } = engine.store.board;
+  const { lanes } = engine;
   for (const { lane } of sent.values())
     if (!lanes.knows(lane)) items.push(await body({ lane, ready: 0, oldest: null, pollers: 0, polledAt: 0 }));
   return { items, next: null };

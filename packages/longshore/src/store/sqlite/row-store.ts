@@ -11,6 +11,8 @@ export function sqliteRows(db: Database, isGone: () => LongshoreError | null): R
   return {
     table: (spec) => tableRows(db, spec),
     commit: (write) => db.transaction(write),
+    // Writes one page with its old content.
+    touch: () => db.exec(`PRAGMA user_version=${Number(db.prepare("PRAGMA user_version").get()?.user_version)}`),
     load: () => Promise.reject(new Error("SQLite misses no rows.")),
     isUnavailable,
     isGone,

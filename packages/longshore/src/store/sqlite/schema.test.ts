@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { type OpenEngine, openEngineWithStore } from "../../../test/support/engine.ts";
 import { sampleId } from "../../protocols/workflow-graph/dialect/sample.ts";
-import { type Engine, openEngine } from "../../server/engine.ts";
 import { TestClock } from "../../testing/clock.ts";
 import { type Database, openDatabase } from "./driver.ts";
 import { migrate, schemaVersion } from "./schema.ts";
@@ -22,7 +22,7 @@ function schemaOf(db: Database): unknown[] {
   return db.prepare("SELECT type, name, sql FROM sqlite_schema ORDER BY type, name").all();
 }
 
-async function openFixture(version: number): Promise<Engine> {
+async function openFixture(version: number): Promise<OpenEngine> {
   const directory = mkdtempSync(join(tmpdir(), "longshore-schema-"));
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
   const db = await openDatabase(join(directory, "written.db"), { synchronous: "NORMAL" });
@@ -32,12 +32,12 @@ async function openFixture(version: number): Promise<Engine> {
   db.close();
   // A copy: this process may still have the other one open.
   copyFileSync(join(directory, "written.db"), join(directory, "longshore.db"));
-  const engine = await openEngine({ directory, clock: new TestClock() });
+  const engine = await openEngineWithStore({ directory, clock: new TestClock() });
   onTestFinished(() => engine.close());
   return engine;
 }
 
-async function workToTheEnd(engine: Engine): Promise<void> {
+async function workToTheEnd(engine: OpenEngine): Promise<void> {
   for (let step = 0; step < stepsMax; step++) {
     const names = [...engine.store.board.lanes.all()].map(({ lane }) => lane.name);
     const { tasks } = await engine.store.board.claim({ reach: { names, labels: [] }, holder: "ann", termMs: 60_000, max: 1 });
