@@ -9,7 +9,8 @@
 
 import { type Backoff, backoffMs } from "../../../backoff.ts";
 import { pause } from "../../../clock.ts";
-import { LongshoreError, toError } from "../../../errors.ts";
+import { LongshoreError } from "../../../errors.ts";
+import { poll } from "../../../runner/poll.ts";
 import type { Slot, TransportHost } from "../../../runner/transport.ts";
 import { type PolledTask, pollCountMax, pollTimeoutMsMax } from "../wire/shapes.ts";
 import type { Client, PollAnswer } from "./client.ts";
@@ -157,25 +158,16 @@ export class Poller {
     return [];
   }
 
-  async #ask(count: number, timeoutMs: number): Promise<PollAnswer> {
+  #ask(count: number, timeoutMs: number): Promise<PollAnswer> {
     const { host, client } = this.#options;
     const { task, workerId, domain } = this.config;
-    const startedMs = host.clock.now();
-    const common = { task, worker: workerId };
-    if (host.wants("pollStarted")) host.emit("pollStarted", { ...common, count });
-    try {
+    const call = async () => {
       const answer = await client.poll({ task, workerId, domain, count, timeoutMs }, this.#poll.signal);
       host.working(`poll of ${task}`);
-      const durationMs = host.clock.now() - startedMs;
-      if (host.wants("pollCompleted")) host.emit("pollCompleted", { ...common, durationMs, received: answer.tasks.length });
       this.#returns = answer.returns;
       return answer;
-    } catch (error) {
-      if (!host.draining.aborted && host.wants("pollFailed")) {
-        host.emit("pollFailed", { ...common, durationMs: host.clock.now() - startedMs, error: toError(error) });
-      }
-      throw error;
-    }
+    };
+    return poll(host, { task, worker: workerId, count, call, received: ({ tasks }) => tasks.length });
   }
 
   #start(slots: readonly Slot[], { tasks, malformed }: PollAnswer): void {

@@ -8,7 +8,7 @@
 
 import { type Backoff, backoffMs } from "../../../backoff.ts";
 import { pause } from "../../../clock.ts";
-import { toError } from "../../../errors.ts";
+import { poll } from "../../../runner/poll.ts";
 import type { Capabilities, LogBatch, Transport, TransportHost } from "../../../runner/transport.ts";
 import { type ClaimResponse, handlerLabelPrefix, waitSecsMax } from "../wire/shapes.ts";
 import { Client } from "./client.ts";
@@ -136,19 +136,10 @@ class WorkflowGraphTransport implements Transport {
   }
 
   /** A claim is for any task of this worker, so its events name none of them. */
-  async #toldClaim(role: "scout" | "helper"): Promise<ClaimResponse | undefined> {
-    const { clock, emit } = this.#host;
-    const poll = { task: anyTask, worker: this.#settings.workerId };
-    const sinceMs = clock.now();
-    emit("pollStarted", { ...poll, count: 1 });
-    try {
-      const claim = await this.#claimOnce(role);
-      emit("pollCompleted", { ...poll, durationMs: clock.now() - sinceMs, received: claim === undefined ? 0 : 1 });
-      return claim;
-    } catch (error) {
-      if (!this.#host.draining.aborted) emit("pollFailed", { ...poll, durationMs: clock.now() - sinceMs, error: toError(error) });
-      throw error;
-    }
+  #toldClaim(role: "scout" | "helper"): Promise<ClaimResponse | undefined> {
+    const received = (claim: ClaimResponse | undefined) => (claim === undefined ? 0 : 1);
+    const call = () => this.#claimOnce(role);
+    return poll(this.#host, { task: anyTask, worker: this.#settings.workerId, count: 1, call, received });
   }
 
   async #claimOnce(role: "scout" | "helper"): Promise<ClaimResponse | undefined> {

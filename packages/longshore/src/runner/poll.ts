@@ -1,0 +1,32 @@
+// One request for work with its events, alike for every protocol that polls.
+
+import { toError } from "../errors.ts";
+import type { TransportHost } from "./transport.ts";
+
+export interface Poll<Answer> {
+  readonly task: string;
+  readonly worker: string;
+  /** How many tasks are requested. */
+  readonly count: number;
+  readonly call: () => Promise<Answer>;
+  readonly received: (answer: Answer) => number;
+}
+
+/** Rejects with what `call` rejects with. A poll that ends because the worker drains has not failed. */
+export async function poll<Answer>(host: TransportHost, { task, worker, count, call, received }: Poll<Answer>): Promise<Answer> {
+  const { clock, draining } = host;
+  const startedMs = clock.now();
+  if (host.wants("pollStarted")) host.emit("pollStarted", { task, worker, count });
+  try {
+    const answer = await call();
+    if (host.wants("pollCompleted")) {
+      host.emit("pollCompleted", { task, worker, durationMs: clock.now() - startedMs, received: received(answer) });
+    }
+    return answer;
+  } catch (error) {
+    if (!draining.aborted && host.wants("pollFailed")) {
+      host.emit("pollFailed", { task, worker, durationMs: clock.now() - startedMs, error: toError(error) });
+    }
+    throw error;
+  }
+}
