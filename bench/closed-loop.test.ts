@@ -17,7 +17,7 @@ describe("closed loop", () => {
     expect(await closedLoop({ submit }, witness, SHORT)).toMatchObject({ lost: 1, repeated: 0 });
   });
 
-  it("sees a task that was executed twice and one that nobody submitted", async () => {
+  it("sees a task that was executed twice and one that no client submitted", async () => {
     const witness = new Witness();
     const submit = async (input: { sequence: number; padding: string }) => {
       if (input.sequence === 0) witness.handler(input);

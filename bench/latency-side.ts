@@ -3,7 +3,7 @@ import { withFolder } from "./environment.ts";
 import { answerApart } from "./processes.ts";
 import { quantile } from "./stats.ts";
 
-// Long enough for every worker to stand in its long poll again before the next start.
+// Long enough for every worker to wait in its long poll again before the next start.
 const IDLE_MS = 5;
 
 export interface LatencyRequest {

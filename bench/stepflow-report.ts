@@ -181,7 +181,7 @@ function chainTable(rounds: readonly Round[], steps: number): Table {
   return { title: `A flow of ${steps.toLocaleString("en-US")} steps, each after the one before: cost of a step`, columns, rows };
 }
 
-/** At one caller the real orchestrator waits 40 ms for its own packets on gRPC, whoever works; so that load has no target. */
+/** At one caller the real orchestrator waits 40 ms for its own packets on gRPC, with any worker; so that load has no target. */
 function workerTargets(rounds: readonly Round[]): Target[] {
   const groups = grouped(
     rounds.flatMap(({ workers }) => workers).filter(({ concurrency }) => concurrency > 1),

@@ -47,7 +47,7 @@ const QUICK: Size = {
 };
 
 const CONCURRENCIES = [1, 10, 100] as const;
-/** What the Python worker has unless told. */
+/** The default of the Python worker. */
 const SLOTS_MIN = 4;
 const slotsFor = (concurrency: number): number => Math.max(SLOTS_MIN, concurrency);
 

@@ -1,11 +1,13 @@
 // Rules about every tracked file that no other tool holds: nothing names the machine it was written on or a package registry's host, the
-// titles of one test file are unique, so that a title leads to one test, no test is kept from running, and the lockfile is whole.
+// titles of one test file are unique, so that a title leads to one test, no test is kept from running, the lockfile is whole, and texts
+// are written in plain words.
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { findLockfileProblems, type Lockfile } from "./lockfile-rule.ts";
+import { findWordProblems } from "./plain-words.ts";
 
 // Larger tracked files are recordings or generated data, and reading them would only slow the check down.
 const FILE_BYTES_MAX = 2_000_000;
@@ -54,6 +56,11 @@ export function findTitleProblems(path: string, text: string): string[] {
   return problems;
 }
 
+/** What we write for readers. Recordings and the history keep their words, docs/api is made from comments, and the word list names the words. */
+function isWritten(path: string): boolean {
+  return /\.(?:md|ts)$/.test(path) && !/\/fixtures\/|^CHANGELOG\.md$|^docs\/api\/|^scripts\/plain-words/.test(path);
+}
+
 function checkRepository(root: string): string[] {
   const tracked = execFileSync("git", ["ls-files", "-z"], { cwd: root, encoding: "utf8" }).split("\0").filter(Boolean);
   const problems: string[] = [];
@@ -64,6 +71,7 @@ function checkRepository(root: string): string[] {
     if (text.includes("\0")) continue;
     problems.push(...findMachineTraces(path, text, { root, home: homedir() }));
     if (/\.test\.tsx?$/.test(path)) problems.push(...findTitleProblems(path, text));
+    if (isWritten(path)) problems.push(...findWordProblems(path, text));
     if (basename(path) === "package-lock.json") problems.push(...findLockfileProblems(path, JSON.parse(text) as Lockfile));
   }
   return problems;

@@ -5,7 +5,7 @@ import { streamTask } from "longshore/flowkit";
 const shelves: Record<string, string[]> = { A: ["lantern", "rope", "anchor"], B: ["compass"] };
 const grams: Record<string, number> = { lantern: 850, rope: 400, anchor: 9000, compass: 120 };
 
-// Makes its batches itself, one for each shelf. What a batch gives is kept for whoever reads this node.
+// Makes its batches itself, one for each shelf. The result of a batch is stored for readers of this node.
 export const stocktake = streamTask("stocktake", {
   *iterBatches() {
     for (const [shelf, items] of Object.entries(shelves)) yield { batch_uid: `shelf-${shelf}`, payload: { shelf, items } };

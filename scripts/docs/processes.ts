@@ -8,7 +8,7 @@ const RUN_MS_MAX = 120_000;
 const READY_MS_MAX = 30_000;
 const READY_POLL_MS = 50;
 const STOP_MS_MAX = 10_000;
-// A process that left the group may hold the pipes for ever; its output is not the block's.
+// A process that left the group may hold the pipes open without end; its output is not the block's.
 const LAST_OUTPUT_MS_MAX = 1_000;
 // Enough for any example; a block that prints without end must not fill the memory.
 const OUTPUT_CHARS_MAX = 1_000_000;

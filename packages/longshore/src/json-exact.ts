@@ -23,7 +23,7 @@ function newMark(): string {
 
 /** A number that no double holds. Code that does not know of it computes with, compares and writes the nearest double. */
 export class ExactNumber {
-  /** As it stood in the JSON. */
+  /** As it was written in the JSON. */
   readonly #literal: string;
 
   constructor(literal: string) {

@@ -36,7 +36,7 @@ const lot = 1_024;
 class Search {
   readonly #places: readonly Place[];
   readonly #text: string;
-  /** Places that take a character, at the current position; and in which round each place was last stood on. */
+  /** Places that take a character, at the current position; and in which round each place was last reached. */
   #standing: number[] = [];
   readonly #seen: Int32Array;
   #round = 0;

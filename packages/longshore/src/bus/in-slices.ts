@@ -1,4 +1,4 @@
-// What a reader of topics does in one turn of the event loop is bounded. Any program that may publish decides how much lies in a topic and how
+// What a reader of topics does in one turn of the event loop is bounded. Any program that may publish decides how much is in a topic and how
 // large it is, and a reader that finds the next records at once would otherwise read all of them before any other caller is served.
 
 import { setImmediate as nextTurn } from "node:timers/promises";

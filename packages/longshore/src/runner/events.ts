@@ -53,7 +53,7 @@ export interface WorkerEvents {
   progress: TaskEvent & { readonly value: unknown };
   /** Log lines that were thrown away because they could not be sent in time. */
   logsDropped: TaskEvent & { readonly lines: number };
-  /** The event loop stood still, so heartbeats and timers were late. */
+  /** The event loop was blocked, so heartbeats and timers were late. */
   loopBlocked: { readonly blockedMs: number; readonly tasks: readonly string[] };
   /** A thread or a process of handlers ended by itself. `tasks` ran in it and have failed; another one takes its place. */
   isolateCrashed: { readonly isolate: "thread" | "process"; readonly tasks: readonly string[]; readonly error: Error };

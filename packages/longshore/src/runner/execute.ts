@@ -176,7 +176,7 @@ function handleHere(execution: Execution, call: Call, deferrals: number, deferre
   return withContext(context, async () => callHere(execution, call, context));
 }
 
-/** Calls the handler, and notices when it did not give way for a long time: everything else in this process stood still meanwhile. */
+/** Calls the handler, and notices when it did not give way for a long time: everything else in this process was blocked meanwhile. */
 function callHere(execution: Execution, call: Call, context: Context): unknown {
   const { config, blocked } = execution.around;
   const calledMs = config.clock.now();

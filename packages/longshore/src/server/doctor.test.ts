@@ -45,6 +45,6 @@ it("reports that a folder cannot be written, and suggests another", async () => 
   const place = folder();
   mkdirSync(join(place, "data"));
   writeFileSync(join(place, "data/file"), "");
-  // A file in the place of a folder cannot be written into by anybody, not even by root.
+  // A file in the place of a folder cannot be written into, not even by root.
   expect(await about(join(place, "data/file"), "Disk")).toMatchObject({ state: "bad", advice: expect.stringContaining("--data") });
 });

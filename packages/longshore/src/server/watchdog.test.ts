@@ -39,7 +39,7 @@ describe("the watchdog", () => {
     expect(metrics.text()).toContain("longshore_event_loop_stalls_total 0\n");
   });
 
-  it("names the route that ran the longest when the loop stood still", () => {
+  it("names the route that ran the longest when the loop was blocked", () => {
     const { log, metrics, watch, after } = setup();
     watch.ran("GET /quick", 3);
     watch.ran("GET /slow", 280);

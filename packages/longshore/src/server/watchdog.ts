@@ -25,10 +25,10 @@ export interface Watchdog extends Stopwatch {
   stop(): void;
 }
 
-/** What runs for less never holds up anybody: not worth a name. */
+/** A route that runs for less does not hold up others: not worth a name. */
 export const noticedMs = 5;
 
-/** How often the timer should fire. A loop that is late by less is none that anybody notices. */
+/** How often the timer should fire. A loop that is late by less is not noticed. */
 const tickMs = 20;
 /** A stall that is worth a line: requests of all clients have waited for it. */
 const stallMs = 100;

@@ -57,7 +57,7 @@ describe("the board", () => {
     expect(clock.pending).toBe(0);
   });
 
-  it("does not wait for a client that had gone before it stood in line", async () => {
+  it("does not wait for a client that had disconnected before it waited", async () => {
     const { board, wait } = setup();
     expect(await wait(5_000, AbortSignal.abort())).toEqual([]);
     expect(board.waiting).toBe(0);

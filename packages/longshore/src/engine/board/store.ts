@@ -29,7 +29,7 @@ export interface Standing {
 export type Leave = () => void;
 
 /** `receipt` is kept with what the report closes, so that a protocol can recognise a repeated report; opaque to the store. */
-export type Report = { hold: Hold /** Who reports, when nobody has held it. */; by?: string } & (
+export type Report = { hold: Hold /** Who reports, when no worker has held it. */; by?: string } & (
   | { verb: "complete"; output: string; merge?: boolean; receipt?: string }
   | { verb: "fail"; error: string; retryable: boolean; spends?: "lost"; delayMs?: number; receipt?: string; output?: string }
   /**

@@ -133,7 +133,7 @@ describe("the registry of workers", () => {
     expect(workers.get("w1")).toMatchObject({ status: "busy", tasks: [{ taskId: "R.1" }] });
   });
 
-  it("[G51] a worker is offline after three silent intervals, and any sign of life brings it back", () => {
+  it("[G51] a worker is offline after three silent intervals, and any request brings it back", () => {
     const { clock, workers, status } = setup();
     workers.register("w1", "p", []);
     clock.jump(29_999);
@@ -144,7 +144,7 @@ describe("the registry of workers", () => {
     expect(status("w1")).toBe("idle");
   });
 
-  it("[G51] the heartbeat of a lease counts as a sign of life", () => {
+  it("[G51] the heartbeat of a lease counts as a request of its worker", () => {
     const { clock, workers, status } = setup();
     workers.register("w1", "p", []);
     workers.changed(held("T1", "w1"));
@@ -155,7 +155,7 @@ describe("the registry of workers", () => {
     }
   });
 
-  it("a worker of an earlier process is unheard of until it gives a sign of life, and offline when it gives none", () => {
+  it("a worker of an earlier process is unheard of until its first request, and offline when there is none", () => {
     const { clock } = setup();
     const row = { protocol: "p", labels: [], registeredAt: 0, seenAt: clock.now() - 5_000 };
     const ids = ["seen", "registers", "reports", "silent"];
@@ -187,7 +187,7 @@ describe("the registry of workers", () => {
     expect(workers.get("w1")?.status).toBe("idle");
   });
 
-  it("a worker that signs off is offline at once, and any sign of life brings it back", () => {
+  it("a worker that signs off is offline at once, and any request brings it back", () => {
     const { workers, status } = setup();
     workers.register("w1", "conductor", []);
     workers.left("w1");
@@ -260,7 +260,7 @@ describe("the registry of workers", () => {
     expect(workers.unwritten()).toEqual({ registrations: [], forgotten: [] });
   });
 
-  it("a registration is written once, signs of life only now and then", () => {
+  it("a registration is written once, the time of its last request only now and then", () => {
     const { clock, workers, asked } = setup();
     workers.register("w1", "p", ["a"]);
     workers.register("w2", "p", []);

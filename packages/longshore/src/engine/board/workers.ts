@@ -44,7 +44,7 @@ export interface WorkerView extends Registration {
   readonly tasks: readonly WorkerHold[];
 }
 
-/** What a sign of life contains besides the time. */
+/** What a request of a worker contains besides the time. */
 export interface Sign {
   protocol?: string;
   /** The names of a claim. */
@@ -99,7 +99,7 @@ const intervalMs = 10_000;
 const intervalsMissedMax = 3;
 /** Silent for this long, a worker is forgotten. */
 const forgetMs = 86_400_000;
-/** A sign of life is written at most this often; a restart needs no more. */
+/** The time of the last request is written at most this often; a restart needs no more. */
 const writeMs = 60_000;
 /** Workers remembered. Above this the longest silent ones go, a tenth at a time. */
 const workersMax = 10_000;
@@ -135,7 +135,7 @@ export class Workers {
     Object.assign(this.#of(id), row, { registered: true, writtenAt: row.seenAt, heard: false });
   }
 
-  /** A worker known from before the start; this is not a sign of life. Its interval counts as if it had just been active. */
+  /** A worker known from before the start; this is not a request of it. Its interval counts as if it had just been active. */
   recall(id: string, { protocol = "", reach, everyMs = 0 }: Sign): void {
     if (this.#workers.get(id)?.heard === true) return;
     const known = { protocol, reach: reach ?? null, everyMs: Math.max(intervalMs, everyMs) };
@@ -162,7 +162,7 @@ export class Workers {
     this.#write(this.#unwritten, id);
   }
 
-  /** Any sign of life: a claim, a heartbeat, a report. Cheap, and remembers workers that never registered. */
+  /** Any request of a worker: a claim, a heartbeat, a report. Cheap, and remembers workers that never registered. */
   seen(id: string, sign: Sign = {}): void {
     const worker = this.#of(id);
     const before = worker.seenAt;
@@ -290,7 +290,7 @@ export class Workers {
     if (worker === undefined) return;
     worker.holds.delete(task.id);
     if (worker.holds.size === 0) worker.termMs = 0;
-    // Its own report is a sign of life: after a long task it may be the first in a while.
+    // Its own report is a request: after a long task it may be the first in a while.
     if (task.closedBy !== "complete" && task.closedBy !== "fail") return;
     worker.seenAt = this.#clock.now();
     worker.heard = true;

@@ -108,7 +108,7 @@ export class Draft {
     this.#messages.push(message);
   }
 
-  /** Something has begun that must come to an end, and has come to it. */
+  /** Something has begun that must end, and has ended. */
   enter(): void {
     this.update({ active: this.run.active + 1 });
   }

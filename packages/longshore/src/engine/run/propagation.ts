@@ -225,7 +225,7 @@ export class Propagation {
     this.#settled.length = 0;
     this.#wanted.length = 0;
     if (!this.#draft.over && rest.starts.length + rest.settled.length + rest.wanted.length > 0) this.#draft.goOnLater(rest);
-    // While rows are missing nothing has really come to an end, and the output need not be looked at.
+    // While rows are missing nothing has really ended, and the output need not be looked at.
     if (!this.#draft.over && !this.#draft.lacks && this.#draft.run.active === 0) this.#finish();
   }
 

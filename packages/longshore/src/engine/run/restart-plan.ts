@@ -5,7 +5,7 @@ import type { Counter } from "./joins.ts";
 import { namedBy, type Plan, type PlanNode, requiredOf } from "./plan.ts";
 
 export interface RestartPlan {
-  /** Every node that has to come to an end again. */
+  /** Every node that has to end again. */
   all: ReadonlySet<number>;
   /** Where it starts, in order. */
   start: number[];

@@ -4,7 +4,7 @@ import { type HintOptions, type ProtocolHints, tokenFirst } from "../hints.ts";
 import { pluginLane, queueLane } from "./server/config/queues.ts";
 
 const queueLanes = queueLane("");
-/** Of workers that the server calls or stands in for: a plugin is missing there, not a worker. */
+/** Of workers that the server calls or replaces: a plugin is missing there, not a worker. */
 const pluginLanes = (["stepflow", "mock"] as const).map((type) => pluginLane({ name: "", type }));
 
 export function hints({ url, asksToken }: HintOptions): ProtocolHints {

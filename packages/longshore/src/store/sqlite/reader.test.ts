@@ -237,7 +237,7 @@ describe.each(placesAtHand)("reading from %s", (place) => {
     expect(await reader.definition("nobody")).toBeUndefined();
   });
 
-  it("names of lanes are those that something stood on, and queued tasks are counted by them", async () => {
+  it("names of lanes are those that have had tasks, and queued tasks are counted by them", async () => {
     const { parts, reader } = await setup();
     await parts.start("w");
     await parts.start("other");

@@ -28,7 +28,7 @@ describe("a worker with a full queue", () => {
     await using s = await setup({ tasks: [task("greet", () => null)], wire: { concurrency: 10 }, before: filled });
     await until(() => s.stub.results.length === many);
     expect(s.stub.seen(anyUpdate)).toHaveLength(many);
-    // The first poll fills ten slots; each of these may poll once more when its chain has come to an end.
+    // The first poll fills ten slots; each of these may poll once more when its chain has ended.
     expect(s.stub.seen(anyPoll).length).toBeLessThanOrEqual(1 + 10);
   });
 });

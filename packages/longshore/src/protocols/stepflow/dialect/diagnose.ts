@@ -57,7 +57,7 @@ function diagnoseHead(flow: Flow): Diagnostic[] {
   return found;
 }
 
-/** Variables must be declared once anybody declares any. */
+/** When a flow declares one variable, it must declare all. */
 function* diagnoseVariables(flow: Flow): Sliced<Diagnostic[]> {
   const declared = declaredVariables(flow.schemas);
   const expected = declared === null || declared.size === 0 ? undefined : `one of ${[...declared.keys()].join(", ")}`;

@@ -15,7 +15,7 @@ export interface Violation {
   readonly message: string;
 }
 
-/** Schemas looked at, values compared and places of patterns stood on, for one value: some 15 ms. */
+/** Schemas looked at, values compared and places of patterns reached, for one value: some 15 ms. */
 const workMax = 100_000;
 /** Schemas inside each other, or by reference; the check calls itself for each. */
 const depthMax = 200;

@@ -157,7 +157,7 @@ describe("a lane that is served from here", () => {
     lane.resume();
     await post("a");
     await until(() => begun.length === 1);
-    // As if this process had stood still.
+    // As if this process had been blocked.
     clock.jump(20_000);
     await clock.advance(0);
     await until(() => begun.length === 2);

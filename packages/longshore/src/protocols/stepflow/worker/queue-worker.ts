@@ -26,7 +26,7 @@ export interface Delivery {
   taken(): void;
   /** No orchestrator could name the owner; it may be tried again later. */
   later(): void;
-  /** It is of no use to anybody: nothing waits for it any more, which happens, or it is no task at all, which should not. */
+  /** It is of no use: nothing waits for it any more, which happens, or it is no task at all, which should not. */
   useless(why: string, expected: boolean): void;
   /** Called while it is not yet clear, every second or so. */
   waiting(): void;

@@ -136,7 +136,7 @@ async function stream(events: AsyncGenerator<Event>, sink: Sink): Promise<void> 
   }
 }
 
-/** False when there is none, or nobody to give it to. */
+/** False when there is none, or no reader to give it to. */
 async function giveNext(events: AsyncGenerator<Event>, sink: Sink): Promise<boolean> {
   const next = await events.next();
   return !next.done && sink.send({ id: String(next.value.sequenceNumber), data: eventJson(next.value) });

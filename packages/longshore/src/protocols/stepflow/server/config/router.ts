@@ -116,7 +116,7 @@ function laneOf(plugin: Plugin, rule: RouteRule, component: string): string {
 }
 
 function routed({ plugin, rule, component }: Candidate, input: Json, retry: TransportRetry): Routed {
-  // What a restart has cut off is done again as often as it takes. A mock may play a plugin that cannot be reached, which must come to an end.
+  // What a restart has cut off is done again as often as it takes. A mock may play a plugin that cannot be reached, which must end.
   const retries = plugin.type === "builtin" ? retriesUnlimited : retry.max;
   const task = { component, input } satisfies ComponentTask;
   return {
