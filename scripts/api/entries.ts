@@ -138,17 +138,9 @@ class Reader {
     });
   }
 
-  /** What is used by these, and by what is used, and exported nowhere. */
+  /** What these use directly and no entry exports. What that uses in turn is an internal matter. */
   #hiddenBehind(symbols: readonly ts.Symbol[]): ts.Symbol[] {
-    const hidden = new Set<ts.Symbol>();
-    const queue = [...symbols];
-    for (let symbol = queue.pop(); symbol !== undefined; symbol = queue.pop()) {
-      for (const used of this.#usedBy(symbol)) {
-        if (this.#homes.has(used) || hidden.has(used)) continue;
-        hidden.add(used);
-        queue.push(used);
-      }
-    }
+    const hidden = new Set(symbols.flatMap((symbol) => this.#usedBy(symbol)).filter((used) => !this.#homes.has(used)));
     return [...hidden].sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 }
