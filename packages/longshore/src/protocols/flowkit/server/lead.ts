@@ -60,14 +60,14 @@ export interface Flowkit extends FlowkitHandle {
   close(): Promise<void>;
 }
 
-export interface FlowkitParts {
+export interface FlowkitDeps {
   readonly engine: ProtocolEngine;
   readonly log: ProtocolLog;
   readonly trouble: FailureListener;
 }
 
 export async function openFlowkit(
-  { engine, log, trouble }: FlowkitParts,
+  { engine, log, trouble }: FlowkitDeps,
   { settings, security, isSensitive }: FlowkitConfig,
   options: FlowkitOptions,
 ): Promise<Flowkit> {

@@ -13,7 +13,7 @@ export async function prepare(given: FlowkitOptions | undefined, around: Prepari
   const config = await readFlowkitConfig(options, around);
   return {
     dialects: [flowkitDialect({ limits: config.settings.limits, isSensitive: config.isSensitive })],
-    open: async (parts) => opened(parts.engine, await openFlowkit(parts, config, options)),
+    open: async (deps) => opened(deps.engine, await openFlowkit(deps, config, options)),
   };
 }
 
