@@ -18,7 +18,7 @@ import { Lanes } from "./lanes.ts";
 import { Limits, parkingKey } from "./limits.ts";
 import { newTask } from "./new-task.ts";
 import { begun, placeOf, ReadyQueues, termOf } from "./ready-queues.ts";
-import { merged, withoutNul } from "./report-texts.ts";
+import { keptError, merged } from "./report-texts.ts";
 import { restored } from "./restart.ts";
 import type { BoardStore, ClaimRequest, Extending, Extension, Leave, NewTask, Report, Standing } from "./store.ts";
 import { cell, type EndState, type Fault, fence, type Hold, isOpen, nextDeadline, passedDeadline, type Task } from "./task.ts";
@@ -182,7 +182,7 @@ export class LocalBoard implements BoardStore {
       const task = this.tasks.get(tx, hold.taskId) ?? undefined;
       const fenced = fence(task, hold, "fail", now, () => null);
       if (fenced !== "current" || task === undefined) return fenced as Verdict;
-      const error = withoutNul(why.error);
+      const error = keptError(why.error);
       const closing: Closing = { now, by: "cancel", receipt: null, holder: why.by };
       this.#life.end(tx, task, "cancelled", closing, { output: why.output ?? task.output, error });
       // A run that cancelled it knows already.
@@ -359,14 +359,14 @@ export class LocalBoard implements BoardStore {
     const closing: Closing = { now, by: verb, receipt: (verb === "defer" ? undefined : report.receipt) ?? null, holder: report.by };
     if (next.to === "cancelled") {
       const output = verb === "complete" ? report.output : task.output;
-      this.#life.end(tx, task, "cancelled", closing, { output, error: verb === "fail" ? withoutNul(report.error) : null });
+      this.#life.end(tx, task, "cancelled", closing, { output, error: verb === "fail" ? keptError(report.error) : null });
     } else if (verb === "complete") {
       const done = this.#life.end(tx, task, "done", closing, { output: merged(task, report), error: null });
       if (done.runId !== null) this.#runs.done(tx, done);
     } else if (verb === "defer") this.#life.defer(tx, task, report, closing);
     else {
       const { retryable, spends, delayMs, output = task.output } = report;
-      this.#life.close(tx, { ...task, output }, closing, { kind: "failed", error: withoutNul(report.error), retryable, spends, delayMs });
+      this.#life.close(tx, { ...task, output }, closing, { kind: "failed", error: keptError(report.error), retryable, spends, delayMs });
     }
     return next.verdict;
   }

@@ -1,12 +1,18 @@
 // Texts of a report as a row keeps them.
 
 import { parseExact, writeExact } from "../../json-exact.ts";
+import { cutMiddle } from "../../text.ts";
 import type { Report } from "./store.ts";
 import type { Task } from "./task.ts";
 
-/** SQLite's texts end at the first NUL when they are read back. So the text of a program stays readable. */
-export function withoutNul(text: string): string {
-  return text.replaceAll("\u0000", "\ufffd");
+/** Of an error. Lists of runs and attempts have the error of each, whatever a worker reports; outputs, which may be large, are counted there. */
+const errorCharsMax = 16_384;
+
+/** The error of a program as a row keeps it: head and tail of a long one, and without NUL, at which SQLite's texts end when they are read back. */
+export function keptError(text: string): string {
+  const readable = text.includes("\0") ? text.replaceAll("\0", "\ufffd") : text;
+  // Copied: a part of a text keeps the whole of it in memory.
+  return readable.length <= errorCharsMax ? readable : Buffer.from(cutMiddle(readable, errorCharsMax)).toString();
 }
 
 export function merged(task: Task, report: Report & { verb: "complete" }): string {

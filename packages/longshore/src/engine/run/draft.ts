@@ -4,6 +4,7 @@
 import { isObject, type Json } from "../../json.ts";
 import { parseExact, writeExact } from "../../json-exact.ts";
 import { newTask } from "../board/new-task.ts";
+import { keptError } from "../board/report-texts.ts";
 import type { Deadline, EndState, Fault, Task } from "../board/task.ts";
 import type { Change, Decision, Frontier, Need, Recorded } from "./decide.ts";
 import type { Dialect, Needs, Resolved, Scope } from "./dialect.ts";
@@ -221,7 +222,8 @@ export class Draft {
 
   /** Templates that are worked out from here on read how it ended. */
   noteFailed(at: number, { state, error, fault, overdue = null, output }: Failing): void {
-    this.known.end(at, { state, error, fault, overdue, endedAt: this.now, ...(output === undefined ? {} : { output }) });
+    const kept = error === null ? null : keptError(error);
+    this.known.end(at, { state, error: kept, fault, overdue, endedAt: this.now, ...(output === undefined ? {} : { output }) });
   }
 
   countFailure(at: number, failing: Failing): void {
@@ -229,13 +231,13 @@ export class Draft {
     const { error: before } = this.run;
     const first = `step ${this.plan.nodes[at]?.id ?? ""} ${failing.state}${failing.error ? `: ${failing.error}` : ""}`;
     const error = this.dialect.explain?.(this.plan, failure, before) ?? before ?? first;
-    this.update({ failed: this.run.failed + 1, error });
+    this.update({ failed: this.run.failed + 1, error: keptError(error) });
   }
 
   /** The run ends. `output` is JSON text; worked out from the plan when absent. */
   close(state: RunState, error: string | null, output?: string): void {
     this.over = true;
-    this.update({ state, error });
+    this.update({ state, error: error === null ? null : keptError(error) });
     if (state === "succeeded" || this.plan.outputAlways) {
       const worked: Resolved = output === undefined ? this.resolve(this.plan.output, null) : { value: null };
       if ("needs" in worked) return;

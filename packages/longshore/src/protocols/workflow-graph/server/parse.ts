@@ -7,7 +7,6 @@ import { deeperThan, isObject, jsonDepthMax } from "../../../json.ts";
 import { parseExact, writeExact } from "../../../json-exact.ts";
 import type { Parsed } from "../../../json-sliced.ts";
 import { isName } from "../../../names.ts";
-import { cutMiddle } from "../../../text.ts";
 import {
   type FailRequest,
   type LogChunk,
@@ -25,8 +24,6 @@ const idCharsMax = 256;
 const labelsMax = 1_000;
 /** All of them together: 10,000 workers are remembered, so 320 MB at most. A thousand labels of 32 characters. */
 const labelCharsMax = 32_768;
-/** What is kept of an error text. Workers cut at 4,096; this leaves room for those that do not. */
-const errorCharsKept = 16_384;
 
 export interface Claim {
   workerId: string;
@@ -77,7 +74,7 @@ export function parseFail(text: string): FailRequest {
   const { error, retryable = false } = parseObject(text, "FailJob");
   if (typeof error !== "string") throw wrongField(text, [], "error", error, "a string");
   if (typeof retryable !== "boolean") throw wrongType(text, ["retryable"], retryable, "a boolean");
-  return { error: keepable(error), retryable };
+  return { error, retryable };
 }
 
 export function parseLogs(text: string): LogChunk[] {
@@ -150,11 +147,6 @@ function checkId(text: string, path: readonly (string | number)[], id: string): 
 function resultText(text: string, output: unknown): string {
   if (deeperThan(text)) throw misshapen(text, ["output"], `nested deeper than ${jsonDepthMax} levels`);
   return writeExact(output);
-}
-
-function keepable(error: string): string {
-  const whole = error.includes("\0") ? error.replaceAll("\0", "\ufffd") : error;
-  return cutMiddle(whole, errorCharsKept);
 }
 
 function isJsonType(type: string | undefined): boolean {
