@@ -1,0 +1,296 @@
+// What the rows of every store must do: read by key and in order, write at once or not at all, and keep what was committed. Nothing in
+// here knows what a row means; the behaviour of the engine on them is in store.ts.
+
+import { afterEach, describe, expect, it } from "vitest";
+import { Missing, type RowStore, type Scan, type TableSpec } from "../../src/engine/rows.ts";
+
+/** Opened rows. */
+export interface OpenedRows {
+  readonly rows: RowStore;
+  /** Ends it without a word, as a crash does, and opens it again; null where nothing outlives the process. */
+  readonly crash: (() => Promise<OpenedRows>) | null;
+  close(): void;
+}
+
+interface Entry {
+  readonly kind: string;
+  readonly name: string;
+  readonly version: number;
+  readonly body: string;
+  readonly bytes?: number;
+}
+
+/** A table with three key columns and texts. */
+const entries: TableSpec<Entry> = {
+  name: "document",
+  key: ["kind", "name", "version"],
+  columns: [
+    ["kind", ({ kind }) => kind],
+    ["name", ({ name }) => name],
+    ["version", ({ version }) => version],
+    ["body", ({ body }) => body],
+    ["created_at", () => 1],
+    ["updated_at", () => 2],
+  ],
+  sizes: [["bytes", ["name", "body"]]],
+  of: (row) => ({
+    ...{ kind: row.kind as string, name: row.name as string, version: row.version as number },
+    ...{ body: row.body as string, bytes: row.bytes as number },
+  }),
+};
+
+/** A table whose key is a number that is never given twice, with columns that may be null. */
+interface Numbered {
+  readonly id: number;
+  readonly owner: string;
+  readonly run: string | null;
+  readonly grant: number;
+}
+
+const numbered: TableSpec<Numbered> = {
+  name: "log",
+  key: ["id"],
+  columns: [
+    ["id", ({ id }) => id],
+    ["task_id", ({ owner }) => owner],
+    ["run_id", ({ run }) => run],
+    ["attempt", () => 0],
+    ["grant_count", ({ grant }) => grant],
+    ["bytes", () => 10],
+    ["chunks", () => "[]"],
+  ],
+  of: (row) => ({
+    ...{ id: row.id as number, owner: row.task_id as string, run: row.run_id as string | null },
+    grant: row.grant_count as number,
+  }),
+};
+
+const owners: TableSpec<{ id: string }> = {
+  name: "pruned",
+  key: ["id"],
+  columns: [["id", ({ id }) => id]],
+  of: (row) => ({ id: row.id as string }),
+};
+
+/** Content of any bytes. */
+interface Content {
+  readonly id: number;
+  readonly value: Uint8Array;
+}
+
+const contents: TableSpec<Content> = {
+  name: "bus_record",
+  key: ["id"],
+  columns: [
+    ["id", ({ id }) => id],
+    ["at", () => 0],
+    ["value", ({ value }) => value],
+  ],
+  of: (row) => ({ id: row.id as number, value: row.value as Uint8Array }),
+};
+
+/** Loads of one read: each needs at least one more row. */
+const loadsMax = 100;
+
+async function read<T>(rows: RowStore, work: () => T): Promise<T> {
+  for (let loads = 0; loads < loadsMax; loads++) {
+    try {
+      return work();
+    } catch (thrown) {
+      if (!(thrown instanceof Missing)) throw thrown;
+      await rows.load(thrown.all);
+    }
+  }
+  throw new Error(`A read was performed ${loadsMax} times and still misses rows.`);
+}
+
+const entry = (name: string, version = 1, body = ""): Entry => ({ kind: "k", name, version, body });
+const placeOf = ({ name, version }: Entry) => `${name}${version}`;
+
+export function rowsContract(name: string, open: () => Promise<OpenedRows>): void {
+  describe(name, () => {
+    const opened: OpenedRows[] = [];
+    afterEach(() => {
+      for (const each of opened.splice(0)) each.close();
+    });
+
+    async function setup() {
+      const place = await open();
+      opened.push(place);
+      return over(place);
+    }
+
+    function over({ rows, crash }: OpenedRows) {
+      const table = rows.table(entries);
+      const scan = async (wanted: Scan) => (await read(rows, () => [...table.scan(wanted)])).map(placeOf);
+      const get = (wanted: string, version = 1) => read(rows, () => table.get("k", wanted, version));
+      const write = async (work: () => void) => rows.commit(work);
+      const reopen = async () => {
+        const again = await crash?.();
+        if (again !== undefined) opened.push(again);
+        return again === undefined ? null : over(again);
+      };
+      return { rows, table, scan, get, write, reopen };
+    }
+
+    it("a row is read by its key as it was written, and absent after its removal", async () => {
+      const { table, get, write } = await setup();
+      expect(await get("a")).toBeNull();
+      await write(() => table.insert(entry("a", 1, "first")));
+      expect(await get("a")).toMatchObject({ ...entry("a", 1, "first") });
+      await write(() => table.upsert(entry("a", 1, "second")));
+      expect((await get("a"))?.body).toBe("second");
+      await write(() => table.remove("k", "a", 1));
+      expect(await get("a")).toBeNull();
+    });
+
+    it.each([0, 1, 9, 10, 11, 25])("%i rows are inserted together", async (count) => {
+      const { table, scan, write } = await setup();
+      const versions = Array.from({ length: count }, (_, at) => at + 1);
+      await write(() => table.insertAll(versions.map((version) => entry("a", version))));
+      expect(await scan({ by: entries.key })).toEqual(versions.map((version) => `a${version}`));
+    });
+
+    it("a key that is there is refused by an insert, and nothing of its commit remains", async () => {
+      const { rows, table, scan, write } = await setup();
+      await write(() => table.insert(entry("a")));
+      const refused = write(() => {
+        table.insert(entry("b"));
+        table.insert(entry("a"));
+      });
+      const error = await refused.then(
+        () => null,
+        (thrown: unknown) => thrown,
+      );
+      expect(error).toBeInstanceOf(Error);
+      expect(rows.isUnavailable(error)).toBe(false);
+      expect(await scan({ by: entries.key })).toEqual(["a1"]);
+    });
+
+    it("an updater writes its columns and no others", async () => {
+      const { table, get, write } = await setup();
+      await write(() => table.insert(entry("a", 1, "old")));
+      const update = table.updater([["body", ({ body }) => body]]);
+      await write(() => update(entry("a", 1, "new")));
+      await write(() => update(entry("absent", 1, "new")));
+      expect(await get("a")).toMatchObject({ name: "a", body: "new" });
+      expect(await get("absent")).toBeNull();
+    });
+
+    it("a scan is in the order of its columns, between exclusive bounds, from either end", async () => {
+      const { table, scan, write } = await setup();
+      await write(() => table.insertAll([entry("b", 2), entry("a", 2), entry("B"), entry("b"), entry("a", 10), entry("c")]));
+      const by = entries.key;
+      expect(await scan({ by })).toEqual(["B1", "a2", "a10", "b1", "b2", "c1"]);
+      expect(await scan({ by, backwards: true, limit: 2 })).toEqual(["c1", "b2"]);
+      expect(await scan({ by, equal: ["k", "b"] })).toEqual(["b1", "b2"]);
+      expect(await scan({ by, equal: ["k"], above: ["a", 2], below: ["b", 2] })).toEqual(["a10", "b1"]);
+      expect(await scan({ by, equal: ["k"], above: ["a"] })).toEqual(["b1", "b2", "c1"]);
+      expect(await scan({ by, equal: ["k"], above: ["a", 2], below: ["b"] })).toEqual(["a10"]);
+      expect(await scan({ by, offset: 1, limit: 2 })).toEqual(["a2", "a10"]);
+      expect(await scan({ by, offset: 6, limit: 2 })).toEqual([]);
+    });
+
+    it("a scan may leave out rows by null columns and by fixed values, and find keys first", async () => {
+      const { rows, write } = await setup();
+      const table = rows.table(numbered);
+      const all = [
+        { id: 1, owner: "t", run: null, grant: 1 },
+        { id: 2, owner: "t", run: "r", grant: 2 },
+        { id: 3, owner: "u", run: "r", grant: 1 },
+      ];
+      await write(() => table.insertAll(all));
+      const ids = async (scan: Scan) => (await read(rows, () => [...table.scan(scan)])).map(({ id }) => id);
+      expect(await ids({ by: ["id"], without: "run_id" })).toEqual([1]);
+      expect(await ids({ by: ["id"], without: ["run_id", "task_id"] })).toEqual([]);
+      expect(await ids({ by: ["id"], having: "run_id" })).toEqual([2, 3]);
+      expect(await ids({ by: ["id"], only: { run_id: "r", task_id: "t" } })).toEqual([2]);
+      expect(await ids({ by: ["task_id", "id"], equal: ["t"], above: [0], limit: 5, keysFirst: true })).toEqual([1, 2]);
+    });
+
+    it("sizes, sums and counts cover all rows of a scan", async () => {
+      const { rows, table, get, write } = await setup();
+      await write(() => table.insertAll([entry("a", 1, "€"), entry("a", 2, ""), entry("b", 1, "xyz")]));
+      expect((await get("a"))?.bytes).toBe(4);
+      const ofA: Scan = { by: entries.key, equal: ["k", "a"], limit: 1 };
+      expect(await read(rows, () => [table.sum("bytes", ofA), table.sum("version", ofA), table.count(ofA)])).toEqual([5, 3, 2]);
+      const none: Scan = { by: entries.key, equal: ["none"] };
+      expect(await read(rows, () => [table.sum("bytes", none), table.count(none)])).toEqual([0, 0]);
+    });
+
+    it("the highest number that was ever given is known, also when its row was removed", async () => {
+      const { rows, write, reopen } = await setup();
+      const table = rows.table(numbered);
+      expect(await read(rows, () => table.last())).toBe(0);
+      await write(() => table.insertAll([7, 9].map((id) => ({ id, owner: "t", run: null, grant: 1 }))));
+      await write(() => table.removeAll({ by: ["id"] }));
+      expect(await read(rows, () => table.last())).toBe(9);
+      const again = await reopen();
+      if (again !== null) expect(await read(again.rows, () => again.rows.table(numbered).last())).toBe(9);
+    });
+
+    it("rows that belong to others are found for all of them at once", async () => {
+      const { rows, write } = await setup();
+      const table = rows.table(numbered);
+      const tasks = ["r", "r.0", "r.1", "r-1.0", "s", "t"];
+      await write(() => {
+        rows.table(owners).insertAll([{ id: "r" }, { id: "t" }]);
+        table.insertAll(tasks.map((owner, at) => ({ id: at + 1, owner, run: null, grant: 1 })));
+      });
+      const owned = async (within: boolean, limit = 10) =>
+        (await read(rows, () => [...table.owned({ by: owners.name, column: "task_id", within, limit })])).map(({ owner }) => owner).sort();
+      expect(await owned(false)).toEqual(["r", "t"]);
+      expect(await owned(true)).toEqual(["r.0", "r.1"]);
+      expect(await owned(true, 1)).toHaveLength(1);
+    });
+
+    it("all rows of a scan are removed together", async () => {
+      const { table, scan, write } = await setup();
+      await write(() => table.insertAll([entry("a", 1), entry("a", 2), entry("b", 1)]));
+      await write(() => table.removeAll({ by: entries.key, equal: ["k", "a"], above: [1] }));
+      expect(await scan({ by: entries.key })).toEqual(["a1", "b1"]);
+    });
+
+    it("a key that is a table's only column may be written twice", async () => {
+      const { rows, write } = await setup();
+      const table = rows.table(owners);
+      await write(() => table.upsert({ id: "x" }));
+      await write(() => table.upsert({ id: "x" }));
+      expect(await read(rows, () => table.count({ by: ["id"] }))).toBe(1);
+    });
+
+    it("texts, bytes and whole numbers come back as they were", async () => {
+      const { rows, table, get, write } = await setup();
+      const text = "\u00e9\u{1f6a2} \"'\\ line\nend";
+      const version = Number.MAX_SAFE_INTEGER;
+      const value = Uint8Array.from({ length: 256 }, (_, at) => at);
+      await write(() => {
+        table.insert(entry(text, version, text));
+        rows.table(contents).insert({ id: 1, value });
+      });
+      expect(await get(text, version)).toMatchObject({ name: text, version, body: text });
+      expect(await read(rows, () => [...(rows.table(contents).get(1)?.value ?? [])])).toEqual([...value]);
+    });
+
+    it("a commit that fails leaves nothing, and what was committed before survives a crash", async () => {
+      const { table, write, scan, reopen } = await setup();
+      await write(() => table.insert(entry("kept")));
+      const failed = write(() => {
+        table.insert(entry("lost"));
+        table.remove("k", "kept", 1);
+        throw new Error("no");
+      });
+      await expect(failed).rejects.toThrow("no");
+      expect(await scan({ by: entries.key })).toEqual(["kept1"]);
+      const again = await reopen();
+      if (again !== null) expect(await again.scan({ by: entries.key })).toEqual(["kept1"]);
+    });
+
+    it("a touch is written and changes nothing", async () => {
+      const { rows, table, scan, write } = await setup();
+      await write(() => table.insert(entry("a")));
+      await write(() => rows.touch());
+      expect(await scan({ by: entries.key })).toEqual(["a1"]);
+    });
+  });
+}
