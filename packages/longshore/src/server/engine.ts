@@ -33,8 +33,8 @@ import { Slices } from "../slices.ts";
 import { inWords } from "../store/sqlite/data-file.ts";
 import { openDatabase } from "../store/sqlite/driver.ts";
 import { SqliteHistory } from "../store/sqlite/history.ts";
-import { openSideStores } from "../store/sqlite/side-stores.ts";
-import { openSqliteStore, type SqliteStore } from "../store/sqlite/store.ts";
+import { openSideStores } from "./side-stores.ts";
+import { openSqliteStore, type SqliteStore } from "./data-store.ts";
 import { type DisplayedInput, displayedInputBy } from "./displayed-input.ts";
 import { plainDialects } from "./protocols.ts";
 

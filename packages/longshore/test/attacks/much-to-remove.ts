@@ -6,7 +6,7 @@ import { retentionPolicy } from "../../src/engine/run/retention.ts";
 import { sampleSource } from "../../src/protocols/workflow-graph/dialect/sample.ts";
 import { dialectName } from "../../src/protocols/workflow-graph/dialect/source.ts";
 import { type Database, openDatabase } from "../../src/store/sqlite/driver.ts";
-import { openSideStores } from "../../src/store/sqlite/side-stores.ts";
+import { openSideStores } from "../../src/server/side-stores.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 import { openEngineWithStore } from "../support/engine.ts";
 import { temporaryFolder } from "../support/parts.ts";

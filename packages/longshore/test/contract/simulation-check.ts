@@ -3,7 +3,7 @@
 import { isOpen, type Task } from "../../src/engine/board/task.ts";
 import type { Plan, PlanNode } from "../../src/engine/run/plan.ts";
 import type { Run } from "../../src/engine/run/run.ts";
-import type { SqliteStore } from "../../src/store/sqlite/store.ts";
+import type { SqliteStore } from "../../src/server/data-store.ts";
 import type { Stored } from "./simulation-disk.ts";
 import { broken } from "./simulation-model.ts";
 

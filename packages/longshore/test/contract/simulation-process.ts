@@ -7,7 +7,7 @@ import type { Dialect } from "../../src/engine/run/dialect.ts";
 import { brainOf, Runs } from "../../src/engine/run/runs.ts";
 import { idMaker, type MakeId } from "../../src/ids.ts";
 import { codeDialect } from "../../src/protocols/longshore/dialect/dialect.ts";
-import { openSqliteStore, type SqliteStore } from "../../src/store/sqlite/store.ts";
+import { openSqliteStore, type SqliteStore } from "../../src/server/data-store.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 import type { Random } from "../faults/random.ts";
 import { missingRows } from "./missing-rows.ts";

@@ -27,7 +27,7 @@ import { documentKinds, type Settings } from "../../src/protocols/conductor/dial
 import { childRequestOf, lookupsOf, snapshot, startInput } from "../../src/protocols/conductor/dialect/snapshot.ts";
 import { parseTaskDef } from "../../src/protocols/conductor/dialect/task-def.ts";
 import { parseWorkflowDef } from "../../src/protocols/conductor/dialect/workflow-def.ts";
-import { openSqliteStore } from "../../src/store/sqlite/store.ts";
+import { openSqliteStore } from "../../src/server/data-store.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 
 /** A record as Conductor would show it, as far as tests of a workflow look at it. */

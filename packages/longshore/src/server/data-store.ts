@@ -1,21 +1,21 @@
 // Opens a data file and puts the parts of the SQLite store together.
 
-import type { Clock } from "../../clock.ts";
-import { LocalBoard } from "../../engine/board/local-board.ts";
-import type { Task } from "../../engine/board/task.ts";
-import { GroupCommit } from "../../engine/commit.ts";
-import { LocalParts } from "../../engine/part/local-parts.ts";
-import type { RowStore } from "../../engine/rows.ts";
-import { LocalDocuments } from "../../engine/run/local-documents.ts";
-import { LocalRuns } from "../../engine/run/local-runs.ts";
-import type { Run } from "../../engine/run/run.ts";
-import type { Brain } from "../../engine/run/store.ts";
-import { StoredBytes } from "../../engine/stored-bytes.ts";
-import type { Quotas } from "../../quotas.ts";
-import type { Slices } from "../../slices.ts";
-import { inWords, openDataFile } from "./data-file.ts";
-import type { Database, openDatabase } from "./driver.ts";
-import { sqliteRows } from "./row-store.ts";
+import type { Clock } from "../clock.ts";
+import { LocalBoard } from "../engine/board/local-board.ts";
+import type { Task } from "../engine/board/task.ts";
+import { GroupCommit } from "../engine/commit.ts";
+import { LocalParts } from "../engine/part/local-parts.ts";
+import type { RowStore } from "../engine/rows.ts";
+import { LocalDocuments } from "../engine/run/local-documents.ts";
+import { LocalRuns } from "../engine/run/local-runs.ts";
+import type { Run } from "../engine/run/run.ts";
+import type { Brain } from "../engine/run/store.ts";
+import { StoredBytes } from "../engine/stored-bytes.ts";
+import type { Quotas } from "../quotas.ts";
+import type { Slices } from "../slices.ts";
+import { inWords, openDataFile } from "../store/sqlite/data-file.ts";
+import type { Database, openDatabase } from "../store/sqlite/driver.ts";
+import { sqliteRows } from "../store/sqlite/row-store.ts";
 
 /** Called after each commit. Hints for waiters and views: correctness never depends on them. */
 export interface StoreHooks {

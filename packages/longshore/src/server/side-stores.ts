@@ -2,29 +2,29 @@
 // apart from the store itself, which works without any of it.
 
 import { join } from "node:path";
-import type { BusLog } from "../../bus/log.ts";
-import type { OutboxStore } from "../../bus/outbox.ts";
-import type { Clock } from "../../clock.ts";
-import type { BlobStore } from "../../engine/blob/blob.ts";
-import { LocalBlobs } from "../../engine/blob/local-blobs.ts";
-import { BlobReferences } from "../../engine/blob/references.ts";
-import { LocalWorkers } from "../../engine/board/local-workers.ts";
-import type { Task } from "../../engine/board/task.ts";
-import type { Workers } from "../../engine/board/workers.ts";
-import { LocalBus } from "../../engine/bus/local-bus.ts";
-import { LocalOutbox } from "../../engine/bus/local-outbox.ts";
-import { LocalLogs } from "../../engine/log/local-logs.ts";
-import type { LogStore } from "../../engine/log/store.ts";
-import { Counts } from "../../engine/run/counts.ts";
-import { LocalRetention } from "../../engine/run/local-retention.ts";
-import type { Reader } from "../../engine/run/reader.ts";
-import type { RetentionStore } from "../../engine/run/retention.ts";
-import type { Run } from "../../engine/run/run.ts";
-import { taskColumns, taskOf } from "../../engine/tables/task.ts";
-import type { Slices } from "../../slices.ts";
-import { BlobFiles } from "./blob-files.ts";
-import { SqliteReader } from "./reader.ts";
-import type { SqliteStore } from "./store.ts";
+import type { BusLog } from "../bus/log.ts";
+import type { OutboxStore } from "../bus/outbox.ts";
+import type { Clock } from "../clock.ts";
+import type { BlobStore } from "../engine/blob/blob.ts";
+import { LocalBlobs } from "../engine/blob/local-blobs.ts";
+import { BlobReferences } from "../engine/blob/references.ts";
+import { LocalWorkers } from "../engine/board/local-workers.ts";
+import type { Task } from "../engine/board/task.ts";
+import type { Workers } from "../engine/board/workers.ts";
+import { LocalBus } from "../engine/bus/local-bus.ts";
+import { LocalOutbox } from "../engine/bus/local-outbox.ts";
+import { LocalLogs } from "../engine/log/local-logs.ts";
+import type { LogStore } from "../engine/log/store.ts";
+import { Counts } from "../engine/run/counts.ts";
+import { LocalRetention } from "../engine/run/local-retention.ts";
+import type { Reader } from "../engine/run/reader.ts";
+import type { RetentionStore } from "../engine/run/retention.ts";
+import type { Run } from "../engine/run/run.ts";
+import { taskColumns, taskOf } from "../engine/tables/task.ts";
+import type { Slices } from "../slices.ts";
+import { BlobFiles } from "../store/sqlite/blob-files.ts";
+import { SqliteReader } from "../store/sqlite/reader.ts";
+import type { SqliteStore } from "./data-store.ts";
 
 export interface SideStores {
   readonly logs: LogStore;
