@@ -36,8 +36,10 @@ const clean = {
   "protocols/protocol.ts": `import type { Half } from "./served.ts";`,
   "protocols/served.ts": `import type { Board } from "../engine/board/board.ts";`,
   "protocols/index.ts": `import { alpha } from "./alpha/protocol.ts";`,
-  "store/sqlite/store.ts": `import { LocalBoard } from "../../engine/board/local-board.ts";`,
-  "server/server.ts": `import { open } from "../store/sqlite/store.ts";\nimport { protocols } from "../protocols/index.ts";`,
+  "engine/rows.ts": "",
+  "engine/tables/task.ts": `import type { TableSpec } from "../rows.ts";`,
+  "store/sqlite/row-store.ts": `import type { RowStore } from "../../engine/rows.ts";\nimport { taskOf } from "../../engine/tables/task.ts";`,
+  "server/server.ts": `import { open } from "../store/sqlite/row-store.ts";\nimport { LocalBoard } from "../engine/board/local-board.ts";\nimport { protocols } from "../protocols/index.ts";`,
 };
 
 describe("import rule", () => {
@@ -49,6 +51,16 @@ describe("import rule", () => {
     expect(check({ ...clean, "engine/board/lanes.ts": `import { LocalBoard } from "./local-board.ts";` })).toEqual([
       "engine/board/lanes.ts: the engine layer may not import engine/board/local-board.ts (operations)",
     ]);
+  });
+
+  it("refuses a store that knows what decides about rows", () => {
+    const store = `import type { LocalBoard } from "../../engine/board/local-board.ts";`;
+    expect(check({ ...clean, "store/sqlite/reader.ts": store })).toEqual([
+      "store/sqlite/reader.ts: the store layer may not import engine/board/local-board.ts (operations)",
+    ]);
+    expect(
+      check({ ...clean, "store/sqlite/reader.ts": `import { GroupCommit } from "../../engine/commit.ts";`, "engine/commit.ts": "" }),
+    ).toEqual(["store/sqlite/reader.ts: the store layer may not import engine/commit.ts (operations)"]);
   });
 
   it("refuses a type-only import that points upwards", () => {
@@ -72,7 +84,7 @@ describe("import rule", () => {
   });
 
   it("refuses a store outside the server", () => {
-    const store = `import { open } from "../store/sqlite/store.ts";`;
+    const store = `import { open } from "../store/sqlite/row-store.ts";`;
     expect(check({ ...clean, "cli/doctor.ts": store })).toHaveLength(1);
     expect(check({ ...clean, "engine/commit.ts": store })).toHaveLength(1);
   });

@@ -25,7 +25,8 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   runner: ["leaf"],
   telemetry: ["leaf", "runner"],
   engine: ["leaf"],
-  operations: ["leaf", "engine", "bus"],
+  operations: ["leaf", "engine", "rows", "bus"],
+  rows: ["leaf", "engine", "operations", "bus"],
   bus: ["leaf"],
   wire: ["leaf", "net"],
   dialect: ["leaf", "wire", "engine", "serving-port"],
@@ -35,19 +36,22 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "serving-port": ["leaf", "net", "engine", "bus"],
   "worker-port": ["leaf", "runner"],
   registry: ["leaf", "wire", "worker", "serving", "dialect", "runner", "serving-port", "worker-port"],
-  store: ["leaf", "engine", "operations", "bus"],
+  store: ["leaf", "engine", "rows"],
   verify: ["leaf", "engine"],
-  server: ["leaf", "verify", "net", "runner", "engine", "operations", "bus", "api", "store", ...REGISTRY],
+  server: ["leaf", "verify", "net", "runner", "engine", "operations", "rows", "bus", "api", "store", ...REGISTRY],
   cli: ["leaf", "verify", "signature", "runner", "telemetry", "engine", "api", "server", ...REGISTRY],
   testing: ["leaf", "net", "runner", "engine", "bus", "api", "server", ...REGISTRY],
 };
 
+/** The port to a store, and the tables that are described for it: all that a store may know besides words and ports of the engine. */
+const ROWS = /^engine\/(?:(?:rows|tx)\.ts|tables\/)/;
+
 /**
- * What takes part in operations: a layer of its own inside engine/. Everything else in there are ports, pure decisions and their words, which
- * dialects and protocols may use; only a store and the server meet those who change rows.
+ * What takes part in operations and decides: a layer of its own inside engine/. Everything else in there are ports, pure decisions and their
+ * words, which dialects and protocols may use; only the server puts together those that change rows.
  */
 const OPERATIONS =
-  /^engine\/(?:(?:commit|cached-rows|rows|tx|amounts|store-state|stored-bytes)\.ts|tables\/|\w+\/local-\w+\.ts|board\/(?:attempts|ended-runs|hand-outs|ready-queues|task-end|task-life)\.ts|blob\/references\.ts|bus\/|log\/(?:tails|log-reads)\.ts|part\/(?:lives|reads)\.ts|run\/(?:counts|log-retention|remains|decisions|definitions|messages|open-tasks|records)\.ts)/;
+  /^engine\/(?:(?:commit|cached-rows|amounts|store-state|stored-bytes)\.ts|\w+\/local-\w+\.ts|board\/(?:attempts|ended-runs|hand-outs|ready-queues|task-end|task-life)\.ts|blob\/references\.ts|bus\/|log\/(?:tails|log-reads)\.ts|part\/(?:lives|reads)\.ts|run\/(?:counts|log-retention|remains|decisions|definitions|messages|open-tasks|records)\.ts)/;
 
 /** Files directly in src/ that compose other layers; every other file there is a leaf. */
 const API_FILES = new Set(["index.ts", "transport.ts", "work.ts", "workflow.ts"]);
@@ -107,6 +111,7 @@ function layerOf(path: string): string | undefined {
   const [folder] = parts;
   if (folder === undefined || parts.length === 1) return API_FILES.has(path) ? "api" : "leaf";
   if (LEAF_FOLDERS.has(folder)) return "leaf";
+  if (ROWS.test(path)) return "rows";
   if (OPERATIONS.test(path)) return "operations";
   if (folder === "protocols") return protocolLayer(parts);
   return Object.hasOwn(ALLOWED, folder) ? folder : undefined;

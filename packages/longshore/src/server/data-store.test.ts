@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { TestClock } from "../testing/clock.ts";
 import { type Database, openDatabase } from "../store/sqlite/driver.ts";
 import { migrate, schemaVersion } from "../store/sqlite/schema.ts";
+import { TestClock } from "../testing/clock.ts";
 import { openSqliteStore, type SqliteStore } from "./data-store.ts";
 
 const folders: string[] = [];

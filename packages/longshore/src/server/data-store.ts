@@ -1,4 +1,4 @@
-// Opens a data file and puts the parts of the SQLite store together.
+// Opens a data file and puts board, runs, documents and parts together on its rows.
 
 import type { Clock } from "../clock.ts";
 import { LocalBoard } from "../engine/board/local-board.ts";

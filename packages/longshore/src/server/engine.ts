@@ -33,10 +33,10 @@ import { Slices } from "../slices.ts";
 import { inWords } from "../store/sqlite/data-file.ts";
 import { openDatabase } from "../store/sqlite/driver.ts";
 import { SqliteHistory } from "../store/sqlite/history.ts";
-import { openSideStores } from "./side-stores.ts";
 import { openSqliteStore, type SqliteStore } from "./data-store.ts";
 import { type DisplayedInput, displayedInputBy } from "./displayed-input.ts";
 import { plainDialects } from "./protocols.ts";
+import { openSideStores } from "./side-stores.ts";
 
 export interface EngineOptions {
   /** Every way of writing workflows. Default: those of the registry, without any configuration. The last of a name counts. */

@@ -1,4 +1,4 @@
-// Everything on SQLite that board and runs do not need: logs, blobs, the bus, the registry of workers, counts, reading and pruning. Kept
+// Everything that board and runs do not need: logs, blobs, the bus, the registry of workers, counts, reading and pruning. Kept
 // apart from the store itself, which works without any of it.
 
 import { join } from "node:path";
@@ -13,6 +13,7 @@ import type { Task } from "../engine/board/task.ts";
 import type { Workers } from "../engine/board/workers.ts";
 import { LocalBus } from "../engine/bus/local-bus.ts";
 import { LocalOutbox } from "../engine/bus/local-outbox.ts";
+import { eachRow } from "../engine/cached-rows.ts";
 import { LocalLogs } from "../engine/log/local-logs.ts";
 import type { LogStore } from "../engine/log/store.ts";
 import { Counts } from "../engine/run/counts.ts";
@@ -20,7 +21,7 @@ import { LocalRetention } from "../engine/run/local-retention.ts";
 import type { Reader } from "../engine/run/reader.ts";
 import type { RetentionStore } from "../engine/run/retention.ts";
 import type { Run } from "../engine/run/run.ts";
-import { taskColumns, taskOf } from "../engine/tables/task.ts";
+import { taskTable } from "../engine/tables/task.ts";
 import type { Slices } from "../slices.ts";
 import { BlobFiles } from "../store/sqlite/blob-files.ts";
 import { SqliteReader } from "../store/sqlite/reader.ts";
@@ -86,8 +87,9 @@ export function openSideStores(store: SqliteStore, { clock, directory, slices }:
       await registry.recover();
       await counts.recover();
       await busLog.recover();
-      const held = db.prepare(`SELECT ${taskColumns} FROM task WHERE ended_at IS NULL AND holder IS NOT NULL`);
-      for (const row of held.iterate()) workers.changed(taskOf(row));
+      const held = { by: ["id"], without: "ended_at", having: "holder" };
+      const at = ({ id }: Task) => [id];
+      await eachRow(commit, store.rows.table(taskTable), held, { at, take: (task) => workers.changed(task) });
     },
     flush: () => registry.close(),
     close: () => contents.close(),

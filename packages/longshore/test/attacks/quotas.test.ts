@@ -4,7 +4,7 @@
 
 import { expect, it, onTestFinished } from "vitest";
 import { blobFileBytes } from "../../src/engine/blob/local-blobs.ts";
-import { attemptsKeptMax } from "../../src/engine/board/attempts.ts";
+import { attemptsKeptMax } from "../../src/engine/board/task.ts";
 import { serve } from "../../src/server/index.ts";
 import { startAdminServer } from "../support/admin.ts";
 import { startConductor } from "../support/conductor-rest.ts";

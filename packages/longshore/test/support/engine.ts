@@ -1,7 +1,7 @@
 // An engine whose store a test may look into.
 
-import { type Engine, type EngineOptions, openEngine } from "../../src/server/engine.ts";
 import type { SqliteStore } from "../../src/server/data-store.ts";
+import { type Engine, type EngineOptions, openEngine } from "../../src/server/engine.ts";
 
 export interface OpenEngine extends Engine {
   readonly store: SqliteStore;

@@ -6,7 +6,7 @@ import type { RowStore, TableRows, TableSpec } from "../rows.ts";
 import { type Room, rowBytes, type StoredBytes } from "../stored-bytes.ts";
 import { faultText } from "../tables/fault.ts";
 import type { ReadTx, Tx } from "../tx.ts";
-import type { Deadline, Fault, Task, Verb } from "./task.ts";
+import { attemptsKeptMax, type Deadline, type Fault, type Task, type Verb } from "./task.ts";
 
 /** How an attempt, or a hold of it, came to its end. */
 export interface Closing {
@@ -32,12 +32,6 @@ interface Attempt {
   readonly input: string | null;
   readonly output: string | null;
 }
-
-/**
- * Attempts of one task that are kept: the newest. A task that fails at once and has no limit of its own would else grow without end, and so
- * would everything that reads it.
- */
-export const attemptsKeptMax = 1_000;
 
 const name = "attempt";
 const key = ["task_id", "grant_count", "attempt"];

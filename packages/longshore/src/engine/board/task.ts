@@ -15,6 +15,12 @@
 import type { Verdict } from "../../verdict.ts";
 import type { LimitKey } from "./limits.ts";
 
+/**
+ * Attempts of one task that are kept: the newest. A task that fails at once and has no limit of its own would else grow without end, and so
+ * would everything that reads it.
+ */
+export const attemptsKeptMax = 1_000;
+
 export type OpenState = "queued" | "offered" | "held" | "cancelling";
 export type EndState = "done" | "failed" | "cancelled" | "skipped" | "forgotten";
 /** Why a task, or an attempt of it, ended without a result: it failed, failed for good, its holder vanished, or its time was over. */

@@ -1,7 +1,6 @@
 // Histories of runs on SQLite, for the checker. It reads columns only, no payloads, so a run costs what its number of tasks does.
 
-import { attemptsKeptMax } from "../../engine/board/attempts.ts";
-import type { TaskState, Verb } from "../../engine/board/task.ts";
+import { attemptsKeptMax, type TaskState, type Verb } from "../../engine/board/task.ts";
 import type {
   AttemptHistory,
   ChildHistory,

@@ -3,9 +3,6 @@
 
 import type { Lanes } from "../../engine/board/lanes.ts";
 import { isOpen, type Task, type TaskHead } from "../../engine/board/task.ts";
-import type { Rows } from "../../engine/cached-rows.ts";
-import type { Counts } from "../../engine/run/counts.ts";
-import type { Definitions } from "../../engine/run/definitions.ts";
 import type { Definition } from "../../engine/run/dialect.ts";
 import {
   type AttemptView,
@@ -22,7 +19,7 @@ import {
 import { isRunOpen, type Run, type RunState } from "../../engine/run/run.ts";
 import { runColumns, runOf } from "../../engine/tables/run.ts";
 import { headColumns, taskOf } from "../../engine/tables/task.ts";
-import { committed } from "../../engine/tx.ts";
+import { committed, type ReadTx } from "../../engine/tx.ts";
 import { type Growth, type ListOptions, ListTexts } from "../../list-text.ts";
 import type { LongBytes } from "../../long-bytes.ts";
 import { type Slices, turnRows, wholeRow } from "../../slices.ts";
@@ -30,13 +27,22 @@ import { attemptBefore, attemptHead, attemptOf, currentAttempt } from "./attempt
 import type { Database, SqlRow, Statement } from "./driver.ts";
 import { searchRuns } from "./search.ts";
 
-export interface SqliteReaderOptions {
+/** Rows as memory has them: newer than their tables by what is not written yet. */
+export interface MemoryRows<R> {
+  get(tx: ReadTx, key: string): R | null;
+  /** What memory has made of a row that was read from its table; null when it was removed. */
+  newest(tx: ReadTx, key: string, stored: R): R | null;
+  /** Undefined when it is not in memory. */
+  kept(key: string): R | undefined;
+}
+
+export interface SqliteReaderDeps {
   db: Database;
-  tasks: Rows<Task>;
-  runs: Rows<Run>;
-  definitions: Pick<Definitions, "newest" | "byId">;
-  lanes: Lanes;
-  counts: Counts;
+  tasks: MemoryRows<Task>;
+  runs: Pick<MemoryRows<Run>, "get">;
+  definitions: { newest(tx: ReadTx, name: string): Definition | null; byId(tx: ReadTx, id: string): Definition | null };
+  lanes: Pick<Lanes, "all">;
+  counts: CountsView & { counted(): Promise<void> };
   slices: Slices;
 }
 
@@ -52,11 +58,11 @@ const sortMax = 2_000;
 const last = "\u{10ffff}";
 
 export class SqliteReader implements Reader {
-  readonly #options: SqliteReaderOptions;
+  readonly #options: SqliteReaderDeps;
   readonly #sql: ReturnType<typeof prepareStatements>;
   readonly #lists: ListTexts;
 
-  constructor(options: SqliteReaderOptions) {
+  constructor(options: SqliteReaderDeps) {
     this.#options = options;
     this.#lists = new ListTexts(options.slices);
     this.#sql = prepareStatements(options.db);
