@@ -1,5 +1,5 @@
-// README.md shows records and payloads. Here a worker lives through everything that it shows, and each that a worker sends must be among those
-// that it sent; each that a coordinator sends is read as it stands.
+// README.md shows records and payloads. Here a worker lives through everything that it shows, and each that a worker sends must be among
+// those that it sent; each that a coordinator sends is read unchanged.
 
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
@@ -24,7 +24,7 @@ function likeShown(payload: JsonObject): JsonObject {
 }
 
 describe("the page", () => {
-  it("shows what a worker tells, as it tells it", async () => {
+  it("shows what a worker sends, in the same form", async () => {
     const world = await flowkitWorld();
     const clock = new TestClock(nowMs);
     const seen: JsonObject[] = [];
@@ -65,7 +65,7 @@ describe("the page", () => {
     for (const example of sent) expect(told).toContainEqual(example);
   });
 
-  it("shows what a coordinator tells, as it is read", () => {
+  it("shows what a coordinator sends, as it is read", () => {
     const [start = {}] = shown;
     const read = decodeEnvelope(Buffer.from(JSON.stringify(start)));
     expect(read.ok && readCommand(read.value)).toMatchObject({ ok: true, value: { cmd: "TASK_START" } });

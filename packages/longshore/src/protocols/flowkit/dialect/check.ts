@@ -1,4 +1,4 @@
-// What can be known to be wrong with a graph before anything of it runs, beyond its form: functions that nobody knows, and calls of them
+// What can be known to be wrong with a graph before anything of it runs, beyond its form: unknown functions, and calls of them
 // that can only fail.
 
 import type { JsonObject } from "../../../json.ts";

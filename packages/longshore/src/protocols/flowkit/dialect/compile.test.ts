@@ -24,14 +24,14 @@ const pulls = (from: string[], start_when = "ready"): JsonObject => ({
   io: { start_when, input_inline: { input_adapter: "pull.from_artifacts", input_args: { from_nodes: from } } },
 });
 
-describe("fields that nobody reads", () => {
+describe("fields without effect", () => {
   function ignoredIn(graph: JsonObject): string[] {
     const ignored: string[] = [];
     checkedGraph(graph, { ignored: (field) => ignored.push(field) });
     return ignored;
   }
 
-  it("pass, as in the reference, and are told of by name", () => {
+  it("pass, as in the reference, and are reported by name", () => {
     const node = worker("a", {
       colour: "red",
       io: { priority: 1 },
@@ -50,7 +50,7 @@ describe("fields that nobody reads", () => {
     ]);
   });
 
-  it("are not told of where they belong to a graph of the reference, or are the handler's own", () => {
+  it("are not reported where they belong to a graph of the reference, or are the handler's own", () => {
     const runtime = { status: "queued", attempt_epoch: 0, stats: {}, lease: null, started_at: null, streaming: {}, coordinator: {} };
     const io = { input_inline: { anything: 1 }, input_ref: { place: 1 }, batching: { size: 1 } };
     expect(ignoredIn({ schema_version: "1.0", nodes: [worker("a", { ...runtime, io })] })).toEqual([]);
@@ -138,7 +138,7 @@ describe("what a node waits for", () => {
     ]);
   });
 
-  it("is the first batch along an edge that says so", () => {
+  it("is the first batch along an edge that sets it", () => {
     const edges_ex = [{ from: "a", to: "d", mode: "async", trigger: "on_batch" }];
     expect(waits([...three, worker("d", { depends_on: ["a", "b"] })], { edges_ex })[3]).toEqual({
       after: [0],
@@ -205,7 +205,7 @@ describe("what could never run is refused with its place", () => {
       /expected a count from 1 to 1/,
     ],
     [
-      "first batches of nobody",
+      "first batches of nothing",
       { nodes: [worker("a", { io: { start_when: "first_batch" } })] },
       /^graph.nodes\[0\].io.start_when is first_batch/,
     ],
@@ -226,7 +226,7 @@ describe("what could never run is refused with its place", () => {
     ["an input", { nodes: [worker("a", { io: { input_inline: [] } })] }, "graph.nodes[0].io.input_inline is [], expected an object."],
     ["an unknown function", { nodes: [fn("a", "vars.get", {})] }, /^graph.nodes\[0\].io.fn is "vars.get", expected one of vars.set/],
     ["a bad call", { nodes: [fn("a", "vars.set", { kv: { $x: 1 } })] }, /^graph.nodes\[0\].io.fn_args.kv.\$x has the segment/],
-    ["a merge of nobody", { nodes: [fn("a", "merge.generic", { target: { key: "k" } })] }, /fn_args.from_nodes is absent/],
+    ["a merge of nothing", { nodes: [fn("a", "merge.generic", { target: { key: "k" } })] }, /fn_args.from_nodes is absent/],
     ["a merge into nothing", { nodes: [worker("u"), fn("a", "merge.generic", { from_nodes: ["u"] })] }, /fn_args.target is/],
     [
       "a merge into another",
@@ -244,7 +244,7 @@ describe("what could never run is refused with its place", () => {
     expect(() => checkedGraph(graph)).toThrow(message);
   });
 
-  it("what an adapter says of its arguments", () => {
+  it("the errors of an adapter for its arguments", () => {
     const graph = { nodes: [worker("a", { io: { input_inline: { input_adapter: "x", input_args: { size: 0 } } } })] };
     const adapter = (name: string, args: JsonObject) => `of ${name} has the size ${String(args.size)}`;
     expect(() => checkedGraph(graph, { adapter })).toThrow("graph.nodes[0].io.input_inline.input_args of x has the size 0.");
@@ -285,7 +285,7 @@ describe("functions of the coordinator", () => {
     });
   });
 
-  it("that take time stand on a lane of their own, a target naming their node", () => {
+  it("that take time are on a lane of their own, a target naming their node", () => {
     const [, merge, other] = planOf([
       worker("u"),
       fn("m", "merge.generic", { from_nodes: ["u"], target: { key: "k" } }),
@@ -299,7 +299,7 @@ describe("functions of the coordinator", () => {
     expect(other?.kind).toBe("instant");
   });
 
-  it("of a user are known when the server says so", () => {
+  it("of a user are known when the server registers them", () => {
     const nodes = [fn("a", "mine", {})];
     expect(checkedGraph({ nodes }, { functions: new Set(["mine"]) }).nodes).toHaveLength(1);
   });

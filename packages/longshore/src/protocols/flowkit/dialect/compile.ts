@@ -14,7 +14,7 @@ import { type Waits, waitsOf } from "./waits.ts";
 
 export const dialectName = "flowkit";
 
-/** Where functions of the coordinator stand, except those that are over at once. */
+/** The lane of the coordinator's functions, except those that end at once. */
 export const functionLane = "flowkit-fn";
 
 /** At most so many nodes at work: of all types together, and of one. */
@@ -51,7 +51,7 @@ function indexOf(graph: Graph, at: string): Map<string, number> {
 
 function nodeOf(node: GraphNode, waits: Waits, limits: FlowkitLimits): PlanNode {
   const { node_id: id, type, routing } = node;
-  // Whoever says what is to be done about a failure lets the run come to that before it fails.
+  // A graph that handles a failure lets the run reach that before it fails.
   const onFailure: OnFailure = routing.on_failure.length > 0 ? "skip" : "end";
   const base = { id, ...waits, timeouts: {}, onFailure, origin: node };
   const { fn = "", fn_args = {} } = node.io;
@@ -80,7 +80,7 @@ function inputOf({ io: { input_ref, input_inline } }: GraphNode): JsonObject {
   return input_inline ?? input_ref ?? {};
 }
 
-/** An object called `target` is told whose it is. */
+/** An object called `target` gets the name of its node. */
 function withTarget(nodeId: string, args: JsonObject): JsonObject {
   const { target } = args;
   if (typeof target !== "object" || target === null || Array.isArray(target)) return args;

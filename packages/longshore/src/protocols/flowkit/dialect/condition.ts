@@ -1,4 +1,4 @@
-// A node that runs only if the run's variables say so: `"when": {"var": "routing.sla", "equals": "gold"}`. Without `equals` the variable
+// A node that runs only if the run's variables allow it: `"when": {"var": "routing.sla", "equals": "gold"}`. Without `equals` the variable
 // only has to be there, and be neither false nor null.
 
 import { isDeepStrictEqual } from "node:util";

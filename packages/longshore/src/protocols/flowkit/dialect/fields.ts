@@ -8,7 +8,7 @@ import { shown } from "../../../text.ts";
 /** Of shorter words every other one is one letter away. */
 const lettersMin = 4;
 
-/** Notified of each field that nobody reads, by its path. */
+/** Called for each field without effect, by its path. */
 export type Ignored = (field: string) => void;
 
 export class Fields {
@@ -33,7 +33,7 @@ export class Fields {
   }
 
   /**
-   * Refuses a field that nobody reads when it is one of these but for its spelling. Others may be somebody's own: they pass, and are told of,
+   * Refuses an unknown field when it is one of these but for its spelling. Others may belong to the user: they are accepted and reported,
    * except those that belong there without a meaning.
    */
   noneMisspelt(names: readonly string[], withoutMeaning: readonly string[] = []): this {
@@ -107,7 +107,7 @@ export class Fields {
   }
 }
 
-/** Refuses what stands at `field`. */
+/** Refuses the value at `field`. */
 export function refusal(field: string, message: string): LongshoreError {
   return new LongshoreError("LONGSHORE_BAD_DEFINITION", `${field} ${message}.`, { detail: { field } });
 }

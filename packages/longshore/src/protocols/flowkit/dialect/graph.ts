@@ -31,7 +31,7 @@ export interface GraphNode {
   readonly retry_policy: RetrySettings;
   readonly routing: { readonly on_success: readonly string[]; readonly on_failure: readonly string[] };
   readonly io: NodeIo;
-  /** Ours: it runs only if the run's variables say so. */
+  /** Ours: it runs only if the run's variables allow it. */
   readonly when?: Condition;
 }
 
@@ -55,9 +55,9 @@ export interface TriggerEdge {
 
 export const functionType = "coordinator_fn";
 
-/** Ids stand in record keys, URLs and every row. */
+/** Ids are used in record keys, URLs and every row. */
 const idCharsMax = 200;
-/** Names stand in lines and tables, and one with a dot in front is of no workflow that people know. */
+/** Names are used in lines and tables, and one with a dot in front is of no workflow that people know. */
 const nameShape = /^[^\p{Cc}.]\P{Cc}*$/u;
 /** A type is part of a topic's name, for which Kafka allows these. */
 const typeShape = /^[\w.-]{1,200}$/;
@@ -72,7 +72,7 @@ const runtimeFields = [
   ...["streaming", "coordinator"],
 ];
 
-/** `ignored` is told of fields that have no effect. @throws LongshoreError LONGSHORE_BAD_DEFINITION with the field that is wrong. */
+/** `ignored` is called for fields that have no effect. @throws LongshoreError LONGSHORE_BAD_DEFINITION with the field that is wrong. */
 export function* readInSlices(document: unknown, ignored: Ignored = () => {}): Sliced<Graph> {
   const at = "graph";
   const graph = Fields.of(document, at, "an object with nodes", ignored).noneMisspelt(graphFields, ["schema_version"]);
@@ -112,7 +112,7 @@ function readNode(document: unknown, at: string, incoming: ReadonlyMap<string, s
     type,
     status: "queued",
     attempt_epoch: 0,
-    // Edges alone make no dependency in the reference; here they do for a node that says nothing else.
+    // Edges alone make no dependency in the reference; here they do for a node that has nothing else.
     depends_on: depends === null ? [...new Set(incoming.get(node_id) ?? [])] : node.texts("depends_on"),
     fan_in: readFanIn(node),
     retry_policy: readRetry(node.object("retry_policy")),

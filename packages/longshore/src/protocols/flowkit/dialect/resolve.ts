@@ -1,4 +1,4 @@
-// What the templates of a FlowKit plan stand for.
+// The values of the templates of a FlowKit plan.
 
 import type { Resolved, Scope } from "../../../engine/run/dialect.ts";
 import type { Plan, Template } from "../../../engine/run/plan.ts";

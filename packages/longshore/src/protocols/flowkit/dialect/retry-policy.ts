@@ -18,7 +18,7 @@ export interface RetrySettings {
 export interface BatchSettings {
   /** How often a batch is tried again; that spends nothing of the node's own budget. */
   readonly max: number;
-  /** After that it is put aside with its reason and the node goes on without it; otherwise the node fails. */
+  /** After that it becomes a dead letter with its reason and the node continues without it; otherwise the node fails. */
   readonly dead_letter: boolean;
 }
 

@@ -1,10 +1,11 @@
-// Whether a value looks like a secret. Variables are shown to everybody who may see a run, so a key or a token among them is worth a word:
-// it is counted, or refused where the graph says `block_sensitive`. Which values look like one is up to a detector that can be replaced.
+// Whether a value looks like a secret. Variables are shown to every reader of a run, so a key or a token among them is reported:
+// it is counted, or refused where the graph has `block_sensitive`. Which values look like one is decided by a detector that can be
+// replaced.
 
 import { LongshoreError, toError } from "../../../errors.ts";
 import type { Json } from "../../../json.ts";
 
-/** `path` is the full one, such as `coordinator.vars.api.token`. Has to be pure: it is asked while a run is decided. */
+/** `path` is the full one, such as `coordinator.vars.api.token`. Has to be pure: it is called while a run is decided. */
 export type IsSensitive = (path: string, value: Json) => boolean;
 
 /** An object, a predicate, a function without parameters that makes either, or `module:export` that is one of these. */

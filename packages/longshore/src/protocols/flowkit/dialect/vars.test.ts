@@ -47,7 +47,7 @@ describe("vars.incr", () => {
 });
 
 describe("vars.merge", () => {
-  it("[T94] overwrites leaves at any depth, and an object by a leaf; keys are told in order", () => {
+  it("[T94] overwrites leaves at any depth, and an object by a leaf; keys are reported in order", () => {
     const before = change("vars.merge", {}, { data: { obj: { a: 1, b: { c: 2 } }, leaf: 7 } }).vars;
     const merged = change("vars.merge", before, { data: { obj: { b: { c: 3 }, d: 9 }, leaf: 100 } });
     expect(merged.vars).toEqual({ obj: { a: 1, b: { c: 3 }, d: 9 }, leaf: 100 });
@@ -87,7 +87,7 @@ describe("vars.merge", () => {
     expect(change("vars.merge", {}, { data: { payload: "a".repeat(65_536) } }).result.touched).toBe(1);
   });
 
-  it("[T97] refuses what looks sensitive when it is told to, and counts it otherwise", () => {
+  it("[T97] refuses what looks sensitive when that is set, and counts it otherwise", () => {
     const data = { secrets: { token: "LEAK" } };
     expect(() => changeVars("vars.merge", {}, { data, block_sensitive: true }, leaks)).toThrow(/looks like a secret/);
     expect(changeVars("vars.merge", {}, { data }, leaks)).toMatchObject({ vars: data, result: { sensitive_hits: 1 } });
@@ -95,7 +95,7 @@ describe("vars.merge", () => {
 });
 
 describe("vars.set", () => {
-  it("[T98] takes dotted and nested keys in one call, and tells which", () => {
+  it("[T98] takes dotted and nested keys in one call, and reports which", () => {
     const kv = { plain: 7, "sla.max_delay": 500, flags: { ab: true, beta: false }, nested: { lvl1: { lvl2: 123 } } };
     const { vars, result } = change("vars.set", {}, { kv });
     expect(vars).toEqual({ plain: 7, sla: { max_delay: 500 }, flags: { ab: true, beta: false }, nested: { lvl1: { lvl2: 123 } } });
@@ -131,12 +131,12 @@ describe("vars.set", () => {
     expect(change("vars.set", {}, { kv: { payload: "é".repeat(32_768) } }).result.touched).toBe(1);
   });
 
-  it("[T103] tells its keys in order, whatever order they came in", () => {
+  it("[T103] reports its keys in order, whatever order they came in", () => {
     const { result } = change("vars.set", {}, { kv: { "b.z": 1, "a.y": 2, b: { x: 3 } } });
     expect(result).toMatchObject({ keys: [`${prefix}a.y`, `${prefix}b.x`, `${prefix}b.z`], sensitive_hits: 0 });
   });
 
-  it("[T104] refuses what looks sensitive when it is told to, and counts it otherwise", () => {
+  it("[T104] refuses what looks sensitive when that is set, and counts it otherwise", () => {
     expect(() => changeVars("vars.set", {}, { kv: { token: "LEAK" }, block_sensitive: true }, leaks)).toThrow(/looks like a secret/);
     expect(changeVars("vars.set", {}, { kv: { token: "LEAK" } }, leaks)).toMatchObject({
       vars: { token: "LEAK" },

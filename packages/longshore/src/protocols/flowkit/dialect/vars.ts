@@ -1,5 +1,5 @@
-// The functions that change a run's variables: set, merge, incr, unset. Pure: the old variables in, the new ones out, and what is
-// told of it. A run is decided one event at a time, so what they read is what they change.
+// The functions that change a run's variables: set, merge, incr, unset. Pure: the old variables in, the new ones out, and what is reported
+// of it. A run is decided one event at a time, so what they read is what they change.
 
 import { isObject, type Json, type JsonObject, setOwn } from "../../../json.ts";
 import type { IsSensitive } from "./sensitive.ts";
@@ -139,7 +139,7 @@ function checkPath(segments: readonly string[], field: string): void {
   if (chars > pathCharsMax) throw new VarsError(field, `has ${chars} characters with ${prefix}, expected at most ${pathCharsMax}`);
 }
 
-/** A copy of the objects along the path; what lies beside it is shared. */
+/** A copy of the objects along the path; the siblings are shared. */
 function withValue(vars: JsonObject, [first = "", ...rest]: readonly string[], value: Json, field: string): JsonObject {
   const copy: JsonObject = { ...vars };
   const inner = Object.hasOwn(vars, first) ? vars[first] : undefined;

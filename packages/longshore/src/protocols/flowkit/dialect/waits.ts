@@ -80,7 +80,7 @@ interface Route {
   /** Those whose success, or failure, leads here. */
   readonly success: number[];
   readonly failure: number[];
-  /** Edges of a source say who follows it, so that its routing does not. */
+  /** Edges of a source name its followers, so that its routing does not. */
   blocked: boolean;
 }
 

@@ -20,7 +20,7 @@ function written(change: Partial<Envelope>): Buffer {
 }
 
 describe("the head of a batch's event", () => {
-  it("says what the whole says", () => {
+  it("has the same values as the whole", () => {
     const bytes = written({});
     const envelope = decodeEnvelope(bytes);
     const event = envelope.ok ? readStatus(envelope.value) : envelope;
@@ -30,7 +30,7 @@ describe("the head of a batch's event", () => {
     expect(event).toMatchObject({ value: { worker_id: "w-1", batch_uid: "b/0" } });
   });
 
-  it("is found in bytes that lie amid others", () => {
+  it("is found in bytes amid others", () => {
     const bytes = written({});
     const amid = Buffer.concat([Buffer.from("{}"), bytes, Buffer.from("{}")]);
     expect(readBatchHead(amid.subarray(2, 2 + bytes.length))).toEqual(readBatchHead(bytes));
@@ -47,7 +47,7 @@ describe("the head of a batch's event", () => {
     ["metrics that are no object", { payload: { ...payload, metrics: [] } }],
     ["another sender", { role: "coordinator" }],
     ["an epoch that is no count", { attempt_epoch: -1 }],
-  ])("of %s is left to whoever reads the whole", (_what, change) => {
+  ])("of %s is left to the reader of the whole", (_what, change) => {
     expect(readBatchHead(written(change))).toBeNull();
   });
 

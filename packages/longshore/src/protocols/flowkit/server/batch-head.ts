@@ -12,7 +12,7 @@ export interface BatchHead {
 
 /** Where the metrics begin in any but the longest names. */
 const headBytesMax = 1_024;
-/** What stands in JSON as it is, one byte for each sign. */
+/** Characters that JSON writes unchanged, one byte for each. */
 const plain = "[ !#-[\\]-~]";
 const name = `"(${plain}+)"`;
 const head = new RegExp(

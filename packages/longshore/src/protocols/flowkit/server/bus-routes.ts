@@ -1,5 +1,5 @@
-// The embedded bus for programs elsewhere. A member is whoever asks under a name; what it was given goes to others when it says that it
-// leaves, when the answer did not reach it, or when it has not been heard of for a while.
+// The embedded bus for programs elsewhere. A member is a client that polls under a name; its records are given to others when it leaves,
+// when the answer did not reach it, or when it was silent for a while.
 
 import type { Caller } from "../../../actions.ts";
 import {
@@ -23,7 +23,7 @@ import { checkTopics } from "./topic-rules.ts";
 export interface BusRoutesDeps {
   readonly busLog: BusLog;
   readonly clock: Clock;
-  /** Where the coordinator meets its workers, when that is not the embedded bus: nobody would hear who comes here. */
+  /** Where workers connect to the coordinator, when that is not the embedded bus: a worker that comes here would not be found. */
   readonly busElsewhere?: string | undefined;
   /** How topics are called here. */
   readonly topics?: TopicNames | undefined;
@@ -37,7 +37,7 @@ export interface BusRoutes {
 
 interface Member {
   readonly joined: Set<string>;
-  /** What went out to it and has not come back. */
+  /** Records that were sent to it and not acknowledged. */
   readonly out: Set<number>;
   /** Requests of it that are being answered. */
   asking: number;
@@ -226,7 +226,7 @@ class Members {
     this.#log.release(name);
   }
 
-  /** One timer, and none while nobody is there. */
+  /** One timer, and none without members. */
   #sweepLater(): void {
     if (this.#sweeping || this.#members.size === 0) return;
     this.#sweeping = true;
@@ -240,7 +240,7 @@ class Members {
 }
 
 /**
- * A member has what it took until it says that it is done. So none may speak for one of another token, nor for the coordinator's own, which
+ * A member has what it took until it acknowledges it. So none may act for one of another token, nor for the coordinator's own, which
  * read the same log under names without a blank.
  */
 function memberOf({ name = "" }: Caller, member: string): string {

@@ -57,7 +57,7 @@ describe("the document of a task", () => {
     ]);
   });
 
-  it("shows a node that waits for another attempt as deferred, and says until when", async () => {
+  it("shows a node that waits for another attempt as deferred, and until when", async () => {
     const { submit, take, fail, nodesOf, clock } = await setup();
     const { id } = await submit([{ ...up, retry_policy: { max: 2, backoff_sec: 30 } }]);
     await fail(await take("src"), "flaky", true);
@@ -77,7 +77,7 @@ describe("the document of a task", () => {
     expect(await views.task(bad.id)).toMatchObject({ status: "failed", graph: { nodes: [{ status: "failed", last_error: "never" }] } });
   });
 
-  it("[F-CANC-03] says that it is being cancelled until the last worker has stopped, and then ends as FlowKit's do", async () => {
+  it("[F-CANC-03] shows that it is being cancelled until the last worker has stopped, and then ends as FlowKit's do", async () => {
     const { views, submit, take, withdrawn } = await setup();
     const { id } = await submit([up, down]);
     const task = await take("src");

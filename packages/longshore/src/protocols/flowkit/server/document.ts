@@ -1,5 +1,5 @@
-// A run as a document of FlowKit's collection `tasks`: what foreign workers poll, and what our HTTP API shows. FlowKit knows
-// six words for how a task or a node stands; what ours says more precisely is told by fields beside them.
+// A run as a document of FlowKit's collection `tasks`: what foreign workers poll, and what our HTTP API shows. FlowKit has six words for
+// the state of a task or a node; more precise states are in additional fields.
 //
 //   ours                         FlowKit's
 //   run      running             running; cancelling while a worker still stops after a cancel
@@ -38,10 +38,10 @@ export function summaryDocument<Time>(run: Run, moment: Moment<Time>, cancelling
   return {
     id: run.id,
     pipeline_id: run.id,
-    /** Ours: what the graph is called; null when its submitter did not say. */
+    /** Ours: the name of the graph; null when its submitter gave none. */
     name: run.workflow === run.id ? null : run.workflow,
     status,
-    /** Ours: one of the six words says less. */
+    /** Ours: more precise than the six words. */
     state: run.state,
     params: paramsOf(run),
     result: resultOf(run),
@@ -99,7 +99,7 @@ export function taskDocument<Time>(
   };
 }
 
-/** The run has been cancelled, and somebody has not stopped yet. */
+/** The run has been cancelled, and a worker has not stopped yet. */
 function isCancelling(run: Run, records: readonly Task[]): boolean {
   return run.state === "cancelled" && records.some(({ state }) => state === "cancelling");
 }
@@ -123,7 +123,7 @@ const runStatus: { readonly [state in Run["state"]]: TaskStatus } = {
   cancelled: "finished",
 };
 
-/** What the graph says of the node; a step of another dialect in the same words. */
+/** The graph's description of the node; a step of another dialect in the same form. */
 function specOf(node: PlanNode): Document {
   const { origin } = node;
   if (isObject(origin) && typeof origin.node_id === "string") return origin;

@@ -1,4 +1,4 @@
-// Why nodes that wait for another attempt have to: their records tell of errors only at the end.
+// Why nodes wait for another attempt: their records have errors only at the end.
 
 import type { Task } from "../../../engine/board/task.ts";
 import type { Reader } from "../../../engine/run/reader.ts";

@@ -33,7 +33,7 @@ const cachedMax = 10_000;
 
 export class Places {
   readonly #parts: PlacesParts;
-  /** By run; the longest unused goes first. */
+  /** By run; the longest unused is dropped first. */
   readonly #plans = new Map<string, Plan>();
 
   constructor(parts: PlacesParts) {

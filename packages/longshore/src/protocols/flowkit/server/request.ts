@@ -27,7 +27,10 @@ export function linesOf({ text }: HttpRequest, max: number): string[] {
 /** What one line may hold: read in about 20 ms. */
 const lineValuesMax = 131_072;
 
-/** Throws for the first text that is not the JSON of an object. Long lists are read in slices, so that everybody else is answered in between. */
+/**
+ * Throws for the first text that is not the JSON of an object. Long lists are read in slices, so that other requests are answered in
+ * between.
+ */
 export async function checkObjects(texts: readonly string[], what: (at: number) => string): Promise<void> {
   let left = sliceChars;
   for (const [at, text] of texts.entries()) {
@@ -54,7 +57,7 @@ function refuseCostly(text: string, what: string): void {
   });
 }
 
-/** `what` begins the sentence that says what is wrong. */
+/** `what` begins the sentence of the error. */
 export function objectOf(text: string, what: string): JsonObject {
   return objectOfBody({ text, parsed: undefined }, what);
 }
@@ -104,7 +107,7 @@ export interface WholeRule {
   readonly min?: number;
   readonly max?: number;
   readonly fallback?: number;
-  /** What stands before the field's name. */
+  /** The text before the field's name. */
   readonly where?: string;
 }
 

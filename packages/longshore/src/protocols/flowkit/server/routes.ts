@@ -1,4 +1,4 @@
-// The server half of FlowKit over HTTP: what workers need that have neither Kafka nor MongoDB, and tasks for whoever submits and watches
+// The server half of FlowKit over HTTP: what workers need that have neither Kafka nor MongoDB, and tasks for clients that submit and watch
 // them. Refusals are those of our own API.
 
 import type { Board } from "../../../engine/board/board.ts";
@@ -25,7 +25,7 @@ export interface FlowkitRoutesDeps extends BusRoutesDeps {
   readonly parts: PartStore;
   readonly documents: DocumentStore;
   plan(definition: Definition): Plan;
-  /** Notified of batches that are kept here and of which no event will tell: of workers that have this server for bus and store. */
+  /** Called for batches that are stored here without an event: those of workers that use this server for bus and store. */
   batchesKept?(count: number): void;
 }
 

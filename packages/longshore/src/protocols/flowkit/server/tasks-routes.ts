@@ -1,5 +1,5 @@
 // FlowKit's tasks over HTTP: submitting a graph, looking at it, cancelling it, and reading what its nodes have produced. Answers are the
-// documents that FlowKit's own coordinator keeps, so that whoever read those reads these.
+// documents that FlowKit's own coordinator keeps, so that their readers can read these.
 
 import type { Action } from "../../../actions.ts";
 import { LongshoreError } from "../../../errors.ts";
@@ -8,7 +8,7 @@ import { isObject, type JsonObject } from "../../../json.ts";
 import { httpBase } from "../wire/shapes.ts";
 import { badField, bodyOf, jsonReply, objectIn, queryText, queryWhole } from "./request.ts";
 
-/** What the routes ask of the coordinator. Null: there is no such task. */
+/** What the routes need of the coordinator. Null: there is no such task. */
 export interface Tasks {
   /** Rejects with LONGSHORE_BAD_DEFINITION, naming the place in the graph. `ignored` are fields of it that have no effect. */
   create(task: { params: JsonObject; graph: JsonObject }): Promise<{ id: string; ignored: readonly string[] }>;

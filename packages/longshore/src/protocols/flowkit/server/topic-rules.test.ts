@@ -6,7 +6,7 @@ import { checkTopics, isOfTopic } from "./topic-rules.ts";
 const worker = callerWith("w", ["worker"]);
 
 describe("the topics of the bus", () => {
-  it("differ by what stands around the type", () => {
+  it("differ by the text around the type", () => {
     expect(isOfTopic("cmd.{type}.v1", "cmd.build.v1")).toBe(true);
     expect(isOfTopic("cmd.{type}.v1", "cmd.a.b.v1")).toBe(true);
     for (const topic of ["cmd..v1", "cmd.v1", "xcmd.build.v1", "cmd.build.v2", "cmd.build.v1x"]) {

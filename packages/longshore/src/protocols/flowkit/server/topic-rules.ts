@@ -16,7 +16,7 @@ export function checkTopics(caller: Caller, verb: "publish" | "take", topics: It
   }
 }
 
-/** `{type}` in a name stands for any type. */
+/** `{type}` in a name matches any type. */
 export function isOfTopic(pattern: string, topic: string): boolean {
   const [head = "", ...tail] = pattern.split("{type}");
   if (tail.length === 0) return topic === pattern;

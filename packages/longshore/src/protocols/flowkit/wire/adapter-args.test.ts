@@ -9,7 +9,7 @@ function why(name: string, args: JsonObject, strict = false): string {
 }
 
 describe("arguments of adapters", () => {
-  it("[F-PULL-02] a list of sources and a pause are taken, and what is not said has the worker's numbers", () => {
+  it("[F-PULL-02] a list of sources and a pause are taken, and absent ones have the worker's numbers", () => {
     expect(checkAdapterArgs(pullAdapter, { from_nodes: ["u", "v"], poll_ms: 50 }, argDefaults)).toEqual({
       ok: true,
       args: { fromNodes: ["u", "v"], pollMs: 50, backoffMaxMs: 4_000, eofOnTaskDone: true },
@@ -27,7 +27,7 @@ describe("arguments of adapters", () => {
     expect(checkAdapterArgs(pullAdapter, { from_node: "v", from_nodes: ["u", "u"] }, argDefaults)).toMatchObject(one);
   });
 
-  it("[F-RECH-02] rechunking takes a size and, if told, the key of a list", () => {
+  it("[F-RECH-02] rechunking takes a size and, if given, the key of a list", () => {
     const args = { from_node: "u", size: 3, poll_ms: 25, meta_list_key: "skus" };
     expect(checkAdapterArgs(rechunkAdapter, args, argDefaults)).toMatchObject({
       ok: true,

@@ -1,5 +1,5 @@
 // The arguments of the input adapters that every worker has: brought into one form and checked as a whole before anything streams, by
-// the worker and already when a graph is submitted. What is wrong is said in one sentence that names the argument.
+// the worker and already when a graph is submitted. Mistakes are reported in one sentence that names the argument.
 
 import { isObject, type Json, type JsonObject } from "../../../json.ts";
 
@@ -8,7 +8,7 @@ export const rechunkAdapter = "pull.from_artifacts.rechunk:size";
 /** The adapters whose arguments `checkAdapterArgs` knows. */
 export const adapterNames: readonly string[] = [pullAdapter, rechunkAdapter];
 
-/** What an adapter runs by; the numbers are the worker's where the command does not say. */
+/** The settings of an adapter; the numbers are the worker's where the command has none. */
 export interface PullArgs {
   readonly fromNodes: readonly string[];
   readonly pollMs: number;
@@ -25,7 +25,7 @@ export interface RechunkArgs extends PullArgs {
 export interface ArgDefaults {
   readonly pollMs: number;
   readonly backoffMaxMs: number;
-  /** Whether rechunking must say which list it cuts. */
+  /** Whether rechunking must name the list to cut. */
   readonly strict: boolean;
 }
 

@@ -31,7 +31,7 @@ export class Batch {
   }
 }
 
-/** A batch as a generator reads it: it can say what became of it. */
+/** A batch for a generator, which can report its result. */
 export class ReadBatch extends Batch {
   readonly #skip: () => void;
 
@@ -41,8 +41,8 @@ export class ReadBatch extends Batch {
   }
 
   /**
-   * To be yielded: what came of this batch, and of the others. It is named after this one; all of them are done with when the next batch is asked
-   * for and what was yielded until then is kept.
+   * To be yielded: the result of this batch, and of the others. It is named after this one; all of them are finished when the next batch is
+   * requested and what was yielded until then is stored.
    */
   result(metrics: object, ...others: readonly ReadBatch[]): ResultOf {
     return new ResultOf([this, ...others], metrics);
@@ -115,7 +115,7 @@ export interface FinalizeResultFields {
   readonly artifactsRef?: JsonObject | null;
 }
 
-/** What a node says at its end. */
+/** The report of a node at its end. */
 export class FinalizeResult {
   readonly metrics: object;
   readonly artifacts_ref: JsonObject | null;

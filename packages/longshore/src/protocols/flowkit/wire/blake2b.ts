@@ -39,7 +39,7 @@ const mixes = [
 ] as [a: number, b: number, c: number, d: number][];
 
 const blockBytes = 128;
-// The memory that both sides see: the state, how many bytes have been mixed, all ones in the last block, and the block.
+// The memory that both sides share: the state, how many bytes have been mixed, all ones in the last block, and the block.
 const stateAt = 0;
 const countAt = 64;
 const lastAt = 72;
@@ -59,7 +59,7 @@ const xor: Code = [0x85];
 const rotateRight = (bits: bigint): Code => [...constant(bits), 0x8a];
 const [by16, by24, by32, by63] = [rotateRight(16n), rotateRight(24n), rotateRight(32n), rotateRight(63n)];
 
-/** The function G: locals are the sixteen words, x and y say which words of the message. */
+/** The function G: locals are the sixteen words, x and y select the words of the message. */
 function mix(code: number[], [a, b, c, d]: (typeof mixes)[number], x: number, y: number): void {
   const half = (word: number, first: Code, second: Code): void => {
     for (const part of [get(a), get(b), add, load(blockAt + 8 * word), add, set(a)]) code.push(...part);

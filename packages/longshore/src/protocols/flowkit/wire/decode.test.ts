@@ -56,7 +56,7 @@ describe("an envelope", () => {
     expect(decodeEnvelope(Buffer.from(encodeEnvelope(common)))).toEqual({ ok: true, value: { v: 1, ...common } });
   });
 
-  it("may lack what has a default, and may bring what nobody knows", () => {
+  it("may lack what has a default, and may have unknown fields", () => {
     const read = decoded({ v: undefined, corr_id: undefined, payload: undefined, target_worker_id: undefined, novel: [1] });
     expect(read).toEqual({ ok: true, value: { v: 1, ...common, corr_id: "" } });
   });
@@ -153,7 +153,7 @@ describe("a worker's event", () => {
 });
 
 describe("the other messages", () => {
-  it("an announcement tells roles, capacity and what the worker was doing", () => {
+  it("an announcement has roles, capacity and what the worker was doing", () => {
     const resume = {
       task_id: "T",
       node_id: "N",
@@ -171,7 +171,7 @@ describe("the other messages", () => {
     expect(readAnnouncement(envelope({ payload: online }))).toMatchObject({ ok: true, value: { capabilities: null, resume: null } });
   });
 
-  it("an announcement of the second version lists its roles, and a worker that goes may say why", () => {
+  it("an announcement of the second version lists its roles, and a worker that leaves may give a reason", () => {
     const second = { kind: "WORKER_ONLINE", worker_id: "w-1", roles: ["a", "b"] };
     expect(readAnnouncement(envelope({ payload: second }))).toMatchObject({
       ok: true,
@@ -188,14 +188,14 @@ describe("the other messages", () => {
     expect(why(readSignal(envelope({ role: "coordinator", payload: { sig: "STOP" } })))).toMatch(/^kind.invalid/);
   });
 
-  it("a query asks for the envelope's epoch unless it says which", () => {
+  it("a query is for the envelope's epoch by default", () => {
     const query = (payload: JsonObject) => readQuery(envelope({ msg_type: "query", role: "coordinator", attempt_epoch: 4, payload }));
     expect(query({ query: "TASK_DISCOVER" })).toEqual({ ok: true, value: { query: "TASK_DISCOVER", want_epoch: 4 } });
     expect(query({ query: "TASK_DISCOVER", want_epoch: 5 })).toMatchObject({ ok: true, value: { want_epoch: 5 } });
     expect(why(query({ query: "WHO" }))).toMatch(/^kind.invalid/);
   });
 
-  it("a reply tells what runs, or that nothing does", () => {
+  it("a reply reports what runs, or that nothing does", () => {
     const reply = (payload: JsonObject) => readReply(envelope({ msg_type: "reply", payload: { reply: "TASK_SNAPSHOT", ...payload } }));
     const lease = { worker_id: "w-1", lease_id: "L", deadline_ts_ms: 4 };
     expect(reply({ worker_id: "w-1", run_state: "running", attempt_epoch: 1, lease, progress: {} })).toMatchObject({
@@ -208,7 +208,7 @@ describe("the other messages", () => {
     });
   });
 
-  it("a kept run that nobody understands is none", () => {
+  it("a stored run that cannot be read is none", () => {
     expect(readActiveRun({ task_id: "T" })).toBeNull();
     expect(readActiveRun("T")).toBeNull();
     expect(readActiveRun({ task_id: "T", node_id: "N", step_type: "s", attempt_epoch: 1 })).toMatchObject({
@@ -217,7 +217,7 @@ describe("the other messages", () => {
     });
   });
 
-  it("trouble of one kind is told once", () => {
+  it("a failure of one kind is reported once", () => {
     const told: string[] = [];
     const warn = onceEach((code) => told.push(code));
     for (const code of ["a", "b", "a", "a"]) warn(code, "m");

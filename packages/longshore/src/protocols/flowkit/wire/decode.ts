@@ -1,5 +1,5 @@
-// From a record's bytes to a message, or to the sentence that says why it is none. Nothing here throws: a record that nobody can read is
-// told of and passed over, and the consumer goes on. Unknown fields are ignored, absent ones have the defaults of the reference.
+// From a record's bytes to a message, or to the reason why it is none. Nothing here throws: an unreadable record is reported and skipped,
+// and the consumer continues. Unknown fields are ignored, absent ones have the defaults of the reference.
 
 import { deeperThan, isObject, type JsonObject, jsonDepthMax } from "../../../json.ts";
 import { JsonScan } from "../../../json-scan.ts";
@@ -20,7 +20,7 @@ import type {
 
 export type Read<Value> =
   | { readonly ok: true; readonly value: Value }
-  /** `code` tells the kinds of trouble apart, so that each is told once. */
+  /** `code` distinguishes the kinds of failure, so that each is reported once. */
   | { readonly ok: false; readonly code: "envelope.invalid" | "kind.invalid" | "payload.invalid"; readonly why: string };
 
 const versions: ReadonlySet<unknown> = new Set([1, 2]);
@@ -36,7 +36,7 @@ const countedBytesMin = recordValuesMax / 2;
 // Refuses bytes that are no UTF-8 instead of replacing them. Has no state between two calls.
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
-/** A worker's handler sees plain numbers; the coordinator keeps their digits with `parse`. */
+/** A worker's handler gets plain numbers; the coordinator keeps their digits with `parse`. */
 export function decodeEnvelope(bytes: Uint8Array, parse: (text: string) => unknown = JSON.parse): Read<Envelope> {
   // Both before anything is built: any program that may write to the topic has sent it.
   if (hasManyValues(bytes)) return invalid(`it holds more than ${recordValuesMax} values`);
@@ -156,7 +156,7 @@ function readLease(
   return { ok: true, value: { kind, worker_id, lease_id, lease_deadline_ts_ms } };
 }
 
-/** A worker comes, is still there, or goes. */
+/** A worker comes, is still there, or leaves. */
 export function readAnnouncement({ msg_type, role, payload }: Envelope): Read<Announcement> {
   if (msg_type !== "event" || role !== "worker") return notOf("a worker's announcement", msg_type, role);
   const { kind, worker_id } = payload;
@@ -182,7 +182,7 @@ export function readAnnouncement({ msg_type, role, payload }: Envelope): Read<An
   };
 }
 
-/** Null for what is none: a state that nobody understands is as good as no state. */
+/** Null for what is none: a state that cannot be read counts as no state. */
 export function readActiveRun(value: unknown): ActiveRun | null {
   if (!isObject(value)) return null;
   const { task_id, node_id, step_type, attempt_epoch, lease_id, cancel_token, started_at_ms, state, checkpoint } = value;
@@ -245,7 +245,7 @@ function readSnapshotLease(value: unknown): Snapshot["lease"] {
   return { worker_id, lease_id, deadline_ts_ms: isCount(deadline_ts_ms) ? deadline_ts_ms : 0 };
 }
 
-/** Passes on the first of each code: a sender that is wrong is wrong again and again. There are as many codes as kinds of trouble. */
+/** Passes on the first of each code: a wrong sender repeats its mistake. There are as many codes as kinds of failure. */
 export function onceEach(tell: (code: string, message: string) => void): (code: string, message: string) => void {
   const told = new Set<string>();
   return (code, message) => {

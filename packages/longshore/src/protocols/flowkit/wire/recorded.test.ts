@@ -1,4 +1,4 @@
-// Every record that the reference put on its bus (test/fixtures/flowkit): we read it, say the same thing in the same bytes, and come to the
+// Every record that the reference put on its bus (test/fixtures/flowkit): we read it, write the same bytes for it, and make the
 // same idempotency id.
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";

@@ -15,7 +15,7 @@ import {
 } from "./shapes.ts";
 
 describe("names on the wire", () => {
-  it("topics carry the type where their name says so", () => {
+  it("topics carry the type where their name has it", () => {
     expect(commandTopic(topicNamesDefault, "probe")).toBe("cmd.probe.v1");
     expect(statusTopic(topicNamesDefault, "probe")).toBe("status.probe.v1");
     expect(commandTopic({ ...topicNamesDefault, cmd: "a.{type}.b.{type}" }, "$&")).toBe("a.$&.b.$&");
@@ -35,7 +35,7 @@ describe("names on the wire", () => {
     expect([protocolVersion, nobody, finalUid]).toEqual([1, "*", "__final__"]);
   });
 
-  it("a payload is a JSON object as it stands", () => {
+  it("a payload is a JSON object unchanged", () => {
     const start: TaskStart = { cmd: "TASK_START", input_ref: null, input_inline: {}, batching: null, cancel_token: "c" };
     expect(JSON.stringify(payloadOf(start))).toBe(
       '{"cmd":"TASK_START","input_ref":null,"input_inline":{},"batching":null,"cancel_token":"c"}',

@@ -8,9 +8,9 @@ import { writeExact } from "../../../json-exact.ts";
 export const protocolVersion = 1;
 /** Where a Longshore server has what FlowKit needs over HTTP. Not part of the reference. */
 export const httpBase = "/flowkit/v1";
-/** Stands for "no task, node or type" in announcements, and as the key of a reply without a task. */
+/** Means "no task, node or type" in announcements, and is the key of a reply without a task. */
 export const nobody = "*";
-/** How a final result is told apart from a batch among the results of a node. */
+/** How a final result differs from a batch among the results of a node. */
 export const finalUid = "__final__";
 
 export type MessageType = "cmd" | "event" | "heartbeat" | "query" | "reply";
@@ -29,7 +29,7 @@ export interface Envelope {
   readonly node_id: string;
   /** The node's type, which is the worker's role. */
   readonly step_type: string;
-  /** Fences an attempt: what an earlier one says does not count. */
+  /** Fences an attempt: reports of an earlier one do not count. */
   readonly attempt_epoch: number;
   readonly ts_ms: number;
   readonly payload: JsonObject;
@@ -80,7 +80,7 @@ export interface Lease {
   readonly lease_deadline_ts_ms: number;
 }
 
-/** What a worker says about an attempt; `worker_id` is in each. */
+/** A worker's report about an attempt; `worker_id` is in each. */
 export type StatusEvent = { readonly worker_id: string } & (
   | ({ readonly kind: "TASK_ACCEPTED" | "TASK_HEARTBEAT" | "TASK_RESUMED" } & Lease)
   | {
@@ -111,7 +111,7 @@ export type StatusEvent = { readonly worker_id: string } & (
 
 export type StatusKind = StatusEvent["kind"];
 
-/** A run that a worker has not ended yet, as it is kept for its restart and told in its first announcement. */
+/** A run that a worker has not ended yet, as it is stored for its restart and sent in its first announcement. */
 export interface ActiveRun {
   readonly task_id: string;
   readonly node_id: string;
@@ -124,7 +124,7 @@ export interface ActiveRun {
   readonly checkpoint: JsonObject;
 }
 
-/** A worker comes, is still there, or goes. */
+/** A worker comes, is still there, or leaves. */
 export type Announcement =
   | {
       readonly kind: "WORKER_ONLINE";
@@ -164,12 +164,12 @@ export interface Snapshot {
   readonly artifacts: JsonObject | null;
 }
 
-/** A payload as it stands in an envelope. The types above are JSON objects; interfaces are no index signatures. */
+/** A payload in an envelope. The types above are JSON objects; interfaces are no index signatures. */
 export function payloadOf(value: Command | StatusEvent | Announcement | CancelSignal | Discover | Snapshot): JsonObject {
   return value as unknown as { [field: string]: Json };
 }
 
-/** The six names that an installation may change; `{type}` stands for the type. */
+/** The six names that an installation may change; `{type}` is replaced by the type. */
 export interface TopicNames {
   readonly cmd: string;
   readonly status: string;

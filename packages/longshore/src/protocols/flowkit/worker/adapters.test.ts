@@ -122,7 +122,7 @@ describe("which way the input takes", () => {
     await world.start(cmd(rechunk, { from_node: "u", size: 2, meta_list_key: "skus" }));
     await world.end();
     expect(world.sum("count")).toBe(3);
-    // The reference notes a conflict only when the names differ; the guide says whenever the command overrides the handler.
+    // The reference notes a conflict only when the names differ; by the guide it is whenever the command overrides the handler.
     expect(world.logged("worker.adapter.handler_conflict_ignored")).toMatchObject([
       { message: "handler_conflict_ignored", handler_adapter: rechunk, cmd_adapter: rechunk, handler_args: { from_node: "v" } },
     ]);
@@ -167,7 +167,7 @@ describe("arguments are checked before anything streams", () => {
     expect(world.logged("worker.adapter.validation_failed")).toMatchObject([{ adapter, io_source: "cmd", reason: why }]);
   }
 
-  it("[F-ADAPT-06, T07] a missing size fails the task for good, and the handler is not asked", async () => {
+  it("[F-ADAPT-06, T07] a missing size fails the task for good, and the handler is not called", async () => {
     await refused(rechunk, { from_node: "u" }, "missing or invalid 'size' (positive int required)");
   });
 
@@ -243,7 +243,7 @@ describe("pulling from artifacts", () => {
     expect(world.artifacts.finishedBy(world.taskId, "n")).toEqual(["u u0", "u u1"]);
   });
 
-  it("[F-PULL-02, F-RECH-02] the sources are looked at as often as the arguments say, or else as the worker does", async () => {
+  it("[F-PULL-02, F-RECH-02] the sources are looked at as often as the arguments set, or else the worker", async () => {
     const { world } = await setup({ options: { pullPollMsDefault: 70, pullEmptyBackoffMsMax: 900 } });
     upstream(world, "u", [1]);
     upstream(world, "v", [2]);
@@ -303,7 +303,7 @@ describe("pulling from artifacts", () => {
     expect(world.artifacts.node(world.taskId, "n").parts.size).toBe(3);
   });
 
-  it("[F-ADAPT-06] a source that is no node of the task fails it for good, whoever named it", async () => {
+  it("[F-ADAPT-06] a source that is no node of the task fails it for good, whatever named it", async () => {
     const { world } = await setup();
     world.artifacts.unknown.add("nobody");
     await world.start(cmd(pull, { from_nodes: ["nobody"] }));
@@ -404,7 +404,7 @@ describe("every attempt", () => {
     expect(iterated()).toBe(0);
   });
 
-  it("[F-OVR-06] that cannot take its way says so on the wire and in the log, and makes nothing", async () => {
+  it("[F-OVR-06] that cannot load its input reports it on the wire and in the log, and makes nothing", async () => {
     const { world, seen, iterated } = await setup({ proposes: cmd(pull, { from_node: "u" }) });
     upstream(world, "u", [1]);
     const wrong: [string, JsonObject, string][] = [

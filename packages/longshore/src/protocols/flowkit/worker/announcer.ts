@@ -1,4 +1,4 @@
-// Tells coordinators that this worker is there, and what it can do; again and again, so that silence means something.
+// Announces to coordinators that this worker is there, and what it can do; again and again, so that silence has a meaning.
 
 import { randomUUID } from "node:crypto";
 import type { Bus } from "../../../bus/bus.ts";

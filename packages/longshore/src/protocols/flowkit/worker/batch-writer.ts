@@ -1,5 +1,5 @@
-// Results on their way out: kept as artifacts, told as events, and their input ticked off, in groups. While one group is being kept the one
-// before it is being told and further batches are worked on, so the handler waits for nobody until much is under way. The order never
+// Results on their way out: stored as artifacts, sent as events, and their input ticked off, in groups. While one group is being stored the
+// one before it is being sent and further batches are worked on, so the handler does not wait until much is in flight. The order never
 // changes: an artifact is durable before its event leaves, and its input is ticked off after that.
 
 import type { Backoff } from "../../../backoff.ts";
@@ -10,7 +10,7 @@ import { type PartialArtifact, type PartRef, partsMax, type Stretch } from "../w
 import { reasons } from "./classify.ts";
 import { RunFailed } from "./run-failed.ts";
 
-/** Where results go. Each call may be repeated; those that answer a boolean say false when a later attempt has taken over. */
+/** Where results are written. Each call may be repeated; those with a boolean result return false when a later attempt has taken over. */
 export interface ResultSink {
   keep(parts: readonly PartialArtifact[]): Promise<boolean>;
   tell(events: readonly Uint8Array[]): Promise<void>;
@@ -38,13 +38,13 @@ export interface Result {
 const groupMax = partsMax;
 /** A request body of a reasonable size, whatever the batches are. */
 const groupBytesMax = 2 * 1024 * 1024;
-/** What may be under way before the handler waits: the group being told, the one being kept, and one that fills. */
+/** What may be in flight before the handler waits: the group being sent, the one being stored, and one that fills. */
 const underWayMax = 3 * groupMax;
 const underWayBytesMax = 3 * groupBytesMax;
 /** After so many batches sockets and timers have their turn: a handler that waits for nothing would keep even what is being sent from leaving. */
 const turnEvery = 128;
 const retrying: Backoff = { kind: "exponential", delayMs: 100, maxMs: 5_000, jitter: 0.2 };
-/** A store or broker that is away for longer is somebody else's problem: the node is tried again later, perhaps elsewhere. */
+/** When a store or broker is away for longer, the node is tried again later, perhaps elsewhere. */
 const patienceMs = 300_000;
 
 export class BatchWriter {
@@ -63,7 +63,7 @@ export class BatchWriter {
     this.#options = options;
   }
 
-  /** Takes a result in. A promise when the caller should wait before it makes more. Throws what went wrong with earlier ones. */
+  /** Takes a result in. A promise when the caller should wait before it makes more. Throws the error of earlier ones. */
   put(result: Result): Promise<void> | undefined {
     this.#check();
     this.count++;
@@ -75,7 +75,7 @@ export class BatchWriter {
     return this.count % turnEvery === 0 ? new Promise(setImmediate) : undefined;
   }
 
-  /** Resolves when everything is kept, told and ticked off, and `finishes` behind it; throws when something could not be. */
+  /** Resolves when everything is stored, sent and ticked off, and `finishes` behind it; throws when something could not be. */
   async flush(finishes: readonly PartRef[] = []): Promise<void> {
     while (this.#pumping !== undefined && this.#failure === undefined) await this.#pumping;
     await this.#telling;
@@ -160,7 +160,7 @@ export class BatchWriter {
     throw new LongshoreError("LONGSHORE_LEASE_LOST", "A later attempt of this node has taken over; what this one produces is not wanted.");
   }
 
-  /** Repeats what failed because somebody was away. */
+  /** Repeats what failed because a peer was away. */
   async #untilTaken<Value>(what: string, call: () => Promise<Value>): Promise<Value> {
     const { clock, signal, failing, working } = this.#options;
     try {

@@ -39,7 +39,7 @@ export const reasons = {
   error: "error",
 } as const;
 
-/** What a handler's error means unless the handler says otherwise. */
+/** The default meaning of a handler's error. */
 export function classifyError(thrown: unknown): Classified {
   const error = toError(thrown);
   const code = (error as { code?: unknown }).code;

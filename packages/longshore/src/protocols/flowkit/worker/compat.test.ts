@@ -40,7 +40,7 @@ describe("the quick start", () => {
     expect((await world.event("WORKER_ONLINE")).payload).toMatchObject({ type: "processor", capacity: { tasks: 1 } });
   });
 
-  it("[F-QS-06] errors of a handler that does not say what they mean have the guide's names", async () => {
+  it("[F-QS-06] errors of a handler without names for them have the guide's names", async () => {
     class Thrower extends MyHandler {
       override async process_batch(batch: Batch): Promise<BatchResult> {
         if (batch.batch_uid === "b1") throw new TypeError("no items");
@@ -61,7 +61,7 @@ describe("the quick start", () => {
           return new BatchResult({ success: true, metrics: { count } });
         }
       })();
-    // The reference has an echo of its own; a handler for that role goes before it.
+    // The reference has an echo of its own; a handler for that role takes precedence.
     const { world } = await setup(
       { one: handler(1), two: handler(2), echo: handler(3) },
       new WorkerConfig({ roles: ["two", "one", "echo"] }),
@@ -142,7 +142,7 @@ describe("the handler interface", () => {
     }
   }
 
-  it("[F-HAND-01, F-HAND-02, F-HAND-04] is called in order, with what the guide says", async () => {
+  it("[F-HAND-01, F-HAND-02, F-HAND-04] is called in order, with the guide's arguments", async () => {
     const probe = new Probe();
     const { world } = await setup({ probe }, new WorkerConfig({ roles: ["probe"], worker_id: "w-1" }));
     await world.start({ a: 1 }, { epoch: 4 });
@@ -261,7 +261,7 @@ describe("the configuration", () => {
     });
   });
 
-  it("[F-CFG-01] is what the worker goes by", async () => {
+  it("[F-CFG-01] is what the worker uses", async () => {
     class Pulling extends RoleHandler {
       override readonly role = "probe";
     }
@@ -312,7 +312,7 @@ describe("the configuration", () => {
     expect(() => WorkerConfig.load(path)).toThrow("is not JSON");
   });
 
-  it("a field that nobody knows is refused with those that there are", () => {
+  it("an unknown field is refused with the list of fields", () => {
     expect(() => new WorkerConfig({ lease_ttl: 5 } as never)).toThrow(/has the field "lease_ttl", expected kafka_bootstrap, /);
   });
 });

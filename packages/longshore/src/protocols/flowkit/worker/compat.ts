@@ -1,4 +1,5 @@
-// The reference's worker: `new Worker({ db, cfg, handlers })`, then `await worker.start()`. It stands on `work()` like every other worker.
+// The reference's worker: `new Worker({ db, cfg, handlers })`, then `await worker.start()`. It is built on `work()` like every other
+// worker.
 
 import type { Bus } from "../../../bus/bus.ts";
 import type { Clock } from "../../../clock.ts";
@@ -50,7 +51,7 @@ export class Worker implements AsyncDisposable {
     await this.#starting;
   }
 
-  /** Lets the batches that run end, hands the rest back, and says goodbye. */
+  /** Lets the running batches end, hands the rest back, and signs off. */
   async stop(): Promise<void> {
     const handle = await this.#starting?.catch(() => undefined);
     this.#starting = undefined;

@@ -28,8 +28,8 @@ interface Opener<Opened> {
 }
 
 /**
- * Where nothing is said, the environment is asked: KAFKA_BOOTSTRAP_SERVERS for brokers, KAFKA_SECURITY_PROTOCOL and its like for how to be
- * let in by them, FLOWKIT_MONGO_URL for the database, and FLOWKIT_URL for a server that is both.
+ * Where nothing is set, the environment is read: KAFKA_BOOTSTRAP_SERVERS for brokers, KAFKA_SECURITY_PROTOCOL and its like for their
+ * credentials, FLOWKIT_MONGO_URL for the database, and FLOWKIT_URL for a server that is both.
  */
 export function connect(options: FlowkitOptions): Connection {
   const told = withEnvironment(options);

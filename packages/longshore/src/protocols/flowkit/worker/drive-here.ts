@@ -43,7 +43,7 @@ export async function driveHere(role: string, work: StreamWork, input: unknown, 
     });
     return { ...(final() as JsonObject), ...metrics, batches: out.count };
   } catch (error) {
-    // Elsewhere the class of an error says that trying again is of no use.
+    // Elsewhere the class of an error means that trying again is of no use.
     if (error instanceof RunFailed && error.permanent) throw new TerminalError(error.message, { cause: error });
     throw error;
   } finally {
@@ -81,7 +81,7 @@ class Emitted implements BatchOutput {
     this.count++;
     this.#underWay++;
     const sent = this.#context.emit(metrics, { uid }).finally(() => this.#underWay--);
-    // Whoever waits for it hears of its failure; so does the runner, which then fails the task.
+    // A caller that waits for it gets its failure; so does the runner, which then fails the task.
     sent.catch(() => {});
     this.#last = sent;
     return this.#underWay >= underWayMax ? sent : undefined;

@@ -1,5 +1,5 @@
 // The course of a run, the same for every protocol: init, load the input, choose its way, then batch after batch, then finalize. What it
-// produces goes to `out`; how it ended is told by returning the final metrics or by throwing.
+// produces is written to `out`; it ends by returning the final metrics or by throwing.
 
 import { LongshoreError, toError } from "../../../errors.ts";
 import type { JsonObject } from "../../../json.ts";
@@ -33,12 +33,12 @@ export interface StreamRun {
   readonly upstream: Upstream;
   readonly out: BatchOutput;
   readonly ctx: RunContext;
-  /** True when the worker stops: the run ends between two batches, and another worker goes on. */
+  /** True when the worker stops: the run ends between two batches, and another worker continues. */
   readonly draining: () => boolean;
   readonly log: WorkerLog;
 }
 
-/** What a run says at its end. */
+/** The report of a run at its end. */
 export interface Final {
   readonly metrics: JsonObject;
   readonly artifactsRef: JsonObject | null;
@@ -59,7 +59,7 @@ export async function drive(run: StreamRun): Promise<Final> {
     return { metrics: jsonObject(metrics), artifactsRef: artifacts_ref };
   } catch (thrown) {
     ctx.signal.throwIfAborted();
-    // What succeeded is told before the end. Where that cannot be, it is what was thrown, or comes after it.
+    // Results are sent before the end. Where that fails, it is what was thrown, or comes after it.
     await out.flush().catch(() => {});
     throw failureOf(thrown, classify);
   }
@@ -164,7 +164,7 @@ async function processAll(
     if (failure instanceof Promise) await failure;
     else if (failure !== undefined) {
       const [reason, permanent, message] = failure;
-      // What succeeded before it is told before it.
+      // Results before it are sent before it.
       await out.flush();
       await out.failed(uid, reason, permanent, message);
       throw new RunFailed(reason, permanent, message ?? reason);

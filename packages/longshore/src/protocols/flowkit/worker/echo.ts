@@ -1,4 +1,4 @@
-// The handler that the role `echo` has when nobody gave it one, as in the reference: five short steps.
+// The default handler of the role `echo`, as in the reference: five short steps.
 
 import type { Batch } from "../wire/batch.ts";
 import { BatchResult } from "../wire/batch.ts";

@@ -8,7 +8,7 @@ export function flagOf(env: Environment, name: string): boolean {
 }
 
 /**
- * Whom the environment asks to work for, in words; undefined when it says nothing of FlowKit. Brokers alone say nothing: other programs have
+ * The FlowKit that the environment names, in words; undefined when it names none. Brokers alone are not enough: other programs have
  * them in their environment as well.
  */
 export function flowkitIn(env: Environment): string | undefined {

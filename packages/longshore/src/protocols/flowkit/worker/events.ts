@@ -1,4 +1,4 @@
-// What a worker says about one attempt: envelopes of events, ready to be sent, in the order in which they are made.
+// The reports of a worker about one attempt: envelopes of events, ready to be sent, in the order in which they are made.
 
 import { randomUUID } from "node:crypto";
 import type { Bus } from "../../../bus/bus.ts";
@@ -21,13 +21,13 @@ export interface AttemptEventsOptions {
   readonly heartbeatMs: number;
 }
 
-/** A text for people; longer ones help nobody and weigh on every reader. */
+/** A text for people; longer ones are of no use and slow every reader. */
 const errorCharsMax = 8_000;
 
 export class AttemptEvents {
   readonly #options: AttemptEventsOptions;
   readonly #recordKey: string;
-  /** What every event of a batch says, as members of JSON with a comma behind each. */
+  /** The common fields of a batch's events, as members of JSON with a comma behind each. */
   readonly #ofNode: string;
   readonly #ofAttempt: string;
   readonly #ofWorker: string;
@@ -59,8 +59,8 @@ export class AttemptEvents {
   }
 
   /**
-   * An event with its metrics, which are given as JSON and stand in it. Put together from texts, for there is one for every batch, and most of
-   * it is the same for all of them; and as bytes at once, which nobody has to count and write again.
+   * An event with its metrics, which are given as JSON and inserted. Put together from texts, because there is one for every batch, and
+   * most of it is the same for all of them; and as bytes at once, which need not be counted and written again.
    */
   batchOk(uid: string, metrics: string): Stretch {
     const { key, clock } = this.#options;

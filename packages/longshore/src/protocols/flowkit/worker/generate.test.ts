@@ -42,13 +42,13 @@ const forms: {
     of: [0, 1, 2, 3, 4, 10, 11, 12, 13, 14],
     again: "all",
   },
-  "says for each batch whose result it yields": {
+  "names the batch of each yielded result": {
     async *make(batches) {
       for await (const batch of batches) yield batch.result({ of: [at(batch)] });
     },
     again: "fewer",
   },
-  "says of several yields that they are of one batch": {
+  "marks several yields as of one batch": {
     async *make(batches) {
       for await (const batch of batches) {
         yield batch.result({ of: [at(batch)] });
@@ -58,7 +58,7 @@ const forms: {
     of: [0, 1, 2, 3, 4, 10, 11, 12, 13, 14],
     again: "fewer",
   },
-  "says it with the last yield for a batch": {
+  "marks it with the last yield for a batch": {
     async *make(batches) {
       for await (const batch of batches) {
         yield { of: [at(batch)] };
@@ -79,7 +79,7 @@ const forms: {
     },
     again: "all",
   },
-  "asks for the next batch while it works": {
+  "requests the next batch while it works": {
     async *make(batches) {
       const reader = batches[Symbol.asyncIterator]();
       for (let next = reader.next(); ; ) {
@@ -105,7 +105,7 @@ const forms: {
     },
     again: "all",
   },
-  "reads ahead and says whose result it yields": {
+  "reads ahead and names the batch of each result": {
     async *make(batches) {
       let before: ReadBatch | undefined;
       for await (const batch of batches) {
@@ -116,7 +116,7 @@ const forms: {
     },
     again: "fewer",
   },
-  "yields out of order and says whose result it is": {
+  "yields out of order and names the batch of each result": {
     async *make(batches) {
       let waiting: ReadBatch[] = [];
       for await (const batch of batches) {
@@ -129,7 +129,7 @@ const forms: {
     },
     again: "all",
   },
-  "leaves batches out and says so": {
+  "leaves batches out by skip()": {
     async *make(batches) {
       for await (const batch of batches) {
         if (at(batch) % 2 === 1) batch.skip();
@@ -139,7 +139,7 @@ const forms: {
     of: [0, 2, 4],
     again: "fewer",
   },
-  "gathers and says what": {
+  "gathers and names the batches": {
     async *make(batches) {
       let gathered: ReadBatch[] = [];
       for await (const batch of batches) {
@@ -267,7 +267,7 @@ describe("a generator that is broken off", () => {
     const { payload } = await world.end();
     expect(payload).toMatchObject({ kind: "TASK_FAILED", reason_code: "bad_input", permanent: true });
     expect(payload.error).toMatch(
-      /^A result was yielded of batch "u0", which the generator had said to be done with .* plain yields for all but the last/,
+      /^A result was yielded of batch "u0", which the generator had marked as finished .* plain yields for all but the last/,
     );
   });
 

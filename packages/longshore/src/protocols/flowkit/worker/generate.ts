@@ -1,14 +1,14 @@
-// Driving a generator over batches: what its yields are called, and when a batch that it has read is done with, so that a later attempt is not
-// given it again. Nobody sees inside the generator: a plain yield may be about any batch that it has read, and more may follow when it has read
-// the next one. So only what it says itself counts:
+// Driving a generator over batches: what its yields are called, and when a batch that it has read is finished, so that a later attempt is
+// not given it again. The inside of the generator is not visible: a plain yield may be about any batch that it has read, and more may
+// follow when it has read the next one. So only its own marks count:
 //
-//   It yields plainly, or nothing.                  No batch is done with: the next attempt begins with all of them.
-//   It yields `batch.result(metrics, ...others)`.   These batches are done with when it asks for the next one, or ends, and all that was
+//   It yields plainly, or nothing.                  No batch is finished: the next attempt begins with all of them.
+//   It yields `batch.result(metrics, ...others)`.   These batches are finished when it requests the next one, or ends, and all that was
 //                                                   yielded until then is kept.
 //   It calls `batch.skip()`.                        The same, though nothing comes of the batch.
 //
 // Batches are ticked off in the order in which they were read, each not before all earlier ones: an adapter may cut one artifact into
-// several batches, of which the last stands for all. What is not ticked off comes again to the next attempt, and what is yielded for it
+// several batches, of which the last means all. What is not ticked off comes again to the next attempt, and what is yielded for it
 // replaces what has its name. So nothing is lost, and nothing counts twice.
 
 import { isObject, type Json, type JsonObject } from "../../../json.ts";
@@ -20,7 +20,7 @@ import type { RunContext } from "./run-context.ts";
 
 /** Where the results of batches go. */
 export interface BatchOutput {
-  /** A promise when the run should wait before it goes on. `finishes` are ticked off once this result, and all before it, are kept. */
+  /** A promise when the run should wait before it continues. `finishes` are ticked off once this result, and all before it, are stored. */
   ok(uid: string, metrics: JsonObject, finishes: readonly PartRef[]): Promise<void> | undefined;
   failed(uid: string, reason: string, permanent: boolean, error: string | null): Promise<void>;
   /** Resolves when all of it has arrived, and `finishes` are ticked off behind it. */
@@ -37,7 +37,7 @@ interface Open {
   readonly finishes: readonly PartRef[];
   /** How many results have its name. */
   results: number;
-  /** `said`: it is over when the next batch is asked for. */
+  /** `said`: it is finished when the next batch is requested. */
   state: "open" | "said" | "over";
 }
 
@@ -62,7 +62,7 @@ export async function generate(
       ctx.signal.throwIfAborted();
     }
   } catch (error) {
-    // What was done before it failed need not be done again. Where that cannot be told, it is: no harm.
+    // What was done before it failed need not be done again. Where that cannot be sent, it is done again: no harm.
     await out.flush(ledger.due()).catch(() => {});
     throw error;
   }
@@ -74,7 +74,7 @@ class Ledger {
   /** In the order of reading, from the first that is not done with. */
   #open: Open[] = [];
   #last: Open = { uid: firstName, finishes: [], results: 0, state: "over" };
-  /** Those that the generator has said to be done with since it last asked for a batch. */
+  /** Those that the generator has marked as finished since it last requested a batch. */
   #said: Open[] = [];
   #due: PartRef[] = [];
   #isFull = false;
@@ -111,7 +111,7 @@ class Ledger {
     return due;
   }
 
-  /** The next batch is asked for, or there is none to be asked for: nothing more comes of those that are said to be done with. */
+  /** The next batch is requested, or there is none: nothing more comes of those that are marked as finished. */
   asked(): void {
     if (this.#said.length === 0) return;
     for (const entry of this.#said) entry.state = "over";
@@ -137,10 +137,10 @@ class Ledger {
   }
 }
 
-/** A later attempt is not given the batch any more, so such a result would be lost with this one, and nobody would know. */
+/** A later attempt is not given the batch any more, so such a result would be lost with this one, unnoticed. */
 function lateResult({ uid }: Open): string {
   const name = JSON.stringify(uid);
-  return `A result was yielded of batch ${name}, which the generator had said to be done with before it asked for the next one: expected its results before that, or plain yields for all but the last of them.`;
+  return `A result was yielded of batch ${name}, which the generator had marked as finished before it requested the next one: expected its results before that, or plain yields for all but the last of them.`;
 }
 
 function nextName(entry: Open): string {

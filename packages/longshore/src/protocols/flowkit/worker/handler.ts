@@ -6,7 +6,7 @@ import { Batch, type BatchFields, BatchResult, FinalizeResult, type ReadBatch } 
 import { type Classified, classifyError } from "./classify.ts";
 import type { RunContext } from "./run-context.ts";
 
-/** What `init` is told about the run. */
+/** The arguments of `init`. */
 export interface RunInfo {
   readonly task_id: string;
   readonly node_id: string;
@@ -37,8 +37,8 @@ export interface StreamHandler {
 }
 
 /**
- * Takes batches and yields metrics; what it returns are the node's own. A later attempt is given all batches again but those that it has said to
- * be done with, by `yield batch.result(metrics)` or `batch.skip()`.
+ * Takes batches and yields metrics; what it returns are the node's own. A later attempt is given all batches again but those that it has
+ * marked as finished, by `yield batch.result(metrics)` or `batch.skip()`.
  */
 export type BatchGenerator = (batches: AsyncIterable<ReadBatch>, ctx: RunContext) => AsyncGenerator<unknown, unknown, void>;
 
@@ -95,7 +95,7 @@ export function batchOf(value: Batch | BatchFields): Batch {
   return new Batch(value);
 }
 
-/** An object that says whether it succeeded is a result; any other is the metrics of a success. */
+/** An object with a success flag is a result; any other is the metrics of a success. */
 export function resultOf(value: unknown): BatchResult {
   if (value instanceof BatchResult) return value;
   if (isObject(value) && typeof value.success === "boolean") return new BatchResult(value as { success: boolean });
@@ -110,7 +110,7 @@ export function finalOf(value: unknown): FinalizeResult {
   return new FinalizeResult({ metrics: metricsOf(value) });
 }
 
-/** Metrics are an object; whatever else a handler returns stands in one. */
+/** Metrics are an object; any other return value is put into one. */
 export function metricsOf(value: unknown): object {
   if (value === undefined || value === null) return {};
   return typeof value === "object" && !Array.isArray(value) ? value : { result: value };

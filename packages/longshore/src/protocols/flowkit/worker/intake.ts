@@ -1,5 +1,5 @@
-// Slots for commands. A worker asks for commands only while it has a slot for one: of what it has asked for nothing lies around while another
-// worker is idle. So one slot is always held ready, and while there is none the consumers are paused.
+// Slots for commands. A worker reads commands only while it has a slot for one: no command waits here while another worker is idle.
+// So one slot is always held ready, and while there is none the consumers are paused.
 
 import type { BusConsumer } from "../../../bus/bus.ts";
 import type { Slot, TransportHost } from "../../../runner/transport.ts";
@@ -42,8 +42,8 @@ export class Intake {
   }
 
   /**
-   * A slot for a command that has come. Undefined when there is none soon, or the worker drains: then the command is better left where it was,
-   * because a broker waits for whoever holds one before it moves anything.
+   * A slot for a command that has come. Undefined when there is none soon, or the worker drains: then the command is better left where it
+   * was, because a broker waits for the member that holds one before it moves anything.
    */
   take(): Promise<Slot | undefined> {
     if (this.#host.draining.aborted) return Promise.resolve(undefined);
@@ -93,7 +93,7 @@ export class Intake {
     this.#shareIn(slot);
   }
 
-  /** Where several transports share the slots, one that is not used goes round. */
+  /** Where several transports share the slots, an unused one is passed round. */
   #shareIn(slot: Slot): void {
     const { clock, waitMsMax } = this.#host;
     if (waitMsMax === Number.POSITIVE_INFINITY) return;

@@ -1,5 +1,5 @@
-// What a worker notes down about its runs, one object for each event, under the names of the reference; the guide's own names are the messages.
-// Silent until somebody listens: a function in the options, or FLOWKIT_LOG_STDOUT in the environment.
+// The log of a worker about its runs, one object for each event, under the names of the reference; the guide's own names are the messages.
+// Silent without a listener: a function in the options, or FLOWKIT_LOG_STDOUT in the environment.
 
 import type { Clock } from "../../../clock.ts";
 import { type Environment, variable } from "../../../environment.ts";
@@ -22,7 +22,7 @@ export interface WorkerLogEntry {
 /** Receives the log of a FlowKit worker. */
 export type LogSink = (entry: WorkerLogEntry) => void;
 
-/** `fields` are not looked at when nobody listens. */
+/** `fields` are not read without a listener. */
 export type WorkerLog = (level: LogLevel, event: string, fields?: { readonly [field: string]: unknown }) => void;
 
 /** What the reference leaves out of an event's name in a message; the longer one for one event only. */
@@ -30,7 +30,7 @@ const prefix = "worker.";
 const adapterPrefix = "worker.adapter.";
 const adapterEvent = "worker.adapter.handler_conflict_ignored";
 
-/** `bound` stands in every entry. */
+/** `bound` is in every entry. */
 export function workerLog(sink: LogSink | undefined, clock: Clock, bound: { readonly [field: string]: unknown }): WorkerLog {
   if (sink === undefined) return () => {};
   return (level, event, fields = {}) => {
@@ -38,7 +38,7 @@ export function workerLog(sink: LogSink | undefined, clock: Clock, bound: { read
     try {
       sink({ ts, level, logger: "flowkit.worker", message: messageOf(event), ...bound, event, ...fields });
     } catch {
-      // Whoever listens must not harm what runs.
+      // A listener must not harm what runs.
     }
   };
 }
@@ -50,7 +50,7 @@ function messageOf(event: string): string {
 
 const levels: readonly LogLevel[] = ["debug", "info", "warning", "error"];
 
-/** Lines of JSON on standard output where the environment asks for them. */
+/** Lines of JSON on standard output where the environment sets it. */
 export function logFromEnvironment(env: Environment, write: (text: string) => void): LogSink | undefined {
   if (!flagOf(env, "FLOWKIT_LOG_STDOUT")) return undefined;
   const least = levels.indexOf((variable(env, "FLOWKIT_LOG_LEVEL")?.toLowerCase() ?? "debug") as LogLevel);

@@ -45,7 +45,7 @@ describe("options", () => {
     expect(workerSettings({ env, leaseTtlSec: 6, hbIntervalSec: 5 }).heartbeatMs).toBe(5_000);
   });
 
-  it("a database that cannot push is asked for cancel flags more often than our own store", () => {
+  it("cancel flags are read more often from a database that cannot push than from our own store", () => {
     expect(workerSettings({ env, mongo: "mongodb://db" }).cancelPollMs).toBe(500);
     expect(workerSettings({ env, dbCancelPollMs: 50 }).cancelPollMs).toBe(50);
   });
@@ -60,7 +60,7 @@ describe("options", () => {
     expect(() => connect({ ...options, env })).toThrow(message);
   });
 
-  it("the environment says where to work when the code does not, and never what a secret is", () => {
+  it("the environment has the addresses when the code does not, and a secret is never shown", () => {
     expect(connect({ env: { KAFKA_BOOTSTRAP_SERVERS: "a:1, b:2", FLOWKIT_MONGO_URL: "mongodb://me:secret@db/x" } }).name).toBe(
       "Kafka at a:1,b:2 and MongoDB",
     );
@@ -70,7 +70,7 @@ describe("options", () => {
 });
 
 describe("the log", () => {
-  it("is silent until the environment asks for it, and then writes lines of JSON from its level on", () => {
+  it("is silent until the environment enables it, and then writes lines of JSON from its level on", () => {
     const lines: string[] = [];
     const write = (line: string) => void lines.push(line);
     expect(logFromEnvironment({}, write)).toBeUndefined();
@@ -92,7 +92,7 @@ describe("the log", () => {
     ]);
   });
 
-  it("a listener that throws harms nobody", () => {
+  it("a listener that throws harms nothing", () => {
     const log = workerLog(
       () => {
         throw new Error("full");

@@ -1,4 +1,5 @@
-// What a worker is told, checked once: `flowkit(...)` takes these options, and the WorkerConfig of the reference has the same under its own names.
+// The options of a worker, checked once: `flowkit(...)` takes these options, and the WorkerConfig of the reference has the same under its
+// own names.
 
 import { randomBytes } from "node:crypto";
 import type { Bus } from "../../../bus/bus.ts";
@@ -18,7 +19,9 @@ import { type LogSink, logFromEnvironment } from "./log.ts";
 export interface WorkerOptions {
   /** The tasks that this worker takes commands for; all that it has by default. */
   readonly roles?: readonly string[];
-  /** No two workers may have the same. `w-` and eight hex digits by default; a worker that is told finds its runs again after a restart. */
+  /**
+   * No two workers may have the same. `w-` and eight hex digits by default; a worker with a fixed one finds its runs again after a restart.
+   */
   readonly workerId?: string | null;
   readonly workerVersion?: string;
   /** How long a run is this worker's without a heartbeat. */
@@ -29,12 +32,12 @@ export interface WorkerOptions {
   /** How many commands are remembered, so that one that comes twice is done once, and for how long. */
   readonly dedupCacheSize?: number;
   readonly dedupTtlMs?: number;
-  /** For adapters whose arguments do not say, on stores that cannot wake their readers. */
+  /** For adapters whose arguments do not set it, on stores that cannot wake their readers. */
   readonly pullPollMsDefault?: number;
   readonly pullEmptyBackoffMsMax?: number;
   /** How often the coordinator's flags are looked at; 0 for never. 500 with a MongoDB, else 5000: there a cancel comes as a signal. */
   readonly dbCancelPollMs?: number;
-  /** Whether rechunking must say which list it cuts. */
+  /** Whether rechunking must name the list to cut. */
   readonly strictInputAdapters?: boolean;
   readonly topicCmdFmt?: string;
   readonly topicStatusFmt?: string;
@@ -56,7 +59,7 @@ export interface FlowkitOptions extends WorkerOptions {
   readonly token?: string;
   /** The database that coordinator and workers share: its address, or a `Db` of the `mongodb` package. */
   readonly mongo?: string | object;
-  /** The database's name, where its address does not say. */
+  /** The database's name, where its address has none. */
   readonly database?: string;
   /** Instead of brokers or a server. */
   readonly bus?: Bus;
@@ -64,15 +67,15 @@ export interface FlowkitOptions extends WorkerOptions {
   readonly artifacts?: ArtifactStore;
   /** Further input adapters. */
   readonly adapters?: readonly InputAdapter[];
-  /** What an error is called whose handler does not say. */
+  /** The default name of a handler's error. */
   readonly classifyError?: (error: unknown) => Classified;
-  /** Told what happens, under the names of the reference; lines on standard output where FLOWKIT_LOG_STDOUT is set. */
+  /** Called with events, under the names of the reference; lines on standard output where FLOWKIT_LOG_STDOUT is set. */
   readonly log?: LogSink;
   /** Where to look for variables; the process's environment by default. */
   readonly env?: Environment;
 }
 
-/** As `openKafkaBus` takes it, without what the worker says itself. */
+/** As `openKafkaBus` takes it, without the worker's own options. */
 export type KafkaConnection = Omit<KafkaBusOptions, "brokers" | "trouble" | "clock">;
 
 export interface WorkerSettings {
@@ -107,7 +110,7 @@ export const workerDefaults = {
   dbCancelPollMs: 500,
 } as const;
 
-/** Only for a signal that was lost: whoever asks our own store costs it a request. */
+/** Only for a signal that was lost: each read of our own store costs it a request. */
 const ownCancelPollMs = 5_000;
 /** A day: more is a mistake of units. */
 const secondsMax = 86_400;

@@ -1,4 +1,4 @@
-// From how a run ended to what is told about it.
+// From how a run ended to what is reported about it.
 
 import type { Outcome } from "../../../runner/transport.ts";
 import { type Classified, reasons } from "./classify.ts";
@@ -9,13 +9,13 @@ export type EndEvent =
   | { readonly kind: "failed"; readonly reason: string; readonly permanent: boolean; readonly error: string | null };
 
 export interface EndFacts {
-  /** What the run itself said, where it drove batches. */
+  /** The run's own report, where it drove batches. */
   readonly failure: RunFailed | undefined;
   readonly cancelReason: string | undefined;
   readonly classify: (error: unknown) => Classified;
 }
 
-/** A cancel, whatever it came from, is told as such; a failure with the name that it has or gets. */
+/** A cancel, whatever its cause, is reported as such; a failure with the name that it has or gets. */
 export function failureEvent(outcome: Exclude<Outcome, { kind: "done" }>, { failure, cancelReason, classify }: EndFacts): EndEvent {
   // The transport cannot carry a deferral, so none comes here.
   if (outcome.kind === "deferred") return { kind: "failed", reason: reasons.unexpected, permanent: false, error: "deferred" };

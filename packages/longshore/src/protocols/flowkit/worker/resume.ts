@@ -7,7 +7,7 @@ import { AttemptEvents } from "./events.ts";
 import type { WorkerLog } from "./log.ts";
 import type { RunSurroundings } from "./run.ts";
 
-/** Where the state of each slot lies. The first is the worker's own id, under which the reference keeps its one run. */
+/** Where the state of each slot is stored. The first is the worker's own id, under which the reference keeps its one run. */
 export function stateIds(workerId: string, slots: number): string[] {
   return Array.from({ length: slots }, (_, at) => (at === 0 ? workerId : `${workerId}#${at + 1}`));
 }

@@ -17,7 +17,7 @@ async function within(use: (ctx: RunContext) => unknown) {
 }
 
 describe("the context of a run", () => {
-  it("says who and what it is, in either spelling", async () => {
+  it("has its ids and names, in either spelling", async () => {
     const { world, end } = await within((ctx) => ({
       names: [ctx.task_id, ctx.node_id, ctx.attempt_epoch, ctx.worker_id],
       same: [ctx.taskId, ctx.nodeId, ctx.attemptEpoch, ctx.workerId],

@@ -1,5 +1,6 @@
-// What a handler of batches may ask and do while it runs: everything of an ordinary task's context, and what FlowKit's handlers have besides, under
-// the names of the reference and under those of JavaScript. One for each run; what it was given to clean up is cleaned up at its end.
+// What a handler of batches may read and do while it runs: everything of an ordinary task's context, and what FlowKit's handlers have
+// besides, under the names of the reference and under those of JavaScript. One for each run; what it was given to clean up is cleaned up at
+// its end.
 
 import type { Clock } from "../../../clock.ts";
 import type { Context } from "../../../context.ts";
@@ -51,7 +52,7 @@ export interface RunContext extends Context {
   readonly workerId: string;
   readonly clock: RunClock;
   readonly artifacts: RunArtifacts;
-  /** A place for whatever the handler wants to find again in this run. */
+  /** A place for values that the handler needs again in this run. */
   readonly kv: { [key: string]: unknown };
   /** The signal under the guide's name, with `is_set()`. */
   readonly cancel_flag: { is_set(): boolean; readonly signal: AbortSignal };
@@ -68,7 +69,7 @@ export interface RunContext extends Context {
   throwIfCancelled(): void;
   /** Whatever it is about to wait for, but not beyond the cancel. */
   cancellable<Value>(work: PromiseLike<Value> | ((signal: AbortSignal) => PromiseLike<Value>)): Promise<Value>;
-  /** Its exit code. On a cancel its process group is told to end, and after the grace it is killed. */
+  /** Its exit code. On a cancel its process group gets a signal, and after the grace it is killed. */
   run_subprocess(command: readonly string[], options?: SubprocessOptions): Promise<number>;
   runSubprocess(command: readonly string[], options?: SubprocessOptions): Promise<number>;
   /** Ended with the run, after one second's grace. */
@@ -168,7 +169,7 @@ function runClock(clock: Clock, signal: AbortSignal): RunClock {
   };
 }
 
-/** Of what ends a run without the coordinator's having said anything. */
+/** The reasons that end a run without an order of the coordinator. */
 function endReason(signal: AbortSignal): string | null {
   const { code } = (signal.reason ?? {}) as { code?: unknown };
   if (code === "LONGSHORE_LEASE_LOST") return "lease_lost";

@@ -16,7 +16,7 @@ export class RunOutput implements BatchOutput {
   readonly #events: AttemptEvents;
   readonly #tells: boolean;
 
-  /** `tells`: whoever keeps the artifacts needs no events of them. */
+  /** `tells`: the store of the artifacts needs no events of them. */
   constructor(writer: BatchWriter, events: AttemptEvents, tells: boolean) {
     this.#writer = writer;
     this.#events = events;

@@ -1,5 +1,5 @@
-// One attempt of a node as an assignment: how it is accepted and kept, how its handler finds its batches, what is told about them, and how its
-// end is told. README.md of this protocol tells the life of a run on the wire.
+// One attempt of a node as an assignment: how it is accepted and kept, how its handler finds its batches, what is reported about them, and
+// how its end is reported. README.md next to this file describes the life of a run on the wire.
 
 import { randomUUID } from "node:crypto";
 import type { Bus } from "../../../bus/bus.ts";
@@ -58,7 +58,7 @@ export class FlowkitRun implements Assignment {
   readonly #attempt: Attempt;
   readonly #events: AttemptEvents;
   readonly #log: WorkerLog;
-  /** Where its state is kept; undefined when nobody would find it again. */
+  /** Where its state is stored; undefined when it could not be found again. */
   readonly #stateId: string | undefined;
   #control: Control | undefined;
   #cancel: { readonly reason: string; readonly deadlineMs: number | null } | undefined;
@@ -115,7 +115,7 @@ export class FlowkitRun implements Assignment {
     return this.#cancel !== undefined;
   }
 
-  /** The worker has it from here. Throws when that could not be told, and then it has not. */
+  /** The worker has it from here. Throws when that could not be sent, and then it has not. */
   async accept(): Promise<void> {
     await this.#saveState(this.active);
     await this.#events.send([this.#events.accepted(), this.#events.heartbeat()]);
@@ -187,7 +187,7 @@ export class FlowkitRun implements Assignment {
     const events: (string | Uint8Array)[] = [];
     let final: JsonObject;
     if (this.#streamed) final = output as JsonObject;
-    // It has told its batches; the output is what there is to say about all of them.
+    // It has sent its batches; the output summarises all of them.
     else if (this.#emitted) final = jsonObject(metricsOf(output));
     else {
       // One batch, as the reference's handlers have by default, named by its input as there.
@@ -294,7 +294,9 @@ export class FlowkitRun implements Assignment {
     this.#control?.stop(new LongshoreError("LONGSHORE_CANCELLED", reason), graceMs);
   }
 
-  /** Nothing was reported: the hold was lost, or nobody took the report. A later attempt may have begun, which then outweighs this word. */
+  /**
+   * Nothing was reported: the hold was lost, or the report was not taken. A later attempt may have begun, which then overrides this one.
+   */
   async #end(): Promise<void> {
     if (this.#told) return;
     try {
@@ -322,7 +324,7 @@ export class FlowkitRun implements Assignment {
     }
   }
 
-  /** A coordinator that shares a store with its workers does not tell those whose attempt is over. */
+  /** A coordinator that shares a store with its workers sends no signal to those whose attempt has ended. */
   async #isOvertaken(): Promise<boolean> {
     const { artifacts } = this.#around;
     const { taskId, nodeId, epoch } = this.#attempt;
@@ -343,7 +345,7 @@ export class FlowkitRun implements Assignment {
   }
 }
 
-/** For whoever waits for a next batch: a worker that stops has no use for it. What was given before may be processed all the same. */
+/** For a generator that waits for a next batch: a worker that stops has no use for it. What was given before may still be processed. */
 function untilDraining(signal: AbortSignal, draining: AbortSignal): { readonly signal: AbortSignal; readonly over: () => void } {
   const ending = new AbortController();
   const end = () => ending.abort(handedBack());
@@ -360,7 +362,7 @@ function hasAdapter(inline: JsonObject | null): boolean {
   return isObject(inline) && typeof inline.input_adapter === "string" && inline.input_adapter !== "";
 }
 
-/** An ordinary task as a handler of batches: what its schemas say holds for each of them. */
+/** An ordinary task as a handler of batches: its schemas apply to each of them. */
 function perBatch(found: Task) {
   return {
     processBatch: async (batch: { readonly payload: JsonObject }, ctx: Context): Promise<unknown> => {

@@ -30,7 +30,7 @@ export function selectInput({ inputInline, loaded, adapters, defaults, log }: In
   const told = proposalIn(inputInline);
   const proposed = proposalIn(loaded.input_inline);
   if (told === undefined) {
-    // A proposal that nobody knows is no mistake of the coordinator's: the handler has its own batches as well.
+    // An unknown proposal is no mistake of the coordinator's: the handler has its own batches as well.
     const adapter = proposed === undefined ? undefined : adapters.get(proposed.name);
     if (proposed !== undefined && adapter !== undefined) return checked(adapter, proposed.args, "handler", defaults, log);
     log("info", "worker.handler.iter_batches_fallback", { source: "handler", io_source: "handler" });

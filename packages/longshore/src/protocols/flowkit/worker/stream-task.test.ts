@@ -69,7 +69,7 @@ describe("a task of batches on another protocol", () => {
     });
   });
 
-  it("is told apart from other tasks", () => {
+  it("is distinguished from other tasks", () => {
     expect(isStreamTask(streamTask("a", { processBatch: () => ({}) }))).toBe(true);
     expect(isStreamTask(task("a", () => 1))).toBe(false);
   });

@@ -1,5 +1,6 @@
-// A task whose input is a stream of batches. On FlowKit its batches come by adapters and its results are told one by one; on every other protocol
-// it is a task like any other, which makes its batches itself, emits what each has produced, and returns its final metrics with a count.
+// A task whose input is a stream of batches. On FlowKit its batches come by adapters and its results are sent one by one; on every other
+// protocol it is a task like any other, which makes its batches itself, emits what each has produced, and returns its final metrics with a
+// count.
 
 import type { Context } from "../../../context.ts";
 import { LongshoreError } from "../../../errors.ts";

@@ -82,7 +82,7 @@ describe("cancelling", () => {
     expect(processed).toEqual([0]);
   });
 
-  it("[F-CANC-02] a run that was told to stop says that it is cancelling as long as its handler is at work", async () => {
+  it("[F-CANC-02] a run with a stop signal reports that it is cancelling as long as its handler runs", async () => {
     const world = await flowkitWorld();
     const gate = deferred<void>();
     const begun = deferred<void>();
@@ -116,7 +116,7 @@ describe("cancelling", () => {
     expect((await world.end()).payload).toMatchObject({ kind: "CANCELLED", reason: "db_flag" });
   });
 
-  it("[F-CANC-04] an attempt that a later one has taken over from is stopped inside its batch, where only the store tells", async () => {
+  it("[F-CANC-04] an attempt that a later one has taken over from is stopped inside its batch, where only the store reports it", async () => {
     const world = await flowkitWorld();
     const clock = new TestClock();
     const { started, handler } = waiting();
@@ -131,7 +131,7 @@ describe("cancelling", () => {
     expect([ctx.signal.aborted, ctx.cancelReason, ctx.cancel_reason]).toEqual([true, "lease_lost", "lease_lost"]);
   });
 
-  it("[F-CANC-04] a worker whose heartbeats do not get through for a lease stops, and says so when it can", async () => {
+  it("[F-CANC-04] a worker whose heartbeats do not get through for a lease stops, and reports it when it can", async () => {
     const world = await flowkitWorld();
     const clock = new TestClock();
     const { started, handler } = waiting();

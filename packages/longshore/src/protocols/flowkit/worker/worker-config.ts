@@ -1,5 +1,5 @@
-// The reference's WorkerConfig: the same fields under its names, which may be given and read in JavaScript's spelling as well, and the same way to
-// load them from a file. What is wrong is said when it is made, by the field's own name.
+// The reference's WorkerConfig: the same fields under its names, which may be given and read in JavaScript's spelling as well, and the same
+// way to load them from a file. Mistakes are reported when it is made, by the field's own name.
 
 import { readFileSync } from "node:fs";
 import { LongshoreError } from "../../../errors.ts";
@@ -64,7 +64,7 @@ export interface WorkerConfig extends Readonly<WorkerConfigFields>, Readonly<Cam
 
 // biome-ignore lint/suspicious/noUnsafeDeclarationMerging: the fields are defined from one table, in both spellings.
 export class WorkerConfig {
-  /** The fields that somebody has set. */
+  /** The fields that were set. */
   readonly told: ReadonlySet<keyof WorkerConfigFields>;
 
   constructor(fields: WorkerConfigInit = {}) {

@@ -21,7 +21,7 @@ describe("commands", () => {
     expect(world.kinds()).toEqual(["TASK_ACCEPTED", "BATCH_OK", "TASK_DONE"]);
   });
 
-  it("that have lain around are left when a later attempt is known, and begun when none is or nobody can be asked", async () => {
+  it("that are old are dropped when a later attempt is known, and begun when none is or it cannot be checked", async () => {
     const world = await flowkitWorld();
     await world.worker([counting(1)]);
     const old = { ts_ms: Date.now() - 60_000 };
@@ -34,13 +34,13 @@ describe("commands", () => {
     expect((await world.end("m")).payload.kind).toBe("TASK_DONE");
     expect(world.events().map(({ envelope }) => envelope.attempt_epoch)).toEqual([3, 3, 3]);
     expect(world.artifacts.calls.filter((call) => call === "epoch")).toHaveLength(3);
-    // What comes at once is not asked about.
+    // What comes at once is not checked.
     await world.start(null, { nodeId: "o" });
     await world.end("o");
     expect(world.artifacts.calls.filter((call) => call === "epoch")).toHaveLength(3);
   });
 
-  it("[A14] a record that nobody can read is told of once and passed over", async () => {
+  it("[A14] an unreadable record is reported once and skipped", async () => {
     const world = await flowkitWorld();
     await world.worker([counting(1)]);
     for (const value of ["{", "[]", '{"v":9}']) await world.bus.publish([{ topic: "cmd.probe.v1", key: "k", value }]);
@@ -55,7 +55,7 @@ describe("commands", () => {
     ]);
   });
 
-  it("[A14] what nobody can read among signals and questions stops neither", async () => {
+  it("[A14] unreadable signals and queries stop neither", async () => {
     const world = await flowkitWorld();
     const begun = deferred<void>();
     const waiting = counting(1, (_batch, ctx) => {
@@ -136,7 +136,7 @@ describe("commands", () => {
 });
 
 describe("a worker as coordinators know it", () => {
-  it("announces itself when it can be reached, says how much it takes, and says goodbye", async () => {
+  it("announces itself when it can be reached, with its capacity, and signs off", async () => {
     const world = await flowkitWorld();
     const worker = await world.worker([counting(1)], { workerId: "w-1" }, { slots: 4 });
     const online = await world.event("WORKER_ONLINE");
@@ -168,7 +168,7 @@ describe("a worker as coordinators know it", () => {
     );
   });
 
-  it("[A17] a question who runs a node reaches every worker, and only the one that does says so", async () => {
+  it("[A17] a query for a node reaches every worker, and only the one that runs it answers", async () => {
     const world = await flowkitWorld();
     const gate = deferred<void>();
     await world.worker([counting(1, () => gate.promise)], { workerId: "w-1" });
@@ -218,7 +218,7 @@ describe("a worker as coordinators know it", () => {
     expect((await world.end("m", 3)).payload.kind).toBe("CANCELLED");
     expect((await world.event("WORKER_ONLINE")).payload.resume).toEqual(kept);
     expect(world.artifacts.states.size).toBe(0);
-    // Nobody claims to go on with it.
+    // No worker claims to continue with it.
     expect([world.kinds("n"), world.kinds("m")]).toEqual([["TASK_FAILED"], ["CANCELLED"]]);
   });
 

@@ -7,7 +7,7 @@ import type { ReadBatch } from "../wire/batch.ts";
 import { streamTask } from "./stream-task.ts";
 
 describe("an ordinary task", () => {
-  it("is a role of one batch: its output is the batch's metrics, and told as it is at the end", async () => {
+  it("is a role of one batch: its output is the batch's metrics, and sent unchanged at the end", async () => {
     const world = await flowkitWorld();
     await world.worker([task("probe", (input: { name: string }) => ({ greeting: `Hello ${input.name}` }))]);
     await world.start({ name: "Ada" });
@@ -35,7 +35,7 @@ describe("an ordinary task", () => {
 });
 
 describe("an ordinary task with parts", () => {
-  it("gives each as a batch, and its output is what it says about all of them", async () => {
+  it("gives each as a batch, and its output summarises all of them", async () => {
     const world = await flowkitWorld();
     const emitting = task("probe", async (_input: unknown, ctx) => {
       await ctx.emit({ rows: 1 }, { uid: "first" });
@@ -64,7 +64,7 @@ describe("an ordinary task with parts", () => {
 });
 
 describe("a generator over batches", () => {
-  it("yields metrics, and says which batches are done with when those are kept", async () => {
+  it("yields metrics, and marks batches as finished when those are stored", async () => {
     const world = await flowkitWorld();
     world.artifacts.produce(world.taskId, "u", [{ a: 1 }, { a: 2 }, { a: 3 }]);
     const pairs = streamTask("probe", async function* (batches) {

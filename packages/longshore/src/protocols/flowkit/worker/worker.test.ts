@@ -12,7 +12,7 @@ import { BatchResult } from "../wire/batch.ts";
 import { streamTask } from "./stream-task.ts";
 
 describe("a run", () => {
-  it("tells its batches by keeping them where the store is the coordinator's own", async () => {
+  it("reports its batches by storing them where the store is the coordinator's own", async () => {
     const world = await flowkitWorld();
     world.artifacts.tells = true;
     await world.worker([counting(3)]);
@@ -22,7 +22,7 @@ describe("a run", () => {
     expect([...world.artifacts.node(world.taskId, "n").parts.keys()]).toEqual(["b0", "b1", "b2"]);
   });
 
-  it("[F-OVR-01, F-OVR-03] is accepted, beaten for, told batch by batch, and ended", async () => {
+  it("[F-OVR-01, F-OVR-03] is accepted, beaten for, reported batch by batch, and ended", async () => {
     const world = await flowkitWorld();
     await world.worker([counting(3)], { workerId: "w-1" });
     await world.start();
@@ -53,7 +53,7 @@ describe("a run", () => {
     });
   });
 
-  it("[F-OVR-05, F-ART-01, F-ART-02] each batch's metrics are kept as an artifact before they are told", async () => {
+  it("[F-OVR-05, F-ART-01, F-ART-02] each batch's metrics are kept as an artifact before they are reported", async () => {
     const world = await flowkitWorld();
     const order: string[] = [];
     const { publish } = world.bus;
@@ -84,7 +84,7 @@ describe("a run", () => {
     );
   });
 
-  it("[F-ART-03] is marked complete at its end, with its final metrics, before that is told", async () => {
+  it("[F-ART-03] is marked complete at its end, with its final metrics, before that is reported", async () => {
     const world = await flowkitWorld();
     const { publish } = world.bus;
     const stateWhenTold: string[] = [];
@@ -101,7 +101,7 @@ describe("a run", () => {
     expect(stateWhenTold).toEqual(["complete"]);
   });
 
-  it("results are kept and told in groups, and the handler does not wait for each", async () => {
+  it("results are stored and sent in groups, and the handler does not wait for each", async () => {
     const world = await flowkitWorld();
     await world.worker([counting(5_000)]);
     await world.start();
@@ -169,7 +169,7 @@ describe("a run", () => {
     expect((await world.event("BATCH_OK")).payload.batch_uid).toBe("44f0f2ddf3bab8c8d176e15c7a221da2a2a43097");
   });
 
-  it("a failing batch is told, then the failure of its node; what came before it was told before, and nothing comes after it", async () => {
+  it("a failing batch is reported, then the failure of its node; what came before it was reported before, and nothing comes after it", async () => {
     const world = await flowkitWorld();
     const processed: number[] = [];
     const failing = counting(4, ({ payload }) => {
@@ -188,7 +188,7 @@ describe("a run", () => {
     expect(await world.artifacts.isComplete(world.taskId, "n")).toBe(false);
   });
 
-  it("a batch may say itself that it failed, and why", async () => {
+  it("a batch may report itself that it failed, and why", async () => {
     const world = await flowkitWorld();
     const result = new BatchResult({ success: false, reason_code: "schema_mismatch", permanent: true, error: "no id" });
     await world.worker([counting(1, () => result)]);
@@ -256,7 +256,7 @@ describe("errors", () => {
     await failsWith(new TerminalError("x"), "terminal_error", true);
   });
 
-  it("[F-HAND-06, T82] bad input is called bad_input, as the guide says", async () => {
+  it("[F-HAND-06, T82] bad input is called bad_input, as in the guide", async () => {
     // The reference calls it unexpected_error, against its own guide.
     const world = await flowkitWorld();
     await world.worker([
@@ -289,7 +289,7 @@ describe("errors", () => {
     expect(world.artifacts.calls).not.toContain("complete");
   });
 
-  it("[F-BP-02] a handler may name its errors, and say that a mistake in the configuration is permanent", async () => {
+  it("[F-BP-02] a handler may name its errors, and mark that a mistake in the configuration is permanent", async () => {
     const world = await flowkitWorld();
     await world.worker([
       streamTask("probe", {

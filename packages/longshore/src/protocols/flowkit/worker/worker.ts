@@ -1,7 +1,7 @@
-// The worker half of FlowKit: commands come over the bus, one consumer for each role, and what becomes of them is told over the bus; the data
-// lies in the store of artifacts. README.md of this protocol is the contract.
+// The worker half of FlowKit: commands come over the bus, one consumer for each role, and their results are sent over the bus; the data is
+// in the store of artifacts. README.md next to this file is the contract.
 //
-// A command is taken only with a slot for it, and its offset is committed when its acceptance has been told: a worker that is busy or stops
+// A command is taken only with a slot for it, and its offset is committed when its acceptance has been sent: a worker that is busy or stops
 // leaves it to others, and one that dies in between is followed by another that gets it again.
 
 import type { Backoff } from "../../../backoff.ts";
@@ -36,9 +36,9 @@ export function flowkit(target: string | URL | FlowkitOptions = {}, options: Flo
 /** Nothing on the wire carries log lines or a deferral. */
 const capabilities: Capabilities = { defer: false, progress: false, streams: true, logs: false, blobs: false, cancel: true };
 const opening: Backoff = { kind: "exponential", delayMs: 500, maxMs: 15_000, jitter: 0.3 };
-/** How long the start waits for the broker. A worker whose broker is away is started all the same, and goes on trying. */
+/** How long the start waits for the broker. A worker whose broker is away is started nevertheless, and keeps trying. */
 const startPatienceMs = 15_000;
-/** A command is here within milliseconds; none lapses as soon as this unless coordinators are told so. */
+/** A command is here within milliseconds; none lapses as soon as this by default. */
 const freshMs = 1_000;
 /** Goodbyes are a courtesy: nothing waits longer for them. */
 const goodbyeMs = 1_000;
@@ -93,7 +93,7 @@ class FlowkitWorker implements Transport {
     await Promise.race([this.#serving, pause(host.clock, startPatienceMs, host.draining)]);
   }
 
-  /** Everything that listens, then the announcement: whoever hears of this worker may count on it. */
+  /** Everything that listens, then the announcement: a coordinator that reads it may rely on this worker. */
   async #serve(): Promise<void> {
     const { topics, workerId } = this.#settings;
     const host = this.#host;
@@ -117,7 +117,7 @@ class FlowkitWorker implements Transport {
     const { bus, settings } = this.#around;
     this.#announcer = new Announcer({ bus, settings, host, roles: this.#roles });
     await this.#untilDone("announcement", () => (this.#announcer as Announcer).online(resume ?? null));
-    // Not by what came before: a bus that makes topics by itself has not been asked yet.
+    // Not by what came before: a bus that makes topics by itself has not been used yet.
     if (!host.draining.aborted) host.working("announcement");
     this.#log("info", "worker.started", { worker_id: workerId });
   }
@@ -142,7 +142,7 @@ class FlowkitWorker implements Transport {
       group,
       topics: [topic],
       from: "latest",
-      // Each command is committed by itself: it is ours when its acceptance was told.
+      // Each command is committed by itself: it is ours when its acceptance was sent.
       maxRecords: 1,
       handle: async (records) => {
         for (const record of records) await handle(record);
@@ -186,14 +186,14 @@ class FlowkitWorker implements Transport {
   }
 
   /**
-   * Whether a later attempt than that of this command has begun or is about to. Asked only about commands that seem to have lain around, as they
-   * do after an outage, when one for each time that they lapsed is there. Clocks that disagree cost a question or a run that is told to stop,
-   * never a command.
+   * Whether a later attempt than that of this command has begun or is about to. Checked only for commands that seem old, as after an
+   * outage, when there is one for each time that they lapsed. Clocks that disagree cost a check or a run that gets a stop signal, never a
+   * command.
    */
   async #isOvertaken({ task_id, node_id, attempt_epoch, ts_ms }: Envelope): Promise<boolean> {
     const { artifacts, host } = this.#around;
     if (host.clock.now() - ts_ms < freshMs) return false;
-    // Whoever cannot be asked now is no reason to leave a command: its attempt is fenced as any other.
+    // A failed check is no reason to drop a command: its attempt is fenced as any other.
     const newest = (await artifacts.epochOf(task_id, node_id).catch(() => null)) ?? 0;
     if (newest <= attempt_epoch) return false;
     this.#log("info", "worker.cmd.overtaken", { task_id, node_id, epoch: attempt_epoch, newest });
@@ -239,7 +239,7 @@ class FlowkitWorker implements Transport {
     return run?.active.attempt_epoch === attempt_epoch ? run : undefined;
   }
 
-  /** Undefined for what nobody can read: it is told of once, and passed over. */
+  /** Undefined for an unreadable record: it is reported once, and skipped. */
   #read<Value>(from: string, { place }: BusRecord, read: Read<Value>): Value | undefined {
     if (read.ok) return read.value;
     this.#warn(`${from}.${read.code}`, `A record was passed over (${place}): ${read.why}.`);

@@ -37,7 +37,7 @@ export class MirrorParts {
     this.#options = options;
   }
 
-  /** To be called when a task has changed: what somebody works on is watched. */
+  /** Must be called when a task has changed: tasks in progress are watched. */
   follow(task: Task): void {
     if (this.#followed.has(task.id) || !isOpen(task.state) || task.state === "queued") return;
     this.#followed.set(task.id, { after: 0, unwatch: this.#options.parts.watch(task.id, () => this.#options.changed(task)) });
@@ -75,7 +75,7 @@ export class MirrorParts {
   }
 
   /**
-   * Records what workers have kept in MongoDB and nobody has heard of in time: an attempt whose hold had run out when its events came has
+   * Records what workers have stored in MongoDB without an event in time: an attempt whose hold had expired when its events came has
    * ticked off its input, so the next one does not make these again. Costs a count where nothing is missing.
    */
   async adopt(task_id: string, node_id: string, hold: Hold): Promise<void> {
@@ -113,14 +113,14 @@ export class MirrorParts {
       };
     });
     const { db } = this.#options;
-    // Whoever works with MongoDB has written its artifacts by itself.
+    // A worker with MongoDB has written its artifacts by itself.
     const artifacts = documents.map(({ artifact }) => artifact);
     const metrics = documents.map((document) => document.metrics);
     await this.#revive("artifacts", { status: "failed" }, await insertNew(db, "artifacts", artifacts), { error: "" });
     await this.#revive("metrics_raw", { failed: true }, await insertNew(db, "metrics_raw", metrics), { failed: "", reason: "" });
   }
 
-  /** A batch that failed before and has succeeded since: what says that it failed gives way. In the reference it stays. */
+  /** A batch that failed before and has succeeded since: the record of the failure is removed. In the reference it stays. */
   async #revive(collection: string, failed: MongoDocument, documents: readonly MongoDocument[], gone: MongoDocument): Promise<void> {
     const [first] = documents;
     if (first === undefined) return;

@@ -1,5 +1,5 @@
-// Documents of runs that retention has removed. Nobody tells of those one by one: what is in MongoDB is looked through, a little at a time and
-// round and round, for runs that are not there any more. So nothing is missed over a crash, and nothing has to be remembered.
+// Documents of runs that retention has removed. They are not reported one by one: MongoDB is searched, a little at a time and round and
+// round, for runs that are not there any more. So nothing is missed over a crash, and nothing has to be remembered.
 
 import { randomUUID } from "node:crypto";
 import type { DocumentStore } from "../../../../engine/run/documents.ts";
@@ -11,7 +11,7 @@ export interface MirrorPruningOptions {
   readonly runs: Pick<Runs, "run">;
 }
 
-/** Tasks that one look asks about: some milliseconds. A look each 15 s comes round half a million of them in two hours. */
+/** Tasks that one look checks: some milliseconds. A look each 15 s comes round half a million of them in two hours. */
 const lookMax = 1_000;
 
 export class MirrorPruning {
@@ -46,8 +46,8 @@ export class MirrorPruning {
 const kind = "flowkit-mirror";
 
 /**
- * A name that this data file has for itself. That of the server is not enough to remove anything by: it may have been told, and be told to
- * another data file, which knows nothing of the runs of this one.
+ * A name of this data file alone. That of the server is not enough to remove anything by: it may be configured, and given to
+ * another data file, which has none of the runs of this one.
  */
 export async function fileOf(documents: Pick<DocumentStore, "document" | "keepDocument">): Promise<string> {
   const fresh = { kind, name: "file", version: 1, body: JSON.stringify(randomUUID()) };

@@ -2,9 +2,9 @@
 // here. A document is made from it again whenever it is written, one write at a time, so that none overtakes another, and one that failed
 // is simply made again.
 //
-// A crash loses nothing, though no intent is written down. At the start these are mirrored again: every open run, every run whose
-// document does not say that it has ended, and every run that is younger than the last moment at which all was mirrored. That moment is kept
-// in MongoDB, where it cannot run ahead of what it is about.
+// A crash loses nothing, though no intent is recorded. At the start these are mirrored again: every open run, every run whose
+// document does not show that it has ended, and every run that is younger than the last moment at which all was mirrored. That moment is
+// kept in MongoDB, where it cannot run ahead of what it is about.
 
 import { type Clock, pause } from "../../../../clock.ts";
 import type { Hold, Task } from "../../../../engine/board/task.ts";
@@ -36,7 +36,7 @@ export interface MirrorOptions {
   readonly documents: Pick<DocumentStore, "document" | "keepDocument">;
   plan(definition: Definition): Plan;
   listen(listener: { task?(task: Task): void; run?(run: Run): void }): () => void;
-  /** Tells this server from others on the same database. */
+  /** Distinguishes this server from others on the same database. */
   readonly server: string;
   /** The workers that have announced themselves. */
   roster?(): readonly MirroredWorker[] | Promise<readonly MirroredWorker[]>;
@@ -64,7 +64,7 @@ const retryMsMax = 10_000;
 /** How often workers are written down, and the moment up to which all is mirrored. */
 const beatMs = 15_000;
 
-/** A run that was made before this long is committed, and has been told of. */
+/** A run that was made before this long is committed, and has been reported. */
 const commitMsMax = 60_000;
 
 const coordinatorIndexes: readonly MongoIndex[] = [
@@ -88,7 +88,7 @@ export class Mirror {
   #stopListening: () => void = () => {};
   #stopBeat: () => void = () => {};
   readonly #pruning: MirrorPruning;
-  /** Tells this data file from any other. */
+  /** Distinguishes this data file from any other. */
   #file = "";
   #recovered = false;
   #beatDue = true;
@@ -103,7 +103,7 @@ export class Mirror {
     this.#parts = new MirrorParts({ ...options, changed });
   }
 
-  /** Begins; what is to be written goes on by itself, for as long as MongoDB may be away. */
+  /** Begins; writing continues by itself, for as long as MongoDB may be away. */
   start(): void {
     this.#stopListening = this.#options.listen({ task: (task) => this.#changed(task), run: (run) => this.#runChanged(run) });
     this.#beat();
@@ -125,14 +125,14 @@ export class Mirror {
     return found === null ? null : plainObject(found.meta);
   }
 
-  /** Records what a node's workers have kept in MongoDB and nobody has heard of in time. */
+  /** Records what a node's workers have stored in MongoDB without an event in time. */
   async adopt({ task_id, node_id }: { task_id: string; node_id: string }, hold: Hold): Promise<void> {
     await this.#parts.adopt(task_id, node_id, hold);
   }
 
   /**
-   * What earlier attempts of a node have claimed and not done is free again. Workers of the reference pass over what anybody has claimed. And the
-   * document says which epoch is coming, however many others are still to be written: by it a worker leaves commands that were overtaken.
+   * What earlier attempts of a node have claimed and not done is free again. Workers of the reference skip whatever is claimed. And the
+   * document names the next epoch, however many others are still to be written: by it a worker drops commands that were overtaken.
    */
   async release({ task_id, node_id }: { task_id: string; node_id: string }, epoch: number): Promise<void> {
     await releaseClaims(this.#options.db, { task_id, consumer_node: node_id }, epoch);
@@ -234,7 +234,7 @@ export class Mirror {
     try {
       await this.#alone(() => this.#write(runId, marks));
     } catch (error) {
-      // A document that MongoDB never takes must not hold up the others: it is told of, and tried again when the run changes.
+      // A document that MongoDB never accepts must not delay the others: it is reported, and tried again when the run changes.
       if (!isTransient(error)) return this.#options.trouble?.failing(`keeping the task ${runId} in MongoDB`, error);
       this.#mark(runId, { whole: marks.whole });
       for (const node of marks.nodes) this.#mark(runId, { node });
@@ -283,7 +283,7 @@ export class Mirror {
       const node = plan.nodes[at];
       const task = await this.#options.reader.task(taskIdOf(run.id, at));
       if (node === undefined || task === undefined) continue;
-      // First what it has produced: whoever reads that it is finished looks for nothing more.
+      // First what it has produced: a reader that finds it finished looks for nothing more.
       await this.#parts.write(run.id, node.id, task);
       const lastError = (await lastErrors(this.#options.reader, [task])).get(task.id);
       fields[`graph.nodes.${at}`] = nodeDocument(node, task, moment, { lastError });
@@ -297,7 +297,7 @@ export class Mirror {
     await asking("keep a task", () => db.collection("tasks").updateOne({ id }, update, { upsert: true }));
   }
 
-  /** The step begins again, and nobody has begun with it. */
+  /** The step begins again, and no worker has begun with it. */
   async #isAnew({ id, state }: Task): Promise<boolean> {
     return (state === "queued" || state === "offered" || state === "forgotten") && (await this.#options.parts.count(id)) === 0;
   }

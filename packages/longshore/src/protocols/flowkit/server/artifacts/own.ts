@@ -1,5 +1,5 @@
 // Artifacts in our own store: partial artifacts are parts of the board's tasks, and a node is complete when its task is done. So every
-// write is fenced by the task's hold, and whoever reads wakes with the commit that brings something.
+// write is fenced by the task's hold, and readers wake with the commit that brings something.
 
 import type { Clock } from "../../../../clock.ts";
 import type { Board } from "../../../../engine/board/board.ts";
@@ -35,7 +35,7 @@ export interface OwnArtifactsParts {
   task(taskId: string): Promise<JsonObject | null>;
 }
 
-/** Where a node that a worker names stands on the board. */
+/** The task on the board of a node that a worker names. */
 export interface NodePlaces {
   find(name: { task_id: string; node_id: string }): Promise<{ readonly taskId: string } | undefined>;
 }
@@ -93,7 +93,7 @@ export class OwnArtifacts implements ArtifactStore {
     return partsOf(ask, sources, { ...options, signal: AbortSignal.any([options.signal, this.#closed.signal]) });
   }
 
-  /** Whether it is the attempt that the board has handed out; one that is offered may be at work before its acceptance is heard. */
+  /** Whether it is the attempt that the board has handed out; an offered one may be in progress before its acceptance arrives. */
   async isHeld({ taskId, nodeId, epoch, workerId }: Attempt): Promise<boolean> {
     const place = await this.#parts.places.find({ task_id: taskId, node_id: nodeId });
     const task = place === undefined ? undefined : await this.#parts.board.task(place.taskId);
@@ -103,7 +103,7 @@ export class OwnArtifacts implements ArtifactStore {
   }
 
   /**
-   * What the sources have to say after these positions, for a consumer that is a node of the same task. Waits until one of them has
+   * What the sources have after these positions, for a consumer that is a node of the same task. Waits until one of them has
    * something, or `signal` aborts. Stops after so many bytes, and then the later sources seem to have nothing.
    */
   async pages(consumer: Attempt, positions: readonly SourcePosition[], signal: AbortSignal): Promise<SourcePage<Part>[]> {

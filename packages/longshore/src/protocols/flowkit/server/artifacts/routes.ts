@@ -28,7 +28,7 @@ import type { OwnArtifacts } from "./own.ts";
 export interface ArtifactRoutesParts {
   readonly artifacts: OwnArtifacts;
   readonly clock: Clock;
-  /** Told how many batches were kept just now. */
+  /** Called with the number of batches that were stored just now. */
   kept?(batches: number): void;
 }
 

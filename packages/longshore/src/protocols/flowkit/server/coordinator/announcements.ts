@@ -1,4 +1,4 @@
-// Workers that come and go. One that comes back and tells what it was doing does not do it any more: what it had goes to whoever is free.
+// Workers that come and go. One that comes back and lists its runs does not work on them any more: they are given to free workers.
 
 import type { BusRecord } from "../../../../bus/bus.ts";
 import { decodeEnvelope, readAnnouncement } from "../../wire/decode.ts";

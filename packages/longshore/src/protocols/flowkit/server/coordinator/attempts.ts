@@ -1,5 +1,5 @@
-// What a worker says about one attempt, done to the board: heartbeats extend its hold, batches are parts of its task, and its last word
-// ends it. An attempt that is over is told to stop, unless its worker has just said that it did.
+// The events of a worker about one attempt, applied to the board: heartbeats extend its hold, batches are parts of its task, and its last
+// event ends it. An attempt that has ended gets a stop signal, unless its worker has just reported that it stopped.
 
 import { type Hold, isOpen } from "../../../../engine/board/task.ts";
 import type { NewPart } from "../../../../engine/part/store.ts";
@@ -21,7 +21,7 @@ import type { Signals } from "./signals.ts";
 
 export interface AttemptEvents extends WireAttempt {
   readonly worker_id: string;
-  /** How long the worker's lease lasts by what it says; null when it has not. */
+  /** How long the worker's lease lasts by its own report; null when it has sent none. */
   termMs: number | null;
   readonly events: readonly AttemptEvent[];
 }
@@ -32,7 +32,7 @@ export type AttemptEvent = StatusEvent | ToldBatch;
 export interface ToldBatch {
   readonly kind: "BATCH_TOLD";
   readonly batch_uid: string;
-  /** Null when the rest cannot be read; that has been told then. */
+  /** Null when the rest cannot be read; that has been reported then. */
   metrics(): JsonObject | null;
 }
 
@@ -54,7 +54,7 @@ type FullHold = Hold & { grant: number; holder: string };
 /** A lease that is shorter or longer than this is a mistake of its clock. */
 const termMsMin = 10;
 const termMsMax = 86_400_000;
-/** The worker is going, as it was told to: what it had goes to another, and nobody is to blame. */
+/** The worker is leaving on request: its task is given to another, and no attempt is spent. */
 const handedBack: ReadonlySet<string> = new Set(["shutdown"]);
 /** It was not the task's fault, and it had been begun: as if the worker had vanished. */
 const workerLost: ReadonlySet<string> = new Set(["worker_restarted"]);
@@ -113,7 +113,7 @@ export class Attempts {
     return (await board.extend(hold, { holder: hold.holder, ...(termMs === null ? {} : { termMs }) })).verdict;
   }
 
-  /** Null for the term that the hold has: as in the reference, a heartbeat never makes a lease end sooner, whatever its clock says. */
+  /** Null for the term that the hold has: as in the reference, a heartbeat never makes a lease end sooner, whatever its clock is. */
   async #termMs({ taskId, grant }: Hold & { grant: number }, told: number): Promise<number | null> {
     if (told <= 0) return null;
     const termMs = Math.min(termMsMax, Math.max(termMsMin, told));
@@ -142,7 +142,7 @@ export class Attempts {
     if (failed !== undefined) await this.#noteFailing(hold.taskId, failed, hold.grant);
   }
 
-  /** A worker that keeps its artifacts here has put them before it tells of them: those need not be looked at any further. */
+  /** A worker that stores its artifacts here has put them before it reports them: those need not be checked any further. */
   async #unkept(hold: Hold, events: readonly AttemptEvent[]): Promise<ReadonlySet<string>> {
     const { counts, parts } = this.#parts;
     const told = events.filter((event) => event.kind === "BATCH_TOLD").map(({ batch_uid }) => partUidOf(batch_uid));
@@ -154,7 +154,7 @@ export class Attempts {
     return unkept;
   }
 
-  /** Which batch failed is kept until the worker says what becomes of its attempt: the two may come in different hands. */
+  /** Which batch failed is kept until the worker reports the end of its attempt: the two may come in different calls. */
   async #noteFailing(taskId: string, failed: Of<"BATCH_FAILED">, epoch: number): Promise<void> {
     const { batches } = this.#parts;
     await batches.keep(taskId, withFailing(await batches.of(taskId), failed, epoch));
@@ -185,7 +185,7 @@ export class Attempts {
     }
   }
 
-  /** Of a node of a graph: its final metrics. Of any other step: what its handler gave, where the worker tells. */
+  /** Of a node of a graph: its final metrics. Of any other step: its handler's output, where the worker sends it. */
   async #outputOf(place: Place, { metrics, ...more }: Of<"TASK_DONE">): Promise<Json> {
     if (place.plan?.dialect !== dialectName) return (more as { output?: Json }).output ?? metrics;
     return settingsOf(place)?.batch ? withDeadLetters(metrics, await this.#parts.batches.of(place.taskId)) : metrics;
@@ -220,7 +220,7 @@ export class Attempts {
     await board.fail(hold, { error: text, retryable: !isFinal, ...output });
   }
 
-  /** A worker that has said its last word has nothing to stop. */
+  /** A worker that has sent its last event has nothing to stop. */
   async #stop(attempt: AttemptEvents, { taskId }: Place, last: Last | undefined, reason: string): Promise<void> {
     if (last === undefined && !(await this.#isSpared(taskId))) await this.#parts.signals.cancel(attempt, attempt.worker_id, reason);
   }

@@ -109,7 +109,7 @@ export function judge(record: BatchRecord, settings: BatchSettings | null, epoch
   return { ...record, failures, dead_letters, failing: null, judged: { attempt_epoch: epoch, next } };
 }
 
-/** What a node gives that went on without some of its batches. */
+/** The output of a node that continued without some of its batches. */
 export function withDeadLetters(metrics: JsonObject, { dead_letters }: BatchRecord): JsonObject {
   return dead_letters.length === 0 ? metrics : { ...metrics, dead_letters: dead_letters as unknown as Json };
 }

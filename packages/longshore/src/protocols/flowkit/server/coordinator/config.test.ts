@@ -37,7 +37,7 @@ describe("the coordinator's settings", () => {
     });
   });
 
-  it("come from a file, over which the environment goes", () => {
+  it("come from a file, and the environment takes precedence", () => {
     const file = fileWith(
       '{"kafka_bootstrap": "a:1, b:2", "worker_types": ["x"], "cancel_grace_sec": 0.1, "max_type_concurrency": {"slow": 1}}',
     );
@@ -49,7 +49,7 @@ describe("the coordinator's settings", () => {
     expect(read({}, { KAFKA_BOOTSTRAP_SERVERS: "c:3" }).brokers).toEqual([]);
   });
 
-  it("that only say how often the reference looks at something are told to mean nothing", () => {
+  it("that only set how often the reference looks at something are reported to have no effect", () => {
     const told: string[] = [];
     readCoordinatorConfig({ scheduler_tick_sec: 1 } as CoordinatorConfig, {}, (message) => told.push(message));
     expect(told).toEqual(["The FlowKit setting scheduler_tick_sec has no effect: nothing here waits for a clock."]);

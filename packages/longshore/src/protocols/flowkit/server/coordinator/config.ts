@@ -1,5 +1,5 @@
-// The coordinator's settings: the reference's `CoordinatorConfig` by its own names, with what is ours beside it. A file, then the
-// environment, then what the program says.
+// The coordinator's settings: the reference's `CoordinatorConfig` by its own names, together with our own. A file, then the environment,
+// then the options of the program.
 
 import { readFileSync } from "node:fs";
 import { LongshoreError, toError } from "../../../../errors.ts";
@@ -18,7 +18,7 @@ export interface CoordinatorConfig {
   topic_query?: string;
   topic_reply?: string;
   topic_signals?: string;
-  /** How long a hold lasts whose worker has not said how long its lease does. */
+  /** How long a hold lasts whose worker has not reported the length of its lease. */
   lease_ttl_sec?: number;
   /** How long a worker has to stop. */
   cancel_grace_sec?: number;
@@ -32,7 +32,7 @@ export interface CoordinatorConfig {
   /** Nodes at work at once: of all types together, and of one. */
   max_global_running?: number;
   max_type_concurrency?: { readonly [type: string]: number };
-  /** Ours, by the worker's name for it: graphs whose rechunking does not say which list it cuts are refused. */
+  /** Ours, by the worker's name for it: graphs whose rechunking does not name the list to cut are refused. */
   strict_input_adapters?: boolean;
 }
 
@@ -47,18 +47,18 @@ export interface CoordinatorSettings {
   readonly cluster: string | null;
   readonly outbox: { readonly triesMax: number; readonly backoffMsMin: number; readonly backoffMsMax: number };
   readonly limits: FlowkitLimits;
-  /** Whether rechunking must say which list it cuts. */
+  /** Whether rechunking must name the list to cut. */
   readonly strict: boolean;
 }
 
-/** Settings of the reference that say how often it looks at something. Nothing here looks by the clock, so they mean nothing. */
+/** Settings of the reference for how often it looks at something. Nothing here looks by the clock, so they have no effect. */
 const meaningless = [
   "scheduler_tick_sec",
   "finalizer_tick_sec",
   "hb_monitor_tick_sec",
   "outbox_dispatch_tick_sec",
   "discovery_window_sec",
-  // Leases tell who is gone; a task that only waits for a worker is in no danger.
+  // Leases show which worker is gone; a task that only waits for a worker is in no danger.
   "heartbeat_soft_sec",
   "heartbeat_hard_sec",
 ];

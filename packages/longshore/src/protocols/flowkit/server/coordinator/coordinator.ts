@@ -1,5 +1,5 @@
-// FlowKit's coordinator, put together on the board and the runs of this server: it sends tasks to workers, hears what becomes of them, and
-// tells them to stop. It keeps nothing of its own but which workers there are: the board is the record.
+// FlowKit's coordinator, put together on the board and the runs of this server: it sends tasks to workers, receives their events, and sends
+// them stop signals. It keeps nothing of its own but the list of workers: the board is the record.
 
 import { type Bus, type BusConsumer, recordBytesMax, type Subscription } from "../../../../bus/bus.ts";
 import { inSlices } from "../../../../bus/in-slices.ts";
@@ -45,13 +45,13 @@ export interface CoordinatorOptions {
   readonly outbox: Outbox;
   readonly settings: CoordinatorSettings;
   readonly log: CoordinatorLog;
-  /** Notified of what goes wrong and is tried again. */
+  /** Called with errors that are tried again. */
   failed(what: string, error: unknown): void;
   readonly functions?: { readonly [name: string]: CoordinatorFunction };
   readonly isSensitive?: GraphChecks["isSensitive"];
-  /** What a node has come to already, where somebody else keeps results. */
+  /** The state of a node, where another program keeps results. */
   completed?(name: WireName): Promise<JsonObject | null>;
-  /** Records what a node has produced there and nobody has heard of in time, before the node is called done. */
+  /** Records what a node has produced there without an event in time, before the node is called done. */
   adopt?(name: WireName, hold: Hold): Promise<void>;
   /** Gives up what attempts before this epoch have claimed there and not done. */
   release?(name: WireName, epoch: number): Promise<void>;
@@ -139,7 +139,7 @@ export class Coordinator {
     this.#opening = this.#open().catch((error) => this.#options.failed("start of the coordinator", error));
   }
 
-  /** Resolves when it sends and hears, or was stopped. */
+  /** Resolves when it sends and receives, or was stopped. */
   get ready(): Promise<void> {
     return this.#opening;
   }
@@ -149,13 +149,13 @@ export class Coordinator {
     return this.#registry.roster();
   }
 
-  /** Whether it has sent this task, or sends it once the bus is there, and nobody has taken it up. */
+  /** Whether it has sent this task, or sends it once the bus is there, and no worker has taken it. */
   carries(task: TaskHead): boolean {
     if (this.#dispatcher.carries(task)) return true;
     return !this.#opened && task.state === "offered" && task.lane !== null && this.#registry.roles.has(task.lane.name);
   }
 
-  /** What was sent stays sent: workers go on, and what they say is read at the next start. */
+  /** What was sent stays sent: workers continue, and their events are read at the next start. */
   async stop(): Promise<void> {
     this.#started = false;
     this.#stopping.abort();
@@ -173,7 +173,7 @@ export class Coordinator {
     this.#opened = true;
   }
 
-  /** Batches were kept of which no event tells. */
+  /** Batches were stored without an event. */
   batchesKept(count: number): void {
     this.counts.batches += count;
   }
@@ -199,7 +199,7 @@ export class Coordinator {
     if (!isOpen(task.state)) this.#ended(task);
   }
 
-  /** Claims stand in line from the first function on: a server without any has none. */
+  /** Claims wait from the first function on: a server without any has none. */
   #workOnFunctions(): void {
     if (this.#working) return;
     this.#working = true;
@@ -269,7 +269,7 @@ export class Coordinator {
     if (!(await this.#ensure([topic]))) return;
     if (!(await this.#ensure([commandTopic(topics, role)], this.#registry.countOf(role)))) return;
     const heard = this.#subscribe(`status.${role}`, topic, (records) => status.handle(records));
-    // A worker that works must be heard before its offer or its lease is judged: nothing is sent to a role that is not listened to.
+    // Events of a working worker must be read before its offer or its lease is judged: nothing is sent to a role that is not read.
     await untilAborted(heard.ready, this.#stopping.signal).catch(() => {});
     if (this.#stopping.signal.aborted) return;
     this.#served.add(role);
@@ -304,7 +304,7 @@ export class Coordinator {
     return false;
   }
 
-  /** Durable groups, from the very beginning: what workers said while nobody listened is heard. */
+  /** Durable groups, from the very beginning: events that workers sent while the server was down are read. */
   #subscribe(what: string, topic: string, handle: Subscription["handle"]): BusConsumer {
     const group = `coord.${this.#cluster}.${what}`;
     const consumer = this.#options.bus.subscribe({ group, topics: [topic], from: "earliest", handle: inSlices(handle) });
@@ -313,7 +313,7 @@ export class Coordinator {
   }
 }
 
-/** What a function throws is tried again, as its node says. */
+/** What a function throws is tried again, by the policy of its node. */
 function performer(functions: Functions) {
   return async ({ task, signal }: { task: Task; signal: AbortSignal }): Promise<Json> => {
     try {

@@ -1,5 +1,5 @@
-// Finds out who does what after a restart. A hold lives on for one term, in which its worker is heard of; one whose worker is not known
-// here is asked for. Whoever answers that it runs the attempt at hand keeps it.
+// Finds the workers of tasks after a restart. A hold continues for one term, in which its worker sends something; one whose worker is not
+// known here is searched by a query. A worker that answers that it runs the current attempt keeps it.
 
 import type { BusRecord } from "../../../../bus/bus.ts";
 import { decodeEnvelope, readReply } from "../../wire/decode.ts";

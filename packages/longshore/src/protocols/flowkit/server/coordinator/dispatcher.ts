@@ -1,10 +1,10 @@
-// Carries tasks from the board to the workers of their role. As long as announced workers have room, offers stand in line for that many
-// tasks; what they are given is sent as a command, whose epoch is the grant. A command that nobody takes up in time lapses: the task goes
-// back to its lane and is sent again under the next epoch, where readers share a topic out to another of them.
+// Carries tasks from the board to the workers of their role. As long as announced workers have room, offers wait for that many tasks; each
+// task is sent as a command, whose epoch is the grant. A command that no worker takes in time lapses: the task is put back on its lane and
+// is sent again under the next epoch, where readers share a topic out to another of them.
 //
-// The room of a worker of several roles counts for each of them, so some commands wait for it until they lapse. Counted once, a command that its
-// worker cannot take (because it lies in the partition of a busy one, or its role runs as often as it may) would be the only one that is sent,
-// again and again, and hold up all that others could take.
+// The room of a worker of several roles counts for each of them, so some commands wait for it until they lapse. Counted once, a command
+// that its worker cannot take (because it is in the partition of a busy one, or its role runs as often as it may) would be the only one
+// that is sent, again and again, and delay all that others could take.
 
 import { pause } from "../../../../clock.ts";
 import { isReservedLane } from "../../../../engine/board/reserved-lanes.ts";
@@ -32,11 +32,11 @@ export interface DispatcherParts extends Pick<CoordinatorEngine, "clock" | "boar
   readonly topics: TopicNames;
   /** Whether the topics of a role are there. */
   isServed(role: string): boolean;
-  /** How long a hold lasts before its worker has said how long its lease does. */
+  /** How long a hold lasts before its worker has reported the length of its lease. */
   readonly leaseMs: number;
   /** How long a command may wait to be taken up. */
   readonly offerMs: number;
-  /** What a node has come to already, where somebody else keeps results; it is not started then. */
+  /** The state of a node, where another program keeps results; it is not started then. */
   completed?(name: WireName): Promise<JsonObject | null>;
   /** Records what a node has produced there, before it is called done. */
   adopt?(name: WireName, hold: Hold): Promise<void>;
@@ -44,7 +44,7 @@ export interface DispatcherParts extends Pick<CoordinatorEngine, "clock" | "boar
   release?(name: WireName, epoch: number): Promise<void>;
   /** Resolves when everything that has happened to a task can be read there. */
   caughtUp?(taskId: string): Promise<void>;
-  /** How many workers read the commands of a role now, where the bus can tell. */
+  /** How many workers read the commands of a role now, where the bus reports it. */
   readers?(role: string): Promise<number>;
   readonly counts: CoordinatorCounts;
   readonly log: CoordinatorLog;
@@ -67,7 +67,7 @@ const rememberedMax = 10_000;
 interface Line {
   /** Offers in line; each promise ends with its offer. */
   readonly standing: Map<AbortController, Promise<void>>;
-  /** Commands that nobody has taken up, by task. */
+  /** Commands that no worker has taken, by task. */
   readonly unclaimed: Map<string, number>;
 }
 
@@ -93,7 +93,7 @@ export class Dispatcher {
     this.fill([...roles]);
   }
 
-  /** Somebody of these roles has more or less room than before. */
+  /** A worker of these roles has more or less room than before. */
   fill(roles: readonly string[]): void {
     if (this.#closed) return;
     for (const role of roles) {
@@ -173,7 +173,7 @@ export class Dispatcher {
       }
       if (await this.#isOver(place, hold, sent)) return;
       if (await this.#isInVain(role, task)) return;
-      // Nobody can have claimed anything before the first command.
+      // Nothing can be claimed before the first command.
       if (task.grant > 1) await this.#parts.release?.({ task_id, node_id }, task.grant);
       // A worker of another make ends with what it finds: all that its sources have given so far must be there before it looks.
       if ((place.node?.after.length ?? 0) > 0) await this.#parts.caughtUp?.(task_id);
@@ -192,8 +192,8 @@ export class Dispatcher {
   }
 
   /**
-   * Whether the node has come to its end where others keep results, or is about to. What its worker has said of its batches is on the way then,
-   * and counts as long as the node is not done: so an end of an earlier attempt is believed when nothing was heard for the length of an offer.
+   * Whether the node has come to its end where others keep results, or is about to. The events of its batches are on the way then,
+   * and counts as long as the node is not done: so an end of an earlier attempt is accepted when nothing came for the length of an offer.
    */
   async #isOver(place: WireName & Place, hold: Hold & { grant: number }, sent: boolean): Promise<boolean> {
     const { board, completed, input } = this.#parts;
@@ -212,8 +212,9 @@ export class Dispatcher {
   }
 
   /**
-   * Whether a command that lapsed would lapse again, because no worker of the role is there to read it: the earlier one lies there for the
-   * next that comes, and each further one would be run as well. The offer stands meanwhile, and who takes up the earlier command takes it up.
+   * Whether a command that lapsed would lapse again, because no worker of the role is there to read it: the earlier one waits there for the
+   * next worker, and each further one would be run as well. The offer stays open meanwhile, and a worker that takes the earlier command
+   * takes it.
    */
   async #isInVain(role: string, { id }: Task): Promise<boolean> {
     const { readers } = this.#parts;
@@ -229,7 +230,7 @@ export class Dispatcher {
   async #isAhead({ runId }: Task, { node }: Place): Promise<boolean> {
     for (const source of runId === null ? [] : (node?.onFirstPart ?? [])) {
       const task = await this.#parts.board.task(taskIdOf(runId as string, source));
-      // One that is offered may be at work already: its acceptance is still to be heard.
+      // An offered one may be in progress already: its acceptance is still to arrive.
       if (task?.streamed && task.state === "queued") return true;
     }
     return false;
@@ -276,7 +277,7 @@ function remember(known: Map<string, number>, taskId: string, value: number): vo
   known.set(taskId, value);
 }
 
-/** A node's as its graph says. Steps of other dialects give their input as it is; FlowKit's inputs are objects. */
+/** That of a node by its graph. Steps of other dialects give their input as it is; FlowKit's inputs are objects. */
 function inputOf(task: Task, { plan, node }: Place): Start["input"] {
   if (plan?.dialect === dialectName && node !== null) {
     const { input_ref, input_inline, batching } = (node.origin as GraphNode).io;

@@ -7,7 +7,7 @@ import { isObject, type Json, type JsonObject } from "../../../../json.ts";
 import type { Places } from "../places.ts";
 import type { CoordinatorEngine } from "./parts.ts";
 
-/** What a function of the user's own is told besides its arguments. */
+/** The context of a user's function besides its arguments. */
 export interface FunctionContext {
   readonly taskId: string;
   readonly nodeId: string;
@@ -15,7 +15,7 @@ export interface FunctionContext {
   readonly signal: AbortSignal;
 }
 
-/** What it answers is the node's output. What it throws is tried again as the node's `retry_policy` says. */
+/** Its result is the node's output. What it throws is tried again by the node's `retry_policy`. */
 export type CoordinatorFunction = (args: JsonObject, context: FunctionContext) => Json | Promise<Json>;
 
 export interface FunctionsParts extends Pick<CoordinatorEngine, "clock" | "board" | "parts"> {

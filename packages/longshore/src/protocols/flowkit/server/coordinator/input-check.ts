@@ -126,7 +126,7 @@ function routeOf({ plan, node }: Place): Route | null {
   const inline = plan?.dialect === dialectName ? (node?.origin as GraphNode | undefined)?.io.input_inline : null;
   if (typeof inline?.input_adapter !== "string") return null;
   const checked = checkAdapterArgs(inline.input_adapter, inline.input_args, argDefaults);
-  // One that goes on after the end of its sources ends when it is cancelled.
+  // One that continues after the end of its sources ends when it is cancelled.
   return checked?.ok && checked.args.eofOnTaskDone ? checked.args : null;
 }
 

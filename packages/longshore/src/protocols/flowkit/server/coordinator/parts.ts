@@ -36,7 +36,7 @@ export interface OutgoingMessage {
   readonly key: string;
   readonly dedupId: string;
   readonly value: string;
-  /** How often its receivers were asked before without taking it. */
+  /** How often it was sent before without being taken. */
   readonly retry?: number;
 }
 
@@ -50,15 +50,15 @@ export interface CoordinatorLog {
 export interface CoordinatorCounts {
   /** Events of workers that were read. */
   events: number;
-  /** Batches that events told of: those that were recorded, and those that failed. */
+  /** Batches in events: those that were recorded, and those that failed. */
   batches: number;
   batchesFailed: number;
-  /** Events of attempts that are over, or of somebody else's. */
+  /** Events of attempts that have ended, or of foreign tasks. */
   stale: number;
-  /** Records that nobody could read. */
+  /** Records that could not be read. */
   malformed: number;
   started: number;
-  /** Commands that nobody took up in time. */
+  /** Commands that no worker took in time. */
   lapsed: number;
   signals: number;
 }

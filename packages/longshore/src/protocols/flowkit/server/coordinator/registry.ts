@@ -1,6 +1,7 @@
-// Which workers there are, for which roles and with how much room: from their announcements. Kept over a restart, because a worker announces
-// itself rarely. Who is silent for three announcements is gone; one whose hold was lost is given nothing before it is heard of again. A name
-// that only speaks of tasks is known, so that it can be told to stop, but it is nobody's worker: it has no room, and is shown while it holds.
+// Which workers there are, for which roles and with how much room: from their announcements. Kept over a restart, because a worker
+// announces itself rarely. A worker that is silent for three announcements is gone; one whose hold was lost is given nothing before it
+// sends something again. A name that only sends events of tasks is known, so that it can get stop signals, but it is no announced worker:
+// it has no room, and is shown while it holds.
 
 import type { Task } from "../../../../engine/board/task.ts";
 import type { Sign } from "../../../../engine/board/workers.ts";
@@ -11,7 +12,7 @@ import { RoleFigures } from "./role-figures.ts";
 
 export interface RegistryParts extends Pick<CoordinatorEngine, "clock" | "workers" | "documents"> {
   readonly log: CoordinatorLog;
-  /** There is another role, or somebody has more or less room. */
+  /** There is another role, or a worker has more or less room. */
   changed(roles: readonly string[]): void;
   /** A worker of these roles has come. */
   came?(roles: readonly string[]): void;
@@ -23,25 +24,25 @@ interface Worker {
   capacity: number;
   version: string;
   seenAt: number;
-  /** It has said that it is there. */
+  /** It has announced itself. */
   announced: boolean;
-  /** Its hold was lost and it has not been heard of since. */
+  /** Its hold was lost and it has been silent since. */
   suspected: boolean;
   readonly held: Set<string>;
 }
 
 const kind = "flowkit-worker";
-/** How often workers announce themselves unless they are told otherwise. */
+/** How often workers announce themselves by default. */
 const announceMs = 60_000;
 const silentMs = 3 * announceMs;
-/** Workers and roles are named by whoever can write to the topic. More than these are a mistake. */
+/** Workers and roles are named by any program that can write to the topic. More than these are a mistake. */
 const workersMax = 10_000;
 const rolesMax = 1_000;
 /** Roles of all workers together: each is kept with its worker, also over a restart. */
 const mentionsMax = 100_000;
 const roleShape = /^[\w.-]{1,200}$/;
 const workerIdCharsMax = 512;
-/** A version is kept with each worker, and the reason of its leaving stands in the log. */
+/** A version is kept with each worker, and the reason of its leaving is logged. */
 const saidCharsMax = 200;
 /** Tasks at once of one worker. */
 const capacityMax = 10_000;
@@ -52,7 +53,7 @@ export class Registry {
   readonly #holders = new Map<string, string>();
   readonly #roles = new Set<string>();
   readonly #figures = new RoleFigures();
-  /** When each worker has last said anything, by its own clock; the one that was silent longest comes first. */
+  /** When each worker has last sent anything, by its own clock; the one that was silent longest comes first. */
   readonly #saidAt = new Map<string, number>();
   #stopTimer: () => void = () => {};
 
@@ -102,7 +103,7 @@ export class Registry {
     return this.#figures.countOf(role);
   }
 
-  /** What it says, and when by its own clock. Durable when this resolves. */
+  /** Its announcement, with its own time. Durable when this resolves. */
   async announced(announcement: Announcement, saidAt: number): Promise<void> {
     const { worker_id: id } = announcement;
     if (id.length > workerIdCharsMax || this.#isPast(id, saidAt)) return;
@@ -125,7 +126,7 @@ export class Registry {
     this.#parts.came?.(worker.roles);
   }
 
-  /** Announcements have no key, so they may come in another order than they were sent: what was said before counts no more. */
+  /** Announcements have no key, so they may come in another order than they were sent: an older one does not count. */
   #isPast(id: string, saidAt: number): boolean {
     const before = this.#saidAt.get(id) ?? Number.NEGATIVE_INFINITY;
     // Further back is another clock: a worker of this name that runs elsewhere now.
@@ -179,7 +180,7 @@ export class Registry {
       this.#holders.set(task.id, worker.id);
       worker.held.add(task.id);
       this.#figures.update(worker);
-      // Others are shown when they are heard of, which a hold from before a restart does not mean.
+      // Others are shown when they send something, which a hold from before a restart does not mean.
       if (!worker.announced) this.#show(worker);
       for (const role of worker.roles) roles.add(role);
     }

@@ -1,5 +1,5 @@
-// Tells workers to stop: those whose task was cancelled, and those whose attempt is over without their knowing. A worker that has not
-// stopped by the deadline that it was told is not waited for.
+// Sends stop signals to workers: those whose task was cancelled, and those whose attempt has ended without their knowledge. A worker that
+// has not stopped by the deadline of the signal is not waited for.
 
 import type { Task } from "../../../../engine/board/task.ts";
 import { isRunOpen } from "../../../../engine/run/run.ts";
@@ -20,7 +20,7 @@ export interface SignalsParts extends Pick<CoordinatorEngine, "clock" | "board" 
   failed(what: string, error: unknown): void;
 }
 
-/** Workers that were told to stop an attempt that is over; each says so with every heartbeat until it has heard. */
+/** Workers that got a stop signal for an attempt that has ended; each repeats its state with every heartbeat until it has read it. */
 const toldMax = 10_000;
 
 export class Signals {
@@ -34,7 +34,7 @@ export class Signals {
     this.#parts = parts;
   }
 
-  /** Tasks whose worker may not have heard before the restart. */
+  /** Tasks whose worker may not have got the signal before the restart. */
   async recover(): Promise<void> {
     for await (const task of tasksIn(this.#parts.reader, "cancelling")) await this.#cancelling(task);
   }

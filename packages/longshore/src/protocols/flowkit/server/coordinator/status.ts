@@ -1,6 +1,6 @@
-// What workers say about their attempts. Records come in batches; those of one attempt are folded together, so that a hundred batches of a
-// node cost one write, and attempts are looked at side by side, so that they share commits. Durable before it is acknowledged: a batch of
-// records is done with when all that it says is written, and what cannot be written now comes again. Everything may come twice.
+// The events of workers about their attempts. Records come in batches; those of one attempt are folded together, so that a hundred batches
+// of a node cost one write, and attempts are looked at side by side, so that they share commits. Durable before it is acknowledged: a batch
+// of records is acknowledged when all its changes are written, and what cannot be written now comes again. Everything may come twice.
 
 import type { BusRecord } from "../../../../bus/bus.ts";
 import { LongshoreError, toError } from "../../../../errors.ts";
@@ -19,7 +19,7 @@ export interface StatusParts {
   readonly registry: Pick<Registry, "heard">;
   readonly counts: CoordinatorCounts;
   readonly log: CoordinatorLog;
-  /** Notified of each kind of trouble once. */
+  /** Called once for each kind of failure. */
   warn(code: string, message: string): void;
 }
 
@@ -41,7 +41,7 @@ export class StatusReader {
     }
   }
 
-  /** What was said of each attempt by each worker, in its order. */
+  /** The events of each attempt by each worker, in their order. */
   #fold(records: readonly BusRecord[]): Map<string, AttemptEvents> {
     const attempts = new Map<string, AttemptEvents & { events: AttemptEvent[] }>();
     const attemptOf = ({ task_id, node_id, step_type, attempt_epoch }: WireAttempt, worker_id: string) => {
@@ -96,10 +96,10 @@ export class StatusReader {
       await attempts.apply(attempt);
     } catch (error) {
       if (isPassing(error)) throw error;
-      // What one attempt says must not hold up all others forever.
+      // The events of one attempt must not delay all others forever.
       warn(
         "status.refused",
-        `What ${attempt.worker_id} said of ${attempt.task_id}:${attempt.node_id} is passed over: ${toError(error).message}`,
+        `The report of ${attempt.worker_id} on ${attempt.task_id}:${attempt.node_id} is skipped: ${toError(error).message}`,
       );
     }
   }

@@ -17,7 +17,7 @@ export interface TasksParts {
   readonly runs: Pick<Runs, "define" | "begin" | "tell">;
   readonly checks?: Omit<GraphChecks, "adapter" | "ignored">;
   readonly log?: Pick<CoordinatorLog, "warn">;
-  /** Whether rechunking must say which list it cuts. */
+  /** Whether rechunking must name the list to cut. */
   readonly strict?: boolean;
 }
 
@@ -28,7 +28,7 @@ export interface Submitted {
   readonly ignored: readonly string[];
 }
 
-/** Fields without effect that are named. Whoever has more has the same in every node. */
+/** Fields without effect that are named. A graph with more has the same in every node. */
 const ignoredMax = 20;
 
 /** What the ids of definitions begin with that are graphs. */
@@ -50,7 +50,10 @@ export class FlowkitTasks {
     return (await this.submit(task)).run;
   }
 
-  /** The same, for whoever can tell its submitter what was passed over. The reference passes over what it does not know; so do we, but not silently. */
+  /**
+   * The same, for callers that can tell the submitter which fields have no effect. The reference ignores unknown fields; so do we, but not
+   * silently.
+   */
   async submit({ params, graph }: { params?: unknown; graph: unknown }): Promise<Submitted> {
     const given = params ?? {};
     if (!isObject(given)) {

@@ -1,6 +1,6 @@
-// `pull.from_artifacts.rechunk:size`: cuts the lists in upstream artifacts into pieces of one size. Which list is cut is said by
-// `meta_list_key` and never guessed; without it, or where it names no list, the artifact itself is the one item. A piece never spans two
-// artifacts, and its name follows from theirs, so every attempt makes the same pieces.
+// `pull.from_artifacts.rechunk:size`: cuts the lists in upstream artifacts into pieces of one size. `meta_list_key` names the list and it
+// is never guessed; without it, or where it names no list, the artifact itself is the one item. A piece never spans two artifacts, and its
+// name follows from theirs, so every attempt makes the same pieces.
 
 import type { Json, JsonObject } from "../../../../json.ts";
 import { checkRechunkArgs, type RechunkArgs, rechunkAdapter } from "../adapter-args.ts";

@@ -3,7 +3,7 @@ import { codeOf } from "../../../../errors.ts";
 import { type ArtifactStore, partsMax, UpstreamFailed } from "./artifacts.ts";
 
 describe("the port of artifacts", () => {
-  it("says which upstream node can give no more, and why", () => {
+  it("reports which upstream node can give no more, and why", () => {
     const failed = new UpstreamFailed("load", "failed");
     expect(failed.message).toBe('The upstream node "load" has failed.');
     expect(failed.nodeId).toBe("load");

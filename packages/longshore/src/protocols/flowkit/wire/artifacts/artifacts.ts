@@ -1,8 +1,8 @@
 // Where FlowKit's workers keep what they produce and find what others produced: the data plane of the protocol. Commands and events
-// travel over the bus; the results themselves lie here, and a consumer reads them while their producer still works.
+// travel over the bus; the results themselves are stored here, and a consumer reads them while their producer still works.
 //
-// Three implementations hold the same contract (test/contract/flowkit-artifacts.ts): our own store in the server's process (own.ts), the same over
-// HTTP (http.ts), and the MongoDB that workers of other makes share (mongo.ts).
+// Three implementations hold the same contract (test/contract/flowkit-artifacts.ts): our own store in the server's process (own.ts), the
+// same over HTTP (http.ts), and the MongoDB that workers of other makes share (mongo.ts).
 
 import { LongshoreError } from "../../../../errors.ts";
 import type { JsonObject } from "../../../../json.ts";
@@ -21,7 +21,7 @@ export interface PartialArtifact {
   readonly uid: string;
   /** What the consumers of the node are given: the metrics of the batch. */
   readonly meta: JsonObject;
-  /** `meta` as JSON, where somebody has written it already. */
+  /** `meta` as JSON, where it has been written already. */
   readonly json?: Stretch;
 }
 
@@ -63,17 +63,17 @@ export interface ReadOptions {
 export interface ArtifactStore {
   /** For logs; never a secret. */
   readonly name: string;
-  /** True where whoever keeps the parts is the coordinator as well: it knows of them by that, and no event need say it again. */
+  /** True where the store of the parts is the coordinator as well: it has them by that, and no event is needed. */
   readonly tells?: boolean;
   /**
-   * Keeps partial artifacts; they are durable when this resolves. One that is there already keeps its place; a later attempt replaces its value.
-   * Of two values of one attempt our own store keeps the first, MongoDB the last. False when a later attempt has taken over, and then nothing
-   * more of this attempt is wanted. At most `partsMax` in one call.
+   * Keeps partial artifacts; they are durable when this resolves. One that is there already keeps its place; a later attempt replaces its
+   * value. Of two values of one attempt our own store keeps the first, MongoDB the last. False when a later attempt has taken over, and
+   * then nothing more of this attempt is accepted. At most `partsMax` in one call.
    */
   putPartials(attempt: Attempt, parts: readonly PartialArtifact[]): Promise<boolean>;
   /** The node has produced all that it will; `meta` are its final metrics. False as above. */
   complete(attempt: Attempt, meta: JsonObject): Promise<boolean>;
-  /** Whether the node has ended well, whoever did it. */
+  /** Whether the node has succeeded, by any attempt. */
   isComplete(taskId: string, nodeId: string): Promise<boolean>;
   /**
    * The parts of the nodes `sources` for this consumer, oldest first for each source, each given once to this attempt. What an earlier attempt was given
@@ -83,7 +83,7 @@ export interface ArtifactStore {
   read(consumer: Attempt, sources: readonly string[], options: ReadOptions): AsyncIterable<UpstreamPart>;
   /** The consumer is done with these: no later attempt is given them. False when a later attempt has taken over. */
   finish(consumer: Attempt, parts: readonly PartRef[]): Promise<boolean>;
-  /** Whether the task or this node of it is to be cancelled, as the coordinator says. */
+  /** Whether the task or this node of it is to be cancelled, by the coordinator's order. */
   cancelled(taskId: string, nodeId: string): Promise<boolean>;
   /** The newest epoch of a node, as far as it is known here; null when nothing is. A command with a lower one has been overtaken. */
   epochOf(taskId: string, nodeId: string): Promise<number | null>;
@@ -104,7 +104,7 @@ export function unknownSource(taskId: string, nodeId: string): LongshoreError {
   return new LongshoreError("LONGSHORE_NOT_FOUND", `There is no node ${JSON.stringify(nodeId)} in the task ${taskId}.`, { detail });
 }
 
-/** Also of the server's answer, when it was asked over HTTP. */
+/** Also of the server's answer, when it was read over HTTP. */
 export function isUnknownSource(error: unknown): error is LongshoreError {
   return error instanceof LongshoreError && error.code === "LONGSHORE_NOT_FOUND" && error.detail?.field === sourcesField;
 }

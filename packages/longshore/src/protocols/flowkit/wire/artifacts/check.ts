@@ -1,4 +1,4 @@
-// What a call with parts must look like, whatever store it goes to.
+// The checks of a call with parts, the same for every store.
 
 import { LongshoreError } from "../../../../errors.ts";
 import { isName } from "../../../../names.ts";

@@ -1,6 +1,6 @@
 // Cutting a list where it is too large for one call.
 
-/** Neighbours together, up to so many bytes; one that is larger by itself stands alone, for whoever takes it to refuse. */
+/** Neighbours together, up to so many bytes; one that is larger by itself is alone, for its receiver to refuse. */
 export function* grouped<T>(items: readonly T[], bytesOf: (item: T) => number, bytesMax: number): Generator<T[]> {
   let group: T[] = [];
   let bytes = 0;

@@ -37,7 +37,7 @@ describe("opening MongoDB", () => {
 describe("errors of MongoDB", () => {
   const failing = (error: Error) => asking("keep artifacts", () => Promise.reject(error)).catch((thrown: unknown) => thrown);
 
-  it("that may pass are told as such", async () => {
+  it("that may pass are reported as such", async () => {
     expect(await failing(new MongoNetworkError("reset"))).toMatchObject({
       code: "LONGSHORE_UNREACHABLE",
       message: "MongoDB did not keep artifacts: reset",
@@ -45,7 +45,7 @@ describe("errors of MongoDB", () => {
     expect(await failing(Object.assign(new Error("not primary"), { code: 10_107 }))).toMatchObject({ code: "LONGSHORE_UNREACHABLE" });
   });
 
-  it("about size are told as a limit", async () => {
+  it("about size are reported as a limit", async () => {
     expect(await failing(Object.assign(new Error("BSONObj"), { code: 10_334 }))).toMatchObject({ code: "LONGSHORE_LIMIT" });
   });
 
@@ -54,7 +54,7 @@ describe("errors of MongoDB", () => {
     expect(await failing(error)).toBe(error);
   });
 
-  it("about duplicates say which; mixed with others they are thrown", () => {
+  it("about duplicates name them; mixed with others they are thrown", () => {
     const repeated = [
       { code: 11_000, index: 0 },
       { code: 11_000, index: 4 },

@@ -87,12 +87,12 @@ async function loadMongo(load: () => Promise<MongoPackage>): Promise<MongoPackag
 
 export type MongoIndex = readonly [collection: string, keys: readonly string[], options: MongoDocument];
 
-/** `task_id` and `node_id` come first in each, so that the records of a task lie together. */
+/** `task_id` and `node_id` come first in each, so that the records of a task are stored together. */
 const workerIndexes: readonly MongoIndex[] = [
   ["tasks", ["id"], { name: "ix_task_id" }],
   ["artifacts", ["task_id", "node_id"], { name: "ix_artifacts_task_node" }],
   ["artifacts", ["task_id", "node_id", "batch_uid"], { name: "uniq_artifact_batch", unique: true, sparse: true }],
-  // Ours: so that a stream goes on where it was instead of sorting everything again.
+  // Ours: so that a stream continues at its position instead of sorting everything again.
   ["artifacts", ["task_id", "node_id", "created_at", "sequence"], { name: "ix_artifacts_stream" }],
   ["stream_progress", ["task_id", "consumer_node", "from_node", "batch_uid"], { name: "uniq_stream_claim_batch", unique: true }],
   ["worker_state", ["updated_at"], { name: "ttl_worker_state_updated_at", expireAfterSeconds: 604_800 }],
@@ -101,7 +101,7 @@ const workerIndexes: readonly MongoIndex[] = [
 /** IndexOptionsConflict and IndexKeySpecsConflict: there is such an index under another name, or with other options. */
 const indexThere: ReadonlySet<unknown> = new Set([85, 86]);
 
-/** FlowKit's coordinator and workers give the same index different names: whichever was there first is good enough. */
+/** FlowKit's coordinator and workers give the same index different names: the first one is good enough. */
 export async function ensureIndexes(db: MongoDb, wanted: readonly MongoIndex[] = workerIndexes): Promise<void> {
   for (const [collection, keys, options] of wanted) {
     try {
@@ -112,7 +112,7 @@ export async function ensureIndexes(db: MongoDb, wanted: readonly MongoIndex[] =
   }
 }
 
-/** The classes by which the client says that no server took the call, by name, since the package itself may come from the user. */
+/** The client's error classes for a call that no server took, by name, since the package itself may come from the user. */
 const unreachable =
   /^Mongo(Network|NetworkTimeout|ServerSelection|PoolCleared|PoolClosed|WaitQueueTimeout|NotConnected|TopologyClosed|ClientClosed)Error$/;
 /** NotWritablePrimary, its kin while servers change places, and MaxTimeMSExpired. */
@@ -144,7 +144,7 @@ export function isCursorGone(error: unknown): boolean {
   return (error as { code?: unknown }).code === cursorGone;
 }
 
-/** Which documents of an unordered insert were there already. Throws the error when it says anything else. */
+/** Which documents of an unordered insert were there already. Throws the error when it contains anything else. */
 export function duplicatesIn(error: unknown): Set<number> {
   const { writeErrors } = error as { writeErrors?: unknown };
   const list = (Array.isArray(writeErrors) ? writeErrors : [writeErrors]) as { code?: unknown; index?: unknown }[];
@@ -183,7 +183,7 @@ export function plain(value: unknown, wide: (digits: string) => unknown = Number
   return object;
 }
 
-/** What a document says in a field that must be an object; empty where it says anything else. */
+/** The object in a field of a document; empty for anything else. */
 export function plainObject(value: unknown, wide?: (digits: string) => unknown): JsonObject {
   return isObject(value) ? (plain(value, wide) as JsonObject) : {};
 }

@@ -50,7 +50,7 @@ interface Line {
 export class MongoReader {
   readonly #parts: MongoReaderParts;
   readonly #lines: Line[];
-  /** Sources that the coordinator calls finished, whether or not anybody wrote an artifact that says so. */
+  /** Sources that the coordinator calls finished, with or without an artifact for it. */
   readonly #finished = new Set<string>();
 
   constructor(parts: MongoReaderParts) {
@@ -103,7 +103,7 @@ export class MongoReader {
   /** The next page of every source that has one. */
   async *#round(): AsyncGenerator<UpstreamPart[], void> {
     const open = this.#lines.filter(({ over }) => !over);
-    // Asked before a scan begins, so that nothing comes behind it.
+    // Read before a scan begins, so that nothing comes behind it.
     const complete = open.some(({ scan }) => scan === null) ? await this.#complete() : new Set();
     for (const line of open) {
       if (line.scan === null) {
@@ -124,7 +124,7 @@ export class MongoReader {
       return undefined;
     } catch (error) {
       if (!isCursorGone(error)) throw error;
-      // The consumer took so long over a page that the server gave up: the next scan goes on from here.
+      // The consumer took so long over a page that the server gave up: the next scan continues from here.
       line.scan = null;
       return [];
     }
@@ -151,7 +151,7 @@ export class MongoReader {
     }
   }
 
-  /** Those of a page that nobody has claimed before. */
+  /** Those of a page that no worker has claimed before. */
   async #claim(fromNode: string, page: MongoDocument[]): Promise<MongoDocument[]> {
     const { db, consumer, clock } = this.#parts;
     const { epoch, workerId: worker_id } = consumer;
@@ -230,7 +230,7 @@ export class MongoReader {
     return new Set([...complete].filter((node) => (nodeOf(task, String(node))?.status ?? "finished") === "finished"));
   }
 
-  /** What the coordinator says about the sources that nothing comes from. When it cancels the whole task, this consumer is told by itself. */
+  /** The coordinator's state of the sources that nothing comes from. When it cancels the whole task, this consumer gets its own signal. */
   async #look(): Promise<void> {
     const { db, consumer } = this.#parts;
     const task = await asking("read a task", () => db.collection("tasks").findOne({ id: consumer.taskId }, { projection: taskFlags }));
@@ -276,7 +276,7 @@ export function claimKey({ taskId, nodeId }: Attempt, fromNode: string, uid: str
   return { task_id: taskId, consumer_node: nodeId, from_node: fromNode, batch_uid: uid };
 }
 
-/** What of a task's document tells how its nodes stand. */
+/** The fields of a task's document with the state of its nodes. */
 export const taskFlags = { _id: 0, coordinator: 1, "graph.nodes.node_id": 1, "graph.nodes.status": 1, "graph.nodes.coordinator": 1 };
 
 export function nodeOf(task: MongoDocument, nodeId: string): MongoDocument | undefined {

@@ -1,5 +1,5 @@
-// A stream of parts from pages: the loop that our own store has in process and over HTTP alike. Whoever answers a page waits for it, so
-// that this neither polls nor sleeps.
+// A stream of parts from pages: the loop that our own store has in process and over HTTP alike. The source of a page waits for it, so that
+// this neither polls nor sleeps.
 
 import type { JsonObject } from "../../../../json.ts";
 import { type ReadOptions, UpstreamFailed, type UpstreamPart } from "./artifacts.ts";
@@ -16,7 +16,7 @@ export interface SourcePage<Item = { readonly uid: string; readonly meta: JsonOb
   readonly ended: "complete" | "failed" | "cancelled" | null;
 }
 
-/** Returns when a source has something to say, or after a while. */
+/** Returns when a source has something, or after a while. */
 export type AskPages = (positions: readonly SourcePosition[], signal: AbortSignal) => Promise<readonly SourcePage[]>;
 
 export async function* partsOf(

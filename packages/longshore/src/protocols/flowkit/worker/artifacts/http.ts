@@ -78,7 +78,7 @@ class HttpArtifacts implements ArtifactStore {
 
   read(consumer: Attempt, sources: readonly string[], options: ReadOptions): AsyncGenerator<UpstreamPart, void> {
     let failures = 0;
-    /** A server that is not there now is asked again, for as long as it takes: the stream goes on where it was. */
+    /** A server that is not there now is tried again, for as long as it takes: the stream continues where it was. */
     const ask = async (positions: readonly SourcePosition[], signal: AbortSignal): Promise<readonly SourcePage[]> => {
       try {
         const pages = await this.#pages(consumer, positions, signal);

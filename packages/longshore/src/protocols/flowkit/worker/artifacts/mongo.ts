@@ -37,7 +37,7 @@ export async function openMongoArtifacts(mongo: MongoOptions, options: MongoArti
   return mongoArtifacts(db, { ...options, close });
 }
 
-/** On a database that somebody else has opened, and closes. */
+/** On a database that the caller has opened, and closes. */
 export function mongoArtifacts(db: MongoDb, options: MongoArtifactsOptions & { close?: () => Promise<void> } = {}): ArtifactStore {
   return new MongoArtifacts(db, options);
 }
@@ -98,7 +98,7 @@ class MongoArtifacts implements ArtifactStore {
     }
   }
 
-  /** A later attempt reads: what it has claimed this one has seen as somebody's, and may not call done. */
+  /** A later attempt reads: what it has claimed is taken for this one, and may not be called done. */
   async #overtaken({ taskId: task_id, nodeId: consumer_node, epoch }: Attempt): Promise<boolean> {
     const later = { task_id, consumer_node, epoch: { $gt: epoch } };
     return (
@@ -117,7 +117,7 @@ class MongoArtifacts implements ArtifactStore {
     yield* new MongoReader({ ...parts, consumer, sources, options: { ...options, signal } }).parts();
   }
 
-  /** Not compared with the attempt: whoever says so has kept what it made of the part, so that it is true in any case. */
+  /** Not compared with the attempt: the caller has stored its result of the part, so that it is true in any case. */
   async finish(consumer: Attempt, parts: readonly PartRef[]): Promise<boolean> {
     checkParts(parts);
     if (parts.length === 0) return true;
@@ -187,7 +187,7 @@ class MongoArtifacts implements ArtifactStore {
     // Nearly always each is a part already, and this is all.
     if (await renewed()) return true;
     await this.#change(operations.map(({ revive }) => revive));
-    // By now each is a part: whichever is not found has a later epoch.
+    // By now each is a part: one that is not found has a later epoch.
     return renewed();
   }
 
@@ -205,7 +205,7 @@ class MongoArtifacts implements ArtifactStore {
   }
 }
 
-/** Matches what this attempt or an earlier one wrote, and what says nothing about attempts. */
+/** Matches what this attempt or an earlier one wrote, and what has no attempt. */
 function notAfter(epoch: number): MongoDocument {
   return { attempt_epoch: { $not: { $gt: epoch } } };
 }
