@@ -2,7 +2,7 @@
 // every list, and wrote all of them together into one document whenever a worker came.
 
 import { expect, it, onTestFinished } from "vitest";
-import { componentsMax } from "../../src/protocols/stepflow/server/config/registered.ts";
+import { componentsMax } from "../../src/protocols/stepflow/server/config/registered-components.ts";
 import { Discoveries } from "../../src/protocols/stepflow/server/queue/discovery.ts";
 import { Registrations } from "../../src/protocols/stepflow/server/queue/registrations.ts";
 import { openEngine } from "../../src/server/engine.ts";

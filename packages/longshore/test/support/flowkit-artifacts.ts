@@ -3,7 +3,7 @@
 
 import type { Clock } from "../../src/clock.ts";
 import { taskIdOf } from "../../src/engine/run/run.ts";
-import { OwnArtifacts } from "../../src/protocols/flowkit/server/artifacts/own.ts";
+import { OwnArtifacts } from "../../src/protocols/flowkit/server/artifacts/part-artifacts.ts";
 import { type Engine, openEngine } from "../../src/server/engine.ts";
 import type { ArtifactWorld } from "../contract/flowkit-artifacts.ts";
 

@@ -47,7 +47,7 @@ const limits: readonly [row: string, file: string, name: string, unit: number][]
   ["ids of `running`, runs of one correlation id", "./server/workflows.ts", "runningMax", 1],
   ["ids of `running`, runs of one correlation id", "./server/workflows.ts", "correlatedMax", 1],
   ["`waitForSeconds`, `timeoutMillis`", "./server/execute.ts", "waitSecondsMax", 1],
-  ["`waitForSeconds`, `timeoutMillis`", "./server/by-reference.ts", "signalMsMax", 1],
+  ["`waitForSeconds`, `timeoutMillis`", "./server/reports-by-reference.ts", "signalMsMax", 1],
   ["pollers in the poll data", "./server/polls.ts", "pollsMax", 1],
 ];
 

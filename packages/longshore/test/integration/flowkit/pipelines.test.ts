@@ -6,7 +6,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import type { Bus, Outgoing } from "../../../src/bus/bus.ts";
 import { openKafkaBus } from "../../../src/bus/kafka.ts";
 import type { JsonObject } from "../../../src/json.ts";
-import { OwnArtifacts } from "../../../src/protocols/flowkit/server/artifacts/own.ts";
+import { OwnArtifacts } from "../../../src/protocols/flowkit/server/artifacts/part-artifacts.ts";
 import { topicNamesDefault } from "../../../src/protocols/flowkit/wire/shapes.ts";
 import { flowkit } from "../../../src/protocols/flowkit/worker/worker.ts";
 import type { Task } from "../../../src/task.ts";

@@ -6,7 +6,7 @@ import { streamTask } from "longshore/flowkit";
 import { expect, it, onTestFinished } from "vitest";
 import type { Bus } from "../../../src/bus/bus.ts";
 import type { Json, JsonObject } from "../../../src/json.ts";
-import { OwnArtifacts } from "../../../src/protocols/flowkit/server/artifacts/own.ts";
+import { OwnArtifacts } from "../../../src/protocols/flowkit/server/artifacts/part-artifacts.ts";
 import type { Envelope } from "../../../src/protocols/flowkit/wire/shapes.ts";
 import { flowkit } from "../../../src/protocols/flowkit/worker/worker.ts";
 import type { Task } from "../../../src/task.ts";

@@ -1,7 +1,7 @@
 // FlowKit's tasks over HTTP, on a whole server.
 
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { SensitiveDetector } from "../../../src/protocols/flowkit/dialect/sensitive.ts";
+import type { SensitiveDetector } from "../../../src/protocols/flowkit/dialect/sensitive-values.ts";
 import type { FlowkitOptions } from "../../../src/protocols/flowkit/server/options.ts";
 import { httpArtifacts } from "../../../src/protocols/flowkit/worker/artifacts/http.ts";
 import { serve } from "../../../src/server/server.ts";

@@ -3,7 +3,7 @@
 import { streamTask } from "longshore/flowkit";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { JsonObject } from "../../../src/json.ts";
-import { OwnArtifacts } from "../../../src/protocols/flowkit/server/artifacts/own.ts";
+import { OwnArtifacts } from "../../../src/protocols/flowkit/server/artifacts/part-artifacts.ts";
 import { flowkit } from "../../../src/protocols/flowkit/worker/worker.ts";
 import { type Task, task } from "../../../src/task.ts";
 import { work } from "../../../src/work.ts";

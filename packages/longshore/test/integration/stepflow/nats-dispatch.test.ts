@@ -9,7 +9,7 @@ import { LongshoreError } from "../../../src/errors.ts";
 import { GrpcCode } from "../../../src/net/grpc/status.ts";
 import { errorOf } from "../../../src/protocols/stepflow/dialect/result.ts";
 import { queueLane } from "../../../src/protocols/stepflow/server/config/queues.ts";
-import { componentsOn, keepComponents } from "../../../src/protocols/stepflow/server/config/registered.ts";
+import { componentsOn, keepComponents } from "../../../src/protocols/stepflow/server/config/registered-components.ts";
 import { TaskAssignment, TaskStatus } from "../../../src/protocols/stepflow/wire/messages.ts";
 import { OrchestratorService } from "../../../src/protocols/stepflow/wire/services.ts";
 import { serve } from "../../../src/server/server.ts";

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { GrpcCode } from "../../../src/net/grpc/status.ts";
-import { componentsOn } from "../../../src/protocols/stepflow/server/config/registered.ts";
+import { componentsOn } from "../../../src/protocols/stepflow/server/config/registered-components.ts";
 import { TaskStatus } from "../../../src/protocols/stepflow/wire/messages.ts";
 import { temporaryFolder } from "../../support/parts.ts";
 import { queueWorld } from "../../support/stepflow-queue.ts";

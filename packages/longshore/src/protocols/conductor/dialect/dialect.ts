@@ -4,7 +4,7 @@ import type { Dialect } from "../../../engine/run/dialect.ts";
 import { atOnce } from "../../../sliced.ts";
 import { compileSource, dialectName } from "./compile.ts";
 import type { Environment } from "./context.ts";
-import { place } from "./place.ts";
+import { place } from "./placement.ts";
 import { hasQuoted, unquoteJson } from "./quoting.ts";
 import { explain, timeoutReason } from "./reasons.ts";
 import { definitionOf } from "./records.ts";

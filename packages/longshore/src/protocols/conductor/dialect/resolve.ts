@@ -11,7 +11,7 @@ import { fillValue } from "./fill.ts";
 import { attemptIdOf } from "./ids.ts";
 import { javaText } from "./java-text.ts";
 import { joinOutput } from "./join.ts";
-import { dynamicDefinition } from "./place.ts";
+import { dynamicDefinition } from "./placement.ts";
 import { quoteText, unquote } from "./quoting.ts";
 import { outputOf } from "./records.ts";
 import type { ConductorTemplate, InputTemplate, SwitchTemplate } from "./template.ts";

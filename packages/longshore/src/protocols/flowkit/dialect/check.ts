@@ -6,7 +6,7 @@ import { atOnce, eachInSlices, type Sliced } from "../../../sliced.ts";
 import { planInSlices } from "./compile.ts";
 import { refusal } from "./fields.ts";
 import { functionType, type Graph, type GraphNode, readInSlices } from "./graph.ts";
-import { type IsSensitive, looksSensitive } from "./sensitive.ts";
+import { type IsSensitive, looksSensitive } from "./sensitive-values.ts";
 import { changeVars, isVarsFunction, VarsError } from "./vars.ts";
 
 export interface GraphChecks {

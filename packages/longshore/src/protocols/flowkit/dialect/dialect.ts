@@ -8,7 +8,7 @@ import { atOnce, type Sliced } from "../../../sliced.ts";
 import { dialectName, type FlowkitLimits, planInSlices } from "./compile.ts";
 import { type Graph, readInSlices } from "./graph.ts";
 import { resolve } from "./resolve.ts";
-import { type IsSensitive, looksSensitive } from "./sensitive.ts";
+import { type IsSensitive, looksSensitive } from "./sensitive-values.ts";
 
 export interface FlowkitDialectOptions {
   /** How many nodes of new runs may be at work at once. */

@@ -5,7 +5,7 @@ import type { Plan, Template } from "../../../engine/run/plan.ts";
 import { isObject, type Json, type JsonObject } from "../../../json.ts";
 import { type Condition, holds } from "./condition.ts";
 import type { Graph } from "./graph.ts";
-import type { IsSensitive } from "./sensitive.ts";
+import type { IsSensitive } from "./sensitive-values.ts";
 import { changeVars, VarsError, type VarsFunction } from "./vars.ts";
 
 export type FlowkitTemplate =

@@ -2,7 +2,7 @@
 // of it. A run is decided one event at a time, so what they read is what they change.
 
 import { isObject, type Json, type JsonObject, setOwn } from "../../../json.ts";
-import type { IsSensitive } from "./sensitive.ts";
+import type { IsSensitive } from "./sensitive-values.ts";
 
 export const varsFunctions = ["vars.set", "vars.merge", "vars.incr", "vars.unset"] as const;
 export type VarsFunction = (typeof varsFunctions)[number];

@@ -12,7 +12,7 @@ import type { Carrier } from "../../../engine/board/wait-reason.ts";
 import type { Environment } from "../../../environment.ts";
 import type { FailureListener } from "../../../failure-listener.ts";
 import type { ProtocolEngine, ProtocolLog } from "../../served.ts";
-import { type IsSensitive, loadDetector } from "../dialect/sensitive.ts";
+import { type IsSensitive, loadDetector } from "../dialect/sensitive-values.ts";
 import { brokersOf } from "../wire/brokers.ts";
 import { commandGroup, type TopicNames } from "../wire/shapes.ts";
 import type { MirrorOptions } from "./artifacts/mirror.ts";
@@ -22,7 +22,7 @@ import { Coordinator } from "./coordinator/coordinator.ts";
 import { shownDeadLetters } from "./coordinator/dead-letters.ts";
 import { directOutbox } from "./coordinator/direct-outbox.ts";
 import type { FlowkitHandle, FlowkitOptions } from "./options.ts";
-import type { WireName } from "./places.ts";
+import type { WireName } from "./task-addresses.ts";
 import { isOfTopic } from "./topic-rules.ts";
 
 export interface FlowkitConfig {

@@ -2,7 +2,7 @@
 
 import type { KafkaBusOptions } from "../../../bus/kafka.ts";
 import type { JsonObject } from "../../../json.ts";
-import type { SensitiveDetector } from "../dialect/sensitive.ts";
+import type { SensitiveDetector } from "../dialect/sensitive-values.ts";
 import type { CoordinatorConfig } from "./coordinator/config.ts";
 import type { CoordinatorFunction } from "./coordinator/functions.ts";
 

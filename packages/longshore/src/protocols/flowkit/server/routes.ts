@@ -10,11 +10,11 @@ import type { Reader } from "../../../engine/run/reader.ts";
 import type { Runs } from "../../../engine/run/runs.ts";
 import type { RouteGroup } from "../../../http.ts";
 import { refuse } from "../../../problem.ts";
-import { OwnArtifacts } from "./artifacts/own.ts";
+import { OwnArtifacts } from "./artifacts/part-artifacts.ts";
 import { artifactRoutes } from "./artifacts/routes.ts";
 import { type BusRoutesDeps, busRoutes } from "./bus-routes.ts";
 import { FlowkitTasks } from "./coordinator/tasks.ts";
-import { Places } from "./places.ts";
+import { Places } from "./task-addresses.ts";
 import { TaskViews } from "./task-views.ts";
 import { taskRoutes } from "./tasks-routes.ts";
 

@@ -10,7 +10,7 @@ import type { Runs } from "../../../engine/run/runs.ts";
 import { LongshoreError } from "../../../errors.ts";
 import type { JsonObject } from "../../../json.ts";
 import { parseExact } from "../../../json-exact.ts";
-import { metaOf } from "./artifacts/own.ts";
+import { metaOf } from "./artifacts/part-artifacts.ts";
 import { deadLettersOf } from "./coordinator/dead-letters.ts";
 import { isGraphRun, type Submitted } from "./coordinator/tasks.ts";
 import { isoMoment, recordsWithout, summaryDocument, taskDocument } from "./document.ts";

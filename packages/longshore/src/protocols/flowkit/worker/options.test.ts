@@ -3,7 +3,7 @@ import { TestClock } from "../../../testing/clock.ts";
 import { connect } from "./connect.ts";
 import { logFromEnvironment, workerLog } from "./log.ts";
 import { type FlowkitOptions, workerSettings } from "./options.ts";
-import { Seen } from "./seen.ts";
+import { Seen } from "./processed-messages.ts";
 
 const env = {};
 

@@ -14,14 +14,14 @@ import { untilAborted } from "../../../until-aborted.ts";
 import { decodeEnvelope, onceEach, type Read, readCommand, readQuery, readSignal } from "../wire/decode.ts";
 import { commandGroup, commandTopic, type Envelope, nodeKey, queryGroup, signalsGroup, statusTopic } from "../wire/shapes.ts";
 import { Announcer } from "./announcer.ts";
-import { answerQuery } from "./answers.ts";
 import { type Connection, connect } from "./connect.ts";
 import { Intake } from "./intake.ts";
 import { type WorkerLog, workerLog } from "./log.ts";
 import { checkRole, checkServed, type FlowkitOptions, type WorkerSettings, workerSettings } from "./options.ts";
+import { Seen } from "./processed-messages.ts";
+import { answerQuery } from "./query-replies.ts";
 import { resumeRuns, stateIds } from "./resume.ts";
 import { FlowkitRun, type RunSurroundings } from "./run.ts";
-import { Seen } from "./seen.ts";
 
 /**
  * `await work({ tasks, on: flowkit("http://127.0.0.1:4500") })` for a Longshore server, or

@@ -2,7 +2,7 @@
 
 import type { Dialect } from "../../../engine/run/dialect.ts";
 import { compileFlow, compileInSlices } from "./compile.ts";
-import { placeBy } from "./place.ts";
+import { placeBy } from "./placement.ts";
 import { type ResultCache, resolve } from "./resolve.ts";
 import type { Router } from "./router.ts";
 import { anew } from "./settings.ts";

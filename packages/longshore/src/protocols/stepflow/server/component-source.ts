@@ -9,7 +9,7 @@ import { toError } from "../../../errors.ts";
 import type { ComponentSource, ListedComponent } from "./api/components.ts";
 import type { Plugin, StepflowConfig } from "./config/config.ts";
 import { pluginLane, queueLane, queuesOf } from "./config/queues.ts";
-import { componentsOn, type RegisteredComponent } from "./config/registered.ts";
+import { componentsOn, type RegisteredComponent } from "./config/registered-components.ts";
 
 export interface ComponentSourceOptions {
   readonly config: StepflowConfig;

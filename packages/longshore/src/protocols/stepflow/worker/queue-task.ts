@@ -22,7 +22,7 @@ import { SubRuns } from "./sub-runs.ts";
 import { TaskBlobs } from "./task-blobs.ts";
 import { nativeOf } from "./task-context.ts";
 import { taskErrorOf } from "./task-error.ts";
-import { TaskHome } from "./task-home.ts";
+import { TaskHome } from "./task-orchestrator.ts";
 import { progressOf, type TaskProgress } from "./task-progress.ts";
 import { workTrace } from "./work-trace.ts";
 

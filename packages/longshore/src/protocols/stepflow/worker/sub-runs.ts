@@ -6,7 +6,7 @@ import type { SubmitRun } from "./callbacks.ts";
 import { failureOfCall } from "./grpc-failure.ts";
 import type { CallOptions } from "./orchestrators.ts";
 import type { GetRunOptions, RunResult, RunState, RunStatus } from "./task-context.ts";
-import type { TaskHome } from "./task-home.ts";
+import type { TaskHome } from "./task-orchestrator.ts";
 
 /** The default of how long an orchestrator lets a call wait. */
 const waitSecsDefault = 300;

@@ -4,12 +4,12 @@ import type { Task } from "../../../engine/board/task.ts";
 import { isOpen } from "../../../engine/board/task.ts";
 import type { HttpReply, HttpRequest } from "../../../http.ts";
 import type { LogChunk } from "../wire/shapes.ts";
-import type { Finder } from "./find.ts";
 import { expectJson, parseLogs } from "./parse.ts";
 import { misshapen } from "./refuse.ts";
 import { parseLeaseId } from "./render.ts";
 import { conflict, ok } from "./replies.ts";
 import type { WorkflowGraphDeps } from "./routes.ts";
+import type { Finder } from "./run-lookup.ts";
 
 /** How long after its lease a worker may still bring in what it had buffered. */
 export const lateLogMs = 60_000;

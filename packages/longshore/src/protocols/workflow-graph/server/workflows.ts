@@ -11,7 +11,6 @@ import { fromJobs } from "../dialect/jobs.ts";
 import { sampleId, sampleSource } from "../dialect/sample.ts";
 import { dialectName } from "../dialect/source.ts";
 import type { LogChunk, Workflow } from "../wire/shapes.ts";
-import { type Finder, type Found, taskIdIn } from "./find.ts";
 import type { LogStreams } from "./log-stream.ts";
 import { expectJson } from "./parse.ts";
 import { type ListQuery, parseList, parseNewWorkflow } from "./parse-workflow.ts";
@@ -19,6 +18,7 @@ import { misshapen } from "./refuse.ts";
 import { renderWorkflow, workflowTexts } from "./render.ts";
 import { accepted, emptyList, jsonHeaders, notFound } from "./replies.ts";
 import type { WorkflowGraphDeps } from "./routes.ts";
+import { type Finder, type Found, taskIdIn } from "./run-lookup.ts";
 
 /** Definitions and chunks fetched at a time. */
 const pageMax = 500;

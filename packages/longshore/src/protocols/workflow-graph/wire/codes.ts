@@ -3,7 +3,7 @@
 
 import type { Verdict } from "../../../verdict.ts";
 
-/** `again` is 409 as well: the contract answers a repeated report so. Only a client that proves the repeat gets 200 (repeat.ts). */
+/** `again` is 409 as well: the contract answers a repeated report so. Only a client that proves the repeat gets 200 (repeated-reports.ts). */
 export const statusOfVerdict: { readonly [verdict in Verdict]: 200 | 409 } = {
   ok: 200,
   cancel: 200,

@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { GrpcCode } from "../../../../src/net/grpc/status.ts";
 import { errorOf } from "../../../../src/protocols/stepflow/dialect/result.ts";
 import { queueLane } from "../../../../src/protocols/stepflow/server/config/queues.ts";
-import { keepComponents } from "../../../../src/protocols/stepflow/server/config/registered.ts";
+import { keepComponents } from "../../../../src/protocols/stepflow/server/config/registered-components.ts";
 import type { Backend } from "../../../../src/protocols/stepflow/server/queue/queues.ts";
 import { type TaskAssignment, TaskStatus } from "../../../../src/protocols/stepflow/wire/messages.ts";
 import { type QueueWorld, queueWorld } from "../../../support/stepflow-queue.ts";

@@ -6,9 +6,9 @@ import { importForTasks } from "../../../../load.ts";
 import { runSupervised } from "../../../../runner/supervise/worker-side.ts";
 import { openWork } from "../../../../work.ts";
 import { conductor } from "../worker.ts";
-import { taskOf } from "./adapt.ts";
 import { getRegisteredWorker, getRegisteredWorkers } from "./registry.ts";
-import type { ChildWork } from "./running.ts";
+import type { ChildWork } from "./running-workers.ts";
+import { taskOf } from "./task-adapter.ts";
 
 await runSupervised<ChildWork>(async ({ work, metrics }, logger) => {
   const { module, taskDefName, domain, connection, options, outbox } = work;

@@ -4,9 +4,9 @@
 // A method keeps its `this`. The newer decorators run when an instance is made, and the newest instance is used. The older ones never
 // do: there the class is instantiated when its first task comes.
 
-import { isAsync } from "./adapt.ts";
 import { registerWorker } from "./registry.ts";
 import { generateSchemaFromClass } from "./schema.ts";
+import { isAsync } from "./task-adapter.ts";
 import type { RegisteredWorker, Task, WorkerMethod, WorkerOptions } from "./types.ts";
 
 /** What both a `ClassMethodDecoratorContext` and the SDK's own narrower type fit. */

@@ -3,7 +3,7 @@
 // that loads the same module finds it.
 
 import { declareTasks, loadingFile } from "../../../../load.ts";
-import { taskOf } from "./adapt.ts";
+import { taskOf } from "./task-adapter.ts";
 import type { RegisteredWorker } from "./types.ts";
 
 interface Entry {

@@ -3,14 +3,14 @@
 import { join } from "node:path";
 import { importForTasks, refuseWhileLoading } from "../../../../load.ts";
 import type { Listeners } from "../../../../runner/events.ts";
-import { isAsync } from "./adapt.ts";
 import { type Client, type ConductorClient, connectionOf } from "./client.ts";
 import { listenersOf, type TaskRunnerEventsListener } from "./events.ts";
 import { type ConductorLogger, DefaultLogger, loggerOf } from "./logger.ts";
 import { CanonicalMetricsCollector } from "./metrics.ts";
 import { findModule } from "./modules.ts";
 import { getRegisteredWorkers, moduleOf } from "./registry.ts";
-import { allWell, freshWorkerId, type Part, type Placed, startWorkers, statusOf } from "./running.ts";
+import { allWell, freshWorkerId, type Part, type Placed, startWorkers, statusOf } from "./running-workers.ts";
+import { isAsync } from "./task-adapter.ts";
 import type { ConductorWorker, RegisteredWorker, Task } from "./types.ts";
 
 /** When the process of a worker is started again after it ended. */

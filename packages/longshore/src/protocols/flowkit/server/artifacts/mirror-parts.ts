@@ -10,7 +10,7 @@ import { asking, insertNew, type MongoDb, type MongoDocument, plainObject } from
 import { finalUid } from "../../wire/shapes.ts";
 import { failedBatches } from "../coordinator/dead-letters.ts";
 import { partGroups, partUidOf } from "../part-groups.ts";
-import { metaOf } from "./own.ts";
+import { metaOf } from "./part-artifacts.ts";
 
 export interface MirrorPartsOptions {
   readonly db: MongoDb;

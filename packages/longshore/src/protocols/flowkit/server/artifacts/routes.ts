@@ -23,7 +23,7 @@ import {
   textsIn,
   wholeIn,
 } from "../request.ts";
-import type { OwnArtifacts } from "./own.ts";
+import type { OwnArtifacts } from "./part-artifacts.ts";
 
 export interface ArtifactRoutesParts {
   readonly artifacts: OwnArtifacts;

@@ -11,7 +11,7 @@ import type { GraphNode } from "../../dialect/graph.ts";
 import { backoffMsOf, type RetrySettings } from "../../dialect/retry-policy.ts";
 import type { StatusEvent } from "../../wire/shapes.ts";
 import { partGroups, partUidOf } from "../part-groups.ts";
-import type { Place, Places, WireName } from "../places.ts";
+import type { Place, Places, WireName } from "../task-addresses.ts";
 import { type BatchRecords, judge, withDeadLetters, withFailing } from "./batches.ts";
 import type { InputCheck } from "./input-check.ts";
 import type { LateAccepts } from "./late-accepts.ts";

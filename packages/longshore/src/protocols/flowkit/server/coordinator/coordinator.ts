@@ -14,7 +14,7 @@ import type { GraphChecks } from "../../dialect/check.ts";
 import { functionLane } from "../../dialect/compile.ts";
 import { decodeEnvelope, onceEach } from "../../wire/decode.ts";
 import { commandGroup, commandTopic, statusTopic } from "../../wire/shapes.ts";
-import { Places, type WireName } from "../places.ts";
+import { Places, type WireName } from "../task-addresses.ts";
 import { Announcements } from "./announcements.ts";
 import { Attempts } from "./attempts.ts";
 import { BatchRecords } from "./batches.ts";

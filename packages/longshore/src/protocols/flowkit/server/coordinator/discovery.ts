@@ -4,7 +4,7 @@
 import type { BusRecord } from "../../../../bus/bus.ts";
 import { decodeEnvelope, readReply } from "../../wire/decode.ts";
 import type { TopicNames } from "../../wire/shapes.ts";
-import type { Places } from "../places.ts";
+import type { Places } from "../task-addresses.ts";
 import type { Attempts } from "./attempts.ts";
 import { discoverMessage } from "./messages.ts";
 import { type CoordinatorCounts, type CoordinatorEngine, type Outbox, tasksIn } from "./parts.ts";

@@ -16,7 +16,7 @@ import { parseExact, writeExact } from "../../../../json-exact.ts";
 import { dialectName } from "../../dialect/compile.ts";
 import type { GraphNode } from "../../dialect/graph.ts";
 import type { TopicNames } from "../../wire/shapes.ts";
-import type { Place, Places, WireName } from "../places.ts";
+import type { Place, Places, WireName } from "../task-addresses.ts";
 import type { BatchRecords } from "./batches.ts";
 import type { InputCheck } from "./input-check.ts";
 import { type Start, startMessage } from "./messages.ts";

@@ -4,7 +4,7 @@
 import type { Task } from "../../../../engine/board/task.ts";
 import { type PartStore, pagePartsMax } from "../../../../engine/part/store.ts";
 import { isObject, type Json, type JsonObject } from "../../../../json.ts";
-import type { Places } from "../places.ts";
+import type { Places } from "../task-addresses.ts";
 import type { CoordinatorEngine } from "./parts.ts";
 
 /** The context of a user's function besides its arguments. */

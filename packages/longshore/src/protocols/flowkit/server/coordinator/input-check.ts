@@ -14,9 +14,9 @@ import { argDefaults, checkAdapterArgs, type PullArgs, type RechunkArgs } from "
 import { namedBySource } from "../../wire/adapters/pull.ts";
 import { itemsOf } from "../../wire/adapters/rechunk.ts";
 import { dedupIds } from "../../wire/hash.ts";
-import { metaOf } from "../artifacts/own.ts";
+import { metaOf } from "../artifacts/part-artifacts.ts";
 import { partUidOf } from "../part-groups.ts";
-import type { Place, Places, WireName } from "../places.ts";
+import type { Place, Places, WireName } from "../task-addresses.ts";
 import type { BatchRecords } from "./batches.ts";
 import type { CoordinatorEngine, CoordinatorLog } from "./parts.ts";
 

@@ -4,7 +4,7 @@
 import type { Task } from "../../../../engine/board/task.ts";
 import { isRunOpen } from "../../../../engine/run/run.ts";
 import type { TopicNames } from "../../wire/shapes.ts";
-import type { Places } from "../places.ts";
+import type { Places } from "../task-addresses.ts";
 import { cancelMessage, type WireAttempt } from "./messages.ts";
 import { type CoordinatorCounts, type CoordinatorEngine, type Outbox, tasksIn } from "./parts.ts";
 import type { Registry } from "./registry.ts";

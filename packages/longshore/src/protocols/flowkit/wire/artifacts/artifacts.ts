@@ -1,7 +1,7 @@
 // Where FlowKit's workers keep what they produce and find what others produced: the data plane of the protocol. Commands and events
 // travel over the bus; the results themselves are stored here, and a consumer reads them while their producer still works.
 //
-// Three implementations hold the same contract (test/contract/flowkit-artifacts.ts): our own store in the server's process (own.ts), the
+// Three implementations hold the same contract (test/contract/flowkit-artifacts.ts): our own store in the server's process (part-artifacts.ts), the
 // same over HTTP (http.ts), and the MongoDB that workers of other makes share (mongo.ts).
 
 import { LongshoreError } from "../../../../errors.ts";

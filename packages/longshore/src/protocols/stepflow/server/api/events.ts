@@ -11,10 +11,10 @@ import type { Encodable } from "../../../../net/protobuf/protobuf.ts";
 import { settingsOf } from "../../dialect/settings.ts";
 import type { StatusEvent } from "../../wire/api-messages.ts";
 import { wireRun } from "../run-id.ts";
+import { byTime, eventsOfItem, eventsOfRun, eventsOfStep, type Happened, type Within, withinStep } from "./event-history.ts";
 import type { ItemRuns } from "./items.ts";
 import type { Renderer } from "./render.ts";
 import { numberOf, numberOfEnd } from "./sequence.ts";
-import { byTime, eventsOfItem, eventsOfRun, eventsOfStep, type Happened, type Within, withinStep } from "./story.ts";
 
 export interface EventDeps {
   readonly clock: Clock;

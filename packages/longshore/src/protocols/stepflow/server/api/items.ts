@@ -13,7 +13,7 @@ import { parseExact, writeExact } from "../../../../json-exact.ts";
 import { whenAborted } from "../../../../results.ts";
 import { flowPlanOf } from "../../dialect/compile.ts";
 import type { ItemCounts } from "../../dialect/items.ts";
-import { limitKeyOf } from "../../dialect/place.ts";
+import { limitKeyOf } from "../../dialect/placement.ts";
 import { type FlowSettings, settingsOf } from "../../dialect/settings.ts";
 import { type ComponentWork, StepFailure } from "../lane.ts";
 import { itemPrefix, itemRunId, wireRun } from "../run-id.ts";

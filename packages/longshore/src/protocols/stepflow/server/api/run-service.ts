@@ -12,11 +12,11 @@ import { settingsOf } from "../../dialect/settings.ts";
 import { ResultOrder } from "../../wire/messages.ts";
 import { invalid, notFound, precondition } from "../refuse.ts";
 import { itemRunId, ownRunId } from "../run-id.ts";
-import { openDescendants } from "./family.ts";
 import type { Flows } from "./flows.ts";
 import type { ItemRuns } from "./items.ts";
 import { type ListWish, listRuns } from "./list.ts";
 import { flowIdOf, type Item, type Renderer, renderItem, renderStep, type Step, type Summary } from "./render.ts";
+import { openDescendants } from "./run-family.ts";
 import { isReached } from "./sequence.ts";
 import type { Submitter, Wish } from "./submit.ts";
 

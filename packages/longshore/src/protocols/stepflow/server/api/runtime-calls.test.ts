@@ -3,7 +3,7 @@ import { oneStep } from "../../../../../test/support/stepflow-server.ts";
 import { type Caller, calledWorker, everyone } from "../../../../actions.ts";
 import type { JsonObject } from "../../../../json.ts";
 import { openEngine } from "../../../../server/engine.ts";
-import { openStepflowApi } from "./open.ts";
+import { openStepflowApi } from "./api.ts";
 
 async function setup(called: Caller = everyone) {
   const engine = await openEngine({ directory: null });

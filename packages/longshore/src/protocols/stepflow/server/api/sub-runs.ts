@@ -11,10 +11,10 @@ import { settingsOf } from "../../dialect/settings.ts";
 import type { SubRun, SubRunResult, SubRuns } from "../builtin/flows.ts";
 import { type ComponentWork, StepFailure } from "../lane.ts";
 import { wireRunId } from "../run-id.ts";
-import { openFamily } from "./family.ts";
 import type { Flows } from "./flows.ts";
 import type { ItemRuns } from "./items.ts";
 import { resultOf } from "./render.ts";
+import { openFamily } from "./run-family.ts";
 import type { Submitter } from "./submit.ts";
 
 export interface SubRunDeps {

@@ -3,7 +3,7 @@ import type { Json } from "../../../../json.ts";
 import type { Documents } from "../../dialect/router.ts";
 import { defaultConfig } from "./default.ts";
 import { parseConfig } from "./parse.ts";
-import { componentsBody, componentsKind, findComponent, pathOf, type RegisteredComponent } from "./registered.ts";
+import { componentsBody, componentsKind, findComponent, pathOf, type RegisteredComponent } from "./registered-components.ts";
 import { makeRouter } from "./router.ts";
 
 const none: Documents = () => null;

@@ -15,7 +15,7 @@ import { retriesUnlimited } from "../../dialect/router.ts";
 import { builtinPaths } from "./builtin-paths.ts";
 import type { Plugin, PluginTimeouts, StepflowConfig, TransportRetry } from "./config.ts";
 import { builtinLane, pluginLane, queueLane, queueOf } from "./queues.ts";
-import { componentsIn, componentsKind, findComponent } from "./registered.ts";
+import { componentsIn, componentsKind, findComponent } from "./registered-components.ts";
 import { componentOf, inOrder, type Route, type RouteRule, withSlash } from "./route.ts";
 
 /** How long a worker of a queue may be silent: the reference's crash window. */

@@ -4,7 +4,7 @@ import type { GrpcMethod } from "../../../../net/grpc/service.ts";
 import { unary } from "../../../../net/grpc/service.ts";
 import { ResultOrder } from "../../wire/messages.ts";
 import { OrchestratorService } from "../../wire/services.ts";
-import { refusing } from "../api/refusing.ts";
+import { refusing } from "../api/error-mapping.ts";
 import { orchestratorStatus, type WorkerRuns } from "../api/worker-runs.ts";
 import type { Reports } from "../queue/reports.ts";
 import { enumIn, invalid, runIdIn } from "../refuse.ts";

@@ -1,4 +1,4 @@
-// One PullTasks stream: a worker that is pushed tasks as they come. One is with it unclaimed, or a few while it claims at once (ahead.ts).
+// One PullTasks stream: a worker that is pushed tasks as they come. One is with it unclaimed, or a few while it claims at once (offer-window.ts).
 //
 // The wire does not carry how many tasks a worker runs at once; a busy one simply does not read. So a task that a worker with other work
 // leaves unclaimed is offered to others soon, and from then on, for a while, the worker is taken to run as many as it held then. A worker
@@ -13,11 +13,11 @@ import type { GrpcSink } from "../../../../net/grpc/service.ts";
 import type { Encodable } from "../../../../net/protobuf/protobuf.ts";
 import type { TaskAssignment } from "../../wire/messages.ts";
 import { deliver, type Recipient } from "../queue/courier.ts";
-import type { Held } from "../queue/held.ts";
+import type { Held } from "../queue/held-counts.ts";
 import type { Delivery, NextOptions, TaskQueue } from "../queue/queue.ts";
-import type { Unclaimed } from "../queue/unclaimed.ts";
+import type { Unclaimed } from "../queue/unclaimed-offers.ts";
 import { unavailable } from "../refuse.ts";
-import { Ahead } from "./ahead.ts";
+import { Ahead } from "./offer-window.ts";
 
 type Assignment = Encodable<typeof TaskAssignment>;
 

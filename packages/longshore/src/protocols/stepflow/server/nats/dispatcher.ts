@@ -13,7 +13,7 @@ import type { Addresses } from "../address.ts";
 import type { NatsPlugin } from "../config/config.ts";
 import { deliver } from "../queue/courier.ts";
 import type { Delivery, TaskQueue } from "../queue/queue.ts";
-import { NatsLink } from "./link.ts";
+import { NatsLink } from "./connection.ts";
 
 export interface NatsDispatcherOptions {
   readonly clock: Clock;

@@ -6,7 +6,7 @@ import { ProcessGroups } from "../../../../process-groups.ts";
 import { parseAddress } from "../address.ts";
 import type { HttpPlugin, Launch, Plugin, StepflowConfig } from "../config/config.ts";
 import type { QueuePlugin } from "../config/queues.ts";
-import type { RegisteredComponent } from "../config/registered.ts";
+import type { RegisteredComponent } from "../config/registered-components.ts";
 import type { PluginHost } from "./host.ts";
 import { mockLane } from "./mock.ts";
 import { findProgram } from "./program.ts";

@@ -6,7 +6,7 @@ import type { Launch } from "../config/config.ts";
 import { type QueuePlugin, queueLane, queueOf } from "../config/queues.ts";
 import { queueEnvironment } from "./environment.ts";
 import type { PluginHost } from "./host.ts";
-import { Keeper, type Kept } from "./kept.ts";
+import { Keeper, type Kept } from "./keeper.ts";
 import { type PluginProcess, startProcess } from "./process.ts";
 import { findProgram } from "./program.ts";
 

@@ -9,7 +9,7 @@ import { settingsOf } from "../../dialect/settings.ts";
 import type { TaskAssignment } from "../../wire/messages.ts";
 import { wireTaskId } from "../../wire/task-id.ts";
 import { flowIdOf } from "../api/render.ts";
-import { findComponent, type RegisteredComponent } from "../config/registered.ts";
+import { findComponent, type RegisteredComponent } from "../config/registered-components.ts";
 import { wireRunId } from "../run-id.ts";
 
 /** How often a worker is to send heartbeats, as in the reference: five of them fit into a hold. */

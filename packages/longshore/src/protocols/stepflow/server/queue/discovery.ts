@@ -7,7 +7,7 @@ import { deeperThan, type Json, jsonDepthMax } from "../../../../json.ts";
 import { JsonScan } from "../../../../json-scan.ts";
 import type { Encodable } from "../../../../net/protobuf/protobuf.ts";
 import type { ComponentInfo, TaskAssignment } from "../../wire/messages.ts";
-import { componentsMax, pathOf, type RegisteredComponent } from "../config/registered.ts";
+import { componentsMax, pathOf, type RegisteredComponent } from "../config/registered-components.ts";
 import { invalid } from "../refuse.ts";
 
 const prefix = "discovery-";

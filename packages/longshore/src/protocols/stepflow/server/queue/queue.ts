@@ -18,13 +18,13 @@ import type { ComponentTask } from "../../dialect/router.ts";
 import { TaskAssignment } from "../../wire/messages.ts";
 import { wireTaskId } from "../../wire/task-id.ts";
 import { queueLane } from "../config/queues.ts";
-import type { RegisteredComponent } from "../config/registered.ts";
+import type { RegisteredComponent } from "../config/registered-components.ts";
 import { queueHoldMs } from "../config/router.ts";
 import { assignmentOf } from "./assignment.ts";
 import type { Discoveries, Question } from "./discovery.ts";
-import type { Dropped } from "./dropped.ts";
+import type { Dropped } from "./dropped-assignments.ts";
 import { Registrations } from "./registrations.ts";
-import type { Outcome, Unclaimed } from "./unclaimed.ts";
+import type { Outcome, Unclaimed } from "./unclaimed-offers.ts";
 
 /** One task on its way to a worker. */
 export interface Delivery {

@@ -10,12 +10,12 @@ import type { Runs } from "../../../../engine/run/runs.ts";
 import type { MakeId } from "../../../../ids.ts";
 import type { Queue as ConfiguredQueue } from "../config/queues.ts";
 import { Discoveries } from "./discovery.ts";
-import { Dropped } from "./dropped.ts";
-import { Held } from "./held.ts";
+import { Dropped } from "./dropped-assignments.ts";
+import { Held } from "./held-counts.ts";
 import { Holders } from "./holders.ts";
 import { BoardQueue, type TaskQueue } from "./queue.ts";
 import { Reports } from "./reports.ts";
-import { Unclaimed } from "./unclaimed.ts";
+import { Unclaimed } from "./unclaimed-offers.ts";
 
 /** What queues need of a server. */
 export interface QueueEngine {

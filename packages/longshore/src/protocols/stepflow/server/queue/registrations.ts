@@ -3,7 +3,7 @@
 // which has just started knows it before they come back.
 
 import type { DocumentStore } from "../../../../engine/run/documents.ts";
-import { componentsBody, componentsMax, componentsOn, keepComponents, type RegisteredComponent } from "../config/registered.ts";
+import { componentsBody, componentsMax, componentsOn, keepComponents, type RegisteredComponent } from "../config/registered-components.ts";
 
 interface Told {
   readonly components: readonly RegisteredComponent[];

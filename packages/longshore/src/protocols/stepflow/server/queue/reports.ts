@@ -25,7 +25,7 @@ import { invalid, notFound } from "../refuse.ts";
 import { Discoveries } from "./discovery.ts";
 import type { Holders } from "./holders.ts";
 import { isPassing } from "./queue.ts";
-import type { Unclaimed } from "./unclaimed.ts";
+import type { Unclaimed } from "./unclaimed-offers.ts";
 
 export interface ReportParts {
   readonly clock: Clock;

@@ -15,7 +15,7 @@ import { ExecuteWork } from "./execute.ts";
 import { Handshake } from "./handshake.ts";
 import type { Settings } from "./options.ts";
 import { busy, HttpRefusal } from "./refusal.ts";
-import { WaitingRoom } from "./waiting-room.ts";
+import { WaitingRoom } from "./request-queue.ts";
 
 type Method = (params: JsonObject) => Json;
 type Request = Extract<RpcMessage, { kind: "request" }>;

@@ -16,8 +16,8 @@ import { loadNats, type NatsClient, type NatsConnection, type NatsMessage } from
 import { ensureConsumer } from "../../wire/nats/consumer.ts";
 import { addressOf } from "../orchestrators.ts";
 import { channelOpener, type Delivery, QueueWorker, queueCapabilities, queueReportTries } from "../queue-worker.ts";
-import { Line } from "./line.ts";
 import { type NatsSettings, natsSettings, type StepflowNatsOptions } from "./options.ts";
+import { Line } from "./pull-connection.ts";
 
 /**
  * `await work({ tasks, on: stepflowNats("nats://localhost:4222", { stream: "STEPFLOW_TASKS" }) })`. By default the address is

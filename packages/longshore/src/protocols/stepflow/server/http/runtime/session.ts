@@ -4,7 +4,7 @@ import { LongshoreError } from "../../../../../errors.ts";
 import { isObject, type Json, type JsonObject } from "../../../../../json.ts";
 import type { RpcDialect } from "../../../wire/codes.ts";
 import { protocolVersion } from "../../../wire/http/params.ts";
-import { componentsMax, pathOf, type RegisteredComponent } from "../../config/registered.ts";
+import { componentsMax, pathOf, type RegisteredComponent } from "../../config/registered-components.ts";
 import type { WorkerClient } from "./client.ts";
 
 export interface Session {

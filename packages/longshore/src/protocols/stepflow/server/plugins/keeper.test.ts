@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { TestClock } from "../../../../testing/clock.ts";
-import { Keeper } from "./kept.ts";
+import { Keeper } from "./keeper.ts";
 
 /** Something that the test ends. */
 function setup() {

@@ -12,8 +12,8 @@ import { supervise } from "../../../../runner/supervise/supervise.ts";
 import { work } from "../../../../work.ts";
 import type { WorkerOptions as ConductorWorkerOptions } from "../config.ts";
 import { conductor } from "../worker.ts";
-import { taskOf } from "./adapt.ts";
 import type { Connection } from "./client.ts";
+import { taskOf } from "./task-adapter.ts";
 import type { RegisteredWorker } from "./types.ts";
 
 export interface Placed {

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { Ahead } from "./ahead.ts";
+import { Ahead } from "./offer-window.ts";
 
 const claims = (ahead: Ahead, count: number, ms = 5): void => {
   for (let claim = 0; claim < count; claim++) ahead.claimedAfter(ms);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { type BuiltinFact, routeFacts } from "./component-facts.ts";
 import { defaultConfig } from "./default.ts";
-import { type BuiltinFact, routeFacts } from "./facts.ts";
 import { parseConfig } from "./parse.ts";
 
 const text = `

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { Dropped } from "./dropped.ts";
+import { Dropped } from "./dropped-assignments.ts";
 
 const large = 4 * 1024 * 1024 + 1;
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../../json.ts";
-import { type IsSensitive, loadDetector, looksSensitive, type SensitiveDetector } from "./sensitive.ts";
+import { type IsSensitive, loadDetector, looksSensitive, type SensitiveDetector } from "./sensitive-values.ts";
 import { changeVars } from "./vars.ts";
 
 const detect = (value: string) => looksSensitive("coordinator.vars.x", value);
