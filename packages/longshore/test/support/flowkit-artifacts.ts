@@ -3,13 +3,13 @@
 
 import type { Clock } from "../../src/clock.ts";
 import { taskIdOf } from "../../src/engine/run/run.ts";
-import { OwnArtifacts } from "../../src/protocols/flowkit/server/artifacts/part-artifacts.ts";
+import { PartArtifacts } from "../../src/protocols/flowkit/server/artifacts/part-artifacts.ts";
 import { type Engine, openEngine } from "../../src/server/engine.ts";
 import type { ArtifactWorld } from "../contract/flowkit-artifacts.ts";
 
 export interface OwnWorld extends Omit<ArtifactWorld, "store"> {
   readonly engine: Engine;
-  readonly store: OwnArtifacts;
+  readonly store: PartArtifacts;
 }
 
 const termMs = 60_000;
@@ -28,7 +28,7 @@ export async function openOwnArtifacts({ clock, directory = null }: { clock?: Cl
       return id === undefined ? undefined : { taskId: id };
     },
   };
-  const store = new OwnArtifacts({ parts, board, documents, places, clock: engine.clock, task: async () => null });
+  const store = new PartArtifacts({ parts, board, documents, places, clock: engine.clock, task: async () => null });
   const holdOf = ({ taskId, nodeId, epoch: grant }: { taskId: string; nodeId: string; epoch: number }) => ({
     taskId: boardId(taskId, nodeId) as string,
     grant,

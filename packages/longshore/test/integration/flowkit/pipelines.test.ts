@@ -6,7 +6,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import type { Bus, Outgoing } from "../../../src/bus/bus.ts";
 import { openKafkaBus } from "../../../src/bus/kafka.ts";
 import type { JsonObject } from "../../../src/json.ts";
-import { OwnArtifacts } from "../../../src/protocols/flowkit/server/artifacts/part-artifacts.ts";
+import { PartArtifacts } from "../../../src/protocols/flowkit/server/artifacts/part-artifacts.ts";
 import { topicNamesDefault } from "../../../src/protocols/flowkit/wire/shapes.ts";
 import { flowkit } from "../../../src/protocols/flowkit/worker/worker.ts";
 import type { Task } from "../../../src/task.ts";
@@ -57,7 +57,7 @@ const rechunk = (from_nodes: string[], size: number, start_when = "first_batch")
 async function workerOn(world: World, tasks: readonly Task[], workerId: string, topics: JsonObject = {}) {
   const { engine, coordinator, bus, clock } = world;
   const { parts, board, documents } = engine;
-  const artifacts = new OwnArtifacts({ parts, board, documents, clock, places: coordinator.places, task: async () => null });
+  const artifacts = new PartArtifacts({ parts, board, documents, clock, places: coordinator.places, task: async () => null });
   const worker = await work({ tasks, on: flowkit({ bus, artifacts, workerId, ...topics }), clock, signals: false, logger: false });
   onTestFinished(() => worker.stop({ force: true }));
   return worker;

@@ -6,7 +6,7 @@ import { streamTask } from "longshore/flowkit";
 import { expect, it, onTestFinished } from "vitest";
 import type { Bus } from "../../../src/bus/bus.ts";
 import type { Json, JsonObject } from "../../../src/json.ts";
-import { OwnArtifacts } from "../../../src/protocols/flowkit/server/artifacts/part-artifacts.ts";
+import { PartArtifacts } from "../../../src/protocols/flowkit/server/artifacts/part-artifacts.ts";
 import type { Envelope } from "../../../src/protocols/flowkit/wire/shapes.ts";
 import { flowkit } from "../../../src/protocols/flowkit/worker/worker.ts";
 import type { Task } from "../../../src/task.ts";
@@ -165,7 +165,7 @@ it("our workers and coordinator tell the story that the reference's have told", 
   });
   const { engine, coordinator, bus, clock, submit, ended, warnings } = await openFlowkit({ bus: listening });
   const { parts, board, documents } = engine;
-  const artifacts = new OwnArtifacts({ parts, board, documents, clock, places: coordinator.places, task: async () => null });
+  const artifacts = new PartArtifacts({ parts, board, documents, clock, places: coordinator.places, task: async () => null });
   const start = async (task: Task) => {
     const worker = await work({ tasks: [task], on: flowkit({ bus, artifacts }), slots: 1, clock, signals: false, logger: false });
     onTestFinished(() => worker.stop({ force: true }));

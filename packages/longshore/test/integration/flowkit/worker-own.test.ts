@@ -3,7 +3,7 @@
 import { streamTask } from "longshore/flowkit";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { JsonObject } from "../../../src/json.ts";
-import { OwnArtifacts } from "../../../src/protocols/flowkit/server/artifacts/part-artifacts.ts";
+import { PartArtifacts } from "../../../src/protocols/flowkit/server/artifacts/part-artifacts.ts";
 import { flowkit } from "../../../src/protocols/flowkit/worker/worker.ts";
 import { type Task, task } from "../../../src/task.ts";
 import { work } from "../../../src/work.ts";
@@ -13,7 +13,7 @@ import { deferred } from "../../support/until.ts";
 async function setup(tasks: readonly Task[]) {
   const world = await openFlowkit();
   const { engine, coordinator, bus, clock } = world;
-  const artifacts = new OwnArtifacts({
+  const artifacts = new PartArtifacts({
     parts: engine.parts,
     board: engine.board,
     documents: engine.documents,

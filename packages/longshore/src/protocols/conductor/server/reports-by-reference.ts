@@ -17,7 +17,7 @@ import { objectOf, textInQuery, wholeIn } from "./request.ts";
 import { type Report, statusOf, withOutput } from "./result-body.ts";
 import { settle } from "./tasks.ts";
 
-export interface ByReferenceDeps extends Awaiting {
+export interface ReportsByReferenceDeps extends Awaiting {
   readonly board: Board;
   readonly runs: Runs;
   readonly reader: Reader;
@@ -28,10 +28,10 @@ export interface ByReferenceDeps extends Awaiting {
 const signalMsDefault = 5_000;
 const signalMsMax = 60_000;
 
-export class ByReference {
-  readonly #deps: ByReferenceDeps;
+export class ReportsByReference {
+  readonly #deps: ReportsByReferenceDeps;
 
-  constructor(deps: ByReferenceDeps) {
+  constructor(deps: ReportsByReferenceDeps) {
     this.#deps = deps;
   }
 

@@ -26,7 +26,7 @@ import { Queues } from "./queues.ts";
 import { Registry } from "./registry.ts";
 import { RunRenderer } from "./render-run.ts";
 import { json, Refused, refusal, refuse, refusedByCore, text } from "./replies.ts";
-import { ByReference } from "./reports-by-reference.ts";
+import { ReportsByReference } from "./reports-by-reference.ts";
 import { objectOf, textIn } from "./request.ts";
 import { Search } from "./search.ts";
 import { Starter } from "./start.ts";
@@ -63,7 +63,7 @@ export function conductorRoutes(deps: ConductorDeps): RouteGroup {
   runs.startsFor(dialectName, starter.child);
   const awaiting = { clock, reader, renderer, listen };
   const tasks = new Tasks({ ...deps, registry, renderer, secret: secretValue, variable: environmentValue });
-  const references = new ByReference({ ...awaiting, board, runs });
+  const references = new ReportsByReference({ ...awaiting, board, runs });
   const workflows = new Workflows({ runs, reader, registry, renderer, starter, views, removeRun: deps.removeRun });
   const environment = new Environment(process.env);
   const routes = [
@@ -97,7 +97,7 @@ function route(method: Route["method"], path: string, action: Action, body: Rout
   return { method, path: `/api${path}`, action, body, bodyMax, takesLarge: isReport, handle };
 }
 
-function taskRoutes(tasks: Tasks, references: ByReference, logs: TaskLogs, queues: Queues, search: Search): Route[] {
+function taskRoutes(tasks: Tasks, references: ReportsByReference, logs: TaskLogs, queues: Queues, search: Search): Route[] {
   return [
     route("GET", "/tasks/poll/:type", "task.claim", "none", tasks.poll),
     route("GET", "/tasks/poll/batch/:type", "task.claim", "none", tasks.pollBatch),

@@ -10,7 +10,7 @@ import type { Reader } from "../../../engine/run/reader.ts";
 import type { Runs } from "../../../engine/run/runs.ts";
 import type { RouteGroup } from "../../../http.ts";
 import { refuse } from "../../../problem.ts";
-import { OwnArtifacts } from "./artifacts/part-artifacts.ts";
+import { PartArtifacts } from "./artifacts/part-artifacts.ts";
 import { artifactRoutes } from "./artifacts/routes.ts";
 import { type BusRoutesDeps, busRoutes } from "./bus-routes.ts";
 import { FlowkitTasks } from "./coordinator/tasks.ts";
@@ -38,7 +38,7 @@ export interface FlowkitRoutes extends RouteGroup {
 export function flowkitRoutes(deps: FlowkitRoutesDeps, tasks = new FlowkitTasks(deps)): FlowkitRoutes {
   const bus = busRoutes(deps);
   const views = new TaskViews({ ...deps, tasks });
-  const store = new OwnArtifacts({ ...deps, places: new Places(deps), task: (id) => views.task(id) });
+  const store = new PartArtifacts({ ...deps, places: new Places(deps), task: (id) => views.task(id) });
   const artifacts = artifactRoutes({
     artifacts: store,
     clock: deps.clock,

@@ -3,7 +3,7 @@ import { TestClock } from "../../../testing/clock.ts";
 import { connect } from "./connect.ts";
 import { logFromEnvironment, workerLog } from "./log.ts";
 import { type FlowkitOptions, workerSettings } from "./options.ts";
-import { Seen } from "./processed-messages.ts";
+import { ProcessedMessages } from "./processed-messages.ts";
 
 const env = {};
 
@@ -107,7 +107,7 @@ describe("the log", () => {
 describe("what was seen", () => {
   it("is forgotten by number and by age", async () => {
     const clock = new TestClock();
-    const seen = new Seen(clock, 2, 1_000);
+    const seen = new ProcessedMessages(clock, 2, 1_000);
     for (const id of ["a", "b", "c"]) seen.add(id);
     expect(["a", "b", "c"].map((id) => seen.has(id))).toEqual([false, true, true]);
     await clock.advance(1_000);

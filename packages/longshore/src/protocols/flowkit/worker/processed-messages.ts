@@ -2,7 +2,7 @@
 
 import type { Clock } from "../../../clock.ts";
 
-export class Seen {
+export class ProcessedMessages {
   readonly #clock: Clock;
   readonly #max: number;
   readonly #ttlMs: number;

@@ -18,7 +18,7 @@ import { type Connection, connect } from "./connect.ts";
 import { Intake } from "./intake.ts";
 import { type WorkerLog, workerLog } from "./log.ts";
 import { checkRole, checkServed, type FlowkitOptions, type WorkerSettings, workerSettings } from "./options.ts";
-import { Seen } from "./processed-messages.ts";
+import { ProcessedMessages } from "./processed-messages.ts";
 import { answerQuery } from "./query-replies.ts";
 import { resumeRuns, stateIds } from "./resume.ts";
 import { FlowkitRun, type RunSurroundings } from "./run.ts";
@@ -55,7 +55,7 @@ class FlowkitWorker implements Transport {
   #bus!: Bus;
   #around!: RunSurroundings;
   #roles: readonly string[] = [];
-  #seen!: Seen;
+  #seen!: ProcessedMessages;
   #intake!: Intake;
   #log: WorkerLog = () => {};
   #warn: (code: string, message: string) => void = () => {};
@@ -82,7 +82,7 @@ class FlowkitWorker implements Transport {
       this.#log("warning", code, { reason: message });
       host.notice({ level: "warn", message: `${this.name}: ${message}` });
     });
-    this.#seen = new Seen(host.clock, settings.dedupCacheSize, settings.dedupTtlMs);
+    this.#seen = new ProcessedMessages(host.clock, settings.dedupCacheSize, settings.dedupTtlMs);
     if (settings.idIsTold) this.#freeStates.push(...stateIds(settings.workerId, host.slots.total));
     this.#intake = new Intake(host);
     const { bus, artifacts } = await this.#connection.open(host);

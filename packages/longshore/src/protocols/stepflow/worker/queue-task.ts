@@ -22,7 +22,7 @@ import { SubRuns } from "./sub-runs.ts";
 import { TaskBlobs } from "./task-blobs.ts";
 import { nativeOf } from "./task-context.ts";
 import { taskErrorOf } from "./task-error.ts";
-import { TaskHome } from "./task-orchestrator.ts";
+import { TaskOrchestrator } from "./task-orchestrator.ts";
 import { progressOf, type TaskProgress } from "./task-progress.ts";
 import { workTrace } from "./work-trace.ts";
 
@@ -59,7 +59,7 @@ export class QueueTask implements Assignment {
   readonly #execute: ComponentExecuteRequest;
   readonly #rootRunId: string | undefined;
   readonly #around: TaskSurroundings;
-  readonly #home: TaskHome;
+  readonly #home: TaskOrchestrator;
   /** Named in heartbeats and reports, so that an orchestrator that recovers the run can answer that. */
   readonly #run: { readonly runId?: string };
   #pathParams: Readonly<Record<string, string>>;
@@ -80,7 +80,7 @@ export class QueueTask implements Assignment {
     this.#rootRunId = context?.rootRunId || undefined;
     const runId = this.#rootRunId ?? observability?.runId;
     this.#run = runId === undefined ? {} : { runId };
-    this.#home = new TaskHome(around.orchestrators, context?.orchestratorServiceUrl || around.orchestratorUrl || "", runId);
+    this.#home = new TaskOrchestrator(around.orchestrators, context?.orchestratorServiceUrl || around.orchestratorUrl || "", runId);
     this.attempt = Math.max(1, attempt);
     this.idempotencyKey = stableTaskId(taskId);
     // The reference uses a task's id again for its next attempt.

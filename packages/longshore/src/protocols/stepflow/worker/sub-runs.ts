@@ -6,7 +6,7 @@ import type { SubmitRun } from "./callbacks.ts";
 import { failureOfCall } from "./grpc-failure.ts";
 import type { CallOptions } from "./orchestrators.ts";
 import type { GetRunOptions, RunResult, RunState, RunStatus } from "./task-context.ts";
-import type { TaskHome } from "./task-orchestrator.ts";
+import type { TaskOrchestrator } from "./task-orchestrator.ts";
 
 /** The default of how long an orchestrator lets a call wait. */
 const waitSecsDefault = 300;
@@ -28,11 +28,11 @@ const orders = { index: ResultOrder.BY_INDEX, completion: ResultOrder.BY_COMPLET
 type Root = { readonly rootRunId: string } | Record<never, never>;
 
 export class SubRuns {
-  readonly #home: TaskHome;
+  readonly #home: TaskOrchestrator;
   readonly #root: Root;
   readonly #signal: AbortSignal;
 
-  constructor(home: TaskHome, rootRunId: string | undefined, signal: AbortSignal) {
+  constructor(home: TaskOrchestrator, rootRunId: string | undefined, signal: AbortSignal) {
     this.#home = home;
     this.#root = rootRunId === undefined ? {} : { rootRunId };
     this.#signal = signal;

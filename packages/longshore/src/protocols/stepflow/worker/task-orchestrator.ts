@@ -6,7 +6,7 @@ import type { Decoded, Encodable, Message, Rpc } from "../../../net/protobuf/pro
 import { hasCode } from "./grpc-failure.ts";
 import { addressOf, type CallOptions, type Orchestrators } from "./orchestrators.ts";
 
-export class TaskHome {
+export class TaskOrchestrator {
   readonly #orchestrators: Orchestrators;
   readonly #runId: string | undefined;
   #url: string;

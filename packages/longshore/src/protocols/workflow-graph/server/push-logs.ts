@@ -9,14 +9,14 @@ import { misshapen } from "./refuse.ts";
 import { parseLeaseId } from "./render.ts";
 import { conflict, ok } from "./replies.ts";
 import type { WorkflowGraphDeps } from "./routes.ts";
-import type { Finder } from "./run-lookup.ts";
+import type { RunLookup } from "./run-lookup.ts";
 
 /** How long after its lease a worker may still bring in what it had buffered. */
 export const lateLogMs = 60_000;
 
 export async function pushLogs(
   deps: Pick<WorkflowGraphDeps, "board" | "runs" | "logs" | "clock">,
-  finder: Finder,
+  finder: RunLookup,
   request: HttpRequest,
 ): Promise<HttpReply> {
   expectJson(request.headers);
@@ -55,7 +55,7 @@ async function checkIds(
   chunks: readonly LogChunk[],
   task: Task,
   deps: Pick<WorkflowGraphDeps, "runs">,
-  finder: Finder,
+  finder: RunLookup,
 ): Promise<void> {
   if (chunks.length === 0) return;
   const run = task.runId === null ? undefined : await finder.claimed(task.runId);

@@ -26,7 +26,7 @@ import { Refused, textReply, tooLarge } from "./refuse.ts";
 import { isRecorded, type LeaseHold, parseLeaseId, renderClaim } from "./render.ts";
 import { answerRepeat, receiptOf } from "./repeated-reports.ts";
 import { claimHeaders, conflict, jsonHeaders, no, noJob, notFound, ok, registered, yes } from "./replies.ts";
-import { type ClaimedRun, Finder, taskIdIn } from "./run-lookup.ts";
+import { type ClaimedRun, RunLookup, taskIdIn } from "./run-lookup.ts";
 import { loosePart } from "./view.ts";
 import { isOfThisWire, protocolName, renderWorker } from "./workers.ts";
 import { Workflows } from "./workflows.ts";
@@ -44,7 +44,7 @@ export interface WorkflowGraphDeps {
 }
 
 export function workflowGraphRoutes(deps: WorkflowGraphDeps): RouteGroup {
-  const finder = new Finder(deps);
+  const finder = new RunLookup(deps);
   deps.listen({ run: (run) => finder.changed(run) });
   const workflows = new Workflows(deps, finder, new LogStreams(deps));
   const jobs = new Jobs(deps, finder);
@@ -109,9 +109,9 @@ const commandOnly: readonly string[] = [commandLane];
 
 class Jobs {
   readonly #deps: WorkflowGraphDeps;
-  readonly #finder: Finder;
+  readonly #finder: RunLookup;
 
-  constructor(deps: WorkflowGraphDeps, finder: Finder) {
+  constructor(deps: WorkflowGraphDeps, finder: RunLookup) {
     this.#deps = deps;
     this.#finder = finder;
   }

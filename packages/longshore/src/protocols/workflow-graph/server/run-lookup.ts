@@ -11,7 +11,7 @@ const viewedJobsMax = 50_000;
 /** Runs whose jobs are being claimed; some hundred bytes each, and read again from the store in microseconds. */
 const runsMax = 10_000;
 
-export interface FindDeps {
+export interface RunLookupDeps {
   runs: {
     run(id: string): Promise<Run | undefined>;
     definition(name: string): Promise<Definition | undefined>;
@@ -44,12 +44,12 @@ interface RunIds {
   runId: string;
 }
 
-export class Finder {
-  readonly #deps: FindDeps;
+export class RunLookup {
+  readonly #deps: RunLookupDeps;
   readonly #views = new Memory<View>(viewedJobsMax);
   readonly #ids = new Memory<RunIds>(runsMax);
 
-  constructor(deps: FindDeps) {
+  constructor(deps: RunLookupDeps) {
     this.#deps = deps;
   }
 

@@ -18,7 +18,7 @@ import { misshapen } from "./refuse.ts";
 import { renderWorkflow, workflowTexts } from "./render.ts";
 import { accepted, emptyList, jsonHeaders, notFound } from "./replies.ts";
 import type { WorkflowGraphDeps } from "./routes.ts";
-import { type Finder, type Found, taskIdIn } from "./run-lookup.ts";
+import { type Found, type RunLookup, taskIdIn } from "./run-lookup.ts";
 
 /** Definitions and chunks fetched at a time. */
 const pageMax = 500;
@@ -29,10 +29,10 @@ const jobsPerTurn = 2_000;
 
 export class Workflows {
   readonly #deps: WorkflowGraphDeps;
-  readonly #finder: Finder;
+  readonly #finder: RunLookup;
   readonly #streams: LogStreams;
 
-  constructor(deps: WorkflowGraphDeps, finder: Finder, streams: LogStreams) {
+  constructor(deps: WorkflowGraphDeps, finder: RunLookup, streams: LogStreams) {
     this.#deps = deps;
     this.#finder = finder;
     this.#streams = streams;

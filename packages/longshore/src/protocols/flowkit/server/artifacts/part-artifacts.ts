@@ -43,7 +43,7 @@ export interface NodePlaces {
 /** Parts of one source in one page. */
 const pageParts = 500;
 
-export class OwnArtifacts implements ArtifactStore {
+export class PartArtifacts implements ArtifactStore {
   readonly name = "our own store";
   readonly #parts: OwnArtifactsParts;
   readonly #states: WorkerStates;

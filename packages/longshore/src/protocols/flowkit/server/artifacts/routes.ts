@@ -23,10 +23,10 @@ import {
   textsIn,
   wholeIn,
 } from "../request.ts";
-import type { OwnArtifacts } from "./part-artifacts.ts";
+import type { PartArtifacts } from "./part-artifacts.ts";
 
 export interface ArtifactRoutesParts {
-  readonly artifacts: OwnArtifacts;
+  readonly artifacts: PartArtifacts;
   readonly clock: Clock;
   /** Called with the number of batches that were stored just now. */
   kept?(batches: number): void;

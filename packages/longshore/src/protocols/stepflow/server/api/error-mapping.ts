@@ -3,7 +3,7 @@
 import type { GrpcMethod } from "../../../../net/grpc/service.ts";
 import { grpcErrorOf } from "./status.ts";
 
-export function refusing(method: GrpcMethod): GrpcMethod {
+export function withMappedErrors(method: GrpcMethod): GrpcMethod {
   const { unary: answer, stream } = method;
   const told = (error: unknown) => grpcErrorOf(error) ?? error;
   return {

@@ -14,7 +14,7 @@ import { flowIdOf, resultOf, statusOf, stepResultOf, stepStatusOf } from "./rend
 import type { FlowView, StepView } from "./view.ts";
 
 /** One event, before it has its number. */
-export interface Happened {
+export interface RunHistoryEvent {
   readonly type: number;
   readonly at: number;
   /**
@@ -39,13 +39,13 @@ const end = 2;
 const unplaced = Number.MAX_SAFE_INTEGER;
 
 /** The beginning and the end of a run that the wire shows; `own` is the requested run. */
-export function eventsOfRun(run: Run, within: Within, own: boolean): Happened[] {
+export function eventsOfRun(run: Run, within: Within, own: boolean): RunHistoryEvent[] {
   const runId = wireRunId(run.id);
   const settings = settingsOf(run);
   const flowId = flowIdOf(run, settings);
   const itemCount = settings.items ?? 1;
   const parentRunId = wireRunId(settings.parentRunId ?? "");
-  const created: Happened = own
+  const created: RunHistoryEvent = own
     ? {
         type: StatusEventType.RUN_CREATED,
         at: run.createdAt,
@@ -59,7 +59,7 @@ export function eventsOfRun(run: Run, within: Within, own: boolean): Happened[] 
         tell: () => ({ subRunCreated: { runId, parentRunId, flowId, itemCount } }),
       };
   if (run.endedAt === null) return [created];
-  const completed: Happened = {
+  const completed: RunHistoryEvent = {
     type: StatusEventType.RUN_COMPLETED,
     at: run.endedAt,
     place: [...within, end],
@@ -70,13 +70,13 @@ export function eventsOfRun(run: Run, within: Within, own: boolean): Happened[] 
 }
 
 /** What an item needs from its beginning, and its end. `item` is its run on the board. */
-export function eventsOfItem(item: Run, view: FlowView, within: Within): Happened[] {
+export function eventsOfItem(item: Run, view: FlowView, within: Within): RunHistoryEvent[] {
   const { id } = item;
   const { itemIndex } = wireRun(id);
   const runId = wireRunId(id);
   const at = [...within, middle, itemIndex];
   const needed = view.steps.filter(({ demanded }) => !demanded).map(({ stepId }) => stepId);
-  const events: Happened[] = [];
+  const events: RunHistoryEvent[] = [];
   if (needed.length > 0) events.push(stepsNeeded(runId, itemIndex, needed, item.createdAt, [...at, beginning]));
   if (item.endedAt === null || isRunOpen(item.state)) return events;
   events.push({
@@ -93,13 +93,13 @@ export function eventsOfItem(item: Run, view: FlowView, within: Within): Happene
 }
 
 /** How a step began, and how it ended when it has. `earlier` are the attempts before the current one, where they are known. */
-export function eventsOfStep(task: Task, step: StepView, within: Within, earlier: readonly AttemptView[] = []): Happened[] {
+export function eventsOfStep(task: Task, step: StepView, within: Within, earlier: readonly AttemptView[] = []): RunHistoryEvent[] {
   if (task.runId === null || task.state === "forgotten") return [];
   const { itemIndex } = wireRun(task.runId);
   const runId = wireRunId(task.runId);
   const { stepIndex, stepId } = step;
   const at = [...within, middle, itemIndex, middle, task.ordinal];
-  const events: Happened[] = [];
+  const events: RunHistoryEvent[] = [];
   const firstAt = earlier[0]?.attemptAt ?? task.attemptAt;
   if (step.demanded) events.push(stepsNeeded(runId, itemIndex, [stepId], firstAt, [...at, -1]));
   // What fails because of another step, or is chosen not to run, is never begun.
@@ -139,16 +139,16 @@ export function withinStep(within: Within, step: { readonly itemIndex: number; r
   return [...within, middle, itemIndex, middle, ordinal, middle, run.id];
 }
 
-function stepsNeeded(runId: string, itemIndex: number, stepIds: string[], at: number, place: (number | string)[]): Happened {
+function stepsNeeded(runId: string, itemIndex: number, stepIds: string[], at: number, place: (number | string)[]): RunHistoryEvent {
   return { type: StatusEventType.STEPS_NEEDED, at, place, tell: () => ({ stepsNeeded: { runId, itemIndex, stepIds } }) };
 }
 
 /** By time, and by place within one millisecond. */
-export function byTime(a: Happened, b: Happened): number {
+export function byTime(a: RunHistoryEvent, b: RunHistoryEvent): number {
   return a.at - b.at || comparePlaces(a.place, b.place);
 }
 
-function comparePlaces(a: Happened["place"], b: Happened["place"]): number {
+function comparePlaces(a: RunHistoryEvent["place"], b: RunHistoryEvent["place"]): number {
   for (let at = 0; at < a.length && at < b.length; at++) {
     const [left, right] = [a[at] as number | string, b[at] as number | string];
     if (left !== right) return left < right ? -1 : 1;

@@ -11,7 +11,7 @@ import type { Encodable } from "../../../../net/protobuf/protobuf.ts";
 import { settingsOf } from "../../dialect/settings.ts";
 import type { StatusEvent } from "../../wire/api-messages.ts";
 import { wireRun } from "../run-id.ts";
-import { byTime, eventsOfItem, eventsOfRun, eventsOfStep, type Happened, type Within, withinStep } from "./event-history.ts";
+import { byTime, eventsOfItem, eventsOfRun, eventsOfStep, type RunHistoryEvent, type Within, withinStep } from "./event-history.ts";
 import type { ItemRuns } from "./items.ts";
 import type { Renderer } from "./render.ts";
 import { numberOf, numberOfEnd } from "./sequence.ts";
@@ -86,7 +86,7 @@ class Follower {
   #runs = new Set<string>();
   /** Everything up to this millisecond has been given. */
   #given = Number.NEGATIVE_INFINITY;
-  #waiting: Happened[] = [];
+  #waiting: RunHistoryEvent[] = [];
   /** How many events it has taken from the room of all. */
   #held = 0;
   #readAnew = true;
@@ -132,7 +132,7 @@ class Follower {
     }
   }
 
-  async #told(happened: Happened): Promise<Encodable<typeof StatusEvent>> {
+  async #told(happened: RunHistoryEvent): Promise<Encodable<typeof StatusEvent>> {
     const { reader } = this.#deps;
     if (!this.#wish.withResults) return happened.tell();
     await reader.turn(1);
@@ -268,7 +268,7 @@ class Follower {
   }
 
   /** What was given before is recognised by its time. Throws RESOURCE_EXHAUSTED when there is no room for more. */
-  #add(events: readonly Happened[]): void {
+  #add(events: readonly RunHistoryEvent[]): void {
     const fresh = events.filter(({ at }) => at > this.#given);
     if (!this.#deps.followers.mayHold(this.#held, fresh.length))
       throw new GrpcError(GrpcCode.RESOURCE_EXHAUSTED, `${eventsMax} events wait for their readers already, which is the limit`);
@@ -282,7 +282,7 @@ class Follower {
   }
 
   /** What can be given by now, with its numbers. */
-  *#due(now: number): Generator<{ number: number; happened: Happened }> {
+  *#due(now: number): Generator<{ number: number; happened: RunHistoryEvent }> {
     const ended = this.#waiting.find(({ last }) => last);
     const until = ended === undefined ? now - 1 : ended.at;
     const due = unique(this.#waiting.filter(({ at }) => at <= until).sort(byTime));
@@ -300,7 +300,7 @@ class Follower {
 }
 
 /** The same event may have been worked out from several changes of one row; the newest has the most. */
-function unique(sorted: readonly Happened[]): Happened[] {
+function unique(sorted: readonly RunHistoryEvent[]): RunHistoryEvent[] {
   return sorted.filter((happened, at) => {
     const next = sorted[at + 1];
     return next === undefined || byTime(happened, next) !== 0;

@@ -7,13 +7,13 @@ import { ExecutionStatus, ResultOrder } from "../../wire/messages.ts";
 import { ComponentsService, FlowsService, HealthService, RunsService } from "../../wire/services.ts";
 import { enumIn, invalid } from "../refuse.ts";
 import { listComponents } from "./components.ts";
-import { refusing } from "./error-mapping.ts";
+import { withMappedErrors } from "./error-mapping.ts";
 import { checkRoom, follow } from "./events.ts";
 import { healthOf } from "./health.ts";
 import type { Services } from "./services.ts";
 
 export function apiMethods(services: Services): GrpcMethod[] {
-  return [...flowMethods(services), ...runMethods(services), ...otherMethods(services)].map(refusing);
+  return [...flowMethods(services), ...runMethods(services), ...otherMethods(services)].map(withMappedErrors);
 }
 
 function flowMethods({ flows }: Services): GrpcMethod[] {

@@ -1,19 +1,19 @@
 import { expect, it } from "vitest";
-import { Ahead } from "./offer-window.ts";
+import { OfferWindow } from "./offer-window.ts";
 
-const claims = (ahead: Ahead, count: number, ms = 5): void => {
+const claims = (ahead: OfferWindow, count: number, ms = 5): void => {
   for (let claim = 0; claim < count; claim++) ahead.claimedAfter(ms);
 };
 
 it("a worker that is new, or has little to do, has one task at a time", () => {
-  const ahead = new Ahead();
+  const ahead = new OfferWindow();
   expect(ahead.most).toBe(1);
   claims(ahead, 3);
   expect(ahead.most).toBe(1);
 });
 
 it("one that claims at once, again and again, is sent more ahead, up to a limit", () => {
-  const ahead = new Ahead();
+  const ahead = new OfferWindow();
   claims(ahead, 8);
   expect(ahead.most).toBe(3);
   claims(ahead, 1_000);
@@ -21,7 +21,7 @@ it("one that claims at once, again and again, is sent more ahead, up to a limit"
 });
 
 it("one whose claims take their time is sent fewer, and has to show again that it claims at once", () => {
-  const ahead = new Ahead();
+  const ahead = new OfferWindow();
   claims(ahead, 1_000);
   claims(ahead, 1, 300);
   expect(ahead.most).toBe(8);
@@ -32,7 +32,7 @@ it("one whose claims take their time is sent fewer, and has to show again that i
 });
 
 it("one that leaves a task unclaimed is back at one", () => {
-  const ahead = new Ahead();
+  const ahead = new OfferWindow();
   claims(ahead, 1_000);
   ahead.lapsed();
   expect(ahead.most).toBe(1);

@@ -10,7 +10,7 @@ const promptClaims = 4;
 /** A worker with room claims within the time of a call and a commit; even across continents. */
 const promptMs = 250;
 
-export class Ahead {
+export class OfferWindow {
   #most = 1;
   #prompt = 0;
 

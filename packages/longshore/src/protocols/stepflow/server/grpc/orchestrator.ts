@@ -4,7 +4,7 @@ import type { GrpcMethod } from "../../../../net/grpc/service.ts";
 import { unary } from "../../../../net/grpc/service.ts";
 import { ResultOrder } from "../../wire/messages.ts";
 import { OrchestratorService } from "../../wire/services.ts";
-import { refusing } from "../api/error-mapping.ts";
+import { withMappedErrors } from "../api/error-mapping.ts";
 import { orchestratorStatus, type WorkerRuns } from "../api/worker-runs.ts";
 import type { Reports } from "../queue/reports.ts";
 import { enumIn, invalid, runIdIn } from "../refuse.ts";
@@ -40,5 +40,5 @@ export function workerRunMethods(runs: WorkerRuns): GrpcMethod[] {
         return orchestratorStatus(await runs.get(runIdIn("run_id", runId), { caller: call.caller }, order, patience));
       },
     ),
-  ].map(refusing);
+  ].map(withMappedErrors);
 }

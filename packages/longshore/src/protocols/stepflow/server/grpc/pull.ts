@@ -13,11 +13,11 @@ import type { GrpcSink } from "../../../../net/grpc/service.ts";
 import type { Encodable } from "../../../../net/protobuf/protobuf.ts";
 import type { TaskAssignment } from "../../wire/messages.ts";
 import { deliver, type Recipient } from "../queue/courier.ts";
-import type { Held } from "../queue/held-counts.ts";
+import type { HeldCounts } from "../queue/held-counts.ts";
 import type { Delivery, NextOptions, TaskQueue } from "../queue/queue.ts";
-import type { Unclaimed } from "../queue/unclaimed-offers.ts";
+import type { UnclaimedOffers } from "../queue/unclaimed-offers.ts";
 import { unavailable } from "../refuse.ts";
-import { Ahead } from "./offer-window.ts";
+import { OfferWindow } from "./offer-window.ts";
 
 type Assignment = Encodable<typeof TaskAssignment>;
 
@@ -36,8 +36,8 @@ const signMs = 30_000;
 
 export interface PullParts {
   readonly clock: Clock;
-  readonly held: Held;
-  readonly unclaimed: Unclaimed;
+  readonly held: HeldCounts;
+  readonly unclaimed: UnclaimedOffers;
   readonly workers: Pick<Workers, "seen">;
 }
 
@@ -51,7 +51,7 @@ export class PullStream {
   readonly #sink: Pick<GrpcSink<Assignment>, "send">;
   #room: { readonly count: number; readonly until: number } | undefined;
   #misses = 0;
-  readonly #ahead = new Ahead();
+  readonly #ahead = new OfferWindow();
   /** Until a task is left unclaimed. Aborted, its couriers claim no more and give back what they have. */
   #round = new AbortController();
   #couriers = 0;

@@ -8,7 +8,7 @@ import { ensureConsumer } from "../../wire/nats/consumer.ts";
 import { serversOf } from "../../wire/nats/servers.ts";
 import { ensureStream, subjectOf } from "./stream.ts";
 
-export interface NatsLinkOptions {
+export interface NatsConnectionOptions {
   readonly client: NatsClient;
   readonly url: string;
   readonly consumer: string;
@@ -36,14 +36,14 @@ const answerMs = 5_000;
 /** Between two tries, of whatever failed. */
 const retryMs = 500;
 
-export class NatsLink {
-  readonly #options: NatsLinkOptions;
+export class NatsServerConnection {
+  readonly #options: NatsConnectionOptions;
   readonly #waiting = new Set<() => void>();
   /** Streams that are being made; publishers that miss one wait for the same. */
   readonly #preparing = new Map<string, Promise<void>>();
   #live: Live | undefined;
 
-  constructor(options: NatsLinkOptions) {
+  constructor(options: NatsConnectionOptions) {
     this.#options = options;
   }
 

@@ -13,7 +13,7 @@ import type { Addresses } from "../address.ts";
 import type { NatsPlugin } from "../config/config.ts";
 import { deliver } from "../queue/courier.ts";
 import type { Delivery, TaskQueue } from "../queue/queue.ts";
-import { NatsLink } from "./connection.ts";
+import { NatsServerConnection } from "./connection.ts";
 
 export interface NatsDispatcherOptions {
   readonly clock: Clock;
@@ -53,7 +53,7 @@ export class NatsDispatcher {
     const { plugin, queues, clock, trouble, load } = this.#options;
     const streams = queues.map(({ name }) => name);
     const client = await loadNats(load);
-    const link = new NatsLink({ client, url: plugin.url, consumer: plugin.consumer, streams, clock, trouble });
+    const link = new NatsServerConnection({ client, url: plugin.url, consumer: plugin.consumer, streams, clock, trouble });
     this.#running = Promise.all([link.run(this.#stopping.signal), ...queues.map((queue) => this.#serve(queue, link))]);
   }
 
@@ -64,14 +64,14 @@ export class NatsDispatcher {
     await this.#running;
   }
 
-  async #serve(queue: TaskQueue, link: NatsLink): Promise<void> {
+  async #serve(queue: TaskQueue, link: NatsServerConnection): Promise<void> {
     const gone = this.#stopping.signal;
     const asked = await this.#askUntilKnown(queue, link);
     const couriers = Array.from({ length: gone.aborted ? 0 : unclaimedMax }, () => this.#carry(queue, link));
     await Promise.all([...couriers, this.#askAnew(queue, link, asked)]);
   }
 
-  async #carry(queue: TaskQueue, link: NatsLink): Promise<void> {
+  async #carry(queue: TaskQueue, link: NatsServerConnection): Promise<void> {
     const { addresses, clock } = this.#options;
     const gone = new AbortController();
     this.#couriers.add(gone);
@@ -95,7 +95,7 @@ export class NatsDispatcher {
   /** Until it is in the stream, or is not needed there any more. */
   async #publish(
     queue: TaskQueue,
-    link: NatsLink,
+    link: NatsServerConnection,
     assignment: Encodable<typeof TaskAssignment>,
     delivery: Delivery,
     gone: AbortSignal,
@@ -119,7 +119,7 @@ export class NatsDispatcher {
    * Components have to be called by the names that workers gave them; while no worker is there to list them, none is there to call. False
    * when there was nothing to request.
    */
-  async #askUntilKnown(queue: TaskQueue, link: NatsLink): Promise<boolean> {
+  async #askUntilKnown(queue: TaskQueue, link: NatsServerConnection): Promise<boolean> {
     let unanswered = 0;
     let asked = false;
     while (!this.#stopping.signal.aborted && (await queue.registrations.known()) === null && unanswered < unansweredMax) {
@@ -129,7 +129,7 @@ export class NatsDispatcher {
     return asked;
   }
 
-  async #askAnew(queue: TaskQueue, link: NatsLink, lately: boolean): Promise<void> {
+  async #askAnew(queue: TaskQueue, link: NatsServerConnection, lately: boolean): Promise<void> {
     const gone = this.#stopping.signal;
     for (let wait = lately; !gone.aborted; wait = true) {
       if (wait) await pause(this.#options.clock, refreshMs, gone);
@@ -138,7 +138,7 @@ export class NatsDispatcher {
   }
 
   /** `read`: a worker took the question and gave no answer. */
-  async #ask(queue: TaskQueue, link: NatsLink): Promise<"answered" | "read" | "unread"> {
+  async #ask(queue: TaskQueue, link: NatsServerConnection): Promise<"answered" | "read" | "unread"> {
     const gone = this.#stopping.signal;
     const question = queue.discover({ orchestratorServiceUrl: this.#options.addresses.forCaller(), patienceMs: discoveryMs });
     gone.addEventListener("abort", question.drop, { once: true });

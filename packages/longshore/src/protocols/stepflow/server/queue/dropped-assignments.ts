@@ -11,7 +11,7 @@ const dropsMax = 3;
 /** Tasks that are counted at once; the oldest are forgotten first. */
 const countedMax = 1_000;
 
-export class Dropped {
+export class DroppedAssignments {
   readonly #counts = new Map<string, number>();
 
   /** Counts once more. An error when the task is not to be sent again. */

@@ -8,7 +8,7 @@ interface Worker {
   readonly listeners: Set<() => void>;
 }
 
-export class Held {
+export class HeldCounts {
   readonly #holders = new Map<string, string>();
   readonly #workers = new Map<string, Worker>();
 

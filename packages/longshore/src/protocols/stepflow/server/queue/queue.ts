@@ -22,9 +22,9 @@ import type { RegisteredComponent } from "../config/registered-components.ts";
 import { queueHoldMs } from "../config/router.ts";
 import { assignmentOf } from "./assignment.ts";
 import type { Discoveries, Question } from "./discovery.ts";
-import type { Dropped } from "./dropped-assignments.ts";
+import type { DroppedAssignments } from "./dropped-assignments.ts";
 import { Registrations } from "./registrations.ts";
-import type { Outcome, Unclaimed } from "./unclaimed-offers.ts";
+import type { Outcome, UnclaimedOffers } from "./unclaimed-offers.ts";
 
 /** One task on its way to a worker. */
 export interface Delivery {
@@ -76,9 +76,9 @@ export interface QueueParts {
   readonly clock: Clock;
   readonly board: Pick<Board, "offer" | "retract" | "fail">;
   readonly runs: Pick<Runs, "run">;
-  readonly unclaimed: Unclaimed;
+  readonly unclaimed: UnclaimedOffers;
   readonly discoveries: Discoveries;
-  readonly dropped: Dropped;
+  readonly dropped: DroppedAssignments;
 }
 
 /** A queue whose tasks are on a lane of the board. */
@@ -152,9 +152,9 @@ class Watched {
   readonly #hold: { taskId: string; grant: number };
   #settle: (outcome: Outcome | "left") => void = () => {};
   readonly #unwatch: () => void;
-  readonly #dropped: Dropped;
+  readonly #dropped: DroppedAssignments;
 
-  constructor(task: Task, board: QueueParts["board"], unclaimed: Unclaimed, dropped: Dropped) {
+  constructor(task: Task, board: QueueParts["board"], unclaimed: UnclaimedOffers, dropped: DroppedAssignments) {
     this.id = wireTaskId(task);
     this.#dropped = dropped;
     this.#board = board;

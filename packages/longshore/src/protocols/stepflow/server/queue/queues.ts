@@ -10,12 +10,12 @@ import type { Runs } from "../../../../engine/run/runs.ts";
 import type { MakeId } from "../../../../ids.ts";
 import type { Queue as ConfiguredQueue } from "../config/queues.ts";
 import { Discoveries } from "./discovery.ts";
-import { Dropped } from "./dropped-assignments.ts";
-import { Held } from "./held-counts.ts";
+import { DroppedAssignments } from "./dropped-assignments.ts";
+import { HeldCounts } from "./held-counts.ts";
 import { Holders } from "./holders.ts";
 import { BoardQueue, type TaskQueue } from "./queue.ts";
 import { Reports } from "./reports.ts";
-import { Unclaimed } from "./unclaimed-offers.ts";
+import { UnclaimedOffers } from "./unclaimed-offers.ts";
 
 /** What queues need of a server. */
 export interface QueueEngine {
@@ -40,9 +40,9 @@ export interface KnownQueue {
 
 export class Queues {
   readonly reports: Reports;
-  readonly held: Held = new Held();
+  readonly held: HeldCounts = new HeldCounts();
   readonly holders: Holders;
-  readonly unclaimed: Unclaimed = new Unclaimed();
+  readonly unclaimed: UnclaimedOffers = new UnclaimedOffers();
   readonly #queues = new Map<string, KnownQueue & { readonly backends: Set<Backend> }>();
   readonly #stopListening: () => void;
 
@@ -51,7 +51,7 @@ export class Queues {
     this.holders = new Holders(engine);
     const { held, holders, unclaimed } = this;
     const discoveries = new Discoveries(clock, makeId);
-    const dropped = new Dropped();
+    const dropped = new DroppedAssignments();
     const lanes = new Set<string>();
     for (const { name, backend } of configured) {
       const queue =

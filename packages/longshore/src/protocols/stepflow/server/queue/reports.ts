@@ -25,7 +25,7 @@ import { invalid, notFound } from "../refuse.ts";
 import { Discoveries } from "./discovery.ts";
 import type { Holders } from "./holders.ts";
 import { isPassing } from "./queue.ts";
-import type { Unclaimed } from "./unclaimed-offers.ts";
+import type { UnclaimedOffers } from "./unclaimed-offers.ts";
 
 export interface ReportParts {
   readonly clock: Clock;
@@ -33,7 +33,7 @@ export interface ReportParts {
   readonly workers: Pick<Workers, "seen">;
   readonly logs: Pick<Logs, "append">;
   readonly discoveries: Discoveries;
-  readonly unclaimed: Unclaimed;
+  readonly unclaimed: UnclaimedOffers;
   readonly holders: Pick<Holders, "reported">;
 }
 

@@ -11,7 +11,7 @@ interface Watched {
   settle(outcome: Outcome): void;
 }
 
-export class Unclaimed {
+export class UnclaimedOffers {
   /** By the board's id: a task has one current hand-out. */
   readonly #watched = new Map<string, Watched>();
   /** By the wire's id: lapsed hand-outs that a backend still waits for. */

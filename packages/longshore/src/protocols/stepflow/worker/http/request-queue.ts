@@ -9,7 +9,7 @@ const waitingMax = 1_000;
 /** Characters of their bodies together. */
 const waitingCharsMax = 256 * 1024 * 1024;
 
-export class WaitingRoom {
+export class RequestQueue {
   readonly #host: Pick<TransportHost, "slots" | "clock" | "draining">;
   readonly #waitMs: number;
   #waiting = 0;

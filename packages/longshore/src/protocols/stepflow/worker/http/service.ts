@@ -15,7 +15,7 @@ import { ExecuteWork } from "./execute.ts";
 import { Handshake } from "./handshake.ts";
 import type { Settings } from "./options.ts";
 import { busy, HttpRefusal } from "./refusal.ts";
-import { WaitingRoom } from "./request-queue.ts";
+import { RequestQueue } from "./request-queue.ts";
 
 type Method = (params: JsonObject) => Json;
 type Request = Extract<RpcMessage, { kind: "request" }>;
@@ -34,7 +34,7 @@ export class WorkerService {
   readonly #components: Components;
   readonly #calls: Calls;
   readonly #handshake: Handshake;
-  readonly #waiting: WaitingRoom;
+  readonly #waiting: RequestQueue;
   readonly #methods: { readonly [method: string]: Method };
 
   constructor(host: TransportHost, settings: Settings) {
@@ -44,7 +44,7 @@ export class WorkerService {
     this.#components = new Components(host.tasks);
     this.#calls = new Calls();
     this.#handshake = new Handshake(settings);
-    this.#waiting = new WaitingRoom(host, settings.slotWaitMs);
+    this.#waiting = new RequestQueue(host, settings.slotWaitMs);
     this.#methods = {
       "components/list": () => ({ components: this.#components.descriptions.map((one) => componentInfo(one, one.path)) }),
       "components/info": (params) => ({ info: this.#info(componentIn(params)) }),

@@ -7,7 +7,7 @@ import type { Slot, TransportHost } from "../../../../runner/transport.ts";
 import type { NatsConnection, NatsMessage } from "../../wire/nats/client.ts";
 import { Pulls } from "./pulls.ts";
 
-export interface LineOptions {
+export interface PullConnectionOptions {
   readonly host: TransportHost;
   readonly stream: string;
   readonly consumer: string;
@@ -29,16 +29,16 @@ const nanosPerMs = 1_000_000;
 /** Statuses that only mean the end of a request: no messages, its time has passed. */
 const plainEnds = new Set([404, 408]);
 
-export class Line {
+export class PullConnection {
   readonly #connection: NatsConnection;
-  readonly #options: LineOptions;
+  readonly #options: PullConnectionOptions;
   readonly #pulls: Pulls<NatsMessage>;
   readonly #subscription: ReturnType<NatsConnection["subscribe"]>;
   #connected = true;
   #trouble: ((error: Error) => void) | undefined;
   #reconnected: (() => void) | undefined;
 
-  constructor(connection: NatsConnection, options: LineOptions) {
+  constructor(connection: NatsConnection, options: PullConnectionOptions) {
     const { host, inbox, stream, consumer, refuse } = options;
     this.#connection = connection;
     this.#options = options;

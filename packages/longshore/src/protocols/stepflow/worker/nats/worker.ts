@@ -17,7 +17,7 @@ import { ensureConsumer } from "../../wire/nats/consumer.ts";
 import { addressOf } from "../orchestrators.ts";
 import { channelOpener, type Delivery, QueueWorker, queueCapabilities, queueReportTries } from "../queue-worker.ts";
 import { type NatsSettings, natsSettings, type StepflowNatsOptions } from "./options.ts";
-import { Line } from "./pull-connection.ts";
+import { PullConnection } from "./pull-connection.ts";
 
 /**
  * `await work({ tasks, on: stepflowNats("nats://localhost:4222", { stream: "STEPFLOW_TASKS" }) })`. By default the address is
@@ -127,7 +127,7 @@ class StepflowNats implements Transport {
     const host = this.#host;
     const { stream, consumer } = this.#settings;
     const what = `consumer ${consumer} of stream ${stream}`;
-    const line = new Line(connection, {
+    const line = new PullConnection(connection, {
       host,
       stream,
       consumer,
