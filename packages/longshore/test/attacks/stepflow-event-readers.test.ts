@@ -6,8 +6,8 @@ import { runInNewContext } from "node:vm";
 import { expect, it, onTestFinished, vi } from "vitest";
 import type { Task } from "../../src/engine/board/task.ts";
 import type { Run } from "../../src/engine/run/run.ts";
+import { eventsOfItem, eventsOfStep, type RunHistoryEvent } from "../../src/protocols/stepflow/server/api/event-history.ts";
 import { Followers } from "../../src/protocols/stepflow/server/api/events.ts";
-import { eventsOfItem, eventsOfStep, type Happened } from "../../src/protocols/stepflow/server/api/story.ts";
 import type { FlowView, StepView } from "../../src/protocols/stepflow/server/api/view.ts";
 import { startStepflow } from "../support/stepflow-server.ts";
 
@@ -21,7 +21,7 @@ const flow = {
 };
 
 /** The rows that events were made of, as far as anything still holds them. */
-async function heldBy(make: (rows: WeakRef<object>[]) => Happened[]) {
+async function heldBy(make: (rows: WeakRef<object>[]) => RunHistoryEvent[]) {
   const rows: WeakRef<object>[] = [];
   const events = make(rows);
   await new Promise((resolve) => setImmediate(resolve));
