@@ -28,7 +28,7 @@ export interface ContextIds {
 
 /** Content-addressed bytes that are too large to travel inside inputs and outputs. */
 export interface Blobs {
-  /** Stores the bytes and answers their id. Storing the same bytes twice answers the same id. */
+  /** Stores the bytes and returns their id. The same bytes have the same id. */
   put(bytes: Uint8Array | string): Promise<string>;
   /** Rejects with LONGSHORE_NOT_FOUND when no such blob is kept. */
   get(id: string): Promise<Uint8Array>;
@@ -130,7 +130,7 @@ export function currentContext(): Context {
   return context;
 }
 
-/** Runs `fn` so that `currentContext()` answers `context` in everything it calls. For the runner and for tests of handlers. */
+/** Runs `fn` so that `currentContext()` returns `context` in everything it calls. For the runner and for tests of handlers. */
 export function withContext<Result>(context: Context, fn: () => Result): Result {
   return running.run(context, fn);
 }

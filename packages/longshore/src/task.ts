@@ -10,7 +10,7 @@ import { jsonSchemaOf, type Schema } from "./schema/schema.ts";
 
 /** The options of `task()`. */
 export interface TaskOptions<Returned = unknown, Output = unknown> {
-  /** Takes what the handler returned and hands on what callers get; a value that does not fit fails the task for good. */
+  /** Checks the result of the handler and returns what callers get; a value that does not match fails the task permanently. */
   output?: Schema<Returned, Output>;
   /** One sentence for people, published where a protocol has a place for it. */
   description?: string;
@@ -78,19 +78,22 @@ export type TaskOutput<Result> = Exclude<Awaited<Result>, Deferral>;
 /** Longer names fit no protocol's label or queue name. */
 const nameCharsMax = 200;
 
-/** What a handler may return whose results go through a schema that takes `Accepted`; anything when there is none. */
+/** What a handler may return: the input of its output schema, or anything without one. */
 type Fitting<Accepted> = Accepted | Deferral | Promise<Accepted | Deferral>;
 
-/** What callers receive: what the schema hands on, or the handler's own result when there is none. */
+/** What callers receive: the output of the schema, or the result of the handler when there is none. */
 type Received<Output, Result> = unknown extends Output ? TaskOutput<Result> : Output;
 
-/** With an `input` schema the handler receives what the schema hands on, and callers send what it takes. */
+/**
+ * Makes a task: a name and the function that runs for it. Pass it to `work()` and to steps of a workflow. With an `input` schema, callers send
+ * the input of the schema and the handler receives its output.
+ */
 export function task<Input, Parsed, Accepted, Output, Result extends Fitting<Accepted>>(
   name: string,
   handler: (input: Parsed, context: Context) => Result,
   options: TaskOptions<Accepted, Output> & { input: Schema<Input, Parsed> },
 ): Task<Input, Received<Output, Result>>;
-/** Without one, the handler's own parameter type is the input's type. */
+/** Makes a task without an `input` schema: the parameter type of the handler is the input type of the task. */
 export function task<Input, Accepted, Output, Result extends Fitting<Accepted>>(
   name: string,
   handler: (input: Input, context: Context) => Result,

@@ -45,7 +45,7 @@ export interface WorkHandle extends AsyncDisposable {
   /** Resolves when the worker has really stopped, for whatever reason. */
   readonly closed: Promise<void>;
   status(): RunnerStatus;
-  /** How each worker is, by the name of its task; what `/health` answers. */
+  /** The health of each worker, by the name of its task; the content of `/health`. */
   workers(): WorkerStatuses;
   /** True while every worker is alive. */
   isHealthy(): boolean;
@@ -57,7 +57,7 @@ export interface WorkHandle extends AsyncDisposable {
   on<Name extends EventName>(name: Name, listener: Listener<Name>): () => void;
 }
 
-/** Resolves when the worker receives. The orchestrator need not be reachable yet; rejects only for mistakes in the options. */
+/** Starts a worker. Resolves when it takes tasks; the orchestrator may be reachable later. Rejects only for mistakes in the options. */
 export async function work(options: WorkOptions): Promise<WorkHandle> {
   refuseWhileLoading();
   return (await openWork(options)).handle;

@@ -65,7 +65,7 @@ export interface StepOptions {
 
 /** Adds steps to a workflow; the first argument of the function that `workflow()` takes. */
 export interface Builder {
-  /** Adds a step that runs `task`; answers a reference to its result. */
+  /** Adds a step that runs `task`; returns a reference to its result. */
   step<Input, Output>(task: Task<Input, Output>, input: Arg<NoInfer<Input>>, options?: StepOptions): Ref<Output>;
   /** Adds a step that runs another workflow to its end. */
   run<Input, Output>(
@@ -90,7 +90,10 @@ export interface WorkflowOptions {
   timeout?: Duration;
 }
 
-/** The builder must not look at values: there are none yet. */
+/**
+ * Makes a workflow. `build` is called once, before any value exists: it adds steps with `w.step()` and passes references between them. What it
+ * returns is the output of a run.
+ */
 export function workflow<Input, Result>(
   name: string,
   build: (w: Builder, input: Ref<Input>) => Result,

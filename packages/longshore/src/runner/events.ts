@@ -41,7 +41,7 @@ export interface WorkerEvents {
     readonly kind: Outcome["kind"] | "lost";
     readonly durationMs: number;
     readonly error?: Failure;
-    /** What the report was answered with; absent when there was no report or no answer. */
+    /** The verdict on the report; absent when there was no report or no answer. */
     readonly verdict?: Verdict;
   };
   /** The handler has written to its log: a text, or fields. */

@@ -181,7 +181,7 @@ export type ReportTries =
 export interface PartReader {
   /**
    * The next parts; waits until there are some. Undefined when the step has ended, and every part was given. Rejects with
-   * LONGSHORE_TASK_FAILED when it ended without a result, LONGSHORE_NOT_FOUND when the run has no such step. May answer an empty page when
+   * LONGSHORE_TASK_FAILED when it ended without a result, LONGSHORE_NOT_FOUND when the run has no such step. May return an empty page when
    * the signal aborts.
    */
   next(signal: AbortSignal): Promise<readonly StepPart[] | undefined>;

@@ -16,7 +16,7 @@ export interface QueueOptions {
   readonly blobThresholdBytes?: number;
   /** Sent to orchestrators as `authorization: Bearer ...`. */
   readonly token?: string;
-  /** For orchestrators whose address begins with https://: whom to trust and who to be. */
+  /** For orchestrators whose address begins with https://: the trusted CA and the client certificate. */
   readonly tls?: TlsClientOptions;
   /** Where to look for variables; the process's environment by default. */
   readonly env?: Environment;

@@ -26,7 +26,7 @@ export interface StepflowPlace {
 /** What Stepflow offers to a running component, from `stepflowTask()`. */
 export interface StepflowTask extends StepflowPlace {
   readonly attempt: number;
-  /** Keeps JSON with the orchestrator and answers its id, 64 hexadecimal digits. Bytes go by `ctx.blobs`. */
+  /** Stores JSON with the orchestrator and returns its id, 64 hexadecimal digits. For bytes use `ctx.blobs`. */
   putBlob(data: unknown): Promise<string>;
   /** Rejects with LONGSHORE_NOT_FOUND when there is no such blob, and with LONGSHORE_BAD_INPUT when it is no JSON. */
   getBlob(id: string): Promise<Json>;
