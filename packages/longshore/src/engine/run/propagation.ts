@@ -21,7 +21,7 @@ export class Propagation {
   readonly #wanted: number[] = [];
   /** Nodes that are to start in the next decision, because this one is large enough. */
   readonly #later: number[] = [];
-  readonly #skips: ReadonlySet<number>;
+  readonly #skips: Set<number>;
   /** Nodes whose first part was announced in an earlier decision. */
   readonly #streamed = new Set<number>();
 
@@ -167,6 +167,7 @@ export class Propagation {
     }
     const begun = this.#begunBefore();
     if (begun === null) return;
+    if (how.from !== undefined) this.#unskip(how.from);
     const due = dueIn(this.#draft.run, this.#draft.plan);
     const again = planRestart(this.#draft.plan, records, { ...how, skips: this.#skips, begun: new Set([...begun, ...due]), due });
     this.#draft.revive({ backlog: null });
@@ -187,6 +188,11 @@ export class Propagation {
       else this.#nodeStart.activate(node, node === how.from ? how.input : undefined);
     }
     this.#pursue();
+  }
+
+  /** A step that the caller names runs, although it was skipped by order before. */
+  #unskip(node: number): void {
+    if (this.#skips.delete(node)) this.#draft.update({ skips: this.#skips.size === 0 ? null : JSON.stringify([...this.#skips]) });
   }
 
   /** Which nodes were wanted in the run's last life; null when that has to be loaded first. */

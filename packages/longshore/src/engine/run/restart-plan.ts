@@ -43,15 +43,17 @@ export function planRestart(plan: Plan, records: ReadonlyMap<number, Task>, opti
   for (const at of all) {
     const node = plan.nodes[at] as PlanNode;
     const startedBy = starters.get(at) ?? [];
+    // Its record says that it is skipped, and is what the run will have of it.
+    const isVoid = hasRecord(at) && !options.skips.has(at);
     const kept = node.after.filter((upstream) => !all.has(upstream)).length;
     const left = Math.max(requiredOf(node) - kept, 0);
     const begun = lives(at) && !startedBy.some((starter) => all.has(starter));
     if (node.kind === "join") {
-      const waits = begun && hasRecord(at);
+      const waits = begun && isVoid;
       again.joins.set(at, { left, begun: waits, missed: 0 });
       if (waits) again.reopen.push(at);
       else if (begun) again.start.push(at);
-      else if (hasRecord(at)) again.forget.push(at);
+      else if (isVoid) again.forget.push(at);
       continue;
     }
     if (at === options.reopen) {
@@ -61,11 +63,11 @@ export function planRestart(plan: Plan, records: ReadonlyMap<number, Task>, opti
     const lazy = wanted !== null && node.demanded === true && node.waitsFor !== "any";
     const ready = lazy
       ? at === options.from || (wanted.has(at) && left === 0)
-      : startsNow(at, node, { all, startedBy, left, lives, from: options.from });
+      : startsNow(plan, at, { all, startedBy, left, lives, from: options.from });
     if ((node.after.length > 1 || lazy) && node.waitsFor !== "any")
       again.joins.set(at, { left: ready ? -1 : left, begun: lazy && wanted.has(at), missed: 0 });
     if (ready) again.start.push(at);
-    else if (hasRecord(at)) again.forget.push(at);
+    else if (isVoid) again.forget.push(at);
   }
   // A join that waits for nothing any more would wait forever: it is worked out as if it had just begun.
   for (const at of again.reopen.filter((node) => again.joins.get(node)?.left === 0)) {
@@ -138,7 +140,18 @@ function isAcceptedElsewhere(plan: Plan, records: ReadonlyMap<number, Task>, at:
   const node = plan.nodes[at] as PlanNode;
   if (records.get(at)?.state !== "done") return false;
   if (node.waitsFor !== "any") return node.threshold !== undefined && isReached(node, again);
-  return node.after.some((upstream) => records.get(upstream)?.state === "done" && !again.has(upstream));
+  const hasRecord = (other: number) => records.has(other) && records.get(other)?.state !== "forgotten";
+  return node.after.some(
+    (upstream) => records.get(upstream)?.state === "done" && !again.has(upstream) && leadsTo(plan, upstream, at, hasRecord),
+  );
+}
+
+/** A node that chose a branch leads to what is behind the branches through that branch alone. */
+function leadsTo(plan: Plan, at: number, next: number, lives: (at: number) => boolean): boolean {
+  const node = plan.nodes[at] as PlanNode;
+  if (node.kind !== "instant" || node.choice === undefined) return true;
+  const { cases, otherwise } = node.choice;
+  return ![...[...cases.values()].flat(), ...otherwise].some((branch) => branch !== next && lives(branch));
 }
 
 /** What is not started again was accepted as it is. */
@@ -147,15 +160,20 @@ function isReached(node: PlanNode, again: ReadonlySet<number>): boolean {
 }
 
 function startsNow(
+  plan: Plan,
   at: number,
-  node: PlanNode,
   known: { all: ReadonlySet<number>; startedBy: readonly number[]; left: number; lives: (at: number) => boolean; from: number | undefined },
 ): boolean {
   if (at === known.from) return true;
+  const node = plan.nodes[at] as PlanNode;
   const root = node.after.length === 0 && !node.demanded;
   if (!root && node.demanded && !known.lives(at)) return false;
+  const isKept = (upstream: number) => known.lives(upstream) && !known.all.has(upstream);
   if (node.waitsFor === "any")
-    return known.lives(at) && [...node.after, ...known.startedBy].some((upstream) => known.lives(upstream) && !known.all.has(upstream));
+    return (
+      known.lives(at) &&
+      (node.after.some((upstream) => isKept(upstream) && leadsTo(plan, upstream, at, known.lives)) || known.startedBy.some(isKept))
+    );
   return known.left === 0 && !known.startedBy.some((starter) => known.all.has(starter));
 }
 

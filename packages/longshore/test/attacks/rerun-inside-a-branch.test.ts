@@ -1,0 +1,57 @@
+// An operator reruns a run from a step inside a branch of a SWITCH. The step behind the SWITCH was taken to follow from the SWITCH itself, which had
+// kept its result: it began at once, beside the steps that it waits for, and a second time after them.
+
+import { expect, it } from "vitest";
+import { type ConductorServer, startConductor } from "../support/conductor-rest.ts";
+import { operator, simple } from "../support/conductor-world.ts";
+
+const types = ["inside_first", "inside_last", "behind"];
+
+const choice = operator("SWITCH", "choose", {
+  evaluatorType: "value-param",
+  expression: "which",
+  inputParameters: { which: "left" },
+  decisionCases: { left: [simple("inside_first"), simple("inside_last")] },
+  defaultCase: [],
+});
+
+/** Completes every task that there is and returns their names in order; those that were there at the same time share an entry. */
+async function workOff(c: ConductorServer): Promise<string[]> {
+  const order: string[] = [];
+  for (let rounds = 0; rounds < 10; rounds++) {
+    await c.settle();
+    const found = (await Promise.all(types.map((type) => c.poll(type)))).filter((task) => task !== undefined);
+    if (found.length === 0) return order;
+    order.push(found.map((task) => task.taskDefName).join("+"));
+    for (const task of found) await c.update(task);
+  }
+  throw new Error(`The run does not come to its end: ${order.join(", ")}`);
+}
+
+it.each([
+  ["inside_first", ["inside_first", "inside_last", "behind"]],
+  ["inside_last", ["inside_last", "behind"]],
+  ["behind", ["behind"]],
+  ["choose", ["inside_first", "inside_last", "behind"]],
+])("a rerun from %s runs each step behind it once, in its order", async (from, order) => {
+  const c = await startConductor();
+  await c.taskDef(...types.map((name) => ({ name, retryCount: 0 })));
+  const run = await c.begin([choice, simple("behind")]);
+  expect(await workOff(c)).toEqual(types);
+  const step = (await c.run(run)).tasks.find((task) => task.referenceTaskName === from);
+  await c.ask("POST", `/workflow/${run}/rerun`, { reRunFromTaskId: step?.taskId });
+  expect(await workOff(c)).toEqual(order);
+  expect((await c.run(run)).status).toBe("COMPLETED");
+});
+
+it("a retry of a step inside a branch does not begin the step behind it", async () => {
+  const c = await startConductor();
+  await c.taskDef(...types.map((name) => ({ name, retryCount: 0 })));
+  const run = await c.begin([choice, simple("behind")]);
+  await c.update(await c.take("inside_first"));
+  await c.update(await c.take("inside_last"), { status: "FAILED" });
+  await c.settle();
+  await c.ask("POST", `/workflow/${run}/retry`);
+  expect(await workOff(c)).toEqual(["inside_last", "behind"]);
+  expect((await c.run(run)).status).toBe("COMPLETED");
+});
