@@ -156,7 +156,9 @@ class Resolving {
   }
 
   #outputOf(at: number): Resolved {
-    const record = this.#scope.record(at) ?? this.#scope.records()?.get(at);
+    const known = this.#scope.record(at);
+    // Null is an answer: a step that has no record in this life of the run is not asked for again.
+    const record = known === undefined ? this.#scope.records()?.get(at) : known;
     if (record === undefined) return { needs: [], records: [at] };
     return { value: record === null ? {} : outputOf(this.#plan.nodes[at] as PlanNode, record) };
   }
