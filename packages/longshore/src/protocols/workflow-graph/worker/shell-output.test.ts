@@ -1,6 +1,10 @@
-import { describe, expect, it } from "vitest";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { TerminalError } from "../../../errors.ts";
-import { OutputLines, parseOutputFile } from "./shell-output.ts";
+import { OutputLines, parseOutputFile, readOutputFile } from "./shell-output.ts";
 
 function collect(...chunks: (string | number[])[]) {
   const texts: string[] = [];
@@ -49,5 +53,25 @@ describe("the output file", () => {
   it("refuses other lines and open blocks, naming the line", () => {
     expect(() => parseOutputFile("a=1\nnonsense\n")).toThrow(/Line 2 of \$WFG_OUTPUT: "nonsense"/);
     expect(() => parseOutputFile("a<<EOF\nx\n")).toThrow(/never closed by a line "EOF"/);
+  });
+});
+
+describe("the file of outputs", () => {
+  const inFolder = (name: string) => {
+    const folder = mkdtempSync(join(tmpdir(), "longshore-test-"));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    return join(folder, name);
+  };
+
+  it("is not waited for where a command has put a pipe in its place", async () => {
+    const path = inFolder("pipe");
+    execFileSync("mkfifo", [path]);
+    await expect(readOutputFile(path)).rejects.toThrow(/is not a file any more/);
+  });
+
+  it("is not read where a command has made it lead to a device that has no end", async () => {
+    const path = inFolder("link");
+    symlinkSync("/dev/zero", path);
+    await expect(readOutputFile(path)).rejects.toThrow(/ELOOP/);
   });
 });

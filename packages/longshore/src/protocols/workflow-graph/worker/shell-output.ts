@@ -7,6 +7,7 @@
 //                                                         END
 // A key that is set more than once has its last value; the file counts as later than stdout. `::set-output` lines stay in the log.
 
+import { constants } from "node:fs";
 import { open } from "node:fs/promises";
 import { refusal } from "../../../errors.ts";
 import type { Outputs } from "../wire/shapes.ts";
@@ -74,10 +75,16 @@ export class OutputLines {
   }
 }
 
+/** A command may put anything in its place: a pipe would be waited for, and a device read, without an end. */
+const plainFile = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+
 export async function readOutputFile(path: string): Promise<Outputs> {
-  const file = await open(path, "r");
+  const file = await open(path, plainFile);
   try {
-    const { size } = await file.stat();
+    const stats = await file.stat();
+    const { size } = stats;
+    if (!stats.isFile())
+      throw refusal("LONGSHORE_BAD_OUTPUT", "$WFG_OUTPUT is not a file any more. Write to it and leave it in its place.");
     if (size > outputBytesMax) throw refusal("LONGSHORE_LIMIT", `$WFG_OUTPUT holds ${size} bytes, expected at most ${outputBytesMax}.`);
     return parseOutputFile(await file.readFile("utf8"));
   } finally {
