@@ -6,10 +6,13 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { type AddressInfo, connect } from "node:net";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { ByteBudget } from "../../src/byte-budget.ts";
+import { systemClock } from "../../src/clock.ts";
 import { conductor } from "../../src/protocols/conductor/worker/index.ts";
+import type { TaskAssignment } from "../../src/protocols/stepflow/wire/messages.ts";
 import { listen } from "../../src/protocols/stepflow/worker/http/listener.ts";
 import { settingsOf } from "../../src/protocols/stepflow/worker/http/options.ts";
 import { WorkerService } from "../../src/protocols/stepflow/worker/http/service.ts";
+import { discoveriesMax, QueueWorker, type QueueWorkerOptions } from "../../src/protocols/stepflow/worker/queue-worker.ts";
 import type { ClaimResponse } from "../../src/protocols/workflow-graph/wire/shapes.ts";
 import { LeasedJob, type LeaseSurroundings } from "../../src/protocols/workflow-graph/worker/lease.ts";
 import { settingsOf as wgSettings } from "../../src/protocols/workflow-graph/worker/options.ts";
@@ -143,4 +146,20 @@ it("calls that are begun and never ended share a bounded memory, which comes bac
   first.destroy();
   await vi.waitFor(() => expect(receiving.held).toBe(0));
   expect(await call(list)).toBe(200);
+});
+
+it("an orchestrator that asks for components without an end is answered a few times at once", async () => {
+  let calls = 0;
+  const channel = { unary: () => new Promise(() => void calls++), close: async () => {} };
+  const { signal } = new AbortController();
+  const host = { tasks: new Map(), clock: systemClock, draining: signal, forced: signal, failing() {}, working() {} };
+  const options = { settings: {}, host, open: () => channel, orchestratorUrl: "localhost:1" };
+  const worker = new QueueWorker(options as unknown as QueueWorkerOptions);
+  let later = 0;
+  const delivery = { taken() {}, later: () => void later++, useless() {}, waiting() {} };
+  for (let asked = 0; asked < 1_000; asked++) {
+    worker.discover({ taskId: `discovery-${asked}`, listComponents: {} } as TaskAssignment, delivery);
+  }
+  await vi.waitFor(() => expect(calls).toBe(discoveriesMax));
+  expect(later).toBe(1_000 - discoveriesMax);
 });

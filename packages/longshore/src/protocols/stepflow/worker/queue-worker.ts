@@ -48,6 +48,8 @@ const claimPauseMs = 1_000;
 /** An orchestrator waits five seconds for the answer. */
 const discoveryTimeoutMs = 4_000;
 const discoveryTries = 3;
+/** Questions that are answered at the same time. Each orchestrator has a few; they take no slot, so nothing else bounds them. */
+export const discoveriesMax = 64;
 /** The worker stops meanwhile. */
 const giveBackTimeoutMs = 2_000;
 /** No answer is sent where a stream brought it: what is not claimed in time is offered again. */
@@ -71,6 +73,7 @@ export class QueueWorker {
   readonly #claiming = new Set<string>();
   /** Claims and answers that are under way. */
   readonly #pending = new Set<Promise<void>>();
+  #discoveries = 0;
   #infos: readonly ComponentInfo[] | undefined;
 
   constructor({ settings, host, open, orchestratorUrl }: QueueWorkerOptions) {
@@ -94,7 +97,9 @@ export class QueueWorker {
 
   /** Sends an orchestrator the list of components. */
   discover(assignment: TaskAssignment, delivery: Delivery = untold): void {
-    this.#track(this.#discover(assignment, delivery));
+    if (this.#discoveries >= discoveriesMax) return delivery.later();
+    this.#discoveries++;
+    this.#track(this.#discover(assignment, delivery).finally(() => this.#discoveries--));
   }
 
   /** For a task that was never claimed and will not be: its orchestrator need not wait for its queue timeout. */
