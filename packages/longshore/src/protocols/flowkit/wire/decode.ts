@@ -28,8 +28,11 @@ const messageTypes: ReadonlySet<unknown> = new Set<MessageType>(["cmd", "event",
 const senders: ReadonlySet<unknown> = new Set<SenderRole>(["coordinator", "worker"]);
 const texts = ["dedup_id", "task_id", "node_id", "step_type"] as const;
 
-/** Values of one record: as many as a request may hold that carries inputs or outputs. Read in 10 to 20 ms. */
-export const recordValuesMax = 131_072;
+/**
+ * Values of one record: more than one of a megabyte holds, which is what our own bus takes, but for objects of a hundred thousand names. Kafka
+ * may carry larger ones. Read in about 50 ms.
+ */
+export const recordValuesMax = 524_288;
 /** So few bytes cannot hold more, so most records are not counted. */
 const countedBytesMin = recordValuesMax / 2;
 
