@@ -4,8 +4,8 @@
 
 import { JsonScan } from "./json-scan.ts";
 
-/** Values of one body: a poll for a hundred tasks with ten thousand values each. Read in a fraction of a second. */
-export const receivedValuesMax = 1_048_576;
+/** Values of one body: a poll that brings thirty tasks with the largest inputs that the server takes. Read in about half a second. */
+export const receivedValuesMax = 4_194_304;
 
 export function tooLarge(bytesMax: number): string {
   return `The body is larger than ${bytesMax} bytes.`;

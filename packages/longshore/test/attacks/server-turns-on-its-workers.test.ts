@@ -57,7 +57,7 @@ it("a claim that is answered with millions of values is refused before they are 
   });
   const { worker, troubles } = await working(workflowGraph(url));
   await vi.waitFor(() => expect(worker.status().counts.done).toBe(1), { timeout: 20_000 });
-  expect(troubles.join()).toMatch(/more than 1048576 values/);
+  expect(troubles.join()).toMatch(/more than 4194304 values/);
 });
 
 it("a poll of Conductor that is answered with millions of values is refused before they are built", async () => {
@@ -70,7 +70,7 @@ it("a poll of Conductor that is answered with millions of values is refused befo
   });
   const { worker, troubles } = await working(conductor(url));
   await vi.waitFor(() => expect(worker.status().counts.done).toBe(1), { timeout: 20_000 });
-  expect(troubles.join()).toMatch(/more than 1048576 values/);
+  expect(troubles.join()).toMatch(/more than 4194304 values/);
 });
 
 it("the answer to a report is not read beyond what it can say", async () => {
