@@ -149,7 +149,7 @@ async function tryEverything(cwd: string, path: string): Promise<void> {
   const program = await startProgram(process.execPath, ["embedded.mjs"], { cwd, env }).ended;
   expect({ code: program.code, stdout: program.stdout }, program.stderr).toEqual({ code: 0, stdout: "42\n" });
 
-  const traced = await command(["work", "worker.mjs"], { STEPFLOW_OTLP_ENDPOINT: "http://127.0.0.1:4318" }).ended;
+  const traced = await command(["work", "--shell"], { STEPFLOW_OTLP_ENDPOINT: "http://127.0.0.1:4318" }).ended;
   expect(traced).toMatchObject({ code: 2, stderr: expect.stringMatching(/npm install @opentelemetry\/api@1 .*exporter-logs-otlp-http@/) });
 }
 
