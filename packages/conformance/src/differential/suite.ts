@@ -49,7 +49,7 @@ export function differentialSuite(differential: Differential): void {
     });
 
     it("tells every difference in the protocol's README, with its reason", () => {
-      const file = new URL(`../../../longshore/src/protocol/${protocol}/README.md`, import.meta.url);
+      const file = new URL(`../../../longshore/src/protocols/${protocol}/README.md`, import.meta.url);
       const readme = readFileSync(file, "utf8").replace(/\s+/g, " ");
       expect(differences.map(({ reason }) => reason).filter((reason) => !readme.includes(reason))).toEqual([]);
     });

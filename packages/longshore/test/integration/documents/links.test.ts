@@ -5,7 +5,7 @@ import { existsSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
-import { readDocument } from "../../support/markdown.ts";
+import { readDocument, section } from "../../support/markdown.ts";
 
 const repository = fileURLToPath(new URL("../../../../../", import.meta.url));
 const list = execFileSync("git", ["ls-files", "-co", "--exclude-standard", "--", "*.md"], { cwd: repository, encoding: "utf8" });
@@ -13,6 +13,24 @@ const documents = list.split("\n").filter((path) => path !== "" && existsSync(jo
 
 it("every link between documents leads somewhere", () => {
   expect(documents.flatMap((path) => linksOf(path).flatMap((link) => brokenLink(path, link)))).toEqual([]);
+});
+
+it("every file that a map of the source names is there", () => {
+  const source = "packages/longshore/src/";
+  const readmes = documents.filter((path) => /\/protocols\/[\w-]+\/README\.md$/.test(path));
+  const maps: [document: string, title: string, below: string[]][] = [
+    ["ARCHITECTURE.md", "Follow a question through the code", [source, ""]],
+    ...readmes.map((path): [string, string, string[]] => [path, "Where it is", [`${dirname(path)}/`, source, ""]]),
+  ];
+  const named = maps.flatMap(([document, title, below]) =>
+    [...section(readDocument(document), title).text.matchAll(/`([\w-]+\/[\w./-]*)`/g)].map(([, path = ""]) => {
+      const there = below.some((folder) => existsSync(join(repository, folder, path)));
+      return { document, path, there };
+    }),
+  );
+  expect(readmes.length).toBeGreaterThan(4);
+  expect(named.length).toBeGreaterThan(100);
+  expect(named.filter(({ there }) => !there)).toEqual([]);
 });
 
 it("every page of docs/ can be reached from the README", () => {
