@@ -95,6 +95,7 @@ it("no order about a large run reads or writes more rows in one turn than a slic
     ["DELETE", "/workflow/:id", ended],
     ["POST", "/workflow/:id/retry", open],
     ["POST", "/longshore/v1/runs/:id/cancel", ended],
+    ["POST", "/workflow/:id/restart", open],
   ] as const) {
     const rows = await fullest(method, path);
     expect([path, rows > rowsMax ? rows : "few rows"]).toEqual([path, "few rows"]);

@@ -2,7 +2,7 @@
 // which is kept up to date by what SQLite itself says has changed.
 
 import type { Task } from "../../src/engine/board/task.ts";
-import { cancelledTask } from "../../src/engine/board/task-end.ts";
+import { Unwritten } from "../../src/engine/board/unwritten.ts";
 import type { Message, Run } from "../../src/engine/run/run.ts";
 import { runColumns, runOf } from "../../src/engine/tables/run.ts";
 import { taskColumns, taskOf } from "../../src/engine/tables/task.ts";
@@ -94,15 +94,13 @@ export async function openDisk(): Promise<Disk> {
   return disk;
 }
 
-/** The tasks of runs whose end is being carried out, as that end leaves them. */
+/** The tasks of runs about which something is decided that is not written yet, as it will be. */
 function seen(rows: ReadonlyMap<string, Task>, waiting: readonly Message[]): ReadonlyMap<string, Task> {
-  const ended = waiting.filter((message) => message.kind === "end-tasks");
-  if (ended.length === 0) return rows;
-  const endedAt = new Map(ended.map((message) => [message.runId, message.endedAt]));
-  const tasks = new Map(rows);
-  for (const [id, task] of rows) {
-    const at = endedAt.get(task.runId ?? "");
-    if (at !== undefined) tasks.set(id, cancelledTask(task, at));
+  const unwritten = new Unwritten();
+  for (const message of waiting) {
+    if (message.kind === "end-tasks") unwritten.ended.restore(message.runId, { endedAt: message.endedAt });
+    if (message.kind === "forget-tasks") unwritten.forgotten.restore(message.runId, { at: message.at, attempts: new Map(message.steps) });
   }
-  return tasks;
+  if (unwritten.ended.size + unwritten.forgotten.size === 0) return rows;
+  return new Map(Array.from(rows, ([id, task]) => [id, unwritten.seen(task)]));
 }

@@ -115,6 +115,34 @@ export function endingsContract(setup: Setup): void {
       expect((await world.run(id)).state).toBe("succeeded");
     });
 
+    it.each([false, true])("begins anew with none of what it had recorded, after a restart of the server: %s", async (restarts) => {
+      let world = await setup({ carries: false, sliceTasks });
+      const chain = names.map((name, at) => step(name, { task: "work", after: names.slice(Math.max(0, at - 1), at) }));
+      const { id } = await world.start("long", chain);
+      const first = await world.claim();
+      expect(await world.board.complete(holdOf(first), '"old"')).toBe("ok");
+      for (const _ of names.slice(1)) expect(await world.board.complete(holdOf(await world.claim()), '"old"')).toBe("ok");
+      expect((await world.run(id)).state).toBe("succeeded");
+      expect((await world.runs.tell(id, { kind: "restart" }))?.state).toBe("running");
+      if (restarts && world.place !== null) {
+        await world.close();
+        world = await setup({ carries: false, sliceTasks, place: world.place, clock: world.clock });
+      }
+      expect(await statesOf(world, id)).toEqual(["queued", ...Array<string>(count - 1).fill("forgotten")]);
+      expect(await world.board.complete(holdOf(first), '"late"')).not.toBe("ok");
+      // The run is faster than the slices: each step begins before the slice has come to it.
+      for (const _ of names) {
+        const task = await world.claim();
+        expect(task?.attempt).toBe(1);
+        expect(await world.board.complete(holdOf(task), '"new"')).toBe("ok");
+      }
+      expect((await world.run(id)).state).toBe("succeeded");
+      while (await deliverOne(world));
+      const outputs = await Promise.all(names.map(async (_, at) => (await world.task(`${id}.${at}`)).output));
+      expect(outputs).toEqual(names.map(() => '"new"'));
+      expect((await world.runs.tell(id, { kind: "restart" }))?.retries).toBe(2);
+    });
+
     it.each([false, true])("ends the same way when its time is over, after a restart of the server: %s", async (restarts) => {
       let world = await setup({ carries: false, sliceTasks });
       const { id } = await world.start("wide", steps, { timeoutMs: 5_000 });

@@ -12,7 +12,6 @@ import type { StoredBytes } from "../stored-bytes.ts";
 import { taskChars, taskRows, taskTable } from "../tables/task.ts";
 import type { Tx } from "../tx.ts";
 import { Attempts, type Closing } from "./attempts.ts";
-import { EndedRuns } from "./ended-runs.ts";
 import { HandOuts } from "./hand-outs.ts";
 import { Lanes } from "./lanes.ts";
 import { Limits, parkingKey } from "./limits.ts";
@@ -22,8 +21,9 @@ import { keptError, merged } from "./report-texts.ts";
 import { restored } from "./restart.ts";
 import type { BoardStore, ClaimRequest, Extending, Extension, Leave, NewTask, Report, Standing } from "./store.ts";
 import { cell, type EndState, type Fault, fence, type Hold, isOpen, nextDeadline, passedDeadline, type Task } from "./task.ts";
-import { cancelledTask } from "./task-end.ts";
+import { cancelledTask, forgottenTask } from "./task-end.ts";
 import { TaskLife } from "./task-life.ts";
+import { Unwritten } from "./unwritten.ts";
 
 /** What a settled task means for its run; implemented by the runs, called in the same operation. */
 export interface Follower {
@@ -62,7 +62,7 @@ export class LocalBoard implements BoardStore {
   readonly tasks: Rows<Task>;
   readonly lanes: Lanes = new Lanes();
   readonly limits: Limits = new Limits();
-  readonly endedRuns: EndedRuns = new EndedRuns();
+  readonly unwritten: Unwritten = new Unwritten();
   /** What has happened since this process started, for people who watch. */
   readonly counts: Record<"claimed" | Closure["kind"], number> = { claimed: 0, failed: 0, lost: 0, "timed-out": 0 };
   readonly #rows: TableRows<Task>;
@@ -86,7 +86,7 @@ export class LocalBoard implements BoardStore {
         options.deadline(task.id, nextDeadline(task, task.queuedAt));
         options.changed(task);
       },
-      seen: this.endedRuns.seen,
+      seen: this.unwritten.seen,
     });
     this.#handOuts = new HandOuts(options.store, options.commit);
     this.#queues = new ReadyQueues({
@@ -209,6 +209,8 @@ export class LocalBoard implements BoardStore {
 
   /** Puts a new task on the board, or a record beside it when it has no lane. `again`: it may have lived before. */
   place(tx: Tx, task: Task, again: boolean, keepsCounting = false): void {
+    // What its row says may be of a life that is over.
+    if (again && task.runId !== null && this.unwritten.forgotten.get(task.runId) !== undefined) this.#forgetLast(tx, task.runId, task);
     this.#life.place(tx, task, again, keepsCounting);
   }
 
@@ -263,14 +265,23 @@ export class LocalBoard implements BoardStore {
     return taskChars(task);
   }
 
-  /** What is recorded about a step is void, but its grants go on counting. */
-  forget(tx: Tx, taskId: string): void {
-    const task = this.tasks.get(tx, taskId);
-    if (task === null) return;
-    const now = this.#clock.now();
-    const grant = task.grant + (task.grant % 2);
-    this.tasks.put(tx, taskId, { ...task, state: "forgotten", endedAt: now, holdUntil: null, grant, streamed: false });
-    this.#life.leaveLife(tx, task, now);
+  /** The slice has not come to this step yet, which begins in its next life. */
+  #forgetLast(tx: Tx, runId: string, { id, node }: Task): void {
+    const forgotten = this.unwritten.forgotten.get(runId);
+    const attempt = forgotten?.attempts.get(node);
+    if (forgotten !== undefined && attempt !== undefined) this.forget(tx, id, forgotten.at, attempt);
+  }
+
+  /** What is recorded about a step is void. With `attempt`, only if that is its last. Returns how many characters its row has. */
+  forget(tx: Tx, taskId: string, now: number, attempt?: number): number {
+    const task = this.tasks.own(tx, taskId);
+    if (task === null) return 0;
+    const forgotten = attempt === undefined || attempt === task.attempt ? forgottenTask(task, now) : task;
+    if (forgotten !== task) {
+      this.tasks.put(tx, taskId, forgotten);
+      this.#life.leaveLife(tx, task, now);
+    }
+    return taskChars(task);
   }
 
   /**

@@ -36,3 +36,9 @@ export function cancelledTask(task: Task, now: number): Task {
   if (next.to === "cancelling") return { ...task, state: "cancelling" };
   return endedTask(task, "cancelled", { now, by: "cancel", receipt: null }, { output: task.output, error: null });
 }
+
+/** What is recorded about a step is void, but its grants are counted on: a hold of the life that is over proves nothing. */
+export function forgottenTask(task: Task, now: number): Task {
+  if (task.state === "forgotten") return task;
+  return { ...task, state: "forgotten", endedAt: now, holdUntil: null, grant: task.grant + (task.grant % 2), streamed: false };
+}

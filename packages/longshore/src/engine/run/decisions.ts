@@ -66,8 +66,8 @@ export class Decisions {
 
   decide(tx: Tx, run: Run, happening: Happening): NextTry | null {
     // Another life begins when all tasks of the last one have ended.
-    const quiet = begins.has(happening.kind) ? this.#options.board.endedRuns.quiet(run.id) : undefined;
-    if (quiet !== undefined) throw new Postponed(quiet);
+    const written = begins.has(happening.kind) ? this.#options.board.unwritten.written(run.id) : undefined;
+    if (written !== undefined) throw new Postponed(written);
     const plan = this.planOf(tx, run);
     const event = { ...happening, now: this.#options.clock.now(), random: this.#options.random() } as RunEvent;
     const loaded = new Loaded(run);
@@ -77,6 +77,7 @@ export class Decisions {
         // In a run that is tried again, a step that starts may have left a row in its earlier life.
         const again = run.retries > 0 || begins.has(event.kind);
         const about: About = { run, plan, now: event.now, again, closing: event.kind === "closed" ? event.node : null };
+        if (begins.has(event.kind)) this.#forget(tx, about, loaded, decision.changes);
         for (const change of decision.changes) this.#apply(tx, about, change);
         return decision.next;
       }
@@ -105,6 +106,14 @@ export class Decisions {
     return loaded.size > before;
   }
 
+  /** What is void in another life, before anything of that life begins. */
+  #forget(tx: Tx, { run, now }: About, loaded: Loaded, changes: readonly Change[]): void {
+    const steps = changes.flatMap((change) =>
+      change.kind === "forget" ? [[change.node, loaded.record(change.node)?.attempt ?? 0] as const] : [],
+    );
+    if (steps.length > 0) this.openTasks.forget(tx, run.id, now, steps);
+  }
+
   #apply(tx: Tx, about: About, change: Change): void {
     const { run } = about;
     if (change.kind === "post") this.#post(tx, about, change);
@@ -116,8 +125,8 @@ export class Decisions {
     else if (change.kind === "reopen") this.#options.board.reopenRecord(tx, taskIdOf(run.id, change.node));
     else if (change.kind === "run") this.#options.runs.put(tx, run.id, change.run);
     else if (change.kind === "message") this.#options.leave(tx, change.message);
-    else if (change.kind === "forget") this.#options.board.forget(tx, taskIdOf(run.id, change.node));
-    else this.openTasks.end(tx, run.id, about.now, about.closing === null ? null : taskIdOf(run.id, about.closing));
+    else if (change.kind === "cancel-open")
+      this.openTasks.end(tx, run.id, about.now, about.closing === null ? null : taskIdOf(run.id, about.closing));
   }
 
   #post(tx: Tx, { run, plan, now, again }: About, change: Change & { kind: "post" }): void {

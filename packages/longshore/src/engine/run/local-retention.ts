@@ -24,7 +24,7 @@ export interface LocalRetentionDeps {
   commit: GroupCommit;
   runs: Rows<Run>;
   tasks: Rows<Task>;
-  board: Pick<LocalBoard, "endedRuns">;
+  board: Pick<LocalBoard, "unwritten">;
   counts: Counts;
   stored: StoredBytes;
   blobs: LocalBlobs;
@@ -104,8 +104,8 @@ export class LocalRetention implements RetentionStore {
     await counts.counted();
     const removed = await commit.run((tx) => {
       if (runs.get(tx, runId)?.endedAt == null) return false;
-      const quiet = board.endedRuns.quiet(runId);
-      if (quiet !== undefined) throw new Postponed(quiet);
+      const written = board.unwritten.written(runId);
+      if (written !== undefined) throw new Postponed(written);
       this.#removeRun(tx, runId);
       tx.after(() => counts.pruned({ runs: 1, tasks: 0 }));
       return true;
@@ -134,7 +134,7 @@ export class LocalRetention implements RetentionStore {
     const { runs, counts, board } = this.#options;
     return this.#whenAny(this.#runs, keep, now, (tx, ids) => {
       // A retry in the same batch may have opened it again; and its tasks end before it goes.
-      const ended = ids.filter((id) => runs.get(tx, id)?.endedAt != null && board.endedRuns.quiet(id) === undefined);
+      const ended = ids.filter((id) => runs.get(tx, id)?.endedAt != null && board.unwritten.written(id) === undefined);
       for (const id of ended) this.#removeRun(tx, id);
       tx.after(() => counts.pruned({ runs: ended.length, tasks: 0 }));
       return ended.length;

@@ -64,7 +64,9 @@ export class Messages {
         at: ({ id }) => [id],
         take: ({ id, message }) => {
           this.#newest = id;
-          if (message.kind === "end-tasks") board.endedRuns.restore(message.runId, message.endedAt);
+          if (message.kind === "end-tasks") board.unwritten.ended.restore(message.runId, { endedAt: message.endedAt });
+          if (message.kind === "forget-tasks")
+            board.unwritten.forgotten.restore(message.runId, { at: message.at, attempts: new Map(message.steps) });
         },
       },
     );
@@ -90,6 +92,7 @@ export class Messages {
     else if (message.kind === "cancel-child") this.#cancelChild(tx, message);
     else if (message.kind === "go-on") this.#goOn(tx, message);
     else if (message.kind === "end-tasks") this.#options.decisions.openTasks.goOn(tx, message);
+    else if (message.kind === "forget-tasks") this.#options.decisions.openTasks.forgetMore(tx, message);
     else this.#reopenParent(tx, message);
   }
 

@@ -1,11 +1,11 @@
 // The open tasks of a run, in slices. When a run ends, some of them are cancelled in the transaction that ends it, the others by messages of the run
-// to itself, each in a transaction of its own. In between, board/ended-runs.ts shows all of them as they will be.
+// to itself, each in a transaction of its own. In between, board/unwritten.ts shows all of them as they will be.
 
 import type { LocalBoard } from "../board/local-board.ts";
 import type { RowStore, TableRows } from "../rows.ts";
 import { taskIdTable } from "../tables/task.ts";
 import type { Tx } from "../tx.ts";
-import type { Message } from "./run.ts";
+import { type Message, type Step, taskIdOf } from "./run.ts";
 
 /** Tasks that one transaction changes, at up to 80 us each. */
 const sliceTasksMax = 100;
@@ -38,7 +38,7 @@ export class OpenTasks {
     const after = this.#slice(runId, beginOf(runId), cancel);
     if (after === null) return;
     leave(tx, { kind: "end-tasks", runId, endedAt, after });
-    board.endedRuns.add(tx, runId, endedAt);
+    board.unwritten.ended.add(tx, runId, { endedAt });
   }
 
   /** The next slice. */
@@ -46,8 +46,32 @@ export class OpenTasks {
     const { board, leave } = this.#options;
     const { runId, endedAt } = message;
     const after = this.#slice(runId, message.after, (id) => board.cancelOne(tx, id, endedAt));
-    if (after === null) board.endedRuns.remove(tx, runId);
+    if (after === null) board.unwritten.ended.remove(tx, runId);
     else leave(tx, { ...message, after });
+  }
+
+  /** Another life of the run begins: what was recorded about these steps is void. Each node comes with its last attempt. */
+  forget(tx: Tx, runId: string, at: number, steps: readonly Step[]): void {
+    const left = this.#forgetSome(tx, runId, at, steps);
+    if (left.length > 0) this.#options.board.unwritten.forgotten.add(tx, runId, { at, attempts: new Map(left) });
+  }
+
+  /** The next slice. */
+  forgetMore(tx: Tx, { runId, at, steps }: Message & { kind: "forget-tasks" }): void {
+    if (this.#forgetSome(tx, runId, at, steps).length === 0) this.#options.board.unwritten.forgotten.remove(tx, runId);
+  }
+
+  /** Returns the steps that are left, for which it has left a message. */
+  #forgetSome(tx: Tx, runId: string, at: number, steps: readonly Step[]): readonly Step[] {
+    const { board, leave, sliceTasks = sliceTasksMax } = this.#options;
+    let [chars, done] = [0, 0];
+    for (; done < steps.length && done < sliceTasks && chars <= sliceCharsMax; done++) {
+      const [node, attempt] = steps[done] as Step;
+      chars += board.forget(tx, taskIdOf(runId, node), at, attempt);
+    }
+    const left = steps.slice(done);
+    if (left.length > 0) leave(tx, { kind: "forget-tasks", runId, at, steps: left });
+    return left;
   }
 
   /** Ends the delays of some of them: those behind `after`, or the first. Returns the id behind which it goes on; null at the end. */

@@ -102,7 +102,12 @@ export type Message =
   /** For the run itself: its backlog holds what a decision left. */
   | { kind: "go-on"; runId: string }
   /** For the run itself, which has ended: its open tasks behind the id `after` are to be cancelled. It has no other life before that. */
-  | { kind: "end-tasks"; runId: string; endedAt: number; after: string };
+  | { kind: "end-tasks"; runId: string; endedAt: number; after: string }
+  /** For the run itself, which has begun another life `at` this time: what is recorded about these steps is void. */
+  | { kind: "forget-tasks"; runId: string; at: number; steps: readonly Step[] };
+
+/** A step by its node, and the last attempt of it in a life of its run. */
+export type Step = readonly [node: number, attempt: number];
 
 /** A node whose edges are yet to be followed, from the one with the number `from` on. */
 export interface Settled {
