@@ -10,7 +10,10 @@ export const prepared: PreparedProtocol = {
     handle: {},
     async serve({ version, tokens }) {
       const { conductorRoutes } = await import("./routes.ts");
-      return { routes: conductorRoutes({ ...engine, version, tokens }) };
+      const { clock, board, runs, logs, reader, workers, documents, plan, removeRun, listen } = engine;
+      return {
+        routes: conductorRoutes({ clock, board, runs, logs, reader, workers, documents, plan, removeRun, listen, version, tokens }),
+      };
     },
   }),
 };

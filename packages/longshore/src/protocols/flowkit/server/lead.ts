@@ -151,7 +151,8 @@ async function openMirror(
   const [{ connectMongo }, { Mirror }] = await Promise.all([import("../wire/artifacts/mongo-db.ts"), import("./artifacts/mirror.ts")]);
   const { db, close } = await connectMongo({ url });
   const { cluster: server, trouble, roster } = more;
-  const mirror = new Mirror({ ...engine, db, server, trouble, roster });
+  const { clock, runs, reader, parts, documents, plan, listen } = engine;
+  const mirror = new Mirror({ clock, runs, reader, parts, documents, plan, listen, db, server, trouble, roster });
   return {
     start: () => mirror.start(),
     results: {

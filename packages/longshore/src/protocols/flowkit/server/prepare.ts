@@ -28,8 +28,12 @@ function opened(engine: ProtocolEngine, flowkit: Flowkit | null): OpenProtocol<F
     async serve({ metrics }) {
       const [{ flowkitRoutes }, { instrumentFlowkit }] = await Promise.all([import("./routes.ts"), import("./instruments.ts")]);
       const { coordinator, busElsewhere, topics } = flowkit ?? {};
+      const { busLog, clock, board, runs, reader, parts, documents, plan } = engine;
       const batchesKept = (count: number) => coordinator?.batchesKept(count);
-      const routes = flowkitRoutes({ ...engine, busElsewhere, topics, batchesKept }, coordinator?.tasks);
+      const routes = flowkitRoutes(
+        { busLog, clock, board, runs, reader, parts, documents, plan, busElsewhere, topics, batchesKept },
+        coordinator?.tasks,
+      );
       if (flowkit !== null) instrumentFlowkit(flowkit, metrics);
       return { routes, dismiss: () => routes.dismiss() };
     },

@@ -73,6 +73,7 @@ export class StepflowServer {
   /** @throws LongshoreError LONGSHORE_BAD_CONFIG for an address that is none. */
   constructor(options: StepflowServerOptions) {
     const { engine, config, orchestratorUrl } = options;
+    const { clock, workers, runs } = engine;
     this.#options = options;
     this.#api = this.#openApi();
     this.#queues = new Queues(engine, queuesOf(config));
@@ -81,7 +82,7 @@ export class StepflowServer {
     this.routes = this.#api.rest;
     this.methods = [
       ...this.#api.grpc,
-      ...tasksMethods({ ...engine, queues: this.#queues, addresses: this.#addresses }),
+      ...tasksMethods({ clock, workers, runs, queues: this.#queues, addresses: this.#addresses }),
       ...orchestratorMethods({ reports: this.#queues.reports }),
       ...workerRunMethods(this.#api.workerRuns),
       ...(config.blobApi.enabled ? blobMethods(this.#api.services.blobs) : []),
@@ -105,8 +106,9 @@ export class StepflowServer {
 
   #openApi(): StepflowApi {
     const { engine, config, version, environment, files, variables, asksToken, trouble } = this.#options;
+    const { clock, makeId, board, runs, reader, workers, blobs, documents, plan, removeRun, listen } = engine;
     return openStepflowApi({
-      ...engine,
+      ...{ clock, makeId, board, runs, reader, workers, blobs, plan, removeRun, listen },
       version,
       files,
       variables,
@@ -118,7 +120,7 @@ export class StepflowServer {
       routes: (builtins) => routeFacts(config, builtins),
       components: (builtins) =>
         componentSource({
-          ...engine,
+          ...{ clock, documents, workers },
           config,
           builtins,
           discover: async (plugin, signal) => (await this.#plugins?.discover(plugin, signal)) ?? [],
@@ -147,13 +149,14 @@ export class StepflowServer {
 
   async #startPlugins(url: string): Promise<void> {
     const { engine, config, asksToken, environment, log } = this.#options;
+    const { board, workers, documents, reader, clock, listen } = engine;
     const { workerRuns, calls } = this.#api;
     // Workers that are called have no token: they get no address of a blob API that would require one, and store blobs by their open calls.
     const blobApi = asksToken && config.blobApi.url === null ? { ...config.blobApi, enabled: false } : config.blobApi;
     this.#plugins = await startPlugins(
       { ...config, blobApi },
       {
-        ...engine,
+        ...{ board, workers, documents, reader, clock, listen },
         log,
         makeId: () => randomUUID(),
         observability: (task) => workerRuns.observability(task),

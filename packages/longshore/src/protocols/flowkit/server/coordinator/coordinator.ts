@@ -93,6 +93,7 @@ export class Coordinator {
 
   constructor(options: CoordinatorOptions) {
     const { engine, outbox, settings, log, failed, functions = {}, isSensitive, completed, adopt, release, caughtUp, reopen } = options;
+    const { clock, board, runs, reader, workers, documents, parts } = engine;
     const { topics, leaseMs, offerMs, cancelGraceMs, strict } = settings;
     const { counts } = this;
     this.#options = options;
@@ -101,11 +102,35 @@ export class Coordinator {
     const { places } = this;
     const checks = { functions: new Set(Object.keys(functions)), isSensitive };
     this.tasks = new FlowkitTasks({ runs: engine.runs, log, checks, strict });
-    const registry = new Registry({ ...engine, log, changed: (roles) => this.#roomChanged(roles), came: (roles) => this.#share(roles) });
+    const registry = new Registry({
+      clock,
+      workers,
+      documents,
+      log,
+      changed: (roles) => this.#roomChanged(roles),
+      came: (roles) => this.#share(roles),
+    });
     this.#batches = new BatchRecords(engine.documents);
     this.#late = new LateAccepts(engine.documents);
-    const input = new InputCheck({ ...engine, places, batches: this.#batches, log, completed, reopen });
-    const common = { ...engine, places, registry, outbox, topics, counts, log, failed, batches: this.#batches, adopt, input };
+    const input = new InputCheck({ board, parts, places, batches: this.#batches, log, completed, reopen });
+    const common = {
+      clock,
+      board,
+      runs,
+      reader,
+      workers,
+      parts,
+      places,
+      registry,
+      outbox,
+      topics,
+      counts,
+      log,
+      failed,
+      batches: this.#batches,
+      adopt,
+      input,
+    };
     this.#registry = registry;
     this.#signals = new Signals({ ...common, cancelGraceMs });
     this.#attempts = new Attempts({ ...common, signals: this.#signals, late: this.#late });
@@ -244,7 +269,8 @@ export class Coordinator {
   async #serveAll(): Promise<void> {
     const { settings, outbox } = this.#options;
     const { topics } = settings;
-    const parts = { ...this.#options.engine, ...this.#shared() };
+    const { clock, reader } = this.#options.engine;
+    const parts = { clock, reader, ...this.#shared() };
     const announcements = new Announcements(parts);
     const discovery = new Discovery({ ...parts, outbox, topics });
     if (!(await this.#ensure([topics.announce, topics.query, topics.reply, topics.signals]))) return;

@@ -47,7 +47,7 @@ export class Queues {
   readonly #stopListening: () => void;
 
   constructor(engine: QueueEngine, configured: readonly ConfiguredQueue[]) {
-    const { clock, makeId, documents } = engine;
+    const { clock, makeId, board, runs, workers, logs, documents } = engine;
     this.holders = new Holders(engine);
     const { held, holders, unclaimed } = this;
     const discoveries = new Discoveries(clock, makeId);
@@ -63,11 +63,11 @@ export class Queues {
       this.#queues.set(name, { queue, backends: new Set([...(this.#queues.get(name)?.backends ?? []), backend]) });
     }
     function newQueue(name: string, shared: boolean): TaskQueue {
-      const queue = new BoardQueue(name, { ...engine, unclaimed, discoveries, dropped }, documents, shared);
+      const queue = new BoardQueue(name, { clock, board, runs, unclaimed, discoveries, dropped }, documents, shared);
       lanes.add(queue.lane.name);
       return queue;
     }
-    this.reports = new Reports({ ...engine, discoveries, unclaimed, holders });
+    this.reports = new Reports({ clock, board, workers, logs, discoveries, unclaimed, holders });
     this.#stopListening = engine.listen({
       task(task) {
         if (holders.knows(task.id)) holders.changed(task);
