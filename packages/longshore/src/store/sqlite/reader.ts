@@ -179,7 +179,7 @@ export class SqliteReader implements Reader {
     for (const id of ids) {
       await slices.turn(wholeRow);
       const row = this.#sql.head.get(id);
-      if (row !== undefined) items.push(this.#headOf(row));
+      if (row !== undefined) items.push(withoutTexts(this.#headOf(row)));
     }
     return { items, next };
   }
@@ -194,7 +194,7 @@ export class SqliteReader implements Reader {
     for (let row = this.#sql.lastAttempt.get(taskId); row !== undefined; row = this.#attemptBefore(taskId, row, chars < pageCharsMax)) {
       await slices.turn(wholeRow);
       const attempt = attemptOf(row);
-      const size = (attempt.input?.length ?? 0) + (attempt.output?.length ?? 0);
+      const size = (attempt.input?.length ?? 0) + (attempt.output?.length ?? 0) + (attempt.error?.length ?? 0);
       slices.spent(size);
       chars += size;
       newestFirst.push(attempt);
@@ -402,8 +402,16 @@ function scan(rows: Iterable<SqlRow>, limit: number, matches: (row: SqlRow) => b
   return { ids, next: null };
 }
 
-function textOf({ input, output }: Run | Task): number {
-  return input.length + (output?.length ?? 0);
+/** A task that is in memory has its texts, which a list of heads would hold. */
+function withoutTexts(head: TaskHead): TaskHead {
+  const { input: _input, output: _output, ...rest } = head as Task;
+  return rest;
+}
+
+/** Characters of what callers and data decide the size of. */
+function textOf(item: Run | Task): number {
+  const more = "variables" in item ? (item.variables?.length ?? 0) + (item.settings?.length ?? 0) + (item.backlog?.length ?? 0) : 0;
+  return item.input.length + (item.output?.length ?? 0) + (item.error?.length ?? 0) + more;
 }
 
 function limited(limit: number): number {
