@@ -9,9 +9,13 @@ export type Notice = { readonly level: "info" | "warn" | "error"; readonly messa
 /** Receives the notices of a worker. Default: one line each on standard error. */
 export type Logger = (notice: Notice) => void;
 
+/** All but the end of a line. */
+const controls = /[^\P{Cc}\n]/gu;
+
 /** Standard error, because standard output belongs to the program's own results. */
 export const stderrLogger: Logger = (notice) => {
-  process.stderr.write(`longshore ${notice.level}: ${notice.message}\n`);
+  // A message may quote what a server or a task says, which must not be able to drive the terminal.
+  process.stderr.write(`longshore ${notice.level}: ${notice.message.replace(controls, " ")}\n`);
 };
 
 /** How many different failures are distinguished; a worker has a handful, so this only bounds a mistake. */

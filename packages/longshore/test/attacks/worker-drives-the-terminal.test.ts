@@ -3,7 +3,8 @@
 
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it, onTestFinished, vi } from "vitest";
+import { stderrLogger } from "../../src/runner/notices.ts";
 import { longshore } from "../support/cli.ts";
 import { startGraphServer } from "../support/workflow-graph.ts";
 
@@ -55,4 +56,13 @@ it("what a server answers does not drive the terminal of the person who calls it
   await quiet(["cancel", "r"]);
   answer = { status: 200, body: JSON.stringify({ id: `r${driving}`, state: `failed${driving}` }) };
   for (const command of ["cancel", "retry", "rerun"]) await quiet([command, "r"]);
+});
+
+it("what a server answers does not drive the terminal of the worker that quotes it", () => {
+  const written = vi.spyOn(process.stderr, "write").mockReturnValue(true);
+  onTestFinished(() => written.mockRestore());
+  stderrLogger({ level: "warn", message: `The server answered claim with ${driving}\nsecond line` });
+  const text = String(written.mock.calls[0]?.[0]);
+  expect(text).toContain("The server answered claim with");
+  expect(text).not.toMatch(/[^\P{Cc}\n]/u);
 });
