@@ -61,7 +61,7 @@ export const isInside = (): boolean => process.env[NAMESPACE_MARK] === "1";
 
 /**
  * The peer binds every address and has no option against it, so both servers and the client run in a network namespace
- * that holds nothing but a loopback device. Answers the exit code of the copy inside, or undefined when already inside.
+ * that holds nothing but a loopback device. Returns the exit code of the copy inside, or undefined when already inside.
  */
 export function enterNamespace(): number | undefined {
   if (isInside()) return undefined;

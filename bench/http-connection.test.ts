@@ -11,7 +11,7 @@ afterEach(async () => {
   await Promise.all(servers.splice(0).map((server) => new Promise((resolve) => server.close(resolve))));
 });
 
-/** Answers each request, once its last line has come, with what `answer` writes. */
+/** Returns each request, once its last line has come, with what `answer` writes. */
 async function serve(answer: (request: string, socket: Socket) => void): Promise<string> {
   const server = createServer((socket) => {
     sockets.add(socket);

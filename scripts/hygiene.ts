@@ -18,7 +18,7 @@ export interface Place {
   home: string;
 }
 
-/** Answers one sentence for each line that names this machine or a registry. */
+/** Returns one sentence for each line that names this machine or a registry. */
 export function findMachineTraces(path: string, text: string, place: Place): string[] {
   const folders = [place.root, place.home];
   // A clone in the temporary folder must not forbid every mention of that folder.
@@ -41,7 +41,7 @@ const REGISTRY = [
   new RegExp(["files\\.pythonhosted", "org"].join("\\.")),
 ];
 
-/** Answers one sentence for each test title used twice in a file and for each test that never runs. */
+/** Returns one sentence for each test title used twice in a file and for each test that never runs. */
 export function findTitleProblems(path: string, text: string): string[] {
   const problems: string[] = [];
   const seen = new Set<string>();

@@ -75,7 +75,7 @@ interface SourceFile {
   imports: string[];
 }
 
-/** Answers one sentence for each broken rule; an empty list means that the tree obeys. `sourceRoot` is a `src` folder. */
+/** Returns one sentence for each broken rule; an empty list means that the tree obeys. `sourceRoot` is a `src` folder. */
 export function findImportViolations(sourceRoot: string): string[] {
   const violations: string[] = [];
   const files = new Map<string, SourceFile>();

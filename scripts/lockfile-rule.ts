@@ -13,7 +13,7 @@ export interface Lockfile {
   packages: Record<string, LockedPackage>;
 }
 
-/** Answers one sentence for each entry that breaks the rule. */
+/** Returns one sentence for each entry that breaks the rule. */
 export function findLockfileProblems(path: string, { packages }: Lockfile): string[] {
   const problems: string[] = [];
   for (const [place, entry] of Object.entries(packages)) {

@@ -16,7 +16,7 @@ function packageName(): string {
   return `node-${platform === "win32" ? "win" : platform}-${arch}`;
 }
 
-/** Answers the path of a Node binary of this major version, fetching it first when it is not in the cache. */
+/** Returns the path of a Node binary of this major version, fetching it first when it is not in the cache. */
 function findNode(version: string): string {
   const cache = join(process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "longshore", `node-${version}`);
   const binary = join(cache, "node_modules", packageName(), "bin", process.platform === "win32" ? "node.exe" : "node");

@@ -76,7 +76,7 @@ class DocumentRunner {
     this.#background = background;
   }
 
-  /** Answers whether anything was executed; throws when the block does not do what the document says. */
+  /** Returns whether anything was executed; throws when the block does not do what the document says. */
   async run(action: Action): Promise<boolean> {
     if (action.kind === "server") await this.#startServer(action.args);
     else if (action.kind === "setup") await runToEnd(this.#shell(action.command, this.#workspace));

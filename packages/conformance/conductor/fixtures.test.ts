@@ -1,5 +1,5 @@
 // Plays the script of requests on the real server and holds the committed fixtures against its answers. The protocol's unit tests and the
-// differential test read those fixtures, so this is what keeps them true. `npm run conformance -- conductor/fixtures -u` writes them anew.
+// differential test read those fixtures, so this is what keeps them true. `npm run conformance -- conductor/fixtures -u` writes them again.
 import { existsSync, readFileSync } from "node:fs";
 import { isDeepStrictEqual } from "node:util";
 import { beforeAll, describe, expect, it } from "vitest";

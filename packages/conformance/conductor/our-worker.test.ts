@@ -40,7 +40,7 @@ describe("our worker on the real server", () => {
 
   it("[C-TEST-08, C-ARCH-13] shares the tasks of one type with others of its kind", async (context) => {
     const stage = openStage(context);
-    // A poll that a busy machine answers too late has handed out a task to nobody, which only another try can mend.
+    // A poll that a busy machine answers too late has handed out a task to no worker, which only another try can repair.
     await operator.defineTask("mark", { responseTimeoutSeconds: 20, retryCount: 10 });
     const marks = openMarks(stage);
     await Promise.all([1, 2, 3].map(() => ourWorker(stage, server.url, { marks: marks.file })));

@@ -1,4 +1,4 @@
-// What a worker must get done on a server, whoever wrote the two: the same for our worker and for both SDKs.
+// What a worker must get done on a server, in every combination: the same for our worker and for both SDKs.
 import { expect } from "vitest";
 import { openMarks } from "../src/marks.ts";
 import type { Stage } from "../src/stage.ts";

@@ -1,5 +1,5 @@
-// Our consumers and aiokafka's in one group, by the protocol of classic groups: the partitions are shared out between both, whoever leads, and
-// go over to whoever is left.
+// Our consumers and aiokafka's in one group, by the protocol of classic groups: the partitions are shared out between both, with either
+// leader, and are given to the remaining members.
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Bus, BusConsumer } from "../../longshore/src/bus/bus.ts";
 import { openKafkaBus } from "../../longshore/src/bus/kafka.ts";
@@ -94,7 +94,7 @@ describe.concurrent("one group of ours and aiokafka's", () => {
     await everybodyHas(group, child, values);
     expect(group.had.length).toBeGreaterThan(0);
     expect(hadBy(child).length).toBeGreaterThan(0);
-    // Nobody came or went meanwhile: each record went to one of them, once.
+    // No member came or left meanwhile: each record was given to one of them, once.
     expect([...group.had, ...hadBy(child)].sort()).toEqual([...values].sort());
   });
 

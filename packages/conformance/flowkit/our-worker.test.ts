@@ -92,7 +92,7 @@ describe.concurrent("our worker under a Python coordinator", () => {
     for (const how of ["signal", "flag"] as const) expect(await stops(how)).toEqual(["TASK_ACCEPTED", "TASK_HEARTBEAT", "CANCELLED"]);
   });
 
-  it("answers whether it runs a node, and does a command that comes twice once", async (context) => {
+  it("returns whether it runs a node, and does a command that comes twice once", async (context) => {
     const stage = openStage(context);
     const at = place();
     const type = at.role("slow");
@@ -128,7 +128,7 @@ describe.concurrent("our worker under a Python coordinator", () => {
     ]);
   });
 
-  it("tells which batch failed, and for what; and passes over what nobody can read", async (context) => {
+  it("reports which batch failed, and why; and skips what cannot be read", async (context) => {
     const stage = openStage(context);
     const at = place();
     const type = at.role("fail");

@@ -1,5 +1,5 @@
-// The broker is gone for a minute, longer than any lease: what had been begun ends, nothing is lost, nobody has to be started again, and the operator can
-// read what everybody waits for.
+// The broker is gone for a minute, longer than any lease: what had been begun ends, nothing is lost, nothing has to be started again, and
+// the operator can read what is waited for.
 import { setTimeout as pause } from "node:timers/promises";
 import { beforeAll, expect, it } from "vitest";
 import { openFileStage, openStage } from "../src/stage.ts";
@@ -18,7 +18,7 @@ beforeAll(async () => {
 const OUTAGE_MS = 60_000;
 const BATCHES = 40;
 
-it("a broker that is away for a minute costs nothing but time, and is told of", async (context) => {
+it("a broker that is away for a minute costs nothing but time, and is reported", async (context) => {
   const stage = openStage(context);
   const at = place();
   const [src, sink] = [at.role("src"), at.role("sink")];

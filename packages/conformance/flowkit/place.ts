@@ -9,13 +9,13 @@ export interface Place {
   readonly brokers: string;
   readonly mongo: string;
   readonly database: string;
-  /** Stands before the name of every topic. */
+  /** Put before the name of every topic. */
   readonly prefix: string;
-  /** A type of nodes that nobody else has: groups of workers are named after it. */
+  /** A type of nodes for this test alone: groups of workers are named after it. */
   role(name: string): string;
 }
 
-/** Both services, for as long as the stage is open. Answers what makes a place for a test. */
+/** Both services, for as long as the stage is open. Returns what makes a place for a test. */
 export async function openPlaces(stage: Stage, options: Parameters<typeof JavaKafka.start>[0] = {}): Promise<() => Place> {
   const [kafka, mongo] = await Promise.all([JavaKafka.start(options), JavaMongo.start()]);
   stage.onClose(() => kafka.remove());

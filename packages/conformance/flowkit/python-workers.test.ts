@@ -137,7 +137,7 @@ describe.concurrent("a Python worker under our coordinator", () => {
     first.child.signal("SIGKILL");
     await ours(stage, at, "w-ours", role, "produce");
     expect((await operator.ended(id)).status).toBe("finished");
-    // Two, or more: until Kafka has taken its partitions from the dead one, commands may lie there.
+    // Two, or more: until Kafka has taken its partitions from the dead one, commands may wait there.
     expect(epochOf(await operator.read(id), "u")).toBeGreaterThan(1);
     expect((await skusOf(operator, id, "u")).sort()).toEqual(items(80).sort());
   });

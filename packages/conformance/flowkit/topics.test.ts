@@ -28,7 +28,7 @@ describe.concurrent("workers in Python of one role, on a broker that makes topic
       const options = { roles: { [role]: "produce" as const }, overlapping_upsert: true, metadata_max_age_ms: LOOK_MS };
       const start = () => Promise.all(Array.from({ length: WORKERS }, () => startPythonWorker(stage, at, options)));
       const early = when === "before" ? await start() : [];
-      // The role is not named in its configuration: it hears of it from those who announce it.
+      // The role is not named in its configuration: announcements name it.
       const operator = await startCoordinator(stage, at, []);
       const workers = when === "after" ? await start() : early;
       await until("work for each of them", async () => {

@@ -8,7 +8,7 @@ import type { Habit } from "./python.ts";
 export interface OurWorkerOptions {
   roles: Record<string, Habit>;
   workerId: string;
-  /** Tasks at once; one unless told, as the Python worker. */
+  /** Tasks at once; one by default, as the Python worker. */
   slots?: number;
   /** A server of ours that keeps the artifacts, in place of MongoDB. */
   url?: string;

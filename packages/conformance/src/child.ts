@@ -119,7 +119,7 @@ class RunningChild implements Child {
     try {
       process.kill(-this.pid, "SIGKILL");
     } catch {
-      // Nobody is left in the group, which is the usual case.
+      // The group is empty, which is the usual case.
     }
   }
 

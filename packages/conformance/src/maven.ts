@@ -22,7 +22,7 @@ export const kafkaPeer: CachedPeer = {
   },
 };
 
-/** `MongoPeer.class` lies beside `lib/`; its argument is a port, and it prints `ready`. Keeps everything in memory. */
+/** `MongoPeer.class` is next to `lib/`; its argument is a port, and it prints `ready`. Keeps everything in memory. */
 export const mongoPeer: CachedPeer = {
   folder: `mongo-java-server-${MONGO}`,
   tools: ["maven", "java"],

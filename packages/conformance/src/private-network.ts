@@ -1,5 +1,5 @@
-// Some peers listen on every address and cannot be told otherwise. They run, together with the tests that drive them, in a
-// network namespace of their own, where the only interface is loopback and nobody else can reach them.
+// Some peers listen on every address and have no setting for that. They run, together with the tests that drive them, in a
+// network namespace of their own, where the only interface is loopback and no other program can reach them.
 import { type SpawnOptions, spawn } from "node:child_process";
 import { networkInterfaces } from "node:os";
 import { PeerUnavailable } from "./tools.ts";

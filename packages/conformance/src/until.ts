@@ -6,7 +6,7 @@ const ASK_EVERY_MS = 50;
 /** Above every wait that a peer imposes (a lease of 60 s and its return), below the test's own limit. */
 const WAIT_MS_MAX = 180_000;
 
-/** Answers the first value that is not undefined; fails with the last word of `explain` when none comes. */
+/** Returns the first value that is not undefined; fails with the last word of `explain` when none comes. */
 export async function until<T>(
   what: string,
   ask: () => Promise<T | undefined> | T | undefined,

@@ -1,5 +1,5 @@
 // Records the real programs and holds the committed fixtures against the recording. The protocol's unit tests read those fixtures, so this
-// is what keeps them true. `npm run conformance -- stepflow/fixtures -u` writes them anew.
+// is what keeps them true. `npm run conformance -- stepflow/fixtures -u` writes them again.
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { isDeepStrictEqual } from "node:util";

@@ -184,7 +184,7 @@ describe.each(transports)("grpcio as a server for our client, %s", (transport) =
     expect(JSON.parse(text)).toEqual({ "x-test": "abc", authorization: "Bearer abc", "x-bin": [1, 2] });
   });
 
-  it("hears of deadlines and cancellation", async (context) => {
+  it("receives deadlines and cancellation", async (context) => {
     const { child, channel } = await setup(context);
     await expect(channel.unary(Echo.Wait, { text: "deadline" }, { timeoutMs: 600 })).rejects.toMatchObject({ code: 4 });
     await child.printed(/"waits": "deadline", "seconds": 1\}/);

@@ -31,7 +31,7 @@ export interface RecordedMessage {
   hex: string;
 }
 
-/** Fixed, because the address stands in the messages; free, because the network is private. */
+/** Fixed, because the address is in the messages; free, because the network is private. */
 const PORTS: Record<Release, number> = { "0.9": 17_090, "0.11": 17_110, "0.12": 17_120, "0.13": 17_130 };
 
 export async function recordGrpc(stage: Stage, release: Release): Promise<RecordedMessage[]> {

@@ -1,4 +1,4 @@
-// What a worker must get done on an orchestrator, whoever wrote the two: the same for our worker and for the Python workers.
+// What a worker must get done on an orchestrator, in every combination: the same for our worker and for the Python workers.
 import { expect } from "vitest";
 import type { Child } from "../src/child.ts";
 import type { Marks } from "../src/marks.ts";
@@ -24,7 +24,7 @@ const SLOW_SECONDS = 12;
 export interface Expected {
   /** An exception of a component. */
   failed: number;
-  /** A component that nobody has. */
+  /** A component without a worker. */
   missing: { code: number; text: string };
   /** Where an exception names what is not there at the moment; the same as `failed` where the protocol has one code for all. */
   unavailable: number;

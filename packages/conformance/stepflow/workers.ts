@@ -73,7 +73,7 @@ export function ourNatsWorker(stage: Stage, addresses: NatsAddresses, options: W
   return startOurs(stage, "nats", { ...options, env: { ...fetchingFrom(addresses), ...options.env } });
 }
 
-/** The names are those that workers and plugins have unless told. */
+/** The names are those that workers and plugins have by default. */
 function fetchingFrom({ nats, orchestrator }: NatsAddresses): Record<string, string> {
   return { STEPFLOW_NATS_URL: nats, STEPFLOW_BLOB_URL: orchestrator };
 }

@@ -1,5 +1,5 @@
 // Records the real programs and holds the committed fixtures against the recording. The protocol's unit tests read those fixtures, so
-// this is what keeps them true. `npm run conformance -- fixtures -u` writes them anew.
+// this is what keeps them true. `npm run conformance -- fixtures -u` writes them again.
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, type TestContext } from "vitest";
 import { openRecordingProxy } from "../src/recording-proxy.ts";

@@ -11,7 +11,7 @@ const SOME_ISO_TIME = "2026-11-15T00:26:40.000Z";
 /** Above this a number is a moment in milliseconds, not a count or a limit. */
 const EARLIEST_TIME = 1_600_000_000_000;
 
-/** Spans of time: how long something took is nobody's promise. */
+/** Spans of time: how long something took is not promised. */
 const spans = new Set(["queueWaitTime", "executionTime"]);
 
 /** The reference looks at tasks of these types by itself, as often as it likes, and notes it. */

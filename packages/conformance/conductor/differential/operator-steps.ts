@@ -6,7 +6,7 @@ export const TYPE = "op_task";
 export const step = (ref: string, inputParameters: Record<string, unknown> = {}, more: Record<string, unknown> = {}) =>
   simple(TYPE, ref, inputParameters, more);
 
-/** Nobody polls here: what one run left behind would come to the next. */
+/** No worker polls here: what one run left behind would be given to the next. */
 export const done = (name: string, ref: string, output: Record<string, unknown> = {}): Step =>
   post(name, `/tasks/{{wf}}/${ref}/COMPLETED`, output);
 

@@ -1,5 +1,5 @@
-// Puts two recorded answers side by side, value by value. Ids differ, so each of theirs is paired with the one of ours that stands in
-// its first place; from then on the two must go together.
+// Puts two recorded answers side by side, value by value. Ids differ, so each of theirs is paired with the one of ours in its first place;
+// from then on the two must go together.
 
 export type Plain = null | boolean | number | string | Plain[] | { [key: string]: Plain };
 

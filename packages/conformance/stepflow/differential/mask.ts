@@ -78,7 +78,7 @@ function typeOf(contentType: string | undefined): { contentType?: string } {
 /** Numbers of events: what they count is each server's own affair; what matters is the order, which a list of events has anyway. */
 const numbers = new Set(["sequenceNumber", "createdAtSeqno", "finishedAtSeqno", "journalSeqno"]);
 
-/** The real orchestrator never tells of the end of an item, ours does. */
+/** The real orchestrator never reports the end of an item, ours does. */
 const isItemEvent = (plain: Plain): boolean => JSON.stringify(plain).startsWith('{"event":{"ItemCompleted"');
 
 /** What of an answer two servers have in common: not the numbers of events, and not every event. */

@@ -22,7 +22,7 @@ describe("comparing two answers", () => {
     expect(compare(json([]), json([1]))).toEqual([{ at: "body", reference: [], ours: [1] }]);
   });
 
-  it("lets ids, times and known additions differ but not additions that nobody agreed to", () => {
+  it("lets ids, times and known additions differ but not unknown additions", () => {
     const reference = json({ lease_id: "x", granted_at_ms: 1 });
     expect(compare(reference, json({ lease_id: "y", granted_at_ms: 2, expires_at_ms: 3 }))).toEqual([]);
     expect(compare(reference, json({ lease_id: "y", granted_at_ms: 2, more: 1 }))).toHaveLength(1);

@@ -9,7 +9,7 @@ export interface Intended {
 
 const jobStatus = (index: number, reference: string, ours: string): Difference => ({ at: `body.jobs.${index}.status`, reference, ours });
 
-/** The whole answer to a claim, where the other side answers null. */
+/** The whole answer to a claim, where the other side returns null. */
 const givenOut = (jobId: string, more: { [key: string]: Plain }): Plain => ({
   job: {
     job_id: jobId,

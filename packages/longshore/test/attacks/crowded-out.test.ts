@@ -1,4 +1,4 @@
-// The attacker sends more requests at once than the server takes, and leaves no place for anybody else. The attacker holds no token, or
+// The attacker sends more requests at once than the server takes, and leaves no place for other callers. The attacker holds no token, or
 // one worker token. Afterwards others must be answered: health, their own claims, the cancellation of a run.
 
 import { connect as connectHttp2 } from "node:http2";

@@ -74,7 +74,7 @@ describe("a worker that reads a command after it lapsed", () => {
     expect((await world.ended(run)).state).toBe("succeeded");
   });
 
-  it("is heard with all that it has to say at once, after the coordinator was away", async () => {
+  it("is heard with all that it reports at once, after the coordinator was away", async () => {
     const { world, lapse, gone } = await setup();
     await gone();
     const run = await world.submit({ nodes: [node("a", "indexer")] });

@@ -18,7 +18,7 @@ async function broker(change: (kafka: KafkaModule) => KafkaModule = (kafka) => k
   const admin = new Admin({ clientId: "test", bootstrapBrokers: [...brokers] });
   onTestFinished(() => admin.close());
   const topic = `${prefix}cmd`;
-  /** A broker hears of a new topic and of new partitions a moment after they were made. */
+  /** A broker knows a new topic and new partitions a moment after they were made. */
   const becomes = (count: number) =>
     until(() =>
       admin.metadata({ topics: [topic], forceUpdate: true }).then(

@@ -1,4 +1,4 @@
-// Some lanes are the server's own: it runs what stands on them, calls a worker with it, or lets a shell run it. The attacker holds a worker
+// Some lanes are the server's own: it runs their tasks, calls a worker with them, or lets a shell run them. The attacker holds a worker
 // token and asks for tasks by the names of those lanes, or may start runs and gives tasks of another protocol those names.
 
 import { describe, expect, it, onTestFinished } from "vitest";

@@ -1,6 +1,6 @@
-// The attacker sends bodies as large as they may be: one long string full of escapes, or a list of many small values. Reading such a body at
-// once holds up everybody else for as long as it takes. The server must read it in slices, with turns of the event loop between them, on
-// every route that takes JSON; a new route gets that from the listener.
+// The attacker sends bodies as large as they may be: one long string full of escapes, or a list of many small values. Reading such a body
+// at once blocks all other callers for as long as it takes. The server must read it in slices, with turns of the event loop between them,
+// on every route that takes JSON; a new route gets that from the listener.
 
 import { expect, it, onTestFinished, vi } from "vitest";
 import { sliceChars } from "../../src/json-sliced.ts";

@@ -40,7 +40,7 @@ function fullestTurn(): () => number {
   return () => most;
 }
 
-/** What one decision starts, and the rows that stand beside it. */
+/** What one decision starts, and the rows that belong to it. */
 const placedMax = stepsMax / startSteps + 2;
 
 it("the branches of a large fork are started in slices, and all of them", async () => {

@@ -1,4 +1,4 @@
-// The attacker holds a worker token and claims with hundreds of labels, each time with others, while tasks stand on very many lanes. What
+// The attacker holds a worker token and claims with hundreds of labels, each time with others, while tasks wait on very many lanes. What
 // one claim and one post cost must not depend on how many lanes there are, nor on how many other claims wait.
 
 import { expect, it, onTestFinished } from "vitest";

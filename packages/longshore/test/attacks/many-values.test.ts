@@ -1,6 +1,6 @@
 // The attacker sends few megabytes that become millions of objects: lists of empty lists, as a body or in a message of gRPC. Building those
-// would hold up everybody else for seconds. The attacker holds no token, a worker token or an operator token. The server must refuse by the
-// count, before it has built anything.
+// would block all other callers for seconds. The attacker holds no token, a worker token or an operator token. The server must refuse by
+// the count, before it has built anything.
 
 import { expect, it, onTestFinished, vi } from "vitest";
 import type { Json } from "../../src/json.ts";

@@ -1,5 +1,5 @@
-// The attacks on the server's memory at full size, against the built program. Each must leave it below a bound that its budgets set, whatever
-// was sent or left unread, and ready to answer. What was the most is printed. The peak of a process is what Linux tells of it.
+// The attacks on the server's memory at full size, against the built program. Each must leave it below a bound that its budgets set,
+// whatever was sent or left unread, and ready to answer. What was the most is printed. The peak of a process is what Linux reports.
 
 import { readFileSync } from "node:fs";
 import { connect as connectHttp2 } from "node:http2";

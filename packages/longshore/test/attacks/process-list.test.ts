@@ -1,4 +1,4 @@
-// The attacker is another user of the machine and reads the list of processes. A secret that was typed as an argument stands there. Every
+// The attacker is another user of the machine and reads the list of processes. A secret that was typed as an argument is in it. Every
 // command that takes one warns of it, names a place that is not in that list, and takes the secret from there.
 
 import { writeFileSync } from "node:fs";

@@ -25,7 +25,7 @@ const whole = "12345678901234567890";
 const literals = [whole, "-9007199254740993", "1e400", "1e-400", "3.14159265358979323846"];
 const payload = `{"whole":${whole},"rest":[${literals.slice(1).join(",")}]}`;
 
-/** Fails unless every number stands in the text with all its digits. */
+/** Fails unless every number is in the text with all its digits. */
 function expectAll(text: string, where: string): void {
   expect(
     literals.filter((literal) => !text.includes(literal)),

@@ -1,6 +1,6 @@
-// The attacker is the server that a worker was pointed at, or any program that calls a worker of Stepflow over HTTP, which asks for no token. It answers
-// with megabytes that become millions of values, answers a heartbeat with whatever it likes, grants leases of no length, and begins
-// requests that it never ends. A worker that has other servers, too, must not stand still for it or run out of memory.
+// The attacker is the server that a worker was pointed at, or any program that calls a worker of Stepflow over HTTP, which asks for no
+// token. It answers with megabytes that become millions of values, answers a heartbeat with whatever it likes, grants leases of no length,
+// and begins requests that it never ends. A worker that has other servers, too, must not be blocked by it or run out of memory.
 
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { type AddressInfo, connect } from "node:net";

@@ -29,7 +29,7 @@ async function heldBy(make: (rows: WeakRef<object>[]) => RunHistoryEvent[]) {
   return { events, held: rows.filter((row) => row.deref() !== undefined) };
 }
 
-it("an event that waits holds neither the run nor the task that it tells of", async () => {
+it("an event that waits holds neither the run nor the task that it is about", async () => {
   const { events, held } = await heldBy((rows) => {
     const id = "01a1eb28-19ea-7bb4-9d46-644a493f0392";
     const common = { id, createdAt: 1, endedAt: 2, state: "succeeded", output: '"x"', input: '"x"' };

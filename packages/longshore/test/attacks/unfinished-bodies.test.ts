@@ -1,4 +1,4 @@
-// The attacker begins large bodies on many connections and never ends them, so that all of them lie in the server's memory. The attacker
+// The attacker begins large bodies on many connections and never ends them, so that all of them are in the server's memory. The attacker
 // holds no token, or one worker token. The server must hold no more than its budget, and tell the others so.
 
 import { connect, type Socket } from "node:net";

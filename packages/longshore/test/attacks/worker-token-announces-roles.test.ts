@@ -1,5 +1,6 @@
-// The attacker holds a worker token of a server that is FlowKit's coordinator, and announces workers with hundreds of roles each. The server stood in
-// line for each role, until no claim of any other worker could wait, and added up all workers times all their roles at each change.
+// The attacker holds a worker token of a server that is FlowKit's coordinator, and announces workers with hundreds of roles each. The
+// server waited for each role, until no claim of any other worker could wait, and added up all workers times all their roles at each
+// change.
 
 import { expect, it, onTestFinished, vi } from "vitest";
 import { RoleFigures } from "../../src/protocols/flowkit/server/coordinator/role-figures.ts";

@@ -1,6 +1,7 @@
-// The attacker holds a worker token of a server that is FlowKit's coordinator, or may write to its topics on Kafka. The coordinator reads what the attacker
-// publishes: records of a megabyte that become hundreds of thousands of values, ever more records that lie in a topic until its role is
-// announced, and workers whose names fill the memory. Records were read one after another without a pause, and held up all other callers for seconds.
+// The attacker holds a worker token of a server that is FlowKit's coordinator, or may write to its topics on Kafka. The coordinator reads
+// what the attacker publishes: records of a megabyte that become hundreds of thousands of values, ever more records that wait in a topic
+// until its role is announced, and workers whose names fill the memory. Records were read one after another without a pause, and blocked
+// all other callers for seconds.
 
 import { expect, it, onTestFinished, vi } from "vitest";
 import type { BusRecord } from "../../src/bus/bus.ts";
@@ -54,7 +55,7 @@ it("builds nothing from a record that is nested too deep", () => {
   expect(parse).not.toHaveBeenCalled();
 });
 
-it("reads a bounded number of bytes in one turn of the event loop, whatever lies in a topic", async () => {
+it("reads a bounded number of bytes in one turn of the event loop, whatever is in a topic", async () => {
   const large = { value: Buffer.alloc(sliceBytes / 2 + 1) } as unknown as BusRecord;
   const small = { value: Buffer.alloc(100) } as unknown as BusRecord;
   let turns = 0;
@@ -69,7 +70,7 @@ it("reads a bounded number of bytes in one turn of the event loop, whatever lies
     read.push({ records: records.length, turn: turns });
   });
   await handle([large, large, large, small, small]);
-  // A consumer takes what lies there again and again, without waiting for anything in between.
+  // A consumer takes what is there again and again, without waiting for anything in between.
   for (let takes = 0; takes < 20; takes++) await handle([small]);
   over = true;
   expect(read.slice(0, 3).map(({ records }) => records)).toEqual([1, 1, 3]);

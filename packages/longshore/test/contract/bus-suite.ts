@@ -129,7 +129,7 @@ export function busSuite(setup: () => Promise<BusWorld>): void {
     await consumer.close();
   });
 
-  it("does not give again what was done with, to whoever comes next", async () => {
+  it("does not give again what was done with, to the next reader", async () => {
     const { prefix, bus, open, numbered, out } = await world();
     await bus.publish(numbered(6));
     const first = collect(bus, `${prefix}g`, [`${prefix}a`], { maxRecords: 2 });

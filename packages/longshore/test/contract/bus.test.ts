@@ -117,7 +117,7 @@ describe.each(wraps)("the log of the embedded bus on %s", (_name, wrap) => {
     expect(taken?.records.map(({ place }) => place)).toEqual(["a@5"]);
   });
 
-  it("keeps no more than its limit of what nobody reads, and goes on behind it", async () => {
+  it("keeps no more than its limit of unread records, and continues behind it", async () => {
     const { log, kept } = await openLog(":memory:", { wrap, topicRecordsMax: 10 });
     await log.join("g", ["a"], "earliest");
     for (let round = 0; round < 4; round++) await log.append(records(5));
@@ -157,7 +157,7 @@ describe.each(wraps)("the log of the embedded bus on %s", (_name, wrap) => {
     expect(kept()).toBe(1);
   });
 
-  it("forgets what is too old, and groups that nobody comes back to", async () => {
+  it("forgets what is too old, and abandoned groups", async () => {
     const clock = new TestClock(1_700_000_000_000);
     const { log, kept } = await openLog(":memory:", { wrap, clock });
     await log.join("old", ["a"], "earliest");
@@ -170,7 +170,7 @@ describe.each(wraps)("the log of the embedded bus on %s", (_name, wrap) => {
     expect(valuesOf(await log.take({ group: "new", member: "m", topics: ["a"], max: 9 }))).toEqual([0]);
   });
 
-  it("answers false to whoever commits what it does not have", async () => {
+  it("returns false to a member that commits what it does not have", async () => {
     const { log } = await openLog(":memory:", { wrap });
     await log.join("g", ["a"], "earliest");
     await log.append(records(1));
@@ -181,7 +181,7 @@ describe.each(wraps)("the log of the embedded bus on %s", (_name, wrap) => {
     expect(valuesOf(await log.take({ group: "g", member: "other", topics: ["a"], max: 9 }))).toEqual([0]);
   });
 
-  it("wakes whoever watches when records come or come back", async () => {
+  it("wakes watchers when records come or come back", async () => {
     const { log } = await openLog(":memory:", { wrap });
     let woken = 0;
     const end = log.watch(["a"], () => woken++);

@@ -1,4 +1,4 @@
-// What every store of artifacts must do, whoever keeps it. Called with a way to open a world: a store, and tasks whose nodes a test
+// What every store of artifacts must do, whatever its storage. Called with a way to open a world: a store, and tasks whose nodes a test
 // starts, tries again and ends as a coordinator would.
 
 import { afterEach, describe, expect, it } from "vitest";
@@ -291,7 +291,7 @@ function ending(setup: Setup): void {
     expect(await store.isComplete("no such task", "up")).toBe(false);
   });
 
-  it("says that a source is no node of the task, for whose parts nobody need wait", async () => {
+  it("says that a source is no node of the task, whose parts need no wait", async () => {
     const { store, begin } = await setup();
     const [, sink] = await pair(begin);
     const reading = open(store, sink, ["nobody"]).next();
@@ -359,7 +359,7 @@ function states(setup: Setup): void {
     expect(await store.loadState("w-1")).toBeNull();
   });
 
-  it("answers null for the document of a task that does not exist", async () => {
+  it("returns null for the document of a task that does not exist", async () => {
     const { store } = await setup();
     expect(await store.task("no such task")).toBeNull();
   });

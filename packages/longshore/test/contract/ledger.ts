@@ -110,7 +110,7 @@ export class Ledger {
     return this;
   }
 
-  /** Only what somebody waits for is told, and once. */
+  /** Only what a step waits for is reported, and once. */
   part(node: number): void {
     if (this.streamed.has(node) || !this.plan.onFirstPart.has(node)) return;
     this.streamed.add(node);

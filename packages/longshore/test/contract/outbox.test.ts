@@ -1,4 +1,4 @@
-// The outbox on SQLite. Goal: what was kept is sent, once as far as anybody can tell, whatever the bus does and whenever the process ends.
+// The outbox on SQLite. Goal: what was kept is sent, once as far as readers can see, whatever the bus does and whenever the process ends.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -132,7 +132,7 @@ describe.each(wraps)("the outbox on %s", (_name, wrap) => {
     await outbox.close();
   });
 
-  // Whoever reads it leaves the repetition out by its dedup_id: see the worker's commands.
+  // Its reader drops the repetition by its dedup_id: see the worker's commands.
   it("[T63, T64] sends again what it may not have noted, and nothing that it has", async () => {
     const file = folder();
     const before = await openStore(file);
@@ -224,7 +224,7 @@ describe.each(wraps)("the outbox on %s", (_name, wrap) => {
     for (const box of boxes) await box.close();
   });
 
-  it("takes over what somebody has left who is gone", async () => {
+  it("takes over the messages of an owner that is gone", async () => {
     const { store, clock } = await openStore();
     const bus = fakeBus();
     // Never started: it keeps, and does not send.

@@ -55,7 +55,7 @@ function checkRun(run: Run, plan: Plan, tasks: Map<number, Task>): void {
   }
 }
 
-/** Whether anybody wants it is not written in its upstreams; that it waits for them is. */
+/** Whether it is wanted is not recorded in its upstreams; that it waits for them is. */
 function checkDemanded(run: Run, node: PlanNode, task: Task | undefined, tasks: Map<number, Task>): void {
   if (task === undefined || task.state === "forgotten") return;
   const settled = node.after.map((upstream) => isSettled(tasks.get(upstream)));
@@ -110,7 +110,7 @@ export function checkMemory(store: SqliteStore, stored: Stored): void {
       throw broken(`memory counts ${store.board.limits.held(key)} held under ${key}, the disk ${count}`);
 }
 
-/** But for the times of holds and offers, which are made anew at start and written along with the next commit. */
+/** But for the times of holds and offers, which are made again at start and written along with the next commit. */
 function same(one: Task, other: Task): boolean {
   const ofOffers = one.state === "offered" ? ["claimBy", "claimedAt"] : [];
   for (const field of Object.keys(one) as (keyof Task)[]) {

@@ -167,7 +167,7 @@ export class Clients {
     const retryable = this.#stage.random.chance(0.8);
     const delayMs = this.#stage.random.pick([0, 100, 800]) as number;
     this.#sent.push({ hold, verb });
-    // Sent together with others: whoever asks meanwhile must reckon with it.
+    // Sent together with others: a caller meanwhile must reckon with it.
     const { sure } = hold;
     const answer = await this.#ask(
       `${verb} ${hold.taskId} grant ${hold.grant}`,
@@ -306,7 +306,7 @@ export class Clients {
     }
   }
 
-  /** Everybody who waits for a task hangs up. */
+  /** All callers that wait for a task disconnect. */
   hangUp(): void {
     for (const gone of this.#waiting.splice(0)) gone.abort();
   }

@@ -19,7 +19,7 @@ export interface Stored {
   readonly messages: number;
 }
 
-/** Told of each row that has changed, once for each reading. */
+/** Notified of each row that has changed, once for each reading. */
 export interface DiskWatch {
   task(task: Task): void;
   run(run: Run): void;

@@ -7,7 +7,7 @@ import { stepflowDialect } from "../../src/protocols/stepflow/dialect/dialect.ts
 import type { Routed } from "../../src/protocols/stepflow/dialect/router.ts";
 import type { Random } from "../faults/random.ts";
 
-/** A component is called like the lane that its tasks stand on. */
+/** A component has the name of its tasks' lane. */
 export const flowDialect: Dialect = stepflowDialect({
   route: (component, input): Routed => ({
     plugin: "simulated",
@@ -48,6 +48,6 @@ function makeValue(random: Random, steps: number, depth: number): Json {
     return steps === 0 || random.chance(0.1) ? { $input: "go" } : { $step: `s${random.between(0, steps - 1)}` };
   if (drawn < 0.65) return [inner(), inner()];
   if (drawn < 0.8) return { $coalesce: [random.chance(0.5) ? null : inner(), inner(), inner()] };
-  // biome-ignore lint/suspicious/noThenProperty: it is the language's own word, and nobody awaits a flow
+  // biome-ignore lint/suspicious/noThenProperty: it is the language's own word, and a flow is never awaited
   return { $if: random.chance(0.5) ? { $input: "go" } : inner(), then: inner(), else: inner() };
 }

@@ -1,5 +1,5 @@
-// What runs may hear of each other: a run that was restarted after its end is never ended by a message about an earlier life. Every decision
-// passes here, and is held against what the disk says of the other run.
+// What runs may learn about each other: a run that was restarted after its end is never ended by a message about an earlier life. Every
+// decision passes here, and is held against what the disk says of the other run.
 
 import { isOpen, type Task } from "../../src/engine/board/task.ts";
 import type { RunEvent } from "../../src/engine/run/decide.ts";
@@ -48,7 +48,7 @@ export class Lives {
     };
   }
 
-  /** A run hears of the end of its child only while the child has ended. */
+  /** A run gets the end of its child only while the child has ended. */
   #endOfChild(plan: Plan, run: Run, event: RunEvent): string | null {
     const told =
       event.kind === "done" || (event.kind === "closed" && event.closure.kind === "failed") || (event.kind === "ended" && event.fault);

@@ -10,7 +10,7 @@ export interface KnownHold {
   readonly grant: number;
   /** Null for an offer that has not been taken up. */
   holder: string | null;
-  /** The step in which its holder was told of it. */
+  /** The step in which its holder was notified of it. */
   readonly toldIn: number;
   /** Until when the holder may count on it, by what it was told; extends never move it beyond `bound`. */
   until: number;
@@ -28,11 +28,11 @@ export interface KnownHold {
 }
 
 interface KnownTask {
-  /** All that were ever told to anybody, oldest first. */
+  /** All that were ever reported, oldest first. */
   readonly holds: KnownHold[];
   /** The accepted completion of this life of its run. */
   accepted: { grant: number; output: string } | null;
-  /** The step in which a cancel of it was acknowledged, unless it may have been started anew since. */
+  /** The step in which a cancel of it was acknowledged, unless it may have been started again since. */
   cancelledIn: number | null;
 }
 
@@ -48,7 +48,7 @@ export class Model {
   readonly runs = new Map<string, KnownRun>();
   /** Times of hand-outs under keys with a rate; a restart does not empty the windows. */
   readonly rates = new Map<string, number[]>();
-  /** Whether somebody has cancelled the task, directly or with its run: then its holder may be refused. */
+  /** Whether a client has cancelled the task, directly or with its run: then its holder may be refused. */
   readonly #isUnwanted: (taskId: string) => boolean;
   #step = 0;
 
@@ -87,7 +87,7 @@ export class Model {
     if (run?.ended != null && run.ended.step < this.#step)
       throw broken(`${task.id} was handed out after its run was said to be ${run.ended.state}`);
     const bound = Math.min(task.endBy ?? Number.POSITIVE_INFINITY, task.totalBy ?? Number.POSITIVE_INFINITY);
-    // An offer that nobody takes up in time ends with the time to be taken.
+    // An offer that no worker takes in time ends with the time to be taken.
     const claimBy = task.state === "offered" ? (task.claimBy ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY;
     const until = Math.min(task.holdUntil ?? Number.NaN, bound, claimBy);
     const { id: taskId, runId, grant, holder } = task;
@@ -163,7 +163,7 @@ export class Model {
     if (verb === "complete") hold.maybeCompleted = true;
   }
 
-  /** Somebody may have cancelled the task, or its run. */
+  /** A client may have cancelled the task, or its run. */
   maybeCancelled(match: { taskId?: string; runId?: string }): void {
     for (const hold of this.#holds())
       if (hold.taskId === match.taskId || (match.runId !== undefined && hold.runId === match.runId)) hold.sure = false;
@@ -179,7 +179,7 @@ export class Model {
     if (run.state !== "running") known.ended ??= { state: run.state, step: this.#step };
   }
 
-  /** The run may have been started anew: what was promised about its earlier life is void. */
+  /** The run may have been started again: what was promised about its earlier life is void. */
   maybeRetried(runId: string): void {
     this.runs.set(runId, { ended: null });
     for (const [taskId, known] of this.tasks) {

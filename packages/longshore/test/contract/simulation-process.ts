@@ -17,7 +17,7 @@ import type { Lives } from "./simulation-lives.ts";
 import { diskFull } from "./sqlite.ts";
 import { tiedDialect } from "./tied-dialect.ts";
 
-/** What the next commit runs into. Both crashes end the process; after the second, what was committed stays and nobody is answered. */
+/** What the next commit runs into. Both crashes end the process; after the second, what was committed stays and no caller is answered. */
 export type Fault = "disk-full" | "crash-before-commit" | "crash-after-commit";
 
 export interface Process {
@@ -33,7 +33,7 @@ export interface Process {
 /** Timers that one step may arm: far above what it needs, far below what something that chases its own tail would. */
 const timersMax = 10_000;
 
-/** Notices what would keep a real machine busy for ever: a timer that arms itself for now, again and again. */
+/** Notices what would keep a real machine busy forever: a timer that arms itself for now, again and again. */
 export class WatchedClock extends TestClock {
   #armed = 0;
   /** Resolves when the store has nothing to do. */

@@ -20,7 +20,7 @@ describe("the simulation itself", () => {
     const disk = await openDisk();
     const told: string[] = [];
     for (let seed = 1; seed <= 20; seed++) await simulate(seed, disk, { lies: true }).catch((error: Error) => told.push(error.message));
-    // Now and then nobody was told of what was not written, and then nothing is lost.
+    // Now and then no caller got an answer for what was not written, and then nothing is lost.
     expect(told.length).toBeGreaterThan(15);
     for (const message of told) expect(message).toMatch(/^Seed \d+: .*LONGSHORE_SIM_SEED=\d+\.\n\d+ /);
     disk.close();

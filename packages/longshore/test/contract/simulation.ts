@@ -126,7 +126,7 @@ class Simulation {
     this.#model.nextStep();
     if (!this.#process.alive) await this.#restart();
     if (random.chance(0.1)) this.#arrange(random.pick(["disk-full", "crash-before-commit", "crash-after-commit"] as const) as Fault);
-    // The event loop stood still: what is due has not been looked at when the next calls come.
+    // The event loop was blocked: what is due has not been looked at when the next calls come.
     if (random.chance(0.05)) this.#clock.jump(random.pick([300, 1_200]) as number);
     const calls: Promise<void>[] = [];
     for (let left = random.between(1, 5); left > 0; left--) {

@@ -52,7 +52,7 @@ export function boardContract(setup: Setup): void {
       expect((await task("t")).output).toBe('{"a":1,"b":2}');
     });
 
-    it("refuse a holder who is not the one, and tasks that nobody knows", async () => {
+    it("refuse a holder who is not the one, and unknown tasks", async () => {
       const { board, post, claim } = await setup();
       await post("t");
       const held = await claim();
@@ -70,7 +70,7 @@ export function boardContract(setup: Setup): void {
       expect((await task("t")).state).toBe("done");
     });
 
-    it("resolve whoever waits for the result", async () => {
+    it("resolve callers that wait for the result", async () => {
       const { board, post, claim } = await setup();
       await post("t");
       const result = board.result("t");
@@ -267,7 +267,7 @@ export function boardContract(setup: Setup): void {
       expect((await task("t")).state).toBe("done");
     });
 
-    it("begins the attempt when somebody takes it up, not when it is made", async () => {
+    it("begins the attempt when a worker takes it, not when it is made", async () => {
       const { clock, board, post, task } = await setup();
       await post("t", { endMs: 1_500, policy: policy({}) });
       const [offered] = await board.offer({ reach, termMs });
@@ -295,7 +295,7 @@ export function boardContract(setup: Setup): void {
       expect(await task("t")).toMatchObject({ state: "done", startedAt: madeAt + 10, holder: "ann" });
     });
 
-    it("that nobody takes up goes back to its place at the end of its term, and spends nothing", async () => {
+    it("that no worker takes returns to its place at the end of its term, and spends nothing", async () => {
       const { clock, board, post, task, claim } = await setup();
       await post("t", { policy: policy({}) });
       await post("later");
@@ -323,7 +323,7 @@ export function boardContract(setup: Setup): void {
       expect(await task("t")).toMatchObject({ state: "queued", lost: 1, grant: (again?.grant ?? 0) + 1 });
     });
 
-    it("does not make the time longer in which somebody must take the task", async () => {
+    it("does not make the time longer in which a worker must take the task", async () => {
       const { clock, board, post, task } = await setup();
       await post("t", { claimMs: 2_500, policy: policy({ failures: 3, lost: 3 }) });
       for (const queuedFor of [0, termMs, 2 * termMs]) {
@@ -344,7 +344,7 @@ export function boardContract(setup: Setup): void {
       expect(await task("t")).toMatchObject({ state: "failed", fault: "timed-out", grant: 1 });
     });
 
-    it("that is given back is queued anew: at its place, and with its full time to be taken", async () => {
+    it("that is given back is queued again: at its place, and with its full time to be taken", async () => {
       const { clock, board, post, task, claim } = await setup();
       await post("t", { claimMs: 2_000 });
       await post("later");
@@ -370,7 +370,7 @@ export function boardContract(setup: Setup): void {
       expect(await task("t")).toMatchObject({ state: "failed", fault: "timed-out" });
     });
 
-    it("is taken back unless somebody has taken it up", async () => {
+    it("is taken back unless a worker has taken it", async () => {
       const { board, post, task, claim } = await setup();
       await post("t");
       await post("later");

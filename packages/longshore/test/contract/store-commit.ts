@@ -1,4 +1,4 @@
-// Callers that arrive together share a commit; nobody pays for a neighbour's mistake; what was not committed never happened.
+// Callers that arrive together share a commit; no caller pays for a neighbour's mistake; what was not committed never happened.
 
 import { describe, expect, it } from "vitest";
 import { diskFull } from "./sqlite.ts";
@@ -28,7 +28,7 @@ export function commitContract(setup: Setup): void {
       expect(store.commits() - before).toBe(5);
     });
 
-    it("answers nobody before the commit that holds the change", async () => {
+    it("answers no caller before the commit that holds the change", async () => {
       const { probe, board } = await setup();
       const events: string[] = [];
       probe.after = () => events.push("committed");

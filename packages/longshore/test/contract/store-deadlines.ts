@@ -29,7 +29,7 @@ export function deadlineContract(setup: Setup): void {
       expect(await board.complete(hold, "1")).toBe("stale");
     });
 
-    it("come true together when the clock is set forward, and whoever was handed a task before holds nothing any more", async () => {
+    it("come true together when the clock is set forward, and a worker that was handed a task before holds nothing any more", async () => {
       const { clock, board, post, claim, task } = await setup();
       const tries = { policy: policy({ lost: 1 }) };
       await post("a", tries);
@@ -74,7 +74,7 @@ export function deadlineContract(setup: Setup): void {
       expect(await task("t")).toMatchObject({ state: "failed", error: "lease expired", failures: 1, lost: 3 });
     });
 
-    it("end what nobody took in time, and not what somebody did", async () => {
+    it("end what no worker took in time, and nothing else", async () => {
       const { clock, post, claim, task } = await setup();
       await post("a", { claimMs: 100, policy: policy({ failures: 9 }) });
       await post("b", { claimMs: 100, priority: -1 });

@@ -43,7 +43,7 @@ export function lineContract(setup: Setup): void {
       expect([(await claim())?.id, (await claim())?.id]).toEqual(["b", "a"]);
     });
 
-    it("never lets a task that nobody may take block the ones behind it", async () => {
+    it("never lets a task that no worker may take block the ones behind it", async () => {
       const { post, claim } = await setup();
       for (let at = 0; at < 50; at++) await post(`gpu-${at}`, { lanes: [laneOf("work", ["gpu"])], priority: -1 });
       await post("plain");
@@ -89,7 +89,7 @@ export function lineContract(setup: Setup): void {
   describe("limits", () => {
     const one = { limits: [{ key: "api", held: 1 }] };
 
-    it("keep the number held at once, over all lanes, and block nobody else", async () => {
+    it("keep the number held at once, over all lanes, and block no other task", async () => {
       const { board, post, claim } = await setup();
       await post("a", one);
       await post("b", { ...one, lanes: [laneOf("other")] });
@@ -189,7 +189,7 @@ export function lineContract(setup: Setup): void {
       expect((await claim())?.id).toBe("c");
     });
 
-    it("let in as many as a higher limit allows, once somebody comes with it", async () => {
+    it("let in as many as a higher limit allows, once a task comes with it", async () => {
       const { board, post, claim } = await setup();
       const three = { limits: [{ key: "api", held: 3 }] };
       for (const id of ["a", "b", "c"]) await post(id, one);
@@ -329,7 +329,7 @@ export function lineContract(setup: Setup): void {
       expect(held).toMatchObject({ grant: 9, attempt: 2 });
     });
 
-    it("and offers that wait stand in one line, and what an offer gets has no owner", async () => {
+    it("and offers wait in one queue, and what an offer gets has no owner", async () => {
       const world = await setup();
       const offer = world.board.offer({ reach: { names: ["work"], labels: [] }, termMs, waitMs: 5_000 });
       const claim = waiting(world, "bob");

@@ -54,7 +54,7 @@ async function deliverOne(world: World): Promise<boolean> {
   return true;
 }
 
-/** Ways in which a family comes to an end. */
+/** Ways in which a family ends. */
 const ends: { [name: string]: (family: Family) => Promise<unknown> } = {
   "one child fails": ({ fail }) => fail("left"),
   "both children fail": async ({ fail }) => {

@@ -1,4 +1,4 @@
-// Parts: kept once, in order, by whoever holds the task; read while they come; read again by nobody who has finished with them.
+// Parts: kept once, in order, by the holder of the task; read while they come; not read again by a reader that has finished with them.
 
 import { describe, expect, it } from "vitest";
 import { followParts, pollParts } from "../../src/engine/part/follow.ts";
@@ -132,7 +132,7 @@ export function partContract(setup: Setup): void {
       expect((await world.parts.read("t", 1, 10)).parts).toMatchObject([{ uid: "c", sequence: 2 }]);
     });
 
-    it("that cannot be kept are refused with what is wrong, and nobody else pays for it", async () => {
+    it("that cannot be kept are refused with what is wrong, and no other caller pays for it", async () => {
       const { world, hold } = await held(setup);
       const refused = async (parts: NewPart[]) => await world.parts.put(hold, parts).catch((error: unknown) => error);
       const field = "parts[1].uid";
@@ -147,7 +147,7 @@ export function partContract(setup: Setup): void {
       expect(await world.parts.count("t")).toBe(0);
     });
 
-    it("of a step that its run begins anew are none, and of one that is tried again are still there", async () => {
+    it("of a step that its run begins again are none, and of one that is tried again are still there", async () => {
       const world = await setup();
       const { id } = await world.start("w", [step("a"), step("b", { after: ["a"] })]);
       const first = holdOf(await world.claim("a"));
@@ -219,7 +219,7 @@ export function partContract(setup: Setup): void {
       expect((await world.run(id)).state).toBe("succeeded");
     });
 
-    it("waits for a part of the new life when its run begins anew", async () => {
+    it("waits for a part of the new life when its run begins again", async () => {
       const { world, id, hold } = await streaming(setup);
       await world.parts.put(hold, [part("a")]);
       await world.runs.cancel(id);
@@ -249,7 +249,7 @@ export function partContract(setup: Setup): void {
       expect(await unread(world, 0)).toEqual([]);
       await world.parts.put(hold, [part("u11")]);
       expect(await unread(world, 0)).toEqual([11]);
-      // What was finished is hidden from nobody else.
+      // What was finished is not hidden from other readers.
       expect(await sequences(world, 0, 100)).toHaveLength(11);
     });
 
@@ -280,7 +280,7 @@ export function partContract(setup: Setup): void {
       expect(await unread(world, 0)).toEqual([3, 4]);
     });
 
-    it("begins anew with its run, and where its source does", async () => {
+    it("begins again with its run, and where its source does", async () => {
       const world = await setup();
       const { id } = await world.start("w", [step("a"), step("b")]);
       const lives: number[] = [];

@@ -156,7 +156,7 @@ export function restartContract(setup: Setup): void {
 
     it("what a lazy run has chosen is still wanted, and nothing else", async () => {
       let world = await setup();
-      // biome-ignore lint/suspicious/noThenProperty: it is the language's own word, and nobody awaits a flow
+      // biome-ignore lint/suspicious/noThenProperty: it is the language's own word, and a flow is never awaited
       const either = { $if: { $step: "asked" }, then: { $step: "yes" }, else: { $step: "no" } };
       const steps = ["asked", "need", "yes", "no"].map((id) => ({
         id,

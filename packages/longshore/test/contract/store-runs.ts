@@ -284,7 +284,7 @@ export function runContract(setup: Setup): void {
       expect((await cancelled.world.run(inside?.runId as string)).state).toBe("cancelled");
     });
 
-    it("are started anew when their parent is tried again, and earlier ones mean nothing to it", async () => {
+    it("are started again when their parent is tried again, and earlier ones mean nothing to it", async () => {
       const { world, id } = await family();
       const first = await world.claim("inside");
       // Both at once: the earlier child is still to be told, and to tell, when the later is started.
@@ -314,7 +314,7 @@ export function runContract(setup: Setup): void {
       expect((await world.run(second?.runId as string)).state).toBe("cancelled");
     });
 
-    it("are started anew when they had failed", async () => {
+    it("are started again when they had failed", async () => {
       const { world, id } = await family();
       await fail(world, "inside");
       await turns(10);

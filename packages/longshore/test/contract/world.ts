@@ -49,7 +49,7 @@ export interface OpenedStore {
   quiet(): Promise<void>;
   /** Transactions committed so far. */
   commits(): number;
-  /** Brings memory up to what is stored; called once everybody listens. */
+  /** Rebuilds memory from what is stored; called once all listeners are attached. */
   recover(): Promise<void>;
   close(): Promise<void>;
 }

@@ -32,7 +32,7 @@ export class UnexpectedAnswer extends Error {
   }
 }
 
-/** The states in which a run, and a task, stays for ever. */
+/** The states in which a run, and a task, stays forever. */
 const ENDED_RUN_STATES = new Set(["succeeded", "failed", "cancelled", "timed-out"]);
 const ENDED_TASK_STATES = new Set(["done", "failed", "cancelled", "skipped"]);
 const COMPLETED_TASK_STATE = "done";
@@ -143,7 +143,7 @@ export async function report(connection: Connection, leaseId: string, verb: Repo
   return answer.status;
 }
 
-/** Answers the status: 200 or 409. */
+/** Returns the status: 200 or 409. */
 export async function pushLog(connection: Connection, { leaseId, runId, step }: Claim, sequence: number, line: string): Promise<number> {
   const chunk = { workflow_id: runId, job_id: step, sequence, data: line, timestamp_ms: sequence, stream: "stdout" };
   const answer = await connection.request("POST", `/api/jobs/${leaseId}/logs`, { chunks: [chunk] });

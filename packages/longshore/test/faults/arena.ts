@@ -34,7 +34,7 @@ export interface Arena {
   addLink(): Promise<Link>;
   /** Reads the histories, asks the server how the runs ended, and throws what the checker finds. */
   judge(runIds: readonly string[]): Promise<Verdict>;
-  /** Ends every process. The files stay behind when the test failed, for whoever reads the evidence. */
+  /** Ends every process. The files stay behind when the test failed, as evidence. */
   close(options: { keepFiles: boolean }): Promise<void>;
 }
 
@@ -45,7 +45,7 @@ export interface Verdict {
 
 export type WorkerHabits = Omit<WorkerSettings, "url" | "name" | "history">;
 
-/** Another protocol than workflow-graph: how its server is told of it, how workflows are defined, and the program of its rude worker. */
+/** Another protocol than workflow-graph: how its server is configured, how workflows are defined, and the program of its rude worker. */
 export interface Wire {
   flags(directory: string): string[];
   define: typeof createWorkflow;

@@ -4,8 +4,8 @@ import { accepted, compareAge, type Lease, type Story } from "./story.ts";
 import { CLOCK_TOLERANCE_MS, type Violation, violation } from "./violation.ts";
 
 /**
- * An accepted completion and a newer hold of the same task exclude each other whatever came first: either a stale completion was accepted, or
- * a task that was done was handed out again. Failures and heartbeats are refused once somebody has the newer hold.
+ * An accepted completion and a newer hold of the same task exclude each other whatever came first: either a stale completion was accepted,
+ * or a task that was done was handed out again. Failures and heartbeats are refused once a worker has the newer hold.
  */
 export function theNewestHoldIsObeyed({ tasks }: Story): Violation[] {
   return [...tasks].flatMap(([task, leases]) =>

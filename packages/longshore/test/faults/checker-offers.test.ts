@@ -76,7 +76,7 @@ it("a stream that is no store of messages may not deliver an offer twice", () =>
   expect(rulesOf(pages)).toEqual(["holds-never-overlap"]);
 });
 
-it("an offer that lay in a stream of messages may be read after the cancel of its run, and not be taken", () => {
+it("an offer that waited in a stream of messages may be read after the cancel of its run, and not be taken", () => {
   const take = (status: number): string[] => {
     const pages = writePages();
     pages.start(0);

@@ -53,7 +53,7 @@ export function linesAreKeptOnce({ lines, final, finalRuns }: Story): Violation[
   });
 }
 
-/** A run that was restarted after its end is cancelled only by somebody: what is left of its earlier life must not end it. */
+/** A run that was restarted after its end is cancelled only by a client: what is left of its earlier life must not end it. */
 export function restartedRunsGoOn({ runs, finalRuns }: Story): Violation[] {
   return [...runs.values()].flatMap(({ id, restartSent: sent, restartAcknowledged: got }) => {
     if (!sent || !got || finalRuns.get(id)?.state !== "cancelled") return [];

@@ -211,7 +211,7 @@ describe("a hold is obeyed only while it is the newest and within its term", () 
     return rulesOf(pages, succeededBy("a"));
   };
 
-  it("a failure that is accepted after somebody else has the task is named", () => {
+  it("a failure that is accepted after another worker has the task is named", () => {
     const pages = lostLease();
     pages.report(1050, "worker-1", "old", "fail");
     expect(rulesOf(pages, succeededBy("new"))).toEqual(["accepted-from-newest-hold"]);

@@ -200,7 +200,7 @@ function change<T extends object>(what: T | undefined, by: Partial<T>): boolean 
 
 const leasesOf = (story: Story): Lease[] => [...story.tasks.values()].flat();
 
-/** Leases whose completion was accepted in a run that nobody cancelled. */
+/** Leases whose completion was accepted in a run that was not cancelled. */
 const completedLeases = (story: Story): Lease[] =>
   leasesOf(story).filter((lease) => accepted(lease, "complete") && !story.runs.get(lease.runId)?.cancelSent);
 

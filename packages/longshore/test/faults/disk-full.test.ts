@@ -1,4 +1,4 @@
-// A disk without room: new work is refused in words a client understands, reads go on, and nobody has to restart anything afterwards.
+// A disk without room: new work is refused in words a client understands, reads go on, and nothing has to be restarted afterwards.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
@@ -108,7 +108,7 @@ async function dieAndComeBack(disk: SmallDisk): Promise<void> {
       await server.kill();
       await server.start();
       await known();
-      // An orderly end gives some of that room back, which somebody else takes.
+      // An orderly end gives some of that room back, which another process takes.
       await server.end();
       disk.fill(pid);
       await expect(server.start()).rejects.toThrow("did not become ready");

@@ -50,7 +50,7 @@ describe("the checker of streams", () => {
     expect(rules()).toEqual(["no-batch-lost"]);
   });
 
-  it("notices a batch that is counted twice, and one that nobody asked for", () => {
+  it("notices a batch that is counted twice, and one that was not requested", () => {
     const { partsOf, rules } = setup();
     partsOf("j").push(partsOf("j")[0] as FinalPart);
     expect(rules()).toEqual(["no-batch-twice"]);
@@ -73,7 +73,7 @@ describe("the checker of streams", () => {
     expect(rules()).toEqual([]);
   });
 
-  it("notices a result that nobody made", () => {
+  it("notices an invented result", () => {
     const { partsOf, rules } = setup();
     partsOf("u")[1] = { ...(partsOf("u")[1] as FinalPart), token: "invented" };
     expect(rules()).toEqual(["counted-was-processed"]);

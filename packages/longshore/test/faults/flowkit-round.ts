@@ -33,10 +33,10 @@ const WORKER_PROGRAM = fileURLToPath(new URL("./flowkit-worker.mjs", import.meta
 const ROLES = { make: "make", cut: "cut", take: "take", join: "join" };
 const LEASE_SEC = 3;
 const BEAT_SEC = 0.5;
-/** A command that lies in a partition of somebody who was killed is sent again to others. */
+/** A command in a partition of a killed worker is sent again to others. */
 const OFFER_SEC = 2;
 const SLOTS = 2;
-/** Kafka takes a partition from somebody who was killed after ten seconds; several of those may follow each other. */
+/** Kafka takes a partition from a killed worker after ten seconds; several of those may follow each other. */
 const END_MS_MAX = 180_000;
 /** A server that was killed is back after about a second. */
 const ANSWER_MS_MAX = 60_000;

@@ -103,7 +103,7 @@ export function readHistory(directory: string): Entry[] {
 
 function readHistoryFile(path: string): Entry[] {
   const lines = readFileSync(path, "utf8").split("\n");
-  // What follows the last newline is empty, or a line cut short by the death of its writer: nobody acted on it.
+  // What follows the last newline is empty, or a line cut short by the death of its writer: nothing depends on it.
   lines.pop();
   return lines.map((line, index) => ({ ...(JSON.parse(line) as Entry), where: `${basename(path)}:${index + 1}` }));
 }

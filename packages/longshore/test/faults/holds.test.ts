@@ -10,7 +10,7 @@ import { chain, independent } from "./shapes.ts";
 import { until } from "./until.ts";
 
 const WAIT_MS_MAX = 15_000;
-/** Far longer than a test waits: whoever is handed a job in time was not waiting for this lease to end. */
+/** Far longer than a test waits: a worker that is handed a job in time was not waiting for this lease to end. */
 const LONG_TTL_SECS = 600;
 
 const claimOne = (connection: Connection, ttlSecs: number): Promise<Claim> =>

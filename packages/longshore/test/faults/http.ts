@@ -19,7 +19,7 @@ export interface Connection {
   close(): void;
 }
 
-/** Longer than any answer of a healthy server, shorter than a test: a stuck request must not hang its worker for ever. */
+/** Longer than any answer of a healthy server, shorter than a test: a stuck request must not hang its worker forever. */
 const ANSWER_MS_MAX = 10_000;
 
 export function connect(url: string, sockets: number): Connection {

@@ -51,7 +51,7 @@ export async function openLink(serverPort: number): Promise<Link> {
   };
 
   const listener = createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, (outside) => {
-    // Until it is joined nobody else would listen for its death.
+    // Until it is joined nothing else would listen for its death.
     outside.on("error", () => outside.destroy());
     now(() => join(outside));
   });

@@ -6,7 +6,7 @@ import { type Defect, type Journal, type ModelBoard, type ModelTask, modelBoard 
 
 interface ModelServer {
   url: string;
-  /** How many times something was handed out, or reported on: what stands still is done, or stuck. */
+  /** How many times something was handed out, or reported on: a number that does not change means done, or stuck. */
   moves(): number;
   close(): Promise<void>;
 }

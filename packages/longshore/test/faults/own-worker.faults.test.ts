@@ -29,7 +29,7 @@ it("our own workers lose no job in hand while the server is killed, ended and st
 
     const { final } = await arena.judge(runIds);
     expect(final.runs.filter((run) => run.state !== "succeeded")).toEqual([]);
-    // A command that ran to its end was reported, however long nobody answered: no result was thrown away, no failure invented.
+    // A command that ran to its end was reported, however long there was no answer: no result was thrown away, no failure invented.
     expect(final.tasks.filter((task) => task.failures !== 0)).toEqual([]);
     let missing = 0;
     for (const runId of runIds) {

@@ -96,7 +96,7 @@ export interface OwnWorker {
   env?: Record<string, string>;
 }
 
-/** Our own worker, as anybody would start it. */
+/** Our own worker, as any user would start it. */
 export function ownWorkerProcess({ name, parameters, env = {} }: OwnWorker, directory: string, history: HistoryWriter): ManagedProcess {
   return managed(name, history, () => {
     const log = openSync(join(directory, `${name}.log`), "a");
@@ -129,7 +129,7 @@ export function programProcess(
 
 /** Resolves when all that the process has ever written to standard error is in the file. */
 async function keepErrors(child: ChildProcess, log: string): Promise<void> {
-  // A log that cannot be written is missed by whoever reads it; the test goes on.
+  // A log that cannot be written is missed by its reader; the test continues.
   if (child.stderr) await pipeline(child.stderr, createWriteStream(log, { flags: "a" })).catch(() => undefined);
 }
 
@@ -212,7 +212,7 @@ function readyLine(child: ChildProcess, log: string, logged: Promise<void>): Pro
     const timer = setTimeout(() => fail(`nothing said in ${START_MS_MAX} ms`), START_MS_MAX);
     const ended = (code: number | null, signal: string | null): void => {
       clearTimeout(timer);
-      // Whoever hears of it may look at once for its last words.
+      // A listener may read its last output at once.
       void logged.then(() => fail(`it ended with ${signal ?? code}`));
     };
     child.once("exit", ended);

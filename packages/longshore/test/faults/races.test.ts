@@ -14,7 +14,7 @@ const WAIT_MS_MAX = 15_000;
 /** Between two completions: together they reach from well before the end of a lease to well after it, also on a busy machine. */
 const STEP_MS = 8;
 
-it.concurrent("a cancel that races a claim leaves nothing to claim, and whoever was handed the job learns of it", async () => {
+it.concurrent("a cancel that races a claim leaves nothing to claim, and a worker that was handed the job is informed", async () => {
   await inArena(async ({ client, url }) => {
     const workflow = await client.create("race", independent(1));
     const worker = connect(url, 2);

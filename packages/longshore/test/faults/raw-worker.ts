@@ -33,7 +33,7 @@ export interface WorkerSettings {
 
 /** A worker comes back quickly when the server is away or has nothing: these tests have more to do than time. */
 const IDLE_MS = 25;
-/** How long a report is sent again while nobody answers: longer than any restart of the server. */
+/** How long a report is sent again while there is no answer: longer than any restart of the server. */
 const REPORT_PATIENCE_MS = 20_000;
 
 /** Resolves when the signal is aborted and every job in hand has been reported. */

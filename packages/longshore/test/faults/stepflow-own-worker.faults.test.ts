@@ -53,7 +53,7 @@ async function play({ wire, workers, start, counts, beside }: Round): Promise<vo
 
       const { final } = await arena.judge(runIds);
       expect(final.runs.filter((run) => run.state !== "succeeded")).toEqual([]);
-      // Whatever a worker did to its end was reported, however long nobody answered: no failure was invented.
+      // Whatever a worker did to its end was reported, however long there was no answer: no failure was invented.
       expect(final.tasks.filter((task) => task.failures !== 0)).toEqual([]);
       const executions = executionsIn(marks);
       const wrong = final.tasks.filter(({ runId, step, lost = 0 }) => {

@@ -20,7 +20,7 @@ export interface PoolRound {
   natsLifeMs: [number, number];
 }
 
-/** Answers what became of the runs of each server. */
+/** Returns what became of the runs of each server. */
 export async function playPool(nats: TestNats, round: PoolRound): Promise<[Verdict, Verdict]> {
   const { seed, durationMs, runs, workers, onServers, onWorkers, natsLifeMs } = round;
   const common = { durationMs, runs, termMs: STEPFLOW_TERM_MS };

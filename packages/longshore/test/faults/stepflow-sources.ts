@@ -22,7 +22,7 @@ const CONSUMER = "stepflow-default";
 /** A second is what the library allows at least. */
 const FETCH_MS = 1_000;
 
-/** Acknowledges on receipt, as the reference's workers do: whoever dies after that has lost the message. */
+/** Acknowledges on receipt, as the reference's workers do: one that dies after that has lost the message. */
 export async function* natsTasks({ nats, signal }: TaskSource): AsyncGenerator<TaskAssignment> {
   const connection = await connect({ servers: nats ?? "", reconnect: false, timeout: FETCH_MS });
   try {

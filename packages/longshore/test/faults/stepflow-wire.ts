@@ -7,7 +7,7 @@ import { type Job, UnexpectedAnswer } from "./api.ts";
 import type { Arena, Wire } from "./arena.ts";
 import type { Connection } from "./http.ts";
 
-/** How long a worker of a queue may be silent: the protocol's crash window, which nobody chooses. */
+/** How long a worker of a queue may be silent: the protocol's crash window, which is fixed. */
 export const STEPFLOW_TERM_MS = 5_000;
 /** How long a task may wait to be claimed: short, so that what a vanished stream held is soon with others. */
 export const OFFER_SECS = 2;

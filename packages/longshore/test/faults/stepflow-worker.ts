@@ -31,9 +31,9 @@ interface Home {
 
 /** A worker comes back quickly when the server is away: these tests have more to do than time. */
 const IDLE_MS = 25;
-/** How long a report is sent again while nobody answers: longer than any restart of the server. */
+/** How long a report is sent again while there is no answer: longer than any restart of the server. */
 const REPORT_PATIENCE_MS = 20_000;
-/** Longer than any answer of a healthy server: a call through a silent link must not hang its worker for ever. */
+/** Longer than any answer of a healthy server: a call through a silent link must not hang its worker forever. */
 const ANSWER_MS_MAX = 10_000;
 const BEAT_MS = 1_000;
 /** The share of tasks that are worked on without being claimed, as the protocol allows. */
@@ -52,7 +52,7 @@ export async function runStepflowWorker(settings: StepflowWorkerSettings, signal
   const slot = async (): Promise<void> => {
     while (!signal.aborted) {
       const claim = claims++;
-      // Whose task it will be, nobody knows before it comes.
+      // The owner of the task is not known before it comes.
       writeToAll({ kind: "claim-sent", claim });
       // Some take one task and leave the stream, which may hold the next one by then.
       const leaves = random.chance(0.3) ? new AbortController() : undefined;
@@ -113,7 +113,7 @@ class Errand {
     const { history, random, settings, claim, assignment } = this.#parts;
     if (assignment.execute === undefined) return this.#listComponents();
     history.write({ kind: "claim-got", claim, ...offerIn(assignment), stored: settings.nats !== undefined });
-    // One that was refused is somebody else's by now; the rude report on it all the same, at times.
+    // One that was refused belongs to another worker by now; it is still reported on, rudely, at times.
     const isOurs = random.chance(UNCLAIMED_RATE) || (await this.#beat());
     if (!isOurs && !random.chance(UNCLAIMED_RATE)) return;
     const dozes = random.chance(settings.dozeRate);

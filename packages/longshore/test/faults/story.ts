@@ -50,7 +50,7 @@ export interface Lease {
 
 interface RunStory {
   id: string;
-  /** What its steps come after; undefined when nobody saw its workflow created. */
+  /** What its steps come after; undefined when its workflow was not recorded. */
   steps?: Record<string, string[]> | undefined;
   started?: Entry<"run-start-acknowledged"> | undefined;
   cancelSent?: Entry<"cancel-sent"> | undefined;

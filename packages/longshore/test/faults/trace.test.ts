@@ -20,7 +20,7 @@ it("a sync that failed, or of another file, does not count", () => {
   expect(readTrace(trace(written, failed, other, answered(503)))).toEqual([{ status: 503, syncs: 0, unsynced: true }]);
 });
 
-it("syncs are counted anew for each answer", () => {
+it("syncs are counted again for each answer", () => {
   const answers = readTrace(trace(written, synced, answered(201), answered(200), written, synced, written, synced, answered(202)));
   expect(answers.map(({ status, syncs }) => [status, syncs])).toEqual([
     [201, 1],

@@ -104,7 +104,7 @@ describe("longshore run", () => {
 });
 
 describe("a run that failed", () => {
-  it("is listed by its state, tried again and run anew", async () => {
+  it("is listed by its state, tried again and run again", async () => {
     const { run } = await setup();
     await run("run", "mean", "--input", '{"a":1,"b":2}', "--follow");
     const [failed] = JSON.parse((await run("runs", "--state", "failed", "--workflow", "mean", "--json")).stdout).items;

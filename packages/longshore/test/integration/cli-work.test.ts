@@ -100,7 +100,7 @@ describe("the files of longshore work", () => {
     const folder = temporaryFolder();
     writeFileSync(join(folder, "tasks.mts"), 'import { task } from "longshore";\nexport const a = task("a", (n: number) => n);\n');
     const worker = startLongshore(["work", "tasks.mts", "--on", "http://127.0.0.1:9"], { cwd: folder });
-    // Nobody listens there: a worker that tries to register has loaded its file.
+    // No server listens there: a worker that tries to register has loaded its file.
     if ((process.features as { typescript?: unknown }).typescript) await worker.printed(/claim fails, trying on: .*workers\/register/);
     else await worker.printed(/tasks\.mts is TypeScript, which Node .* does not run by itself\. Run `npm install --save-dev tsx`/);
   });

@@ -64,7 +64,7 @@ describe("a mistake in the arguments", () => {
 
 describe("a server that is not there", () => {
   it("is told in one line that says what to do, with exit code 2", async () => {
-    // Port 9 is the discard service, which nobody runs.
+    // Port 9 is the discard service, which is never running.
     for (const args of [
       ["runs"],
       ["run", "x"],
@@ -91,7 +91,7 @@ describe("a server that is not there", () => {
   });
 });
 
-it("output that nobody reads any more ends a command without complaint", async () => {
+it("output without a reader ends a command without complaint", async () => {
   const command = startProgram("sh", ["-c", '{ "$0" "$1" help; echo "code $?" >&2; } | true', process.execPath, program]);
   const { stderr } = await command.ended;
   expect(stderr).toBe("code 0\n");

@@ -228,7 +228,7 @@ describe("a handler in a thread", () => {
     expect(threads).not.toContain("failed");
   });
 
-  it("that computes hears of its abort when it looks at its signal", async () => {
+  it("that computes finds its abort when it looks at its signal", async () => {
     const { loop } = await setup();
     let stop = () => {};
     const run = loop.run(

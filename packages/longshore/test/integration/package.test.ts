@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startProgram } from "../support/cli.ts";
 
 const packageFolder = fileURLToPath(new URL("../..", import.meta.url));
-/** Nobody listens there: whoever tries to reach anything but the registry through it fails. */
+/** No server listens there: a program that tries to reach anything but the registry through it fails. */
 const deadProxy = "http://127.0.0.1:9";
 const timeoutMs = 240_000;
 

@@ -89,7 +89,7 @@ describe("a worker process", () => {
   });
 
   it("[G57] spends under one percent of a minute on a silent command: so many calls, and nothing in between", async () => {
-    // `read` on a pipe that nobody writes to waits in the kernel until the test opens the other end.
+    // `read` on a pipe without a writer waits in the kernel until the test opens the other end.
     server.enqueue({ command: "mkfifo $FOLDER/gate; echo $$ > $FOLDER/pid; read line < $FOLDER/gate; echo heard $line", job_id: "silent" });
     const args = ["--import", "tsx", fileURLToPath(new URL("../support/silent-worker.ts", import.meta.url)), server.url];
     worker = spawn(process.execPath, args, { env: { ...process.env, FOLDER: folder }, stdio: ["ignore", "ignore", "inherit", "ipc"] });

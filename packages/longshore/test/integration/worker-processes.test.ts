@@ -164,7 +164,7 @@ describe("longshore work for Conductor", () => {
     expect(Number(residentKb) / 1024).toBeLessThan(120);
   });
 
-  it("[C-SUP-14] says that a worker is dead whose event loop stands still, and stops it all the same", async () => {
+  it("[C-SUP-14] reports that a worker with a blocked event loop is dead, and still stops it", async () => {
     const { stub, worker, healthy } = await setup(["wedges", "where"]);
     await worker.printed(/working for/);
     stub.enqueue("wedges");

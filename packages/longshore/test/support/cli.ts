@@ -10,7 +10,7 @@ import { onTestFinished } from "vitest";
 const packageFolder = fileURLToPath(new URL("../..", import.meta.url));
 export const program = join(packageFolder, "dist/cli/main.js");
 
-/** A loaded machine may take seconds to start a process; whoever says nothing for this long is stuck. */
+/** A loaded machine may take seconds to start a process; one that prints nothing for this long is stuck. */
 const printedMsMax = 30_000;
 
 export interface CliOptions {

@@ -16,12 +16,12 @@ import { protocolsOn } from "./protocols.ts";
 export class Faults {
   /** Writes so far. */
   writes = 0;
-  /** The process dies at this write: before it reaches the disk, or after it did and before anybody hears of it. */
+  /** The process dies at this write: before it reaches the disk, or after it did and before any answer. */
   dieAt: { write: number; when: "before" | "after" } | null = null;
   dead = false;
   /** As many of the next writes fail; the process lives on. */
   failNext = 0;
-  /** Statements that were carried out, and how many rows they gave, while somebody counts. */
+  /** Statements that were carried out, and how many rows they gave, while counting is on. */
   counted: { sql: string; rows: number }[] | null = null;
 
   wrap(db: Database): Database {

@@ -174,7 +174,7 @@ export function conductorConversation(url: string, agent: Agent | undefined, set
       return answer;
     },
     taskDef: (...definitions: object[]) => ask("POST", "/metadata/taskdefs", definitions),
-    /** Registers a workflow of these tasks, called `w` unless told otherwise, and starts it. */
+    /** Registers a workflow of these tasks, called `w` by default, and starts it. */
     async begin(tasks: object[], parts: { start?: object } & { [field: string]: unknown } = {}): Promise<string> {
       const { start: request = {}, ...fields } = parts;
       const definition = { name: "w", tasks, ...fields };

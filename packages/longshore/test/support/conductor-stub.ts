@@ -142,7 +142,7 @@ export class ConductorStub {
     (this.tasks.get(taskId) as StubTask).status = status;
   }
 
-  /** Answers the polls that are held. */
+  /** Returns the polls that are held. */
   releasePolls(): void {
     for (const release of [...this.#held]) release();
   }

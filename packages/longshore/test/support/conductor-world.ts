@@ -178,7 +178,7 @@ export async function openConductor(options: { environment?: { [name: string]: s
       await world.settle();
       return task;
     },
-    /** Reports on a task by its reference name, whether anybody has polled it or not. */
+    /** Reports on a task by its reference name, whether it was polled or not. */
     async report(runId: string, ref: string, status: string, output: Json = {}): Promise<void> {
       const task = recordsOf(runId).find((record) => record.step === ref) as Task;
       const hold = { taskId: task.id, attempt: task.attempt };
@@ -233,7 +233,7 @@ export async function openConductor(options: { environment?: { [name: string]: s
   return world;
 }
 
-/** A task of a definition, under its own name unless told otherwise. */
+/** A task of a definition, under its own name by default. */
 export function simple(name: string, more: object = {}): object {
   return { name, taskReferenceName: name, type: "SIMPLE", ...more };
 }

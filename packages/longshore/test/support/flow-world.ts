@@ -1,5 +1,5 @@
 // Flows on a real store, under a clock that the test owns: the whole engine, with a router whose lanes the test drives. A component
-// `/mock/x` stands on the lane `x` and is given its bare input.
+// `/mock/x` is on the lane `x` and is given its bare input.
 
 import { onTestFinished } from "vitest";
 import { laneOf } from "../../src/engine/board/lanes.ts";
@@ -74,7 +74,7 @@ export async function openFlows(options: { router?: Router; directory?: string }
     if (verdict !== "ok") throw new Error(`The report on ${task.id} was answered ${verdict}.`);
   }
 
-  /** Plays all components until the run has ended, letting time pass when everybody waits. Answers how often each was called. */
+  /** Plays all components until the run has ended, letting time pass when all of them wait. Returns how often each was called. */
   async function play(id: string, components: { [name: string]: Component }): Promise<{ [name: string]: number }> {
     const calls: { [name: string]: number } = {};
     while (isRunOpen((await found(id)).state)) {
@@ -134,6 +134,6 @@ export const ref = (id: string, path?: string): JsonObject => (path === undefine
 
 /** A condition. */
 export function either(condition: Json, yes: Json, no?: Json): JsonObject {
-  // biome-ignore lint/suspicious/noThenProperty: it is the language's own word, and nobody awaits a flow
+  // biome-ignore lint/suspicious/noThenProperty: it is the language's own word, and a flow is never awaited
   return { $if: condition, then: yes, ...(no === undefined ? {} : { else: no }) };
 }

@@ -1,4 +1,4 @@
-// A store of artifacts in memory, for tests of what stands on it. The real ones are proved by their own contract.
+// A store of artifacts in memory, for tests of its users. The real ones are proved by their own contract.
 
 import type { JsonObject } from "../../src/json.ts";
 import {

@@ -109,7 +109,7 @@ export class FlowkitWorld {
     return this;
   }
 
-  /** A worker with these tasks, on the memory's artifacts unless told. */
+  /** A worker with these tasks, on the memory's artifacts by default. */
   async worker(
     tasks: readonly Task[],
     options: FlowkitOptions = {},

@@ -324,7 +324,7 @@ export class ScriptedWorker {
     return { topic: statusTopic(topicNamesDefault, step_type), key: nodeKey(task_id, node_id), value };
   }
 
-  /** Nobody hears of it: as a process that was killed. */
+  /** Without a goodbye: as a process that was killed. */
   async stop(): Promise<void> {
     await Promise.all(this.#consumers.splice(0).map((consumer) => consumer.close()));
   }

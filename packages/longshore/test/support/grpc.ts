@@ -119,7 +119,7 @@ export function roundTrip(session: ClientHttp2Session): Promise<void> {
 export interface Relay {
   readonly port: number;
   readonly target: string;
-  /** From now on nothing arrives any more, in either direction, and nobody is told: a cable that was cut. */
+  /** From now on nothing arrives any more, in either direction, and neither side is notified: a cable that was cut. */
   cut(): void;
   /** Connections that are made from now on are passed on again; those that were cut stay so. */
   mend(): void;

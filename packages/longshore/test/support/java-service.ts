@@ -56,7 +56,7 @@ export class JavaKafka {
     await ended(child, signal);
   }
 
-  /** Stops it for a while: connections stay open, and nobody answers. */
+  /** Stops it for a while: connections stay open, without any answer. */
   freeze(): void {
     this.#process?.kill("SIGSTOP");
   }

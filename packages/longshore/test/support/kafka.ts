@@ -8,14 +8,14 @@ import { JavaKafka, javaMissing } from "./java-service.ts";
 export const kafkaMissing = javaMissing;
 
 /**
- * Members of a group hear of each other soon, and none is taken for dead because the machine is busy: whatever a dead one has not committed
+ * Members of a group find each other soon, and none is taken for dead because the machine is busy: whatever a dead one has not committed
  * is given out again.
  */
 export const soonHeard = { sessionMs: 30_000, beatMs: 250 } as const;
 
 export interface SharedKafka {
   readonly brokers: readonly string[];
-  /** Unlike everybody else's: to be put before every topic and group. */
+  /** Unlike all others: to be put before every topic and group. */
   readonly prefix: string;
 }
 

@@ -16,7 +16,7 @@ export function readDocument(path: string): string {
   return readFileSync(fileURLToPath(new URL(`../../../../${path}`, import.meta.url)), "utf8");
 }
 
-/** The sections of one level of headings; deeper headings belong to the section they stand in. */
+/** The sections of one level of headings; deeper headings belong to their section. */
 export function sectionsOf(text: string, level = 2): Section[] {
   const mark = `${"#".repeat(level)} `;
   return `\n${text}`

@@ -9,7 +9,7 @@ export const mongoMissing = javaMissing;
 
 export interface SharedMongo {
   readonly url: string;
-  /** Unlike everybody else's. */
+  /** Unlike all others. */
   readonly database: string;
 }
 

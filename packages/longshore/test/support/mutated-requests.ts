@@ -16,7 +16,7 @@ interface Seen {
   body: string;
 }
 
-/** What node:http makes of the bytes: every request that it hears of. */
+/** What node:http makes of the bytes: every request that it emits. */
 async function readByNode(bytes: Buffer): Promise<Seen[]> {
   const seen: Seen[] = [];
   const server = createServer({ maxHeaderSize: headMax }, (request, response) => {

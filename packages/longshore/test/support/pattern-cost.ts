@@ -78,7 +78,7 @@ function graphOf(places: readonly Place[], samples: readonly number[], sticky: b
   return { accepts, next, starts: [...begin, search], samples };
 }
 
-/** Places that can be stood on without taking a character, each at most twice, by different ways. `begin` is before the first character. */
+/** Places that can be entered without taking a character, each at most twice, by different ways. `begin` is before the first character. */
 function closure(places: readonly Place[], from: number, begin: boolean): number[] {
   const times = new Map<number, number>();
   const sides = begin ? [-1] : [0x61, 0x20];
@@ -159,7 +159,7 @@ function wayTo(graph: Graph, place: number): string | null {
   return null;
 }
 
-/** How many places backtracking stands on before it has found a match, or none. Like the engine, it remembers nothing. */
+/** How many places backtracking visits before it has found a match, or none. Like the engine, it remembers nothing. */
 function stepsFor(places: readonly Place[], text: string, flags: string): number {
   const codes = [...text].map((char) => char.codePointAt(0) as number);
   let steps = 0;

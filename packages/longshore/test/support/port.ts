@@ -1,10 +1,10 @@
-// Loopback ports of servers and services that a test starts: a free one, and whether somebody listens on it yet.
+// Loopback ports of servers and services that a test starts: a free one, and whether a server listens on it yet.
 
 import { createServer, connect as dial } from "node:net";
 
 /**
  * A port for a server that comes later, or goes away and comes back. Below the range that the kernel gives to outgoing connections, or a
- * client that dials while nobody listens could be given the very port, connect to itself, and keep the server from it.
+ * client that dials while no server listens could be given the very port, connect to itself, and keep the server from it.
  */
 const portMin = 20_000;
 const portMax = 32_000;
@@ -13,8 +13,8 @@ const askersMax = 6;
 const shareOfEach = (portMax - portMin) / askersMax;
 
 /**
- * A port is free until its server listens, and again while that is away; so nobody else may be given it meanwhile. Each process of the test
- * runner has a share of its own, and goes through it in order, beginning anywhere: another run may be under way on the same machine.
+ * A port is free until its server listens, and again while that is away; so no other test may be given it meanwhile. Each process of the
+ * test runner has a share of its own, and goes through it in order, beginning anywhere: another run may be under way on the same machine.
  */
 const first = portMin + (Number(process.env.VITEST_POOL_ID ?? 0) % askersMax) * shareOfEach;
 let next = Math.floor(Math.random() * shareOfEach);

@@ -31,7 +31,7 @@ export interface FlowServer {
   perform(worker: PullingWorker, make?: (input: Json) => Json): Promise<TaskAssignment>;
   heartbeat(taskId: string, workerId?: string): Promise<unknown>;
   complete(request: Encodable<typeof CompleteTaskRequest>): Promise<unknown>;
-  /** Closes it and opens another on the same data, at the same port unless told. */
+  /** Closes it and opens another on the same data, at the same port by default. */
   restart(options?: { elsewhere?: boolean }): Promise<FlowServer>;
   close(): Promise<void>;
 }

@@ -32,7 +32,7 @@ export interface QueueWorld {
   readonly engine: OpenEngine;
   readonly queues: Queues;
   readonly grpc: TestGrpc;
-  /** For reports, whoever sends them. */
+  /** For reports, from any sender. */
   readonly channel: GrpcChannel;
   post(id: string, parts?: Partial<NewTask> & { queue?: string; component?: string; given?: Json }): Promise<void>;
   task(id: string): Promise<Task>;
@@ -158,7 +158,7 @@ export class PullingWorker {
     return first;
   }
 
-  /** Answers the question that comes first on every stream. */
+  /** Returns the question that comes first on every stream. */
   async register(...components: { componentId: string; path?: string; description?: string; inputSchema?: string }[]): Promise<void> {
     const { taskId, listComponents } = await this.nextOfAny();
     if (listComponents === undefined) throw new Error("The first assignment does not ask for components.");

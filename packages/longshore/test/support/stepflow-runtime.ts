@@ -34,7 +34,7 @@ export interface Execution {
   readonly raw: string;
 }
 
-/** Answers one call of a component; undefined leaves it without an answer. */
+/** Returns one call of a component; undefined leaves it without an answer. */
 export type Respond = (
   call: Any,
 ) =>
@@ -47,7 +47,7 @@ export interface ExecuteOptions {
   readonly attempt?: number;
   readonly observability?: unknown;
   readonly respond?: Respond;
-  /** Told of the request once it is on its way, so that a test can end it. */
+  /** Notified of the request once it is on its way, so that a test can end it. */
   readonly sent?: (request: ClientRequest) => void;
 }
 
@@ -199,7 +199,7 @@ export interface SetupOptions {
   readonly tasks: Task[];
   readonly http?: StepflowHttpOptions;
   readonly work?: Partial<WorkOptions>;
-  /** `none`: the test does it. `A` unless told. */
+  /** `none`: the test does it. `A` by default. */
   readonly handshake?: "A" | "B" | "none";
   readonly capabilities?: unknown;
 }

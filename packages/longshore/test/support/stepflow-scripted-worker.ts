@@ -12,7 +12,7 @@ export interface Received {
   /** Answers with the result of this request. */
   result(result: unknown): void;
   error(code: number, message: string, data?: unknown, status?: number): void;
-  /** Begins a stream; with the id of this process unless told. */
+  /** Begins a stream; with the id of this process by default. */
   stream(instanceId?: string | null): void;
   /** One event of a stream. */
   event(message: unknown): void;
@@ -21,7 +21,7 @@ export interface Received {
   cut(): void;
 }
 
-/** Answers true when it took the request; everything else is done as a well-behaved worker would. */
+/** Returns true when it took the request; everything else is done as a well-behaved worker would. */
 export type Script = (received: Received) => boolean | Promise<boolean>;
 
 export interface ScriptedWorker {
@@ -38,7 +38,7 @@ export interface ScriptedWorker {
 
 export interface ScriptOptions {
   readonly script?: Script;
-  /** What initialize is answered with; dialect A unless told. */
+  /** What initialize is answered with; dialect A by default. */
   readonly initialize?: unknown;
   readonly components?: readonly unknown[];
   readonly port?: number;

@@ -1,5 +1,5 @@
 // A whole server on a data file and a free loopback port, and people who talk to its Stepflow API in literal requests. A component `/hold`
-// (or any other that nobody brings) stands on the lane of its name, which the test works on itself. The server can be ended as a crash
+// (or any other without a worker) is on the lane of its name, which the test works on itself. The server can be ended as a crash
 // would, and opened again on the same data.
 
 import { onTestFinished } from "vitest";

@@ -1,4 +1,4 @@
-// A worker of Stepflow's queues under test, on a clock that stands still.
+// A worker of Stepflow's queues under test, on a clock that does not move.
 
 import { onTestFinished } from "vitest";
 import type { Notice } from "../../src/runner/notices.ts";

@@ -19,7 +19,7 @@ export function deferred<Value>() {
 /** Between two looks at what another process does: turning without a pause would take the processor from it. */
 const lookMs = 2;
 
-/** The same for a state that another process brings about. Answers what the condition answered in the end. */
+/** The same for a state that another process brings about. Returns what the condition answered in the end. */
 export async function untilElsewhere<Value>(condition: () => Value | false | Promise<Value | false>): Promise<Value> {
   for (;;) {
     const value = await condition();

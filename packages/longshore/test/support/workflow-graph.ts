@@ -65,7 +65,7 @@ export function job(id: string, more: Partial<Job> = {}): Partial<Job> {
 export async function startGraphServer(options: ServeOptions = {}, before?: Pick<GraphServer, "clock" | "data">): Promise<GraphServer> {
   const clock = before?.clock ?? new TestClock();
   const data = before?.data ?? temporaryFolder();
-  // Refusals are what some tests are about; nobody needs to read of them in the test run.
+  // Refusals are what some tests are about; they would only fill the output of the test run.
   const server = await serve({ data, port: 0, clock, logger: { write: () => {} }, ...options });
   const url = server.url as string;
   const agent = new Agent({ keepAlive: true });
@@ -151,7 +151,7 @@ function exchange(url: string, method: string, { headers = {}, body }: RequestOp
     });
     sent.on("error", reject);
     // A server may answer and cut while the body is still being written. Node then takes its own listener off the kept-alive socket before
-    // the socket says so, and an error that nobody hears ends the process.
+    // the socket reports it, and an error without a listener ends the process.
     sent.on("socket", (socket) => {
       if (socket.listenerCount("error", ignore) === 0) socket.on("error", ignore);
     });

@@ -5,7 +5,7 @@ import { del, get, operator, post, put, quick, reaches, run, runUntil, simple, s
 const TYPE = "control_task";
 const chain = (name: string, more: Record<string, unknown> = {}) =>
   workflow(name, [simple(TYPE, "one", { k: "${workflow.input.k}" }), simple(TYPE, "two"), simple(TYPE, "three")], more);
-/** Nobody polls here: what one run left behind would come to the next. */
+/** No worker polls here: what one run left behind would be given to the next. */
 const next = (name: string): Step => {
   const [ref] = name.split(" ");
   return post(`complete ${name}`, `/tasks/{{wf}}/${ref}/COMPLETED`, { done: ref });

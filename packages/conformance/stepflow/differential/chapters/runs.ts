@@ -86,7 +86,7 @@ export const overrides: Chapter = {
 };
 
 const sub = (output: unknown) => ({ name: "sub", description: "one more", steps: [], output });
-/** Unless it is a literal, what stands in a step's input is resolved with the outer flow's input, also inside an inner flow. */
+/** Unless it is a literal, a step's input is resolved with the outer flow's input, also inside an inner flow. */
 const inner = (output: unknown) => ({ $literal: sub(output) });
 const takesK = { k: { $input: "k" } };
 const golden = { message: "Hello, blobs!", number: 42, nested: { array: [1, 2, 3], boolean: true } };

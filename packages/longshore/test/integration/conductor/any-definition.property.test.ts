@@ -1,5 +1,5 @@
-// Any definition, with tasks that fail, are forgiven, end the run or stand for runs of their own, comes to an end whose records agree with
-// each other; and comes to the very same one when the server is stopped and started in between.
+// Any definition, with tasks that fail, are forgiven, end the run or start runs of their own, has an end whose records agree with each
+// other; and has the very same end when the server is stopped and started in between.
 
 import fc from "fast-check";
 import { expect, it } from "vitest";

@@ -55,7 +55,7 @@ const bodied: readonly [string, string][] = [
 
 const deep = (levels: number) => `${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`;
 
-it.each(bodied)("refuses broken, deep and wrong bodies of %s %s, and disturbs nobody", async (method, pattern) => {
+it.each(bodied)("refuses broken, deep and wrong bodies of %s %s, and disturbs no other caller", async (method, pattern) => {
   const c = await startConductor();
   const done = await bystander(c);
   const [id] = await c.read<string[]>("/workflow/running/bystander");

@@ -60,7 +60,7 @@ it("[C59] ends the run with a task whose time is over when the policy says so", 
   expect([await c.status(id), await c.statuses(id)]).toEqual(["TIMED_OUT", ["t:TIMED_OUT"]]);
 });
 
-it("[C60] ends the run with a task that nobody polls in time", async () => {
+it("[C60] ends the run with a task that no worker polls in time", async () => {
   const c = await startConductor();
   await c.taskDef({ name: "t", pollTimeoutSeconds: 5, timeoutPolicy: "TIME_OUT_WF" });
   const id = await c.begin([simple("t")]);

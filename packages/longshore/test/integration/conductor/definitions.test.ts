@@ -31,7 +31,7 @@ it("[C2] gives a workflow definition back by name alone and by version", async (
   expect(await c.read("/metadata/workflow/w")).toMatchObject({ version: 3 });
 });
 
-it("[C3] refuses to write a definition over another unless told", async () => {
+it("[C3] refuses to write a definition over another by default", async () => {
   const c = await startConductor();
   const definition = { name: "w", version: 1, tasks: [simple("t")] };
   expect((await c.send("POST", "/metadata/workflow", definition)).status).toBe(200);

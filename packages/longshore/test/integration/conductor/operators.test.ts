@@ -61,7 +61,7 @@ it("[C79] joins both branches of a fork, and gives their outputs on", async () =
   expect(await c.status(id)).toBe("COMPLETED");
 });
 
-it("[C80] [C82] cancels the other branches when one fails for good, and starts them anew on retry", async () => {
+it("[C80] [C82] cancels the other branches when one fails for good, and starts them again on retry", async () => {
   const c = await startConductor();
   const id = await c.begin([...fork("f", [[simple("done")], [simple("bad")], [simple("idle")]], ["done", "bad", "idle"]), simple("after")]);
   await c.work("done");
@@ -215,7 +215,7 @@ it("[C114] waits exactly as long as it is told, until a date, or for a report", 
   expect((await c.send("POST", "/metadata/workflow", both)).status).toBe(400);
 });
 
-it("[C115] times a WAIT out by its task definition, and waits anew", async () => {
+it("[C115] times a WAIT out by its task definition, and waits again", async () => {
   const c = await startConductor();
   await c.taskDef({
     name: "wait",
@@ -288,7 +288,7 @@ async function execute(c: ConductorServer, name: string, query = "", body: objec
   return c.send("POST", `/workflow/execute/${name}/1?requestId=r1${query}`, body);
 }
 
-it("[C119] starts a run and answers when it has ended, stands still, has come to a task, or takes too long", async () => {
+it("[C119] starts a run and answers when it has ended, waits, has reached a task, or takes too long", async () => {
   const c = await startConductor();
   await c.workflow({ name: "quick", tasks: [operator("NOOP", "n"), operator("SET_VARIABLE", "s", { inputParameters: { x: 1 } })] });
   await c.workflow({ name: "waits", tasks: [operator("WAIT", "wait"), simple("t")] });

@@ -48,7 +48,7 @@ it("[C124] refuses what it cannot write as something to try again, and forgets n
   expect(await state()).toEqual(["TERMINATED", ["a:COMPLETED", "b:CANCELED"]]);
 });
 
-it("[C125] has every task that was scheduled in line again after a crash that nobody heard an answer from", async () => {
+it("[C125] has every scheduled task queued again after a crash before any answer", async () => {
   const first = await startFaulty();
   const earlier = await first.begin([simple("a"), simple("b")]);
   await first.order("DELETE", earlier, "");
@@ -130,7 +130,7 @@ interface Story {
   writes: number;
 }
 
-/** Plays the whole workflow; the server dies at one write, and is started anew. Every answer that is not heard is asked for again. */
+/** Plays the whole workflow; the server dies at one write, and is started again. Every answer that is not heard is asked for again. */
 async function play(dieAt: Faults["dieAt"]): Promise<Story> {
   let c = await startFaulty();
   await defineEverything(c);

@@ -182,7 +182,7 @@ it("[C45] restarts with the definition that it had, or with the latest when aske
   expect(await c.status(id)).toBe("COMPLETED");
 });
 
-it("[C46] runs a task that nobody defined, by Conductor's defaults", async () => {
+it("[C46] runs an undefined task, by Conductor's defaults", async () => {
   const c = await startConductor();
   const id = await c.begin([simple("nobody_defined")]);
   expect(await c.record(id, "nobody_defined")).toMatchObject({ status: "SCHEDULED", responseTimeoutSeconds: 3600 });

@@ -13,7 +13,7 @@ function environment(variables: { [name: string]: string }): void {
 
 const literal = "${workflow.secrets.KEY}";
 
-it("[C121] fills secrets in only for whoever polls, and stores the literal everywhere", async () => {
+it("[C121] fills secrets in only for the polling worker, and stores the literal everywhere", async () => {
   environment({ CONDUCTOR_SECRET_KEY: "hunter2", CONDUCTOR_SECRET_PAIR: '{"user":"u","pass":"p"}', CONDUCTOR_ENV_REGION: "north" });
   const c = await startConductor();
   await c.workflow({ name: "child", tasks: [simple("inner", { inputParameters: { given: "${workflow.input.key}" } })] });

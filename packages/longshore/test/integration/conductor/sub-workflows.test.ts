@@ -187,7 +187,7 @@ it("[C103] terminates the children of a run that is terminated, and tells them w
   expect(await c.record(leaf, "inner")).toMatchObject({ status: "CANCELED" });
 });
 
-it("[C104] starts cancelled siblings anew when a task inside a child is rerun, as often as it happens", async () => {
+it("[C104] starts cancelled siblings again when a task inside a child is rerun, as often as it happens", async () => {
   const c = await startConductor();
   await c.taskDef({ name: "inner", retryCount: 0 });
   await c.workflow({ name: "child", tasks: [simple("inner")] });

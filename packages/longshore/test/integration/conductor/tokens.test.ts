@@ -26,7 +26,7 @@ it("exchanges key and secret for a token, which opens what its scope allows", as
   expect((await define(operator)).status).toBe(200);
 });
 
-it("refuses a wrong secret and a token that nobody gave, in words from which clients know to ask for another", async () => {
+it("refuses a wrong secret and an unknown token, in words from which clients know to ask for another", async () => {
   const { url } = await startConductor({ tokens });
   const body = JSON.stringify({ keyId: "key", keySecret: "wrong" });
   const wrong = await call(`${url}/api/token`, { method: "POST", headers: json, body });
@@ -36,7 +36,7 @@ it("refuses a wrong secret and a token that nobody gave, in words from which cli
   expect(`${wrong.text}${stale.text}`).not.toContain("secret-0123456789");
 });
 
-it("has no token endpoint when nobody needs one", async () => {
+it("has no token endpoint when none is needed", async () => {
   const c = await startConductor();
   const answer = await c.send("POST", "/token", { keyId: "key", keySecret: "any" });
   expect([answer.status, JSON.parse(answer.text).message]).toEqual([404, "No static resource api/token."]);

@@ -77,7 +77,7 @@ function nearestReadme(folder: string): string | undefined {
   return folder.endsWith("/src") ? undefined : nearestReadme(dirname(folder));
 }
 
-/** Links of the text; what stands in code blocks is no link. */
+/** Links of the text; the content of code blocks is no link. */
 function linksOf(path: string): string[] {
   const text = readDocument(path).replace(/^( *)(`{3,})[^\n]*\n[\s\S]*?^\1\2 *$/gm, "");
   return [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = ""]) => link).filter((link) => !/^[a-z]+:/.test(link));

@@ -11,7 +11,7 @@ const lists = [
 
 const named = new Set(proofs().map(({ id }) => id));
 
-it.each(lists)("every id of a title that belongs to $path stands there, and no line stands there twice", ({ path, id }) => {
+it.each(lists)("every id of a title that belongs to $path is in it, and no line is in it twice", ({ path, id }) => {
   const explained = explainedIn(path);
   expect(explained.length).toBeGreaterThan(0);
   expect(explained).toEqual([...new Set(explained)]);

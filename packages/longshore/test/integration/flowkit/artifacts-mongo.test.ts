@@ -184,7 +184,7 @@ describe.skipIf(mongoMissing)(`MongoDB${mongoMissing ? `: ${mongoMissing}` : ""}
     expect(revived).not.toHaveProperty("error");
   });
 
-  it("ends with a source that the coordinator calls finished although nobody wrote an artifact", async () => {
+  it("ends with a source that the coordinator calls finished although no artifact was written", async () => {
     const { db, source, sink, read } = await setup();
     await db
       .collection("tasks")
@@ -213,7 +213,7 @@ describe.skipIf(mongoMissing)(`MongoDB${mongoMissing ? `: ${mongoMissing}` : ""}
     expect(await store.task(source.taskId)).toMatchObject({ id: source.taskId, updated_at: "1970-01-01T00:00:00.000Z" });
   });
 
-  it("goes on reading where it was after MongoDB was away, and tells of it once", async () => {
+  it("goes on reading where it was after MongoDB was away, and reports it once", async () => {
     const { db, source, sink, store } = await setup();
     await store.putPartials(source, [
       { uid: "a", meta: {} },

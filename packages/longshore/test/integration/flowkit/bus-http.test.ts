@@ -106,7 +106,7 @@ describe("the bus over HTTP", () => {
     const next = post(url, "take", { ...asking, member: "next", waitMs: 30_000 });
     await until(() => clock.pending > 1);
     await clock.advance(memberMs / 2);
-    // A sign of life.
+    // A heartbeat.
     expect((await post(url, "take", { ...asking, max: 0, member: "gone" })).body.taken).toBe(null);
     await clock.advance(2 * memberMs);
     expect((await next).body.records.length + (await post(url, "take", { ...asking, member: "next" })).body.records.length).toBe(1);

@@ -123,11 +123,11 @@ describe.skipIf(kafkaMissing !== undefined)(`Kafka's bad days${kafkaMissing === 
     const numbers: number[] = [];
     for (const bus of [await open({ brokers, lookMs: 50, partitions: 1 }), await open({ brokers, lookMs: 50, partitions: 1 })]) {
       const handle = async (records: readonly BusRecord[]) => void numbers.push(...records.map(numberOf));
-      // Whoever begins with what is newest must not miss what came into a new partition before it was noticed.
+      // A reader that begins with the newest record must not miss what came into a new partition before it was noticed.
       await bus.subscribe({ group: `${prefix}g`, topics: [topic], from: "latest", handle }).ready;
     }
     await admin.createPartitions({ topics: [{ name: topic, count: 4 }] });
-    // Somebody who has not known the topic before.
+    // A consumer that has not known the topic before.
     const publisher = await open({ brokers });
     await publishAll(publisher, topic, 0, 40);
     await until(() => numbers.length >= 40);

@@ -1,5 +1,5 @@
 // What a group of consumers on Kafka sees of a member that fails, or ends in the middle of something. Sessions are longer than any test:
-// whoever had to wait for the end of one would wait in vain.
+// a test that had to wait for the end of one would not end.
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { BusRecord } from "../../../src/bus/bus.ts";
 import { loadKafka } from "../../../src/bus/kafka/client.ts";
@@ -52,7 +52,7 @@ async function failingOnce({ bus, options, subscription }: World, method: "listO
 }
 
 describe.skipIf(kafkaMissing !== undefined)(`groups on Kafka${kafkaMissing === undefined ? "" : ` (needs ${kafkaMissing})`}`, () => {
-  it("a member that begins again after an error comes back as who it was, and nobody waits for its old self", async () => {
+  it("a member that begins again after an error comes back as who it was, and nothing waits for its old self", async () => {
     const world = await setup();
     const { failed } = await failingOnce(world, "listCommittedOffsets", new Error("not now"));
     await world.publish([1, 2, 3]);
@@ -61,7 +61,7 @@ describe.skipIf(kafkaMissing !== undefined)(`groups on Kafka${kafkaMissing === u
     expect(world.told).toContainEqual(expect.stringMatching(/^taking .*not now/));
   });
 
-  it("a broker that does not know yet what it leads is asked again, and there is no trouble to tell of", async () => {
+  it("a broker that does not know yet what it leads is tried again, and no failure is reported", async () => {
     const world = await setup();
     const stale = Object.assign(new Error("not the leader"), {
       findBy: (property: string) => (property === "hasStaleMetadata" ? {} : null),

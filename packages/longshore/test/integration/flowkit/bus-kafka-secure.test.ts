@@ -17,7 +17,7 @@ const missing = kafkaMissing ?? (spawnSync("openssl", ["version"]).error ? "the 
 const brokerTestMs = 120_000;
 const [password, scramPassword, wrong] = ["open sesame", "winter 1884", "a secret that is wrong"];
 
-/** A broker with a key of its own, whose certificate nobody has signed but itself. */
+/** A broker with a self-signed certificate. */
 async function setup() {
   const folder = temporaryFolder();
   const [key, cert, pemFile] = ["key.pem", "cert.pem", "both.pem"].map((name) => join(folder, name)) as [string, string, string];
@@ -39,7 +39,7 @@ async function setup() {
   return { kafka, ca, caFile: cert, open, told, refusals: [] as string[] };
 }
 
-/** By the door that asks nobody. */
+/** By the listener that does not authenticate. */
 async function addScramUser(broker: string, name: string, secret: string): Promise<void> {
   const [host = "", port] = broker.split(":");
   const connection = new Connection("test");

@@ -3,7 +3,7 @@ import { node, pulls } from "../../support/flowkit-graphs.ts";
 import { openFlowkit } from "../../support/flowkit-world.ts";
 
 describe("cancelling", () => {
-  // In the reference the node goes to deferred, is begun again, and what waits for it keeps the task open for ever.
+  // In the reference the node goes to deferred, is begun again, and what waits for it keeps the task open forever.
   it("[T41, T72, A05] while a node runs stops its worker, and what comes after it never starts", async () => {
     const world = await openFlowkit({ config: { cancel_grace_sec: 5 } });
     const worker = await world.worker("w", ["indexer"], { capacity: 2 });
@@ -20,7 +20,7 @@ describe("cancelling", () => {
       attempt_epoch: 1,
       payload: { sig: "CANCEL", reason: "user_request", cancel_token: null, deadline_ts_ms: world.clock.now() + 5_000 },
     });
-    // What it was just about to say starts nobody any more.
+    // What it was just about to send starts nothing any more.
     await worker.batch(command, "b0", {});
     await worker.cancelled(command);
     expect(await world.inState(run, "u", "cancelled")).toMatchObject({ error: "cancelled", holder: "w" });
@@ -30,7 +30,7 @@ describe("cancelling", () => {
     expect((await worker.accept()).task_id).toBe(other.id);
   });
 
-  // In the reference such nodes are cancelling for ever, and so is their task.
+  // In the reference such nodes are cancelling forever, and so is their task.
   it("[T43, A05] before anything has started ends the task at once, and nothing is started when workers come", async () => {
     const world = await openFlowkit();
     const run = await world.submit({ nodes: [node("a", "indexer"), node("b", "indexer", { depends_on: ["a"] })] });
@@ -56,7 +56,7 @@ describe("cancelling", () => {
     expect((await worker.accept()).task_id).toBe(other.id);
   });
 
-  it("[A06] a command that was sent and not taken up is void: whoever takes it then is told to stop", async () => {
+  it("[A06] a command that was sent and not taken up is void: a worker that takes it then gets a stop signal", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"]);
     const run = await world.submit({ nodes: [node("a", "indexer")] });

@@ -1,4 +1,4 @@
-// The coordinator on the embedded bus: what fails, what is stale, what nobody can read.
+// The coordinator on the embedded bus: what fails, what is stale, what cannot be read.
 
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../../src/json.ts";
@@ -212,7 +212,7 @@ describe("what is stale", () => {
     const run = await world.submit({ nodes: [node("a", "indexer")] });
     const first = await old.accept();
     await world.inState(run, "a", "held");
-    // Nobody hears of it for its lease.
+    // It is silent for its lease.
     await world.clock.advance(60_000);
     const fresh = await world.worker("fresh", ["indexer"]);
     await old.stop();
@@ -295,7 +295,7 @@ describe("what is stale", () => {
     expect(await world.partsOf(run, "a")).toEqual([{ n: 1 }]);
   });
 
-  it("an event of what was never started, or of another coordinator's task, changes nothing and stops nobody", async () => {
+  it("an event of what was never started, or of another coordinator's task, changes nothing and stops no worker", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"]);
     const run = await world.submit({ nodes: [node("a", "indexer"), node("b", "indexer", { depends_on: ["a"] })] });
@@ -317,7 +317,7 @@ describe("what is stale", () => {
   });
 });
 
-describe("what nobody can read", () => {
+describe("what cannot be read", () => {
   it("[A15] an event without worker_id, and worse, is passed over and told once; the next one counts", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"]);

@@ -84,7 +84,7 @@ describe("limits", () => {
   it("a worker is there when it has come back, also where its farewell of before is read after that", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("a", ["slow"]);
-    // Announcements have no key: those of one worker lie in several partitions, which are read in any order.
+    // Announcements have no key: those of one worker are in several partitions, which are read in any order.
     await worker.goOffline({ agoMs: 1 });
     const run = await world.submit({ nodes: roots("slow", 1) });
     await worker.done(await worker.accept());
@@ -94,7 +94,7 @@ describe("limits", () => {
     await world.until(async () => world.engine.workers.get("a")?.status === "offline");
   });
 
-  it("a type whose commands nobody takes up holds up no other type of the same workers", async () => {
+  it("a type whose commands no worker takes holds up no other type of the same workers", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("a", ["slow", "fast"]);
     const run = await world.submit({ nodes: [...roots("slow", 2), ...roots("fast", 2)] });
@@ -115,7 +115,7 @@ describe("limits", () => {
     await maker.batch(source, "b0", { count: 1 });
     const reader = await taker.accept();
     await world.inState(run, "d", "held");
-    // The maker is lost: its source waits until somebody is there for it.
+    // The maker is lost: its source waits until another worker is there for it.
     await maker.goOffline();
     await world.until(async () => world.engine.workers.get("m")?.status === "offline");
     await maker.failed(source, "worker_restarted", false);
@@ -178,7 +178,7 @@ describe("limits", () => {
     expect(world.coordinator.roster()).toHaveLength(1);
   });
 
-  it("why a node waits is told: nobody of its type has come", async () => {
+  it("why a node waits is reported: no worker of its type has come", async () => {
     const world = await openFlowkit();
     await world.worker("a", ["fast"]);
     await world.until(async () => world.engine.workers.get("a") !== undefined);

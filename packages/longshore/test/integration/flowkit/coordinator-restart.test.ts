@@ -128,7 +128,7 @@ describe("a lease", () => {
   });
 });
 
-describe("a command that nobody takes up", () => {
+describe("a command that no worker takes", () => {
   it("is sent again under the next epoch, to another reader of the topic", async () => {
     const sent: (number | undefined)[] = [];
     const world = await openFlowkit({
@@ -175,7 +175,7 @@ describe("a command that nobody takes up", () => {
 });
 
 describe("a worker that comes back", () => {
-  // In the reference the node stays with the worker, which never goes on with it. Here it begins anew at once, under the next epoch.
+  // In the reference the node stays with the worker, which never goes on with it. Here it begins again at once, under the next epoch.
   it("[T52] under its name and tells what it was doing gives it up, and nothing of its budget is spent", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"]);
@@ -214,7 +214,7 @@ describe("a worker that comes back", () => {
     expect(await world.task(run, "a")).toMatchObject({ grant: 1 });
   });
 
-  // The reference waits a while before each start, to hear whether somebody is at it. Leases tell that here, so nothing waits.
+  // The reference waits a while before each start, to find out whether a worker runs it. Leases show that here, so nothing waits.
   it("[T54, T55] finds its node started at once, fresh or tried again", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"]);
@@ -281,7 +281,7 @@ describe("a coordinator that comes back", () => {
     expect(worker.commands).toHaveLength(1);
   });
 
-  it("[T22] counts a batch once that it hears of before and after", async () => {
+  it("[T22] counts a batch once that it gets before and after", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"]);
     const run = await world.submit({ nodes: [node("a", "indexer"), sumOf("a")] });
@@ -314,7 +314,7 @@ describe("a coordinator that comes back", () => {
     expect((await world.ended(waiting)).state).toBe("succeeded");
   });
 
-  it("asks who does a node whose worker it does not know, and lets whoever answers keep it", async () => {
+  it("sends a query for a node whose worker it does not know, and lets the worker that answers keep it", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"]);
     const run = await world.submit({ nodes: [node("a", "indexer")] });

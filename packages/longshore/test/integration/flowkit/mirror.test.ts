@@ -60,7 +60,7 @@ describe.skipIf(mongoMissing)(`the mirror in MongoDB${mongoMissing ? `: ${mongoM
     });
   });
 
-  it("tells of a node that waits to be tried again why it has to", async () => {
+  it("shows why a node waits to be tried again", async () => {
     const { begin, submit, take, fail, task } = await setup();
     const mirror = begin();
     const { id } = await submit([{ ...up, retry_policy: { max: 2, backoff_sec: 60 } }]);
@@ -69,7 +69,7 @@ describe.skipIf(mongoMissing)(`the mirror in MongoDB${mongoMissing ? `: ${mongoM
     expect(await task(id)).toMatchObject({ graph: { nodes: [{ status: "deferred", last_error: "torn" }] } });
   });
 
-  it("brings in what a worker kept there and nobody has heard of in time", async () => {
+  it("brings in what a worker kept there without an event in time", async () => {
     const { db, begin, submit, take, engine } = await setup();
     const mirror = begin();
     const { id } = await submit([up]);
@@ -133,7 +133,7 @@ describe.skipIf(mongoMissing)(`the mirror in MongoDB${mongoMissing ? `: ${mongoM
     ]);
   });
 
-  // In the reference a batch that failed once keeps its row for ever, and the metrics of its success are dropped.
+  // In the reference a batch that failed once keeps its row forever, and the metrics of its success are dropped.
   it("[A09] keeps a row of a batch that failed, which gives way when it succeeds", async () => {
     const { begin, submit, take, put, done, fail, engine, all } = await setup();
     const mirror = begin();
@@ -214,7 +214,7 @@ describe.skipIf(mongoMissing)(`the mirror in MongoDB${mongoMissing ? `: ${mongoM
     expect(await mirror.completed({ task_id: "nothing", node_id: "up" })).toBeNull();
   });
 
-  it("[A02] gives up what earlier attempts have claimed and not done, whoever they are", async () => {
+  it("[A02] gives up what earlier attempts have claimed and not done, of any worker", async () => {
     const { db, begin, all } = await setup();
     const mirror = begin();
     const claim = { task_id: "t", consumer_node: "down", from_node: "up" };
@@ -252,7 +252,7 @@ describe.skipIf(mongoMissing)(`the mirror in MongoDB${mongoMissing ? `: ${mongoM
     await mirror.settled();
   });
 
-  it("takes nothing of a run's earlier life for the result of a node that begins anew", async () => {
+  it("takes nothing of a run's earlier life for the result of a node that begins again", async () => {
     const { begin, submit, take, put, done, engine, all } = await setup();
     const mirror = begin();
     const { id: task_id } = await submit([up]);
@@ -280,7 +280,7 @@ describe.skipIf(mongoMissing)(`the mirror in MongoDB${mongoMissing ? `: ${mongoM
     expect(await task(before.id)).toMatchObject({ status: "running" });
     await first.close();
     await done(open);
-    // Begun and ended while nobody mirrored.
+    // Begun and ended while nothing was mirrored.
     const between = await submit([up]);
     await done(await take("src"));
     const second = begin();
@@ -324,7 +324,7 @@ describe.skipIf(mongoMissing)(`the mirror in MongoDB${mongoMissing ? `: ${mongoM
   });
 });
 
-/** The database, away for as long as somebody says. */
+/** The database, away for as long as the test requires. */
 function awayWhile(db: MongoDb, away: () => boolean): MongoDb {
   const collection = (name: string) =>
     new Proxy(db.collection(name), {

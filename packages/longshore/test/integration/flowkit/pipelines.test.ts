@@ -1,5 +1,5 @@
 // Whole pipelines: our workers and our coordinator together, on the embedded bus and on a real Kafka, also where everything comes twice and
-// somebody goes away in the middle.
+// a worker leaves in the middle.
 
 import { streamTask } from "longshore/flowkit";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -107,7 +107,7 @@ const smoke = () => {
   };
 };
 
-/** Counts what lies in the artifacts that it is given whole. */
+/** Counts the items in the artifacts that it is given whole. */
 const tally = () => streamTask("tally", { processBatch: ({ payload }) => ({ count: (payload.meta as { skus: unknown[] }).skus.length }) });
 
 async function expectWholeSmoke(world: World, run: Awaited<ReturnType<World["submit"]>>): Promise<void> {
@@ -148,7 +148,7 @@ describe("exact counts", () => {
     expect(statsOf(await world.ended(run), "d")).toEqual({ count: 22 });
   });
 
-  it("[T34] of shards and of what is cut anew from them: 11 in fours, then in threes", async () => {
+  it("[T34] of shards and of what is cut again from them: 11 in fours, then in threes", async () => {
     const { world } = await setup([indexer(), analyzer()]);
     const run = await world.submit({ nodes: [source("u", 11, 4), node("d", "analyzer", rechunk(["u"], 3)), sumOf("d")] });
     expect(statsOf(await world.ended(run), "d")).toEqual({ count: 11 });
@@ -209,7 +209,7 @@ describe("a pipeline", () => {
     expect(statsOf(await world.ended(run), "c")).toEqual({ count: 9 });
   });
 
-  it("[T39, T56] finishes although its worker is stopped in the middle and another one begins; nobody claims to go on with a run", async () => {
+  it("[T39, T56] finishes although its worker is stopped in the middle and another one begins; no worker claims to continue a run", async () => {
     const gate = deferred<void>();
     let batches = 0;
     const stuck = indexer("indexer", async () => {

@@ -1,4 +1,4 @@
-// The services that the tests of this folder stand on: that they can be had, and that they are what the clients expect.
+// The services that the tests of this folder use: that they can be had, and that they are what the clients expect.
 import { Admin } from "@platformatic/kafka";
 import { MongoClient } from "mongodb";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -14,7 +14,7 @@ describe.skipIf(kafkaMissing !== undefined)(`Kafka${kafkaMissing === undefined ?
     const admin = new Admin({ clientId: "test", bootstrapBrokers: [...one.brokers] });
     onTestFinished(() => admin.close());
     await admin.createTopics({ topics: [`${one.prefix}topic`], partitions: 4, replicas: 1 });
-    // The broker tells of a topic some moments after it has taken it.
+    // The broker shows a topic some moments after it has taken it.
     const mine = async () => (await admin.listTopics()).filter((name) => name.startsWith(one.prefix));
     await eventually(async () => (await mine()).length > 0);
     expect(await mine()).toEqual([`${one.prefix}topic`]);

@@ -39,7 +39,7 @@ describe("tasks over HTTP", () => {
     });
   });
 
-  it("are taken with fields that nobody reads, and their submitter and the log are told of some of them", async () => {
+  it("are taken with fields without effect, and their submitter and the log get some of them", async () => {
     const { ask, log } = await setup();
     const nodes = Array.from({ length: 30 }, (_, at) => ({ node_id: `n${at}`, type: "src", colour: "red" }));
     const { status, body } = await ask("POST", "", { graph: { nodes } });
@@ -60,7 +60,7 @@ describe("tasks over HTTP", () => {
     const own = async (path: string, method = "GET") => JSON.parse((await call(`${server.url}/api/longshore/v1${path}`, { method })).text);
     expect((await own("/runs?workflow=catalogue")).items).toMatchObject([{ id: named, workflow: "catalogue" }]);
     expect((await own("/runs")).items).toMatchObject([{ workflow: nameless }, { workflow: "catalogue" }]);
-    // A run that is started anew has no name either, and not that of the other.
+    // A run that is started again has no name either, and not that of the other.
     const again = await own(`/runs/${nameless}/rerun`, "POST");
     expect(again).toMatchObject({ workflow: again.id, definitionId: (await own(`/runs/${nameless}`)).definitionId });
     expect((await own(`/runs/${named}/rerun`, "POST")).workflow).toBe("catalogue");

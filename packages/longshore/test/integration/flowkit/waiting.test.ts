@@ -13,7 +13,7 @@ import { openFlowkit } from "../../support/flowkit-world.ts";
 import { untilElsewhere as until } from "../../support/until.ts";
 
 it("a node waits for a broker that cannot be reached, and its run says so", async () => {
-  // Nobody listens at this port.
+  // No server listens at this port.
   const server = await serve({ ephemeral: true, port: 0, logger: { write: () => {} }, flowkit: { brokers: "127.0.0.1:1" } });
   onTestFinished(() => server.close());
   const id = (await server.flowkit?.createTask({ graph: { nodes: [node("a", "indexer")] } })) as string;
@@ -31,7 +31,7 @@ it("a node waits for a broker that cannot be reached, and its run says so", asyn
   expect(metrics).toMatch(/^longshore_flowkit_outbox_pending 0$/m);
 });
 
-it("metrics count what workers said, and what of it nobody could use", async () => {
+it("metrics count the events of workers, and those without effect", async () => {
   const server = await serve({ ephemeral: true, port: 0, logger: { write: () => {} } });
   onTestFinished(() => server.close());
   const bus = openHttpBus({ url: `${server.url}/flowkit/v1/bus` });
@@ -46,7 +46,7 @@ it("metrics count what workers said, and what of it nobody could use", async () 
   expect(metrics).not.toContain("longshore_flowkit_outbox");
 });
 
-it("metrics count the batches of a worker that keeps them here and does not tell of them", async () => {
+it("metrics count the batches of a worker that keeps them here and sends no events", async () => {
   const server = await serve({ ephemeral: true, port: 0, logger: { write: () => {} } });
   onTestFinished(() => server.close());
   const pages = streamTask("pages", {
@@ -63,7 +63,7 @@ it("metrics count the batches of a worker that keeps them here and does not tell
   expect(metrics).toMatch(/^longshore_flowkit_batches_total\{how="done"\} 3$/m);
 });
 
-it("a command is on its way until somebody takes it up", async () => {
+it("a command is on its way until a worker takes it", async () => {
   const world = await openFlowkit();
   const worker = await world.worker("w", ["indexer"]);
   const run = await world.submit({ nodes: [node("a", "indexer")] });

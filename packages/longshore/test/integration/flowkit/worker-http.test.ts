@@ -112,7 +112,7 @@ describe("a worker on a server's address", () => {
     await clock.armed(15_000, 1);
     await clock.advance(15_000);
     const worker = await starting;
-    // Were anything waited for, it would be by this clock, which nobody moves.
+    // Were anything waited for, it would be by this clock, which does not move.
     await worker.stop();
   });
 });

@@ -132,7 +132,7 @@ describe("the events of a run", () => {
     );
   });
 
-  it("tell of steps that turn out to be needed, of tries, and of steps that fail without having begun", async () => {
+  it("report steps that turn out to be needed, of tries, and of steps that fail without having begun", async () => {
     const { run, events } = await startStepflow();
     const flow: JsonObject = {
       steps: [

@@ -49,8 +49,8 @@ describe("the server", () => {
     expect((await call("GET", "/runs")).status).toBe(401);
   });
 
-  // The reference answers pages of any origin; this server only those that it was told of.
-  it("[S9-53] answers pages of the origins that it was told of", async () => {
+  // The reference answers pages of any origin; this server only configured ones.
+  it("[S9-53] answers pages of the origins that are configured", async () => {
     const { call } = await startStepflow({ origins: ["https://ci.example.org"] });
     const asked = await call("OPTIONS", "/runs", undefined, {
       origin: "https://ci.example.org",
@@ -242,7 +242,7 @@ describe("runs", () => {
     const family = (await call("GET", `/runs?rootRunId=${runId}`)).body.runs;
     expect(family).toHaveLength(2);
     for (const each of family) expect((await ended(each.runId)).summary).toMatchObject({ status: 4, rootRunId: runId });
-    // Whoever holds a step learns of it by its next report.
+    // The holder of a step is informed by its next report.
     expect(await engine.board.complete({ taskId: held.id, grant: held.grant }, "1")).toBe("cancel");
     expect((await call("POST", `/runs/${runId}/cancel`)).body.summary.status).toBe(4);
   });
@@ -278,7 +278,7 @@ describe("runs", () => {
     expect(missing.body.error.message).toContain('"a" is required');
   });
 
-  it("[S9-63] have variables from the environment, and tell secret ones to nobody: neither in answers nor in the log", async () => {
+  it("[S9-63] have variables from the environment, and disclose no secret ones: neither in answers nor in the log", async () => {
     vi.stubEnv("LONGSHORE_TEST_KEY", "environment-secret");
     onTestFinished(() => void vi.unstubAllEnvs());
     const lines: string[] = [];

@@ -126,7 +126,7 @@ describe("a run that has moved to another orchestrator", () => {
     return { ...s, other, gate, stopped: () => stopped };
   }
 
-  it("is found there by whoever still answers: heartbeats claim its task, and the outcome goes there", async () => {
+  it("is found there by an orchestrator that still answers: heartbeats claim its task, and the outcome goes there", async () => {
     const s = await moved();
     s.orchestrator.answers.beat = () => refuse(GrpcCode.NOT_FOUND);
     s.orchestrator.answers.complete = () => refuse(GrpcCode.NOT_FOUND);

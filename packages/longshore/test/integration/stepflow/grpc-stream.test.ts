@@ -149,7 +149,7 @@ describe("a stream", () => {
     expect(s.notices[0]?.message).toMatch(/failed with NOT_FOUND: queue 'python' not found$/);
   });
 
-  it("tells of polls that began and failed", async () => {
+  it("reports polls that began and failed", async () => {
     const s = await setup();
     const seen: string[] = [];
     s.worker.on("pollStarted", ({ task: name, worker }) => seen.push(`started ${name} ${worker}`));

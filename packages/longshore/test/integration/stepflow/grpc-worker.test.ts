@@ -48,7 +48,7 @@ describe("a worker on a gRPC queue", () => {
     await until(() => s.orchestrator.streams.length === 1);
     const [pull] = s.orchestrator.of("PullTasks");
     expect(pull?.hex).toBe("0a06707974686f6e12027731");
-    // Its own address stands in for the orchestrator's, which the recorded bytes name.
+    // Its own address replaces the orchestrator's, which the recorded bytes name.
     const golden =
       "0a02743112440a046563686f12232a210a0f0a076d65737361676512041a0268690a0e0a016e1209110000000000004540180122081a0272312a0273312a0b0a04706174681203612f6222140a0e3132372e302e302e313a37383337120272312801";
     const address = Buffer.from(s.orchestrator.url);
@@ -274,7 +274,7 @@ describe("heartbeats", () => {
     await s.pass(() => s.worker.status().counts.lost === 1);
     expect(reasons).toEqual(["LONGSHORE_LEASE_LOST"]);
     expect(s.orchestrator.of("CompleteTask")).toEqual([]);
-    // It may come again: nobody beats for the one that was lost.
+    // It may come again: no beats are sent for the one that was lost.
     s.orchestrator.answers.beat = () => ({ status: TaskStatus.IN_PROGRESS });
     await s.orchestrator.send(s.orchestrator.task("t1", { componentId: "gated", attempt: 2 }));
     await until(() => gates.length === 2);

@@ -165,7 +165,7 @@ describe("a worker that does not answer", () => {
     expect(await world.outcome("t")).toMatchObject({ error: { code: "UNREACHABLE" } });
   });
 
-  it("in HTTP at all is told of, and nothing is taken for it", async () => {
+  it("in HTTP at all is reported, and nothing is taken for it", async () => {
     const server = createServer((socket) => socket.end("SSH-2.0-OpenSSH_9.2\r\n"));
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     onTestFinished(() => void server.close());

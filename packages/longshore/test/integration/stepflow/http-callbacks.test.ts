@@ -114,7 +114,7 @@ describe("blobs over the channel", () => {
     expect((await execution).answer.error).toMatchObject({ code: -32006, message: expect.stringContaining("did not answer blobs/put") });
   });
 
-  it("end with the execution: one that nobody waits for any more is answered by 400", async () => {
+  it("end with the execution: one that nothing waits for any more is answered by 400", async () => {
     const careless = task("careless", async (_input: unknown, ctx) => {
       ctx.blobs.put("x").catch(() => {});
       await new Promise((resolve) => setImmediate(resolve));
@@ -217,7 +217,7 @@ describe("blobs of the later dialect", () => {
     expect((await s.runtime.execute("/get", { id: "" })).answer.error).toMatchObject({ code: -32003 });
   });
 
-  it("stand in inputs as references, which a handler never sees", async () => {
+  it("are in inputs as references, which a handler never sees", async () => {
     const api = await blobApi();
     const echo = task("echo", (input: unknown) => input as object);
     await using s = await setup({ tasks: [echo], handshake: "B", capabilities: { blobApiUrl: api.blobApiUrl } });

@@ -30,7 +30,7 @@ describe("the handshake", () => {
     });
   });
 
-  it("[S-HTTP-19] is refused to a worker of another version, which is hung up on, never called, and told of once", async () => {
+  it("[S-HTTP-19] is refused to a worker of another version, which is hung up on, never called, and reported once", async () => {
     const open = new Set<Socket>();
     const openAtInitialize: number[] = [];
     const { worker, world } = await setup({

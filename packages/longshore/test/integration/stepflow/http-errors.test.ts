@@ -1,4 +1,4 @@
-// Stepflow over HTTP: everything that can go wrong, as the runtime hears of it.
+// Stepflow over HTTP: every error, as the runtime gets it.
 
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
@@ -96,7 +96,7 @@ describe("the message", () => {
     expect((await s.runtime.send({ jsonrpc: "2.0", id: 1, method: "components/list", params: [] })).json.error.code).toBe(-32602);
   });
 
-  it("that is a notification must have no id, and one with the name of a request is nobody's", async () => {
+  it("that is a notification must have no id, and one with the name of a request is ignored", async () => {
     await using s = await setup({ tasks, handshake: "none" });
     const answer = await s.runtime.send({ jsonrpc: "2.0", id: 7, method: "initialized", params: {} });
     expect([answer.status, answer.json.id, answer.json.error.code]).toEqual([400, 7, -32600]);
@@ -106,7 +106,7 @@ describe("the message", () => {
     expect((await s.runtime.send({ jsonrpc: "2.0", id: 8, method: "components/list", params: {} })).json.error.code).toBe(-32002);
   });
 
-  it("[S9-47] that answers a call nobody made is answered 400", async () => {
+  it("[S9-47] that answers an unknown call is answered 400", async () => {
     await using s = await setup({ tasks });
     expect((await s.runtime.send({ jsonrpc: "2.0", id: "nobody", result: {} })).status).toBe(400);
     expect((await s.runtime.send({ jsonrpc: "2.0", id: "nobody", error: { code: -32000, message: "x" } })).status).toBe(400);

@@ -105,7 +105,7 @@ describe("more requests than slots", () => {
 });
 
 describe("a caller that goes away", () => {
-  it("stops the handler, whose result nobody waits for", async () => {
+  it("stops the handler, whose result nothing waits for", async () => {
     const { gated, begun, stopped, open } = gate();
     await using s = await setup({ tasks: [gated] });
     let request: ClientRequest | undefined;

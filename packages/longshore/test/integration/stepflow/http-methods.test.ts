@@ -110,7 +110,7 @@ describe("components/execute", () => {
     expect(await s.runtime.execute("/plain", 1)).toMatchObject({ form: "json", answer: { result: { output: { input: 1 } } } });
   });
 
-  it("[S-HTTP-23] tells the handler where it stands in its flow", async () => {
+  it("[S-HTTP-23] gives the handler its place in the flow", async () => {
     const where = task("where", (_input: unknown, ctx) => {
       const { runId, flowId, stepId, component, attempt } = stepflowTask(ctx);
       return { place: { runId, flowId, stepId, component, attempt }, ids: ctx.ids, key: ctx.idempotencyKey };

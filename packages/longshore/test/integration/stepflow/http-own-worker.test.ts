@@ -81,7 +81,7 @@ describe("a worker of our own", () => {
     expect(ran.body.results).toMatchObject([{ output: { n: 1 } }]);
   });
 
-  it("hears of a cancelled step by the end of its call", async () => {
+  it("is notified of a cancelled step by the end of its call", async () => {
     const { world, begun } = await setup();
     await world.post("t", "/wait", {});
     const signal = await begun;

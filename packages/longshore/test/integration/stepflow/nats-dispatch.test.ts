@@ -39,9 +39,9 @@ async function setup(more: Parameters<typeof dispatch>[2] = {}) {
   return { ...world, world, nats, ...(await dispatch(world, nats.url, more)) };
 }
 
-/** What lies in a stream, oldest first. */
+/** The messages in a stream, oldest first. */
 async function stored(nats: TestNats, stream: string) {
-  // Asked again soon: a server that has just started answers nobody for a while.
+  // Tried again soon: a server that has just started does not answer for a while.
   const manager = await jetstreamManager(await nats.connection(), { checkAPI: false, timeout: 300 }).catch(() => null);
   const info = await manager?.streams.info(stream).catch(() => null);
   // The server is away, or the stream is.
@@ -55,7 +55,7 @@ async function stored(nats: TestNats, stream: string) {
   return found;
 }
 
-/** Waits until a stream is there; the server is told of nothing. */
+/** Waits until a stream is there; nothing is sent to the server. */
 async function streamOf(nats: TestNats, stream: string) {
   const manager = await nats.manager();
   for (;;) {
@@ -128,7 +128,7 @@ describe.skipIf(natsMissing !== undefined)(`tasks on NATS${natsMissing === undef
     });
   });
 
-  it("only so many lie in a stream unclaimed; the rest waits on the board, where a priority counts", async () => {
+  it("only so many are in a stream unclaimed; the rest waits on the board, where a priority counts", async () => {
     const { post, nats, heartbeat, task, becomes } = await setup();
     const ids = Array.from({ length: 40 }, (_, at) => `t${String(at).padStart(2, "0")}`);
     for (const id of ids) await post(id);
@@ -172,7 +172,7 @@ describe.skipIf(natsMissing !== undefined)(`tasks on NATS${natsMissing === undef
   });
 
   it("[S-QUEUE-09] nothing is lost when the NATS server goes and comes back, with its store or without", async () => {
-    // The network's bad days take their own time; that of the board stands still.
+    // The network's bad days take their own time; that of the board does not move.
     const { clock, post, nats, heartbeat, complete, task, troubles } = await setup({ clock: systemClock });
     await post("before");
     await tasksIn(nats, "python", ["before-1"]);
@@ -181,7 +181,7 @@ describe.skipIf(natsMissing !== undefined)(`tasks on NATS${natsMissing === undef
     expect(await task("meanwhile")).toMatchObject({ lost: 0, failures: 0 });
     await nats.up();
     await tasksIn(nats, "python", ["before-1", "meanwhile-1"]);
-    // Somebody clears the store: the streams are gone with all that was in them.
+    // The store is cleared: the streams are gone with all that was in them.
     await (await nats.manager()).streams.delete("python");
     await post("after");
     await tasksIn(nats, "python", ["after-1"]);
@@ -235,7 +235,7 @@ describe.skipIf(natsMissing !== undefined)(`tasks on NATS${natsMissing === undef
     expect(await worlds[1]?.task("b")).toMatchObject({ state: "done", output: '"b-1"' });
   });
 
-  it("[S-QUEUE-09] what lies in a stream while the server restarts can be claimed after it", async () => {
+  it("[S-QUEUE-09] what is in a stream while the server restarts can be claimed after it", async () => {
     const nats = await TestNats.start();
     let world = await knowing({ directory: temporaryFolder() });
     const { dispatcher } = await dispatch(world, nats.url);
@@ -268,7 +268,7 @@ describe.skipIf(natsMissing !== undefined)("discovery on NATS", () => {
     return { ...world, nats };
   };
 
-  it("[S-QUEUE-19] is asked before the first task, so that a clean start needs nobody's help", async () => {
+  it("[S-QUEUE-19] is asked before the first task, so that a clean start needs no help", async () => {
     const { post, nats, complete, heartbeat, engine, task } = await unknowing();
     await post("t");
     const worker = await NatsConsumer.open(nats, "python");
@@ -282,7 +282,7 @@ describe.skipIf(natsMissing !== undefined)("discovery on NATS", () => {
     expect(await heartbeat(taskId)).toEqual(inProgress);
   });
 
-  it("is asked again while nobody is there, and leaves no more than one question behind", async () => {
+  it("is asked again while no worker is there, and leaves no more than one question behind", async () => {
     const { clock, nats, post, task } = await unknowing();
     await post("t");
     await streamOf(nats, "python");

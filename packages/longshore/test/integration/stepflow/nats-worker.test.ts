@@ -230,7 +230,7 @@ describe("a message", () => {
   });
 });
 
-describe("what stands in the way", () => {
+describe("what blocks a worker", () => {
   it("is told clearly: a stream that is not there yet, which the worker waits for", async () => {
     const [nats, orchestrator] = await Promise.all([TestNats.start(), StepflowOrchestrator.start()]);
     const s = await startWorker([echo], stepflowNats(nats.url, { env: {}, stream: "LATER", connection }));
@@ -290,7 +290,7 @@ describe("what stands in the way", () => {
     await pass(() => new Set(s.orchestrator.results.map(({ taskId }) => taskId)).size === 10);
   });
 
-  it("passes: a consumer that somebody removed", async () => {
+  it("passes: a consumer that was removed", async () => {
     const s = await setup();
     const { pass } = await s.start();
     await s.publish(s.orchestrator.task("t1", { componentId: "echo" }));

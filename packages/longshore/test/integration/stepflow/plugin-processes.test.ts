@@ -86,7 +86,7 @@ describe("a worker that is started and called", () => {
     await until(() => isGone(output.pid) && isGone(child));
   });
 
-  it("that prints no port is told of with what it wrote, and started again", async () => {
+  it("that prints no port is reported with its output, and started again", async () => {
     const { world } = await httpWorld('console.error("no module named flask"); process.exit(3);');
     expect(await world.logged(/cannot be called/)).toBe(
       'error The worker of the plugin p cannot be called: its worker ended before it printed {"port": N} on standard output (exit code 3); ' +
@@ -95,12 +95,12 @@ describe("a worker that is started and called", () => {
     await world.logged(/^debug .*cannot be called/);
   });
 
-  it("that prints its port and dies is told of", async () => {
+  it("that prints its port and dies is reported", async () => {
     const { world } = await httpWorld("console.log('{\"port\": 1}'); process.exit(0);");
     expect(await world.logged(/cannot be called/)).toContain("its worker ended before it was healthy (exit code 0)");
   });
 
-  it("that is never healthy is told of after its time", async () => {
+  it("that is never healthy is reported after its time", async () => {
     const program = `import { createServer } from "node:http";
 const server = createServer((request, response) => response.writeHead(500).end());
 server.listen(0, "127.0.0.1", () => console.log(JSON.stringify({ port: server.address().port })));`;
@@ -190,7 +190,7 @@ describe("the worker of a queue", () => {
     expect(env.STEPFLOW_TASKS_URL).toBeUndefined();
   });
 
-  it("is started again when it ends, and told of with what it wrote", async () => {
+  it("is started again when it ends, and reported with its output", async () => {
     const { world } = await queueWorld("type: grpc, queueName: q", 'console.error("cannot connect"); process.exit(1);');
     expect(await world.logged(/^error /)).toBe(
       "error The worker of the plugin p has ended: exit code 1; the last that it wrote:\ncannot connect",
@@ -198,7 +198,7 @@ describe("the worker of a queue", () => {
     await world.logged(/^debug .*has ended/);
   });
 
-  it("is started again when a task of its queue was lost and nobody works on another", async () => {
+  it("is started again when a task of its queue was lost and no worker has another", async () => {
     const clock = new TestClock();
     const text = 'console.log("here"); setInterval(() => {}, 1000);';
     const { world } = await queueWorld("type: grpc, queueName: q", text, { clock });

@@ -1,5 +1,6 @@
 // Workers of every temper on one queue, under a seeded scheduler: they claim late or never, go with their streams, report twice, fail, fall
-// silent, and speak of tasks that are no longer theirs. Whatever they do, each task ends once, with the result of whoever was told so.
+// silent, and speak of tasks that are no longer theirs. Whatever they do, each task ends once, with the result of the worker whose report
+// was accepted.
 
 import { describe, expect, it } from "vitest";
 import { GrpcCode, type GrpcError } from "../../../src/net/grpc/status.ts";
@@ -50,7 +51,7 @@ class Pool {
     if (this.random.chance(0.7)) await worker.register({ componentId: "echo" });
   }
 
-  /** A worker goes, with its stream; what it believed to have may be reported by nobody, or later by somebody who kept a note of it. */
+  /** A worker goes, with its stream; what it believed to have may never be reported, or later by a worker that kept a note of it. */
   async lose(): Promise<void> {
     const [worker] = this.workers.splice(this.random.between(0, this.workers.length - 1), 1);
     await worker?.vanish();

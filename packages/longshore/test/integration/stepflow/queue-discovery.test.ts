@@ -66,7 +66,7 @@ describe("discovery", () => {
     ]);
   });
 
-  it("comes before the first task of a queue that nobody has spoken for, but not for ever", async () => {
+  it("comes before the first task of a queue without registered components, but not forever", async () => {
     const { clock, pull, post, task } = await queueWorld();
     await post("t");
     const ann = pull();

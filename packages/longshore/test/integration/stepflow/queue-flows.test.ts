@@ -107,7 +107,7 @@ routes:
     expect(await result(runId)).toMatchObject({ status: ExecutionStatus.COMPLETED, output: "x" });
   });
 
-  it("without a configuration is carried out by whoever comes with its component, also after it was started", async () => {
+  it("without a configuration is carried out by any worker with its component, also after it was started", async () => {
     const { run, pull, perform, result } = await flowServer();
     const flow = { name: "greet", steps: [step("one", "/greet"), step("two", "/greet", "one")], output: { $step: "two" } };
     const runId = await run(flow, { n: 1 });

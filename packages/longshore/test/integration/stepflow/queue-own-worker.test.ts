@@ -67,14 +67,14 @@ describe.each(backends)("our worker on our queue over $name", ({ name, skip, ope
     for (let n = 0; n < 20; n++) await s.post(`t${n}`, { given: { n } });
     for (let n = 0; n < 20; n++) await passing(s, async () => (await s.task(`t${n}`)).state === "done");
     expect(JSON.parse((await s.task("t7")).output ?? "")).toEqual({ n: 7 });
-    // Over NATS nobody knows who answered.
+    // Over NATS it is not known which worker answered.
     if (name === "grpc") expect(s.engine.workers.get("w1")?.does).toEqual(["/echo", "/core/{*path}"]);
     await s.post("c", { component: "/core/a/b" });
     await passing(s, async () => (await s.task("c")).state === "done");
     expect(JSON.parse((await s.task("c")).output ?? "")).toMatchObject({ component: "core", pathParams: { path: "a/b" } });
   });
 
-  it("is told of a cancel while its handler runs", async (context) => {
+  it("is notified of a cancel while its handler runs", async (context) => {
     if (skip) context.skip(`needs ${skip}`);
     const begun = deferred<AbortSignal>();
     const waits = task("echo", (_input: unknown, ctx) => {

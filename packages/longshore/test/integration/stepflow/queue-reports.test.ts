@@ -39,7 +39,7 @@ describe("a report is refused", () => {
     expect(await fieldOf(complete({ taskId, response: {} }))).toBe("response.output");
   });
 
-  it("on tasks that nobody knows, or that were never handed out like that", async () => {
+  it("on unknown tasks, or that were never handed out like that", async () => {
     const { heartbeat, complete, taskId } = await claimed();
     for (const unknown of ["nobody", "nobody-1", "t-3", "t-2", "t", `${taskId}0`, "discovery-0"]) {
       await expect(heartbeat(unknown)).rejects.toMatchObject({ code: GrpcCode.NOT_FOUND });
@@ -94,7 +94,7 @@ describe("progress", () => {
     expect(lines.map(({ data }) => data)).toEqual(["reading\n", "writing\n"]);
   });
 
-  it("may claim the task, and is told to nobody when another has", async () => {
+  it("may claim the task, and is not shown when another has", async () => {
     const { pull, post, heartbeat, task } = await queueWorld();
     const ann = pull();
     await ann.register({ componentId: "echo" });

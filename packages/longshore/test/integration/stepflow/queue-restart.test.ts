@@ -41,7 +41,7 @@ describe("after a restart", () => {
     expect(await world.task("held")).toMatchObject({ state: "done", attempt: 0 });
   });
 
-  it("what nobody claims goes back to its place and is delivered under another id", async () => {
+  it("an unclaimed task returns to its place and is delivered under another id", async () => {
     const world = await (await beforeRestart()).restart();
     const bob = world.pull("python", "bob");
     expect((await bob.next()).taskId).toBe("queued-1");

@@ -55,7 +55,7 @@ describe("a run that a component starts", () => {
     expect(new Set(ids).size).toBe(4);
   });
 
-  it("is answered as it stands when the patience is over, or when nobody asked to wait", async () => {
+  it("is answered in its current state when the wait has ended, or was not requested", async () => {
     const { channel, store, runId, clock, pull } = await asking();
     const flowId = await store({ name: "slow", steps: [step("slow", "/python/echo")], output: { $step: "slow" } });
     const ask = (wait: boolean) =>
@@ -96,7 +96,7 @@ describe("a run that a component starts", () => {
     await expect(channel.unary(OrchestratorService.SubmitRun, request)).rejects.toMatchObject({ code });
   });
 
-  it("of a flow that the component has just kept as a blob needs nobody to store it", async () => {
+  it("of a flow that the component has just kept as a blob needs no other store", async () => {
     const { channel, runId } = await asking();
     const { blobId } = await channel.unary(BlobService.PutBlob, { jsonData: inner, blobType: "flow" });
     const runRequest = { flowId: blobId, input: ["kept"], wait: true };

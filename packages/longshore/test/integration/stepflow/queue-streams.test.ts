@@ -224,7 +224,7 @@ describe("a worker that claims at once", () => {
     expect(await task("c")).toMatchObject({ state: "queued", lost: 0 });
   });
 
-  it("and then leaves one unclaimed loses the others to whoever is there, at once", async () => {
+  it("and then leaves one unclaimed loses the others to other workers, at once", async () => {
     const { ann, post, pull, heartbeat, clock, becomes } = await quick();
     await post("held");
     await heartbeat((await ann.next()).taskId, "ann");

@@ -84,7 +84,7 @@ describe("runs", () => {
     expect(await states(id)).toEqual({ a: "success", b: "success" });
   });
 
-  it("begin anew when a finished workflow is run again", async () => {
+  it("begin again when a finished workflow is run again", async () => {
     const { start, post, take, complete, states, job: jobOf } = await startGraphServer();
     const id = await start(job("a"));
     const first = await take();

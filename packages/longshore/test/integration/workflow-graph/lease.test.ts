@@ -20,7 +20,7 @@ describe("a lease", () => {
     const { start, take, heartbeat, complete, fail, clock } = await startGraphServer();
     await start(job("a"), job("b"), job("c"));
     const [a, b, c] = [await take(), await take(), await take()].map(({ lease }) => lease.lease_id) as [string, string, string];
-    // Time passes without any timer firing, as when the process stood still.
+    // Time passes without any timer firing, as when the process was stopped.
     clock.jump(30_000);
     expect(await heartbeat(a)).toBe(409);
     expect(await complete(b)).toBe(409);

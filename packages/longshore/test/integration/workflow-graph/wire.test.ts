@@ -217,7 +217,7 @@ describe("leases and reports", () => {
     });
   });
 
-  it("[W-CAN-02, G13] answers whether a job is cancelled with a bare boolean, false for what it does not know", async () => {
+  it("[W-CAN-02, G13] returns whether a job is cancelled with a bare boolean, false for what it does not know", async () => {
     const { start, take, post, get } = await startGraphServer();
     const id = await start(job("a"));
     await take();

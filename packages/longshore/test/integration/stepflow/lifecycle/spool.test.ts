@@ -1,4 +1,4 @@
-// A third backend, to see that the port is all that one needs: assignments are files in a folder, and whoever renames one has it.
+// A third backend, to see that the port is all that one needs: assignments are files in a folder, and the worker that renames one has it.
 
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,7 +11,7 @@ import { type QueueWorld, queueWorld } from "../../../support/stepflow-queue.ts"
 import { until } from "../../../support/until.ts";
 import { lifecycleSuite } from "./suite.ts";
 
-/** Puts one task at a time into `folder`. Answers how to stop. */
+/** Puts one task at a time into `folder`. Returns how to stop. */
 function spool(queue: TaskQueue, folder: string, { clock, grpc }: QueueWorld): () => Promise<void> {
   const stopping = new AbortController();
   let count = 0;
@@ -68,8 +68,8 @@ lifecycleSuite("a folder", {
   },
 });
 
-describe("a backend of somebody else", () => {
-  it("[S-QUEUE-06] needs the port alone: it takes tasks, delivers them, and gives back what nobody took when it stops", async () => {
+describe("a foreign backend", () => {
+  it("[S-QUEUE-06] needs the port alone: it takes tasks, delivers them, and gives back what was not taken when it stops", async () => {
     const world = await queueWorld();
     const { folderOf, stop } = await open(world);
     await world.post("t");

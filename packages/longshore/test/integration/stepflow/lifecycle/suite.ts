@@ -92,7 +92,7 @@ export function lifecycleSuite(name: string, { backend, open, skip }: LifecycleO
       expect([python.waiting(), gpu.waiting()]).toEqual([0, 0]);
     });
 
-    it("[S9-36] a task that nobody claims within the queue's timeout fails with TIMEOUT", async () => {
+    it("[S9-36] a task that no worker claims within the queue's timeout fails with TIMEOUT", async () => {
       const { clock, post, worker, task } = await setup();
       const python = await worker();
       await post("t", { claimMs: 30_000 });
@@ -181,7 +181,7 @@ export function lifecycleSuite(name: string, { backend, open, skip }: LifecycleO
       expect((await task("t")).state).toBe("held");
     });
 
-    it("[S-QUEUE-19] a task that nobody claims is delivered again under another id, and spends nothing", async () => {
+    it("[S-QUEUE-19] a task that no worker claims is delivered again under another id, and spends nothing", async () => {
       const { clock, post, worker, heartbeat, task } = await setup();
       await post("t", { policy: policy({}) });
       const python = await worker();
