@@ -1,6 +1,5 @@
-// The words that hold a reader up, and what to write instead. Checked are documents, comments, and the texts that programs print. `NOT_YET`
-// lists what is not rewritten so far, and only shrinks: a test fails for a path in it that is clean. The texts that users of Longshore see,
-// error messages and help among them, are checked everywhere.
+// The words that hold a reader up, and what to write instead. Checked are documents, comments, titles of tests, and the texts that
+// programs print.
 import { createRequire } from "node:module";
 import type * as TypeScript from "typescript-6";
 
@@ -24,9 +23,6 @@ const WORDS: readonly Word[] = [
   { pattern: /\bwait for company\b/gi, instead: "wait for a batch" },
 ];
 
-/** Folders and files that are not rewritten yet. Remove a path when it is clean; add none. */
-export const NOT_YET: readonly string[] = ["packages/conformance/", "packages/longshore/test/"];
-
 /** Lines that keep a word, with the reason. */
 const KEPT: readonly RegExp[] = [
   // A text that earlier versions wrote into data files, where it is recognised.
@@ -36,38 +32,21 @@ const KEPT: readonly RegExp[] = [
 ];
 
 /** Returns one line for each word of the list in a Markdown or TypeScript file. */
-export function findWordProblems(path: string, text: string, notYet: readonly string[] = NOT_YET): string[] {
+export function findWordProblems(path: string, text: string): string[] {
   const found = WORDS.flatMap(({ pattern, instead }) => [...text.matchAll(pattern)].map((match) => ({ match, instead })));
   if (found.length === 0) return [];
-  const isChecked = placesOf(path, text, notYet);
+  const isChecked = placesOf(path, text);
   return found
     .filter(({ match }) => isChecked(match.index) && !KEPT.some((kept) => kept.test(lineAt(text, match.index))))
     .map(({ match, instead }) => `${path}:${text.slice(0, match.index).split("\n").length}: "${match[0]}"; write ${instead}`);
 }
 
-/** The paths of the list for which no file of `problems` is left: they must leave the list. */
-export function findClean(notYet: readonly string[], dirty: readonly string[]): string[] {
-  return notYet.filter((left) => !dirty.some((path) => covers(left, path)));
-}
-
 /** A function that returns whether the text at an offset is checked. */
-function placesOf(path: string, text: string, notYet: readonly string[]): (offset: number) => boolean {
-  const isLeft = notYet.some((left) => covers(left, path));
-  if (path.endsWith(".md")) return isLeft ? () => false : not(fencesOf(text));
-  if (isLeft && !isShown(path)) return () => false;
+function placesOf(path: string, text: string): (offset: number) => boolean {
+  if (path.endsWith(".md")) return not(fencesOf(text));
   const { strings, code } = tokensOf(text);
-  if (isLeft) return within(strings);
   // A string in a test is data, except for its title.
   return not(isTest(path) ? [...code, ...strings.filter(([from]) => !TITLE.test(lineAt(text, from)))] : code);
-}
-
-function covers(left: string, path: string): boolean {
-  return left.endsWith("/") ? path.startsWith(left) : path === left;
-}
-
-/** Whether users see the texts in this file: the published source, without its tests. */
-function isShown(path: string): boolean {
-  return path.startsWith("packages/longshore/src/") && !isTest(path);
 }
 
 function isTest(path: string): boolean {
@@ -83,13 +62,8 @@ function lineAt(text: string, index: number): string {
 
 type Range = readonly [from: number, to: number];
 
-function within(ranges: readonly Range[]): (offset: number) => boolean {
-  return (offset) => ranges.some(([from, to]) => offset >= from && offset < to);
-}
-
 function not(ranges: readonly Range[]): (offset: number) => boolean {
-  const inside = within(ranges);
-  return (offset) => !inside(offset);
+  return (offset) => !ranges.some(([from, to]) => offset >= from && offset < to);
 }
 
 /** Fenced blocks are programs and their output. */
