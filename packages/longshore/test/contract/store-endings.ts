@@ -115,7 +115,7 @@ export function endingsContract(setup: Setup): void {
       expect((await world.run(id)).state).toBe("succeeded");
     });
 
-    it.each([false, true])("begins anew with none of what it had recorded, after a restart of the server: %s", async (restarts) => {
+    it.each([false, true])("begins again with none of what it had recorded, after a restart of the server: %s", async (restarts) => {
       let world = await setup({ carries: false, sliceTasks });
       const chain = names.map((name, at) => step(name, { task: "work", after: names.slice(Math.max(0, at - 1), at) }));
       const { id } = await world.start("long", chain);
