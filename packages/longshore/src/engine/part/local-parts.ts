@@ -154,28 +154,30 @@ export class LocalParts implements PartStore {
   /** Which of the parts are new, which get another value, and how many bytes more there are. */
   #changes(tx: Tx, task: Task, life: Life, parts: readonly NewPart[]): { added: PartRow[]; replaced: PartRow[]; bytes: number } {
     const sequences = readAll(parts, ({ uid }) => this.#lives.sequence(tx, life, uid));
-    const row = { taskId: task.id, life: life.life, grant: task.grant, at: this.#clock.now() };
+    const { id: taskId, grant } = task;
+    const now = this.#clock.now();
     const added: PartRow[] = [];
     const replaced: PartRow[] = [];
     const seen = new Set<string>();
     let bytes = 0;
-    parts.forEach((part, at) => {
+    // Written out: a spread for each part takes a fifth of the time of a put.
+    for (let at = 0; at < parts.length; at++) {
+      const { uid, value } = parts[at] as NewPart;
       // Of two in one call the first counts.
-      if (seen.has(part.uid)) return;
-      seen.add(part.uid);
-      const { uid, value } = part;
+      if (seen.has(uid)) continue;
+      seen.add(uid);
       const sequence = sequences[at] ?? null;
       if (sequence === null) {
-        bytes += bytesOf(part);
-        added.push({ ...row, uid, value, sequence: life.last + added.length + 1 });
-        return;
+        bytes += bytesOf(parts[at] as NewPart);
+        added.push({ taskId, life: life.life, sequence: life.last + added.length + 1, uid, grant, at: now, value });
+        continue;
       }
       const before = this.#lives.head(tx, life, sequence);
       // What this hand-out has put already stays as it is.
-      if (before === null || before.grant >= task.grant) return;
+      if (before === null || before.grant >= grant) continue;
       bytes += Buffer.byteLength(value) - before.bytes;
-      replaced.push({ ...row, uid, value, sequence });
-    });
+      replaced.push({ taskId, life: life.life, sequence, uid, grant, at: now, value });
+    }
     return { added, replaced, bytes };
   }
 

@@ -72,7 +72,7 @@ function tableRows<R>(db: Database, spec: TableSpec<R>): TableRows<R> {
       for (let from = 0; from < records.length; ) {
         const some = records.length - from >= rowsAtOnce ? rowsAtOnce : 1;
         const bound: Value[] = [];
-        for (const to = from + some; from < to; from++) for (const [, value] of columns) bound.push(value(records[from] as R));
+        for (const to = from + some; from < to; from++) addValues(bound, columns, records[from] as R);
         (some === 1 ? insert : insertMany)().run(...bound);
       }
     },
@@ -101,8 +101,13 @@ function lazily(db: Database): (sql: string) => () => Statement {
 /** Binding costs about 0.1 us a value: no copy of the list is made on the way. */
 function valuesOf<R>(columns: readonly Column<R>[], record: R): Value[] {
   const values: Value[] = [];
-  for (const [, value] of columns) values.push(value(record));
+  addValues(values, columns, record);
   return values;
+}
+
+/** By index: taking each column apart costs as much as its value. */
+function addValues<R>(values: Value[], columns: readonly Column<R>[], record: R): void {
+  for (let at = 0; at < columns.length; at++) values.push((columns[at] as Column<R>)[1](record));
 }
 
 /** What is selected of a table whose columns have this prefix. */
