@@ -64,3 +64,18 @@ it("a reader for whose events there is no room is refused by name", async () => 
   expect((await reader.next())?.data).toContain("events wait for their readers already");
   expect(await reader.next()).toBeUndefined();
 });
+
+it("few readers read a whole run at once, and one that fails keeps no place", async () => {
+  const followers = new Followers();
+  let reading = 0;
+  let most = 0;
+  const read = async (at: number) => {
+    most = Math.max(most, ++reading);
+    await new Promise((resolve) => setImmediate(resolve));
+    reading--;
+    if (at % 3 === 0) throw new Error("gone");
+  };
+  const ended = await Promise.allSettled(Array.from({ length: 50 }, (_, at) => followers.inTurn(() => read(at))));
+  expect(most).toBe(8);
+  expect(ended.filter(({ status }) => status === "fulfilled")).toHaveLength(33);
+});

@@ -30,6 +30,21 @@ export interface EventDeps {
 export class Followers {
   readonly open = new Set<object>();
   events = 0;
+  #reading = 0;
+  readonly #line: (() => void)[] = [];
+
+  /** Few read all records of their runs at once; the others wait with nothing in memory. */
+  async inTurn(read: () => Promise<void>): Promise<void> {
+    if (this.#reading < readingMax) this.#reading++;
+    else await new Promise<void>((resolve) => this.#line.push(resolve));
+    try {
+      await read();
+    } finally {
+      const next = this.#line.shift();
+      if (next === undefined) this.#reading--;
+      else next();
+    }
+  }
 
   /** Whether one that has so many events waiting may have more. What it has itself does not count, so that the largest run can be followed. */
   mayHold(own: number, more: number): boolean {
@@ -48,6 +63,8 @@ export interface FollowWish {
 
 export type Event = Encodable<typeof StatusEvent> & { readonly sequenceNumber: number; readonly timestamp: number };
 
+/** Each holds the row of a run meanwhile, which may have the inputs of all of its items. */
+const readingMax = 8;
 /** Events that wait for all readers together, besides those of one: about 200 MB. */
 const eventsMax = 500_000;
 /** Changes that wait for a slow reader. Beyond them they are forgotten, and read again from the records when it has caught up. */
@@ -173,7 +190,7 @@ class Follower {
       this.#readAnew = false;
       this.#waiting = [];
       this.#hold(-this.#held);
-      await this.#readAll();
+      await this.#deps.followers.inTurn(() => this.#readAll());
       return now;
     }
     const { reader } = this.#deps;
