@@ -27,6 +27,7 @@ describe("what a caller may do", () => {
 });
 
 describe("the table of actions", () => {
+  // Some are for Conductor alone.
   it("has no action that nothing does", async () => {
     const used = new Set([...(await realGroups()).flatMap(({ routes }) => routes), ...(await realMethods())].map(({ action }) => action));
     // It takes the name of a topic to know that it is this one.

@@ -107,6 +107,7 @@ describe("listing runs", () => {
     expect(await idsOf(`workflow=${one}`)).toEqual([open, done]);
     expect(await idsOf("state=running")).toEqual([other, open]);
     expect(await idsOf(`workflow=${one}&state=succeeded`)).toEqual([done]);
+    // Only Conductor has a way to pause.
     await send("PUT", `/api/workflow/${open}/pause`);
     expect(await idsOf("state=paused")).toEqual([open]);
     expect(await idsOf("state=running")).toEqual([other]);
