@@ -6,7 +6,7 @@ import type { Clock } from "../clock.ts";
 import type { BlobStore } from "../engine/blob/blob.ts";
 import type { Board } from "../engine/board/board.ts";
 import type { DeadLetterSource } from "../engine/board/dead-letter.ts";
-import type { Task } from "../engine/board/task.ts";
+import type { TaskRow } from "../engine/board/task.ts";
 import type { Carrier } from "../engine/board/wait-reason.ts";
 import type { Workers } from "../engine/board/workers.ts";
 import type { Logs } from "../engine/log/log.ts";
@@ -50,7 +50,7 @@ export interface ProtocolEngine {
   /** Removes a run that has ended, with all that belongs to it. False when there is no such run. */
   removeRun(runId: string): Promise<boolean>;
   /** Calls the listener for every task and run that a commit changed, until the returned function is called. A listener must not throw. */
-  listen(listener: { task?(task: Task): void; run?(run: Run): void }): () => void;
+  listen(listener: { task?(task: TaskRow): void; run?(run: Run): void }): () => void;
 }
 
 type LogLine = (message: string, fields?: Readonly<Record<string, unknown>>) => void;

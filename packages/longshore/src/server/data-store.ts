@@ -2,7 +2,7 @@
 
 import type { Clock } from "../clock.ts";
 import { LocalBoard } from "../engine/board/local-board.ts";
-import type { Task } from "../engine/board/task.ts";
+import type { TaskRow } from "../engine/board/task.ts";
 import { GroupCommit } from "../engine/commit.ts";
 import { LocalParts } from "../engine/part/local-parts.ts";
 import type { RowStore } from "../engine/rows.ts";
@@ -21,7 +21,7 @@ import { sqliteRows } from "../store/sqlite/row-store.ts";
 export interface StoreHooks {
   /** When something next happens to `id` by itself; null for never again. */
   deadline(id: string, at: number | null): void;
-  taskChanged(task: Task): void;
+  taskChanged(task: TaskRow): void;
   runChanged(run: Run): void;
   /** Runs have left messages for each other. */
   messagesLeft(): void;
@@ -73,7 +73,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sqli
     const rows = options.wrap?.(sqliteRows(db, file.isGone)) ?? sqliteRows(db, file.isGone);
     const commit = new GroupCommit(rows, () => clock.now());
     file.checkRest((damage) => commit.refuse(damage));
-    const taskChanged = (task: Task) => {
+    const taskChanged = (task: TaskRow) => {
       runs.decisions.records.changed(task);
       parts.taskChanged(task);
       hooks.taskChanged(task);

@@ -1,6 +1,6 @@
 // Inputs of runs and tasks for display: as they were given, also where their dialect stores them in a form of its own.
 
-import type { Task } from "../engine/board/task.ts";
+import type { TaskRow } from "../engine/board/task.ts";
 import type { Rows } from "../engine/cached-rows.ts";
 import type { Definitions } from "../engine/run/definitions.ts";
 import type { Dialect } from "../engine/run/dialect.ts";
@@ -9,7 +9,7 @@ import { committed } from "../engine/tx.ts";
 
 export interface DisplayedInput {
   run(run: Run): Run;
-  task(task: Task): Task;
+  task(task: TaskRow): TaskRow;
 }
 
 export interface DisplayedInputDeps {

@@ -10,7 +10,7 @@ import { Crews } from "../engine/board/crews.ts";
 import type { DeadLetter, DeadLetterSource } from "../engine/board/dead-letter.ts";
 import type { Lanes } from "../engine/board/lanes.ts";
 import type { LocalBoard } from "../engine/board/local-board.ts";
-import type { Task, TaskHead } from "../engine/board/task.ts";
+import type { TaskRow, TaskRowHead } from "../engine/board/task.ts";
 import { type Carrier, type Waiting, whyWaiting } from "../engine/board/wait-reason.ts";
 import type { Workers } from "../engine/board/workers.ts";
 import { Logs } from "../engine/log/log.ts";
@@ -70,7 +70,7 @@ export interface EngineProbe {
 
 /** Called for every task and run that a commit changed. */
 export interface ChangeListener {
-  task?(task: Task): void;
+  task?(task: TaskRow): void;
   run?(run: Run): void;
 }
 
@@ -105,16 +105,16 @@ export interface Engine {
   /** Components that bring tasks to workers; they report why tasks wait. */
   readonly carriers: Set<Carrier>;
   /** Reports why a queued task, or one on its way, has not been taken; null for any other. Looks at the workers once, for any number of tasks. */
-  waiting(): (task: TaskHead) => Promise<Waiting | null>;
+  waiting(): (task: TaskRowHead) => Promise<Waiting | null>;
   /** Who knows what tasks have put aside. */
   readonly deadLetterSources: Set<DeadLetterSource>;
   /** What the task has put aside, or failed for; oldest first. */
-  deadLetters(task: Task): Promise<readonly DeadLetter[]>;
+  deadLetters(task: TaskRow): Promise<readonly DeadLetter[]>;
   plan(definition: Definition): Plan;
   /** Whether it was not written by an author, and is not shown to people. */
   /** The name of a run's workflow. */
   workflowOf(runId: string): string | undefined;
-  isHidden(task: Pick<Task, "runId" | "node">): boolean;
+  isHidden(task: Pick<TaskRow, "runId" | "node">): boolean;
   /** Ends with the function that is returned. A listener must not throw. */
   listen(listener: ChangeListener): () => void;
   close(): Promise<void>;

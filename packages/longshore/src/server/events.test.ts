@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { until } from "../../test/support/until.ts";
-import type { Task } from "../engine/board/task.ts";
+import type { TaskRow } from "../engine/board/task.ts";
 import type { Run } from "../engine/run/run.ts";
 import { TestClock } from "../testing/clock.ts";
 import { Changes } from "./events.ts";
@@ -39,7 +39,7 @@ describe("changes", () => {
     changes.read(() => {});
     const error = `first ${"x".repeat(5_000_000)} last`;
     changes.run({ id: "r", workflow: "w", state: "failed", error } as Run);
-    changes.task({ id: "t", runId: "r", step: "s", state: "failed", attempt: 0, error } as Task);
+    changes.task({ id: "t", runId: "r", step: "s", state: "failed", attempt: 0, error } as TaskRow);
     for (const { change } of changes.after(0).changes) {
       expect(change.error?.length).toBeLessThanOrEqual(2_000);
       expect([change.error?.startsWith("first "), change.error?.endsWith(" last")]).toEqual([true, true]);

@@ -5,7 +5,7 @@
 // Changes are hints for views: a task that moved twice within one commit is reported once.
 
 import type { Clock } from "../clock.ts";
-import type { Task } from "../engine/board/task.ts";
+import type { TaskRow } from "../engine/board/task.ts";
 import type { Run, RunState } from "../engine/run/run.ts";
 import { cutMiddle } from "../text.ts";
 
@@ -28,7 +28,7 @@ export interface TaskChange {
   /** Null for a task without a run. */
   readonly workflow: string | null;
   readonly step: string;
-  readonly state: Task["state"];
+  readonly state: TaskRow["state"];
   /** From 1. */
   readonly attempt: number;
   readonly holder: string | null;
@@ -66,7 +66,7 @@ export interface ChangesOptions {
   /** The workflow of a run; undefined when the run is not known. */
   workflowOf: (runId: string) => string | undefined;
   /** Tasks that are not reported; none when absent. */
-  isHidden?: (task: Task) => boolean;
+  isHidden?: (task: TaskRow) => boolean;
   /** Sets these ids apart from those of any other process. */
   epoch: string;
   /** Changes kept. A reader that is further behind has missed some. */
@@ -121,7 +121,7 @@ export class Changes {
     this.#note({ kind: "run", id, workflow, state, left, failed, error: shortened(error), createdAt, endedAt });
   }
 
-  task(task: Task): void {
+  task(task: TaskRow): void {
     if (!this.#noting || this.#options.isHidden?.(task)) return;
     const { id, runId, step, state, holder, error, startedAt, endedAt } = task;
     const workflow = runId === null ? null : (this.#options.workflowOf(runId) ?? null);

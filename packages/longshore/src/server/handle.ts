@@ -4,7 +4,7 @@ import { buffer } from "node:stream/consumers";
 import type { Blobs } from "../context.ts";
 import { type Duration, durationMs } from "../duration.ts";
 import type { BlobStore } from "../engine/blob/blob.ts";
-import type { Task as BoardTask } from "../engine/board/task.ts";
+import type { TaskRow as BoardTask } from "../engine/board/task.ts";
 import type { Definition } from "../engine/run/dialect.ts";
 import { noRetry } from "../engine/run/retry.ts";
 import type { Run, RunState } from "../engine/run/run.ts";

@@ -1,7 +1,7 @@
 // The parts of one step for a handler in this process that belongs to another step of the same run.
 
 import type { StepPart } from "../context.ts";
-import type { EndState, Task } from "../engine/board/task.ts";
+import type { EndState, TaskRow } from "../engine/board/task.ts";
 import { nextPage } from "../engine/part/follow.ts";
 import type { PartStore } from "../engine/part/store.ts";
 import { refusal } from "../errors.ts";
@@ -16,7 +16,7 @@ export interface LocalPartsOptions {
 /** How a step may end whose parts were all there was to have. */
 const fine: ReadonlySet<EndState> = new Set<EndState>(["done", "skipped"]);
 
-export function localParts({ parts, taskOfStep }: LocalPartsOptions, { runId }: Pick<Task, "runId">, stepId: string): PartReader {
+export function localParts({ parts, taskOfStep }: LocalPartsOptions, { runId }: Pick<TaskRow, "runId">, stepId: string): PartReader {
   let source: string | undefined;
   let after = 0;
   return {

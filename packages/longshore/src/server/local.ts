@@ -6,7 +6,7 @@ import type { Blobs, StepPart } from "../context.ts";
 import type { Board } from "../engine/board/board.ts";
 import type { Reach } from "../engine/board/lanes.ts";
 import { isReservedLane, reservedForServer } from "../engine/board/reserved-lanes.ts";
-import type { Task as BoardTask, Hold } from "../engine/board/task.ts";
+import type { TaskRow as BoardTask, Hold } from "../engine/board/task.ts";
 import type { Workers } from "../engine/board/workers.ts";
 import type { Logs } from "../engine/log/log.ts";
 import type { PartStore } from "../engine/part/store.ts";

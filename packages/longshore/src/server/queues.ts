@@ -2,7 +2,7 @@
 // cancelled or moved meanwhile; they are dropped when a claim reaches them, and left out here.
 
 import { type LaneQueue, laneKey, type Place } from "../engine/board/lanes.ts";
-import type { Lane, Task, TaskHead } from "../engine/board/task.ts";
+import type { Lane, TaskRow, TaskRowHead } from "../engine/board/task.ts";
 import { type Slices, wholeRow } from "../slices.ts";
 import type { Engine } from "./engine.ts";
 
@@ -11,7 +11,7 @@ export interface QueueState {
   /** Tasks that could be taken now. Exact up to some hundred; of more it counts places, which may be a few too many. */
   readonly ready: number;
   /** The task that has been waiting for longest, among those looked at. */
-  readonly oldest: Task | null;
+  readonly oldest: TaskRow | null;
   /** Claims that wait for this lane, perhaps among others. */
   readonly pollers: number;
   /** When a worker last claimed this lane's tasks; 0 for never. */
@@ -22,7 +22,7 @@ export interface QueueState {
 export interface SentTasks {
   readonly lane: Lane;
   readonly count: number;
-  readonly oldest: TaskHead;
+  readonly oldest: TaskRowHead;
 }
 
 /** Tasks of one lane that are looked at one by one. */

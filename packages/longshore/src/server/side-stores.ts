@@ -9,7 +9,7 @@ import type { BlobStore } from "../engine/blob/blob.ts";
 import { LocalBlobs } from "../engine/blob/local-blobs.ts";
 import { BlobReferences } from "../engine/blob/references.ts";
 import { LocalWorkers } from "../engine/board/local-workers.ts";
-import type { Task } from "../engine/board/task.ts";
+import type { TaskRow } from "../engine/board/task.ts";
 import type { Workers } from "../engine/board/workers.ts";
 import { LocalBus } from "../engine/bus/local-bus.ts";
 import { LocalOutbox } from "../engine/bus/local-outbox.ts";
@@ -37,7 +37,7 @@ export interface SideStores {
   readonly retention: RetentionStore;
   openRuns(): number;
   /** Must be called for each task and run that a commit changed. */
-  taskChanged(task: Task): void;
+  taskChanged(task: TaskRow): void;
   runChanged(run: Run): void;
   /** Rebuilds memory from the file; must be called after the store's own restore. */
   recover(): Promise<void>;
@@ -88,7 +88,7 @@ export function openSideStores(store: SqliteStore, { clock, directory, slices }:
       await counts.recover();
       await busLog.recover();
       const held = { by: ["id"], without: "ended_at", having: "holder" };
-      const at = ({ id }: Task) => [id];
+      const at = ({ id }: TaskRow) => [id];
       await eachRow(commit, store.rows.table(taskTable), held, { at, take: (task) => workers.changed(task) });
     },
     flush: () => registry.close(),

@@ -1,7 +1,7 @@
 // Finds tasks that wait and reports why, once for each cause, and again when that has ended. For a person at a terminal: nothing here
 // decides anything. An idle server pays nothing for it: it looks only after a task has changed, and while something is queued.
 
-import { isOpen, type TaskHead } from "../engine/board/task.ts";
+import { isOpen, type TaskRowHead } from "../engine/board/task.ts";
 import type { WaitReason } from "../engine/board/wait-reason.ts";
 import type { Engine } from "./engine.ts";
 import { lanesAfter, stateOf } from "./queues.ts";
@@ -116,7 +116,7 @@ async function causesNow(engine: Engine): Promise<Map<string, Cause>> {
   const now = engine.clock.now();
   const why = engine.waiting();
   const causes = new Map<string, Cause>();
-  const add = async (task: TaskHead, count: number) => {
+  const add = async (task: TaskRowHead, count: number) => {
     const waiting = await why(task);
     if (waiting === null || task.lane === null) return;
     const { id: taskId, step, runId, lane } = task;

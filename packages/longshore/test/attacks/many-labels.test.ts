@@ -2,7 +2,7 @@
 // one claim and one post cost must not depend on how many lanes there are, nor on how many other claims wait.
 
 import { expect, it, onTestFinished } from "vitest";
-import type { NewTask } from "../../src/engine/board/store.ts";
+import type { NewTaskRow } from "../../src/engine/board/store.ts";
 import { openEngineWithStore } from "../support/engine.ts";
 
 const lanesCount = 20_000;
@@ -16,7 +16,7 @@ async function opened() {
   return engine;
 }
 
-function task(id: string, labels: string[]): NewTask {
+function task(id: string, labels: string[]): NewTaskRow {
   return { id, step: "s", lanes: [{ name: "work", labels }], input: "null", policy: null };
 }
 

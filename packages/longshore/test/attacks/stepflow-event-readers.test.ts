@@ -4,7 +4,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, it, onTestFinished, vi } from "vitest";
-import type { Task } from "../../src/engine/board/task.ts";
+import type { TaskRow } from "../../src/engine/board/task.ts";
 import type { Run } from "../../src/engine/run/run.ts";
 import { eventsOfItem, eventsOfStep, type RunHistoryEvent } from "../../src/protocols/stepflow/server/api/event-history.ts";
 import { Followers } from "../../src/protocols/stepflow/server/api/events.ts";
@@ -34,7 +34,16 @@ it("an event that waits holds neither the run nor the task that it is about", as
     const id = "01a1eb28-19ea-7bb4-9d46-644a493f0392";
     const common = { id, createdAt: 1, endedAt: 2, state: "succeeded", output: '"x"', input: '"x"' };
     const item = { ...common } as unknown as Run;
-    const task = { ...common, id: `${id}.0`, runId: id, state: "done", ordinal: 0, attempt: 0, attemptAt: 1, lane: {} } as unknown as Task;
+    const task = {
+      ...common,
+      id: `${id}.0`,
+      runId: id,
+      state: "done",
+      ordinal: 0,
+      attempt: 0,
+      attemptAt: 1,
+      lane: {},
+    } as unknown as TaskRow;
     rows.push(new WeakRef(item), new WeakRef(task));
     const step = { stepId: "a", stepIndex: 0, demanded: false } as unknown as StepView;
     return [...eventsOfItem(item, { steps: [step] } as unknown as FlowView, []), ...eventsOfStep(task, step, [])];

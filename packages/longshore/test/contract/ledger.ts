@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { newTask } from "../../src/engine/board/new-task.ts";
-import type { EndState, Task } from "../../src/engine/board/task.ts";
+import type { EndState, TaskRow } from "../../src/engine/board/task.ts";
 import { type Change, decide, type Frontier, type Need, type RunEvent } from "../../src/engine/run/decide.ts";
 import type { Dialect, Resolved } from "../../src/engine/run/dialect.ts";
 import { newRun } from "../../src/engine/run/new-run.ts";
@@ -70,8 +70,8 @@ export function planOf(steps: Step[], parts: PlanParts = {}): Plan {
 interface Seen {
   readonly joins: Map<number, Join | null>;
   readonly outputs: Map<number, Json>;
-  readonly records: Map<number, Task | null>;
-  all: ReadonlyMap<number, Task> | undefined;
+  readonly records: Map<number, TaskRow | null>;
+  all: ReadonlyMap<number, TaskRow> | undefined;
 }
 
 /** What a node is: `open` while it is on the board. */
@@ -161,7 +161,7 @@ export class Ledger {
     const seen: Seen = {
       joins: new Map<number, Join | null>(),
       outputs: new Map<number, Json>(),
-      records: new Map<number, Task | null>(),
+      records: new Map<number, TaskRow | null>(),
       all: undefined,
     };
     const frontier: Frontier = {
@@ -210,7 +210,7 @@ export class Ledger {
     if (need.all) seen.all = new Map([...this.states.keys()].map((node) => [node, this.#taskOf(node)]));
   }
 
-  #taskOf(node: number): Task {
+  #taskOf(node: number): TaskRow {
     const state = this.states.get(node) ?? "open";
     const task = newTask({ id: `r.${node}`, runId: "r", node, step: `s${node}`, lanes: [], input: "null", policy: null }, 0, null);
     return { ...task, state: state === "open" ? "queued" : state, output: JSON.stringify(this.outputs.get(node) ?? null) };

@@ -1,6 +1,6 @@
 // What must be true of the stored rows after every commit, and of memory beside them.
 
-import { isOpen, type Task } from "../../src/engine/board/task.ts";
+import { isOpen, type TaskRow } from "../../src/engine/board/task.ts";
 import type { Plan, PlanNode } from "../../src/engine/run/plan.ts";
 import type { Run } from "../../src/engine/run/run.ts";
 import type { SqliteStore } from "../../src/server/data-store.ts";
@@ -8,10 +8,10 @@ import type { Stored } from "./simulation-disk.ts";
 import { broken } from "./simulation-model.ts";
 
 export function checkRows(stored: Stored, planOf: (run: Run) => Plan): void {
-  const perRun = new Map<string, Map<number, Task>>();
+  const perRun = new Map<string, Map<number, TaskRow>>();
   for (const task of stored.tasks.values()) {
     if (task.runId === null) continue;
-    const tasks = perRun.get(task.runId) ?? new Map<number, Task>();
+    const tasks = perRun.get(task.runId) ?? new Map<number, TaskRow>();
     tasks.set(task.node, task);
     perRun.set(task.runId, tasks);
   }
@@ -33,11 +33,11 @@ function checkFamilies(stored: Stored): void {
 }
 
 /** A step whose task is `cancelling` has ended for its run. */
-function isSettled(task: Task | undefined): boolean {
+function isSettled(task: TaskRow | undefined): boolean {
   return task !== undefined && task.state !== "forgotten" && (!isOpen(task.state) || task.state === "cancelling");
 }
 
-function checkRun(run: Run, plan: Plan, tasks: Map<number, Task>): void {
+function checkRun(run: Run, plan: Plan, tasks: Map<number, TaskRow>): void {
   if (run.state !== "running") {
     for (const task of tasks.values())
       if (isOpen(task.state) && task.state !== "cancelling")
@@ -56,14 +56,14 @@ function checkRun(run: Run, plan: Plan, tasks: Map<number, Task>): void {
 }
 
 /** Whether it is wanted is not recorded in its upstreams; that it waits for them is. */
-function checkDemanded(run: Run, node: PlanNode, task: Task | undefined, tasks: Map<number, Task>): void {
+function checkDemanded(run: Run, node: PlanNode, task: TaskRow | undefined, tasks: Map<number, TaskRow>): void {
   if (task === undefined || task.state === "forgotten") return;
   const settled = node.after.map((upstream) => isSettled(tasks.get(upstream)));
   const mayStart = node.waitsFor === "any" ? settled.some(Boolean) : settled.every(Boolean);
   if (!mayStart) throw broken(`step ${node.id} of ${run.id} is ${task.state} before its upstreams allow it`);
 }
 
-function checkNode(run: Run, node: PlanNode, task: Task | undefined, tasks: Map<number, Task>): void {
+function checkNode(run: Run, node: PlanNode, task: TaskRow | undefined, tasks: Map<number, TaskRow>): void {
   const upstreams = node.after.map((upstream) => tasks.get(upstream));
   const started = task !== undefined && task.state !== "forgotten";
   const succeeded = upstreams.every((upstream) => upstream?.state === "done");
@@ -111,9 +111,9 @@ export function checkMemory(store: SqliteStore, stored: Stored): void {
 }
 
 /** But for the times of holds and offers, which are made again at start and written along with the next commit. */
-function same(one: Task, other: Task): boolean {
+function same(one: TaskRow, other: TaskRow): boolean {
   const ofOffers = one.state === "offered" ? ["claimBy", "claimedAt"] : [];
-  for (const field of Object.keys(one) as (keyof Task)[]) {
+  for (const field of Object.keys(one) as (keyof TaskRow)[]) {
     if (one[field] === other[field] || field === "holdUntil" || ofOffers.includes(field)) continue;
     if (typeof one[field] !== "object" || JSON.stringify(one[field]) !== JSON.stringify(other[field])) return false;
   }

@@ -1,6 +1,6 @@
 // The outside world of a simulation: workers and operators that call the server, believe its answers, and tell the model of them.
 
-import { isOpen, type Task } from "../../src/engine/board/task.ts";
+import { isOpen, type TaskRow } from "../../src/engine/board/task.ts";
 import { isRunOpen, type Run } from "../../src/engine/run/run.ts";
 import type { Order } from "../../src/engine/run/store.ts";
 import type { Random } from "../faults/random.ts";
@@ -316,7 +316,7 @@ export function proof(hold: KnownHold) {
   return { taskId: hold.taskId, grant: hold.grant, holder: hold.holder ?? undefined };
 }
 
-function hadItsTurn(task: Task): boolean {
+function hadItsTurn(task: TaskRow): boolean {
   return task.state !== "forgotten" && task.state !== "skipped";
 }
 

@@ -1,7 +1,7 @@
 // The disk of simulated servers: one database in memory, used by one life after the other, and a mirror of its rows for the checks,
 // which is kept up to date by what SQLite itself says has changed.
 
-import type { Task } from "../../src/engine/board/task.ts";
+import type { TaskRow } from "../../src/engine/board/task.ts";
 import { Unwritten } from "../../src/engine/board/unwritten.ts";
 import type { Message, Run } from "../../src/engine/run/run.ts";
 import { runColumns, runOf } from "../../src/engine/tables/run.ts";
@@ -11,9 +11,9 @@ import { migrate } from "../../src/store/sqlite/schema.ts";
 
 export interface Stored {
   /** As every reader gets them: those of an ended run have ended, though their rows may be written later. */
-  readonly tasks: ReadonlyMap<string, Task>;
+  readonly tasks: ReadonlyMap<string, TaskRow>;
   /** As they are written. */
-  readonly rows: ReadonlyMap<string, Task>;
+  readonly rows: ReadonlyMap<string, TaskRow>;
   readonly runs: ReadonlyMap<string, Run>;
   /** Messages between runs that wait to be carried out. */
   readonly messages: number;
@@ -21,7 +21,7 @@ export interface Stored {
 
 /** Notified of each row that has changed, once for each reading. */
 export interface DiskWatch {
-  task(task: Task): void;
+  task(task: TaskRow): void;
   run(run: Run): void;
 }
 
@@ -59,7 +59,7 @@ export async function openDisk(): Promise<Disk> {
   const oneTask = raw.prepare(`SELECT ${taskColumns} FROM task WHERE id = ?`);
   const oneRun = raw.prepare(`SELECT ${runColumns} FROM run WHERE id = ?`);
   const messages = raw.prepare("SELECT body FROM message");
-  const mirror = { tasks: new Map<string, Task>(), runs: new Map<string, Run>() };
+  const mirror = { tasks: new Map<string, TaskRow>(), runs: new Map<string, Run>() };
   const disk: Disk = {
     db,
     watch: null,
@@ -87,7 +87,7 @@ export async function openDisk(): Promise<Disk> {
 
   function tellOf(changed: readonly { kind: string; id: string }[], watch: DiskWatch): void {
     for (const { kind, id } of changed) {
-      if (kind === "task") watch.task(mirror.tasks.get(id) as Task);
+      if (kind === "task") watch.task(mirror.tasks.get(id) as TaskRow);
       else watch.run(mirror.runs.get(id) as Run);
     }
   }
@@ -95,7 +95,7 @@ export async function openDisk(): Promise<Disk> {
 }
 
 /** The tasks of runs about which something is decided that is not written yet, as it will be. */
-function seen(rows: ReadonlyMap<string, Task>, waiting: readonly Message[]): ReadonlyMap<string, Task> {
+function seen(rows: ReadonlyMap<string, TaskRow>, waiting: readonly Message[]): ReadonlyMap<string, TaskRow> {
   const unwritten = new Unwritten();
   for (const message of waiting) {
     if (message.kind === "end-tasks") unwritten.ended.restore(message.runId, { endedAt: message.endedAt });

@@ -1,7 +1,7 @@
 // What runs may learn about each other: a run that was restarted after its end is never ended by a message about an earlier life. Every
 // decision passes here, and is held against what the disk says of the other run.
 
-import { isOpen, type Task } from "../../src/engine/board/task.ts";
+import { isOpen, type TaskRow } from "../../src/engine/board/task.ts";
 import type { RunEvent } from "../../src/engine/run/decide.ts";
 import type { Plan } from "../../src/engine/run/plan.ts";
 import { isRunOpen, type Run, taskIdOf } from "../../src/engine/run/run.ts";
@@ -26,7 +26,7 @@ export class Lives {
     if (run.parentTaskId !== null) this.#children.set(childKey(run.parentTaskId, run.parentAttempt), run);
   }
 
-  task({ id, lane, state, attempt }: Task): void {
+  task({ id, lane, state, attempt }: TaskRow): void {
     if (lane !== null) return;
     this.#attempts.set(id, attempt);
     const key = childKey(id, attempt);

@@ -1,6 +1,6 @@
 // What the outside world has been told, and what may therefore never be. Every answer goes through here; a broken promise throws.
 
-import type { Task } from "../../src/engine/board/task.ts";
+import type { TaskRow } from "../../src/engine/board/task.ts";
 import type { Run } from "../../src/engine/run/run.ts";
 import type { Verdict } from "../../src/verdict.ts";
 
@@ -69,7 +69,7 @@ export class Model {
   }
 
   /** A claim or an offer was answered with this task. */
-  handedOut(task: Task): KnownHold {
+  handedOut(task: TaskRow): KnownHold {
     const known = this.#task(task.id);
     const claimedAt = task.claimedAt ?? Number.NaN;
     if (claimedAt < task.dueAt) throw broken(`${task.id} was handed out at ${claimedAt}, before it was due at ${task.dueAt}`);
@@ -191,7 +191,7 @@ export class Model {
   }
 
   /** What the store says now, against what was acknowledged. */
-  compare(task: (id: string) => Task | null, run: (id: string) => Run | null): void {
+  compare(task: (id: string) => TaskRow | null, run: (id: string) => Run | null): void {
     for (const [id, known] of this.runs) {
       const stored = run(id);
       if (stored === null) throw broken(`run ${id} was acknowledged and is gone`);
@@ -207,7 +207,7 @@ export class Model {
   }
 
   /** A hand-out under keys with a rate, as the commit tells it. */
-  countRate(task: Task): void {
+  countRate(task: TaskRow): void {
     for (const { key, rate } of task.limits) {
       if (rate === undefined || task.claimedAt === null) continue;
       const times = this.rates.get(key) ?? [];

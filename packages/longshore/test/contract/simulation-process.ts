@@ -2,7 +2,7 @@
 // begun and not committed is gone, whatever it had promised to answer is never answered.
 
 import { Board } from "../../src/engine/board/board.ts";
-import type { Task } from "../../src/engine/board/task.ts";
+import type { TaskRow } from "../../src/engine/board/task.ts";
 import type { Dialect } from "../../src/engine/run/dialect.ts";
 import { brainOf, Runs } from "../../src/engine/run/runs.ts";
 import { idMaker, type MakeId } from "../../src/ids.ts";
@@ -62,7 +62,7 @@ export interface Machine {
   readonly random: Random;
   readonly makeId: MakeId;
   readonly lives: Lives;
-  handedOut(task: Task): void;
+  handedOut(task: TaskRow): void;
   /** A promise was broken inside a commit, where nothing may throw. */
   failed(error: unknown): void;
   /** A disk that now and then says that it has written what it has not. For testing the simulation itself. */

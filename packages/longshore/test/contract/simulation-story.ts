@@ -2,7 +2,7 @@
 
 import { laneOf } from "../../src/engine/board/lanes.ts";
 import type { LimitKey } from "../../src/engine/board/limits.ts";
-import type { NewTask } from "../../src/engine/board/store.ts";
+import type { NewTaskRow } from "../../src/engine/board/store.ts";
 import type { Dialect } from "../../src/engine/run/dialect.ts";
 import { codeDialect } from "../../src/protocols/longshore/dialect/dialect.ts";
 import type { StepSource, WorkflowSource } from "../../src/protocols/longshore/dialect/source.ts";
@@ -93,7 +93,7 @@ function settings(random: Random): Partial<StepSource> {
   return made;
 }
 
-export function makeTask(random: Random, id: string): NewTask {
+export function makeTask(random: Random, id: string): NewTaskRow {
   return {
     id,
     step: "single",

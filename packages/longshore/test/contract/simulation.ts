@@ -2,7 +2,7 @@
 // try again, a clock that jumps, a disk that fills up, and a server that crashes between any two calls. Everything but time, chance and
 // the disk's bad days is the real thing. After every step the model and the stored rows are compared; at the end, in peace, every run ends.
 
-import { isOpen, type Task } from "../../src/engine/board/task.ts";
+import { isOpen, type TaskRow } from "../../src/engine/board/task.ts";
 import type { RunHistory } from "../../src/engine/run/history.ts";
 import type { Plan } from "../../src/engine/run/plan.ts";
 import type { Run } from "../../src/engine/run/run.ts";
@@ -199,7 +199,7 @@ class Simulation {
   }
 
   /** Told from within the commit, where nothing may throw. */
-  #countHandOut(task: Task): void {
+  #countHandOut(task: TaskRow): void {
     if ((task.state !== "held" && task.state !== "offered") || task.grant <= (this.#grants.get(task.id) ?? 0)) return;
     this.#grants.set(task.id, task.grant);
     try {

@@ -4,8 +4,8 @@ import type { Clock } from "../../src/clock.ts";
 import { Board } from "../../src/engine/board/board.ts";
 import type { Reach } from "../../src/engine/board/lanes.ts";
 import { laneOf } from "../../src/engine/board/lanes.ts";
-import type { BoardStore, NewTask } from "../../src/engine/board/store.ts";
-import type { Hold, Task } from "../../src/engine/board/task.ts";
+import type { BoardStore, NewTaskRow } from "../../src/engine/board/store.ts";
+import type { Hold, TaskRow } from "../../src/engine/board/task.ts";
 import type { PartStore } from "../../src/engine/part/store.ts";
 import type { Dialect } from "../../src/engine/run/dialect.ts";
 import type { Run } from "../../src/engine/run/run.ts";
@@ -20,7 +20,7 @@ import { tiedDialect } from "./tied-dialect.ts";
 
 export interface StoreHooks {
   deadline(id: string, at: number | null): void;
-  taskChanged(task: Task): void;
+  taskChanged(task: TaskRow): void;
   runChanged(run: Run): void;
   messagesLeft(): void;
 }
@@ -81,10 +81,10 @@ export interface World {
   /** Defines a workflow of code steps under `name` and starts it. */
   start(name: string, steps: StepSource[], parts?: Defining & { input?: Value }): Promise<Run>;
   define(name: string, steps: StepSource[], parts?: Defining): Promise<void>;
-  post(id: string, parts?: Partial<NewTask>): Promise<void>;
+  post(id: string, parts?: Partial<NewTaskRow>): Promise<void>;
   /** Claims one task at once. */
-  claim(names?: string | string[], parts?: { labels?: string[]; holder?: string; termMs?: number }): Promise<Task | undefined>;
-  task(id: string): Promise<Task>;
+  claim(names?: string | string[], parts?: { labels?: string[]; holder?: string; termMs?: number }): Promise<TaskRow | undefined>;
+  task(id: string): Promise<TaskRow>;
   run(id: string): Promise<Run>;
   close(): Promise<void>;
 }
@@ -172,7 +172,7 @@ export async function openWorld(kind: StoreKind, options: WorldOptions = {}): Pr
   };
 }
 
-export function newTask(id: string, parts: Partial<NewTask> = {}): NewTask {
+export function newTask(id: string, parts: Partial<NewTaskRow> = {}): NewTaskRow {
   return { id, step: "work", lanes: [laneOf("work")], input: "null", policy: null, ...parts };
 }
 
@@ -180,7 +180,7 @@ export function policy(parts: { failures?: number; lost?: number; delayMs?: numb
   return JSON.stringify({ failures: parts.failures ?? 0, lost: parts.lost ?? 0, backoff: { kind: "fixed", delayMs: parts.delayMs ?? 0 } });
 }
 
-export function holdOf(task: Task | undefined): Hold {
+export function holdOf(task: TaskRow | undefined): Hold {
   if (task === undefined) throw new Error("There is no task to hold.");
   return { taskId: task.id, grant: task.grant, holder: task.holder ?? undefined };
 }

@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { laneOf } from "../../src/engine/board/lanes.ts";
-import type { Hold, Task } from "../../src/engine/board/task.ts";
+import type { Hold, TaskRow } from "../../src/engine/board/task.ts";
 import { retentionPolicy } from "../../src/engine/run/retention.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 import { type OpenEngine, openEngineWithStore } from "../support/engine.ts";
@@ -128,7 +128,7 @@ class Workload {
     return run.id;
   }
 
-  async #take(lane: string): Promise<Task> {
+  async #take(lane: string): Promise<TaskRow> {
     const claim = { reach: { names: [lane], labels: [] }, holder: "w", termMs: TERM_MS };
     for (let look = 0; look < 100; look++) {
       const [task] = await this.#engine.board.claim(claim);
@@ -139,7 +139,7 @@ class Workload {
   }
 
   /** A step that gives parts and lines on its way, says how far it has come, and ends. */
-  async #stream(task: Task): Promise<void> {
+  async #stream(task: TaskRow): Promise<void> {
     const { parts, logStore, board } = this.#engine;
     for (const uid of ["p1", "p2"])
       await this.#told(`part ${task.id} ${uid}`, "once", () => parts.put(holdOf(task), [{ uid, value: '"x"' }]));
@@ -152,11 +152,11 @@ class Workload {
     await this.#complete(task);
   }
 
-  async #failOnce(task: Task): Promise<void> {
+  async #failOnce(task: TaskRow): Promise<void> {
     await this.#told(`failures ${task.id}`, "1", () => this.#engine.board.fail(holdOf(task), { error: "no", retryable: true }));
   }
 
-  async #complete(task: Task): Promise<void> {
+  async #complete(task: TaskRow): Promise<void> {
     const output = JSON.stringify(`output of ${task.id}`);
     await this.#told(`task ${task.id}`, output, () => this.#engine.board.complete(holdOf(task), output));
   }
@@ -193,6 +193,6 @@ function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-function holdOf(task: Task): Hold {
+function holdOf(task: TaskRow): Hold {
   return { taskId: task.id, grant: task.grant, holder: task.holder ?? undefined };
 }

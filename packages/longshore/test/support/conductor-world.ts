@@ -2,7 +2,7 @@
 
 import { onTestFinished } from "vitest";
 import { Board } from "../../src/engine/board/board.ts";
-import type { Task } from "../../src/engine/board/task.ts";
+import type { TaskRow } from "../../src/engine/board/task.ts";
 import type { PlanNode } from "../../src/engine/run/plan.ts";
 import type { Run } from "../../src/engine/run/run.ts";
 import { brainOf, Runs } from "../../src/engine/run/runs.ts";
@@ -70,8 +70,8 @@ export async function openConductor(options: { environment?: { [name: string]: s
   });
 
   const records = store.db.prepare(`SELECT ${taskColumns} FROM task WHERE id > ? AND id < ?`);
-  const recordsOf = (runId: string): Task[] =>
-    records.all(`${runId}.`, `${runId}/`).map((row) => store.board.tasks.newest(committed, row.id as string, taskOf(row)) as Task);
+  const recordsOf = (runId: string): TaskRow[] =>
+    records.all(`${runId}.`, `${runId}/`).map((row) => store.board.tasks.newest(committed, row.id as string, taskOf(row)) as TaskRow);
   const taskDefs = new Map<string, TaskDef>();
   const workflows = new Map<string, WorkflowDef>();
   const newest = (name: string) => [...workflows.values()].filter((one) => one.name === name).sort((a, b) => b.version - a.version)[0];
@@ -164,12 +164,12 @@ export async function openConductor(options: { environment?: { [name: string]: s
     async settle(): Promise<void> {
       for (let round = 0; round < 20; round++) await clock.advance(0);
     },
-    async poll(lane: string): Promise<Task | undefined> {
+    async poll(lane: string): Promise<TaskRow | undefined> {
       const [task] = await board.claim({ reach: { names: [lane], labels: [] }, serves: lane, holder: "worker", termMs: 3_600_000 });
       return task;
     },
     /** Polls one task, and answers it: with this output, or with a failure. */
-    async work(lane: string, result: { output?: Json; error?: string; terminal?: boolean } = {}): Promise<Task> {
+    async work(lane: string, result: { output?: Json; error?: string; terminal?: boolean } = {}): Promise<TaskRow> {
       const task = await world.poll(lane);
       if (task === undefined) throw new Error(`There is nothing to poll of ${lane}.`);
       const hold = { taskId: task.id, grant: task.grant };
@@ -180,7 +180,7 @@ export async function openConductor(options: { environment?: { [name: string]: s
     },
     /** Reports on a task by its reference name, whether it was polled or not. */
     async report(runId: string, ref: string, status: string, output: Json = {}): Promise<void> {
-      const task = recordsOf(runId).find((record) => record.step === ref) as Task;
+      const task = recordsOf(runId).find((record) => record.step === ref) as TaskRow;
       const hold = { taskId: task.id, attempt: task.attempt };
       const text = JSON.stringify(output);
       if (status === "COMPLETED") await board.complete(hold, text);
@@ -226,7 +226,7 @@ export async function openConductor(options: { environment?: { [name: string]: s
       return (await world.records(id)).map(({ ref, status }) => `${ref}:${status}`);
     },
     attemptId: (runId: string, ref: string, attempt = 0) => {
-      const task = recordsOf(runId).find((record) => record.step === ref) as Task;
+      const task = recordsOf(runId).find((record) => record.step === ref) as TaskRow;
       return attemptIdOf(task.id, attempt);
     },
   };

@@ -3,7 +3,7 @@
 
 import { onTestFinished } from "vitest";
 import { laneOf } from "../../src/engine/board/lanes.ts";
-import type { Task } from "../../src/engine/board/task.ts";
+import type { TaskRow } from "../../src/engine/board/task.ts";
 import { isRunOpen, type Run } from "../../src/engine/run/run.ts";
 import type { Json, JsonObject } from "../../src/json.ts";
 import { stepOf } from "../../src/protocols/stepflow/dialect/compile.ts";
@@ -53,7 +53,7 @@ export async function openFlows(options: { router?: Router; directory?: string }
 
   const found = async (id: string): Promise<Run> => (await runs.run(id)) as Run;
 
-  async function claim(lane: string): Promise<Task | undefined> {
+  async function claim(lane: string): Promise<TaskRow | undefined> {
     return (await board.claim({ reach: { names: [lane], labels: [] }, serves: lane, holder: "ann", termMs: 60_000 }))[0];
   }
 
@@ -65,7 +65,7 @@ export async function openFlows(options: { router?: Router; directory?: string }
     return JSON.parse(task.input) as Json;
   }
 
-  async function report(task: Task, outcome: Outcome): Promise<void> {
+  async function report(task: TaskRow, outcome: Outcome): Promise<void> {
     const hold = { taskId: task.id, grant: task.grant };
     const verdict =
       "result" in outcome

@@ -2,7 +2,7 @@
 
 import { onTestFinished } from "vitest";
 import type { Clock } from "../../src/clock.ts";
-import type { Task } from "../../src/engine/board/task.ts";
+import type { TaskRow } from "../../src/engine/board/task.ts";
 import type { Run } from "../../src/engine/run/run.ts";
 import type { Json, JsonObject } from "../../src/json.ts";
 import { FlowkitTasks } from "../../src/protocols/flowkit/server/coordinator/tasks.ts";
@@ -23,26 +23,26 @@ export async function openGraphs({ clock = new TestClock(), directory = null }: 
     return new FlowkitTasks({ runs }).create({ params, graph: { nodes, ...graph } });
   }
 
-  async function take(type: string, holder = "w-1"): Promise<Task> {
+  async function take(type: string, holder = "w-1"): Promise<TaskRow> {
     const [task] = await board.claim({ reach: { names: [type], labels: [] }, serves: type, holder, termMs: 60_000 });
     if (task === undefined) throw new Error(`There is no task of type ${type}.`);
     return task;
   }
 
-  const holdOf = ({ id: taskId, grant }: Task) => ({ taskId, grant });
+  const holdOf = ({ id: taskId, grant }: TaskRow) => ({ taskId, grant });
 
   return {
     engine,
     clock,
     submit,
     take,
-    put: (task: Task, ...uids: string[]) =>
+    put: (task: TaskRow, ...uids: string[]) =>
       parts.put(
         holdOf(task),
         uids.map((uid) => ({ uid, value: JSON.stringify({ of: uid }) })),
       ),
-    done: (task: Task, output: JsonObject = {}) => board.complete(holdOf(task), JSON.stringify(output)),
-    fail: (task: Task, error: string, retryable: boolean) => board.fail(holdOf(task), { error, retryable }),
-    withdrawn: (task: Task) => board.withdraw(holdOf(task), { error: "cancelled" }),
+    done: (task: TaskRow, output: JsonObject = {}) => board.complete(holdOf(task), JSON.stringify(output)),
+    fail: (task: TaskRow, error: string, retryable: boolean) => board.fail(holdOf(task), { error, retryable }),
+    withdrawn: (task: TaskRow) => board.withdraw(holdOf(task), { error: "cancelled" }),
   };
 }

@@ -5,7 +5,7 @@ import { onTestFinished } from "vitest";
 import type { Bus, BusConsumer } from "../../src/bus/bus.ts";
 import { EmbeddedBus } from "../../src/bus/embedded.ts";
 import { Outbox } from "../../src/bus/outbox.ts";
-import type { Task } from "../../src/engine/board/task.ts";
+import type { TaskRow } from "../../src/engine/board/task.ts";
 import type { Part } from "../../src/engine/part/store.ts";
 import type { Run } from "../../src/engine/run/run.ts";
 import type { Json, JsonObject } from "../../src/json.ts";
@@ -120,7 +120,7 @@ export async function openFlowkit(options: FlowkitWorldOptions = {}) {
     }
   }
 
-  const task = async (run: Run | string, node: string): Promise<Task | undefined> => {
+  const task = async (run: Run | string, node: string): Promise<TaskRow | undefined> => {
     const place = await coordinator.places.find({ task_id: typeof run === "string" ? run : run.id, node_id: node });
     return place === undefined ? undefined : engine.board.task(place.taskId);
   };
@@ -154,7 +154,7 @@ export async function openFlowkit(options: FlowkitWorldOptions = {}) {
       return varsOf(variables === null ? {} : (JSON.parse(variables) as { [name: string]: Json }));
     },
     /** Waits until a node is in this state. */
-    inState: (run: Run, node: string, state: Task["state"]): Promise<Task> =>
+    inState: (run: Run, node: string, state: TaskRow["state"]): Promise<TaskRow> =>
       until(async () => {
         const found = await task(run, node);
         return found?.state === state ? found : undefined;

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { LocalBoard } from "../../src/engine/board/local-board.ts";
-import type { Task } from "../../src/engine/board/task.ts";
+import type { TaskRow } from "../../src/engine/board/task.ts";
 import { GroupCommit } from "../../src/engine/commit.ts";
 import type { RowStore } from "../../src/engine/rows.ts";
 import { Counts } from "../../src/engine/run/counts.ts";
@@ -50,15 +50,15 @@ export interface Parts {
   runs: LocalRuns;
   counts: Counts;
   makeId: MakeId;
-  onTask: Set<(task: Task) => void>;
+  onTask: Set<(task: TaskRow) => void>;
   onRun: Set<(run: Run) => void>;
   /** Defines a workflow of these steps, each after the one before. */
   define(name: string, steps: readonly string[]): Promise<void>;
   start(workflow: string, options?: { id?: string; key?: string; alias?: string; input?: string }): Promise<Run>;
   /** Claims whatever is queued, as `holder`. */
-  claim(holder?: string, lane?: string): Promise<Task>;
-  complete(task: Task, output?: string): Promise<void>;
-  fail(task: Task, retryable?: boolean): Promise<void>;
+  claim(holder?: string, lane?: string): Promise<TaskRow>;
+  complete(task: TaskRow, output?: string): Promise<void>;
+  fail(task: TaskRow, retryable?: boolean): Promise<void>;
   /** Starts a run and completes all its steps. */
   finish(workflow: string, options?: { key?: string; alias?: string }): Promise<Run>;
   close(): Promise<void>;
@@ -75,8 +75,8 @@ export async function openParts(place: Place, before?: Partial<Pick<Parts, "cloc
   const commit = new GroupCommit(rows, () => clock.now());
   const stored = new StoredBytes(rows, commit, quotas);
   const counts = new Counts({ store: rows, commit });
-  const onTask = new Set<(task: Task) => void>();
-  const changed = (task: Task) => {
+  const onTask = new Set<(task: TaskRow) => void>();
+  const changed = (task: TaskRow) => {
     counts.taskChanged(task);
     for (const listener of onTask) listener(task);
   };

@@ -2,7 +2,7 @@
 
 import { onTestFinished } from "vitest";
 import { type Clock, systemClock } from "../../src/clock.ts";
-import type { Task } from "../../src/engine/board/task.ts";
+import type { TaskRow } from "../../src/engine/board/task.ts";
 import { LongshoreError } from "../../src/errors.ts";
 import { uuidOf } from "../../src/ids.ts";
 import type { Json } from "../../src/json.ts";
@@ -24,13 +24,13 @@ export interface PluginWorld {
   /** Puts a step on the plugin's lane. */
   post(id: string, component: string, input: Json, options?: { lane?: string; lost?: number }): Promise<void>;
   /** Its output, or what it failed with. */
-  outcome(id: string): Promise<{ output: Json } | { error: FlowError; task: Task }>;
+  outcome(id: string): Promise<{ output: Json } | { error: FlowError; task: TaskRow }>;
   /** Both at once. */
   run(
     component: string,
     input?: Json,
     options?: { lane?: string; lost?: number },
-  ): Promise<{ output: Json } | { error: FlowError; task: Task }>;
+  ): Promise<{ output: Json } | { error: FlowError; task: TaskRow }>;
   readonly submitted: SubmitRequest[];
   readonly asked: GetRequest[];
   readonly blobs: Map<string, { data: Json; type: string }>;
@@ -108,7 +108,7 @@ export async function pluginWorld(configText: string, options: WorldOptions = {}
       },
     ]);
   const outcome: PluginWorld["outcome"] = async (id) => {
-    const task = (await engine.board.result(id)) as Task;
+    const task = (await engine.board.result(id)) as TaskRow;
     const output = JSON.parse(task.output ?? "null") as Json;
     return task.state === "done" ? { output } : { error: (output as unknown as { error: FlowError }).error, task };
   };

@@ -3,8 +3,8 @@
 
 import { onTestFinished } from "vitest";
 import { laneOf } from "../../src/engine/board/lanes.ts";
-import type { NewTask } from "../../src/engine/board/store.ts";
-import type { Task } from "../../src/engine/board/task.ts";
+import type { NewTaskRow } from "../../src/engine/board/store.ts";
+import type { TaskRow } from "../../src/engine/board/task.ts";
 import { LongshoreError } from "../../src/errors.ts";
 import type { Json } from "../../src/json.ts";
 import type { GrpcChannel } from "../../src/net/grpc/client.ts";
@@ -34,10 +34,10 @@ export interface QueueWorld {
   readonly grpc: TestGrpc;
   /** For reports, from any sender. */
   readonly channel: GrpcChannel;
-  post(id: string, parts?: Partial<NewTask> & { queue?: string; component?: string; given?: Json }): Promise<void>;
-  task(id: string): Promise<Task>;
+  post(id: string, parts?: Partial<NewTaskRow> & { queue?: string; component?: string; given?: Json }): Promise<void>;
+  task(id: string): Promise<TaskRow>;
   /** Waits until the task is as it should be; time does not pass meanwhile. */
-  becomes(id: string, state: Task["state"]): Promise<Task>;
+  becomes(id: string, state: TaskRow["state"]): Promise<TaskRow>;
   pull(queue?: string, workerId?: string): PullingWorker;
   heartbeat(taskId: string, workerId?: string, more?: Partial<TaskHeartbeatRequest>): Promise<TaskHeartbeatResponse>;
   complete(request: Encodable<typeof CompleteTaskRequest>): Promise<unknown>;

@@ -4,7 +4,7 @@
 
 import { onTestFinished } from "vitest";
 import { systemClock } from "../../src/clock.ts";
-import type { Task } from "../../src/engine/board/task.ts";
+import type { TaskRow } from "../../src/engine/board/task.ts";
 import type { Json, JsonObject } from "../../src/json.ts";
 import { createMetrics } from "../../src/metrics.ts";
 import { type GrpcChannel, openChannel } from "../../src/net/grpc/client.ts";
@@ -46,9 +46,9 @@ export interface StepflowServer {
   ended(runId: string): Promise<Body>;
   events(runId: string, query?: string): Promise<EventReader>;
   /** Waits for the next task of a lane; undefined when there is none and `wait` is false. */
-  claim(lane: string, wait?: boolean): Promise<Task>;
+  claim(lane: string, wait?: boolean): Promise<TaskRow>;
   none(lane: string): Promise<boolean>;
-  complete(task: Task, output: Json): Promise<void>;
+  complete(task: TaskRow, output: Json): Promise<void>;
   /** Ends it as a crash would: nothing is given back, nothing reported. */
   crash(): Promise<void>;
   close(): Promise<void>;

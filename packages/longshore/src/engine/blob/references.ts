@@ -2,7 +2,7 @@
 // part that they have put: handlers pass hashes on as they like, so nothing else would find them all. Looked for only when there are blobs to
 // prune. Being referred to is a use, so that a blob outlives the run that needs it by as much as one that was read.
 
-import type { Task } from "../board/task.ts";
+import type { TaskRow } from "../board/task.ts";
 import type { Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import type { NewPart } from "../part/store.ts";
@@ -25,7 +25,7 @@ export interface BlobReferencesDeps {
   store: RowStore;
   commit: GroupCommit;
   runs: Rows<Run>;
-  tasks: Rows<Task>;
+  tasks: Rows<TaskRow>;
   definitions: Definitions;
   parts: PutParts;
   blobs: LocalBlobs;
@@ -96,7 +96,7 @@ export class BlobReferences {
   }
 
   /** To be called with each task and run that a commit changed. */
-  taskChanged(task: Task): void {
+  taskChanged(task: TaskRow): void {
     if (this.#usedBefore !== null) for (const text of textsOfTask(task)) this.#note(text);
   }
 
@@ -172,7 +172,7 @@ function textsOf(rows: readonly Texts[]): Text[] {
   return rows.flatMap(({ texts }) => texts);
 }
 
-function textsOfTask({ input, output }: Task): Text[] {
+function textsOfTask({ input, output }: TaskRow): Text[] {
   return [input, output];
 }
 

@@ -6,7 +6,7 @@ import type { RowStore, TableRows, TableSpec } from "../rows.ts";
 import { type Room, rowBytes, type StoredBytes } from "../stored-bytes.ts";
 import { faultText } from "../tables/fault.ts";
 import type { ReadTx, Tx } from "../tx.ts";
-import { attemptsKeptMax, type Deadline, type Fault, type Task, type Verb } from "./task.ts";
+import { attemptsKeptMax, type Deadline, type Fault, type TaskRow, type Verb } from "./task.ts";
 
 /** How an attempt, or a hold of it, came to its end. */
 export interface Closing {
@@ -25,7 +25,7 @@ export interface Why {
 
 /** The task is as it was while the attempt lasted. */
 interface Attempt {
-  readonly task: Task;
+  readonly task: TaskRow;
   readonly closing: Closing;
   readonly why: Why;
   /** Only where the next attempt has another. */
@@ -127,7 +127,7 @@ export class Attempts {
    * `task` is as it was while the attempt lasted. `input` only where the next attempt has another. That an attempt is over cannot be
    * refused: when there is no room, it is kept without its texts.
    */
-  add(tx: Tx, task: Task, closing: Closing, why: Why, input: string | null = null): void {
+  add(tx: Tx, task: TaskRow, closing: Closing, why: Why, input: string | null = null): void {
     const bytes = bytesOf([input, task.output, why.error]);
     const fits = bytes <= this.#room.left;
     if (!fits) this.#room.refused++;
@@ -138,7 +138,7 @@ export class Attempts {
   }
 
   /** Removes the oldest attempt of a task, where there are too many. */
-  #forgetOldest(tx: Tx, { id, attempt }: Task): void {
+  #forgetOldest(tx: Tx, { id, attempt }: TaskRow): void {
     const gone = this.#removed.pending(tx).filter(({ taskId }) => taskId === id);
     for (const old of this.#old.scan({ by: key, equal: [id], limit: gone.length + 1 })) {
       if (old.attempt > attempt - attemptsKeptMax) return;

@@ -8,8 +8,8 @@ import type { Verdict } from "../../verdict.ts";
 import { Deadlines } from "./deadlines.ts";
 import type { Reach } from "./lanes.ts";
 import { foreignLane, refusedClaim, reservedForServer } from "./reserved-lanes.ts";
-import type { BoardStore, ClaimRequest, Extending, Extension, Leave, NewTask } from "./store.ts";
-import { type Hold, isOpen, type Task } from "./task.ts";
+import type { BoardStore, ClaimRequest, Extending, Extension, Leave, NewTaskRow } from "./store.ts";
+import { type Hold, isOpen, type TaskRow } from "./task.ts";
 
 export interface Claim extends Omit<Offer, "offerMs"> {
   holder: string;
@@ -51,7 +51,7 @@ export class Board {
   readonly #store: BoardStore;
   readonly #clock: Clock;
   readonly #deadlines: Deadlines;
-  readonly #results = new Results<Task>();
+  readonly #results = new Results<TaskRow>();
   /** Lets each waiting claim and offer go. */
   readonly #standing = new Set<Leave>();
   #waiting = 0;
@@ -63,13 +63,13 @@ export class Board {
     this.#deadlines = new Deadlines(options.clock, (ids) => this.#expire(ids));
   }
 
-  async post(tasks: readonly NewTask[]): Promise<void> {
+  async post(tasks: readonly NewTaskRow[]): Promise<void> {
     tasks.forEach(refuseKeptName);
     await this.#store.post(tasks);
   }
 
   /** Posts a task and waits for its end. */
-  async perform(task: NewTask): Promise<Task> {
+  async perform(task: NewTaskRow): Promise<TaskRow> {
     refuseKeptName(task);
     const { ended, leave } = this.#results.expect(task.id);
     try {
@@ -82,7 +82,7 @@ export class Board {
   }
 
   /** Hands out tasks to a known owner, best first. Empty when there are none and the wait is over. */
-  claim(claim: Claim): Promise<Task[]> {
+  claim(claim: Claim): Promise<TaskRow[]> {
     return this.#handOut(claim, claim.holder);
   }
 
@@ -90,7 +90,7 @@ export class Board {
    * Hands out tasks whose owner becomes known at its first extend. Waits like a claim. An offer that no worker takes in time returns to its
    * lane by itself, and spends no attempt.
    */
-  offer(offer: Offer): Promise<Task[]> {
+  offer(offer: Offer): Promise<TaskRow[]> {
     return this.#handOut(offer, null);
   }
 
@@ -137,12 +137,12 @@ export class Board {
     return this.#store.withdraw(hold, why);
   }
 
-  task(taskId: string): Promise<Task | undefined> {
+  task(taskId: string): Promise<TaskRow | undefined> {
     return this.#store.task(taskId);
   }
 
   /** Resolves with the task once it has ended; undefined when there is no such task. */
-  result(taskId: string): Promise<Task | undefined> {
+  result(taskId: string): Promise<TaskRow | undefined> {
     return this.#results.of(
       taskId,
       () => this.#store.task(taskId),
@@ -172,7 +172,7 @@ export class Board {
   }
 
   /** To be called by the store after each commit that changed this task. */
-  changed(task: Task): void {
+  changed(task: TaskRow): void {
     if (this.#results.size > 0 && !isOpen(task.state)) this.#results.tell(task.id, task);
   }
 
@@ -181,7 +181,7 @@ export class Board {
     this.#results.close(new LongshoreError("LONGSHORE_CLOSED", "The server was closed before the task ended."));
   }
 
-  #handOut({ reach, serves, termMs, offerMs, max = 1, waitMs, signal }: Offer, holder: string | null): Promise<Task[]> {
+  #handOut({ reach, serves, termMs, offerMs, max = 1, waitMs, signal }: Offer, holder: string | null): Promise<TaskRow[]> {
     const refused = refusedClaim(reach.names, serves);
     if (refused !== undefined) return Promise.reject(refused);
     const request = { reach, holder, termMs, offerMs, max };
@@ -196,14 +196,14 @@ export class Board {
   }
 
   /** One promise and no more: it delays every task that a commit hands to a waiting claim. */
-  #waitFor(request: ClaimRequest, waitMs: number, signal: AbortSignal | undefined): Promise<Task[]> {
+  #waitFor(request: ClaimRequest, waitMs: number, signal: AbortSignal | undefined): Promise<TaskRow[]> {
     this.#waiting++;
     return new Promise((resolve, reject) => {
       let leave: Leave = () => {};
       let stopTimer = () => {};
       let over = false;
       const gone = () => leave();
-      const finish = (tasks: Task[]) => {
+      const finish = (tasks: TaskRow[]) => {
         over = true;
         this.#waiting--;
         this.#standing.delete(leave);
@@ -211,7 +211,7 @@ export class Board {
         signal?.removeEventListener("abort", gone);
         resolve(this.#unlessGone(tasks, signal));
       };
-      const standing = { settle: (task: Task | null) => finish(task === null ? [] : [task]) };
+      const standing = { settle: (task: TaskRow | null) => finish(task === null ? [] : [task]) };
       this.#store.claim(request, standing).then(
         (answer) => {
           if (answer.leave === null) return finish(answer.tasks);
@@ -231,11 +231,11 @@ export class Board {
   }
 
   /** What was handed out to a client that has disconnected meanwhile is given back. */
-  #unlessGone(tasks: Task[], signal: AbortSignal | undefined): Task[] | Promise<Task[]> {
+  #unlessGone(tasks: TaskRow[], signal: AbortSignal | undefined): TaskRow[] | Promise<TaskRow[]> {
     return signal?.aborted && tasks.length > 0 ? this.#giveAllBack(tasks) : tasks;
   }
 
-  async #giveAllBack(tasks: readonly Task[]): Promise<Task[]> {
+  async #giveAllBack(tasks: readonly TaskRow[]): Promise<TaskRow[]> {
     // Should the store be unable to write now, the holds end by themselves.
     await Promise.allSettled(tasks.map(({ id: taskId, grant }) => this.giveBack({ taskId, grant })));
     return [];
@@ -250,7 +250,7 @@ export class Board {
   }
 }
 
-function refuseKeptName({ lanes }: NewTask): void {
+function refuseKeptName({ lanes }: NewTaskRow): void {
   const kept = foreignLane(lanes);
   if (kept !== undefined) throw new LongshoreError("LONGSHORE_BAD_INPUT", reservedForServer(kept.name), { detail: { field: "name" } });
 }

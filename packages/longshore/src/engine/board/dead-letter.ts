@@ -1,7 +1,7 @@
 // What a task was given and could not do: put aside after too many tries, or the reason for which the task failed. Which these are is known
 // to the protocol that handed the work out; here all of them can be read in one place.
 
-import type { Task } from "./task.ts";
+import type { TaskRow } from "./task.ts";
 
 export interface DeadLetter {
   /** Its name within the task's input. */
@@ -16,5 +16,5 @@ export interface DeadLetter {
 /** Knows the dead letters of the tasks that it handed out. */
 export interface DeadLetterSource {
   /** Oldest first; empty for a task of another protocol. Cheap for a task that has none. */
-  deadLetters(task: Task): Promise<readonly DeadLetter[]>;
+  deadLetters(task: TaskRow): Promise<readonly DeadLetter[]>;
 }

@@ -6,7 +6,7 @@ import type { Json } from "../../json.ts";
 import { openEngine } from "../../server/engine.ts";
 import { TestClock } from "../../testing/clock.ts";
 import { LaneFailure, type LaneOptions, LaneWorker, NoRoomToWait } from "./lane-worker.ts";
-import type { Task } from "./task.ts";
+import type { TaskRow } from "./task.ts";
 
 async function setup(perform: LaneOptions["perform"], options: Partial<LaneOptions> = {}) {
   const clock = new TestClock();
@@ -23,10 +23,10 @@ async function setup(perform: LaneOptions["perform"], options: Partial<LaneOptio
     await engine.close();
   });
   lane.resume();
-  const ended = async (id: string, input: Json = null): Promise<Task> => {
+  const ended = async (id: string, input: Json = null): Promise<TaskRow> => {
     const policy = JSON.stringify({ failures: 1, lost: 1, backoff: { kind: "fixed", delayMs: 0 } });
     await board.post([{ id, step: id, lanes: [{ name: "here", labels: [] }], input: JSON.stringify(input), policy }]);
-    return (await board.result(id)) as Task;
+    return (await board.result(id)) as TaskRow;
   };
   return { board, lane, ended };
 }

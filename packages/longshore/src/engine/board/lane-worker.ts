@@ -8,7 +8,7 @@ import { LongshoreError, toError } from "../../errors.ts";
 import type { Json } from "../../json.ts";
 import { writeExact } from "../../json-exact.ts";
 import type { Board, FailureReport } from "./board.ts";
-import { type Hold, isOpen, type Task, type TaskState } from "./task.ts";
+import { type Hold, isOpen, type TaskRow, type TaskState } from "./task.ts";
 import type { Workers } from "./workers.ts";
 
 export interface LaneOptions {
@@ -36,13 +36,13 @@ export interface LaneOptions {
   /** What is reported of a task that was cancelled; nothing but that when absent. */
   readonly cancelled?: FailureReport;
   /** A step was cancelled whose work may have set other things going: they are to stop. Called before its end is reported. */
-  abandon?(task: Task): Promise<void>;
+  abandon?(task: TaskRow): Promise<void>;
   /** Called with errors that no caller receives. */
   failed(what: string, error: unknown): void;
 }
 
 export interface LaneWork {
-  readonly task: Task;
+  readonly task: TaskRow;
   /** Aborted when the step was cancelled, the hold was lost, or the lane is closed. */
   readonly signal: AbortSignal;
   /** While it waits for other work of this server it takes no slot: else that work could wait for it in turn. Throws NoRoomToWait. */
@@ -76,7 +76,7 @@ export class NotBegun extends Error {
 
 /** Who can list the tasks of a lane, newest first. */
 export interface TaskReader {
-  tasks(query: { state: TaskState; lane: string; limit: number; before?: string }): Promise<{ items: Task[]; next: string | null }>;
+  tasks(query: { state: TaskState; lane: string; limit: number; before?: string }): Promise<{ items: TaskRow[]; next: string | null }>;
 }
 
 /** A hold only has to outlive a stall of this process, which is also what reports. */
@@ -98,7 +98,7 @@ type Outcome = { readonly output: Json } | LaneFailure | NotBegun;
 type Ending = "cancelled" | "lost" | "closed";
 
 interface Performing {
-  readonly task: Task;
+  readonly task: TaskRow;
   readonly hold: Hold;
   readonly controller: AbortController;
   ending: Ending | null;
@@ -161,7 +161,7 @@ export class LaneWorker {
   }
 
   /** Must be called for every task that a commit changed: a cancelled one ends now, and not at its next heartbeat. */
-  changed(task: Task): void {
+  changed(task: TaskRow): void {
     const performing = this.#open.get(task.id);
     if (performing === undefined || performing.reporting || task.state === "held") return;
     if (task.grant !== performing.hold.grant || !isOpen(task.state)) end(performing, "lost");
@@ -215,7 +215,7 @@ export class LaneWorker {
     }
   }
 
-  async #perform(task: Task): Promise<void> {
+  async #perform(task: TaskRow): Promise<void> {
     const hold = { taskId: task.id, grant: task.grant };
     const performing: Performing = { task, hold, controller: new AbortController(), ending: null, reporting: false };
     this.#open.set(task.id, performing);
@@ -235,7 +235,7 @@ export class LaneWorker {
     }
   }
 
-  async #outcome(task: Task, { controller }: Performing): Promise<Outcome> {
+  async #outcome(task: TaskRow, { controller }: Performing): Promise<Outcome> {
     try {
       return { output: await this.#options.perform({ task, signal: controller.signal, lend: (wait) => this.#lend(wait) }) };
     } catch (error) {

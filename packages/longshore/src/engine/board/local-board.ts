@@ -19,19 +19,19 @@ import { newTask } from "./new-task.ts";
 import { begun, placeOf, ReadyQueues, termOf } from "./ready-queues.ts";
 import { keptError, merged } from "./report-texts.ts";
 import { restored } from "./restart.ts";
-import type { BoardStore, ClaimRequest, Extending, Extension, Leave, NewTask, Report, Standing } from "./store.ts";
-import { cell, type EndState, type Fault, fence, type Hold, isOpen, nextDeadline, passedDeadline, type Task } from "./task.ts";
+import type { BoardStore, ClaimRequest, Extending, Extension, Leave, NewTaskRow, Report, Standing } from "./store.ts";
+import { cell, type EndState, type Fault, fence, type Hold, isOpen, nextDeadline, passedDeadline, type TaskRow } from "./task.ts";
 import { cancelledTask, forgottenTask } from "./task-end.ts";
 import { TaskLife } from "./task-life.ts";
 import { Unwritten } from "./unwritten.ts";
 
 /** What a settled task means for its run; implemented by the runs, called in the same operation. */
 export interface Follower {
-  done(tx: Tx, task: Task): void;
-  closed(tx: Tx, task: Task, closure: Closure): NextTry;
-  ended(tx: Tx, task: Task, state: EndState, error: string | null): void;
+  done(tx: Tx, task: TaskRow): void;
+  closed(tx: Tx, task: TaskRow, closure: Closure): NextTry;
+  ended(tx: Tx, task: TaskRow, state: EndState, error: string | null): void;
   /** An attempt of a record on no lane has ended: its child run should stop too. */
-  abandoned(tx: Tx, task: Task): void;
+  abandoned(tx: Tx, task: TaskRow): void;
   expireRun(tx: Tx, runId: string): void;
 }
 
@@ -47,25 +47,25 @@ export interface LocalBoardDeps {
   clock: Clock;
   random: () => number;
   /** Notified about each task that a commit changed. A hint for those that wait or show. */
-  changed: (task: Task) => void;
+  changed: (task: TaskRow) => void;
   /** When something next happens to `id` by itself; null for never again. */
   deadline: (id: string, at: number | null) => void;
 }
 
 /** What a claim received, or how to cancel its wait. */
 interface Claimed {
-  tasks: Task[];
+  tasks: TaskRow[];
   leave: Leave | null;
 }
 
 export class LocalBoard implements BoardStore {
-  readonly tasks: Rows<Task>;
+  readonly tasks: Rows<TaskRow>;
   readonly lanes: Lanes = new Lanes();
   readonly limits: Limits = new Limits();
   readonly unwritten: Unwritten = new Unwritten();
   /** What has happened since this process started, for people who watch. */
   readonly counts: Record<"claimed" | Closure["kind"], number> = { claimed: 0, failed: 0, lost: 0, "timed-out": 0 };
-  readonly #rows: TableRows<Task>;
+  readonly #rows: TableRows<TaskRow>;
   readonly #commit: GroupCommit;
   readonly #clock: Clock;
   readonly #deadline: LocalBoardDeps["deadline"];
@@ -107,7 +107,7 @@ export class LocalBoard implements BoardStore {
     this.#follower = follower;
   }
 
-  post(tasks: readonly NewTask[]): Promise<void> {
+  post(tasks: readonly NewTaskRow[]): Promise<void> {
     return this.#commit.run((tx) => {
       const now = this.#clock.now();
       const before = this.lanes.steps;
@@ -121,8 +121,8 @@ export class LocalBoard implements BoardStore {
       const now = this.#clock.now();
       const before = this.lanes.steps;
       const group = this.lanes.group(request.reach, now);
-      const tasks: Task[] = [];
-      let task: Task | null | "more" = null;
+      const tasks: TaskRow[] = [];
+      let task: TaskRow | null | "more" = null;
       while (tasks.length < request.max) {
         task = this.#queues.take(tx, group, now);
         if (task === null || task === "more") break;
@@ -203,12 +203,12 @@ export class LocalBoard implements BoardStore {
     if (failed !== undefined) throw failed.reason;
   }
 
-  task(taskId: string): Promise<Task | undefined> {
+  task(taskId: string): Promise<TaskRow | undefined> {
     return this.#commit.read((tx) => this.tasks.get(tx, taskId) ?? undefined);
   }
 
   /** Puts a new task on the board, or a record beside it when it has no lane. `again`: it may have lived before. */
-  place(tx: Tx, task: Task, again: boolean, keepsCounting = false): void {
+  place(tx: Tx, task: TaskRow, again: boolean, keepsCounting = false): void {
     // What its row says may be of a life that is over.
     if (again && task.runId !== null && this.unwritten.forgotten.get(task.runId) !== undefined) this.#forgetLast(tx, task.runId, task);
     this.#life.place(tx, task, again, keepsCounting);
@@ -223,7 +223,7 @@ export class LocalBoard implements BoardStore {
   }
 
   /** An attempt of a record closed without a result, as its child run reports. */
-  closeRecord(tx: Tx, task: Task, closure: Closure): void {
+  closeRecord(tx: Tx, task: TaskRow, closure: Closure): void {
     this.#life.close(tx, task, { now: this.#clock.now(), by: "fail", receipt: null }, closure);
   }
 
@@ -266,7 +266,7 @@ export class LocalBoard implements BoardStore {
   }
 
   /** The slice has not come to this step yet, which begins in its next life. */
-  #forgetLast(tx: Tx, runId: string, { id, node }: Task): void {
+  #forgetLast(tx: Tx, runId: string, { id, node }: TaskRow): void {
     const forgotten = this.unwritten.forgotten.get(runId);
     const attempt = forgotten?.attempts.get(node);
     if (forgotten !== undefined && attempt !== undefined) this.forget(tx, id, forgotten.at, attempt);
@@ -309,7 +309,7 @@ export class LocalBoard implements BoardStore {
   }
 
   /** Returns when something next happens to it by itself. */
-  #restore(stored: Task, now: number): number | null {
+  #restore(stored: TaskRow, now: number): number | null {
     this.#life.seen(stored);
     const task = restored(stored, now);
     if (task.state !== "queued" || task.dueAt !== stored.dueAt) this.tasks.refresh(task.id, task);
@@ -404,7 +404,7 @@ export class LocalBoard implements BoardStore {
   }
 
   /** It waits for room under a limit, and its time to be taken does not run. */
-  #mayNotBeTaken(task: Task, now: number): boolean {
+  #mayNotBeTaken(task: TaskRow, now: number): boolean {
     const { lane } = task;
     const pausing = task.limits.filter(({ pausesClaim }) => pausesClaim);
     if (task.state !== "queued" || lane === null || pausing.length === 0) return false;

@@ -1,10 +1,14 @@
 // A task at the beginning of its life.
 
-import type { NewTask } from "./store.ts";
-import type { Task } from "./task.ts";
+import type { NewTaskRow } from "./store.ts";
+import type { TaskRow } from "./task.ts";
 
 /** A queued task as it is first created. */
-export function newTask(task: NewTask & { runId?: string; node?: number; ordinal?: number }, now: number, lane: Task["lane"]): Task {
+export function newTask(
+  task: NewTaskRow & { runId?: string; node?: number; ordinal?: number },
+  now: number,
+  lane: TaskRow["lane"],
+): TaskRow {
   return {
     id: task.id,
     runId: task.runId ?? null,

@@ -6,19 +6,19 @@ import { Lanes, laneOf } from "./lanes.ts";
 import { Limits } from "./limits.ts";
 import { newTask } from "./new-task.ts";
 import { ReadyQueues } from "./ready-queues.ts";
-import type { Task } from "./task.ts";
+import type { TaskRow } from "./task.ts";
 
 /** Lines over rows in a map that count their reads. */
 function setup() {
-  const rows = new Map<string, Task>();
+  const rows = new Map<string, TaskRow>();
   const asked = { count: 0 };
   const tasks = {
     get: (_tx: Tx, id: string) => {
       asked.count++;
       return rows.get(id) ?? null;
     },
-    put: (_tx: Tx, id: string, task: Task) => rows.set(id, task),
-  } as unknown as Rows<Task>;
+    put: (_tx: Tx, id: string, task: TaskRow) => rows.set(id, task),
+  } as unknown as Rows<TaskRow>;
   const tx: Tx = { isOperation: true, undo() {}, after() {}, spend() {}, weigh() {} };
   const lanes = new Lanes();
   const handOuts = { add() {} } as unknown as HandOuts;
@@ -38,7 +38,7 @@ it("the end of a hold costs the same however many wait for its limit", () => {
   }
   const group = lanes.group({ names: ["work"], labels: [] }, 0);
   let looks = 0;
-  const take = (): Task | null => {
+  const take = (): TaskRow | null => {
     asked.count = 0;
     const task = lines.take(tx, group, 0);
     expect(asked.count).toBeLessThanOrEqual(500);
@@ -46,7 +46,7 @@ it("the end of a hold costs the same however many wait for its limit", () => {
     if (task === "more") return take();
     return task === null ? null : lines.handOut(tx, task, { holder: "ann", termMs: 0, now: 0 });
   };
-  const held = Array.from({ length: 10 }, take) as Task[];
+  const held = Array.from({ length: 10 }, take) as TaskRow[];
   // Those that have to wait for room are put aside, some at each look.
   looks = 0;
   expect(take()).toBeNull();
@@ -54,12 +54,12 @@ it("the end of a hold costs the same however many wait for its limit", () => {
   const order: string[] = [];
   const costs = new Set<number>();
   for (let at = 10; at < 10_000; at++) {
-    const ended = held.shift() as Task;
+    const ended = held.shift() as TaskRow;
     rows.set(ended.id, { ...ended, state: "done" });
     asked.count = 0;
     lines.leave(tx, ended, 0);
     const woken = asked.count;
-    const next = take() as Task;
+    const next = take() as TaskRow;
     order.push(next.id);
     held.push(next);
     costs.add(woken + asked.count);

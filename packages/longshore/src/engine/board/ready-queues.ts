@@ -8,11 +8,11 @@ import type { HandOuts } from "./hand-outs.ts";
 import type { Lanes, Place } from "./lanes.ts";
 import { type Blocked, type LimitKey, type Limits, type ParkingKey, parkingKey } from "./limits.ts";
 import type { Leave, Standing } from "./store.ts";
-import type { Task } from "./task.ts";
+import type { TaskRow } from "./task.ts";
 import { Waiter } from "./waiters.ts";
 
 export interface ReadyQueuesOptions {
-  tasks: Rows<Task>;
+  tasks: Rows<TaskRow>;
   lanes: Lanes;
   limits: Limits;
   handOuts: HandOuts;
@@ -48,7 +48,7 @@ export class ReadyQueues {
    * The best task that these claims may take. Leftover entries are dropped, blocked tasks parked, so neither stops the ones behind. Where
    * there are many of both, `more` is returned: what was dropped and parked stays so, and the next look continues behind it.
    */
-  take(tx: Tx, group: ClaimGroup, now: number): Task | null | "more" {
+  take(tx: Tx, group: ClaimGroup, now: number): TaskRow | null | "more" {
     const { lanes } = this.#options;
     for (let looked = 0; looked < looksMax; looked++) {
       const queue = lanes.first(group);
@@ -66,12 +66,19 @@ export class ReadyQueues {
   }
 
   /** Without a holder it is an offer, and the attempt begins when a worker takes it. */
-  handOut(tx: Tx, task: Task, to: HandOut): Task {
+  handOut(tx: Tx, task: TaskRow, to: HandOut): TaskRow {
     const { holder, now } = to;
     const termMs = termOf(task, to.termMs);
     const lastsMs = holder === null ? (to.offerMs ?? termMs) : termMs;
-    const out: Task = { ...task, grant: task.grant + 1, holder, termMs, claimedAt: now, holdUntil: lastsMs === 0 ? null : now + lastsMs };
-    const handed: Task = holder === null ? { ...out, state: "offered" } : begun(out, now);
+    const out: TaskRow = {
+      ...task,
+      grant: task.grant + 1,
+      holder,
+      termMs,
+      claimedAt: now,
+      holdUntil: lastsMs === 0 ? null : now + lastsMs,
+    };
+    const handed: TaskRow = holder === null ? { ...out, state: "offered" } : begun(out, now);
     if (task.limits.length > 0) {
       this.#options.limits.take(task.limits, now);
       tx.undo(() => this.#options.limits.untake(task.limits, now));
@@ -84,7 +91,7 @@ export class ReadyQueues {
   }
 
   /** A queued task that may be taken now is handed to a waiting claim, else put on its lane. */
-  join(tx: Tx, task: Task, now: number): void {
+  join(tx: Tx, task: TaskRow, now: number): void {
     if (task.lane === null || task.dueAt > now) return;
     const { lanes } = this.#options;
     const waiter = lanes.nextWaiter(task.lane);
@@ -107,7 +114,7 @@ export class ReadyQueues {
   }
 
   /** It is on no lane any more. If it was held, its permits are returned, and tasks that waited for them are tried again. */
-  leave(tx: Tx, task: Task, now: number): void {
+  leave(tx: Tx, task: TaskRow, now: number): void {
     const { limits } = this.#options;
     if (task.limits.length === 0) return;
     // Perhaps it was the one that was to try next.
@@ -118,7 +125,7 @@ export class ReadyQueues {
   }
 
   /** Lets the next of those like this one try, where there is room: only the first of them is awake. */
-  #wakeAlike(tx: Tx, task: Task, now: number, except?: LimitKey): void {
+  #wakeAlike(tx: Tx, task: TaskRow, now: number, except?: LimitKey): void {
     const { lane, limits } = task;
     if (lane === null) return;
     const roomy = limits.filter((limit) => limit !== except && this.#options.limits.hasRoom(limit));
@@ -148,14 +155,14 @@ export class ReadyQueues {
   }
 
   /** From now on it can be taken, and not before. */
-  #claimableFrom(tx: Tx, task: Task, now: number): Task {
+  #claimableFrom(tx: Tx, task: TaskRow, now: number): TaskRow {
     if (task.claimMs === null || !task.limits.some(({ pausesClaim }) => pausesClaim)) return task;
     const renewed = { ...task, claimBy: now + task.claimMs };
     this.#options.tasks.put(tx, task.id, renewed);
     return renewed;
   }
 
-  #nextParked(tx: Tx, key: ParkingKey): Task | null {
+  #nextParked(tx: Tx, key: ParkingKey): TaskRow | null {
     const { limits, tasks } = this.#options;
     for (let place = limits.nextParked(key); place !== undefined; place = limits.nextParked(key)) {
       const parked = place;
@@ -180,7 +187,7 @@ export class ReadyQueues {
     return () => waiter.leave();
   }
 
-  #park(tx: Tx, task: Task, blocked: Blocked, now: number): void {
+  #park(tx: Tx, task: TaskRow, blocked: Blocked, now: number): void {
     const { limits, deadline } = this.#options;
     if (task.lane === null) return;
     const key = parkingKey(blocked.limit, task.lane);
@@ -195,17 +202,17 @@ export class ReadyQueues {
 }
 
 /** A worker runs it from now on: the attempt begins, unless an earlier hold has begun it. */
-export function begun(task: Task, now: number): Task {
+export function begun(task: TaskRow, now: number): TaskRow {
   const endBy = task.endBy ?? (task.endMs === null ? null : now + task.endMs);
   return { ...task, state: "held", startedAt: task.startedAt ?? now, claimedAt: now, endBy };
 }
 
 /** 0 means forever. The shorter of what the task allows and what the claim requests. */
-export function termOf(task: Task, asked: number): number {
+export function termOf(task: TaskRow, asked: number): number {
   if (task.holdMs === null || task.holdMs === 0) return task.holdMs === 0 && asked === 0 ? 0 : asked;
   return asked === 0 ? task.holdMs : Math.min(task.holdMs, asked);
 }
 
-export function placeOf(task: Task): Place {
+export function placeOf(task: TaskRow): Place {
   return { id: task.id, priority: task.priority, sequence: task.sequence };
 }

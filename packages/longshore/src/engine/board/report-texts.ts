@@ -3,7 +3,7 @@
 import { parseExact, writeExact } from "../../json-exact.ts";
 import { cutMiddle } from "../../text.ts";
 import type { Report } from "./store.ts";
-import type { Task } from "./task.ts";
+import type { TaskRow } from "./task.ts";
 
 /** Of an error. Lists of runs and attempts have the error of each, whatever a worker reports; outputs, which may be large, are counted there. */
 const errorCharsMax = 16_384;
@@ -15,7 +15,7 @@ export function keptError(text: string): string {
   return readable.length <= errorCharsMax ? readable : Buffer.from(cutMiddle(readable, errorCharsMax)).toString();
 }
 
-export function merged(task: Task, report: Report & { verb: "complete" }): string {
+export function merged(task: TaskRow, report: Report & { verb: "complete" }): string {
   if (!report.merge || task.output === null) return report.output;
   return writeExact({ ...(parseExact(task.output) as object), ...(parseExact(report.output) as object) });
 }

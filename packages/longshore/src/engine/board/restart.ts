@@ -1,9 +1,9 @@
 // An open task as it is after a restart. Every live hold and every offer gets one full term: its holder may have renewed it unwritten, and no
 // worker could take up an offer while the server was away.
 
-import type { Task } from "./task.ts";
+import type { TaskRow } from "./task.ts";
 
-export function restored(stored: Task, now: number): Task {
+export function restored(stored: TaskRow, now: number): TaskRow {
   if (stored.state === "queued") return { ...stored, dueAt: dueAt(stored, now) };
   const { holdUntil, claimBy, claimMs } = stored;
   if (stored.state !== "offered") return { ...stored, holdUntil: holdUntil === null ? null : now + stored.termMs };
@@ -18,6 +18,6 @@ export function restored(stored: Task, now: number): Task {
 }
 
 /** A delay is never longer than it was at its beginning, even if the machine's clock has been set back since. */
-function dueAt({ lane, dueAt, queuedAt }: Task, now: number): number {
+function dueAt({ lane, dueAt, queuedAt }: TaskRow, now: number): number {
   return lane === null ? dueAt : Math.min(dueAt, now + dueAt - queuedAt);
 }

@@ -5,7 +5,7 @@
 import type { Verdict } from "../../verdict.ts";
 import type { Reach } from "./lanes.ts";
 import type { LimitKey } from "./limits.ts";
-import type { Hold, Lane, Task } from "./task.ts";
+import type { Hold, Lane, TaskRow } from "./task.ts";
 
 export interface ClaimRequest {
   reach: Reach;
@@ -22,7 +22,7 @@ export interface ClaimRequest {
 /** A claim or an offer that found nothing and waits for one task. */
 export interface Standing {
   /** Called once, after the commit that holds the task for it; or with null when it left. Never both. */
-  settle(task: Task | null): void;
+  settle(task: TaskRow | null): void;
 }
 
 /** Cancels a waiting claim. Safe to call at any time, more than once. */
@@ -56,7 +56,7 @@ export interface Extension {
 }
 
 /** A task that belongs to no run. */
-export interface NewTask {
+export interface NewTaskRow {
   id: string;
   step: string;
   lanes: readonly Lane[];
@@ -73,12 +73,12 @@ export interface NewTask {
 
 export interface BoardStore {
   /** Posts tasks that belong to no run. Their ids must be new. */
-  post(tasks: readonly NewTask[]): Promise<void>;
+  post(tasks: readonly NewTaskRow[]): Promise<void>;
   /**
    * Hands out up to `max` queued tasks, best first: held, or offered where the request names no holder. With `standing` and nothing to hand
    * out, the claim waits until it is settled or cancelled; `leave` is passed before the promise resolves.
    */
-  claim(request: ClaimRequest, standing?: Standing): Promise<{ tasks: Task[]; leave: Leave | null }>;
+  claim(request: ClaimRequest, standing?: Standing): Promise<{ tasks: TaskRow[]; leave: Leave | null }>;
   /** Renews a hold. When it contains nothing new, nothing need be written: at start every live hold gets a full term. */
   extend(hold: Hold, options?: Extending): Promise<Extension>;
   /** Applies a report; what follows for the task's run is decided and written in the same transaction. */
@@ -91,5 +91,5 @@ export interface BoardStore {
   withdraw(hold: Hold, why: { error: string; output?: string; by?: string }): Promise<Verdict>;
   /** Looks at tasks and runs whose deadline may have passed, and does what is due. */
   expire(ids: readonly string[]): Promise<void>;
-  task(taskId: string): Promise<Task | undefined>;
+  task(taskId: string): Promise<TaskRow | undefined>;
 }

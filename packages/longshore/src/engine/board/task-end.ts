@@ -1,7 +1,7 @@
 // A task as it is after its end. Pure.
 
 import type { Closing } from "./attempts.ts";
-import { cell, type Deadline, type EndState, type Fault, type Task } from "./task.ts";
+import { cell, type Deadline, type EndState, type Fault, type TaskRow } from "./task.ts";
 
 /** What a task ends with. */
 export interface Result {
@@ -11,7 +11,7 @@ export interface Result {
   overdue?: Deadline | null;
 }
 
-export function endedTask(task: Task, state: EndState, closing: Closing, result: Result): Task {
+export function endedTask(task: TaskRow, state: EndState, closing: Closing, result: Result): TaskRow {
   return {
     ...task,
     state,
@@ -30,7 +30,7 @@ export function endedTask(task: Task, state: EndState, closing: Closing, result:
 }
 
 /** A task that is cancelled together with its run. Its holder learns of it by its next report; what is not open stays as it is. */
-export function cancelledTask(task: Task, now: number): Task {
+export function cancelledTask(task: TaskRow, now: number): TaskRow {
   const next = cell(task.state, "cancel");
   if (next === null) return task;
   if (next.to === "cancelling") return { ...task, state: "cancelling" };
@@ -38,7 +38,7 @@ export function cancelledTask(task: Task, now: number): Task {
 }
 
 /** What is recorded about a step is void, but its grants are counted on: a hold of the life that is over proves nothing. */
-export function forgottenTask(task: Task, now: number): Task {
+export function forgottenTask(task: TaskRow, now: number): TaskRow {
   if (task.state === "forgotten") return task;
   return { ...task, state: "forgotten", endedAt: now, holdUntil: null, grant: task.grant + (task.grant % 2), streamed: false };
 }

@@ -10,7 +10,7 @@ import type { Attempts, Closing, Why } from "./attempts.ts";
 import type { Follower } from "./local-board.ts";
 import type { ReadyQueues } from "./ready-queues.ts";
 import type { Report } from "./store.ts";
-import { type EndState, isOpen, type Task } from "./task.ts";
+import { type EndState, isOpen, type TaskRow } from "./task.ts";
 import { endedTask, type Result } from "./task-end.ts";
 
 /** How a task comes back to its lane. */
@@ -27,7 +27,7 @@ interface Queueing {
 const unseenClaimsMax = 3;
 
 export interface TaskLifeOptions {
-  tasks: Rows<Task>;
+  tasks: Rows<TaskRow>;
   queues: ReadyQueues;
   attempts: Attempts;
   clock: Clock;
@@ -45,12 +45,12 @@ export class TaskLife {
   }
 
   /** At the start: a task has this place in its lane. */
-  seen({ sequence }: Task): void {
+  seen({ sequence }: TaskRow): void {
     this.#sequence = Math.max(this.#sequence, sequence);
   }
 
   /** Puts a new task on the board, or a record beside it when it has no lane. `again`: it may have lived before. */
-  place(tx: Tx, task: Task, again: boolean, keepsCounting = false): void {
+  place(tx: Tx, task: TaskRow, again: boolean, keepsCounting = false): void {
     const before = again ? this.#options.tasks.get(tx, task.id) : null;
     const placed = { ...(before === null ? task : counted(task, before, keepsCounting)), sequence: ++this.#sequence };
     this.#options.tasks.put(tx, placed.id, placed, true);
@@ -59,7 +59,7 @@ export class TaskLife {
   }
 
   /** Back on its lane; the attempt continues and neither budget is spent. */
-  defer(tx: Tx, task: Task, report: Report & { verb: "defer" }, closing: Closing): void {
+  defer(tx: Tx, task: TaskRow, report: Report & { verb: "defer" }, closing: Closing): void {
     if (report.unseen) return this.#comeBackUnseen(tx, task, closing);
     const deferrals = task.deferrals + (task.state === "queued" ? 0 : 1);
     const dueAt = closing.now + report.delayMs;
@@ -70,14 +70,14 @@ export class TaskLife {
    * As if it had not been handed out, but with its full time to be taken; this is bounded, or a task that crashes every worker would never
    * end.
    */
-  #comeBackUnseen(tx: Tx, task: Task, closing: Closing): void {
+  #comeBackUnseen(tx: Tx, task: TaskRow, closing: Closing): void {
     const { claimMs, dueAt } = task;
     const claimBy = claimMs === null ? null : Math.min(closing.now + claimMs, dueAt + unseenClaimsMax * claimMs);
     this.requeue(tx, task, closing, task, { keepsPlace: true, claimBy });
   }
 
   /** An attempt has ended without a result: the policy decides whether another follows. */
-  close(tx: Tx, task: Task, closing: Closing, closure: Closure): void {
+  close(tx: Tx, task: TaskRow, closing: Closing, closure: Closure): void {
     const { now } = closing;
     tx.after(() => {
       this.#options.counts[closure.kind]++;
@@ -96,7 +96,7 @@ export class TaskLife {
     this.nextAttempt(tx, task, closing, { error: errorOf(closure), fault, overdue }, next);
   }
 
-  nextAttempt(tx: Tx, task: Task, closing: Closing, why: Why, next: NextTry & { again: true }): void {
+  nextAttempt(tx: Tx, task: TaskRow, closing: Closing, why: Why, next: NextTry & { again: true }): void {
     const input = next.input ?? task.input;
     this.#options.attempts.add(tx, task, closing, why, input === task.input ? null : task.input);
     const { failures, lost } = next;
@@ -119,19 +119,19 @@ export class TaskLife {
   }
 
   /** What an attempt on no lane stood for stops with it: no step waits for it any more. */
-  #abandon(tx: Tx, task: Task): void {
+  #abandon(tx: Tx, task: TaskRow): void {
     if (task.lane === null && task.runId !== null) this.#options.runs().abandoned(tx, task);
   }
 
   /** What a record waited for was a time, and it has come. */
-  wake(tx: Tx, task: Task, closing: Closing): void {
+  wake(tx: Tx, task: TaskRow, closing: Closing): void {
     const done = this.end(tx, task, "done", closing, { output: task.output ?? "{}", error: null });
     if (done.runId !== null) this.#options.runs().done(tx, done);
   }
 
-  requeue(tx: Tx, before: Task, { now, by, receipt }: Closing, task: Task, queueing: Queueing = {}): void {
+  requeue(tx: Tx, before: TaskRow, { now, by, receipt }: Closing, task: TaskRow, queueing: Queueing = {}): void {
     const { rewritten = false, keepsPlace = false, claimBy = task.claimMs === null ? null : task.dueAt + task.claimMs } = queueing;
-    const queued: Task = {
+    const queued: TaskRow = {
       ...task,
       state: "queued",
       // Even numbers are never handed out: the counter moves when the task leaves `queued` and when it comes back.
@@ -152,14 +152,14 @@ export class TaskLife {
     this.#options.queues.join(tx, queued, this.#options.clock.now());
   }
 
-  end(tx: Tx, task: Task, state: EndState, closing: Closing, result: Result): Task {
+  end(tx: Tx, task: TaskRow, state: EndState, closing: Closing, result: Result): TaskRow {
     const ended = endedTask(task, state, closing, result);
     this.replace(tx, task, ended, closing.now);
     return ended;
   }
 
   /** A task has ended, or its holder is to stop, in which case it keeps what it holds. */
-  replace(tx: Tx, before: Task, task: Task, now: number): void {
+  replace(tx: Tx, before: TaskRow, task: TaskRow, now: number): void {
     this.#options.tasks.put(tx, task.id, task);
     if (isOpen(task.state)) return;
     this.#options.queues.leave(tx, before, now);
@@ -167,7 +167,7 @@ export class TaskLife {
   }
 
   /** A step starts again: the end of its last attempt is added to its history, and a worker that still runs it holds nothing any more. */
-  leaveLife(tx: Tx, task: Task, now: number, keepsCounting = false): void {
+  leaveLife(tx: Tx, task: TaskRow, now: number, keepsCounting = false): void {
     if ((task.startedAt !== null || keepsCounting) && task.state !== "forgotten") {
       const closing = { now: task.endedAt ?? now, by: task.closedBy ?? "cancel", receipt: task.closedReceipt };
       this.#options.attempts.add(tx, task, closing, { error: task.error, fault: task.fault, overdue: task.overdue }, task.input);
@@ -177,7 +177,7 @@ export class TaskLife {
 }
 
 /** A step that is tried again after its run had ended continues to count, so that holds of its earlier life stay fenced. */
-function counted(task: Task, before: Task, keepsCounting: boolean): Task {
+function counted(task: TaskRow, before: TaskRow, keepsCounting: boolean): TaskRow {
   const attempt = before.attempt + 1;
   const sameLife = before.state !== "forgotten";
   const spent = keepsCounting && sameLife ? { failures: before.failures, lost: before.lost } : {};
@@ -189,6 +189,6 @@ function wakeTime(wakeAt: number | undefined, now: number): number {
   return wakeAt === undefined ? now : Math.max(wakeAt, now + 1);
 }
 
-function policyOf(task: Task): RetryPolicy {
+function policyOf(task: TaskRow): RetryPolicy {
   return task.policy === null ? noRetry : (JSON.parse(task.policy) as RetryPolicy);
 }

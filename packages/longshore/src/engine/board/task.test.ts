@@ -11,7 +11,7 @@ import {
   type OpenState,
   passedDeadline,
   type ReportVerb,
-  type Task,
+  type TaskRow,
   table,
   type Verb,
 } from "./task.ts";
@@ -62,7 +62,7 @@ describe("the fence", () => {
   const none = () => null;
   const held = taskIn("held", { grant: 3, attempt: 1, holder: "ann", holdUntil: now + 1 });
   const ask = (
-    task: Task | undefined,
+    task: TaskRow | undefined,
     hold: Omit<Hold, "taskId">,
     verb: ReportVerb = "complete",
     closedBy: (grant: number) => Verb | null = none,
@@ -202,7 +202,7 @@ describe("deadlines of a task", () => {
   });
 });
 
-function taskIn(state: Task["state"], parts: Partial<Task> = {}): Task {
+function taskIn(state: TaskRow["state"], parts: Partial<TaskRow> = {}): TaskRow {
   return {
     id: "t",
     runId: null,

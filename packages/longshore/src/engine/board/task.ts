@@ -38,7 +38,7 @@ export interface Lane {
   readonly labels: readonly string[];
 }
 
-export interface Task {
+export interface TaskRow {
   /** `<run id>.<address>` for a step of a run, else an id of its own. */
   readonly id: string;
   readonly runId: string | null;
@@ -107,7 +107,7 @@ export interface Task {
 
 /** What a reporter can prove about the task it reports on. Absent fields are not compared. */
 /** A task without its texts, which may have megabytes. */
-export type TaskHead = Omit<Task, "input" | "output">;
+export type TaskRowHead = Omit<TaskRow, "input" | "output">;
 
 export interface Hold {
   taskId: string;
@@ -193,7 +193,7 @@ export function cell(state: TaskState, verb: Verb): Cell | null {
  * `closedBy` returns how an older grant was closed; it is called only for late reports.
  */
 export function fence(
-  task: Task | undefined,
+  task: TaskRow | undefined,
   hold: Hold,
   verb: ReportVerb,
   now: number,
@@ -217,7 +217,7 @@ function late(verb: ReportVerb, closedBy: Verb | null): Verdict {
 }
 
 /** The earliest moment after `now` at which something happens to this task by itself, or the earliest that has passed unnoticed. */
-export function nextDeadline(task: Task, now: number): number | null {
+export function nextDeadline(task: TaskRow, now: number): number | null {
   if (!isOpen(task.state)) return null;
   let next = Number.POSITIVE_INFINITY;
   for (const which of deadlinesOf[task.state]) next = Math.min(next, task[which] ?? next);
@@ -227,7 +227,7 @@ export function nextDeadline(task: Task, now: number): number | null {
 }
 
 /** The deadline that has passed, the earliest when there are several; null when none has. An offer's own end counts after all others. */
-export function passedDeadline(task: Task, now: number): Deadline | null {
+export function passedDeadline(task: TaskRow, now: number): Deadline | null {
   if (!isOpen(task.state)) return null;
   let passed: Deadline | null = null;
   for (const which of deadlinesOf[task.state]) {

@@ -3,7 +3,7 @@
 // gets the task as the slice will leave it: no claim is given it, and a report on it is refused. So no verb has to know that there are slices.
 
 import { Marks } from "./marks.ts";
-import type { Task } from "./task.ts";
+import type { TaskRow } from "./task.ts";
 import { cancelledTask, forgottenTask } from "./task-end.ts";
 
 interface Forgotten {
@@ -22,7 +22,7 @@ export class Unwritten {
   }
 
   /** The task as the slices leave it. */
-  readonly seen = (task: Task): Task => {
+  readonly seen = (task: TaskRow): TaskRow => {
     const { runId } = task;
     if (runId === null || (this.ended.size === 0 && this.forgotten.size === 0)) return task;
     const forgotten = this.forgotten.get(runId);

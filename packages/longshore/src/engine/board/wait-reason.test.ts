@@ -4,12 +4,12 @@ import { Crew } from "./crews.ts";
 import { Lanes, laneOf } from "./lanes.ts";
 import { Limits } from "./limits.ts";
 import { newTask } from "./new-task.ts";
-import type { Task } from "./task.ts";
+import type { TaskRow } from "./task.ts";
 import { type Carrier, whyWaiting } from "./wait-reason.ts";
 import { Waiter } from "./waiters.ts";
 import { Workers } from "./workers.ts";
 
-function crewFor({ lane }: Task, workers: Workers): Crew | null {
+function crewFor({ lane }: TaskRow, workers: Workers): Crew | null {
   if (lane === null) return null;
   const live = [...workers.views()].filter(({ status }) => status !== "offline");
   const crew = new Crew(lane, live.length);
@@ -23,8 +23,8 @@ describe("why a task waits", () => {
     const workers = new Workers({ clock });
     const lanes = new Lanes();
     const limits = new Limits();
-    const why = (task: Task) => whyWaiting(task, { lanes, limits, crew: crewFor(task, workers), now: clock.now() });
-    const queued = (labels: string[] = [], more: Partial<Task> = {}): Task => ({
+    const why = (task: TaskRow) => whyWaiting(task, { lanes, limits, crew: crewFor(task, workers), now: clock.now() });
+    const queued = (labels: string[] = [], more: Partial<TaskRow> = {}): TaskRow => ({
       ...newTask({ id: "T1", step: "s", lanes: [], input: "null", policy: null }, clock.now(), laneOf("command", labels)),
       ...more,
     });
@@ -149,7 +149,8 @@ describe("why a task waits", () => {
         trouble: () => (since === null ? null : { what: "Kafka at broker:9092", since, error: "refused" }),
         carries: ({ id }) => id === "T1",
       };
-      const why = (task: Task) => whyWaiting(task, { lanes, limits, crew: crewFor(task, workers), carriers: [carrier], now: clock.now() });
+      const why = (task: TaskRow) =>
+        whyWaiting(task, { lanes, limits, crew: crewFor(task, workers), carriers: [carrier], now: clock.now() });
       const breakDown = async () => {
         since = clock.now();
         await clock.advance(4_000);

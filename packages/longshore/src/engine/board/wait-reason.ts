@@ -3,7 +3,7 @@
 import type { Crew } from "./crews.ts";
 import type { Lanes } from "./lanes.ts";
 import type { Limits } from "./limits.ts";
-import type { TaskHead } from "./task.ts";
+import type { TaskRowHead } from "./task.ts";
 
 export type WaitReason =
   /** Its delay is not over. */
@@ -43,7 +43,7 @@ export interface Carrier {
   /** What cannot be reached, since when, and how that shows; null when all is well. */
   trouble(): { readonly what: string; readonly since: number; readonly error: string } | null;
   /** Whether it has sent this task, or is about to, and no worker has taken it. */
-  carries(task: TaskHead): boolean;
+  carries(task: TaskRowHead): boolean;
 }
 
 export interface WaitingContext {
@@ -56,7 +56,7 @@ export interface WaitingContext {
 }
 
 /** Null for a task that is not waiting. */
-export function whyWaiting(task: TaskHead, context: WaitingContext): Waiting | null {
+export function whyWaiting(task: TaskRowHead, context: WaitingContext): Waiting | null {
   if (task.state === "offered") return onItsWay(task, context);
   if (task.state !== "queued") return null;
   if (task.lane === null) return { reason: "record", text: "it is not work for a worker; it waits for something else to end" };
@@ -74,7 +74,7 @@ export function whyWaiting(task: TaskHead, context: WaitingContext): Waiting | n
 }
 
 /** Tasks that are offered in another way are with the client that requested them. */
-function onItsWay(task: TaskHead, { carriers = [], now }: WaitingContext): Waiting | null {
+function onItsWay(task: TaskRowHead, { carriers = [], now }: WaitingContext): Waiting | null {
   const carrier = carriers.find((one) => one.carries(task));
   if (carrier === undefined) return null;
   const away = troubleOf(carrier, now);

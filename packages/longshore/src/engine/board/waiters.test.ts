@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { Lanes, laneOf } from "./lanes.ts";
-import type { Task } from "./task.ts";
+import type { TaskRow } from "./task.ts";
 import { Waiter } from "./waiters.ts";
 
-const t1 = { id: "t1" } as Task;
+const t1 = { id: "t1" } as TaskRow;
 
 function setup() {
   const lanes = new Lanes();

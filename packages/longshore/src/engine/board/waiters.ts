@@ -3,7 +3,7 @@
 // nothing; if the client has disconnected by the time the transaction is durable, the task is given back.
 
 import type { ClaimGroup } from "./claim-group.ts";
-import type { Task } from "./task.ts";
+import type { TaskRow } from "./task.ts";
 
 /** Two states: waiting (in its group) and settled. Settling twice does nothing. */
 export class Waiter {
@@ -14,7 +14,7 @@ export class Waiter {
   readonly offerMs: number | undefined;
   /** Order of arrival over all groups. */
   readonly arrival: number;
-  readonly #settle: (task: Task | null) => void;
+  readonly #settle: (task: TaskRow | null) => void;
   #settled = false;
 
   /** `settle` is called once: with the task now handed out to it, or with null when it left empty-handed. */
@@ -24,7 +24,7 @@ export class Waiter {
     termMs: number;
     offerMs?: number;
     arrival: number;
-    settle: (task: Task | null) => void;
+    settle: (task: TaskRow | null) => void;
   }) {
     this.group = options.group;
     this.holder = options.holder;
@@ -46,7 +46,7 @@ export class Waiter {
   }
 
   /** The task is durably handed out to it. Returns false when the waiter had already left: the caller gives the task back. */
-  deliver(task: Task): boolean {
+  deliver(task: TaskRow): boolean {
     if (this.#settled) return false;
     this.#settled = true;
     this.#settle(task);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { TestClock } from "../../testing/clock.ts";
 import { newTask } from "./new-task.ts";
-import type { Task } from "./task.ts";
+import type { TaskRow } from "./task.ts";
 import { Workers } from "./workers.ts";
 
 const reach = { names: ["command"], labels: ["linux"] };
@@ -20,7 +20,7 @@ describe("the registry of workers", () => {
     return { clock, workers, status, asked: () => asked };
   }
 
-  function held(id: string, holder: string, more: Partial<Task> = {}): Task {
+  function held(id: string, holder: string, more: Partial<TaskRow> = {}): TaskRow {
     const task = newTask({ id, step: `step of ${id}`, lanes: [], input: "null", policy: null }, 0, { name: "command", labels: [] });
     return { ...task, state: "held", grant: 1, holder, termMs: 30_000, claimedAt: 0, ...more };
   }

@@ -11,7 +11,7 @@ import { checkName } from "../../names.ts";
 import { Slices, wholeRow } from "../../slices.ts";
 import { sortInSlices } from "../../sort-slices.ts";
 import type { Reach } from "./lanes.ts";
-import { isOpen, type Task } from "./task.ts";
+import { isOpen, type TaskRow } from "./task.ts";
 
 export const workerStatuses = ["idle", "busy", "unheard", "offline"] as const;
 export type WorkerStatus = (typeof workerStatuses)[number];
@@ -191,7 +191,7 @@ export class Workers {
   }
 
   /** Must be called for each task that a commit changed, and at start of each task that is held. */
-  changed(task: Task): void {
+  changed(task: TaskRow): void {
     const holder = task.holder !== null && isOpen(task.state) && task.state !== "queued" ? task.holder : null;
     const before = this.#holders.get(task.id);
     if (before !== undefined && before !== holder) this.#drop(before, task);
@@ -284,7 +284,7 @@ export class Workers {
     return worker;
   }
 
-  #drop(holder: string, task: Task): void {
+  #drop(holder: string, task: TaskRow): void {
     this.#holders.delete(task.id);
     const worker = this.#workers.get(holder);
     if (worker === undefined) return;

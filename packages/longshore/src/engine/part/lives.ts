@@ -3,7 +3,7 @@
 // memory, but uids are mostly hashes or random: each part then writes a page of its own somewhere in the index, and the hundred thousandth
 // costs twice what the first did.
 
-import type { Task } from "../board/task.ts";
+import type { TaskRow } from "../board/task.ts";
 import type { GroupCommit, Writable } from "../commit.ts";
 import type { RowStore, TableRows } from "../rows.ts";
 import {
@@ -63,7 +63,7 @@ export class Lives implements Writable {
   }
 
   /** How many parts there are, without the uids when they are not at hand. */
-  count(tx: ReadTx, task: Task): number {
+  count(tx: ReadTx, task: TaskRow): number {
     const known = this.#lives.get(keyOf(task));
     if (known !== undefined) return tx.isOperation ? known.last : known.committed;
     const [newest] = this.#numbers.scan({
@@ -73,7 +73,7 @@ export class Lives implements Writable {
     return newest?.sequence ?? 0;
   }
 
-  of(tx: ReadTx, task: Task): Life {
+  of(tx: ReadTx, task: TaskRow): Life {
     const key = keyOf(task);
     const known = this.#lives.get(key);
     const life = known ?? this.#load(task);
@@ -189,7 +189,7 @@ export class Lives implements Writable {
     }
   }
 
-  #load({ id, firstAttempt }: Task): Life {
+  #load({ id, firstAttempt }: TaskRow): Life {
     const life: Life = {
       ...{ taskId: id, life: firstAttempt, last: 0, committed: 0 },
       ...{ uids: new UidTable(), added: [], replaced: new Map<number, PartRow>() },
@@ -213,6 +213,6 @@ function hashesOf(parts: readonly PartRow[]): Uint8Array {
   return hashes;
 }
 
-function keyOf({ id, firstAttempt }: Task): string {
+function keyOf({ id, firstAttempt }: TaskRow): string {
   return `${id}/${firstAttempt}`;
 }

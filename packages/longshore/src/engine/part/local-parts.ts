@@ -4,7 +4,7 @@
 import type { Clock } from "../../clock.ts";
 import { LongshoreError } from "../../errors.ts";
 import type { Verdict } from "../../verdict.ts";
-import { fence, type Hold, isOpen, type Task } from "../board/task.ts";
+import { fence, type Hold, isOpen, type TaskRow } from "../board/task.ts";
 import type { Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import { type RowStore, readAll, type TableRows } from "../rows.ts";
@@ -22,16 +22,16 @@ export interface LocalPartsDeps {
   store: RowStore;
   commit: GroupCommit;
   clock: Clock;
-  tasks: Rows<Task>;
+  tasks: Rows<TaskRow>;
   stored: StoredBytes;
   /** A step has produced a part, the first by its row. True when its run waits for that. */
-  first: (tx: Tx, task: Task) => boolean;
+  first: (tx: Tx, task: TaskRow) => boolean;
 }
 
 export class LocalParts implements PartStore {
   readonly #commit: GroupCommit;
   readonly #clock: Clock;
-  readonly #tasks: Rows<Task>;
+  readonly #tasks: Rows<TaskRow>;
   readonly #first: LocalPartsDeps["first"];
   readonly #rows: TableRows<PartRow>;
   readonly #lives: Lives;
@@ -116,7 +116,7 @@ export class LocalParts implements PartStore {
   }
 
   /** To be called after each commit that changed this task. */
-  taskChanged(task: Task): void {
+  taskChanged(task: TaskRow): void {
     if (!this.#watchers.idle && !isOpen(task.state)) this.#watchers.tell(task.id);
   }
 
@@ -132,7 +132,7 @@ export class LocalParts implements PartStore {
     return verdict;
   }
 
-  #add(tx: Tx, task: Task, parts: readonly NewPart[]): void {
+  #add(tx: Tx, task: TaskRow, parts: readonly NewPart[]): void {
     const life = this.#lives.of(tx, task);
     const { added, replaced, bytes } = this.#changes(tx, task, life, parts);
     if (life.last + added.length > taskPartsMax) throw tooMany(task.id);
@@ -152,7 +152,7 @@ export class LocalParts implements PartStore {
   }
 
   /** Which of the parts are new, which get another value, and how many bytes more there are. */
-  #changes(tx: Tx, task: Task, life: Life, parts: readonly NewPart[]): { added: PartRow[]; replaced: PartRow[]; bytes: number } {
+  #changes(tx: Tx, task: TaskRow, life: Life, parts: readonly NewPart[]): { added: PartRow[]; replaced: PartRow[]; bytes: number } {
     const sequences = readAll(parts, ({ uid }) => this.#lives.sequence(tx, life, uid));
     const { id: taskId, grant } = task;
     const now = this.#clock.now();
@@ -181,7 +181,7 @@ export class LocalParts implements PartStore {
     return { added, replaced, bytes };
   }
 
-  #finish(tx: Tx, reader: Task, source: Task, uids: readonly string[]): void {
+  #finish(tx: Tx, reader: TaskRow, source: TaskRow, uids: readonly string[]): void {
     const life = this.#lives.of(tx, source);
     const sequences = readAll(uids, (uid) => this.#lives.sequence(tx, life, uid));
     this.#reads.add(
@@ -193,7 +193,7 @@ export class LocalParts implements PartStore {
   }
 
   /** The task only where there is one. A task that is being cancelled takes no more part. */
-  #fenced(tx: ReadTx, hold: Hold): { verdict: Verdict; task: Task | null } {
+  #fenced(tx: ReadTx, hold: Hold): { verdict: Verdict; task: TaskRow | null } {
     const task = this.#tasks.get(tx, hold.taskId);
     const verdict = fence(task ?? undefined, hold, "extend", this.#clock.now(), () => null);
     if (verdict !== "current") return { verdict, task };
@@ -201,7 +201,7 @@ export class LocalParts implements PartStore {
   }
 
   /** Whether each of them was put under this very grant. Looked up for late ones only. */
-  #wasPut(tx: Tx, task: Task, hold: Hold, parts: readonly NewPart[]): boolean {
+  #wasPut(tx: Tx, task: TaskRow, hold: Hold, parts: readonly NewPart[]): boolean {
     if (hold.grant === undefined || parts.length === 0) return false;
     const life = this.#lives.of(tx, task);
     return parts.every(({ uid }) => {
@@ -210,13 +210,13 @@ export class LocalParts implements PartStore {
     });
   }
 
-  #page(source: Task | null, after: number, limit: number): PartPage {
+  #page(source: TaskRow | null, after: number, limit: number): PartPage {
     if (!hasLife(source)) return notBegun();
     const parts = this.#scan(source, { after, upTo: null, limit: Math.min(limit, pagePartsMax), bytes: partBytesMax });
     return { parts, ended: endOf(source) };
   }
 
-  #unreadPage(tx: ReadTx, reader: Task, source: Task, after: number, limit: number): PartPage {
+  #unreadPage(tx: ReadTx, reader: TaskRow, source: TaskRow, after: number, limit: number): PartPage {
     const parts: Part[] = [];
     let bytes = partBytesMax;
     for (const gap of this.#reads.gaps(tx, reader, source, after)) {
@@ -229,7 +229,7 @@ export class LocalParts implements PartStore {
     return { parts, ended: endOf(source) };
   }
 
-  #scan(source: Task, page: { after: number; upTo: number | null; limit: number; bytes: number }): Part[] {
+  #scan(source: TaskRow, page: { after: number; upTo: number | null; limit: number; bytes: number }): Part[] {
     const { after, upTo, limit } = page;
     const parts: Part[] = [];
     let { bytes } = page;
@@ -247,7 +247,7 @@ export class LocalParts implements PartStore {
 }
 
 /** A step that its run has forgotten has begun no new life yet. */
-function hasLife(task: Task | null): task is Task {
+function hasLife(task: TaskRow | null): task is TaskRow {
   return task !== null && task.state !== "forgotten";
 }
 
@@ -255,7 +255,7 @@ function notBegun(): PartPage {
   return { parts: [], ended: null };
 }
 
-function endOf({ state }: Task): PartPage["ended"] {
+function endOf({ state }: TaskRow): PartPage["ended"] {
   return isOpen(state) ? null : state;
 }
 

@@ -1,7 +1,7 @@
 // Which parts of other tasks a task has finished with, as stretches of their numbers: a reader that finishes them in order has one row,
 // however many there are. Stretches never touch each other, so between two of them there is always a part that was left out.
 
-import type { Task } from "../board/task.ts";
+import type { TaskRow } from "../board/task.ts";
 import type { GroupCommit, Writable } from "../commit.ts";
 import type { RowStore, TableRows, Value } from "../rows.ts";
 import { type StretchRow, stretchTable } from "../tables/part.ts";
@@ -34,7 +34,7 @@ export class PartReads implements Writable {
   }
 
   /** The reader has finished with the parts of these numbers. */
-  add(tx: Tx, reader: Task, source: Task, sequences: readonly number[]): void {
+  add(tx: Tx, reader: TaskRow, source: TaskRow, sequences: readonly number[]): void {
     const pair = pairOf(reader, source);
     const key = JSON.stringify(pair);
     const changes = this.#changes.get(key) ?? { pair, removed: nothing, added: new Map<number, number>() };
@@ -47,7 +47,7 @@ export class PartReads implements Writable {
   }
 
   /** The stretches after `after` that the reader has not finished with, in order; the last has no end. */
-  *gaps(_tx: ReadTx, reader: Task, source: Task, after: number): Generator<{ after: number; upTo: number | null }, void> {
+  *gaps(_tx: ReadTx, reader: TaskRow, source: TaskRow, after: number): Generator<{ after: number; upTo: number | null }, void> {
     const equal = pairOf(reader, source);
     const [around] = this.#rows.scan({ by, equal, below: [after + 2], backwards: true, limit: 1 });
     let from = Math.max(after, around?.last ?? 0);
@@ -105,7 +105,7 @@ export class PartReads implements Writable {
 /** Reader and source, each with the life that it is in. */
 type Pair = readonly [reader: string, readerLife: number, source: string, sourceLife: number] & readonly Value[];
 
-function pairOf(reader: Task, source: Task): Pair {
+function pairOf(reader: TaskRow, source: TaskRow): Pair {
   return [reader.id, reader.firstAttempt, source.id, source.firstAttempt];
 }
 

@@ -1,7 +1,7 @@
 // The uids that were put last, of the tasks that are put to now: a repeated put, also by another way, is recognised
 // without a look at the disk. A uid that is not in here may be stored nevertheless.
 
-import type { Task } from "../board/task.ts";
+import type { TaskRow } from "../board/task.ts";
 
 /**
  * Of one task: as many as may be on their way by another route, such as events in a broker. The older half is dropped when the newer one is
@@ -22,7 +22,7 @@ export class RecentParts {
   readonly #lives = new Map<string, Recent>();
 
   /** Parts of this hand-out have become durable. */
-  add(task: Task, uids: Iterable<string>): void {
+  add(task: TaskRow, uids: Iterable<string>): void {
     const key = keyOf(task);
     const known = this.#lives.get(key);
     const recent = known?.grant === task.grant ? known : { grant: task.grant, newer: new Set<string>(), older: new Set<string>() };
@@ -42,7 +42,7 @@ export class RecentParts {
   }
 
   /** Which of a task's parts this hand-out has put lately. */
-  of(task: Task): (uid: string) => boolean {
+  of(task: TaskRow): (uid: string) => boolean {
     const recent = this.#lives.get(keyOf(task));
     if (recent === undefined || recent.grant !== task.grant) return () => false;
     return (uid) => recent.newer.has(uid) || recent.older.has(uid);
@@ -50,6 +50,6 @@ export class RecentParts {
 }
 
 /** A life is named by its first attempt. */
-function keyOf({ id, firstAttempt }: Task): string {
+function keyOf({ id, firstAttempt }: TaskRow): string {
   return `${id}/${firstAttempt}`;
 }

@@ -1,7 +1,7 @@
 // How many runs and tasks there are. Kept while they change; what the store held before is counted once, on the first read, a slice
 // at a time so that nothing waits for it.
 
-import type { Task } from "../board/task.ts";
+import type { TaskRow } from "../board/task.ts";
 import { eachRow } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import type { RowStore, TableRows, Value } from "../rows.ts";
@@ -73,7 +73,7 @@ export class Counts {
   }
 
   /** Must be called for each task that a commit changed. */
-  taskChanged(task: Task): void {
+  taskChanged(task: TaskRow): void {
     if (task.runId === null && task.endedAt !== null && this.#endedTasks !== null) this.#endedTasks++;
   }
 

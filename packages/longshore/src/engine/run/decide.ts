@@ -4,7 +4,7 @@
 // propagation.ts holds one decision in the making; here is what each event means.
 
 import type { Json } from "../../json.ts";
-import type { EndState, Fault, Task } from "../board/task.ts";
+import type { EndState, Fault, TaskRow } from "../board/task.ts";
 import type { Dialect } from "./dialect.ts";
 import type { DocumentKey } from "./documents.ts";
 import type { Placement, Plan, PlanNode, RetryPolicy } from "./plan.ts";
@@ -62,9 +62,9 @@ export interface Frontier {
   join(node: number): Join | null | undefined;
   output(node: number): Json | undefined;
   /** Forgotten ones too: they hold the number of the next attempt. */
-  record(node: number): Task | null | undefined;
+  record(node: number): TaskRow | null | undefined;
   /** Every record of the run; only loaded on request. */
-  records(): ReadonlyMap<number, Task> | undefined;
+  records(): ReadonlyMap<number, TaskRow> | undefined;
   document(kind: string, name: string): Json | undefined;
 }
 

@@ -7,7 +7,7 @@ import { parseExact } from "../../json-exact.ts";
 import type { Slices } from "../../slices.ts";
 import type { LocalBoard } from "../board/local-board.ts";
 import { newTask } from "../board/new-task.ts";
-import type { Task } from "../board/task.ts";
+import type { TaskRow } from "../board/task.ts";
 import type { Rows } from "../cached-rows.ts";
 import { type GroupCommit, Postponed } from "../commit.ts";
 import type { RowStore } from "../rows.ts";
@@ -187,9 +187,9 @@ class Loaded implements Frontier {
   readonly run: Run;
   readonly joins = new Map<number, Join | null>();
   readonly outputs = new Map<number, Json>();
-  readonly tasks = new Map<number, Task | null>();
+  readonly tasks = new Map<number, TaskRow | null>();
   readonly documents = new Map<string, Json>();
-  all: ReadonlyMap<number, Task> | undefined;
+  all: ReadonlyMap<number, TaskRow> | undefined;
 
   constructor(run: Run) {
     this.run = run;
@@ -203,12 +203,12 @@ class Loaded implements Frontier {
     return this.outputs.get(node);
   }
 
-  record(node: number): Task | null | undefined {
+  record(node: number): TaskRow | null | undefined {
     const task = this.tasks.get(node);
     return task === undefined && this.all !== undefined ? (this.all.get(node) ?? null) : task;
   }
 
-  records(): ReadonlyMap<number, Task> | undefined {
+  records(): ReadonlyMap<number, TaskRow> | undefined {
     return this.all;
   }
 

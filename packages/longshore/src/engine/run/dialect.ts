@@ -2,7 +2,7 @@
 
 import type { Json } from "../../json.ts";
 import type { Sliced } from "../../sliced.ts";
-import type { Deadline, EndState, Fault, Task } from "../board/task.ts";
+import type { Deadline, EndState, Fault, TaskRow } from "../board/task.ts";
 import type { DocumentKey } from "./documents.ts";
 import type { Placement, Plan, TaskNode, Template } from "./plan.ts";
 import type { Run } from "./run.ts";
@@ -34,9 +34,9 @@ export interface Scope {
   /** The output of a step; undefined when it has not been loaded, null when it has none (skipped, failed, or empty). */
   output(node: number): Json | undefined;
   /** All that is recorded about a step; undefined when it has not been loaded, null when it has not begun. */
-  record(node: number): Task | null | undefined;
+  record(node: number): TaskRow | null | undefined;
   /** Every record by node; undefined when they have not been loaded. Costs as much as the run has steps. */
-  records(): ReadonlyMap<number, Task> | undefined;
+  records(): ReadonlyMap<number, TaskRow> | undefined;
   /** The newest document of a kind under a name; undefined when it has not been loaded, null when there is none. */
   document(kind: string, name: string): Json | undefined;
   /** Called with the number of values that a template visited, which counts towards the size of the decision. */

@@ -5,7 +5,7 @@ import { isObject, type Json } from "../../json.ts";
 import { parseExact, writeExact } from "../../json-exact.ts";
 import { newTask } from "../board/new-task.ts";
 import { keptError } from "../board/report-texts.ts";
-import type { Deadline, EndState, Fault, Task } from "../board/task.ts";
+import type { Deadline, EndState, Fault, TaskRow } from "../board/task.ts";
 import type { Change, Decision, Frontier, Need, Recorded } from "./decide.ts";
 import type { Dialect, Needs, Resolved, Scope } from "./dialect.ts";
 import type { Placement, Plan, Template } from "./plan.ts";
@@ -148,7 +148,7 @@ export class Draft {
   }
 
   /** A step that has just begun, as the templates read it. */
-  blank(node: number, input: string): Task {
+  blank(node: number, input: string): TaskRow {
     const step = this.plan.nodes[node]?.id ?? "";
     const { id: runId } = this.run;
     return newTask({ id: taskIdOf(runId, node), runId, node, step, lanes: [], input, policy: null }, this.now, null);

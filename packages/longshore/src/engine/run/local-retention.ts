@@ -4,7 +4,7 @@
 import type { LocalBlobs } from "../blob/local-blobs.ts";
 import type { BlobReferences } from "../blob/references.ts";
 import type { LocalBoard } from "../board/local-board.ts";
-import type { Task } from "../board/task.ts";
+import type { TaskRow } from "../board/task.ts";
 import { Additions, type Rows } from "../cached-rows.ts";
 import { type GroupCommit, Postponed } from "../commit.ts";
 import type { RowStore, TableRows } from "../rows.ts";
@@ -23,7 +23,7 @@ export interface LocalRetentionDeps {
   store: RowStore;
   commit: GroupCommit;
   runs: Rows<Run>;
-  tasks: Rows<Task>;
+  tasks: Rows<TaskRow>;
   board: Pick<LocalBoard, "unwritten">;
   counts: Counts;
   stored: StoredBytes;

@@ -6,7 +6,7 @@ import { LongshoreError } from "../../errors.ts";
 import { checkName } from "../../names.ts";
 import type { Slices } from "../../slices.ts";
 import { type Follower, type LocalBoard, runDeadlinePrefix } from "../board/local-board.ts";
-import type { EndState, Task } from "../board/task.ts";
+import type { EndState, TaskRow } from "../board/task.ts";
 import { Additions, eachRow, type Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import type { RowStore, TableRows } from "../rows.ts";
@@ -141,11 +141,11 @@ export class LocalRuns implements RunStore, Follower {
 
   // What the board reports, in its own operations.
 
-  done(tx: Tx, task: Task): void {
+  done(tx: Tx, task: TaskRow): void {
     this.#tellAbout(tx, task, { kind: "done", node: task.node });
   }
 
-  closed(tx: Tx, task: Task, closure: Closure): NextTry {
+  closed(tx: Tx, task: TaskRow, closure: Closure): NextTry {
     const { node, failures, lost, attempt, postedAt, output } = task;
     const policy = task.policy === null ? undefined : (JSON.parse(task.policy) as RetryPolicy);
     const next = this.#tellAbout(tx, task, { kind: "closed", node, closure, failures, lost, attempt, postedAt, output, policy });
@@ -153,16 +153,16 @@ export class LocalRuns implements RunStore, Follower {
     return next ?? { again: false, error: errorOf(closure), failures, lost };
   }
 
-  ended(tx: Tx, task: Task, state: EndState, error: string | null): void {
+  ended(tx: Tx, task: TaskRow, state: EndState, error: string | null): void {
     this.#tellAbout(tx, task, { kind: "ended", node: task.node, state, error });
   }
 
-  abandoned(tx: Tx, task: Task): void {
+  abandoned(tx: Tx, task: TaskRow): void {
     this.#messages.abandoned(tx, task);
   }
 
   /** A step has produced a part, and its row does not record an earlier one. True when its run waits for that. */
-  firstPart(tx: Tx, task: Task): boolean {
+  firstPart(tx: Tx, task: TaskRow): boolean {
     const run = task.runId === null ? null : this.runs.get(tx, task.runId);
     if (run === null || !isRunOpen(run.state) || !this.decisions.planOf(tx, run).onFirstPart.has(task.node)) return false;
     this.#tellAbout(tx, task, { kind: "part", node: task.node });
@@ -271,7 +271,7 @@ export class LocalRuns implements RunStore, Follower {
     this.decisions.decide(tx, begun, { kind: "restart" });
   }
 
-  #tellAbout(tx: Tx, task: Task, what: Happening): NextTry | null {
+  #tellAbout(tx: Tx, task: TaskRow, what: Happening): NextTry | null {
     const happening = task.streamed ? { ...what, streamed: true } : what;
     const run = task.runId === null ? null : this.runs.get(tx, task.runId);
     // A run that has ended takes no more changes; the task's own row still records its end.

@@ -1,7 +1,7 @@
 // Pruning of logs alone: those of runs and tasks that have ended are removed before their owners when the policy requires it. Endings are
 // walked once, oldest first; what has been passed is not looked at again until the next start.
 
-import type { Task } from "../board/task.ts";
+import type { TaskRow } from "../board/task.ts";
 import { Additions, type Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import { type RowStore, readAll, type TableRows } from "../rows.ts";
@@ -17,7 +17,7 @@ export interface LogRetentionDeps {
   store: RowStore;
   commit: GroupCommit;
   runs: Rows<Run>;
-  tasks: Rows<Task>;
+  tasks: Rows<TaskRow>;
   counts: Counts;
   stored: StoredBytes;
 }

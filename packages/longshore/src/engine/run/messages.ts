@@ -4,7 +4,7 @@
 
 import { LongshoreError } from "../../errors.ts";
 import type { LocalBoard } from "../board/local-board.ts";
-import { type EndState, type Fault, isOpen, type Task } from "../board/task.ts";
+import { type EndState, type Fault, isOpen, type TaskRow } from "../board/task.ts";
 import { Additions, eachRow, type Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import type { RowStore, TableRows, TableSpec } from "../rows.ts";
@@ -23,7 +23,7 @@ export interface MessagesDeps {
   /** Starts a run, unless it is there. Throws LONGSHORE_LIMIT before it has changed anything. */
   start: (tx: Tx, run: NewRun) => void;
   /** What became of a step, for its run. */
-  tell: (tx: Tx, task: Task, happening: Happening) => void;
+  tell: (tx: Tx, task: TaskRow, happening: Happening) => void;
   /** There are messages to carry out. */
   left: () => void;
 }
@@ -100,7 +100,7 @@ export class Messages {
    * A record has ended, and its child should stop too. One that is still to be started finds that the step has ended;
    * one that has ended itself has nothing to stop.
    */
-  abandoned(tx: Tx, { id: parentTaskId, runId, node, attempt }: Task): void {
+  abandoned(tx: Tx, { id: parentTaskId, runId, node, attempt }: TaskRow): void {
     const run = runId === null ? null : this.#options.runs.get(tx, runId);
     if (run === null || this.#options.decisions.planOf(tx, run).nodes[node]?.kind !== "run") return;
     const child = this.childOf(tx, parentTaskId, attempt);
@@ -181,7 +181,7 @@ export class Messages {
   }
 
   /** The run is paused and has not acted on the end of this step yet: that end is void. */
-  #waitOn(tx: Tx, run: Run, task: Task): void {
+  #waitOn(tx: Tx, run: Run, task: TaskRow): void {
     const backlog = run.backlog === null ? [] : (JSON.parse(run.backlog) as Happening[]);
     const left = backlog.filter((happening) => !("node" in happening) || happening.node !== task.node);
     if (left.length === backlog.length) return;
@@ -189,7 +189,7 @@ export class Messages {
     this.#options.board.reopenRecord(tx, task.id);
   }
 
-  #settleRecord(tx: Tx, task: Task, how: Ending): void {
+  #settleRecord(tx: Tx, task: TaskRow, how: Ending): void {
     const { board } = this.#options;
     const { state, error } = how;
     // Its run continues without it, unlike a step that is cancelled along with its run.

@@ -1,7 +1,7 @@
 // What follows from what: which steps begin, are skipped, fail or end their run. node-start.ts starts them, draft.ts writes it down.
 
 import { writeExact } from "../../json-exact.ts";
-import type { Task } from "../board/task.ts";
+import type { TaskRow } from "../board/task.ts";
 import type { Decision, Frontier } from "./decide.ts";
 import type { Dialect } from "./dialect.ts";
 import { Draft, type Failing } from "./draft.ts";
@@ -173,7 +173,7 @@ export class Propagation {
     this.#draft.revive({ backlog: null });
     this.#draft.update({ left: again.all.size });
     for (const node of again.permitted) {
-      const { error, fault, overdue, attempt } = records.get(node) as Task;
+      const { error, fault, overdue, attempt } = records.get(node) as TaskRow;
       this.#draft.countFailure(node, { state: "failed", error, fault, overdue, attempt });
     }
     for (const node of again.forget) this.#draft.forget(node);

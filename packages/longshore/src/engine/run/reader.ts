@@ -2,7 +2,7 @@
 
 import type { Growth, ListOptions } from "../../list-text.ts";
 import type { LongBytes } from "../../long-bytes.ts";
-import type { Deadline, Fault, Task, TaskHead, TaskState, Verb } from "../board/task.ts";
+import type { Deadline, Fault, TaskRow, TaskRowHead, TaskState, Verb } from "../board/task.ts";
 import type { Definition } from "./dialect.ts";
 import type { Run, RunState } from "./run.ts";
 
@@ -98,13 +98,13 @@ export interface Reader {
   /** The newest run with this outside id. */
   runByAlias(alias: string): Promise<Run | undefined>;
   /** Every record of a run, in the order of the plan's nodes. Read one by one, when they are taken: together they may have gigabytes. */
-  records(runId: string): AsyncIterable<Task>;
+  records(runId: string): AsyncIterable<TaskRow>;
   /** The same without their texts, all at once. */
-  heads(runId: string): Promise<TaskHead[]>;
-  task(id: string): Promise<Task | undefined>;
-  tasks(query: TaskQuery): Promise<Page<Task>>;
+  heads(runId: string): Promise<TaskRowHead[]>;
+  task(id: string): Promise<TaskRow | undefined>;
+  tasks(query: TaskQuery): Promise<Page<TaskRow>>;
   /** The same without their texts: a page is not shorter because they are large. */
-  taskHeads(query: TaskQuery): Promise<Page<TaskHead>>;
+  taskHeads(query: TaskQuery): Promise<Page<TaskRowHead>>;
   /** Oldest first; empty when there is no such task. Where they have very long texts, the oldest come without them. */
   attempts(taskId: string): Promise<AttemptView[]>;
   /** The error of the newest of its earlier attempts that has one. */

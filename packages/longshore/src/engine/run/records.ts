@@ -4,7 +4,7 @@
 
 import type { Clock } from "../../clock.ts";
 import { Slices, wholeRow } from "../../slices.ts";
-import type { Task } from "../board/task.ts";
+import type { TaskRow } from "../board/task.ts";
 import type { Rows } from "../cached-rows.ts";
 import { type GroupCommit, Postponed } from "../commit.ts";
 import type { RowStore, TableRows } from "../rows.ts";
@@ -15,7 +15,7 @@ export interface RecordsDeps {
   store: RowStore;
   commit: GroupCommit;
   clock: Clock;
-  tasks: Rows<Task>;
+  tasks: Rows<TaskRow>;
   slices?: Slices;
   /** Replaces the limit in tests. */
   sliceTasks?: number;
@@ -27,7 +27,7 @@ const atOnceMax = 200;
 const keptMs = 5_000;
 
 interface Reading {
-  readonly tasks: Map<string, Task>;
+  readonly tasks: Map<string, TaskRow>;
   /** Resolves when all of them are there. */
   readonly done: Promise<void>;
   isDone: boolean;
@@ -35,7 +35,7 @@ interface Reading {
 
 export class Records {
   readonly #options: RecordsDeps;
-  readonly #rows: TableRows<Task>;
+  readonly #rows: TableRows<TaskRow>;
   readonly #slices: Slices;
   readonly #readings = new Map<string, Reading>();
 
@@ -46,7 +46,7 @@ export class Records {
   }
 
   /** As the batch has left them. `most`: there are no more than that. Throws `Postponed` for a large run that has not been read yet. */
-  all(tx: Tx, runId: string, most: number): Map<number, Task> {
+  all(tx: Tx, runId: string, most: number): Map<number, TaskRow> {
     const { sliceTasks = atOnceMax } = this.#options;
     if (most <= sliceTasks) return this.#newest(tx, runId, this.#page(runId, beginOf(runId)));
     const reading = this.#readings.get(runId) ?? this.#begin(runId);
@@ -56,21 +56,21 @@ export class Records {
   }
 
   /** To be called for each task that a commit has changed. */
-  changed(task: Task): void {
+  changed(task: TaskRow): void {
     if (this.#readings.size === 0 || task.runId === null) return;
     this.#readings.get(task.runId)?.tasks.set(task.id, task);
   }
 
-  #newest(tx: Tx, runId: string, stored: Iterable<Task>): Map<number, Task> {
+  #newest(tx: Tx, runId: string, stored: Iterable<TaskRow>): Map<number, TaskRow> {
     const { tasks } = this.#options;
-    const records = new Map<number, Task>();
+    const records = new Map<number, TaskRow>();
     for (const task of stored) records.set(task.node, tasks.newest(tx, task.id, task) ?? task);
     for (const task of tasks.pending(tx)) if (task.runId === runId) records.set(task.node, task);
     return records;
   }
 
   #begin(runId: string): Reading {
-    const tasks = new Map<string, Task>();
+    const tasks = new Map<string, TaskRow>();
     const reading: Reading = { tasks, done: this.#read(runId, tasks), isDone: false };
     this.#readings.set(runId, reading);
     const { clock } = this.#options;
@@ -84,7 +84,7 @@ export class Records {
     return reading;
   }
 
-  async #read(runId: string, tasks: Map<string, Task>): Promise<void> {
+  async #read(runId: string, tasks: Map<string, TaskRow>): Promise<void> {
     const { commit, sliceTasks = atOnceMax } = this.#options;
     for (let after = beginOf(runId); ; ) {
       await this.#slices.turn(sliceTasks * wholeRow);
@@ -94,11 +94,11 @@ export class Records {
         this.#slices.spent(taskChars(task));
       }
       if (page.length < sliceTasks) return;
-      after = (page.at(-1) as Task).id;
+      after = (page.at(-1) as TaskRow).id;
     }
   }
 
-  #page(runId: string, after: string, limit?: number): Iterable<Task> {
+  #page(runId: string, after: string, limit?: number): Iterable<TaskRow> {
     return this.#rows.scan({ by: ["id"], above: [after], below: [`${runId}/`], limit });
   }
 }

@@ -1,6 +1,6 @@
 // Which steps of a run are started again when it is tried again, and what becomes of the others' counters. Pure.
 
-import type { Task } from "../board/task.ts";
+import type { TaskRow } from "../board/task.ts";
 import type { Counter } from "./joins.ts";
 import { namedBy, type Plan, type PlanNode, requiredOf } from "./plan.ts";
 
@@ -31,7 +31,7 @@ export interface RestartOptions {
   due: ReadonlySet<number>;
 }
 
-export function planRestart(plan: Plan, records: ReadonlyMap<number, Task>, options: RestartOptions): RestartPlan {
+export function planRestart(plan: Plan, records: ReadonlyMap<number, TaskRow>, options: RestartOptions): RestartPlan {
   const { starters } = plan;
   const { due } = options;
   const hasRecord = (at: number) => records.has(at) && records.get(at)?.state !== "forgotten";
@@ -100,7 +100,7 @@ function wantedAgain(
 /** Steps without a result, and all that come after them: what they were given may change. */
 function everythingAgain(
   plan: Plan,
-  records: ReadonlyMap<number, Task>,
+  records: ReadonlyMap<number, TaskRow>,
   options: RestartOptions,
   permitted: ReadonlySet<number>,
 ): Set<number> {
@@ -124,7 +124,7 @@ function everythingAgain(
  * Failures with which the run continued on its way to a step that now continues by itself. They stay: tried again, they would reach that
  * step a second time.
  */
-function permittedBefore(plan: Plan, records: ReadonlyMap<number, Task>, step: number | undefined): number[] {
+function permittedBefore(plan: Plan, records: ReadonlyMap<number, TaskRow>, step: number | undefined): number[] {
   const before = new Set<number>(step === undefined ? [] : leadingTo(plan, step));
   // What is added on the way is walked over as well.
   for (const at of before) for (const earlier of leadingTo(plan, at)) before.add(earlier);
@@ -136,7 +136,7 @@ function leadingTo(plan: Plan, at: number): readonly number[] {
 }
 
 /** A node that some of several may start is only started again when too few of those that keep their results are left. */
-function isAcceptedElsewhere(plan: Plan, records: ReadonlyMap<number, Task>, at: number, again: ReadonlySet<number>): boolean {
+function isAcceptedElsewhere(plan: Plan, records: ReadonlyMap<number, TaskRow>, at: number, again: ReadonlySet<number>): boolean {
   const node = plan.nodes[at] as PlanNode;
   if (records.get(at)?.state !== "done") return false;
   if (node.waitsFor !== "any") return node.threshold !== undefined && isReached(node, again);

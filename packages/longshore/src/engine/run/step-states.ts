@@ -3,26 +3,26 @@
 
 import type { Json } from "../../json.ts";
 import { parseExact } from "../../json-exact.ts";
-import type { Task } from "../board/task.ts";
+import type { TaskRow } from "../board/task.ts";
 import type { Frontier } from "./decide.ts";
 
 export class StepStates {
   readonly #frontier: Pick<Frontier, "output" | "record" | "records">;
   /** Records that this decision has made. */
-  readonly #fresh = new Map<number, Task>();
+  readonly #fresh = new Map<number, TaskRow>();
   /** How steps ended in this decision whose rows are still in a state before their end. */
-  readonly #ends = new Map<number, Partial<Task>>();
+  readonly #ends = new Map<number, Partial<TaskRow>>();
   readonly #forgotten = new Set<number>();
 
   constructor(frontier: Pick<Frontier, "output" | "record" | "records">) {
     this.#frontier = frontier;
   }
 
-  add(node: number, record: Task): void {
+  add(node: number, record: TaskRow): void {
     this.#fresh.set(node, record);
   }
 
-  end(node: number, parts: Partial<Task>): void {
+  end(node: number, parts: Partial<TaskRow>): void {
     this.#ends.set(node, { ...this.#ends.get(node), ...parts });
   }
 
@@ -31,7 +31,7 @@ export class StepStates {
   }
 
   /** During `work`, the step is known by this record. */
-  during<Result>(node: number, record: Task, work: () => Result): Result {
+  during<Result>(node: number, record: TaskRow, work: () => Result): Result {
     const before = this.#fresh.get(node);
     this.#fresh.set(node, record);
     const result = work();
@@ -51,24 +51,24 @@ export class StepStates {
   }
 
   /** Undefined when it has not been loaded, null when the step has not begun in this life of the run. */
-  record(node: number): Task | null | undefined {
+  record(node: number): TaskRow | null | undefined {
     const fresh = this.#fresh.get(node);
     if (fresh === undefined && this.#forgotten.has(node)) return null;
     const record = fresh ?? this.#frontier.record(node);
     return record?.state === "forgotten" ? null : record && this.#asItEnded(node, record);
   }
 
-  records(): ReadonlyMap<number, Task> | undefined {
+  records(): ReadonlyMap<number, TaskRow> | undefined {
     const loaded = this.#frontier.records();
     if (loaded === undefined) return undefined;
-    const living = new Map<number, Task>();
+    const living = new Map<number, TaskRow>();
     for (const [node, record] of loaded) if (!this.#forgotten.has(node) && record.state !== "forgotten") living.set(node, record);
     for (const [node, record] of this.#fresh) living.set(node, record);
     for (const [node, record] of living) living.set(node, this.#asItEnded(node, record));
     return living;
   }
 
-  #asItEnded(node: number, record: Task): Task {
+  #asItEnded(node: number, record: TaskRow): TaskRow {
     const end = this.#ends.get(node);
     return end === undefined ? record : { ...record, ...end };
   }

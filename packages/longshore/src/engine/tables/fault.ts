@@ -1,8 +1,8 @@
 // The fault of a task or an attempt as one text: `failed`, or with the deadline that was missed, `timed-out:claimBy`.
 
-import type { Deadline, Fault, Task } from "../board/task.ts";
+import type { Deadline, Fault, TaskRow } from "../board/task.ts";
 
-type Faulty = Pick<Task, "fault" | "overdue">;
+type Faulty = Pick<TaskRow, "fault" | "overdue">;
 
 export function faultText({ fault, overdue }: Faulty): string | null {
   return fault === null || overdue === null ? fault : `${fault}:${overdue}`;

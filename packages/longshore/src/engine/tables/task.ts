@@ -2,7 +2,7 @@
 
 import { checkName } from "../../names.ts";
 import type { LimitKey } from "../board/limits.ts";
-import type { Lane, Task, TaskState, Verb } from "../board/task.ts";
+import type { Lane, TaskRow, TaskState, Verb } from "../board/task.ts";
 import { Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import type { Column, Row, RowStore, TableSpec } from "../rows.ts";
@@ -12,7 +12,7 @@ import { faultOfText, faultText } from "./fault.ts";
 const queuedKeptMax = 20_000;
 
 /** Written once. */
-const fixed: readonly Column<Task>[] = [
+const fixed: readonly Column<TaskRow>[] = [
   ["id", (task) => task.id],
   ["run_id", (task) => task.runId],
   ["node", (task) => task.node],
@@ -30,7 +30,7 @@ const fixed: readonly Column<Task>[] = [
   ["total_by", (task) => task.totalBy],
 ];
 /** Changes when it is queued, for the first time or again. */
-const queueing: readonly Column<Task>[] = [
+const queueing: readonly Column<TaskRow>[] = [
   ["sequence", (task) => task.sequence],
   ["attempt", (task) => task.attempt],
   ["first_attempt", (task) => task.firstAttempt],
@@ -43,7 +43,7 @@ const queueing: readonly Column<Task>[] = [
   ["due_at", (task) => task.dueAt],
 ];
 /** Changes when it is handed out. */
-const holding: readonly Column<Task>[] = [
+const holding: readonly Column<TaskRow>[] = [
   ["state", (task) => task.state],
   ["grant_count", (task) => task.grant],
   ["holder", (task) => task.holder],
@@ -55,7 +55,7 @@ const holding: readonly Column<Task>[] = [
   ["end_by", (task) => task.endBy],
 ];
 /** Changes when a report closes what was handed out. */
-const closing: readonly Column<Task>[] = [
+const closing: readonly Column<TaskRow>[] = [
   ["output", (task) => task.output],
   ["error", (task) => task.error],
   ["fault", faultText],
@@ -64,12 +64,12 @@ const closing: readonly Column<Task>[] = [
   ["closed_receipt", (task) => task.closedReceipt],
 ];
 /** A task that was open before has none on disk. Unwritten, it spares both indexes. */
-const ending: readonly Column<Task>[] = [["ended_at", (task) => task.endedAt]];
+const ending: readonly Column<TaskRow>[] = [["ended_at", (task) => task.endedAt]];
 
 /** Set for few tasks, once: written only then, by a statement of its own. */
-const streaming: readonly Column<Task>[] = [["streamed", (task) => (task.streamed ? 1 : 0)]];
+const streaming: readonly Column<TaskRow>[] = [["streamed", (task) => (task.streamed ? 1 : 0)]];
 
-export const taskTable: TableSpec<Task> = {
+export const taskTable: TableSpec<TaskRow> = {
   name: "task",
   key: ["id"],
   columns: [...fixed, ...queueing, ...holding, ...closing, ...ending, ...streaming],
@@ -93,11 +93,11 @@ export const taskIdTable: TableSpec<string> = {
 };
 
 export interface TaskRowsHooks {
-  committed(task: Task): void;
-  seen(task: Task): Task;
+  committed(task: TaskRow): void;
+  seen(task: TaskRow): TaskRow;
 }
 
-export function taskRows(store: RowStore, commit: GroupCommit, hooks: TaskRowsHooks): Rows<Task> {
+export function taskRows(store: RowStore, commit: GroupCommit, hooks: TaskRowsHooks): Rows<TaskRow> {
   const rows = store.table(taskTable);
   const goOn = rows.updater([...queueing, ...holding, ...closing]);
   const change = rows.updater([...queueing, ...holding, ...closing, ...ending, ...streaming]);
@@ -105,7 +105,7 @@ export function taskRows(store: RowStore, commit: GroupCommit, hooks: TaskRowsHo
   // Most tasks are handed out once and end once. Binding a value costs about 0.1 us, and what has not changed need not be bound.
   const handOut = rows.updater(holding);
   const end = rows.updater([...holding, ...closing, ...ending]);
-  return new Rows<Task>(commit, {
+  return new Rows<TaskRow>(commit, {
     load: (id) => rows.get(id),
     save(task, isNew, before) {
       checkNames(task, before);
@@ -124,17 +124,17 @@ export function taskRows(store: RowStore, commit: GroupCommit, hooks: TaskRowsHo
   });
 }
 
-export function taskChars({ input, output }: Task): number {
+export function taskChars({ input, output }: TaskRow): number {
   return input.length + (output?.length ?? 0);
 }
 
-function same(columns: readonly Column<Task>[], one: Task, other: Task): boolean {
+function same(columns: readonly Column<TaskRow>[], one: TaskRow, other: TaskRow): boolean {
   for (const [, value] of columns) if (value(one) !== value(other)) return false;
   return true;
 }
 
 /** What the last commit left has been checked: only the holder and the lane can have another name since. */
-function checkNames(task: Task, before: Task | undefined): void {
+function checkNames(task: TaskRow, before: TaskRow | undefined): void {
   if (task.holder !== null && task.holder !== before?.holder) checkName(task.holder, "holder", "a task");
   if (task.lane !== null && task.lane !== before?.lane) checkName(task.lane.name, "lane", "a task");
   if (before !== undefined) return;
@@ -145,7 +145,7 @@ function checkNames(task: Task, before: Task | undefined): void {
 const noLimits: readonly LimitKey[] = [];
 const noLabels: readonly string[] = [];
 
-export function taskOf(row: Row): Task {
+export function taskOf(row: Row): TaskRow {
   const lane: Lane | null =
     row.lane === null
       ? null

@@ -3,7 +3,7 @@
 
 import { z } from "zod";
 import type { DeadLetter } from "../../engine/board/dead-letter.ts";
-import type { Task } from "../../engine/board/task.ts";
+import type { TaskRow } from "../../engine/board/task.ts";
 import type { Waiting } from "../../engine/board/wait-reason.ts";
 import type { Definition } from "../../engine/run/dialect.ts";
 import type { Plan, PlanNode } from "../../engine/run/plan.ts";
@@ -95,7 +95,7 @@ export const taskShape = z
   })
   .meta({ id: "Task" });
 
-export function taskBody(task: Task, waiting: Waiting | null) {
+export function taskBody(task: TaskRow, waiting: Waiting | null) {
   return {
     id: task.id,
     runId: task.runId,
@@ -167,7 +167,7 @@ export interface StepMore {
   readonly deadLetters?: readonly DeadLetter[];
 }
 
-export function stepBody(plan: Plan, node: PlanNode, task: Task | undefined, more: StepMore = {}) {
+export function stepBody(plan: Plan, node: PlanNode, task: TaskRow | undefined, more: StepMore = {}) {
   const { lastLine, waiting, lastError, deadLetters = [] } = more;
   const recorded = task !== undefined && isShown(task);
   return {
@@ -206,7 +206,7 @@ export function attemptBody(attempt: AttemptView) {
 }
 
 /** A step whose earlier life is void has no task now: it waits to be started again. */
-export function isShown(task: Task): boolean {
+export function isShown(task: TaskRow): boolean {
   return task.state !== "forgotten";
 }
 

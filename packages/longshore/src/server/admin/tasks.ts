@@ -1,7 +1,7 @@
 // Tasks and their attempts, and the steps of a run whether or not their turn has come.
 
 import { z } from "zod";
-import type { Task } from "../../engine/board/task.ts";
+import type { TaskRow } from "../../engine/board/task.ts";
 import type { PlanNode } from "../../engine/run/plan.ts";
 import { pageCharsMax } from "../../engine/run/reader.ts";
 import { taskIdOf } from "../../engine/run/run.ts";
@@ -28,8 +28,8 @@ const listQuery = z.strictObject({
 
 export function taskOperations(engine: Engine): Operation[] {
   const { board, reader } = engine;
-  const body = async (task: Task) => taskBody(engine.shown.task(task), await engine.waiting()(task));
-  const bodies = async (tasks: readonly Task[]) => {
+  const body = async (task: TaskRow) => taskBody(engine.shown.task(task), await engine.waiting()(task));
+  const bodies = async (tasks: readonly TaskRow[]) => {
     const why = engine.waiting();
     const shown = tasks.filter((task) => isShown(task) && !engine.isHidden(task));
     return Promise.all(shown.map(async (task) => taskBody(engine.shown.task(task), await why(task))));
@@ -55,7 +55,7 @@ export function taskOperations(engine: Engine): Operation[] {
       answers: { 200: { description: "A page of steps, in the order of the definition.", schema: pageOf(stepShape) }, ...noSuchRun },
       async handle({ params, query }) {
         const { plan, steps, next } = await stepsOf(engine, params.id as string, query);
-        const lastLine = (task: Task | undefined) => (task === undefined ? null : engine.logs.lastLine(task.id));
+        const lastLine = (task: TaskRow | undefined) => (task === undefined ? null : engine.logs.lastLine(task.id));
         const why = engine.waiting();
         const items: ReturnType<typeof stepBody>[] = [];
         // One after another: what was read of one step is not held while the others are read.
@@ -110,14 +110,14 @@ export function taskOperations(engine: Engine): Operation[] {
   ];
 }
 
-async function knownTask({ reader, isHidden }: Engine, id: string): Promise<Task> {
+async function knownTask({ reader, isHidden }: Engine, id: string): Promise<TaskRow> {
   const task = await reader.task(id);
   if (task === undefined || !isShown(task) || isHidden(task))
     throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no task ${id}.`, { detail: { field: "id" } });
   return task;
 }
 
-async function lastErrorOf({ reader }: Engine, task: Task | undefined): Promise<string | undefined> {
+async function lastErrorOf({ reader }: Engine, task: TaskRow | undefined): Promise<string | undefined> {
   if (task?.state !== "queued" || task.attempt === 0) return undefined;
   return (await reader.lastError(task.id)) ?? undefined;
 }
@@ -130,7 +130,7 @@ async function stepsOf(engine: Engine, runId: string, page: { limit: number; aft
   const plan = engine.plan(definition);
   const from = page.after ?? 0;
   const to = Math.min(from + page.limit, plan.nodes.length);
-  const steps: { node: PlanNode; task: Task | undefined }[] = [];
+  const steps: { node: PlanNode; task: TaskRow | undefined }[] = [];
   let chars = 0;
   let at = from;
   for (; at < to && chars < pageCharsMax; at++) {

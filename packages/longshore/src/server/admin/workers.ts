@@ -3,7 +3,7 @@
 import { z } from "zod";
 import { Crews } from "../../engine/board/crews.ts";
 import { laneKey } from "../../engine/board/lanes.ts";
-import type { TaskHead } from "../../engine/board/task.ts";
+import type { TaskRowHead } from "../../engine/board/task.ts";
 import { type Arrival, type WorkerView, workerStatuses } from "../../engine/board/workers.ts";
 import type { Engine } from "../engine.ts";
 import { lanesAfter, type QueueState, type SentTasks, sentTasks, stateOf } from "../queues.ts";
@@ -138,7 +138,7 @@ function bodyMaker(engine: Engine, sent: ReadonlyMap<string, SentTasks>) {
   };
 }
 
-function oldestOf({ oldest }: QueueState, sent: SentTasks | undefined): TaskHead | null {
+function oldestOf({ oldest }: QueueState, sent: SentTasks | undefined): TaskRowHead | null {
   if (sent === undefined) return oldest;
   return oldest === null || sent.oldest.queuedAt <= oldest.queuedAt ? sent.oldest : oldest;
 }

@@ -1,6 +1,6 @@
 // The attempts of a task for display: earlier ones have rows of their own, the current one is in the row of the task.
 
-import type { Task, Verb } from "../../engine/board/task.ts";
+import type { TaskRow, Verb } from "../../engine/board/task.ts";
 import type { AttemptView } from "../../engine/run/reader.ts";
 import { faultOfText } from "../../engine/tables/fault.ts";
 import type { SqlRow } from "./driver.ts";
@@ -35,7 +35,7 @@ export function attemptOf(row: SqlRow): AttemptView {
   };
 }
 
-export function currentAttempt(task: Task): AttemptView {
+export function currentAttempt(task: TaskRow): AttemptView {
   const ended = task.endedAt !== null;
   return {
     attempt: task.attempt,

@@ -2,7 +2,7 @@
 // several pages rather than a pause for all requests.
 
 import type { Lanes } from "../../engine/board/lanes.ts";
-import { isOpen, type Task, type TaskHead } from "../../engine/board/task.ts";
+import { isOpen, type TaskRow, type TaskRowHead } from "../../engine/board/task.ts";
 import type { Definition } from "../../engine/run/dialect.ts";
 import {
   type AttemptView,
@@ -38,7 +38,7 @@ export interface MemoryRows<R> {
 
 export interface SqliteReaderDeps {
   db: Database;
-  tasks: MemoryRows<Task>;
+  tasks: MemoryRows<TaskRow>;
   runs: Pick<MemoryRows<Run>, "get">;
   definitions: { newest(tx: ReadTx, name: string): Definition | null; byId(tx: ReadTx, id: string): Definition | null };
   lanes: Pick<Lanes, "all">;
@@ -127,7 +127,7 @@ export class SqliteReader implements Reader {
     return Promise.resolve(orUndefined(this.#sql.runByAlias.get(alias), runOf));
   }
 
-  async *records(runId: string): AsyncGenerator<Task, void, void> {
+  async *records(runId: string): AsyncGenerator<TaskRow, void, void> {
     const places: { id: string; node: number }[] = [];
     await this.#walk(
       `${runId}.`,
@@ -138,9 +138,9 @@ export class SqliteReader implements Reader {
     yield* this.#each(ids, (id) => this.#task(id));
   }
 
-  async heads(runId: string): Promise<TaskHead[]> {
+  async heads(runId: string): Promise<TaskRowHead[]> {
     const { slices } = this.#options;
-    const heads: TaskHead[] = [];
+    const heads: TaskRowHead[] = [];
     for (let behind = `${runId}.`; ; ) {
       await slices.turn(wholeRowsMax * wholeRow);
       const page = this.#headsBehind(behind, `${runId}/`);
@@ -151,8 +151,8 @@ export class SqliteReader implements Reader {
   }
 
   /** Most tasks of an open run are in memory. Where all of a page are, only their ids are read: that takes a tenth of the time. */
-  #headsBehind(behind: string, end: string): TaskHead[] {
-    const heads: TaskHead[] = [];
+  #headsBehind(behind: string, end: string): TaskRowHead[] {
+    const heads: TaskRowHead[] = [];
     for (const { id } of this.#sql.nodes.all(behind, end, wholeRowsMax)) {
       const kept = this.#options.tasks.kept(id as string);
       if (kept === undefined) return this.#sql.heads.all(behind, end, wholeRowsMax).map((row) => this.#headOf(row));
@@ -161,21 +161,21 @@ export class SqliteReader implements Reader {
     return heads;
   }
 
-  task(id: string): Promise<Task | undefined> {
+  task(id: string): Promise<TaskRow | undefined> {
     return Promise.resolve(this.#task(id));
   }
 
-  async tasks(query: TaskQuery): Promise<Page<Task>> {
+  async tasks(query: TaskQuery): Promise<Page<TaskRow>> {
     const { state, lane } = query;
     await this.#options.slices.turn(state === undefined && lane === undefined ? limited(query.limit) : scanMax);
     return this.#page(scan(this.#taskRows(query), query.limit, matching(query)), (id) => this.#task(id));
   }
 
-  async taskHeads(query: TaskQuery): Promise<Page<TaskHead>> {
+  async taskHeads(query: TaskQuery): Promise<Page<TaskRowHead>> {
     const { slices } = this.#options;
     await slices.turn(scanMax);
     const { ids, next } = scan(this.#taskRows(query), query.limit, matching(query));
-    const items: TaskHead[] = [];
+    const items: TaskRowHead[] = [];
     for (const id of ids) {
       await slices.turn(wholeRow);
       const row = this.#sql.head.get(id);
@@ -274,7 +274,10 @@ export class SqliteReader implements Reader {
     return this.#options.slices.turn(rows * wholeRow);
   }
 
-  async #page<T extends Run | Task>(found: { ids: string[]; next: string | null }, load: (id: string) => T | undefined): Promise<Page<T>> {
+  async #page<T extends Run | TaskRow>(
+    found: { ids: string[]; next: string | null },
+    load: (id: string) => T | undefined,
+  ): Promise<Page<T>> {
     const { slices } = this.#options;
     const items: T[] = [];
     let chars = 0;
@@ -292,7 +295,7 @@ export class SqliteReader implements Reader {
   }
 
   /** Whole rows one by one: none is in memory that its reader has not taken. */
-  async *#each<T extends Run | Task>(ids: readonly string[], load: (id: string) => T | undefined): AsyncGenerator<T, void, void> {
+  async *#each<T extends Run | TaskRow>(ids: readonly string[], load: (id: string) => T | undefined): AsyncGenerator<T, void, void> {
     const { slices } = this.#options;
     for (const id of ids) {
       await slices.turn(wholeRow);
@@ -318,12 +321,12 @@ export class SqliteReader implements Reader {
     return this.#options.runs.get(committed, id) ?? undefined;
   }
 
-  #task(id: string): Task | undefined {
+  #task(id: string): TaskRow | undefined {
     return this.#options.tasks.get(committed, id) ?? undefined;
   }
 
   /** A hold may have been renewed in memory since its row was written. */
-  #headOf(row: SqlRow): TaskHead {
+  #headOf(row: SqlRow): TaskRowHead {
     const stored = taskOf(row);
     return this.#options.tasks.newest(committed, stored.id, stored) ?? stored;
   }
@@ -403,13 +406,13 @@ function scan(rows: Iterable<SqlRow>, limit: number, matches: (row: SqlRow) => b
 }
 
 /** A task that is in memory has its texts, which a list of heads would hold. */
-function withoutTexts(head: TaskHead): TaskHead {
-  const { input: _input, output: _output, ...rest } = head as Task;
+function withoutTexts(head: TaskRowHead): TaskRowHead {
+  const { input: _input, output: _output, ...rest } = head as TaskRow;
   return rest;
 }
 
 /** Characters of what callers and data decide the size of. */
-function textOf(item: Run | Task): number {
+function textOf(item: Run | TaskRow): number {
   const more = "variables" in item ? (item.variables?.length ?? 0) + (item.settings?.length ?? 0) + (item.backlog?.length ?? 0) : 0;
   return item.input.length + (item.output?.length ?? 0) + (item.error?.length ?? 0) + more;
 }

@@ -2,7 +2,7 @@
 
 import { expect, it, onTestFinished } from "vitest";
 import { openHttpBus } from "../../../src/bus/http.ts";
-import type { Task } from "../../../src/engine/board/task.ts";
+import type { TaskRow } from "../../../src/engine/board/task.ts";
 import { flowkit } from "../../../src/protocols/flowkit/worker/index.ts";
 import { streamTask } from "../../../src/protocols/flowkit/worker/stream-task.ts";
 import { sentTasks } from "../../../src/server/queues.ts";
@@ -69,7 +69,7 @@ it("a command is on its way until a worker takes it", async () => {
   const run = await world.submit({ nodes: [node("a", "indexer")] });
   const offered = await world.inState(run, "a", "offered");
   await world.until(async () => world.coordinator.carries(offered));
-  const carrier = { protocol: "flowkit", trouble: () => null, carries: (task: Task) => world.coordinator.carries(task) };
+  const carrier = { protocol: "flowkit", trouble: () => null, carries: (task: TaskRow) => world.coordinator.carries(task) };
   world.engine.carriers.add(carrier);
   expect([...(await sentTasks(world.engine)).values()]).toMatchObject([
     { lane: { name: "indexer" }, count: 1, oldest: { id: offered.id } },

@@ -1,12 +1,12 @@
 // Runs with several items: each stands for itself, no more go on at once than the run allows, and a restart starts nothing twice.
 
 import { describe, expect, it } from "vitest";
-import type { Task } from "../../../src/engine/board/task.ts";
+import type { TaskRow } from "../../../src/engine/board/task.ts";
 import type { JsonObject } from "../../../src/json.ts";
 import { oneStep, type StepflowServer, startStepflow } from "../../support/stepflow-server.ts";
 
 const hold = oneStep("/hold", { $input: "$" });
-const given = (task: Task) => JSON.parse(task.input);
+const given = (task: TaskRow) => JSON.parse(task.input);
 const statistics = (total: number, completed: number, failed = 0, cancelled = 0) => ({
   total,
   completed,
@@ -120,8 +120,8 @@ describe("a run with items", () => {
     const { submit, claim, complete, call, ended, engine } = await startStepflow();
     const runId = await submit(hold, ["a", "b"]);
     const tasks = [await claim("hold"), await claim("hold")];
-    const bad = tasks.find((task) => given(task) === "b") as Task;
-    await complete(tasks.find((task) => given(task) === "a") as Task, 1);
+    const bad = tasks.find((task) => given(task) === "b") as TaskRow;
+    await complete(tasks.find((task) => given(task) === "a") as TaskRow, 1);
     await engine.board.fail({ taskId: bad.id, grant: bad.grant }, { error: "boom", retryable: false });
     expect((await ended(runId)).summary).toMatchObject({ status: 3, items: statistics(2, 1, 1) });
     await call("POST", `/runs/${runId}/retry`);

@@ -1,7 +1,7 @@
 // What expressions read, taken from a run: the context document, entry by entry, and only as far as it is
 // needed. Entries that have not been loaded are recorded.
 
-import type { Task } from "../../../engine/board/task.ts";
+import type { TaskRow } from "../../../engine/board/task.ts";
 import type { Needs, Scope } from "../../../engine/run/dialect.ts";
 import type { Plan, PlanNode } from "../../../engine/run/plan.ts";
 import { taskIdOf } from "../../../engine/run/run.ts";
@@ -64,7 +64,7 @@ export class RunContext implements Context {
   }
 
   /** Of what is recorded about a step, its input alone is quoted. */
-  #task(node: PlanNode, record: Task): JsonObject {
+  #task(node: PlanNode, record: TaskRow): JsonObject {
     const { input, ...data } = taskEntry(this.#scope.run, node, record);
     return { ...(quote(data) as JsonObject), input: input as JsonObject };
   }

@@ -1,6 +1,6 @@
 // What a JOIN comes to once everything that it joins has ended.
 
-import { isOpen, type Task } from "../../../engine/board/task.ts";
+import { isOpen, type TaskRow } from "../../../engine/board/task.ts";
 import type { Resolved, Scope } from "../../../engine/run/dialect.ts";
 import type { Plan, PlanNode } from "../../../engine/run/plan.ts";
 import { type JsonObject, setOwn } from "../../../json.ts";
@@ -27,6 +27,6 @@ export function joinOutput(plan: Plan, joined: readonly number[], scope: Scope):
   return forgiven.length > 0 ? { value: output, warning: `${forgiven.join(", ")} completed with errors` } : { value: output };
 }
 
-function nameOf(node: PlanNode, record: Task): string {
+function nameOf(node: PlanNode, record: TaskRow): string {
   return `${workflowTaskOf(node)?.name ?? node.id}/${attemptIdOf(record.id, record.attempt)}`;
 }

@@ -1,6 +1,6 @@
 // Why something came to nothing, in Conductor's words.
 
-import type { Task } from "../../../engine/board/task.ts";
+import type { TaskRow } from "../../../engine/board/task.ts";
 import type { StepFailure } from "../../../engine/run/dialect.ts";
 import type { Plan, PlanNode } from "../../../engine/run/plan.ts";
 import { childIdOf } from "../../../engine/run/run.ts";
@@ -18,7 +18,7 @@ export function isMappingFault(error: string | null): boolean {
 }
 
 /** The fields of an attempt that explain why it has no result. */
-export type Ended = Pick<Task, "id" | "attempt" | "error" | "fault" | "overdue">;
+export type Ended = Pick<TaskRow, "id" | "attempt" | "error" | "fault" | "overdue">;
 
 /** `reasonForIncompletion` of an attempt; null when there is none. */
 export function reasonOf(node: PlanNode, task: Ended): string | null {

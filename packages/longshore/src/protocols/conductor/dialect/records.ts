@@ -1,6 +1,6 @@
 // What is recorded about a step, in Conductor's words.
 
-import { isOpen, type Task } from "../../../engine/board/task.ts";
+import { isOpen, type TaskRow } from "../../../engine/board/task.ts";
 import type { Plan, PlanNode } from "../../../engine/run/plan.ts";
 import { childIdOf, type Run, type RunState } from "../../../engine/run/run.ts";
 import { isObject, type Json, type JsonObject } from "../../../json.ts";
@@ -29,7 +29,7 @@ export function definitionOf(plan: Plan): WorkflowDef {
 }
 
 /** False for a record that Conductor would not have: of a node that is no task, or of a task that could not be made at all. */
-export function isShown(node: PlanNode, task: Pick<Task, "state" | "fault" | "error">): boolean {
+export function isShown(node: PlanNode, task: Pick<TaskRow, "state" | "fault" | "error">): boolean {
   return workflowTaskOf(node) !== undefined && !(task.state === "failed" && isMappingFault(task.error));
 }
 
@@ -39,7 +39,7 @@ export function workflowTaskOf(node: PlanNode): WorkflowTask | undefined {
 }
 
 /** The status of a step's newest attempt. An attempt that was followed by another has its own fault: see `closedStatus`. */
-export function statusOf(node: PlanNode, task: Pick<Task, "state" | "lane" | "fault" | "error">): TaskStatus {
+export function statusOf(node: PlanNode, task: Pick<TaskRow, "state" | "lane" | "fault" | "error">): TaskStatus {
   switch (task.state) {
     case "queued":
       return task.lane === null ? "IN_PROGRESS" : "SCHEDULED";
@@ -66,7 +66,7 @@ export function statusOf(node: PlanNode, task: Pick<Task, "state" | "lane" | "fa
 }
 
 /** How an attempt ended that was followed by another. */
-export function closedStatus(fault: Task["fault"]): TaskStatus {
+export function closedStatus(fault: TaskRow["fault"]): TaskStatus {
   if (fault === "lost" || fault === "timed-out") return "TIMED_OUT";
   return fault === "final" ? "FAILED_WITH_TERMINAL_ERROR" : "FAILED";
 }
@@ -108,17 +108,17 @@ export function dynamicNameOf(task: Pick<WorkflowTask, "dynamicTaskNameParam">, 
 }
 
 /** Counts tries from 0, again in each life of the run that began from nothing. */
-function retryCountOf(task: Pick<Task, "attempt" | "firstAttempt">): number {
+function retryCountOf(task: Pick<TaskRow, "attempt" | "firstAttempt">): number {
   return task.attempt - task.firstAttempt;
 }
 
 /** How often it was handed out. */
-function pollCountOf(task: Pick<Task, "deferrals" | "state" | "startedAt" | "lane">): number {
+function pollCountOf(task: Pick<TaskRow, "deferrals" | "state" | "startedAt" | "lane">): number {
   return task.deferrals + (task.startedAt !== null && task.state !== "queued" && task.lane !== null ? 1 : 0);
 }
 
 /** What a step has given. A SUB_WORKFLOW also gives the id of the run that it started. */
-export function outputOf(node: PlanNode, task: Pick<Task, "output" | "runId" | "node" | "attempt" | "fault">): JsonObject {
+export function outputOf(node: PlanNode, task: Pick<TaskRow, "output" | "runId" | "node" | "attempt" | "fault">): JsonObject {
   const output = task.output === null ? {} : (parseExact(task.output) as Json);
   const given = isObject(output) ? (output as JsonObject) : output === null ? {} : { result: output };
   if (node.kind !== "run" || task.fault === "final") return given;
@@ -126,7 +126,7 @@ export function outputOf(node: PlanNode, task: Pick<Task, "output" | "runId" | "
 }
 
 /** A step as expressions read it. */
-export function taskEntry(run: Run, node: PlanNode, task: Task): JsonObject {
+export function taskEntry(run: Run, node: PlanNode, task: TaskRow): JsonObject {
   const workflowTask = workflowTaskOf(node) as WorkflowTask;
   const input = parseExact(task.input) as Json;
   const begun = task.lane === null && task.startedAt === null ? task.attemptAt : task.startedAt;

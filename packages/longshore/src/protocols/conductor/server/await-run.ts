@@ -2,7 +2,7 @@
 // answer then.
 
 import type { Clock } from "../../../clock.ts";
-import { isOpen, type Task } from "../../../engine/board/task.ts";
+import { isOpen, type TaskRow } from "../../../engine/board/task.ts";
 import type { Reader } from "../../../engine/run/reader.ts";
 import { isRunOpen, type Run } from "../../../engine/run/run.ts";
 import type { HttpReply, HttpRequest } from "../../../http.ts";
@@ -19,7 +19,7 @@ export interface Awaiting {
   readonly reader: Reader;
   readonly renderer: RunRenderer;
   /** Calls back for every task and run that a commit changed; ends with the function that is returned. */
-  listen(listener: { task?(task: Task): void; run?(run: Run): void }): () => void;
+  listen(listener: { task?(task: TaskRow): void; run?(run: Run): void }): () => void;
 }
 
 /** What was found, by ids: texts of runs and tasks may have megabytes, and are read when the answer is made. */

@@ -1,7 +1,7 @@
 // A run as Conductor's wire has it: README.md, "A workflow". Every try of every task is a record of its own, in the order in which they
 // were scheduled.
 
-import type { Task } from "../../../engine/board/task.ts";
+import type { TaskRow } from "../../../engine/board/task.ts";
 import type { AttemptView, Reader } from "../../../engine/run/reader.ts";
 import { childIdOf, isRunOpen, type Run, type RunState } from "../../../engine/run/run.ts";
 import { type Growth, limitedGrowth } from "../../../list-text.ts";
@@ -19,7 +19,7 @@ export const stateOfStatus: ReadonlyMap<string, RunState> = new Map(states.map((
 /** One record of a run: a try, and the step that it is one of. */
 export interface Recorded {
   readonly shown: Try;
-  readonly task: Task;
+  readonly task: TaskRow;
   readonly step: StepView;
   readonly reasonBefore: string | null;
   readonly childId: string | undefined;
@@ -48,12 +48,12 @@ export class RunRenderer {
   }
 
   /** Every try of one step, oldest first. */
-  async recordsOf(task: Task, view: DefinitionView): Promise<Recorded[]> {
+  async recordsOf(task: TaskRow, view: DefinitionView): Promise<Recorded[]> {
     const step = view.steps[task.node];
     return step === undefined ? [] : this.#triesOf(task, step, view);
   }
 
-  async #triesOf(task: Task, step: StepView, view: DefinitionView): Promise<Recorded[]> {
+  async #triesOf(task: TaskRow, step: StepView, view: DefinitionView): Promise<Recorded[]> {
     const earlier = task.attempt > task.firstAttempt ? (await this.#reader.attempts(task.id)).slice(0, -1) : [];
     const own = earlier.filter((attempt) => attempt.attempt >= task.firstAttempt);
     const inputs = inputsOf(own, task.input);
@@ -183,7 +183,7 @@ export function shownVariables(run: Run, { dialect }: DefinitionView): string {
 }
 
 /** Known before it exists. */
-function childOf(step: StepView, task: Task, attempt: number): string | undefined {
+function childOf(step: StepView, task: TaskRow, attempt: number): string | undefined {
   return step.node?.kind === "run" && task.runId !== null ? childIdOf(task.runId, task.node, attempt) : undefined;
 }
 

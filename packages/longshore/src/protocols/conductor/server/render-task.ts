@@ -2,7 +2,7 @@
 // task of a step were written out before.
 
 import { backoffMs } from "../../../backoff.ts";
-import type { Task } from "../../../engine/board/task.ts";
+import type { TaskRow } from "../../../engine/board/task.ts";
 import type { PlanNode, RetryPolicy } from "../../../engine/run/plan.ts";
 import type { AttemptView } from "../../../engine/run/reader.ts";
 import type { Json } from "../../../json.ts";
@@ -56,7 +56,7 @@ export interface Try {
   readonly responseSeconds: number;
 }
 
-export function currentTry(task: Task, step: StepView): Try {
+export function currentTry(task: TaskRow, step: StepView): Try {
   const ended = task.endedAt !== null;
   const callbackMs = task.state === "queued" || step.task.type === "WAIT" ? task.dueAt - task.queuedAt : 0;
   const bySelf = task.lane === null && task.state !== "skipped";
@@ -88,7 +88,7 @@ export function currentTry(task: Task, step: StepView): Try {
 }
 
 /** The last activity of a task that has not ended. */
-function changedAt(task: Task): number {
+function changedAt(task: TaskRow): number {
   return Math.max(
     task.claimedAt ?? 0,
     task.holdUntil === null ? 0 : task.holdUntil - task.termMs,
@@ -98,7 +98,7 @@ function changedAt(task: Task): number {
 }
 
 /** Whole seconds of a delay. The random share of the delay of another try is not shown. */
-function delaySeconds(step: StepView, task: Pick<Task, "attempt" | "firstAttempt" | "deferrals" | "policy">, ms: number): number {
+function delaySeconds(step: StepView, task: Pick<TaskRow, "attempt" | "firstAttempt" | "deferrals" | "policy">, ms: number): number {
   const tries = task.attempt - task.firstAttempt;
   const node = step.node;
   const retry = task.policy === null ? node?.kind === "task" && node.retry : (JSON.parse(task.policy) as RetryPolicy);
@@ -109,12 +109,12 @@ function delaySeconds(step: StepView, task: Pick<Task, "attempt" | "firstAttempt
 /** A WAIT that only a report ends shows this many seconds, also when it has ended. */
 const signalWaitSeconds = 2_147_483_647;
 
-function isSignalWait(task: Task, step: StepView): boolean {
+function isSignalWait(task: TaskRow, step: StepView): boolean {
   if (step.task.type !== "WAIT" || task.lane !== null || task.dueAt !== task.queuedAt) return false;
   return !("duration" in step.task.inputParameters) && !("until" in step.task.inputParameters);
 }
 
-export function earlierTry(task: Task, attempt: AttemptView, input: string, step: StepView): Try {
+export function earlierTry(task: TaskRow, attempt: AttemptView, input: string, step: StepView): Try {
   return {
     ...currentTry(task, step),
     attempt: attempt.attempt,
@@ -148,7 +148,7 @@ export function renderTask(shown: Try, around: TaskSurroundings): string {
 const unlimited = { rateLimitPerFrequency: 0, rateLimitFrequencyInSeconds: 0 };
 
 /** A step with a child run shows its id as well. */
-function outputText(step: StepView, task: Task): string | null {
+function outputText(step: StepView, task: TaskRow): string | null {
   return step.node?.kind === "run" ? writeExact(outputOf(step.node, task)) : task.output;
 }
 
@@ -184,7 +184,7 @@ function earlierStatus(attempt: AttemptView): TaskStatus {
   return attempt.closedBy === "cancel" || attempt.fault === null ? "CANCELED" : closedStatus(attempt.fault);
 }
 
-function statusIn(step: StepView, task: Task): TaskStatus {
+function statusIn(step: StepView, task: TaskRow): TaskStatus {
   return statusOf(step.node ?? taskNode, task);
 }
 
@@ -192,7 +192,7 @@ function statusIn(step: StepView, task: Task): TaskStatus {
 const taskNode = { kind: "task", onFailure: "end" } as PlanNode;
 
 /** `domain:type` is the lane of tasks in a domain. */
-function domainOf(task: Task): string | undefined {
+function domainOf(task: TaskRow): string | undefined {
   const colon = task.lane?.name.indexOf(":") ?? -1;
   return colon > 0 ? task.lane?.name.slice(0, colon) : undefined;
 }

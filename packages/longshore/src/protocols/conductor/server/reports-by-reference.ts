@@ -2,7 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import type { Board } from "../../../engine/board/board.ts";
-import { isOpen, type Task } from "../../../engine/board/task.ts";
+import { isOpen, type TaskRow } from "../../../engine/board/task.ts";
 import type { Reader } from "../../../engine/run/reader.ts";
 import { isRunOpen, type Run } from "../../../engine/run/run.ts";
 import type { Runs } from "../../../engine/run/runs.ts";
@@ -77,7 +77,7 @@ export class ReportsByReference {
     await this.#settle(task, reportOf(request, task));
   }
 
-  #settle(task: Task, report: Report): Promise<unknown> {
+  #settle(task: TaskRow, report: Report): Promise<unknown> {
     return settle(this.#deps.board, { taskId: task.id, attempt: task.attempt }, task, report);
   }
 
@@ -88,7 +88,7 @@ export class ReportsByReference {
     return run;
   }
 
-  async #pending(run: Run, reference: string): Promise<Task | undefined> {
+  async #pending(run: Run, reference: string): Promise<TaskRow | undefined> {
     if (!isRunOpen(run.state)) return undefined;
     const records = await this.#deps.reader.heads(run.id);
     const found = records.find((task) => task.step === reference && isOpen(task.state) && task.state !== "cancelling");
@@ -96,7 +96,7 @@ export class ReportsByReference {
   }
 
   /** A step that waits for a signal, in this run or in a child run. */
-  async #blocked(run: Run): Promise<Task | undefined> {
+  async #blocked(run: Run): Promise<TaskRow | undefined> {
     if (!isRunOpen(run.state)) return undefined;
     const view = await this.#deps.renderer.viewOf(run);
     for (const task of await this.#deps.reader.heads(run.id)) {
@@ -112,7 +112,7 @@ export class ReportsByReference {
 }
 
 /** The body is the output, laid over what there was; some clients wrap it in `taskOutput`. */
-function reportOf(request: HttpRequest, task: Task | undefined): Report {
+function reportOf(request: HttpRequest, task: TaskRow | undefined): Report {
   const status = statusOf(request.params.status);
   const body = objectOf(request, "the output");
   const given = isObject(body.taskOutput) && Object.keys(body).length === 1 ? (body.taskOutput as JsonObject) : body;

@@ -5,7 +5,7 @@
 
 import type { Clock } from "../../../clock.ts";
 import type { Board } from "../../../engine/board/board.ts";
-import { type Hold, isOpen, type Task } from "../../../engine/board/task.ts";
+import { type Hold, isOpen, type TaskRow } from "../../../engine/board/task.ts";
 import type { Workers } from "../../../engine/board/workers.ts";
 import type { Logs } from "../../../engine/log/log.ts";
 import type { Reader } from "../../../engine/run/reader.ts";
@@ -67,7 +67,8 @@ export class Tasks {
     if (timeoutMs > pollTimeoutMsMax) throw badRequest("Long Poll Timeout value cannot be more than 5 seconds");
     const tasks = count < 1 ? [] : await this.#take(request, count, timeoutMs);
     if (tasks.length === 0) return emptyBatch;
-    const texts = tasks.length === 1 ? [await this.#render(tasks[0] as Task)] : await Promise.all(tasks.map((task) => this.#render(task)));
+    const texts =
+      tasks.length === 1 ? [await this.#render(tasks[0] as TaskRow)] : await Promise.all(tasks.map((task) => this.#render(task)));
     return this.#handed(tasks, `[${texts.join(",")}]`);
   };
 
@@ -139,12 +140,12 @@ export class Tasks {
     return notFound(`No such task found by id: ${report.taskId}`);
   }
 
-  #log(task: Task, attempt: number, report: Report): Promise<unknown> {
+  #log(task: TaskRow, attempt: number, report: Report): Promise<unknown> {
     const chunks = logsOf(report.logs, this.#deps.clock.now());
     return this.#deps.logs.append({ taskId: task.id, runId: task.runId, attempt, grant: task.grant, chunks });
   }
 
-  #take(request: HttpRequest, count: number, waitMs: number): Promise<Task[]> {
+  #take(request: HttpRequest, count: number, waitMs: number): Promise<TaskRow[]> {
     const type = request.params.type as string;
     const domain = textInQuery(request, "domain");
     const worker = textInQuery(request, "workerid") ?? "";
@@ -152,7 +153,7 @@ export class Tasks {
     return this.#claim(laneName(type, domain), worker, count, waitMs, request);
   }
 
-  async #claim(lane: string, worker: string, max: number, waitMs: number, request: HttpRequest): Promise<Task[]> {
+  async #claim(lane: string, worker: string, max: number, waitMs: number, request: HttpRequest): Promise<TaskRow[]> {
     const reach = { names: [lane], labels: noLabels };
     const holder = worker === "" ? nobody : worker;
     this.#deps.workers.seen(holder, { protocol: protocolName, reach, everyMs: pollTimeoutMsMax });
@@ -161,7 +162,7 @@ export class Tasks {
     return this.#deps.board.claim({ reach, holder, termMs, max, waitMs, signal: request.gone });
   }
 
-  async #render(task: Task): Promise<string> {
+  async #render(task: TaskRow): Promise<string> {
     const now = this.#deps.clock.now();
     const run = task.runId === null ? undefined : await this.#deps.runs.run(task.runId);
     if (run === undefined) {
@@ -184,7 +185,7 @@ export class Tasks {
   }
 
   /** As the worker gets it: with secrets in it, and with the values that its definition requests by name. */
-  #handOut(task: Task, shown: Try, around: TaskSurroundings, view: DefinitionView): string {
+  #handOut(task: TaskRow, shown: Try, around: TaskSurroundings, view: DefinitionView): string {
     if (view.dialect !== dialectName) return renderTask(shown, around);
     const { secret, variable } = this.#deps;
     const input = namesSecret(task.input) ? writeExact(fillSecrets(parseExact(task.input) as Json, secret)) : task.input;
@@ -197,7 +198,7 @@ export class Tasks {
   }
 
   /** What the client never read is given back. */
-  #handed(tasks: readonly Task[], body: string): HttpReply {
+  #handed(tasks: readonly TaskRow[], body: string): HttpReply {
     const undelivered = () => {
       for (const { id: taskId, grant } of tasks) this.#deps.board.giveBack({ taskId, grant }).catch(() => undefined);
     };
@@ -207,17 +208,17 @@ export class Tasks {
 
 /** A task, and which try of it is meant. */
 interface Tried {
-  readonly task: Task;
+  readonly task: TaskRow;
   readonly attempt: number;
 }
 
-const noTasks: readonly Task[] = [];
+const noTasks: readonly TaskRow[] = [];
 const noLabels: readonly string[] = [];
 const polledHeaders = { "content-type": "application/json", [pollReturnsHeader]: "true" } as const;
 const emptyBatch: HttpReply = { status: 200, headers: polledHeaders, body: "[]" };
 
 /** What a report means on the board. */
-export function settle(board: Board, hold: Hold, task: Task, report: Report): Promise<unknown> {
+export function settle(board: Board, hold: Hold, task: TaskRow, report: Report): Promise<unknown> {
   if (report.extendLease) return board.extend(hold);
   const by = report.workerId;
   switch (report.status) {

@@ -1,7 +1,7 @@
 // A definition as this wire shows it: which of Conductor's tasks belongs to each step, with the constant text made once. A definition of
 // another dialect is shown as if each of its steps were a SIMPLE task.
 
-import type { Task } from "../../../engine/board/task.ts";
+import type { TaskRow } from "../../../engine/board/task.ts";
 import type { Definition } from "../../../engine/run/dialect.ts";
 import type { Plan, PlanNode } from "../../../engine/run/plan.ts";
 import { DefinitionViews } from "../../../engine/run/views.ts";
@@ -98,7 +98,7 @@ function plainTask(node: PlanNode): WorkflowTask {
 }
 
 /** A task that belongs to no run. */
-export function loosePart(task: Task): StepView {
+export function loosePart(task: TaskRow): StepView {
   const name = task.lane?.name ?? task.step;
   const shown = {
     name,

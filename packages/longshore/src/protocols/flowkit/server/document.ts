@@ -14,7 +14,7 @@
 //            failed              failed
 //            cancelled           deferred, or queued when it never began, with `coordinator.cancelled`
 
-import { isOpen, type Task } from "../../../engine/board/task.ts";
+import { isOpen, type TaskRow } from "../../../engine/board/task.ts";
 import type { Plan, PlanNode } from "../../../engine/run/plan.ts";
 import { isRunOpen, type Run } from "../../../engine/run/run.ts";
 import { isObject, type Json, type JsonObject } from "../../../json.ts";
@@ -61,13 +61,13 @@ export function summaryDocument<Time>(run: Run, moment: Moment<Time>, cancelling
 }
 
 /** A record as documents need it: of its texts only those that are shown, for all of them may have gigabytes. */
-export function withoutTexts(task: Task, plan: Plan): Task {
+export function withoutTexts(task: TaskRow, plan: Plan): TaskRow {
   const isShown = aggregates(plan.nodes[task.node]?.origin) !== undefined;
   return { ...task, input: "null", output: isShown ? task.output : null };
 }
 
-export async function recordsWithout(records: AsyncIterable<Task>, plan: Plan): Promise<Task[]> {
-  const found: Task[] = [];
+export async function recordsWithout(records: AsyncIterable<TaskRow>, plan: Plan): Promise<TaskRow[]> {
+  const found: TaskRow[] = [];
   for await (const task of records) found.push(withoutTexts(task, plan));
   return found;
 }
@@ -76,7 +76,7 @@ export async function recordsWithout(records: AsyncIterable<Task>, plan: Plan): 
 export function taskDocument<Time>(
   run: Run,
   plan: Plan,
-  records: readonly Task[],
+  records: readonly TaskRow[],
   moment: Moment<Time>,
   errors: ReadonlyMap<string, string> = new Map(),
 ): Document {
@@ -100,13 +100,13 @@ export function taskDocument<Time>(
 }
 
 /** The run has been cancelled, and a worker has not stopped yet. */
-function isCancelling(run: Run, records: readonly Task[]): boolean {
+function isCancelling(run: Run, records: readonly TaskRow[]): boolean {
   return run.state === "cancelled" && records.some(({ state }) => state === "cancelling");
 }
 
 export function nodeDocument<Time>(
   node: PlanNode,
-  task: Task | undefined,
+  task: TaskRow | undefined,
   moment: Moment<Time>,
   { stats = {}, lastError }: { stats?: Json | undefined; lastError?: string | undefined } = {},
 ): Document {
@@ -131,7 +131,7 @@ function specOf(node: PlanNode): Document {
   return { node_id: node.id, type, depends_on: [], fan_in: "all", io: {} };
 }
 
-function runtimeOf<Time>(task: Task, moment: Moment<Time>): Document {
+function runtimeOf<Time>(task: TaskRow, moment: Moment<Time>): Document {
   const { state, grant, holder, holdUntil, startedAt, endedAt, error, dueAt } = task;
   const holds = holder !== null && holdUntil !== null && isOpen(state);
   const waits = state === "queued" && task.attempt > task.firstAttempt;
@@ -152,7 +152,7 @@ function runtimeOf<Time>(task: Task, moment: Moment<Time>): Document {
   };
 }
 
-function nodeStatus(task: Task): TaskStatus {
+function nodeStatus(task: TaskRow): TaskStatus {
   switch (task.state) {
     case "queued":
       return task.attempt > task.firstAttempt ? "deferred" : "queued";
@@ -174,7 +174,7 @@ function nodeStatus(task: Task): TaskStatus {
 }
 
 /** The last sign of it that the board has kept. */
-function lastHeard({ postedAt, queuedAt, claimedAt, endedAt }: Task): number {
+function lastHeard({ postedAt, queuedAt, claimedAt, endedAt }: TaskRow): number {
   return Math.max(postedAt, queuedAt, claimedAt ?? 0, endedAt ?? 0);
 }
 
@@ -198,7 +198,7 @@ function resultOf(run: Run): Json {
 }
 
 /** What `metrics.aggregate` has worked out, by node. The last in the graph counts. */
-function statsOf(plan: Plan, records: ReadonlyMap<number, Task>): Map<string, Json> {
+function statsOf(plan: Plan, records: ReadonlyMap<number, TaskRow>): Map<string, Json> {
   const stats = new Map<string, Json>();
   plan.nodes.forEach(({ origin }, at) => {
     const target = aggregates(origin);

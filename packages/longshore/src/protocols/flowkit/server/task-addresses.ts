@@ -2,7 +2,7 @@
 // without a run is its own `task_id`, and its step's name the `node_id`.
 
 import type { Board } from "../../../engine/board/board.ts";
-import type { Task } from "../../../engine/board/task.ts";
+import type { TaskRow } from "../../../engine/board/task.ts";
 import type { Definition } from "../../../engine/run/dialect.ts";
 import type { Plan, PlanNode } from "../../../engine/run/plan.ts";
 import { taskIdOf } from "../../../engine/run/run.ts";
@@ -52,7 +52,7 @@ export class Places {
     return index === undefined || node === undefined ? undefined : { taskId: taskIdOf(task_id, index), plan, node };
   }
 
-  async of(task: Task): Promise<WireName & Place> {
+  async of(task: TaskRow): Promise<WireName & Place> {
     const { id: taskId, runId, step } = task;
     const plan = runId === null ? null : ((await this.#planOf(runId)) ?? null);
     const node = plan?.nodes[task.node] ?? null;

@@ -1,6 +1,6 @@
 // What is worked out while a run is open: the inputs of its steps, the branches of its choices, and its output.
 
-import type { Task } from "../../../engine/board/task.ts";
+import type { TaskRow } from "../../../engine/board/task.ts";
 import type { Resolved, Scope } from "../../../engine/run/dialect.ts";
 import type { Plan, Template } from "../../../engine/run/plan.ts";
 import type { Json, JsonObject } from "../../../json.ts";
@@ -14,7 +14,7 @@ import { settingsOf } from "./settings.ts";
 import { standIn } from "./variables.ts";
 
 /** Results that have been read, as long as their records are in use: what many steps read is parsed once. */
-export type ResultCache = WeakMap<Task, FlowResult>;
+export type ResultCache = WeakMap<TaskRow, FlowResult>;
 
 export function resolve(plan: Plan, template: Template, scope: Scope, cache: ResultCache): Resolved {
   const asked = template as FlowTemplate;
@@ -56,7 +56,7 @@ function outputOf(plan: Plan, scope: Scope, evaluated: Evaluated): Resolved {
   const nodes = [...records.keys()].sort((a, b) => a - b);
   for (const node of nodes) {
     const step = stepOf(plan.nodes[node]);
-    const record = records.get(node) as Task;
+    const record = records.get(node) as TaskRow;
     if (step === undefined || flowResultIn(record.output)?.inherited) continue;
     const result = stepResult(step, record);
     if (result.outcome === "failed") return resolvedOf({ failed: result.error }, failed);
@@ -65,7 +65,7 @@ function outputOf(plan: Plan, scope: Scope, evaluated: Evaluated): Resolved {
 }
 
 /** What has become of a step that has ended; for a step that has not, that it has no result yet. */
-export function stepResult(step: Step, record: Task): FlowResult {
+export function stepResult(step: Step, record: TaskRow): FlowResult {
   // A step that is skipped by order has the output that it was given.
   if (record.state === "done" || record.state === "skipped")
     return success(record.output === null ? null : (parseExact(record.output) as Json));

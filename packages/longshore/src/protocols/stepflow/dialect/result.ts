@@ -2,7 +2,7 @@
 // the whole of it, with code and data, is its output, as FlowResult.
 
 import type { FailureReport } from "../../../engine/board/board.ts";
-import type { Task } from "../../../engine/board/task.ts";
+import type { TaskRow } from "../../../engine/board/task.ts";
 import { isRunOpen, type Run } from "../../../engine/run/run.ts";
 import { isObject, type Json, type JsonObject } from "../../../json.ts";
 import { parseExact, writeExact } from "../../../json-exact.ts";
@@ -44,7 +44,7 @@ export function orchestratorError(code: TaskErrorCode, message: string, causes: 
 }
 
 /** The error of a record that ended without a result, from any source: a worker of this protocol or another, or the clock. */
-export function errorOf(task: Pick<Task, "state" | "output" | "error" | "fault">): FlowError {
+export function errorOf(task: Pick<TaskRow, "state" | "output" | "error" | "fault">): FlowError {
   const told = flowResultIn(task.output);
   if (told?.outcome === "failed") return told.error;
   if (task.state === "cancelled") return { code: "CANCELLED", message: task.error ?? "the step was cancelled" };

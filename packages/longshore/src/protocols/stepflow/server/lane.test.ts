@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { temporaryFolder } from "../../../../test/support/parts.ts";
 import { NotBegun } from "../../../engine/board/lane-worker.ts";
-import type { Task } from "../../../engine/board/task.ts";
+import type { TaskRow } from "../../../engine/board/task.ts";
 import type { Json } from "../../../json.ts";
 import { openEngine } from "../../../server/engine.ts";
 import { TestClock } from "../../../testing/clock.ts";
@@ -65,8 +65,8 @@ async function setup(options: Partial<ComponentLaneOptions> & { directory?: stri
           policy: JSON.stringify({ failures: 0, lost: 5, backoff: { kind: "fixed", delayMs: 0 } }),
         })),
       ),
-    task: async (id: string) => (await engine.board.task(id)) as Task,
-    ended: async (id: string) => (await engine.board.result(id)) as Task,
+    task: async (id: string) => (await engine.board.task(id)) as TaskRow,
+    ended: async (id: string) => (await engine.board.result(id)) as TaskRow,
   };
 }
 

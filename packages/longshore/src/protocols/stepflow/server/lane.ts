@@ -1,7 +1,7 @@
 // Components that are carried out from here: a worker of a lane (engine/board/lane-worker.ts) whose work and failures are Stepflow's.
 
 import { isAboutTheStore, LaneFailure, type LaneOptions, LaneWorker, NoRoomToWait, NotBegun } from "../../../engine/board/lane-worker.ts";
-import type { Task } from "../../../engine/board/task.ts";
+import type { TaskRow } from "../../../engine/board/task.ts";
 import { toError } from "../../../errors.ts";
 import type { Json } from "../../../json.ts";
 import { parseExact } from "../../../json-exact.ts";
@@ -14,7 +14,7 @@ export interface ComponentLaneOptions extends Omit<LaneOptions, "perform" | "can
 }
 
 export interface ComponentWork {
-  readonly task: Task;
+  readonly task: TaskRow;
   readonly component: string;
   readonly input: Json;
   /** Aborted when the step was cancelled, the hold was lost, or the lane is closed. */

@@ -4,7 +4,7 @@
 import { randomUUID } from "node:crypto";
 import { calledWorker, everyone } from "../../../actions.ts";
 import type { BlobStore } from "../../../engine/blob/blob.ts";
-import type { Task } from "../../../engine/board/task.ts";
+import type { TaskRow } from "../../../engine/board/task.ts";
 import type { Workers } from "../../../engine/board/workers.ts";
 import type { Definition } from "../../../engine/run/dialect.ts";
 import type { Plan } from "../../../engine/run/plan.ts";
@@ -38,7 +38,7 @@ export interface StepflowEngine extends QueueEngine {
   readonly blobs: BlobStore;
   plan(definition: Definition): Plan;
   removeRun(runId: string): Promise<boolean>;
-  listen(listener: { task?(task: Task): void; run?(run: Run): void }): () => void;
+  listen(listener: { task?(task: TaskRow): void; run?(run: Run): void }): () => void;
 }
 
 export interface StepflowServerOptions {

@@ -6,7 +6,7 @@
 //
 // Only `log` frames carry an id, so that a client never resumes from a control frame.
 
-import { isOpen, type Task } from "../../../engine/board/task.ts";
+import { isOpen, type TaskRow } from "../../../engine/board/task.ts";
 import type { FollowOptions, LogEvent } from "../../../engine/log/log.ts";
 import type { LogSource, StoredChunk } from "../../../engine/log/store.ts";
 import { isRunOpen, type Run } from "../../../engine/run/run.ts";
@@ -20,10 +20,10 @@ export interface LogStreamDeps {
     wake(source: LogSource): void;
     readonly following: number;
   };
-  board: { task(taskId: string): Promise<Task | undefined> };
+  board: { task(taskId: string): Promise<TaskRow | undefined> };
   runs: { run(runId: string): Promise<Run | undefined> };
   /** Called for tasks and runs that a commit changed. */
-  listen(listener: { task?(task: Task): void; run?(run: Run): void }): () => void;
+  listen(listener: { task?(task: TaskRow): void; run?(run: Run): void }): () => void;
 }
 
 export interface StreamedJob {

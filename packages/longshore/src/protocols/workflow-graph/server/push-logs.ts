@@ -1,6 +1,6 @@
 // Log lines of a job: README.md, "Logs". The lease is checked first, so that no worker writes into a log that was never its own.
 
-import type { Task } from "../../../engine/board/task.ts";
+import type { TaskRow } from "../../../engine/board/task.ts";
 import { isOpen } from "../../../engine/board/task.ts";
 import type { HttpReply, HttpRequest } from "../../../http.ts";
 import type { LogChunk } from "../wire/shapes.ts";
@@ -38,7 +38,7 @@ export async function pushLogs(
 }
 
 /** The attempt that a lease belongs to while its log is open; undefined when it never was, or ended too long ago. */
-export function attemptOf(task: Task, grant: number, now: number): number | undefined {
+export function attemptOf(task: TaskRow, grant: number, now: number): number | undefined {
   // Only odd numbers were ever handed out: the counter also moves when a task comes back.
   if (grant % 2 === 0 || grant > task.grant) return undefined;
   if (grant === task.grant && isOpen(task.state)) return task.attempt;
@@ -53,7 +53,7 @@ export function attemptOf(task: Task, grant: number, now: number): number | unde
 async function checkIds(
   text: string,
   chunks: readonly LogChunk[],
-  task: Task,
+  task: TaskRow,
   deps: Pick<WorkflowGraphDeps, "runs">,
   finder: RunLookup,
 ): Promise<void> {

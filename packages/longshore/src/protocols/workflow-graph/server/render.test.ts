@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { newTask } from "../../../engine/board/new-task.ts";
-import type { Task, TaskState } from "../../../engine/board/task.ts";
+import type { TaskRow, TaskState } from "../../../engine/board/task.ts";
 import type { Definition } from "../../../engine/run/dialect.ts";
 import { makePlan } from "../../../engine/run/plan.ts";
 import type { Run } from "../../../engine/run/run.ts";
@@ -18,7 +18,7 @@ function viewOfJobs(...jobs: GraphJob[]) {
   return viewOf(definition, workflowGraphDialect.compile(source));
 }
 
-function task(more: Partial<Task> = {}): Task {
+function task(more: Partial<TaskRow> = {}): TaskRow {
   const fresh = newTask(
     { id: "RUN.0", runId: "RUN", node: 0, step: "a", lanes: [], input: '{"command":"echo a","upstream":{}}', policy: null },
     now,
@@ -124,7 +124,7 @@ describe("lease ids", () => {
 
 describe("the state of a workflow", () => {
   const view = viewOfJobs(plainJob("a", "echo a"), { ...plainJob("b", "echo b"), depends_on: ["a"] });
-  const jobs = (records: Task[], of?: Run) => renderWorkflow("ci", view, of, records).jobs;
+  const jobs = (records: TaskRow[], of?: Run) => renderWorkflow("ci", view, of, records).jobs;
 
   it.each<[TaskState, string]>([
     ["queued", "queued"],

@@ -1,6 +1,6 @@
 // Our records in this wire's words.
 
-import type { Task, TaskHead, TaskState } from "../../../engine/board/task.ts";
+import type { TaskRow, TaskRowHead, TaskState } from "../../../engine/board/task.ts";
 import { isRunOpen, type Run } from "../../../engine/run/run.ts";
 import { isObject } from "../../../json.ts";
 import { parseExact, writeExact } from "../../../json-exact.ts";
@@ -22,14 +22,19 @@ const statusOfState: { readonly [state in TaskState]: JobStatus } = {
 };
 
 /** A workflow with the states of one run; without a run, as it was defined. `records` are that run's tasks. */
-export function renderWorkflow(id: string, view: View, run: Run | undefined, records: readonly TaskHead[]): Workflow {
+export function renderWorkflow(id: string, view: View, run: Run | undefined, records: readonly TaskRowHead[]): Workflow {
   const byNode = new Map(records.filter(isRecorded).map((task) => [task.node, task]));
   const { name, trigger, jobs } = view.graph;
   return { id, name, trigger, jobs: jobs.map((job, at) => renderJob(job, byNode.get(at), run)) };
 }
 
 /** The same as JSON texts that follow each other, one for each job and one before and behind them. */
-export function* workflowTexts(id: string, view: View, run: Run | undefined, records: readonly TaskHead[]): Generator<string, void, void> {
+export function* workflowTexts(
+  id: string,
+  view: View,
+  run: Run | undefined,
+  records: readonly TaskRowHead[],
+): Generator<string, void, void> {
   const byNode = new Map(records.filter(isRecorded).map((task) => [task.node, task]));
   const { name, trigger, jobs } = view.graph;
   yield `${JSON.stringify({ id, name, trigger }).slice(0, -1)},"jobs":[`;
@@ -37,7 +42,7 @@ export function* workflowTexts(id: string, view: View, run: Run | undefined, rec
   yield "]}";
 }
 
-function renderJob(job: GraphJob, task: TaskHead | undefined, run: Run | undefined): Job {
+function renderJob(job: GraphJob, task: TaskRowHead | undefined, run: Run | undefined): Job {
   const status = task === undefined ? unrecorded(run) : statusOfState[task.state];
   return {
     id: job.id,
@@ -60,7 +65,7 @@ function renderJob(job: GraphJob, task: TaskHead | undefined, run: Run | undefin
 }
 
 /** False for what is left of a record that waits to be made again. */
-export function isRecorded<T extends TaskHead>(task: T | undefined): task is T {
+export function isRecorded<T extends TaskRowHead>(task: T | undefined): task is T {
   return task !== undefined && task.state !== "forgotten";
 }
 
@@ -69,7 +74,7 @@ function unrecorded(run: Run | undefined): JobStatus {
   return run === undefined || isRunOpen(run.state) ? "queued" : "cancelled";
 }
 
-function durationSecs(task: TaskHead): number | null {
+function durationSecs(task: TaskRowHead): number | null {
   if (task.startedAt === null || task.endedAt === null) return null;
   return task.state === "done" || task.state === "failed" ? Math.floor((task.endedAt - task.startedAt) / 1_000) : null;
 }
@@ -94,7 +99,7 @@ export interface ClaimParts {
 }
 
 /** The answer to a claim, put together from texts: README.md, "Claim". */
-export function renderClaim(task: Task, { part, workflowId, runId, workerId, ttlSecs }: ClaimParts): string {
+export function renderClaim(task: TaskRow, { part, workflowId, runId, workerId, ttlSecs }: ClaimParts): string {
   const { ids, before, inputHead, after } = part;
   const command = inputHead === null ? `,"command":${handlerCommand(task)}` : "";
   const upstream = inputHead === null ? "{}" : upstreamOf(task.input, inputHead);
@@ -112,7 +117,7 @@ export interface LeaseHold {
 }
 
 /** `<task id>-<grant>`. A task id holds nothing that JSON or a URL would escape. */
-export function leaseIdOf(task: Task): string {
+export function leaseIdOf(task: TaskRow): string {
   return `${task.id}-${task.grant}`;
 }
 
@@ -137,7 +142,7 @@ function upstreamOf(input: string, head: string): string {
 }
 
 /** A handler's step as a command: `{"handler":"greet","input":{..}}`, itself a text inside JSON. */
-function handlerCommand(task: Task): string {
+function handlerCommand(task: TaskRow): string {
   return JSON.stringify(`{"handler":${JSON.stringify(task.lane?.name ?? task.step)},"input":${task.input}}`);
 }
 

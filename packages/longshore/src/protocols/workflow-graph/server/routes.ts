@@ -6,7 +6,7 @@
 import type { Action } from "../../../actions.ts";
 import type { Clock } from "../../../clock.ts";
 import type { Board } from "../../../engine/board/board.ts";
-import type { Hold, Task } from "../../../engine/board/task.ts";
+import type { Hold, TaskRow } from "../../../engine/board/task.ts";
 import type { Workers } from "../../../engine/board/workers.ts";
 import type { Logs } from "../../../engine/log/log.ts";
 import type { Definition } from "../../../engine/run/dialect.ts";
@@ -142,7 +142,7 @@ class Jobs {
   claim = async (request: HttpRequest): Promise<HttpReply> => {
     expectJson(request.headers);
     const claim = parseClaim(request.text);
-    let task: Task | undefined;
+    let task: TaskRow | undefined;
     try {
       [task] = await this.#take(request, claim);
     } catch (error) {
@@ -192,7 +192,7 @@ class Jobs {
     return task.state === "cancelling" || task.state === "cancelled" ? yes : no;
   };
 
-  #take(request: HttpRequest, claim: Claim): Promise<Task[]> {
+  #take(request: HttpRequest, claim: Claim): Promise<TaskRow[]> {
     const { workerId: holder, labels } = claim;
     const reach = { names: laneNames(labels), labels };
     const termMs = claim.ttlSecs * 1_000;
@@ -202,7 +202,7 @@ class Jobs {
     return this.#deps.board.claim({ reach, serves: commandLane, holder, termMs, waitMs, signal: request.gone });
   }
 
-  #granted(task: Task, { workerId, ttlSecs }: Claim, run: ClaimedRun | undefined): HttpReply {
+  #granted(task: TaskRow, { workerId, ttlSecs }: Claim, run: ClaimedRun | undefined): HttpReply {
     const hold: Hold = { taskId: task.id, grant: task.grant };
     const part = run?.view.parts[task.node] ?? loosePart(task.step, task.lane?.labels ?? []);
     const workflowId = run?.ids.workflowId ?? JSON.stringify(task.id);

@@ -1,7 +1,7 @@
 // What nodes have produced, written to MongoDB for consumers of other makes, as FlowKit's coordinator does from the same events: partial
 // and complete artifacts that no worker of MongoDB has written, and `metrics_raw`, each batch once.
 
-import { type Hold, isOpen, type Task } from "../../../../engine/board/task.ts";
+import { type Hold, isOpen, type TaskRow } from "../../../../engine/board/task.ts";
 import type { Part, PartStore } from "../../../../engine/part/store.ts";
 import type { DocumentStore } from "../../../../engine/run/documents.ts";
 import type { JsonObject } from "../../../../json.ts";
@@ -17,7 +17,7 @@ export interface MirrorPartsOptions {
   readonly parts: PartStore;
   readonly documents: Pick<DocumentStore, "document">;
   /** There is more of this task. */
-  changed(task: Task): void;
+  changed(task: TaskRow): void;
 }
 
 /** Parts in one insert. */
@@ -38,13 +38,13 @@ export class MirrorParts {
   }
 
   /** Must be called when a task has changed: tasks in progress are watched. */
-  follow(task: Task): void {
+  follow(task: TaskRow): void {
     if (this.#followed.has(task.id) || !isOpen(task.state) || task.state === "queued") return;
     this.#followed.set(task.id, { after: 0, unwatch: this.#options.parts.watch(task.id, () => this.#options.changed(task)) });
   }
 
   /** Writes what has come since the last time, and the end. */
-  async write(taskId: string, nodeId: string, task: Task): Promise<void> {
+  async write(taskId: string, nodeId: string, task: TaskRow): Promise<void> {
     const followed = this.#followed.get(task.id);
     let after = followed?.after ?? 0;
     for (;;) {
@@ -61,7 +61,7 @@ export class MirrorParts {
   }
 
   /** A step that is begun again has produced nothing: what MongoDB has of its earlier life must not be taken for its result. */
-  async forget(taskId: string, nodeId: string, task: Task): Promise<void> {
+  async forget(taskId: string, nodeId: string, task: TaskRow): Promise<void> {
     this.#drop(task.id);
     const earlier = { $lt: task.grant };
     const { db } = this.#options;
@@ -137,7 +137,7 @@ export class MirrorParts {
   }
 
   /** Only where there is nothing of the batch yet: one that has succeeded once counts as that. */
-  async #failed(task_id: string, node_id: string, task: Task): Promise<void> {
+  async #failed(task_id: string, node_id: string, task: TaskRow): Promise<void> {
     const { db, documents } = this.#options;
     const failed = await failedBatches(documents, task);
     if (failed.length === 0) return;
@@ -162,7 +162,7 @@ export class MirrorParts {
     );
   }
 
-  async #complete(task_id: string, node_id: string, task: Task): Promise<void> {
+  async #complete(task_id: string, node_id: string, task: TaskRow): Promise<void> {
     const { db } = this.#options;
     const created_at = new Date(task.endedAt ?? 0);
     const meta: JsonObject = task.output === null ? {} : metaOf(task.output, parseExact);

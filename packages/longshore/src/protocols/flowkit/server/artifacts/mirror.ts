@@ -7,7 +7,7 @@
 // kept in MongoDB, where it cannot run ahead of what it is about.
 
 import { type Clock, pause } from "../../../../clock.ts";
-import type { Hold, Task } from "../../../../engine/board/task.ts";
+import type { Hold, TaskRow } from "../../../../engine/board/task.ts";
 import { isOpen } from "../../../../engine/board/task.ts";
 import type { PartStore } from "../../../../engine/part/store.ts";
 import type { Definition } from "../../../../engine/run/dialect.ts";
@@ -35,7 +35,7 @@ export interface MirrorOptions {
   readonly parts: PartStore;
   readonly documents: Pick<DocumentStore, "document" | "keepDocument">;
   plan(definition: Definition): Plan;
-  listen(listener: { task?(task: Task): void; run?(run: Run): void }): () => void;
+  listen(listener: { task?(task: TaskRow): void; run?(run: Run): void }): () => void;
   /** Distinguishes this server from others on the same database. */
   readonly server: string;
   /** The workers that have announced themselves. */
@@ -98,7 +98,7 @@ export class Mirror {
 
   constructor(options: MirrorOptions) {
     this.#options = options;
-    const changed = (task: Task) => this.#changed(task);
+    const changed = (task: TaskRow) => this.#changed(task);
     this.#pruning = new MirrorPruning(options);
     this.#parts = new MirrorParts({ ...options, changed });
   }
@@ -176,7 +176,7 @@ export class Mirror {
     this.#mark(run.id, { whole: fresh || !isRunOpen(run.state) });
   }
 
-  #changed(task: Task): void {
+  #changed(task: TaskRow): void {
     if (task.runId === null || !this.#known.has(task.runId)) return;
     this.#parts.follow(task);
     this.#mark(task.runId, { node: task.node });
@@ -260,7 +260,7 @@ export class Mirror {
   }
 
   async #writeWhole(run: Run, plan: Plan): Promise<void> {
-    const records: Task[] = [];
+    const records: TaskRow[] = [];
     for await (const task of this.#options.reader.records(run.id)) {
       records.push(withoutTexts(task, plan));
       const nodeId = plan.nodes[task.node]?.id;
@@ -298,7 +298,7 @@ export class Mirror {
   }
 
   /** The step begins again, and no worker has begun with it. */
-  async #isAnew({ id, state }: Task): Promise<boolean> {
+  async #isAnew({ id, state }: TaskRow): Promise<boolean> {
     return (state === "queued" || state === "offered" || state === "forgotten") && (await this.#options.parts.count(id)) === 0;
   }
 

@@ -5,7 +5,7 @@ import { type Bus, type BusConsumer, recordBytesMax, type Subscription } from ".
 import { inSlices } from "../../../../bus/in-slices.ts";
 import { pause } from "../../../../clock.ts";
 import { LaneFailure, LaneWorker } from "../../../../engine/board/lane-worker.ts";
-import { type Hold, isOpen, type Task, type TaskHead } from "../../../../engine/board/task.ts";
+import { type Hold, isOpen, type TaskRow, type TaskRowHead } from "../../../../engine/board/task.ts";
 import { toError } from "../../../../errors.ts";
 import type { Json, JsonObject } from "../../../../json.ts";
 import { parseExact } from "../../../../json-exact.ts";
@@ -175,7 +175,7 @@ export class Coordinator {
   }
 
   /** Whether it has sent this task, or sends it once the bus is there, and no worker has taken it. */
-  carries(task: TaskHead): boolean {
+  carries(task: TaskRowHead): boolean {
     if (this.#dispatcher.carries(task)) return true;
     return !this.#opened && task.state === "offered" && task.lane !== null && this.#registry.roles.has(task.lane.name);
   }
@@ -215,7 +215,7 @@ export class Coordinator {
     else await board.retract(hold);
   }
 
-  #taskChanged(task: Task): void {
+  #taskChanged(task: TaskRow): void {
     this.#registry.taskChanged(task);
     this.#dispatcher.taskChanged(task);
     this.#signals.taskChanged(task);
@@ -232,7 +232,7 @@ export class Coordinator {
   }
 
   /** What was kept about its batches has gone into what it gives. A row that stays behind is found at the next start. */
-  #ended({ id }: Task): void {
+  #ended({ id }: TaskRow): void {
     // Nearly all have neither, and every ended task of every protocol comes by here.
     if (this.#batches.has(id)) void this.#batches.drop(id).catch(() => {});
     if (this.#late.has(id)) void this.#late.drop(id).catch(() => {});
@@ -341,7 +341,7 @@ export class Coordinator {
 
 /** What a function throws is tried again, by the policy of its node. */
 function performer(functions: Functions) {
-  return async ({ task, signal }: { task: Task; signal: AbortSignal }): Promise<Json> => {
+  return async ({ task, signal }: { task: TaskRow; signal: AbortSignal }): Promise<Json> => {
     try {
       return (await functions.perform(task, signal)) ?? null;
     } catch (error) {

@@ -8,7 +8,7 @@
 
 import { pause } from "../../../../clock.ts";
 import { isReservedLane } from "../../../../engine/board/reserved-lanes.ts";
-import type { Hold, Task, TaskHead } from "../../../../engine/board/task.ts";
+import type { Hold, TaskRow, TaskRowHead } from "../../../../engine/board/task.ts";
 import { taskIdOf } from "../../../../engine/run/run.ts";
 import { LongshoreError, toError } from "../../../../errors.ts";
 import { isObject, type Json, type JsonObject } from "../../../../json.ts";
@@ -115,7 +115,7 @@ export class Dispatcher {
   }
 
   /** Must be called for each task that a commit changed. */
-  taskChanged(task: Task): void {
+  taskChanged(task: TaskRow): void {
     const role = task.lane?.name;
     const line = role === undefined ? undefined : this.#lines.get(role);
     const grant = line?.unclaimed.get(task.id);
@@ -128,7 +128,7 @@ export class Dispatcher {
   }
 
   /** Whether its command is under way, or about to be. */
-  carries({ id, grant, lane }: TaskHead): boolean {
+  carries({ id, grant, lane }: TaskRowHead): boolean {
     return lane !== null && this.#lines.get(lane.name)?.unclaimed.get(id) === grant;
   }
 
@@ -160,7 +160,7 @@ export class Dispatcher {
   }
 
   /** `sent`: a command for it may have been sent before. */
-  async #handOver(role: string, task: Task, { sent = task.grant > 1 } = {}): Promise<void> {
+  async #handOver(role: string, task: TaskRow, { sent = task.grant > 1 } = {}): Promise<void> {
     const { board, clock, counts, log, outbox, places, topics } = this.#parts;
     const hold = { taskId: task.id, grant: task.grant };
     this.#lineOf(role).unclaimed.set(task.id, task.grant);
@@ -216,7 +216,7 @@ export class Dispatcher {
    * next worker, and each further one would be run as well. The offer stays open meanwhile, and a worker that takes the earlier command
    * takes it.
    */
-  async #isInVain(role: string, { id }: Task): Promise<boolean> {
+  async #isInVain(role: string, { id }: TaskRow): Promise<boolean> {
     const { readers } = this.#parts;
     if (readers === undefined || !this.#lapses.has(id)) return false;
     // A broker that does not answer takes no command either.
@@ -227,7 +227,7 @@ export class Dispatcher {
    * Whether a source that has streamed to it has lost its worker, and waits for another one. A reader would only take up the room that its source
    * needs: were readers of such sources everywhere, nothing would ever move.
    */
-  async #isAhead({ runId }: Task, { node }: Place): Promise<boolean> {
+  async #isAhead({ runId }: TaskRow, { node }: Place): Promise<boolean> {
     for (const source of runId === null ? [] : (node?.onFirstPart ?? [])) {
       const task = await this.#parts.board.task(taskIdOf(runId as string, source));
       // An offered one may be in progress already: its acceptance is still to arrive.
@@ -278,7 +278,7 @@ function remember(known: Map<string, number>, taskId: string, value: number): vo
 }
 
 /** That of a node by its graph. Steps of other dialects give their input as it is; FlowKit's inputs are objects. */
-function inputOf(task: Task, { plan, node }: Place): Start["input"] {
+function inputOf(task: TaskRow, { plan, node }: Place): Start["input"] {
   if (plan?.dialect === dialectName && node !== null) {
     const { input_ref, input_inline, batching } = (node.origin as GraphNode).io;
     return { input_ref, input_inline, batching };

@@ -1,7 +1,7 @@
 // The functions of a coordinator that look at what nodes have made, and those that a user brings. Those about variables are
 // part of the plan and never come here.
 
-import type { Task } from "../../../../engine/board/task.ts";
+import type { TaskRow } from "../../../../engine/board/task.ts";
 import { type PartStore, pagePartsMax } from "../../../../engine/part/store.ts";
 import { isObject, type Json, type JsonObject } from "../../../../json.ts";
 import type { Places } from "../task-addresses.ts";
@@ -31,7 +31,7 @@ export class Functions {
   }
 
   /** `task.input` is what the plan made of the node. Rejects when the function does. */
-  async perform(task: Task, signal: AbortSignal): Promise<Json> {
+  async perform(task: TaskRow, signal: AbortSignal): Promise<Json> {
     const { fn, fn_args } = JSON.parse(task.input) as { fn: string; fn_args: JsonObject };
     const { task_id: taskId, node_id: nodeId } = await this.#parts.places.of(task);
     if (fn === "merge.generic") return this.#merge(taskId, fn_args, signal);
@@ -87,7 +87,7 @@ export class Functions {
     return { ok: true, mode: mode as string, stats };
   }
 
-  async #source(taskId: string, node: string): Promise<Task | undefined> {
+  async #source(taskId: string, node: string): Promise<TaskRow | undefined> {
     const place = await this.#parts.places.find({ task_id: taskId, node_id: node });
     return place === undefined ? undefined : this.#parts.board.task(place.taskId);
   }

@@ -2,7 +2,7 @@
 
 import type { Clock } from "../../../../clock.ts";
 import type { Board } from "../../../../engine/board/board.ts";
-import type { Task } from "../../../../engine/board/task.ts";
+import type { TaskRow } from "../../../../engine/board/task.ts";
 import type { Workers } from "../../../../engine/board/workers.ts";
 import type { PartStore } from "../../../../engine/part/store.ts";
 import type { Definition } from "../../../../engine/run/dialect.ts";
@@ -22,7 +22,7 @@ export interface CoordinatorEngine {
   readonly documents: DocumentStore;
   readonly parts: PartStore;
   plan(definition: Definition): Plan;
-  listen(listener: { task?(task: Task): void; run?(run: Run): void }): () => void;
+  listen(listener: { task?(task: TaskRow): void; run?(run: Run): void }): () => void;
 }
 
 /** Takes messages to be sent, once each: what it has taken is sent, if need be after a restart. */
@@ -68,7 +68,7 @@ export function noCounts(): CoordinatorCounts {
 }
 
 /** Every task of the board in this state, page by page. */
-export async function* tasksIn(reader: Pick<Reader, "tasks">, state: Task["state"]): AsyncGenerator<Task> {
+export async function* tasksIn(reader: Pick<Reader, "tasks">, state: TaskRow["state"]): AsyncGenerator<TaskRow> {
   for (let before: string | undefined; ; ) {
     const page = await reader.tasks({ state, limit: pageTasks, ...(before === undefined ? {} : { before }) });
     yield* page.items;

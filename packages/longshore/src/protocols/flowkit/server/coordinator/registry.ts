@@ -3,7 +3,7 @@
 // sends something again. A name that only sends events of tasks is known, so that it can get stop signals, but it is no announced worker:
 // it has no room, and is shown while it holds.
 
-import type { Task } from "../../../../engine/board/task.ts";
+import type { TaskRow } from "../../../../engine/board/task.ts";
 import type { Sign } from "../../../../engine/board/workers.ts";
 import type { JsonObject } from "../../../../json.ts";
 import type { Announcement } from "../../wire/shapes.ts";
@@ -158,7 +158,7 @@ export class Registry {
   }
 
   /** Must be called for each task that a commit changed, and at start of each task that is held. */
-  taskChanged(task: Task): void {
+  taskChanged(task: TaskRow): void {
     const holder = task.state === "held" || task.state === "cancelling" ? task.holder : null;
     const before = this.#holders.get(task.id) ?? null;
     if (before === holder) return;

@@ -1,7 +1,7 @@
 // Sends stop signals to workers: those whose task was cancelled, and those whose attempt has ended without their knowledge. A worker that
 // has not stopped by the deadline of the signal is not waited for.
 
-import type { Task } from "../../../../engine/board/task.ts";
+import type { TaskRow } from "../../../../engine/board/task.ts";
 import { isRunOpen } from "../../../../engine/run/run.ts";
 import type { TopicNames } from "../../wire/shapes.ts";
 import type { Places } from "../task-addresses.ts";
@@ -40,7 +40,7 @@ export class Signals {
   }
 
   /** Must be called for each task that a commit changed. */
-  taskChanged(task: Task): void {
+  taskChanged(task: TaskRow): void {
     if (task.state === "cancelling") {
       if (!this.#deadlines.has(task.id)) void this.#cancelling(task).catch((error) => this.#parts.failed("signal", error));
     } else this.#forget(task.id);
@@ -60,7 +60,7 @@ export class Signals {
     for (const disarm of this.#deadlines.values()) disarm();
   }
 
-  async #cancelling(task: Task): Promise<void> {
+  async #cancelling(task: TaskRow): Promise<void> {
     const { clock, cancelGraceMs, registry, places } = this.#parts;
     if (task.lane === null || task.holder === null || !registry.knows(task.holder) || this.#closed) return;
     // Armed first: whatever becomes of the signal, the wait has an end.
@@ -73,7 +73,7 @@ export class Signals {
     await this.#send(attempt, task.holder, await this.#reasonOf(task));
   }
 
-  async #giveUp({ id: taskId, grant }: Task): Promise<void> {
+  async #giveUp({ id: taskId, grant }: TaskRow): Promise<void> {
     this.#deadlines.delete(taskId);
     const error = "cancelled; its worker did not stop in time";
     // Should nothing be written now, the hold ends by itself.
@@ -82,7 +82,7 @@ export class Signals {
       .catch((failure) => this.#parts.failed("end of a cancelled task", failure));
   }
 
-  async #reasonOf({ runId }: Task): Promise<string> {
+  async #reasonOf({ runId }: TaskRow): Promise<string> {
     const run = runId === null ? undefined : await this.#parts.runs.run(runId);
     if (run === undefined || isRunOpen(run.state)) return "cancelled";
     return run.error ?? "cancelled";

@@ -5,7 +5,7 @@ import type { Clock } from "../../../../clock.ts";
 import type { BlobStore } from "../../../../engine/blob/blob.ts";
 import type { Board } from "../../../../engine/board/board.ts";
 import type { LaneWorker } from "../../../../engine/board/lane-worker.ts";
-import type { Lane, Task } from "../../../../engine/board/task.ts";
+import type { Lane, TaskRow } from "../../../../engine/board/task.ts";
 import type { Workers } from "../../../../engine/board/workers.ts";
 import type { Definition } from "../../../../engine/run/dialect.ts";
 import type { Plan } from "../../../../engine/run/plan.ts";
@@ -51,7 +51,7 @@ export interface ApiOptions {
   readonly version: string;
   plan(definition: Definition): Plan;
   removeRun(runId: string): Promise<boolean>;
-  listen(listener: { task?(task: Task): void; run?(run: Run): void }): () => void;
+  listen(listener: { task?(task: TaskRow): void; run?(run: Run): void }): () => void;
   /** What `load_file` may read; null for nothing. */
   readonly files: FlowFiles | null;
   /** Variables of the environment that flows may read by name. */

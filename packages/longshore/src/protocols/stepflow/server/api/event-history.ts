@@ -1,7 +1,7 @@
 // What happened in a run, worked out from its records: the events that clients follow. There is no journal beside the records, so there is
 // nothing that could disagree with them or be missing after a restart.
 
-import type { Task } from "../../../../engine/board/task.ts";
+import type { TaskRow } from "../../../../engine/board/task.ts";
 import { isOpen } from "../../../../engine/board/task.ts";
 import type { AttemptView, Reader } from "../../../../engine/run/reader.ts";
 import { isRunOpen, type Run } from "../../../../engine/run/run.ts";
@@ -93,7 +93,7 @@ export function eventsOfItem(item: Run, view: FlowView, within: Within): RunHist
 }
 
 /** How a step began, and how it ended when it has. `earlier` are the attempts before the current one, where they are known. */
-export function eventsOfStep(task: Task, step: StepView, within: Within, earlier: readonly AttemptView[] = []): RunHistoryEvent[] {
+export function eventsOfStep(task: TaskRow, step: StepView, within: Within, earlier: readonly AttemptView[] = []): RunHistoryEvent[] {
   if (task.runId === null || task.state === "forgotten") return [];
   const { itemIndex } = wireRun(task.runId);
   const runId = wireRunId(task.runId);
@@ -128,7 +128,7 @@ export function eventsOfStep(task: Task, step: StepView, within: Within, earlier
 }
 
 /** The result of an attempt, while it is the newest of its task and succeeded. */
-function resultIn(task: Task | undefined, attempt: number, step: StepView): { result?: Json } {
+function resultIn(task: TaskRow | undefined, attempt: number, step: StepView): { result?: Json } {
   const outcome = task?.attempt === attempt ? stepResultOf(task, step) : null;
   return outcome?.outcome === "success" ? { result: outcome.result } : {};
 }

@@ -3,7 +3,7 @@
 // of the records finds the same events in the same order under the same numbers.
 
 import type { Clock } from "../../../../clock.ts";
-import type { Task } from "../../../../engine/board/task.ts";
+import type { TaskRow } from "../../../../engine/board/task.ts";
 import type { Reader } from "../../../../engine/run/reader.ts";
 import type { Run } from "../../../../engine/run/run.ts";
 import { GrpcCode, GrpcError } from "../../../../net/grpc/status.ts";
@@ -22,7 +22,7 @@ export interface EventDeps {
   readonly renderer: Renderer;
   readonly items: ItemRuns;
   /** Calls back for every task and run that a commit changed; ends with the function that is returned. */
-  listen(listener: { task(task: Task): void; run(run: Run): void }): () => void;
+  listen(listener: { task(task: TaskRow): void; run(run: Run): void }): () => void;
   readonly followers: Followers;
 }
 
@@ -156,7 +156,7 @@ class Follower {
     return happened.tell(reader);
   }
 
-  #taskChanged(task: Task): void {
+  #taskChanged(task: TaskRow): void {
     if (task.runId === null || !this.#members.has(wireRun(task.runId).runId)) return;
     this.#tasks.add(task.id);
     this.#changed();
@@ -274,7 +274,7 @@ class Follower {
     if (settingsOf(run).items === undefined) this.#add(eventsOfItem(run, await this.#deps.renderer.viewOf(run), within));
   }
 
-  async #takeTask(task: Task | undefined): Promise<void> {
+  async #takeTask(task: TaskRow | undefined): Promise<void> {
     if (task === undefined) return;
     const within = this.#members.get(wireRun(task.runId as string).runId);
     const item = within === undefined ? undefined : await this.#deps.reader.run(task.runId as string);

@@ -1,7 +1,7 @@
 // The work of a run with items: a run for each of them, no more at once than the run allows, and their ends counted. What is found started
 // after a restart is waited for, not started again.
 
-import type { Task } from "../../../../engine/board/task.ts";
+import type { TaskRow } from "../../../../engine/board/task.ts";
 import type { Definition } from "../../../../engine/run/dialect.ts";
 import type { Plan } from "../../../../engine/run/plan.ts";
 import type { Reader } from "../../../../engine/run/reader.ts";
@@ -41,7 +41,7 @@ export class ItemRuns {
   }
 
   /** The items are not wanted any more. */
-  async abandon(task: Task): Promise<void> {
+  async abandon(task: TaskRow): Promise<void> {
     for await (const item of this.each(task.runId as string)) if (isRunOpen(item.state)) await this.#deps.runs.cancel(item.id);
   }
 
@@ -50,7 +50,7 @@ export class ItemRuns {
     yield* this.#deps.reader.runsUnder(itemPrefix(runId));
   }
 
-  async #runOf(task: Task): Promise<Run> {
+  async #runOf(task: TaskRow): Promise<Run> {
     const run = await this.#deps.reader.run(task.runId as string);
     if (run === undefined) throw new Error(`The run ${task.runId} of task ${task.id} is not there.`);
     return run;

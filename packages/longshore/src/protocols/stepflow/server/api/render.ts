@@ -1,7 +1,7 @@
 // Runs as this wire has them: summaries, the results of items, the states of steps. What is rendered here is what both faces send: gRPC as
 // messages, REST as JSON (api/rest-json.ts writes its times as texts).
 
-import type { Task } from "../../../../engine/board/task.ts";
+import type { TaskRow } from "../../../../engine/board/task.ts";
 import { isOpen } from "../../../../engine/board/task.ts";
 import type { Reader } from "../../../../engine/run/reader.ts";
 import { isRunOpen, type Run, type RunState } from "../../../../engine/run/run.ts";
@@ -131,21 +131,21 @@ export function renderItem(itemIndex: number, run: Run | undefined, whole: Run):
 }
 
 /** The end of a step, with the flow's policy for failures; null while it is open. */
-export function stepResultOf(task: Task, { step }: StepView): FlowResult | null {
+export function stepResultOf(task: TaskRow, { step }: StepView): FlowResult | null {
   if (isOpen(task.state)) return null;
   if (step !== undefined) return stepResult(step, task);
   if (task.state === "failed" || task.state === "cancelled") return failed(errorOf(task));
   return success(task.output === null ? null : (parseExact(task.output) as Json));
 }
 
-export function stepStatusOf(task: Task, result: FlowResult | null): number {
+export function stepStatusOf(task: TaskRow, result: FlowResult | null): number {
   if (result === null) return ExecutionStatus.RUNNING;
   if (result.outcome === "success") return ExecutionStatus.COMPLETED;
   return task.state === "cancelled" ? ExecutionStatus.CANCELLED : ExecutionStatus.FAILED;
 }
 
 /** `startedAt` is when the run began from which events are counted. */
-export function renderStep(task: Task, step: StepView, itemIndex: number, startedAt: number): Step {
+export function renderStep(task: TaskRow, step: StepView, itemIndex: number, startedAt: number): Step {
   const { stepId, stepIndex, component } = step;
   const result = stepResultOf(task, step);
   return {

@@ -1,7 +1,7 @@
 // Runs that steps of this server start: those of eval, map and iterate. They are found again by the step and a key, so a step that is
 // carried out again after a restart starts nothing twice.
 
-import type { Task } from "../../../../engine/board/task.ts";
+import type { TaskRow } from "../../../../engine/board/task.ts";
 import type { Reader } from "../../../../engine/run/reader.ts";
 import type { Run } from "../../../../engine/run/run.ts";
 import type { Runs } from "../../../../engine/run/runs.ts";
@@ -41,7 +41,7 @@ export class StepRuns implements SubRuns {
   }
 
   /** The step was cancelled: what it has started is to stop. */
-  async abandon(task: Task): Promise<void> {
+  async abandon(task: TaskRow): Promise<void> {
     const { runs, reader } = this.#deps;
     const run = task.runId === null ? undefined : await reader.run(task.runId);
     if (run === undefined) return;
@@ -81,6 +81,6 @@ export class StepRuns implements SubRuns {
  * A step that is tried again after it failed, or along with its run, begins again. One that got lost, in a restart or on the way,
  * continues.
  */
-function tryOf({ id, firstAttempt, failures }: Task): string {
+function tryOf({ id, firstAttempt, failures }: TaskRow): string {
   return `${id} ${firstAttempt} ${failures}`;
 }

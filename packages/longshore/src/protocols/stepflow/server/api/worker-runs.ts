@@ -2,7 +2,7 @@
 // runs/get of JSON-RPC. They belong to the run of the requesting step.
 
 import type { Caller } from "../../../../actions.ts";
-import type { Task } from "../../../../engine/board/task.ts";
+import type { TaskRow } from "../../../../engine/board/task.ts";
 import type { Reader } from "../../../../engine/run/reader.ts";
 import type { Run } from "../../../../engine/run/run.ts";
 import type { Json, JsonObject } from "../../../../json.ts";
@@ -68,14 +68,14 @@ export class WorkerRuns {
   }
 
   /** Which run, flow and step a task belongs to, as workers know them. */
-  async observability(task: Task): Promise<Observability> {
+  async observability(task: TaskRow): Promise<Observability> {
     const run = task.runId === null ? undefined : await this.#deps.reader.run(task.runId);
     if (run === undefined) return { stepId: task.step };
     return { runId: wireRunId(run.id), flowId: flowIdOf(run), stepId: task.step };
   }
 
   /** The run that everything around a task belongs to, as workers know it; empty for a task without a run. */
-  async rootRunId(task: Task): Promise<string> {
+  async rootRunId(task: TaskRow): Promise<string> {
     const run = task.runId === null ? undefined : await this.#deps.reader.run(task.runId);
     return run === undefined ? "" : wireRunId(rootOf(run));
   }

@@ -6,7 +6,7 @@
 // and a worker of our own that does not even answer that is started again.
 
 import { type LaneWorker, NotBegun } from "../../../../engine/board/lane-worker.ts";
-import type { Task } from "../../../../engine/board/task.ts";
+import type { TaskRow } from "../../../../engine/board/task.ts";
 import { LongshoreError, toError } from "../../../../errors.ts";
 import type { Json, JsonObject } from "../../../../json.ts";
 import { replaceLarge, resolveBlobs } from "../../wire/blob-refs.ts";
@@ -71,7 +71,7 @@ export class HttpDispatcher {
   }
 
   start(): void {
-    this.#unlisten = this.#host.listen({ task: (task: Task) => this.#lane.changed(task) });
+    this.#unlisten = this.#host.listen({ task: (task: TaskRow) => this.#lane.changed(task) });
     this.#keeper.start();
   }
 

@@ -2,7 +2,7 @@
 
 import type { Clock } from "../../../../clock.ts";
 import type { Board } from "../../../../engine/board/board.ts";
-import type { Task } from "../../../../engine/board/task.ts";
+import type { TaskRow } from "../../../../engine/board/task.ts";
 import type { Workers } from "../../../../engine/board/workers.ts";
 import type { DocumentStore } from "../../../../engine/run/documents.ts";
 import type { Reader } from "../../../../engine/run/reader.ts";
@@ -22,9 +22,9 @@ export interface PluginHost {
   /** A new UUID. */
   makeId(): string;
   /** Ends with the function that is returned. */
-  listen(listener: { task(task: Task): void }): () => void;
+  listen(listener: { task(task: TaskRow): void }): () => void;
   /** Which run, flow and step a task belongs to, as workers know them. */
-  observability(task: Task): Promise<Observability>;
+  observability(task: TaskRow): Promise<Observability>;
   readonly calls: RuntimeCalls;
   readonly groups: ProcessGroups;
   /** Of the configuration. */

@@ -1,7 +1,7 @@
 // The worker process of a queue: it is started with the address of its queue, and then pulls on its own. It is started again when it ends;
 // and when a task of its queue was lost while no other worker holds one, because then it is running but does not work.
 
-import type { Task } from "../../../../engine/board/task.ts";
+import type { TaskRow } from "../../../../engine/board/task.ts";
 import type { Launch } from "../config/config.ts";
 import { type QueuePlugin, queueLane, queueOf } from "../config/queues.ts";
 import { queueEnvironment } from "./environment.ts";
@@ -73,7 +73,7 @@ export class QueueProcess {
     this.#told = why;
   }
 
-  #changed(task: Task): void {
+  #changed(task: TaskRow): void {
     if (task.state === "held" || task.state === "cancelling") this.#held.add(task.id);
     else this.#held.delete(task.id);
     const wasLost = task.closedBy === "expire" && (task.state === "queued" || task.state === "failed");

@@ -1,6 +1,6 @@
 // A task of the board as its worker is given it.
 
-import type { Task } from "../../../../engine/board/task.ts";
+import type { TaskRow } from "../../../../engine/board/task.ts";
 import type { Run } from "../../../../engine/run/run.ts";
 import { parseExact } from "../../../../json-exact.ts";
 import type { Encodable } from "../../../../net/protobuf/protobuf.ts";
@@ -25,7 +25,7 @@ export interface Surroundings {
   readonly given?: ComponentTask | undefined;
 }
 
-export function assignmentOf(task: Task, surroundings: Surroundings): Encodable<typeof TaskAssignment> {
+export function assignmentOf(task: TaskRow, surroundings: Surroundings): Encodable<typeof TaskAssignment> {
   const { run, components, orchestratorServiceUrl } = surroundings;
   const given = surroundings.given ?? (parseExact(task.input) as ComponentTask);
   const found = components === null ? null : findComponent(components, given.component);

@@ -1,7 +1,7 @@
 // How many tasks each worker of the queues holds. The wire does not carry how many a worker runs at once, so a backend that knows its
 // worker uses this. All of it is memory: what a worker held before a restart is counted from its next report on.
 
-import type { Task } from "../../../../engine/board/task.ts";
+import type { TaskRow } from "../../../../engine/board/task.ts";
 
 interface Worker {
   count: number;
@@ -32,7 +32,7 @@ export class HeldCounts {
   }
 
   /** Must be called for each task that a commit changed. */
-  changed(task: Task): void {
+  changed(task: TaskRow): void {
     const holder = task.state === "held" || task.state === "cancelling" ? task.holder : null;
     const before = this.#holders.get(task.id) ?? null;
     if (before === holder) return;

@@ -3,7 +3,7 @@
 
 import type { Caller } from "../../../../actions.ts";
 import type { Board } from "../../../../engine/board/board.ts";
-import type { Task } from "../../../../engine/board/task.ts";
+import type { TaskRow } from "../../../../engine/board/task.ts";
 import type { Runs } from "../../../../engine/run/runs.ts";
 import { settingsOf } from "../../dialect/settings.ts";
 
@@ -49,7 +49,7 @@ export class Holders {
   }
 
   /** Must be called for each task that a commit changed. */
-  changed(task: Task): void {
+  changed(task: TaskRow): void {
     const place = this.#places.get(task.id);
     if (place !== undefined && !isHeld(task, place)) this.#remove(task.id);
   }
@@ -74,7 +74,7 @@ export class Holders {
   }
 }
 
-function isHeld(task: Task, { grant }: Hold): boolean {
+function isHeld(task: TaskRow, { grant }: Hold): boolean {
   return task.grant === grant && (task.state === "held" || task.state === "cancelling");
 }
 

@@ -6,7 +6,7 @@ import type { Clock } from "../../../../clock.ts";
 import type { Board } from "../../../../engine/board/board.ts";
 import type { Reach } from "../../../../engine/board/lanes.ts";
 import { isReservedLane } from "../../../../engine/board/reserved-lanes.ts";
-import type { Lane, Task } from "../../../../engine/board/task.ts";
+import type { Lane, TaskRow } from "../../../../engine/board/task.ts";
 import type { DocumentStore } from "../../../../engine/run/documents.ts";
 import type { Runs } from "../../../../engine/run/runs.ts";
 import { LongshoreError } from "../../../../errors.ts";
@@ -140,7 +140,7 @@ export class BoardQueue implements TaskQueue {
 }
 
 /** A step that was placed before this worker registered its component waits on the lane of that name, and is given its bare input. */
-function componentOnLane({ lane, input }: Task): ComponentTask {
+function componentOnLane({ lane, input }: TaskRow): ComponentTask {
   return { component: `/${lane?.name ?? ""}`, input: parseExact(input) as Json };
 }
 
@@ -154,7 +154,7 @@ class Watched {
   readonly #unwatch: () => void;
   readonly #dropped: DroppedAssignments;
 
-  constructor(task: Task, board: QueueParts["board"], unclaimed: UnclaimedOffers, dropped: DroppedAssignments) {
+  constructor(task: TaskRow, board: QueueParts["board"], unclaimed: UnclaimedOffers, dropped: DroppedAssignments) {
     this.id = wireTaskId(task);
     this.#dropped = dropped;
     this.#board = board;

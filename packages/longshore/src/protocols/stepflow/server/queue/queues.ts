@@ -2,7 +2,7 @@
 
 import type { Clock } from "../../../../clock.ts";
 import type { Board } from "../../../../engine/board/board.ts";
-import type { Task } from "../../../../engine/board/task.ts";
+import type { TaskRow } from "../../../../engine/board/task.ts";
 import type { Workers } from "../../../../engine/board/workers.ts";
 import type { Logs } from "../../../../engine/log/log.ts";
 import type { DocumentStore } from "../../../../engine/run/documents.ts";
@@ -27,7 +27,7 @@ export interface QueueEngine {
   readonly logs: Pick<Logs, "append">;
   readonly documents: DocumentStore;
   /** Ends with the function that is returned. */
-  listen(listener: { task(task: Task): void }): () => void;
+  listen(listener: { task(task: TaskRow): void }): () => void;
 }
 
 export type Backend = ConfiguredQueue["backend"];

@@ -2,7 +2,7 @@
 // lapsed, because its time passed or the task was cancelled. A worker may still report on one that has lapsed: then it has at
 // least read it, and can be given another.
 
-import { isOpen, type Task } from "../../../../engine/board/task.ts";
+import { isOpen, type TaskRow } from "../../../../engine/board/task.ts";
 
 export type Outcome = "taken" | "lapsed";
 
@@ -22,7 +22,7 @@ export class UnclaimedOffers {
   }
 
   /** `settle` is called once, unless the watch is ended by the function that is returned. */
-  watch(task: Pick<Task, "id" | "grant">, settle: (outcome: Outcome) => void): () => void {
+  watch(task: Pick<TaskRow, "id" | "grant">, settle: (outcome: Outcome) => void): () => void {
     const watched: Watched = { grant: task.grant, settle };
     this.#watched.set(task.id, watched);
     return () => {
@@ -43,7 +43,7 @@ export class UnclaimedOffers {
   }
 
   /** Must be called for each task that a commit changed. */
-  changed(task: Task): void {
+  changed(task: TaskRow): void {
     const watched = this.#watched.get(task.id);
     if (watched === undefined || (task.state === "offered" && task.grant === watched.grant)) return;
     this.#watched.delete(task.id);
@@ -57,7 +57,7 @@ export class UnclaimedOffers {
 }
 
 /** A worker runs it, or has reported on it without a heartbeat. */
-function wasTaken(task: Task, grant: number): boolean {
+function wasTaken(task: TaskRow, grant: number): boolean {
   if (task.grant === grant && isOpen(task.state)) return true;
   return task.closedGrant === grant && (task.closedBy === "complete" || task.closedBy === "fail");
 }
