@@ -28,7 +28,10 @@ describe.each(kept)("the lane %s", (name) => {
   it("gives nothing to a worker that polls for it as a Conductor task type", async () => {
     const { send } = await production();
     for (const path of [`poll/${encodeURIComponent(name)}`, `poll/batch/${encodeURIComponent(name)}?count=5`]) {
-      expect(await send("GET", `/api/tasks/${path}`)).toMatchObject({ status: 400, text: expect.stringContaining("keeps this name") });
+      expect(await send("GET", `/api/tasks/${path}`)).toMatchObject({
+        status: 400,
+        text: expect.stringContaining("this name is reserved"),
+      });
     }
   });
 
@@ -39,7 +42,7 @@ describe.each(kept)("the lane %s", (name) => {
     const { status, text: id } = await s.post("/api/workflow", { name: "w", version: 1, workflowDef: definition });
     expect(status).toBe(200);
     const run = JSON.parse((await s.get(`/api/workflow/${id}`)).text) as { status: string; reasonForIncompletion: string };
-    expect(run).toMatchObject({ status: "FAILED", reasonForIncompletion: expect.stringContaining("keeps this name") });
+    expect(run).toMatchObject({ status: "FAILED", reasonForIncompletion: expect.stringContaining("this name is reserved") });
   });
 
   it("is not reached by a Stepflow component of this name, which goes to the workers of a queue", () => {
