@@ -11,9 +11,9 @@ export type Backoff = Jitter &
   );
 
 interface Jitter {
-  /** The share of the delay that is drawn at random: 0.2 means between 80 % and 120 %. */
+  /** Varies the delay at random by up to this share: 0.2 means between 80 % and 120 %. */
   jitter?: number;
-  /** As many whole milliseconds at most, drawn at random, come on top. */
+  /** Adds a random number of whole milliseconds, at most this many. */
   jitterMs?: number;
 }
 
@@ -29,7 +29,7 @@ export function backoffMs(policy: Backoff, retry: number, random: number): numbe
 }
 
 function rawDelay(policy: Backoff, retry: number): number {
-  // Nothing times a power that has grown to infinity would be no number.
+  // Without this, a delay of 0 times an infinite power would be NaN.
   if (policy.kind === "fixed" || policy.delayMs === 0) return policy.delayMs;
   if (policy.kind === "linear") return Math.min(policy.delayMs * retry, policy.maxMs ?? backoffMsMax);
   if (policy.kind === "fibonacci") return Math.min(policy.delayMs * fibonacci(retry), policy.maxMs ?? backoffMsMax);

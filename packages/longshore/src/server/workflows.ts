@@ -22,7 +22,7 @@ export const noWorkflows: LoadedWorkflows = { defined: [], warnings: [], bad: []
 const filesMax = 5_000;
 const endings = /\.(ya?ml|json)$/;
 
-/** Reads every file before anything is defined: a folder with a mistake is refused as a whole, unless `skip` is set. */
+/** Reads every file before anything is defined: with `onBad` "refuse", one mistake refuses the whole folder; with "skip", only the bad files are left out. */
 export async function loadWorkflows(directory: string, runs: Runs, onBad: "refuse" | "skip"): Promise<LoadedWorkflows> {
   // The parser is loaded where there is something to parse.
   const { definitionParser } = await import("./definition-file.ts");

@@ -9,11 +9,11 @@ export interface KafkaBusOptions extends BusOptions {
   /** Speak TLS: true, or as Node's `tls.connect` takes it. */
   readonly ssl?: boolean | KafkaTls;
   readonly sasl?: KafkaSasl;
-  /** Partitions of topics that are created: as many members of a group can work at once. */
+  /** The number of partitions of a new topic, and so the most members of a group that work at once. */
   readonly partitions?: number;
   /** Copies of topics that are created; as the brokers have it when absent. */
   readonly replicas?: number;
-  /** The group whose members share a topic out. Its records go where a member reads: one that has not noticed new partitions reads the old ones. */
+  /** The group that reads this topic. Records go only to partitions that its members read: they may not know new partitions yet. */
   readersOf?(topic: string): string | undefined;
   /** How long `publish` keeps trying before it rejects. */
   readonly patienceMs?: number;

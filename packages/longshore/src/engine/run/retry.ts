@@ -1,4 +1,4 @@
-// Whether an attempt that closed is followed by another, and when. Policy only: pure, and no part of the board.
+// Whether an attempt that closed is followed by another, and when. Pure policy. board/task-life.ts calls it for a task without a run, and decide.ts for a step of a run.
 
 import { backoffMs } from "../../backoff.ts";
 import type { Deadline, Fault } from "../board/task.ts";

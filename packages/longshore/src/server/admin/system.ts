@@ -50,7 +50,7 @@ export function systemOperations({ health, metrics, document }: SystemParts): Op
       ...{ id: "ready", tag, method: "GET", path: "/readyz", root: true, action: "server.health" },
       summary: "Report whether the server accepts work now. Needs no token.",
       answers: {
-        200: { description: "It may.", schema: healthShape },
+        200: { description: "It does.", schema: healthShape },
         503: { description: "The store cannot be written now, or the server is closing.", schema: healthShape },
       },
       async handle() {

@@ -36,11 +36,11 @@ export const queueShape = z
     sent: z
       .number()
       .int()
-      .describe("Tasks that were sent to workers that do not come for them, or are about to be, and that none has taken up."),
-    oldestAt: time.nullable().describe("Since when the oldest of both has been waiting."),
+      .describe("Tasks that the server sends to workers that do not poll, and that no worker has started yet."),
+    oldestAt: time.nullable().describe("Since when the oldest ready or sent task has been waiting."),
     pollers: z.number().int().describe("Claims that wait for this lane."),
     workers: z.number().int().describe("Live workers that could take from this lane."),
-    polledAt: time.nullable().describe("When a worker last claimed its tasks."),
+    polledAt: time.nullable().describe("When a worker last claimed from this lane."),
     waiting: waitingShape.nullable().describe("Why the oldest has not been taken; null when there is none."),
   })
   .meta({ id: "Queue" });

@@ -1,5 +1,5 @@
 // gRPC on the port of everything else: calls pass the same gate as requests, count against the same limits, appear in the same figures
-// and end as orderly. How they are carried is in ../grpc.
+// and end as orderly. The transport of calls is in net/grpc/.
 
 import type { Socket } from "node:net";
 import { stranger } from "../../actions.ts";

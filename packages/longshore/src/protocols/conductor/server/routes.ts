@@ -1,6 +1,6 @@
 // The server half of Conductor: every endpoint. README.md of this protocol is the contract.
 //
-// What happens when a worker polls: tasks.ts `pollBatch` -> engine/board/board.ts `claim` -> engine/board/local-board.ts. Runs of this dialect are
+// What happens when a worker polls: tasks.ts `poll` or `pollBatch` -> engine/board/board.ts `claim` -> engine/board/local-board.ts `claim`. Runs of this dialect are
 // ordinary runs: workers of other protocols may take their tasks, and workers of this one take those of other dialects.
 
 import type { Action } from "../../../actions.ts";

@@ -1,6 +1,6 @@
 // The requests of workers: polls and updates. README.md, "The life of a task".
 //
-// What happens when a worker polls: `poll` below -> engine/board/board.ts `claim` -> engine/board/local-board.ts. A task's id on this wire
+// What happens when a worker polls: `poll` or `pollBatch` below -> engine/board/board.ts `claim` -> engine/board/local-board.ts `claim`. A task's id on this wire
 // names the task and the try, so a report on a try that has ended is recognised as late by its id.
 
 import type { Clock } from "../../../clock.ts";

@@ -1,5 +1,5 @@
 // The functions that change a run's variables: set, merge, incr, unset. Pure: the old variables in, the new ones out, and what is reported
-// of it. A run is decided one event at a time, so what they read is what they change.
+// of it. A run is decided one event at a time, so no other change comes between reading and writing.
 
 import { isObject, type Json, type JsonObject, setOwn } from "../../../json.ts";
 import type { IsSensitive } from "./sensitive-values.ts";
@@ -60,7 +60,7 @@ interface Entry {
   readonly value: Json;
 }
 
-/** Set and merge differ in the name of what they are given: both lay each leaf over what is there. */
+/** Set and merge do the same: each leaf replaces the old value. Only the names of their arguments differ. */
 function write(vars: JsonObject, args: JsonObject, holders: readonly string[], isSensitive: IsSensitive): VarsChange {
   const holder = holders.find((name) => name in args);
   const given = holder === undefined ? args : args[holder];
@@ -149,7 +149,7 @@ function withValue(vars: JsonObject, [first = "", ...rest]: readonly string[], v
   return copy;
 }
 
-/** Objects that are empty without it go too. What is not there changes nothing. */
+/** Removes the value, and each object that becomes empty. A path that does not exist changes nothing. */
 function without(vars: JsonObject, [first = "", ...rest]: readonly string[]): JsonObject {
   const inner = Object.hasOwn(vars, first) ? vars[first] : undefined;
   if (inner === undefined) return vars;

@@ -28,8 +28,8 @@ interface Opener<Opened> {
 }
 
 /**
- * Where nothing is set, the environment is read: KAFKA_BOOTSTRAP_SERVERS for brokers, KAFKA_SECURITY_PROTOCOL and its like for their
- * credentials, FLOWKIT_MONGO_URL for the database, and FLOWKIT_URL for a server that is both.
+ * Without `url`, the environment supplies what the options leave out: KAFKA_BOOTSTRAP_SERVERS the brokers, FLOWKIT_MONGO_URL the
+ * database, and FLOWKIT_URL a server for what is still missing. KAFKA_SECURITY_PROTOCOL and similar variables secure the connection to brokers.
  */
 export function connect(options: FlowkitOptions): Connection {
   const told = withEnvironment(options);
