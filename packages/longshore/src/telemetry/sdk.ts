@@ -43,7 +43,7 @@ export interface Sdk {
 
 type Resource = ReturnType<Resources["resourceFromAttributes"]>;
 
-interface Parts {
+interface SdkDeps {
   readonly api: Api;
   readonly resource: Resource;
   readonly exporterOptions: (path: string) => ExporterOptions;
@@ -59,15 +59,15 @@ export async function openSdk(endpoint: URL, settings: Settings, wanted: Pick<Wa
 async function open(endpoint: URL, settings: Settings, wanted: Pick<Wanted, "spans" | "logs">): Promise<Sdk> {
   const [api, resources] = await Promise.all([loaders.api(), loaders.resources()]);
   const metadata = settings.protocol === "grpc" ? await metadataOf(settings.headers) : undefined;
-  const parts: Parts = {
+  const deps: SdkDeps = {
     api,
     resource: resources.defaultResource().merge(resources.resourceFromAttributes(attributesOf(settings))),
     exporterOptions: (path) => exporterOptions(endpoint, settings, path, metadata),
     // Troubles of the export go past the log that may itself be exported.
     episodes: new Episodes(settings.clock, stderrLogger, `telemetry ${endpoint.origin}`),
   };
-  const spans = wanted.spans ? await openSpans(settings, parts) : undefined;
-  const log = wanted.logs ? await openLogs(settings, parts) : undefined;
+  const spans = wanted.spans ? await openSpans(settings, deps) : undefined;
+  const log = wanted.logs ? await openLogs(settings, deps) : undefined;
   return {
     tracer: spans?.tracer,
     log,
@@ -75,7 +75,7 @@ async function open(endpoint: URL, settings: Settings, wanted: Pick<Wanted, "spa
   };
 }
 
-async function openSpans({ protocol, clock }: Settings, { api, resource, exporterOptions, episodes }: Parts) {
+async function openSpans({ protocol, clock }: Settings, { api, resource, exporterOptions, episodes }: SdkDeps) {
   const [sdk, make] = await Promise.all([loaders.spans(), spanExporters[protocol].load()]);
   type Span = Parameters<SpanExporter["export"]>[0][number];
   const outlet = new Outlet<Span>({ what: "spans", exporter: make(exporterOptions("/v1/traces")), clock, episodes });
@@ -88,7 +88,7 @@ async function openSpans({ protocol, clock }: Settings, { api, resource, exporte
   return { tracer, close: () => outlet.close(() => provider.shutdown()) };
 }
 
-async function openLogs({ protocol, clock }: Settings, { api, resource, exporterOptions, episodes }: Parts): Promise<LogSink> {
+async function openLogs({ protocol, clock }: Settings, { api, resource, exporterOptions, episodes }: SdkDeps): Promise<LogSink> {
   const [sdk, make] = await Promise.all([loaders.logs(), logExporters[protocol].load()]);
   type Record = Parameters<LogExporter["export"]>[0][number];
   const outlet = new Outlet<Record>({ what: "log records", exporter: make(exporterOptions("/v1/logs")), clock, episodes });

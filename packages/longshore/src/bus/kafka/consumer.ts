@@ -21,7 +21,7 @@ const lookMsDefault = 60_000;
 /** As long as reading the topics from one broker after the other may take. */
 const ensureMsMax = 60_000;
 
-export interface KafkaConsumerParts {
+export interface KafkaConsumerDeps {
   readonly kafka: KafkaModule;
   readonly options: KafkaBusOptions;
   readonly topics: KafkaTopics;
@@ -32,7 +32,7 @@ export class KafkaConsumer implements BusConsumer {
   readonly ready: Promise<void>;
   /** Never rejects. */
   readonly ended: Promise<void>;
-  readonly #parts: KafkaConsumerParts;
+  readonly #deps: KafkaConsumerDeps;
   readonly #subscription: Subscription;
   readonly #clock: Clock;
   readonly #closing = new Shutdown();
@@ -50,14 +50,14 @@ export class KafkaConsumer implements BusConsumer {
   /** The call of `handle` that is under way: there is never a second one, whatever becomes of the group. */
   #handling: Promise<unknown> = Promise.resolve();
 
-  constructor(parts: KafkaConsumerParts, subscription: Subscription) {
-    const { clock = systemClock, againMs = againMsDefault, sessionMs = sessionMsDefault, beatMs = sessionMs / 3 } = parts.options;
-    this.#parts = parts;
+  constructor(deps: KafkaConsumerDeps, subscription: Subscription) {
+    const { clock = systemClock, againMs = againMsDefault, sessionMs = sessionMsDefault, beatMs = sessionMs / 3 } = deps.options;
+    this.#deps = deps;
     this.#subscription = subscription;
     this.#clock = clock;
     this.#topics = [...new Set(subscription.topics)];
-    this.#membership = new Membership({ kafka: parts.kafka, group: subscription.group, sessionMs, beatMs, closing: this.#closing });
-    this.#what = `taking records of the group ${subscription.group} from ${parts.name}`;
+    this.#membership = new Membership({ kafka: deps.kafka, group: subscription.group, sessionMs, beatMs, closing: this.#closing });
+    this.#what = `taking records of the group ${subscription.group} from ${deps.name}`;
     this.#reading = `reading records of the group ${subscription.group}`;
     this.#again = () => pause(this.#clock, againMs, this.#closing.begun);
     this.ready = this.#received(this.#topics);
@@ -96,14 +96,14 @@ export class KafkaConsumer implements BusConsumer {
   }
 
   async #run(): Promise<void> {
-    const { trouble } = this.#parts.options;
+    const { trouble } = this.#deps.options;
     while (!this.#closing.begun.aborted) {
       try {
         await this.#session();
       } catch (error) {
         if (this.#closing.begun.aborted) break;
-        const refusal = refusalOf(error, this.#parts.name);
-        trouble?.failing(this.#what, refusal ?? `${messageOf(error)}${hungUpHint(error, this.#parts.options)}`);
+        const refusal = refusalOf(error, this.#deps.name);
+        trouble?.failing(this.#what, refusal ?? `${messageOf(error)}${hungUpHint(error, this.#deps.options)}`);
         await this.#again();
       }
     }
@@ -114,7 +114,7 @@ export class KafkaConsumer implements BusConsumer {
 
   /** From one client to the next. Throws when the broker is not what it was. */
   async #session(): Promise<void> {
-    const { topics } = this.#parts;
+    const { topics } = this.#deps;
     const closing = this.#closing;
     const membership = this.#membership;
     const ensured = () => within(ensureMsMax, topics.ensure(this.#topics), closing.begun);
@@ -128,8 +128,8 @@ export class KafkaConsumer implements BusConsumer {
         const { assignment, added } = await membership.join(wanted);
         const generation = new Generation({
           client,
-          fetching: rawFetches(this.#parts.kafka, fetching),
-          unpack: unpacker(this.#parts.kafka),
+          fetching: rawFetches(this.#deps.kafka, fetching),
+          unpack: unpacker(this.#deps.kafka),
           unreadable: (place, reason) =>
             this.#unreadable(place, `cannot be read and is left out: ${reason}. Look at what writes to this topic.`),
           waits: (place, reason) => this.#unreadable(place, `waits, with all that follow in its partition: ${reason}.`),
@@ -152,11 +152,11 @@ export class KafkaConsumer implements BusConsumer {
   #unreadable(place: string, what: string): void {
     const message = `A batch of records at ${place} ${what}`;
     this.#hasUnreadable = true;
-    this.#parts.options.trouble?.failing(this.#reading, new LongshoreError("LONGSHORE_LIMIT", message));
+    this.#deps.options.trouble?.failing(this.#reading, new LongshoreError("LONGSHORE_LIMIT", message));
   }
 
   #dial() {
-    const { kafka, options } = this.#parts;
+    const { kafka, options } = this.#deps;
     const client = new kafka.Consumer({ ...clientOptions(options), requestTimeout: 2 * 330_000, groupId: this.#subscription.group });
     const fetching = new kafka.ConnectionPool(client.clientId, clientOptions(options));
     this.#membership.use(client);
@@ -188,7 +188,7 @@ export class KafkaConsumer implements BusConsumer {
     beats.catch(() => {});
     try {
       await generation.begin();
-      this.#parts.options.trouble?.working(this.#what);
+      this.#deps.options.trouble?.working(this.#what);
       this.#tellReady(wanted);
       void generation.fetchUntilOver();
       void this.#watchPartitions(generation);
@@ -202,7 +202,7 @@ export class KafkaConsumer implements BusConsumer {
 
   /** Of a group the leader alone looks whether partitions were added: when it joins again, all of them are shared out again. */
   async #watchPartitions(generation: Generation): Promise<void> {
-    const { lookMs = lookMsDefault } = this.#parts.options;
+    const { lookMs = lookMsDefault } = this.#deps.options;
     while (!generation.over.aborted) {
       await pause(this.#clock, lookMs, generation.over);
       // A broker that does not respond is reported by the caller that needs it.
@@ -231,7 +231,7 @@ export class KafkaConsumer implements BusConsumer {
 
   /** Again and again, until it works or the records may belong to another member. */
   async #handle(generation: Generation, records: readonly BusRecord[]): Promise<void> {
-    const { trouble } = this.#parts.options;
+    const { trouble } = this.#deps.options;
     const what = `handling records of the group ${this.#subscription.group}`;
     while (true) {
       const call = this.#subscription.handle(records);

@@ -13,7 +13,7 @@ import type { Unpack } from "./unpack.ts";
 
 type Metadata = Awaited<ReturnType<Consumer["metadata"]>>;
 
-export interface GenerationParts {
+export interface GenerationDeps {
   readonly client: Consumer;
   /** Fetches wait at the broker, so they have connections of their own, whose responses `fetch.ts` reads. */
   readonly fetching: ConnectionPool;
@@ -56,7 +56,7 @@ const staleMs = 100;
 const staleTries = 30;
 
 export class Generation {
-  readonly #parts: GenerationParts;
+  readonly #deps: GenerationDeps;
   readonly #end = new AbortController();
   readonly #partitions: Partition[];
   readonly #byPlace = new Map<string, Partition>();
@@ -68,9 +68,9 @@ export class Generation {
   #committing: Promise<void> | null = null;
   #failure: unknown;
 
-  constructor(parts: GenerationParts) {
-    this.#parts = parts;
-    this.#partitions = [...parts.assignment].flatMap(([topic, indices]) =>
+  constructor(deps: GenerationDeps) {
+    this.#deps = deps;
+    this.#partitions = [...deps.assignment].flatMap(([topic, indices]) =>
       indices.map((index) => ({ topic, index, position: 0n, done: 0n, committed: -1n, waits: false })),
     );
     for (const partition of this.#partitions) this.#byPlace.set(placeOf(partition.topic, partition.index), partition);
@@ -83,14 +83,14 @@ export class Generation {
   end(): void {
     this.#end.abort();
     this.#room.open();
-    this.#parts.wake();
+    this.#deps.wake();
   }
 
   /** Finds where to read, and commits that: what comes from now on reaches the group whatever becomes of this member. */
   async begin(): Promise<void> {
     if (this.#partitions.length === 0) return;
-    const { client, from, added } = this.#parts;
-    const topics = [...this.#parts.assignment].map(([topic, partitions]) => ({ topic, partitions: [...partitions] }));
+    const { client, from, added } = this.#deps;
+    const topics = [...this.#deps.assignment].map(([topic, partitions]) => ({ topic, partitions: [...partitions] }));
     const committed = await this.#soon(client.listCommittedOffsets({ topics }));
     const fresh: Partition[] = [];
     for (const partition of this.#partitions) {
@@ -175,7 +175,7 @@ export class Generation {
   }
 
   async #fetchRound(): Promise<void> {
-    const metadata = await this.#soon(this.#parts.client.metadata({ topics: [...this.#parts.client.topics.current] }));
+    const metadata = await this.#soon(this.#deps.client.metadata({ topics: [...this.#deps.client.topics.current] }));
     const byLeader = new Map<number, Partition[]>();
     // Each comes first in turn: what is read of one fetch is bounded, and the last would wait for all others.
     this.#partitions.push(this.#partitions.shift() as Partition);
@@ -189,7 +189,7 @@ export class Generation {
   }
 
   async #fetch(leader: number, partitions: readonly Partition[], metadata: Metadata): Promise<void> {
-    const { client, fetching } = this.#parts;
+    const { client, fetching } = this.#deps;
     const names = new Map(partitions.map(({ topic }) => [metadata.topics.get(topic)?.id as string, topic]));
     const topics = [...names].map(([topicId, topic]) => ({
       topicId,
@@ -208,12 +208,12 @@ export class Generation {
   }
 
   async #received(answer: FetchAnswer, names: ReadonlyMap<string, string>): Promise<void> {
-    const { unpack, unreadable } = this.#parts;
+    const { unpack, unreadable } = this.#deps;
     const waits = (topic: string, index: number, reason: string) => {
       const partition = this.#byPlace.get(placeOf(topic, index));
       if (partition === undefined || partition.waits) return;
       partition.waits = true;
-      this.#parts.waits(`${topic}[${index}]`, reason);
+      this.#deps.waits(`${topic}[${index}]`, reason);
     };
     const positionOf = (topic: string, index: number) => this.#byPlace.get(placeOf(topic, index))?.position ?? 0n;
     let some = false;
@@ -225,7 +225,7 @@ export class Generation {
       this.#aheadBytes += fetched.bytes;
       some = true;
     }
-    if (some) this.#parts.wake();
+    if (some) this.#deps.wake();
   }
 
   /** What we were to read is gone, because it was too old: we go on with the oldest that is there. */
@@ -244,7 +244,7 @@ export class Generation {
     if (partitions.length === 0) return;
     const topics = [...new Set(partitions.map(({ topic }) => topic))];
     const timestamp = to === "latest" ? -1n : -2n;
-    const offsets = await this.#settled(() => this.#soon(this.#parts.client.listOffsets({ topics, timestamp })));
+    const offsets = await this.#settled(() => this.#soon(this.#deps.client.listOffsets({ topics, timestamp })));
     for (const partition of partitions) {
       const position = offsets.get(partition.topic)?.[partition.index] ?? 0n;
       Object.assign(partition, { position, done: position });
@@ -264,7 +264,7 @@ export class Generation {
   }
 
   async #stale(): Promise<void> {
-    this.#parts.client.clearMetadata();
+    this.#deps.client.clearMetadata();
     await new Promise((resolve) => setTimeout(resolve, staleMs));
   }
 
@@ -284,12 +284,12 @@ export class Generation {
   async #commit(): Promise<void> {
     const due = this.#partitions.filter(({ done, committed }) => done > committed);
     const offsets = due.map(({ topic, index, done }) => ({ topic, partition: index, offset: done, leaderEpoch: -1 }));
-    await this.#soon(this.#parts.client.commit({ offsets }));
+    await this.#soon(this.#deps.client.commit({ offsets }));
     for (const [at, partition] of due.entries()) partition.committed = offsets[at]?.offset ?? partition.committed;
   }
 
   #soon<T>(asked: Promise<T>): Promise<T> {
-    return within(requestMsMax, asked, this.#parts.late);
+    return within(requestMsMax, asked, this.#deps.late);
   }
 }
 

@@ -20,7 +20,7 @@ const positive = 0x7fffffff;
 /** Records of one request; their bytes are the nearer limit for all but the smallest. */
 const requestRecordsMax = 5_000;
 
-export interface KafkaPublisherParts {
+export interface KafkaPublisherDeps {
   readonly kafka: KafkaModule;
   readonly options: KafkaBusOptions;
   readonly topics: KafkaTopics;
@@ -42,7 +42,7 @@ export class KafkaPublisher {
   /** The partition for records without a key: another one for each request, so that batches stay whole. */
   #turn = Math.floor(Math.random() * positive);
 
-  constructor({ kafka, options, topics, groups, name, closing }: KafkaPublisherParts) {
+  constructor({ kafka, options, topics, groups, name, closing }: KafkaPublisherDeps) {
     this.#kafka = kafka;
     this.#options = options;
     this.#topics = topics;

@@ -203,7 +203,7 @@ export const nodesMax = 20_000;
 /** A plan is made at once of a source that is not longer: some milliseconds, whatever its dialect. */
 export const atOnceCharsMax = 32_768;
 
-interface PlanParts {
+interface PlanFields {
   dialect: string;
   nodes: readonly PlanNode[];
   output: Template;
@@ -218,12 +218,12 @@ interface PlanParts {
   origin?: unknown;
 }
 
-export function makePlan(parts: PlanParts): Plan {
+export function makePlan(parts: PlanFields): Plan {
   return atOnce(makePlanInSlices(parts));
 }
 
 /** Joins the parts; `nodes` must name only existing nodes in `after`, without cycles: dialects check that with `findCycle` first. */
-export function* makePlanInSlices(parts: PlanParts): Sliced<Plan> {
+export function* makePlanInSlices(parts: PlanFields): Sliced<Plan> {
   const unique = yield* mapInSlices(parts.nodes, withoutRepeats);
   const nodes = parts.wanted === undefined ? unique : yield* markDemanded(unique, parts.wanted);
   const dependents: number[][] = nodes.map(() => []);

@@ -24,7 +24,7 @@ export interface AdminGroup extends RouteGroup {
   readonly routes: readonly Operation[];
 }
 
-export interface AdminParts {
+export interface AdminDeps {
   readonly engine: Engine;
   readonly changes: Changes;
   readonly health: HealthCheck;
@@ -32,7 +32,7 @@ export interface AdminParts {
   readonly version: string;
 }
 
-export function adminRoutes({ engine, changes, health, metrics, version }: AdminParts): AdminGroup {
+export function adminRoutes({ engine, changes, health, metrics, version }: AdminDeps): AdminGroup {
   let document: Promise<string> | undefined;
   const routes: Operation[] = [
     ...definitionOperations(engine),

@@ -18,14 +18,14 @@ const healthShape = z
   })
   .meta({ id: "Health" });
 
-export interface SystemParts {
+export interface SystemDeps {
   readonly health: HealthCheck;
   readonly metrics: Metrics;
   /** The OpenAPI document as JSON text. */
   readonly document: () => Promise<string>;
 }
 
-export function systemOperations({ health, metrics, document }: SystemParts): Operation[] {
+export function systemOperations({ health, metrics, document }: SystemDeps): Operation[] {
   return [
     welcomeOperation(tag),
     operation({

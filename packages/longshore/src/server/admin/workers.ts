@@ -33,10 +33,7 @@ export const queueShape = z
     lane: z.string(),
     labels: z.array(z.string()),
     ready: z.number().int().describe("Tasks that could be taken now."),
-    sent: z
-      .number()
-      .int()
-      .describe("Tasks that the server sends to workers that do not poll, and that no worker has started yet."),
+    sent: z.number().int().describe("Tasks that the server sends to workers that do not poll, and that no worker has started yet."),
     oldestAt: time.nullable().describe("Since when the oldest ready or sent task has been waiting."),
     pollers: z.number().int().describe("Claims that wait for this lane."),
     workers: z.number().int().describe("Live workers that could take from this lane."),

@@ -32,14 +32,14 @@ export interface Amendments {
 /** Servers keep the reason in a column that some databases limit. */
 const reasonCharsMax = 8_000;
 
-export interface ResultParts {
+export interface ResultFields {
   readonly workerId: string;
   readonly logs: readonly LogEntry[];
   readonly amendments: Amendments;
   readonly nowMs: number;
 }
 
-export function resultOf(task: PolledTask, outcome: Outcome, parts: ResultParts): TaskResult {
+export function resultOf(task: PolledTask, outcome: Outcome, parts: ResultFields): TaskResult {
   const { amendments, workerId } = parts;
   const { taskId, workflowInstanceId } = task;
   const ids = { taskId, workflowInstanceId, workerId };
@@ -85,7 +85,7 @@ function callbackOf(outcome: Outcome, amendments: Amendments): number | undefine
   return amendments.callbackAfterSeconds ?? own;
 }
 
-function logsOf({ taskId }: PolledTask, outcome: Outcome, { logs, amendments, nowMs }: ResultParts): TaskExecLog[] {
+function logsOf({ taskId }: PolledTask, outcome: Outcome, { logs, amendments, nowMs }: ResultFields): TaskExecLog[] {
   const result = (amendments.resultLogs ?? []).map((entry) => ({ taskId, createdTime: nowMs, ...entry }));
   const context = logs.map(({ text, atMs }) => ({ log: text.replace(/\n$/, ""), taskId, createdTime: atMs }));
   const stack = outcome.kind === "failed" ? outcome.error.stack : undefined;

@@ -22,7 +22,7 @@ export interface WireName {
   readonly node_id: string;
 }
 
-export interface PlacesParts {
+export interface PlacesDeps {
   readonly runs: Pick<Runs, "run" | "definitionById">;
   readonly board: Pick<Board, "task">;
   plan(definition: Definition): Plan;
@@ -32,19 +32,19 @@ export interface PlacesParts {
 const cachedMax = 10_000;
 
 export class Places {
-  readonly #parts: PlacesParts;
+  readonly #deps: PlacesDeps;
   /** By run; the longest unused is dropped first. */
   readonly #plans = new Map<string, Plan>();
 
-  constructor(parts: PlacesParts) {
-    this.#parts = parts;
+  constructor(deps: PlacesDeps) {
+    this.#deps = deps;
   }
 
   /** Undefined when there is no such task. */
   async find({ task_id, node_id }: WireName): Promise<Place | undefined> {
     const plan = await this.#planOf(task_id);
     if (plan === undefined) {
-      const task = await this.#parts.board.task(task_id);
+      const task = await this.#deps.board.task(task_id);
       return task?.runId === null && task.step === node_id ? { taskId: task.id, plan: null, node: null } : undefined;
     }
     const index = plan.index.get(node_id);
@@ -66,10 +66,10 @@ export class Places {
       this.#plans.set(runId, known);
       return known;
     }
-    const run = await this.#parts.runs.run(runId);
-    const definition = run === undefined ? undefined : await this.#parts.runs.definitionById(run.definitionId);
+    const run = await this.#deps.runs.run(runId);
+    const definition = run === undefined ? undefined : await this.#deps.runs.definitionById(run.definitionId);
     if (definition === undefined) return undefined;
-    const plan = this.#parts.plan(definition);
+    const plan = this.#deps.plan(definition);
     for (const oldest of this.#plans.keys()) {
       if (this.#plans.size < cachedMax) break;
       this.#plans.delete(oldest);

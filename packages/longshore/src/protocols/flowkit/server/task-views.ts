@@ -17,7 +17,7 @@ import { isoMoment, recordsWithout, summaryDocument, taskDocument } from "./docu
 import { lastErrors } from "./last-errors.ts";
 import type { ArtifactsPage, Tasks, TasksPage } from "./tasks-routes.ts";
 
-export interface TaskViewsParts {
+export interface TaskViewsDeps {
   readonly runs: Pick<Runs, "run" | "definitionById">;
   readonly reader: Pick<Reader, "runs" | "records" | "task" | "attempts">;
   readonly parts: PartStore;
@@ -31,45 +31,45 @@ export interface TaskViewsParts {
 }
 
 export class TaskViews implements Tasks {
-  readonly #parts: TaskViewsParts;
+  readonly #deps: TaskViewsDeps;
 
-  constructor(parts: TaskViewsParts) {
-    this.#parts = parts;
+  constructor(deps: TaskViewsDeps) {
+    this.#deps = deps;
   }
 
   async create(task: { params: JsonObject; graph: JsonObject }): Promise<{ id: string; ignored: readonly string[] }> {
-    const { run, ignored } = await this.#parts.tasks.submit(task);
+    const { run, ignored } = await this.#deps.tasks.submit(task);
     return { id: run.id, ignored };
   }
 
   /** Any run: a FlowKit worker may do steps of all of them. */
   async task(id: string): Promise<JsonObject | null> {
-    const run = await this.#parts.runs.run(id);
+    const run = await this.#deps.runs.run(id);
     if (run === undefined) return null;
     const plan = await this.#planOf(run);
     if (plan === undefined) return null;
-    const records = await recordsWithout(this.#parts.reader.records(id), plan);
-    return taskDocument(run, plan, records, isoMoment, await lastErrors(this.#parts.reader, records)) as JsonObject;
+    const records = await recordsWithout(this.#deps.reader.records(id), plan);
+    return taskDocument(run, plan, records, isoMoment, await lastErrors(this.#deps.reader, records)) as JsonObject;
   }
 
   /** Without their graphs. A page may be short, even empty, and still have a next. */
   async list({ status, name, ...page }: TasksPage): Promise<{ items: JsonObject[]; next: string | null }> {
-    const { items, next } = await this.#parts.reader.runs({ ...page, ...(name === undefined ? {} : { workflow: name }) });
+    const { items, next } = await this.#deps.reader.runs({ ...page, ...(name === undefined ? {} : { workflow: name }) });
     const documents = items.filter(isGraphRun).map((run) => summaryDocument(run, isoMoment));
     return { items: documents.filter((one) => status === undefined || one.status === status) as JsonObject[], next };
   }
 
   async cancel(id: string, reason: string): Promise<JsonObject | null> {
-    return (await this.#parts.tasks.cancel(id, reason)) === undefined ? null : this.task(id);
+    return (await this.#deps.tasks.cancel(id, reason)) === undefined ? null : this.task(id);
   }
 
   async deadLetters(id: string): Promise<readonly JsonObject[] | null> {
-    if ((await this.#parts.runs.run(id)) === undefined) return null;
-    return (await deadLettersOf(this.#parts, id)) as unknown as JsonObject[];
+    if ((await this.#deps.runs.run(id)) === undefined) return null;
+    return (await deadLettersOf(this.#deps, id)) as unknown as JsonObject[];
   }
 
   async artifacts(id: string, node: string, { after, limit }: { after: number; limit: number }): Promise<ArtifactsPage | null> {
-    const run = await this.#parts.runs.run(id);
+    const run = await this.#deps.runs.run(id);
     if (run === undefined) return null;
     const index = (await this.#planOf(run))?.index.get(node);
     if (index === undefined) {
@@ -77,16 +77,16 @@ export class TaskViews implements Tasks {
       throw new LongshoreError("LONGSHORE_NOT_FOUND", message, { detail: { field: "node", expected: "a node of the graph" } });
     }
     const taskId = taskIdOf(id, index);
-    const { parts, ended } = await this.#parts.parts.read(taskId, after, limit);
-    const task = ended === "done" ? await this.#parts.reader.task(taskId) : undefined;
+    const { parts, ended } = await this.#deps.parts.read(taskId, after, limit);
+    const task = ended === "done" ? await this.#deps.reader.task(taskId) : undefined;
     const complete =
       task === undefined ? null : { task_id: id, node_id: node, status: "complete", meta: metaOf(task.output ?? "null", parseExact) };
     return { items: parts.map((part) => partialDocument(id, node, part)), next: parts.at(-1)?.sequence ?? null, complete };
   }
 
   async #planOf(run: Run): Promise<Plan | undefined> {
-    const definition = await this.#parts.runs.definitionById(run.definitionId);
-    return definition === undefined ? undefined : this.#parts.plan(definition);
+    const definition = await this.#deps.runs.definitionById(run.definitionId);
+    return definition === undefined ? undefined : this.#deps.plan(definition);
   }
 }
 

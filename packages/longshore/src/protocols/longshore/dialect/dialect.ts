@@ -87,12 +87,12 @@ function resolve(plan: Plan, template: Template, scope: Scope): Resolved {
     const value = fill(template as Value, (reference) => lookUp(plan, reference, scope, needs));
     return needs.length > 0 ? { needs } : { value };
   } catch (error) {
-    if (error instanceof MissingPart) return { failed: error.message };
+    if (error instanceof MissingValue) return { failed: error.message };
     throw error;
   }
 }
 
-class MissingPart extends Error {}
+class MissingValue extends Error {}
 
 function fill(value: Value, find: (reference: Reference) => Json): Json {
   const reference = referenceOf(value);
@@ -122,7 +122,7 @@ function lookUp(plan: Plan, reference: Reference, scope: Scope, needs: number[])
   reference.path.forEach((part, depth) => {
     const here = value as Json;
     const own = typeof here === "object" && here !== null && Object.hasOwn(here, part);
-    if (!own) throw new MissingPart(`${from} has nothing at ${JSON.stringify(reference.path.slice(0, depth + 1).join("."))}`);
+    if (!own) throw new MissingValue(`${from} has nothing at ${JSON.stringify(reference.path.slice(0, depth + 1).join("."))}`);
     value = (here as { [key: string]: Json })[part];
   });
   return value as Json;

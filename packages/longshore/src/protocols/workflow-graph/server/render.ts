@@ -6,7 +6,7 @@ import { isObject } from "../../../json.ts";
 import { parseExact, writeExact } from "../../../json-exact.ts";
 import { type GraphJob, maxLostLeasesDefault } from "../dialect/source.ts";
 import type { Job, JobStatus, Workflow } from "../wire/shapes.ts";
-import type { NodePart, View } from "./view.ts";
+import type { NodeTexts, View } from "./view.ts";
 
 /** `cancelling` is over for everyone but its holder; `forgotten` waits to be tried again. */
 const statusOfState: { readonly [state in TaskState]: JobStatus } = {
@@ -89,8 +89,8 @@ function additions(job: GraphJob): Partial<Job> {
   return found;
 }
 
-export interface ClaimParts {
-  part: NodePart;
+export interface ClaimTexts {
+  part: NodeTexts;
   /** JSON texts. */
   workflowId: string;
   runId: string;
@@ -99,7 +99,7 @@ export interface ClaimParts {
 }
 
 /** The answer to a claim, put together from texts: README.md, "Claim". */
-export function renderClaim(task: TaskRow, { part, workflowId, runId, workerId, ttlSecs }: ClaimParts): string {
+export function renderClaim(task: TaskRow, { part, workflowId, runId, workerId, ttlSecs }: ClaimTexts): string {
   const { ids, before, inputHead, after } = part;
   const command = inputHead === null ? `,"command":${handlerCommand(task)}` : "";
   const upstream = inputHead === null ? "{}" : upstreamOf(task.input, inputHead);

@@ -12,11 +12,11 @@ export interface View {
   readonly graph: GraphSource;
   /** Node index by job id. */
   readonly index: ReadonlyMap<string, number>;
-  readonly parts: readonly NodePart[];
+  readonly parts: readonly NodeTexts[];
 }
 
 /** The constant texts around the changing values of one job in a claim's answer. */
-export interface NodePart {
+export interface NodeTexts {
   /** `"job_id":"build","workflow_id":` */
   readonly ids: string;
   /** `,"command":"make","required_labels":[],"retry_policy":{...},"attempt":`; the command is left out when it carries the input. */
@@ -34,11 +34,11 @@ export function viewOf(definition: Definition, plan: Plan): View {
 }
 
 /** The part of a task that belongs to no run: a handler's call on its own. */
-export function loosePart(step: string, labels: readonly string[]): NodePart {
+export function loosePart(step: string, labels: readonly string[]): NodeTexts {
   return partOf({ ...plainJob(step, ""), required_labels: [...labels] }, false);
 }
 
-function partOf(job: GraphJob, command: boolean): NodePart {
+function partOf(job: GraphJob, command: boolean): NodeTexts {
   const retry = JSON.stringify({ max_retries: job.max_retries, backoff: job.backoff });
   const rest = `,"required_labels":${JSON.stringify(job.required_labels)},"retry_policy":${retry},"attempt":`;
   const text = JSON.stringify(job.command);

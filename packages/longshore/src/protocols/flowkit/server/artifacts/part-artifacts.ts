@@ -25,7 +25,7 @@ import { partsOf, type SourcePage, type SourcePosition } from "../../wire/artifa
 import type { ActiveRun } from "../../wire/shapes.ts";
 import { WorkerStates } from "./worker-states.ts";
 
-export interface OwnArtifactsParts {
+export interface OwnArtifactsDeps {
   readonly parts: PartStore;
   readonly board: Pick<Board, "extend" | "task">;
   readonly documents: DocumentStore;
@@ -45,13 +45,13 @@ const pageParts = 500;
 
 export class PartArtifacts implements ArtifactStore {
   readonly name = "our own store";
-  readonly #parts: OwnArtifactsParts;
+  readonly #deps: OwnArtifactsDeps;
   readonly #states: WorkerStates;
   readonly #closed = new AbortController();
 
-  constructor(parts: OwnArtifactsParts) {
-    this.#parts = parts;
-    this.#states = new WorkerStates(parts.documents, parts.clock);
+  constructor(deps: OwnArtifactsDeps) {
+    this.#deps = deps;
+    this.#states = new WorkerStates(deps.documents, deps.clock);
   }
 
   async putPartials(attempt: Attempt, parts: readonly PartialArtifact[]): Promise<boolean> {
@@ -67,7 +67,7 @@ export class PartArtifacts implements ArtifactStore {
     const hold = await this.#holdOf(attempt);
     if (hold === undefined) return false;
     for (const group of grouped(parts, ({ value }) => Buffer.byteLength(value), partBytesMax)) {
-      if (!isTaken(await this.#parts.parts.put(hold, group))) return false;
+      if (!isTaken(await this.#deps.parts.put(hold, group))) return false;
     }
     return true;
   }
@@ -76,13 +76,13 @@ export class PartArtifacts implements ArtifactStore {
   async complete(attempt: Attempt, meta: JsonObject): Promise<boolean> {
     const hold = await this.#holdOf(attempt);
     if (hold === undefined) return false;
-    const { verdict } = await this.#parts.board.extend(hold, { output: writeExact(meta), holder: attempt.workerId });
+    const { verdict } = await this.#deps.board.extend(hold, { output: writeExact(meta), holder: attempt.workerId });
     return verdict === "ok";
   }
 
   async isComplete(taskId: string, nodeId: string): Promise<boolean> {
-    const place = await this.#parts.places.find({ task_id: taskId, node_id: nodeId });
-    return place !== undefined && (await this.#parts.board.task(place.taskId))?.state === "done";
+    const place = await this.#deps.places.find({ task_id: taskId, node_id: nodeId });
+    return place !== undefined && (await this.#deps.board.task(place.taskId))?.state === "done";
   }
 
   read(consumer: Attempt, sources: readonly string[], options: ReadOptions): AsyncGenerator<UpstreamPart, void> {
@@ -95,8 +95,8 @@ export class PartArtifacts implements ArtifactStore {
 
   /** Whether it is the attempt that the board has handed out; an offered one may be in progress before its acceptance arrives. */
   async isHeld({ taskId, nodeId, epoch, workerId }: Attempt): Promise<boolean> {
-    const place = await this.#parts.places.find({ task_id: taskId, node_id: nodeId });
-    const task = place === undefined ? undefined : await this.#parts.board.task(place.taskId);
+    const place = await this.#deps.places.find({ task_id: taskId, node_id: nodeId });
+    const task = place === undefined ? undefined : await this.#deps.board.task(place.taskId);
     if (task === undefined || task.grant !== epoch) return false;
     if (task.state === "offered") return true;
     return (task.state === "held" || task.state === "cancelling") && (task.holder === null || task.holder === workerId);
@@ -122,7 +122,7 @@ export class PartArtifacts implements ArtifactStore {
         let bytes = 0;
         for (const { node, after, source } of sources) {
           if (bytes >= partBytesMax) break;
-          const page = await this.#parts.parts.unread(reader, source, after, pageParts);
+          const page = await this.#deps.parts.unread(reader, source, after, pageParts);
           bytes += page.parts.reduce((sum, { value }) => sum + value.length, 0);
           const ended = endOf(page);
           if (page.parts.length > 0 || ended !== null)
@@ -143,21 +143,21 @@ export class PartArtifacts implements ArtifactStore {
     const verdicts = await Promise.all(
       [...uidsByNode(parts)].map(async ([node, uids]) => {
         const { taskId: source } = await this.#known(consumer.taskId, node);
-        return this.#parts.parts.finish(reader, source, uids);
+        return this.#deps.parts.finish(reader, source, uids);
       }),
     );
     return verdicts.every(isTaken);
   }
 
   async cancelled(taskId: string, nodeId: string): Promise<boolean> {
-    const place = await this.#parts.places.find({ task_id: taskId, node_id: nodeId });
-    const task = place === undefined ? undefined : await this.#parts.board.task(place.taskId);
+    const place = await this.#deps.places.find({ task_id: taskId, node_id: nodeId });
+    const task = place === undefined ? undefined : await this.#deps.board.task(place.taskId);
     return task?.state === "cancelling" || task?.state === "cancelled";
   }
 
   async epochOf(taskId: string, nodeId: string): Promise<number | null> {
-    const place = await this.#parts.places.find({ task_id: taskId, node_id: nodeId });
-    const task = place === undefined ? undefined : await this.#parts.board.task(place.taskId);
+    const place = await this.#deps.places.find({ task_id: taskId, node_id: nodeId });
+    const task = place === undefined ? undefined : await this.#deps.board.task(place.taskId);
     return task?.grant ?? null;
   }
 
@@ -170,7 +170,7 @@ export class PartArtifacts implements ArtifactStore {
   }
 
   task(taskId: string): Promise<JsonObject | null> {
-    return this.#parts.task(taskId);
+    return this.#deps.task(taskId);
   }
 
   async close(): Promise<void> {
@@ -178,12 +178,12 @@ export class PartArtifacts implements ArtifactStore {
   }
 
   async #holdOf({ taskId, nodeId, epoch, workerId }: Attempt): Promise<Hold | undefined> {
-    const place = await this.#parts.places.find({ task_id: taskId, node_id: nodeId });
+    const place = await this.#deps.places.find({ task_id: taskId, node_id: nodeId });
     return place === undefined ? undefined : { taskId: place.taskId, grant: epoch, holder: workerId };
   }
 
   async #known(taskId: string, nodeId: string): Promise<{ taskId: string }> {
-    const place = await this.#parts.places.find({ task_id: taskId, node_id: nodeId });
+    const place = await this.#deps.places.find({ task_id: taskId, node_id: nodeId });
     if (place !== undefined) return place;
     throw unknownSource(taskId, nodeId);
   }
@@ -193,7 +193,7 @@ export class PartArtifacts implements ArtifactStore {
     const happened = new Promise<void>((resolve) => {
       wake = resolve;
     });
-    const ends = sources.map((source) => this.#parts.parts.watch(source, () => wake()));
+    const ends = sources.map((source) => this.#deps.parts.watch(source, () => wake()));
     const gone = () => wake();
     signal.addEventListener("abort", gone, { once: true });
     if (signal.aborted) wake();

@@ -25,7 +25,7 @@ import {
 } from "../request.ts";
 import type { PartArtifacts } from "./part-artifacts.ts";
 
-export interface ArtifactRoutesParts {
+export interface ArtifactRoutesDeps {
   readonly artifacts: PartArtifacts;
   readonly clock: Clock;
   /** Called with the number of batches that were stored just now. */
@@ -45,12 +45,12 @@ export interface ArtifactRoutes {
   dismiss(): void;
 }
 
-export function artifactRoutes(parts: ArtifactRoutesParts): ArtifactRoutes {
-  const waiting = new Waiting(parts.clock);
-  return { routes: routesOf(parts, waiting), dismiss: () => waiting.dismiss() };
+export function artifactRoutes(deps: ArtifactRoutesDeps): ArtifactRoutes {
+  const waiting = new Waiting(deps.clock);
+  return { routes: routesOf(deps, waiting), dismiss: () => waiting.dismiss() };
 }
 
-function routesOf(artifactParts: ArtifactRoutesParts, waiting: Waiting): Route[] {
+function routesOf(artifactParts: ArtifactRoutesDeps, waiting: Waiting): Route[] {
   const { artifacts } = artifactParts;
   return [
     putPartials(artifactParts),
@@ -99,7 +99,7 @@ function routesOf(artifactParts: ArtifactRoutesParts, waiting: Waiting): Route[]
 }
 
 /** Keeps parts: a line about the attempt, and one for each part. */
-function putPartials({ artifacts, kept }: ArtifactRoutesParts): Route {
+function putPartials({ artifacts, kept }: ArtifactRoutesDeps): Route {
   const put = async (request: HttpRequest): Promise<HttpReply> => {
     const [first = "", ...metas] = linesOf(request, partsMax + 1);
     const head = objectOf(first, "The first line");

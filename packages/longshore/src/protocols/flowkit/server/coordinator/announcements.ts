@@ -6,7 +6,7 @@ import type { Attempts } from "./attempts.ts";
 import type { CoordinatorCounts } from "./parts.ts";
 import type { Registry } from "./registry.ts";
 
-export interface AnnouncementsParts {
+export interface AnnouncementsDeps {
   readonly registry: Pick<Registry, "announced">;
   readonly attempts: Attempts;
   readonly counts: CoordinatorCounts;
@@ -14,10 +14,10 @@ export interface AnnouncementsParts {
 }
 
 export class Announcements {
-  readonly #parts: AnnouncementsParts;
+  readonly #deps: AnnouncementsDeps;
 
-  constructor(parts: AnnouncementsParts) {
-    this.#parts = parts;
+  constructor(deps: AnnouncementsDeps) {
+    this.#deps = deps;
   }
 
   async handle(records: readonly BusRecord[]): Promise<void> {
@@ -25,7 +25,7 @@ export class Announcements {
   }
 
   async #handle(record: BusRecord): Promise<void> {
-    const { registry, attempts, counts, warn } = this.#parts;
+    const { registry, attempts, counts, warn } = this.#deps;
     const envelope = decodeEnvelope(record.value);
     const read = envelope.ok ? readAnnouncement(envelope.value) : envelope;
     if (!envelope.ok || !read.ok) {

@@ -36,7 +36,7 @@ export interface ToldBatch {
   metrics(): JsonObject | null;
 }
 
-export interface AttemptsParts extends Pick<CoordinatorEngine, "board" | "parts"> {
+export interface AttemptsDeps extends Pick<CoordinatorEngine, "board" | "parts"> {
   readonly places: Places;
   readonly batches: BatchRecords;
   readonly late: LateAccepts;
@@ -60,16 +60,16 @@ const handedBack: ReadonlySet<string> = new Set(["shutdown"]);
 const workerLost: ReadonlySet<string> = new Set(["worker_restarted"]);
 
 export class Attempts {
-  readonly #parts: AttemptsParts;
+  readonly #deps: AttemptsDeps;
 
-  constructor(parts: AttemptsParts) {
-    this.#parts = parts;
+  constructor(deps: AttemptsDeps) {
+    this.#deps = deps;
   }
 
   async apply(attempt: AttemptEvents): Promise<void> {
-    const { counts, late } = this.#parts;
+    const { counts, late } = this.#deps;
     const { task_id, node_id, attempt_epoch: epoch, worker_id: holder, events } = attempt;
-    const place = await this.#parts.places.find({ task_id, node_id });
+    const place = await this.#deps.places.find({ task_id, node_id });
     const last = events.findLast(isLast);
     // It may be another coordinator's. Epochs begin with 1: what has not been started cannot have news.
     if (place === undefined || epoch === 0) {
@@ -100,7 +100,7 @@ export class Attempts {
    * one works. Null when it may not. Only beside workers of other makes; ours notice that they are late by themselves.
    */
   async #lateGrant({ attempt_epoch: epoch }: AttemptEvents, { taskId }: Place, last: Last | undefined): Promise<number | null> {
-    const { adopt, board, late } = this.#parts;
+    const { adopt, board, late } = this.#deps;
     if (adopt === undefined || last?.kind === "CANCELLED" || late.hasEnded(taskId, epoch)) return null;
     const task = await board.task(taskId);
     if (task?.state !== "offered" || task.grant <= epoch) return null;
@@ -108,7 +108,7 @@ export class Attempts {
   }
 
   async #extend(hold: FullHold, told: number | null): Promise<Verdict> {
-    const { board } = this.#parts;
+    const { board } = this.#deps;
     const termMs = told === null ? null : await this.#termMs(hold, told);
     return (await board.extend(hold, { holder: hold.holder, ...(termMs === null ? {} : { termMs }) })).verdict;
   }
@@ -117,12 +117,12 @@ export class Attempts {
   async #termMs({ taskId, grant }: Hold & { grant: number }, told: number): Promise<number | null> {
     if (told <= 0) return null;
     const termMs = Math.min(termMsMax, Math.max(termMsMin, told));
-    const task = await this.#parts.board.task(taskId);
+    const task = await this.#deps.board.task(taskId);
     return task?.state === "held" && task.grant === grant && termMs < task.termMs ? null : termMs;
   }
 
   async #keepBatches(hold: Hold & { grant: number }, events: readonly AttemptEvent[]): Promise<void> {
-    const { counts, parts } = this.#parts;
+    const { counts, parts } = this.#deps;
     const unkept = await this.#unkept(hold, events);
     const found: NewPart[] = [];
     const keep = (uid: string, metrics: JsonObject) => found.push({ uid: partUidOf(uid), value: writeExact(metrics) });
@@ -144,7 +144,7 @@ export class Attempts {
 
   /** A worker that stores its artifacts here has put them before it reports them: those need not be checked any further. */
   async #unkept(hold: Hold, events: readonly AttemptEvent[]): Promise<ReadonlySet<string>> {
-    const { counts, parts } = this.#parts;
+    const { counts, parts } = this.#deps;
     const told = events.filter((event) => event.kind === "BATCH_TOLD").map(({ batch_uid }) => partUidOf(batch_uid));
     if (told.length === 0) return new Set();
     const unkept = new Set(await parts.unkept(hold, told));
@@ -156,21 +156,21 @@ export class Attempts {
 
   /** Which batch failed is kept until the worker reports the end of its attempt: the two may come in different calls. */
   async #noteFailing(taskId: string, failed: Of<"BATCH_FAILED">, epoch: number): Promise<void> {
-    const { batches } = this.#parts;
+    const { batches } = this.#deps;
     await batches.keep(taskId, withFailing(await batches.of(taskId), failed, epoch));
   }
 
   async #done(hold: FullHold, place: Place, last: Of<"TASK_DONE">, { task_id, node_id }: WireName): Promise<void> {
-    const { board, input } = this.#parts;
+    const { board, input } = this.#deps;
     const name = { task_id, node_id };
-    await this.#parts.adopt?.(name, hold);
+    await this.#deps.adopt?.(name, hold);
     const missed = await input.missed(name, place);
     if (missed === null) await this.#end(hold, place, last);
     else if (await input.takeBack(name, place, hold, missed)) await board.defer(hold, 0);
   }
 
   async #end(hold: FullHold, place: Place, last: Last): Promise<void> {
-    const { board } = this.#parts;
+    const { board } = this.#deps;
     const by = hold.holder;
     switch (last.kind) {
       case "TASK_DONE":
@@ -188,11 +188,11 @@ export class Attempts {
   /** Of a node of a graph: its final metrics. Of any other step: its handler's output, where the worker sends it. */
   async #outputOf(place: Place, { metrics, ...more }: Of<"TASK_DONE">): Promise<Json> {
     if (place.plan?.dialect !== dialectName) return (more as { output?: Json }).output ?? metrics;
-    return settingsOf(place)?.batch ? withDeadLetters(metrics, await this.#parts.batches.of(place.taskId)) : metrics;
+    return settingsOf(place)?.batch ? withDeadLetters(metrics, await this.#deps.batches.of(place.taskId)) : metrics;
   }
 
   async #cancelled(hold: Hold & { holder: string }, reason: string): Promise<void> {
-    const { board } = this.#parts;
+    const { board } = this.#deps;
     const task = await board.task(hold.taskId);
     if (task?.state === "cancelling") await board.withdraw(hold, { error: reason, by: hold.holder });
     else if (handedBack.has(reason)) await board.defer(hold, 0);
@@ -200,7 +200,7 @@ export class Attempts {
   }
 
   async #failed(hold: Hold & { grant: number }, place: Place, { reason_code, permanent, error }: Of<"TASK_FAILED">): Promise<void> {
-    const { board, batches } = this.#parts;
+    const { board, batches } = this.#deps;
     const settings = settingsOf(place);
     const text = error === null || error === "" ? reason_code : `${reason_code}: ${error}`;
     if (workerLost.has(reason_code)) {
@@ -222,7 +222,7 @@ export class Attempts {
 
   /** A worker that has sent its last event has nothing to stop. */
   async #stop(attempt: AttemptEvents, { taskId }: Place, last: Last | undefined, reason: string): Promise<void> {
-    if (last === undefined && !(await this.#isSpared(taskId))) await this.#parts.signals.cancel(attempt, attempt.worker_id, reason);
+    if (last === undefined && !(await this.#isSpared(taskId))) await this.#deps.signals.cancel(attempt, attempt.worker_id, reason);
   }
 
   /**
@@ -230,8 +230,8 @@ export class Attempts {
    * believe it, and so would we. As long as others do the node it is left alone; ours find out by themselves.
    */
   async #isSpared(taskId: string): Promise<boolean> {
-    if (this.#parts.adopt === undefined) return false;
-    const task = await this.#parts.board.task(taskId);
+    if (this.#deps.adopt === undefined) return false;
+    const task = await this.#deps.board.task(taskId);
     return task !== undefined && (isOpen(task.state) || task.state === "done");
   }
 }

@@ -10,7 +10,7 @@ import { discoverMessage } from "./messages.ts";
 import { type CoordinatorCounts, type CoordinatorEngine, type Outbox, tasksIn } from "./parts.ts";
 import type { Registry } from "./registry.ts";
 
-export interface DiscoveryParts extends Pick<CoordinatorEngine, "clock" | "reader"> {
+export interface DiscoveryDeps extends Pick<CoordinatorEngine, "clock" | "reader"> {
   readonly places: Places;
   readonly registry: Pick<Registry, "knows" | "roles" | "heard">;
   readonly attempts: Attempts;
@@ -21,14 +21,14 @@ export interface DiscoveryParts extends Pick<CoordinatorEngine, "clock" | "reade
 }
 
 export class Discovery {
-  readonly #parts: DiscoveryParts;
+  readonly #deps: DiscoveryDeps;
 
-  constructor(parts: DiscoveryParts) {
-    this.#parts = parts;
+  constructor(deps: DiscoveryDeps) {
+    this.#deps = deps;
   }
 
   async ask(): Promise<void> {
-    const { clock, reader, registry, places, outbox, topics } = this.#parts;
+    const { clock, reader, registry, places, outbox, topics } = this.#deps;
     for await (const task of tasksIn(reader, "held")) {
       const role = task.lane?.name;
       if (role === undefined || !registry.roles.has(role) || (task.holder !== null && registry.knows(task.holder))) continue;
@@ -42,7 +42,7 @@ export class Discovery {
   }
 
   async #handle(record: BusRecord): Promise<void> {
-    const { attempts, counts, registry, warn } = this.#parts;
+    const { attempts, counts, registry, warn } = this.#deps;
     const envelope = decodeEnvelope(record.value);
     const reply = envelope.ok ? readReply(envelope.value) : envelope;
     if (!envelope.ok || !reply.ok) {

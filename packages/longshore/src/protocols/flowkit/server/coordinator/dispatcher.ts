@@ -23,7 +23,7 @@ import { type Start, startMessage } from "./messages.ts";
 import { type CoordinatorCounts, type CoordinatorEngine, type CoordinatorLog, type Outbox, tasksIn } from "./parts.ts";
 import type { Registry } from "./registry.ts";
 
-export interface DispatcherParts extends Pick<CoordinatorEngine, "clock" | "board" | "reader"> {
+export interface DispatcherDeps extends Pick<CoordinatorEngine, "clock" | "board" | "reader"> {
   readonly places: Places;
   readonly batches: BatchRecords;
   readonly input: InputCheck;
@@ -72,7 +72,7 @@ interface Line {
 }
 
 export class Dispatcher {
-  readonly #parts: DispatcherParts;
+  readonly #deps: DispatcherDeps;
   readonly #lines = new Map<string, Line>();
   #standing = 0;
   readonly #lapses = new Map<string, number>();
@@ -80,14 +80,14 @@ export class Dispatcher {
   readonly #doubted = new Map<string, number>();
   #closed = true;
 
-  constructor(parts: DispatcherParts) {
-    this.#parts = parts;
+  constructor(deps: DispatcherDeps) {
+    this.#deps = deps;
   }
 
   /** Sends once more what was offered before the restart: whatever was sent is left out by the outbox. */
   async start(roles: ReadonlySet<string>): Promise<void> {
     this.#closed = false;
-    for await (const task of tasksIn(this.#parts.reader, "offered")) {
+    for await (const task of tasksIn(this.#deps.reader, "offered")) {
       if (task.lane !== null && roles.has(task.lane.name)) await this.#handOver(task.lane.name, task, { sent: true });
     }
     this.fill([...roles]);
@@ -98,9 +98,9 @@ export class Dispatcher {
     if (this.#closed) return;
     for (const role of roles) {
       // A worker may announce any role, also the name of a lane that is not for workers.
-      if (!this.#parts.isServed(role) || isReservedLane(role)) continue;
+      if (!this.#deps.isServed(role) || isReservedLane(role)) continue;
       const line = this.#lineOf(role);
-      const wanted = Math.min(standingMax, this.#parts.registry.room(role) - line.unclaimed.size);
+      const wanted = Math.min(standingMax, this.#deps.registry.room(role) - line.unclaimed.size);
       for (let count = line.standing.size; count < wanted && (count === 0 || this.#standing < standingAllMax); count++) {
         const offer = new AbortController();
         this.#standing++;
@@ -140,7 +140,7 @@ export class Dispatcher {
   }
 
   async #stand(role: string, line: Line, offer: AbortController): Promise<void> {
-    const { board, clock, leaseMs, offerMs } = this.#parts;
+    const { board, clock, leaseMs, offerMs } = this.#deps;
     try {
       const reach = { names: [role], labels: [] };
       const early = clock.now() + waitMs / 2;
@@ -150,7 +150,7 @@ export class Dispatcher {
       // As many claims wait as may: the next one would not wait either.
       else if (task === undefined && clock.now() < early) await pause(clock, retryMs, offer.signal);
     } catch (error) {
-      if (!isShutdown(error)) this.#parts.failed("offer", error);
+      if (!isShutdown(error)) this.#deps.failed("offer", error);
       await pause(clock, retryMs, offer.signal);
     } finally {
       line.standing.delete(offer);
@@ -161,22 +161,22 @@ export class Dispatcher {
 
   /** `sent`: a command for it may have been sent before. */
   async #handOver(role: string, task: TaskRow, { sent = task.grant > 1 } = {}): Promise<void> {
-    const { board, clock, counts, log, outbox, places, topics } = this.#parts;
+    const { board, clock, counts, log, outbox, places, topics } = this.#deps;
     const hold = { taskId: task.id, grant: task.grant };
     this.#lineOf(role).unclaimed.set(task.id, task.grant);
     try {
       const place = await places.of(task);
       const { task_id, node_id } = place;
-      if ((await this.#isAhead(task, place)) || (await this.#parts.input.mustWait(place, place))) {
+      if ((await this.#isAhead(task, place)) || (await this.#deps.input.mustWait(place, place))) {
         await board.defer(hold, aheadMs);
         return;
       }
       if (await this.#isOver(place, hold, sent)) return;
       if (await this.#isInVain(role, task)) return;
       // Nothing can be claimed before the first command.
-      if (task.grant > 1) await this.#parts.release?.({ task_id, node_id }, task.grant);
+      if (task.grant > 1) await this.#deps.release?.({ task_id, node_id }, task.grant);
       // A worker of another make ends with what it finds: all that its sources have given so far must be there before it looks.
-      if ((place.node?.after.length ?? 0) > 0) await this.#parts.caughtUp?.(task_id);
+      if ((place.node?.after.length ?? 0) > 0) await this.#deps.caughtUp?.(task_id);
       const start = {
         input: inputOf(task, place),
         deadLetters: await this.#deadLetters(place),
@@ -196,7 +196,7 @@ export class Dispatcher {
    * and counts as long as the node is not done: so an end of an earlier attempt is accepted when nothing came for the length of an offer.
    */
   async #isOver(place: WireName & Place, hold: Hold & { grant: number }, sent: boolean): Promise<boolean> {
-    const { board, completed, input } = this.#parts;
+    const { board, completed, input } = this.#deps;
     const name = { task_id: place.task_id, node_id: place.node_id };
     const result = (await completed?.(name)) ?? null;
     if (result === null) return false;
@@ -204,7 +204,7 @@ export class Dispatcher {
       remember(this.#doubted, place.taskId, hold.grant);
       return true;
     }
-    await this.#parts.adopt?.(name, hold);
+    await this.#deps.adopt?.(name, hold);
     const missed = await input.missed(name, place);
     if (missed !== null) return !(await input.takeBack(name, place, hold, missed));
     await board.complete(hold, writeExact(result));
@@ -217,7 +217,7 @@ export class Dispatcher {
    * takes it.
    */
   async #isInVain(role: string, { id }: TaskRow): Promise<boolean> {
-    const { readers } = this.#parts;
+    const { readers } = this.#deps;
     if (readers === undefined || !this.#lapses.has(id)) return false;
     // A broker that does not answer takes no command either.
     return (await readers(role).catch(() => 0)) === 0;
@@ -229,7 +229,7 @@ export class Dispatcher {
    */
   async #isAhead({ runId }: TaskRow, { node }: Place): Promise<boolean> {
     for (const source of runId === null ? [] : (node?.onFirstPart ?? [])) {
-      const task = await this.#parts.board.task(taskIdOf(runId as string, source));
+      const task = await this.#deps.board.task(taskIdOf(runId as string, source));
       // An offered one may be in progress already: its acceptance is still to arrive.
       if (task?.streamed && task.state === "queued") return true;
     }
@@ -238,7 +238,7 @@ export class Dispatcher {
 
   /** Too large to be sent is too large forever; everything else is tried again. */
   async #refused(hold: { taskId: string; grant: number }, error: unknown): Promise<void> {
-    const { board, failed } = this.#parts;
+    const { board, failed } = this.#deps;
     const isFinal = error instanceof LongshoreError && error.code === "LONGSHORE_LIMIT";
     if (!isFinal) failed("sending of a command", error);
     const report = isFinal ? board.fail(hold, { error: toError(error).message, retryable: false }) : board.retract(hold);
@@ -248,11 +248,11 @@ export class Dispatcher {
 
   async #deadLetters({ taskId, plan, node }: Place): Promise<string[]> {
     if (plan?.dialect !== dialectName || !(node?.origin as GraphNode | undefined)?.retry_policy.batch) return [];
-    return (await this.#parts.batches.of(taskId)).dead_letters.map(({ batch_uid }) => batch_uid);
+    return (await this.#deps.batches.of(taskId)).dead_letters.map(({ batch_uid }) => batch_uid);
   }
 
   #lapsed(taskId: string): void {
-    this.#parts.counts.lapsed++;
+    this.#deps.counts.lapsed++;
     remember(this.#lapses, taskId, (this.#lapses.get(taskId) ?? 0) + 1);
   }
 

@@ -18,25 +18,25 @@ export interface FunctionContext {
 /** Its result is the node's output. What it throws is tried again by the node's `retry_policy`. */
 export type CoordinatorFunction = (args: JsonObject, context: FunctionContext) => Json | Promise<Json>;
 
-export interface FunctionsParts extends Pick<CoordinatorEngine, "clock" | "board" | "parts"> {
+export interface FunctionsDeps extends Pick<CoordinatorEngine, "clock" | "board" | "parts"> {
   readonly places: Places;
   readonly own?: { readonly [name: string]: CoordinatorFunction };
 }
 
 export class Functions {
-  readonly #parts: FunctionsParts;
+  readonly #deps: FunctionsDeps;
 
-  constructor(parts: FunctionsParts) {
-    this.#parts = parts;
+  constructor(deps: FunctionsDeps) {
+    this.#deps = deps;
   }
 
   /** `task.input` is what the plan made of the node. Rejects when the function does. */
   async perform(task: TaskRow, signal: AbortSignal): Promise<Json> {
     const { fn, fn_args } = JSON.parse(task.input) as { fn: string; fn_args: JsonObject };
-    const { task_id: taskId, node_id: nodeId } = await this.#parts.places.of(task);
+    const { task_id: taskId, node_id: nodeId } = await this.#deps.places.of(task);
     if (fn === "merge.generic") return this.#merge(taskId, fn_args, signal);
     if (fn === "metrics.aggregate") return this.#aggregate(taskId, fn_args, signal);
-    const own = this.#parts.own ?? {};
+    const own = this.#deps.own ?? {};
     if (Object.hasOwn(own, fn)) return (own[fn] as CoordinatorFunction)(fn_args, { taskId, nodeId, signal });
     throw new Error(`There is no function ${fn} on this server any more.`);
   }
@@ -51,7 +51,7 @@ export class Functions {
       const source = await this.#source(taskId, node);
       if (source?.state === "done") complete.push(node);
       if (source === undefined) continue;
-      for await (const { uid } of partsOf(this.#parts.parts, source.id, signal)) {
+      for await (const { uid } of partsOf(this.#deps.parts, source.id, signal)) {
         partial++;
         uids.add(uid);
       }
@@ -61,7 +61,7 @@ export class Functions {
       complete_nodes: complete.sort(),
       partial_batches: partial,
       distinct_batch_uids: uids.size,
-      merged_at: new Date(this.#parts.clock.now()).toISOString(),
+      merged_at: new Date(this.#deps.clock.now()).toISOString(),
     };
   }
 
@@ -79,7 +79,7 @@ export class Functions {
       }
     };
     if (source !== undefined) {
-      for await (const { value } of partsOf(this.#parts.parts, source.id, signal)) add(JSON.parse(value));
+      for await (const { value } of partsOf(this.#deps.parts, source.id, signal)) add(JSON.parse(value));
       if (source.state === "done" && source.output !== null) add(JSON.parse(source.output));
     }
     const stats: JsonObject = {};
@@ -88,8 +88,8 @@ export class Functions {
   }
 
   async #source(taskId: string, node: string): Promise<TaskRow | undefined> {
-    const place = await this.#parts.places.find({ task_id: taskId, node_id: node });
-    return place === undefined ? undefined : this.#parts.board.task(place.taskId);
+    const place = await this.#deps.places.find({ task_id: taskId, node_id: node });
+    return place === undefined ? undefined : this.#deps.board.task(place.taskId);
   }
 }
 

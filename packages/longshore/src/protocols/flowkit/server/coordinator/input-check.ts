@@ -20,7 +20,7 @@ import type { Place, Places, WireName } from "../task-addresses.ts";
 import type { BatchRecords } from "./batches.ts";
 import type { CoordinatorEngine, CoordinatorLog } from "./parts.ts";
 
-export interface InputCheckParts extends Pick<CoordinatorEngine, "board" | "parts"> {
+export interface InputCheckDeps extends Pick<CoordinatorEngine, "board" | "parts"> {
   readonly places: Places;
   readonly batches: BatchRecords;
   readonly log: CoordinatorLog;
@@ -42,21 +42,21 @@ const pageParts = 100;
 const againMax = 2;
 
 export class InputCheck {
-  readonly #parts: InputCheckParts;
+  readonly #deps: InputCheckDeps;
 
-  constructor(parts: InputCheckParts) {
-    this.#parts = parts;
+  constructor(deps: InputCheckDeps) {
+    this.#deps = deps;
   }
 
   /** Null when nothing is missing, or the node does not read by one of the two adapters. */
   async missed(name: WireName, place: Place): Promise<Missed | null> {
-    const route = this.#parts.reopen === undefined ? null : routeOf(place);
+    const route = this.#deps.reopen === undefined ? null : routeOf(place);
     if (route === null) return null;
-    const { dead_letters } = await this.#parts.batches.of(place.taskId);
+    const { dead_letters } = await this.#deps.batches.of(place.taskId);
     const aside = new Set(dead_letters.map(({ batch_uid }) => partUidOf(batch_uid)));
     for (const source of route.fromNodes) {
-      const found = await this.#parts.places.find({ task_id: name.task_id, node_id: source });
-      const task = found === undefined ? undefined : await this.#parts.board.task(found.taskId);
+      const found = await this.#deps.places.find({ task_id: name.task_id, node_id: source });
+      const task = found === undefined ? undefined : await this.#deps.board.task(found.taskId);
       if (task === undefined) continue;
       if (isOpen(task.state)) return { source, parts: null };
       if (task.state !== "done") continue;
@@ -71,7 +71,7 @@ export class InputCheck {
    * has called itself complete in MongoDB while its last parts are still on their way there.
    */
   async mustWait({ task_id }: WireName, place: Place): Promise<boolean> {
-    const { batches, board, completed, places } = this.#parts;
+    const { batches, board, completed, places } = this.#deps;
     const route = routeOf(place);
     if (route === null) return false;
     const isAgain = ((await batches.of(place.taskId)).missed ?? 0) > 0;
@@ -87,7 +87,7 @@ export class InputCheck {
 
   /** Takes back that the node is complete. True when it is to be done again; false when it has failed for this. */
   async takeBack(name: WireName, { taskId }: Place, hold: Hold, missed: Missed): Promise<boolean> {
-    const { batches, board, log, reopen } = this.#parts;
+    const { batches, board, log, reopen } = this.#deps;
     const why = sentenceOf(name, missed);
     const record = await batches.of(taskId);
     const times = (record.missed ?? 0) + 1;
@@ -100,7 +100,7 @@ export class InputCheck {
   }
 
   async #countMissing(reader: string, source: { id: string; node: string }, route: Route, aside: ReadonlySet<string>) {
-    const { parts } = this.#parts;
+    const { parts } = this.#deps;
     let missing = 0;
     let of = 0;
     for (let after = 0; ; ) {
@@ -115,7 +115,7 @@ export class InputCheck {
 
   /** How many of these batches the reader has neither done nor put aside; each may have one of several names. */
   async #absent(reader: string, batches: readonly (readonly string[])[], aside: ReadonlySet<string>): Promise<number> {
-    const absent = new Set(await this.#parts.parts.absent(reader, batches.flat()));
+    const absent = new Set(await this.#deps.parts.absent(reader, batches.flat()));
     return batches.filter((names) => names.every((uid) => absent.has(uid) && !aside.has(uid))).length;
   }
 }

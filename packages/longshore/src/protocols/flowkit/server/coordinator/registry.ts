@@ -10,7 +10,7 @@ import type { Announcement } from "../../wire/shapes.ts";
 import type { CoordinatorEngine, CoordinatorLog } from "./parts.ts";
 import { RoleFigures } from "./role-figures.ts";
 
-export interface RegistryParts extends Pick<CoordinatorEngine, "clock" | "workers" | "documents"> {
+export interface RegistryDeps extends Pick<CoordinatorEngine, "clock" | "workers" | "documents"> {
   readonly log: CoordinatorLog;
   /** There is another role, or a worker has more or less room. */
   changed(roles: readonly string[]): void;
@@ -48,7 +48,7 @@ const saidCharsMax = 200;
 const capacityMax = 10_000;
 
 export class Registry {
-  readonly #parts: RegistryParts;
+  readonly #deps: RegistryDeps;
   readonly #workers = new Map<string, Worker>();
   readonly #holders = new Map<string, string>();
   readonly #roles = new Set<string>();
@@ -57,13 +57,13 @@ export class Registry {
   readonly #saidAt = new Map<string, number>();
   #stopTimer: () => void = () => {};
 
-  constructor(parts: RegistryParts) {
-    this.#parts = parts;
+  constructor(deps: RegistryDeps) {
+    this.#deps = deps;
   }
 
   /** What was known before. Those who are gone are missed three announcements from now. */
   async load(): Promise<void> {
-    const { documents, workers, clock } = this.#parts;
+    const { documents, workers, clock } = this.#deps;
     for await (const { name, body } of documents.eachDocument(kind)) {
       const { roles = [], capacity = 1, version = "" } = JSON.parse(body) as Partial<Worker>;
       const worker = this.#add({ id: name, roles, capacity, version });
@@ -118,12 +118,12 @@ export class Registry {
     if (known?.announced && same(known, next)) return this.#heard(known);
     const worker = this.#add(next);
     if (worker === undefined) return;
-    this.#parts.workers.register(id, "flowkit", []);
+    this.#deps.workers.register(id, "flowkit", []);
     this.#heard(worker);
-    this.#parts.log.info("A FlowKit worker has come", { event: "coord.worker.online", worker_id: id, type: roles.join(","), version });
+    this.#deps.log.info("A FlowKit worker has come", { event: "coord.worker.online", worker_id: id, type: roles.join(","), version });
     await this.#keep(worker);
-    this.#parts.changed(worker.roles);
-    this.#parts.came?.(worker.roles);
+    this.#deps.changed(worker.roles);
+    this.#deps.came?.(worker.roles);
   }
 
   /** Announcements have no key, so they may come in another order than they were sent: an older one does not count. */
@@ -167,10 +167,10 @@ export class Registry {
       const worker = this.#workers.get(before);
       this.#holders.delete(task.id);
       worker?.held.delete(task.id);
-      if (worker?.announced === false && worker.held.size === 0) this.#parts.workers.left(before);
+      if (worker?.announced === false && worker.held.size === 0) this.#deps.workers.left(before);
       if (worker !== undefined && task.closedBy === "expire") {
         worker.suspected = true;
-        this.#parts.workers.left(before);
+        this.#deps.workers.left(before);
       }
       if (worker !== undefined) this.#figures.update(worker);
       for (const role of worker?.roles ?? []) roles.add(role);
@@ -184,20 +184,20 @@ export class Registry {
       if (!worker.announced) this.#show(worker);
       for (const role of worker.roles) roles.add(role);
     }
-    if (roles.size > 0) this.#parts.changed([...roles]);
+    if (roles.size > 0) this.#deps.changed([...roles]);
   }
 
   #heard(worker: Worker): void {
-    worker.seenAt = this.#parts.clock.now();
+    worker.seenAt = this.#deps.clock.now();
     this.#show(worker);
     if (!worker.suspected) return;
     worker.suspected = false;
     this.#figures.update(worker);
-    this.#parts.changed(worker.roles);
+    this.#deps.changed(worker.roles);
   }
 
   #show(worker: Worker): void {
-    if (worker.announced || worker.held.size > 0) this.#parts.workers.seen(worker.id, signOf(worker));
+    if (worker.announced || worker.held.size > 0) this.#deps.workers.seen(worker.id, signOf(worker));
   }
 
   #add(told: Pick<Worker, "id" | "roles" | "capacity" | "version">): Worker | undefined {
@@ -219,7 +219,7 @@ export class Registry {
 
   async #keep({ id, roles, capacity, version }: Worker): Promise<void> {
     const body = JSON.stringify({ roles, capacity, version } as unknown as JsonObject);
-    await this.#parts.documents.keepDocument({ kind, name: id, version: 1, body }, { own: true });
+    await this.#deps.documents.keepDocument({ kind, name: id, version: 1, body }, { own: true });
   }
 
   async #leave(id: string, why: string): Promise<void> {
@@ -228,15 +228,15 @@ export class Registry {
     this.#workers.delete(id);
     this.#figures.remove(id);
     for (const taskId of worker.held) this.#holders.delete(taskId);
-    this.#parts.workers.left(id);
+    this.#deps.workers.left(id);
     if (!worker.announced) return;
-    this.#parts.log.info("A FlowKit worker has gone", { event: "coord.worker.offline", worker_id: id, why });
-    await this.#parts.documents.removeDocument(kind, id);
-    this.#parts.changed(worker.roles);
+    this.#deps.log.info("A FlowKit worker has gone", { event: "coord.worker.offline", worker_id: id, why });
+    await this.#deps.documents.removeDocument(kind, id);
+    this.#deps.changed(worker.roles);
   }
 
   #arm(): void {
-    const { clock } = this.#parts;
+    const { clock } = this.#deps;
     this.#stopTimer = clock.at(clock.now() + announceMs, () => {
       const before = clock.now() - silentMs;
       for (const worker of [...this.#workers.values()]) {

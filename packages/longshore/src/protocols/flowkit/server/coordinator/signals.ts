@@ -9,7 +9,7 @@ import { cancelMessage, type WireAttempt } from "./messages.ts";
 import { type CoordinatorCounts, type CoordinatorEngine, type Outbox, tasksIn } from "./parts.ts";
 import type { Registry } from "./registry.ts";
 
-export interface SignalsParts extends Pick<CoordinatorEngine, "clock" | "board" | "runs" | "reader"> {
+export interface SignalsDeps extends Pick<CoordinatorEngine, "clock" | "board" | "runs" | "reader"> {
   readonly places: Places;
   readonly registry: Pick<Registry, "knows">;
   readonly outbox: Outbox;
@@ -24,25 +24,25 @@ export interface SignalsParts extends Pick<CoordinatorEngine, "clock" | "board" 
 const toldMax = 10_000;
 
 export class Signals {
-  readonly #parts: SignalsParts;
+  readonly #deps: SignalsDeps;
   readonly #told = new Set<string>();
   /** What is done at the deadlines of cancelled tasks. */
   readonly #deadlines = new Map<string, () => void>();
   #closed = false;
 
-  constructor(parts: SignalsParts) {
-    this.#parts = parts;
+  constructor(deps: SignalsDeps) {
+    this.#deps = deps;
   }
 
   /** Tasks whose worker may not have got the signal before the restart. */
   async recover(): Promise<void> {
-    for await (const task of tasksIn(this.#parts.reader, "cancelling")) await this.#cancelling(task);
+    for await (const task of tasksIn(this.#deps.reader, "cancelling")) await this.#cancelling(task);
   }
 
   /** Must be called for each task that a commit changed. */
   taskChanged(task: TaskRow): void {
     if (task.state === "cancelling") {
-      if (!this.#deadlines.has(task.id)) void this.#cancelling(task).catch((error) => this.#parts.failed("signal", error));
+      if (!this.#deadlines.has(task.id)) void this.#cancelling(task).catch((error) => this.#deps.failed("signal", error));
     } else this.#forget(task.id);
   }
 
@@ -61,7 +61,7 @@ export class Signals {
   }
 
   async #cancelling(task: TaskRow): Promise<void> {
-    const { clock, cancelGraceMs, registry, places } = this.#parts;
+    const { clock, cancelGraceMs, registry, places } = this.#deps;
     if (task.lane === null || task.holder === null || !registry.knows(task.holder) || this.#closed) return;
     // Armed first: whatever becomes of the signal, the wait has an end.
     this.#deadlines.set(
@@ -77,19 +77,17 @@ export class Signals {
     this.#deadlines.delete(taskId);
     const error = "cancelled; its worker did not stop in time";
     // Should nothing be written now, the hold ends by itself.
-    await this.#parts.board
-      .withdraw({ taskId, grant }, { error })
-      .catch((failure) => this.#parts.failed("end of a cancelled task", failure));
+    await this.#deps.board.withdraw({ taskId, grant }, { error }).catch((failure) => this.#deps.failed("end of a cancelled task", failure));
   }
 
   async #reasonOf({ runId }: TaskRow): Promise<string> {
-    const run = runId === null ? undefined : await this.#parts.runs.run(runId);
+    const run = runId === null ? undefined : await this.#deps.runs.run(runId);
     if (run === undefined || isRunOpen(run.state)) return "cancelled";
     return run.error ?? "cancelled";
   }
 
   async #send(attempt: WireAttempt, worker: string, reason: string): Promise<void> {
-    const { clock, topics, outbox, cancelGraceMs, counts } = this.#parts;
+    const { clock, topics, outbox, cancelGraceMs, counts } = this.#deps;
     const now = clock.now();
     counts.signals++;
     await outbox.enqueue(cancelMessage(topics, attempt, worker, { reason, deadlineMs: now + cancelGraceMs }, now));

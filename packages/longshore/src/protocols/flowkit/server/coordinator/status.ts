@@ -14,7 +14,7 @@ import type { WireAttempt } from "./messages.ts";
 import type { CoordinatorCounts, CoordinatorLog } from "./parts.ts";
 import type { Registry } from "./registry.ts";
 
-export interface StatusParts {
+export interface StatusDeps {
   readonly attempts: Attempts;
   readonly registry: Pick<Registry, "heard">;
   readonly counts: CoordinatorCounts;
@@ -27,10 +27,10 @@ export interface StatusParts {
 const besideMax = 256;
 
 export class StatusReader {
-  readonly #parts: StatusParts;
+  readonly #deps: StatusDeps;
 
-  constructor(parts: StatusParts) {
-    this.#parts = parts;
+  constructor(deps: StatusDeps) {
+    this.#deps = deps;
   }
 
   /** Rejects only when nothing can be written now. */
@@ -77,7 +77,7 @@ export class StatusReader {
   }
 
   #read(record: BusRecord): { envelope: Envelope; event: StatusEvent } | null {
-    const { counts, warn } = this.#parts;
+    const { counts, warn } = this.#deps;
     const envelope = decodeEnvelope(record.value, parseExact);
     const event = envelope.ok ? readStatus(envelope.value) : envelope;
     if (envelope.ok && event.ok) {
@@ -90,7 +90,7 @@ export class StatusReader {
   }
 
   async #apply(attempt: AttemptEvents): Promise<void> {
-    const { attempts, registry, warn } = this.#parts;
+    const { attempts, registry, warn } = this.#deps;
     try {
       registry.heard(attempt.worker_id, attempt.step_type);
       await attempts.apply(attempt);

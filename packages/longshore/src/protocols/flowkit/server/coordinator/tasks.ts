@@ -13,7 +13,7 @@ import { sourceOf } from "../../dialect/dialect.ts";
 import { argDefaults, checkAdapterArgs } from "../../wire/adapter-args.ts";
 import type { CoordinatorLog } from "./parts.ts";
 
-export interface TasksParts {
+export interface TasksDeps {
   readonly runs: Pick<Runs, "define" | "begin" | "tell">;
   readonly checks?: Omit<GraphChecks, "adapter" | "ignored">;
   readonly log?: Pick<CoordinatorLog, "warn">;
@@ -39,10 +39,10 @@ export function isGraphRun({ definitionId }: Pick<Run, "definitionId">): boolean
 }
 
 export class FlowkitTasks {
-  readonly #parts: TasksParts;
+  readonly #deps: TasksDeps;
 
-  constructor(parts: TasksParts) {
-    this.#parts = parts;
+  constructor(deps: TasksDeps) {
+    this.#deps = deps;
   }
 
   /** The run's id is the `task_id`. @throws LongshoreError LONGSHORE_BAD_DEFINITION or LONGSHORE_BAD_INPUT, naming the field. */
@@ -63,7 +63,7 @@ export class FlowkitTasks {
     }
     const ignored: string[] = [];
     const checks: GraphChecks = {
-      ...this.#parts.checks,
+      ...this.#deps.checks,
       adapter: (name, args) => this.#wrongArgs(name, args),
       ignored: (field) => {
         if (ignored.length < ignoredMax) ignored.push(field);
@@ -73,25 +73,25 @@ export class FlowkitTasks {
     const source = sourceOf(checked);
     // Equal graphs are one definition. The dot keeps it out of the list of those that are started by name.
     const id = `${graphPrefix}${createHash("sha256").update(source).digest("hex").slice(0, 32)}`;
-    await this.#parts.runs.define({ id, name: `.${id}`, dialect: dialectName, source });
+    await this.#deps.runs.define({ id, name: `.${id}`, dialect: dialectName, source });
     const input = writeExact({ params: given as JsonObject });
     const named = checked.name === undefined ? {} : { workflow: checked.name };
-    const { run } = await this.#parts.runs.begin({ ...named, definitionId: id, input });
+    const { run } = await this.#deps.runs.begin({ ...named, definitionId: id, input });
     if (ignored.length > 0) {
       const message = `The graph of task ${run.id} has fields that Longshore does not read: ${ignored.join(", ")}`;
-      this.#parts.log?.warn(message, { event: "coord.task.fields_ignored", task_id: run.id });
+      this.#deps.log?.warn(message, { event: "coord.task.fields_ignored", task_id: run.id });
     }
     return { run, ignored };
   }
 
   /** The run afterwards; undefined when there is none. One that has ended stays as it is. */
   cancel(taskId: string, reason: string = "user_request"): Promise<Run | undefined> {
-    return this.#parts.runs.tell(taskId, { kind: "cancel", error: reason });
+    return this.#deps.runs.tell(taskId, { kind: "cancel", error: reason });
   }
 
   /** Adapters that users add are known to their workers alone, which check them. */
   #wrongArgs(name: string, args: JsonObject): string | null {
-    const { strict = false } = this.#parts;
+    const { strict = false } = this.#deps;
     const checked = checkAdapterArgs(name, args, { ...argDefaults, strict });
     return checked === undefined || checked.ok ? null : `are refused by ${name}: ${checked.why}`;
   }

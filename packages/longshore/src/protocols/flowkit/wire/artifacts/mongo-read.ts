@@ -15,7 +15,7 @@ import { isObject } from "../../../../json.ts";
 import { type Attempt, type ReadOptions, UpstreamFailed, type UpstreamPart, unknownSource } from "./artifacts.ts";
 import { asking, insertNew, isCursorGone, type MongoDb, type MongoDocument, plainObject } from "./mongo-db.ts";
 
-export interface MongoReaderParts {
+export interface MongoReaderDeps {
   readonly db: MongoDb;
   readonly consumer: Attempt;
   readonly sources: readonly string[];
@@ -48,20 +48,20 @@ interface Line {
 }
 
 export class MongoReader {
-  readonly #parts: MongoReaderParts;
+  readonly #deps: MongoReaderDeps;
   readonly #lines: Line[];
   /** Sources that the coordinator calls finished, with or without an artifact for it. */
   readonly #finished = new Set<string>();
 
-  constructor(parts: MongoReaderParts) {
-    this.#parts = parts;
+  constructor(deps: MongoReaderDeps) {
+    this.#deps = deps;
     const fresh = { scan: null, complete: false, whole: false, from: null, gap: 0, over: false };
-    this.#lines = [...new Set(parts.sources)].map((node) => ({ ...fresh, node, seen: new Set() }));
+    this.#lines = [...new Set(deps.sources)].map((node) => ({ ...fresh, node, seen: new Set() }));
   }
 
   async *parts(): AsyncGenerator<UpstreamPart, void> {
-    const { clock, trouble, options } = this.#parts;
-    const what = `reading parts for ${this.#parts.consumer.nodeId} from MongoDB`;
+    const { clock, trouble, options } = this.#deps;
+    const what = `reading parts for ${this.#deps.consumer.nodeId} from MongoDB`;
     let waitMs = options.pollMs;
     let begun = false;
     const wait = async () => {
@@ -73,7 +73,7 @@ export class MongoReader {
         options.signal.throwIfAborted();
         try {
           if (!begun) {
-            await this.#parts.ready();
+            await this.#deps.ready();
             await this.#release();
             begun = true;
           }
@@ -131,7 +131,7 @@ export class MongoReader {
   }
 
   async *#scan(line: Line): AsyncGenerator<UpstreamPart[], void> {
-    const { db, consumer } = this.#parts;
+    const { db, consumer } = this.#deps;
     const filter: MongoDocument = { task_id: consumer.taskId, node_id: line.node, status: "partial" };
     if (line.from !== null) filter.created_at = { $gte: line.from };
     const cursor = db.collection("artifacts").find(filter, {
@@ -153,7 +153,7 @@ export class MongoReader {
 
   /** Those of a page that no worker has claimed before. */
   async #claim(fromNode: string, page: MongoDocument[]): Promise<MongoDocument[]> {
-    const { db, consumer, clock } = this.#parts;
+    const { db, consumer, clock } = this.#deps;
     const { epoch, workerId: worker_id } = consumer;
     const claimed_at = new Date(clock.now());
     const rows = page.map(({ batch_uid }) => ({
@@ -165,7 +165,7 @@ export class MongoReader {
   }
 
   async #release(): Promise<number> {
-    const { db, consumer, sources } = this.#parts;
+    const { db, consumer, sources } = this.#deps;
     const { taskId: task_id, nodeId: consumer_node, epoch } = consumer;
     return releaseClaims(db, { task_id, consumer_node, from_node: { $in: [...sources] } }, epoch);
   }
@@ -193,7 +193,7 @@ export class MongoReader {
    * an attempt between the two as well, and be made again. These claims stay, so that what is not left now never is.
    */
   async #left(node_id: string): Promise<number> {
-    const { db, consumer } = this.#parts;
+    const { db, consumer } = this.#deps;
     const { taskId: task_id, nodeId: consumer_node, epoch } = consumer;
     const lasting = [{ state: "processed" }, { epoch: { $gte: epoch } }];
     const [parts, claims] = await asking("count parts", () =>
@@ -206,7 +206,7 @@ export class MongoReader {
   }
 
   async #complete(): Promise<ReadonlySet<unknown>> {
-    const { db, consumer, sources, options } = this.#parts;
+    const { db, consumer, sources, options } = this.#deps;
     if (!options.eofOnTaskDone) return new Set();
     const complete = new Set<unknown>(this.#finished);
     const cursor = db
@@ -223,7 +223,7 @@ export class MongoReader {
    * that the node has produced. A worker of another make writes that it is complete while its last parts are still on their way.
    */
   async #confirmed(complete: ReadonlySet<unknown>): Promise<ReadonlySet<unknown>> {
-    const { db, consumer } = this.#parts;
+    const { db, consumer } = this.#deps;
     const projection = { ...taskFlags, mirrored_by: 1 };
     const task = await asking("read a task", () => db.collection("tasks").findOne({ id: consumer.taskId }, { projection }));
     if (typeof task?.mirrored_by !== "string") return complete;
@@ -232,7 +232,7 @@ export class MongoReader {
 
   /** The coordinator's state of the sources that nothing comes from. When it cancels the whole task, this consumer gets its own signal. */
   async #look(): Promise<void> {
-    const { db, consumer } = this.#parts;
+    const { db, consumer } = this.#deps;
     const task = await asking("read a task", () => db.collection("tasks").findOne({ id: consumer.taskId }, { projection: taskFlags }));
     if (task === null || isCancelled(task)) return;
     for (const { node, from } of this.#lines.filter(({ over, complete }) => !over && !complete)) {

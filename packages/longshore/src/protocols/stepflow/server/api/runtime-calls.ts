@@ -13,14 +13,14 @@ import type { RuntimeCalls } from "../http/runtime/requests.ts";
 import { denied, invalid, notFound } from "../refuse.ts";
 import { runStatusJson, type WorkerRuns } from "./worker-runs.ts";
 
-export interface RuntimeCallParts {
+export interface RuntimeCallDeps {
   readonly blobs: BlobLibrary;
   readonly runs: WorkerRuns;
   /** What workers may do that are called. */
   readonly caller: Caller;
 }
 
-export function runtimeCalls({ blobs, runs, caller }: RuntimeCallParts): RuntimeCalls {
+export function runtimeCalls({ blobs, runs, caller }: RuntimeCallDeps): RuntimeCalls {
   const told = <T>(action: Action, work: () => Promise<T>): Promise<T> =>
     inOurWords(() => {
       if (!caller.may(action)) throw denied(`A worker that is called may not ${actions[action].what}.`);

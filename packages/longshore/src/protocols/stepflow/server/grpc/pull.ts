@@ -34,7 +34,7 @@ const discoveryMs = 5_000;
 /** A worker that waits counts as active this often, or more often. */
 const signMs = 30_000;
 
-export interface PullParts {
+export interface PullDeps {
   readonly clock: Clock;
   readonly held: HeldCounts;
   readonly unclaimed: UnclaimedOffers;
@@ -42,7 +42,7 @@ export interface PullParts {
 }
 
 export class PullStream {
-  readonly #parts: PullParts;
+  readonly #deps: PullDeps;
   readonly #queue: TaskQueue;
   readonly #workerId: string;
   readonly #url: string;
@@ -59,10 +59,10 @@ export class PullStream {
   #coming = 0;
 
   constructor(
-    parts: PullParts,
+    deps: PullDeps,
     stream: { queue: TaskQueue; workerId: string; url: string; gone: AbortSignal; sink: Pick<GrpcSink<Assignment>, "send"> },
   ) {
-    this.#parts = parts;
+    this.#deps = deps;
     this.#queue = stream.queue;
     this.#workerId = stream.workerId;
     this.#url = stream.url;
@@ -113,7 +113,7 @@ export class PullStream {
   }
 
   async #deliver(round: AbortController, lapsed: (delivery: Delivery) => void, { first }: { first: boolean }): Promise<void> {
-    const { clock } = this.#parts;
+    const { clock } = this.#deps;
     let comes = false;
     const coming = (now: boolean) => {
       if (comes !== now) this.#coming += now ? 1 : -1;
@@ -158,7 +158,7 @@ export class PullStream {
 
   /** False while the worker is believed to be unable to begin another task. */
   #hasRoom(): boolean {
-    const { clock, held } = this.#parts;
+    const { clock, held } = this.#deps;
     if (this.#room !== undefined && clock.now() >= this.#room.until) {
       // It may have more than it seemed; one task at a time will show it.
       this.#room = undefined;
@@ -169,13 +169,13 @@ export class PullStream {
 
   /** Until the worker is done with a task, or its room is to be learnt again. */
   #change(gone: AbortSignal): Promise<void> {
-    const { clock, held } = this.#parts;
+    const { clock, held } = this.#deps;
     const ms = (this.#room?.until ?? 0) - clock.now();
     return this.#rest(ms, gone, (wake) => held.listenFor(this.#workerId, wake));
   }
 
   #options(): Omit<NextOptions, "signal"> {
-    const { held } = this.#parts;
+    const { held } = this.#deps;
     this.#sign();
     const offerMs = held.count(this.#workerId) > 0 ? busyOfferMs : idleOfferMs;
     return { offerMs, orchestratorServiceUrl: this.#url, worker: this };
@@ -183,11 +183,11 @@ export class PullStream {
 
   #sign(does?: readonly string[]): void {
     const sign = { protocol: "stepflow", reach: { names: [this.#queue.lane.name], labels: [] }, everyMs: signMs };
-    this.#parts.workers.seen(this.#workerId, does === undefined ? sign : { ...sign, does });
+    this.#deps.workers.seen(this.#workerId, does === undefined ? sign : { ...sign, does });
   }
 
   async #afterLapse(delivery: Delivery): Promise<void> {
-    const { clock, held, unclaimed } = this.#parts;
+    const { clock, held, unclaimed } = this.#deps;
     this.#ahead.lapsed();
     const count = held.count(this.#workerId);
     if (count > 0) {
@@ -200,7 +200,7 @@ export class PullStream {
 
   /** Until the time has passed, `wake` is called, or there is nothing to wait for. */
   #rest(ms: number, gone: AbortSignal, listen: (wake: () => void) => () => void): Promise<void> {
-    const { clock } = this.#parts;
+    const { clock } = this.#deps;
     return new Promise((resolve) => {
       const over = () => {
         stopTimer();

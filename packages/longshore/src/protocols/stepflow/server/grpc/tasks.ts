@@ -8,9 +8,9 @@ import { TasksService } from "../../wire/services.ts";
 import type { Addresses } from "../address.ts";
 import type { Queues } from "../queue/queues.ts";
 import { invalid, notFound, precondition, runIdIn } from "../refuse.ts";
-import { type PullParts, PullStream } from "./pull.ts";
+import { type PullDeps, PullStream } from "./pull.ts";
 
-export interface TasksParts extends Omit<PullParts, "held" | "unclaimed"> {
+export interface TasksDeps extends Omit<PullDeps, "held" | "unclaimed"> {
   readonly queues: Queues;
   readonly runs: Pick<Runs, "run">;
   readonly addresses: Addresses;
@@ -19,8 +19,8 @@ export interface TasksParts extends Omit<PullParts, "held" | "unclaimed"> {
 /** Names of workers and queues are made by programs; a longer one is a mistake. */
 const nameCharsMax = 512;
 
-export function tasksMethods(parts: TasksParts): GrpcMethod[] {
-  const { queues, runs, addresses } = parts;
+export function tasksMethods(deps: TasksDeps): GrpcMethod[] {
+  const { queues, runs, addresses } = deps;
   return [
     serverStream(TasksService.PullTasks, "task.claim", ({ queueName, workerId }, call, sink) => {
       if (queueName === "") throw invalid("queue_name", "is empty, expected the name of a queue");
@@ -30,7 +30,7 @@ export function tasksMethods(parts: TasksParts): GrpcMethod[] {
       if (!found.backends.has("grpc")) throw notPulled(queueName);
       const url = addresses.forCaller(call.authority);
       const stream = { queue: found.queue, workerId: workerId || call.peer, url, gone: call.gone, sink };
-      return new PullStream({ ...parts, held: queues.held, unclaimed: queues.unclaimed }, stream).serve();
+      return new PullStream({ ...deps, held: queues.held, unclaimed: queues.unclaimed }, stream).serve();
     }),
     unary(TasksService.GetOrchestratorForRun, "run.locate", async ({ runId }, call) => {
       if ((await runs.run(runIdIn("run_id", runId))) === undefined) throw notFound("run", runId);

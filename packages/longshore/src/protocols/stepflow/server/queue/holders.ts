@@ -7,7 +7,7 @@ import type { TaskRow } from "../../../../engine/board/task.ts";
 import type { Runs } from "../../../../engine/run/runs.ts";
 import { settingsOf } from "../../dialect/settings.ts";
 
-export interface HolderParts {
+export interface HolderDeps {
   readonly board: Pick<Board, "task">;
   readonly runs: Pick<Runs, "run">;
 }
@@ -22,13 +22,13 @@ interface Place extends Hold {
 }
 
 export class Holders {
-  readonly #parts: HolderParts;
+  readonly #deps: HolderDeps;
   readonly #places = new Map<string, Place>();
   /** By token and root. */
   readonly #holds = new Map<string, Map<string, Place>>();
 
-  constructor(parts: HolderParts) {
-    this.#parts = parts;
+  constructor(deps: HolderDeps) {
+    this.#deps = deps;
   }
 
   knows(taskId: string): boolean {
@@ -38,8 +38,8 @@ export class Holders {
   /** A report was accepted that proves the hold. The first token to prove one owns it: knowing the task's id does not help others. */
   async reported({ taskId, grant }: Hold, caller: Caller): Promise<void> {
     if (caller.may("run.start") || this.#places.get(taskId)?.grant === grant) return;
-    const task = await this.#parts.board.task(taskId);
-    const run = task?.runId == null ? undefined : await this.#parts.runs.run(task.runId);
+    const task = await this.#deps.board.task(taskId);
+    const run = task?.runId == null ? undefined : await this.#deps.runs.run(task.runId);
     if (run === undefined) return;
     const place: Place = { taskId, grant, key: keyOf(caller, settingsOf(run).rootRunId ?? run.id) };
     this.#remove(taskId);
@@ -56,7 +56,7 @@ export class Holders {
 
   async holds(caller: Caller, rootRunId: string): Promise<boolean> {
     for (const place of this.#holds.get(keyOf(caller, rootRunId))?.values() ?? []) {
-      const task = await this.#parts.board.task(place.taskId);
+      const task = await this.#deps.board.task(place.taskId);
       if (task !== undefined && isHeld(task, place)) return true;
       // It ended while the report was on its way here.
       this.#remove(place.taskId);

@@ -72,7 +72,7 @@ const waitMs = 30_000;
 /** Components of a worker that are looked for on lanes of their names: each costs a little with every task. */
 const sharedLanesMax = 200;
 
-export interface QueueParts {
+export interface QueueDeps {
   readonly clock: Clock;
   readonly board: Pick<Board, "offer" | "retract" | "fail">;
   readonly runs: Pick<Runs, "run">;
@@ -86,24 +86,24 @@ export class BoardQueue implements TaskQueue {
   readonly name: string;
   readonly lane: Lane;
   readonly registrations: Registrations;
-  readonly #parts: QueueParts;
+  readonly #deps: QueueDeps;
   readonly #shared: boolean;
   readonly #own: Reach;
   /** By the list of components that its names are made from. */
   readonly #reaches = new WeakMap<readonly RegisteredComponent[], Reach>();
 
   /** `shared`: its workers also take what waits for a component of theirs, whatever other workers have it. */
-  constructor(name: string, parts: QueueParts, documents: DocumentStore, shared = false) {
+  constructor(name: string, deps: QueueDeps, documents: DocumentStore, shared = false) {
     this.name = name;
     this.lane = { name: queueLane(name), labels: [] };
     this.registrations = new Registrations(documents, this.lane.name);
-    this.#parts = parts;
+    this.#deps = deps;
     this.#shared = shared;
     this.#own = { names: [this.lane.name], labels: [] };
   }
 
   async next({ signal, offerMs, orchestratorServiceUrl, worker }: NextOptions): Promise<Delivery | undefined> {
-    const { board, runs, unclaimed, dropped } = this.#parts;
+    const { board, runs, unclaimed, dropped } = this.#deps;
     const reach = this.#shared ? await this.#reachOf(worker) : this.#own;
     const [task] = await board.offer({ reach, serves: this.lane.name, termMs: queueHoldMs, offerMs, waitMs, signal });
     // It may have been cancelled in the very transaction that handed it out.
@@ -135,7 +135,7 @@ export class BoardQueue implements TaskQueue {
   }
 
   discover({ orchestratorServiceUrl, patienceMs, worker }: Parameters<TaskQueue["discover"]>[0]): Question {
-    return this.#parts.discoveries.ask(orchestratorServiceUrl, patienceMs, (components) => this.registrations.tell(components, worker));
+    return this.#deps.discoveries.ask(orchestratorServiceUrl, patienceMs, (components) => this.registrations.tell(components, worker));
   }
 }
 
@@ -148,13 +148,13 @@ function componentOnLane({ lane, input }: TaskRow): ComponentTask {
 class Watched {
   readonly id: string;
   readonly outcome: Promise<Outcome | "left">;
-  readonly #board: QueueParts["board"];
+  readonly #board: QueueDeps["board"];
   readonly #hold: { taskId: string; grant: number };
   #settle: (outcome: Outcome | "left") => void = () => {};
   readonly #unwatch: () => void;
   readonly #dropped: DroppedAssignments;
 
-  constructor(task: TaskRow, board: QueueParts["board"], unclaimed: UnclaimedOffers, dropped: DroppedAssignments) {
+  constructor(task: TaskRow, board: QueueDeps["board"], unclaimed: UnclaimedOffers, dropped: DroppedAssignments) {
     this.id = wireTaskId(task);
     this.#dropped = dropped;
     this.#board = board;

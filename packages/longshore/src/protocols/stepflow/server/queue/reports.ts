@@ -27,7 +27,7 @@ import type { Holders } from "./holders.ts";
 import { isPassing } from "./queue.ts";
 import type { UnclaimedOffers } from "./unclaimed-offers.ts";
 
-export interface ReportParts {
+export interface ReportDeps {
   readonly clock: Clock;
   readonly board: Pick<Board, "extend" | "complete" | "fail" | "task">;
   readonly workers: Pick<Workers, "seen">;
@@ -45,10 +45,10 @@ const workerIdCharsMax = 512;
 const statusCharsMax = 2_000;
 
 export class Reports {
-  readonly #parts: ReportParts;
+  readonly #deps: ReportDeps;
 
-  constructor(parts: ReportParts) {
-    this.#parts = parts;
+  constructor(deps: ReportDeps) {
+    this.#deps = deps;
   }
 
   /** The first one makes its sender the owner of the task. */
@@ -62,8 +62,8 @@ export class Reports {
     const verdict = await this.#extend({ ...hold, holder: workerId }, request);
     if (verdict === "busy") return { shouldAbort: true, status: TaskStatus.ALREADY_CLAIMED };
     if (verdict !== "ok" && verdict !== "cancel") throw notFound("task", wireId);
-    this.#parts.workers.seen(workerId, { protocol: "stepflow" });
-    await this.#parts.holders.reported(hold, caller);
+    this.#deps.workers.seen(workerId, { protocol: "stepflow" });
+    await this.#deps.holders.reported(hold, caller);
     return { shouldAbort: verdict === "cancel", status: TaskStatus.IN_PROGRESS };
   }
 
@@ -75,7 +75,7 @@ export class Reports {
     if (response === undefined && error === undefined) throw invalid("result", "is missing, expected one of response and error");
     if (response !== undefined && response.output === undefined)
       throw invalid("response.output", "is missing, expected a value, of which null is one");
-    const { board } = this.#parts;
+    const { board } = this.#deps;
     const verdict = await (error === undefined
       ? board.complete(hold, JSON.stringify(response?.output ?? null))
       : board.fail(hold, failureReport(flowErrorOf(error))));
@@ -85,10 +85,10 @@ export class Reports {
   /** Whatever comes of the report: its worker has read the assignment. */
   #holdIn(wireId: string): Hold | "discovery" {
     if (wireId === "") throw invalid("task_id", "is empty, expected the id of an assignment");
-    this.#parts.unclaimed.heard(wireId);
+    this.#deps.unclaimed.heard(wireId);
     const isDiscovery = Discoveries.owns(wireId);
     const hold = isDiscovery ? undefined : holdOfWireId(wireId);
-    if (isDiscovery && this.#parts.discoveries.isOpen(wireId)) return "discovery";
+    if (isDiscovery && this.#deps.discoveries.isOpen(wireId)) return "discovery";
     if (hold === undefined) throw notFound("task", wireId);
     return hold;
   }
@@ -98,11 +98,11 @@ export class Reports {
     if (error === undefined && listComponents === undefined)
       throw invalid("result", "is missing, expected one of list_components and error");
     // Given up while this report was on its way.
-    if (!(await this.#parts.discoveries.answer(wireId, listComponents?.components ?? null))) throw notFound("task", wireId);
+    if (!(await this.#deps.discoveries.answer(wireId, listComponents?.components ?? null))) throw notFound("task", wireId);
   }
 
   async #extend(hold: Hold & { holder: string }, { progress, statusMessage }: TaskHeartbeatRequest): Promise<Verdict> {
-    const { board } = this.#parts;
+    const { board } = this.#deps;
     const message = statusMessage === undefined ? undefined : cutMiddle(statusMessage, statusCharsMax);
     const plain = async () => (await board.extend(hold, { holder: hold.holder })).verdict;
     if (progress === undefined && statusMessage === undefined) return plain();
@@ -127,8 +127,8 @@ export class Reports {
   async #log(hold: Hold, task: Awaited<ReturnType<Board["task"]>>, message: string): Promise<void> {
     if (task === undefined) return;
     const { id: taskId, runId, attempt } = task;
-    const chunk = { stream: "stdout" as const, sequence: 0, data: `${message}\n`, at: this.#parts.clock.now() };
-    await this.#parts.logs.append({ taskId, runId, attempt, grant: hold.grant, chunks: [chunk] });
+    const chunk = { stream: "stdout" as const, sequence: 0, data: `${message}\n`, at: this.#deps.clock.now() };
+    await this.#deps.logs.append({ taskId, runId, attempt, grant: hold.grant, chunks: [chunk] });
   }
 }
 
