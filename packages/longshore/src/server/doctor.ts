@@ -4,7 +4,7 @@
 import { closeSync, existsSync, fsyncSync, mkdtempSync, openSync, rmSync, type Stats, statfsSync, statSync, writeSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { toError } from "../errors.ts";
-import { openDatabase } from "../store/sqlite/driver.ts";
+import { sqliteVersion } from "../store/sqlite/driver.ts";
 import { examineData, formatBytes } from "./doctor-data.ts";
 
 export interface Finding {
@@ -49,9 +49,7 @@ function nodeVersion(): Finding {
 
 async function sqlite(): Promise<Finding> {
   try {
-    const database = await openDatabase(":memory:");
-    const version = String(database.prepare("SELECT sqlite_version() AS version").get()?.version);
-    database.close();
+    const version = await sqliteVersion();
     return { about: "SQLite", state: "ok", seen: version, figures: { version } };
   } catch (error) {
     return { about: "SQLite", state: "bad", seen: "cannot be loaded", advice: toError(error).message };
@@ -67,7 +65,7 @@ function disk(folder: string): Finding {
     const timings = syncTimings(join(place, "sync"));
     const median = timings[syncRounds / 2] ?? 0;
     const slowest = timings.at(-1) ?? 0;
-    const seen = `a page is safe on it after ${formatMs(median)} (median; the slowest of ${syncRounds} took ${formatMs(slowest)})`;
+    const seen = `fsync takes ${formatMs(median)} (median; the slowest of ${syncRounds} took ${formatMs(slowest)})`;
     const figures = { fsyncMsMedian: median, fsyncMsMax: slowest };
     if (median > syncMsSlow)
       return { about, state: "warn", seen, figures, advice: "Every commit waits that long: put --data on a faster disk." };

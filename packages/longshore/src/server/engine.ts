@@ -111,9 +111,9 @@ export interface Engine {
   /** What the task has put aside, or failed for; oldest first. */
   deadLetters(task: TaskRow): Promise<readonly DeadLetter[]>;
   plan(definition: Definition): Plan;
-  /** Whether it was not written by an author, and is not shown to people. */
   /** The name of a run's workflow. */
   workflowOf(runId: string): string | undefined;
+  /** Whether it was not written by an author, and is not shown to people. */
   isHidden(task: Pick<TaskRow, "runId" | "node">): boolean;
   /** Ends with the function that is returned. A listener must not throw. */
   listen(listener: ChangeListener): () => void;

@@ -1,15 +1,14 @@
-// A data folder as the source of the checker. It is opened for reading only and read in one transaction, so that the file is checked as it was
-// at one moment, and stays as it is.
+// A data folder as the source of the checker. The file is checked as it was at one moment, and stays as it is.
 
 import { existsSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Dialect } from "../engine/run/dialect.ts";
 import type { Plan } from "../engine/run/plan.ts";
-import { LongshoreError, toError } from "../errors.ts";
-import { type Database, isLocked, openDatabase } from "../store/sqlite/driver.ts";
+import { LongshoreError } from "../errors.ts";
+import type { Database } from "../store/sqlite/driver.ts";
 import { refuseStrangeFiles } from "../store/sqlite/folder.ts";
 import { SqliteHistory } from "../store/sqlite/history.ts";
-import { refuseNewer, schemaVersion } from "../store/sqlite/schema.ts";
+import { blobRows, definitionSources, openSnapshot } from "../store/sqlite/snapshot.ts";
 import { type Finding, finding } from "../verify/finding.ts";
 import type { HistorySource } from "../verify/verify.ts";
 import { plainDialects } from "./protocols.ts";
@@ -24,33 +23,13 @@ export async function openDataFolder(directory: string): Promise<{ source: Histo
     throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no data file in ${folder}: name the folder of a server with --data.`);
   }
   refuseStrangeFiles(folder);
-  const db = await openReadOnly(file);
+  const db = await openSnapshot(file);
   try {
-    refuseOlder(refuseNewer(db, file), file);
-    db.exec("BEGIN");
     const history = new SqliteHistory({ db, startsRun: startsRun(db, await plainDialects()), withParts: true });
     return { source: sourceOf(history, db, join(folder, "blobs")), close: () => db.close() };
   } catch (error) {
     db.close();
     throw error;
-  }
-}
-
-/** A file that is only read cannot be migrated. */
-function refuseOlder(version: number, file: string): void {
-  if (version === schemaVersion) return;
-  throw new LongshoreError(
-    "LONGSHORE_BAD_CONFIG",
-    `The data file ${file} has schema version ${version}, expected ${schemaVersion}: start a server on it once, which brings it up to date.`,
-  );
-}
-
-async function openReadOnly(file: string): Promise<Database> {
-  try {
-    return await openDatabase(file, { readOnly: true });
-  } catch (cause) {
-    const why = isLocked(cause) ? "a server is using it: check the running server with --on URL" : toError(cause).message;
-    throw new LongshoreError("LONGSHORE_STORE_UNAVAILABLE", `The data file ${file} cannot be read: ${why}.`, { cause });
   }
 }
 
@@ -76,8 +55,7 @@ function sourceOf(history: SqliteHistory, db: Database, blobs: string): HistoryS
       }
     },
     async *others() {
-      for (const row of db.prepare("SELECT hash, bytes FROM blob").iterate())
-        yield* checkBlob(blobs, row.hash as string, row.bytes as number);
+      for (const { hash, bytes } of blobRows(db)) yield* checkBlob(blobs, hash, bytes);
     },
     kept: async () => history.kept(),
     run: async (id) => history.runPage(id, { after: "", limit: 0 }),
@@ -97,12 +75,12 @@ function checkBlob(folder: string, hash: string, bytes: number): Finding[] {
 /** Definitions are compiled once each. One that cannot be compiled any more starts no run as far as the checker knows. */
 function startsRun(db: Database, known: readonly Dialect[]): (definitionId: string, node: number) => boolean {
   const dialects = new Map(known.map((dialect) => [dialect.name, dialect]));
-  const select = db.prepare("SELECT dialect, source FROM definition WHERE id = ?");
+  const read = definitionSources(db);
   const plans = new Map<string, Plan | null>();
   const compile = (id: string): Plan | null => {
-    const row = select.get(id);
+    const definition = read(id);
     try {
-      return row === undefined ? null : (dialects.get(row.dialect as string)?.compile(row.source as string) ?? null);
+      return definition === undefined ? null : (dialects.get(definition.dialect)?.compile(definition.source) ?? null);
     } catch {
       // Its runs are still checked by every other rule.
       return null;

@@ -90,6 +90,14 @@ function facade(db: DatabaseSync): Database {
   };
 }
 
+/** The version of the SQLite underneath. Rejects where none can be loaded. */
+export async function sqliteVersion(): Promise<string> {
+  const db = await openDatabase(":memory:");
+  const version = String(db.prepare("SELECT sqlite_version() AS version").get()?.version);
+  db.close();
+  return version;
+}
+
 /** Whether any connection, of any process, has the file open. Waits for none of them. */
 export async function isOpenAnywhere(file: string): Promise<boolean> {
   const { DatabaseSync } = await load();

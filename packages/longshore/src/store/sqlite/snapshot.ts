@@ -1,0 +1,48 @@
+// A data file that is only read, as it was at one moment.
+
+import { LongshoreError, toError } from "../../errors.ts";
+import { type Database, isLocked, openDatabase } from "./driver.ts";
+import { refuseNewer, schemaVersion } from "./schema.ts";
+
+/** Refuses a file that this version cannot read: one that is locked, newer, or older, which cannot be migrated without writing. */
+export async function openSnapshot(file: string): Promise<Database> {
+  const db = await openReadOnly(file);
+  try {
+    refuseOlder(refuseNewer(db, file), file);
+    db.exec("BEGIN");
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+export function* blobRows(db: Database): Generator<{ hash: string; bytes: number }, void, void> {
+  for (const row of db.prepare("SELECT hash, bytes FROM blob").iterate()) yield { hash: row.hash as string, bytes: row.bytes as number };
+}
+
+/** Returns a function that reads the source of a definition; undefined for an id that is not stored. */
+export function definitionSources(db: Database): (id: string) => { dialect: string; source: string } | undefined {
+  const select = db.prepare("SELECT dialect, source FROM definition WHERE id = ?");
+  return (id) => {
+    const row = select.get(id);
+    return row === undefined ? undefined : { dialect: row.dialect as string, source: row.source as string };
+  };
+}
+
+function refuseOlder(version: number, file: string): void {
+  if (version === schemaVersion) return;
+  throw new LongshoreError(
+    "LONGSHORE_BAD_CONFIG",
+    `The data file ${file} has schema version ${version}, expected ${schemaVersion}: start a server on it once, which brings it up to date.`,
+  );
+}
+
+async function openReadOnly(file: string): Promise<Database> {
+  try {
+    return await openDatabase(file, { readOnly: true });
+  } catch (cause) {
+    const why = isLocked(cause) ? "a server is using it: check the running server with --on URL" : toError(cause).message;
+    throw new LongshoreError("LONGSHORE_STORE_UNAVAILABLE", `The data file ${file} cannot be read: ${why}.`, { cause });
+  }
+}
