@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 /** The folders of a protocol, and the layer of each. */
 const PROTOCOL_FOLDERS: Readonly<Record<string, string>> = { wire: "wire", worker: "worker", server: "serving", dialect: "dialect" };
 /** What both sides of a half agree on: files directly in protocols/, as light as a type. */
-const PROTOCOL_PORTS: Readonly<Record<string, string>> = { "served.ts": "serving-port", "working.ts": "worker-port" };
+const PROTOCOL_PORTS: Readonly<Record<string, string>> = { "server-half.ts": "serving-port", "worker-half.ts": "worker-port" };
 /** What the rest of the tree knows of protocols: the registry, and the value that each protocol gives it. */
 const REGISTRY = ["registry", "serving-port", "worker-port"];
 
@@ -51,7 +51,7 @@ const ROWS = /^engine\/(?:(?:rows|tx)\.ts|tables\/)/;
  * words, which dialects and protocols may use; only the server puts together those that change rows.
  */
 const OPERATIONS =
-  /^engine\/(?:(?:commit|cached-rows|amounts|store-state|stored-bytes)\.ts|\w+\/local-\w+\.ts|board\/(?:attempts|hand-outs|marks|ready-queues|task-end|task-life|unwritten)\.ts|blob\/references\.ts|bus\/|log\/(?:tails|log-reads)\.ts|part\/(?:lives|reads)\.ts|run\/(?:counts|log-retention|remains|decisions|definitions|messages|open-tasks|records)\.ts)/;
+  /^engine\/(?:(?:commit|cached-rows|amounts|store-state|stored-bytes)\.ts|\w+\/local-\w+\.ts|board\/(?:attempts|hand-outs|marks|ready-queues|task-end|task-life|unwritten-endings)\.ts|blob\/references\.ts|bus\/|log\/(?:tails|log-reads)\.ts|part\/(?:lives|reads)\.ts|run\/(?:counts|log-retention|remains|decisions|definitions|messages|open-tasks|records)\.ts)/;
 
 /** Files directly in src/ that compose other layers; every other file there is a leaf. */
 const API_FILES = new Set(["index.ts", "transport.ts", "work.ts", "workflow.ts"]);

@@ -4,7 +4,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Readable } from "node:stream";
 import type { Action, Caller } from "./actions.ts";
-import type { Parsed } from "./json-sliced.ts";
+import type { Parsed } from "./json-slices.ts";
 import type { LongBytes } from "./long-bytes.ts";
 
 export interface HttpRequest {

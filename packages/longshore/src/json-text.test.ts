@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Json } from "./json.ts";
 import * as sliced from "./json-text.ts";
 import { sortedText } from "./json-text.ts";
-import { atOnce } from "./sliced.ts";
+import { atOnce } from "./slice-work.ts";
 
 const compactText = (text: string, chars?: number) => atOnce(sliced.compactText(text, chars));
 const memberTexts = (text: string, chars?: number) => atOnce(sliced.memberTexts(text, chars));

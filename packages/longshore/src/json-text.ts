@@ -2,8 +2,8 @@
 // round large whole numbers, and put keys that look like numbers first.
 
 import type { Json } from "./json.ts";
-import { sliceChars } from "./json-sliced.ts";
-import type { Sliced } from "./sliced.ts";
+import { sliceChars } from "./json-slices.ts";
+import type { Sliced } from "./slice-work.ts";
 
 const quote = 0x22;
 const backslash = 0x5c;

@@ -3,7 +3,7 @@
 import { LongshoreError } from "../errors.ts";
 import type { HintOptions, ProtocolHints } from "../protocols/hints.ts";
 import { protocols } from "../protocols/index.ts";
-import type { WorkerProtocol } from "../protocols/working.ts";
+import type { WorkerProtocol } from "../protocols/worker-half.ts";
 
 /** Every way in which `longshore work` gets tasks. */
 export const workerProtocols: readonly WorkerProtocol[] = protocols.flatMap(({ workers = [] }) => workers);

@@ -4,9 +4,9 @@ import { Command } from "commander";
 import { formatDuration } from "../duration.ts";
 import type { Page, Queue } from "./api.ts";
 import { connect } from "./client.ts";
+import { isStuck } from "./manual-states.ts";
 import { type ConnectionOptions, withConnection, withExamples, withJson } from "./options.ts";
 import { printJson } from "./print-json.ts";
-import { isStuck } from "./stuck.ts";
 import { painter, table } from "./terminal.ts";
 
 export function queuesCommand(): Command {

@@ -3,7 +3,7 @@
 import { formatDuration } from "../duration.ts";
 import { isRunOpen } from "../engine/run/run.ts";
 import type { Run, Step } from "./api.ts";
-import { isStuck } from "./stuck.ts";
+import { isStuck } from "./manual-states.ts";
 import { fit, type Paint, pad, printable, type Style, widthOf } from "./terminal.ts";
 import type { RunView } from "./watch-run.ts";
 

@@ -2,7 +2,7 @@
 
 import { Command, Option } from "commander";
 import type { Duration } from "../duration.ts";
-import type { WorkerProtocol, WorkerSettings, WorkFlag } from "../protocols/working.ts";
+import type { WorkerProtocol, WorkerSettings, WorkFlag } from "../protocols/worker-half.ts";
 import type { HttpOptions } from "../runner/http.ts";
 import type { Task } from "../task.ts";
 import { CommandFailure } from "./failure.ts";

@@ -1,7 +1,7 @@
 // `longshore work` with a process for each worker: what each of them is sent, and what this process prints for all of them.
 
 import { durationMs } from "../duration.ts";
-import type { WorkerProtocol, WorkerSettings } from "../protocols/working.ts";
+import type { WorkerProtocol, WorkerSettings } from "../protocols/worker-half.ts";
 import type { HttpOptions } from "../runner/http.ts";
 import { type SupervisedHandle, supervise } from "../runner/supervise/supervise.ts";
 import type { Task } from "../task.ts";

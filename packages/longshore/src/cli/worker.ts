@@ -1,6 +1,6 @@
 // A worker on a server that is reached by its URL, as `longshore work`, its processes and the children of `dev` and `demo` run it.
 
-import type { WorkerSettings } from "../protocols/working.ts";
+import type { WorkerSettings } from "../protocols/worker-half.ts";
 import type { HttpOptions } from "../runner/http.ts";
 import type { WorkerMetrics } from "../runner/instruments.ts";
 import type { Logger } from "../runner/notices.ts";

@@ -3,8 +3,8 @@
 
 import type { Environment } from "../environment.ts";
 import type { HintOptions, ProtocolHints } from "./hints.ts";
-import type { DefinitionFormat, PreparedProtocol, Preparing } from "./served.ts";
-import type { WorkerProtocol } from "./working.ts";
+import type { DefinitionFormat, PreparedProtocol, Preparing } from "./server-half.ts";
+import type { WorkerProtocol } from "./worker-half.ts";
 
 /** For a protocol that adds nothing. */
 export type NoFields = Record<never, unknown>;

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { temporaryFolder } from "../../test/support/parts.ts";
 import type { Protocol } from "../protocols/protocol.ts";
-import type { PreparedProtocol, Preparing } from "../protocols/served.ts";
+import type { PreparedProtocol, Preparing } from "../protocols/server-half.ts";
 import type { ServeOptions } from "./config.ts";
 import { openEngine } from "./engine.ts";
 import { createLogger } from "./logger.ts";

@@ -3,7 +3,7 @@
 import { resolve } from "node:path";
 import type { Dialect } from "../engine/run/dialect.ts";
 import { type ProtocolHandles, protocols } from "../protocols/index.ts";
-import type { OpenProtocol, PreparedProtocol, Preparing, ProtocolEngine } from "../protocols/served.ts";
+import type { OpenProtocol, PreparedProtocol, Preparing, ProtocolEngine } from "../protocols/server-half.ts";
 import { directoryOf, type ServeOptions } from "./config.ts";
 import { FailureLog } from "./failure-log.ts";
 import type { Logger } from "./logger.ts";

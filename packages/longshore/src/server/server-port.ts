@@ -2,7 +2,7 @@
 
 import type { RouteGroup } from "../http.ts";
 import type { Metrics } from "../metrics.ts";
-import type { OpenProtocol, ServedProtocol } from "../protocols/served.ts";
+import type { OpenProtocol, ServedProtocol } from "../protocols/server-half.ts";
 import { packageVersion } from "../version.ts";
 import { type AdminGroup, adminRoutes } from "./admin/routes.ts";
 import { portDefault, type ServeOptions } from "./config.ts";

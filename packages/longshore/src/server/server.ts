@@ -5,7 +5,7 @@ import { systemClock } from "../clock.ts";
 import { retentionPolicy } from "../engine/run/retention.ts";
 import { createMetrics } from "../metrics.ts";
 import { keepProcessAlive } from "../process-keepalive.ts";
-import type { PreparedProtocol } from "../protocols/served.ts";
+import type { PreparedProtocol } from "../protocols/server-half.ts";
 import { quotasOf } from "../quotas.ts";
 import { packageVersion } from "../version.ts";
 import { directoryOf, loggerOf, type ServeOptions, tokensOf } from "./config.ts";

@@ -12,7 +12,7 @@ import { parseExact } from "../../src/json-exact.ts";
 import { memberTexts } from "../../src/json-text.ts";
 import { commandTopic, topicNamesDefault } from "../../src/protocols/flowkit/wire/shapes.ts";
 import { serve } from "../../src/server/index.ts";
-import { atOnce } from "../../src/sliced.ts";
+import { atOnce } from "../../src/slice-work.ts";
 import { task } from "../../src/task.ts";
 import { type Ref, workflow } from "../../src/workflow.ts";
 import { startConductor } from "../support/conductor-rest.ts";

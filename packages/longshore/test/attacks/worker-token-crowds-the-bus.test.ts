@@ -5,7 +5,7 @@
 
 import { expect, it, onTestFinished, vi } from "vitest";
 import type { BusRecord } from "../../src/bus/bus.ts";
-import { inSlices, sliceBytes } from "../../src/bus/in-slices.ts";
+import { inSlices, sliceBytes } from "../../src/bus/record-slices.ts";
 import { Registry } from "../../src/protocols/flowkit/server/coordinator/registry.ts";
 import { decodeEnvelope, recordValuesMax } from "../../src/protocols/flowkit/wire/decode.ts";
 import { openEngine } from "../../src/server/engine.ts";

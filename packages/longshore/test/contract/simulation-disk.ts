@@ -2,7 +2,7 @@
 // which is kept up to date by what SQLite itself says has changed.
 
 import type { TaskRow } from "../../src/engine/board/task.ts";
-import { Unwritten } from "../../src/engine/board/unwritten.ts";
+import { Unwritten } from "../../src/engine/board/unwritten-endings.ts";
 import type { Message, Run } from "../../src/engine/run/run.ts";
 import { runColumns, runOf } from "../../src/engine/tables/run.ts";
 import { taskColumns, taskOf } from "../../src/engine/tables/task.ts";

@@ -1,7 +1,7 @@
 // The protocols of the registry on an engine that a test has opened, without a coordinator or plugins.
 
 import { protocols } from "../../src/protocols/index.ts";
-import type { OpenProtocol, PreparedProtocol } from "../../src/protocols/served.ts";
+import type { OpenProtocol, PreparedProtocol } from "../../src/protocols/server-half.ts";
 import type { Engine } from "../../src/server/engine.ts";
 import { createLogger } from "../../src/server/logger.ts";
 import { openProtocols, prepareProtocols } from "../../src/server/protocols.ts";

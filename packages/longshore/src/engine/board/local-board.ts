@@ -23,7 +23,7 @@ import type { BoardStore, ClaimRequest, Extending, Extension, Leave, NewTaskRow,
 import { cell, type EndState, type Fault, fence, type Hold, isOpen, nextDeadline, passedDeadline, type TaskRow } from "./task.ts";
 import { cancelledTask, forgottenTask } from "./task-end.ts";
 import { TaskLife } from "./task-life.ts";
-import { Unwritten } from "./unwritten.ts";
+import { Unwritten } from "./unwritten-endings.ts";
 
 /** What a settled task means for its run; implemented by the runs, called in the same operation. */
 export interface Follower {

@@ -14,7 +14,7 @@ import type { ReadTx, Tx } from "../tx.ts";
 import { checkParts, checkUids } from "./check.ts";
 import { type Life, Lives } from "./lives.ts";
 import { PartReads } from "./reads.ts";
-import { RecentParts } from "./recent.ts";
+import { RecentParts } from "./recent-parts.ts";
 import { type NewPart, type Part, type PartPage, type PartStore, pagePartsMax, partBytesMax, taskPartsMax } from "./store.ts";
 import { Watchers } from "./watchers.ts";
 

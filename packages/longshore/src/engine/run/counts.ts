@@ -5,7 +5,7 @@ import type { TaskRow } from "../board/task.ts";
 import { eachRow } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import type { RowStore, TableRows, Value } from "../rows.ts";
-import { type Ended, type EndedKind, endedRuns, endedTasks } from "../tables/ended.ts";
+import { type Ended, type EndedKind, endedRuns, endedTasks } from "../tables/endings.ts";
 import { type OpenRun, openRunTable } from "../tables/run.ts";
 import type { Run } from "./run.ts";
 

@@ -9,7 +9,7 @@ import { Additions, type Rows } from "../cached-rows.ts";
 import { type GroupCommit, Postponed } from "../commit.ts";
 import type { RowStore, TableRows } from "../rows.ts";
 import type { StoredBytes } from "../stored-bytes.ts";
-import { type Ended, type EndedKind, endedRuns, endedTasks, type Property, propertyTable } from "../tables/ended.ts";
+import { type Ended, type EndedKind, endedRuns, endedTasks, type Property, propertyTable } from "../tables/endings.ts";
 import { runKeyTable } from "../tables/run.ts";
 import type { Tx } from "../tx.ts";
 import type { AgeMark } from "./age.ts";

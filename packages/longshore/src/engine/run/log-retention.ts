@@ -6,7 +6,7 @@ import { Additions, type Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import { type RowStore, readAll, type TableRows } from "../rows.ts";
 import type { Room, StoredBytes } from "../stored-bytes.ts";
-import { type Ended, type EndedKind, endedRuns, endedTasks } from "../tables/ended.ts";
+import { type Ended, type EndedKind, endedRuns, endedTasks } from "../tables/endings.ts";
 import { type LogHead, logHeadTable } from "../tables/log.ts";
 import type { ReadTx, Tx } from "../tx.ts";
 import type { Counts } from "./counts.ts";

@@ -1,5 +1,5 @@
 // The open tasks of a run, in slices. When a run ends, some of them are cancelled in the transaction that ends it, the others by messages of the run
-// to itself, each in a transaction of its own. In between, board/unwritten.ts shows all of them as they will be.
+// to itself, each in a transaction of its own. In between, board/unwritten-endings.ts shows all of them as they will be.
 
 import type { LocalBoard } from "../board/local-board.ts";
 import type { RowStore, TableRows } from "../rows.ts";

@@ -2,7 +2,7 @@
 
 import type { Backoff } from "../../backoff.ts";
 import type { Json } from "../../json.ts";
-import { atOnce, eachInSlices, mapInSlices, type Sliced, sliceItems } from "../../sliced.ts";
+import { atOnce, eachInSlices, mapInSlices, type Sliced, sliceItems } from "../../slice-work.ts";
 import type { LimitKey } from "../board/limits.ts";
 import type { Lane } from "../board/task.ts";
 

@@ -5,7 +5,7 @@ import { Additions } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import type { Owned, RowStore, TableRows, Value } from "../rows.ts";
 import { type Room, rowBytes, type StoredBytes } from "../stored-bytes.ts";
-import { prunedTable } from "../tables/ended.ts";
+import { prunedTable } from "../tables/endings.ts";
 import type { Tx } from "../tx.ts";
 
 /** Rows that one transaction removes: about 2 ms. */

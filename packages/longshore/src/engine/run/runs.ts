@@ -6,7 +6,7 @@ import { LongshoreError } from "../../errors.ts";
 import type { MakeId } from "../../ids.ts";
 import { checkName } from "../../names.ts";
 import { type GiveUp, Results } from "../../results.ts";
-import { inTurns } from "../../sliced.ts";
+import { inTurns } from "../../slice-work.ts";
 import { Slices } from "../../slices.ts";
 import { decide } from "./decide.ts";
 import type { Definition, Dialect } from "./dialect.ts";

@@ -3,7 +3,7 @@
 import { join } from "node:path";
 import type { Environment } from "../../environment.ts";
 import type { Protocol } from "../protocol.ts";
-import { notServing, type WorkerProtocol } from "../working.ts";
+import { notServing, type WorkerProtocol } from "../worker-half.ts";
 
 const serverVariable = "CONDUCTOR_SERVER_URL";
 const serverDefault = "http://localhost:8080";

@@ -3,7 +3,7 @@
 import { durationMs } from "../../duration.ts";
 import { variable } from "../../environment.ts";
 import type { Protocol } from "../protocol.ts";
-import { notServing, type WorkerProtocol } from "../working.ts";
+import { notServing, type WorkerProtocol } from "../worker-half.ts";
 import { flags } from "./flags.ts";
 import type { FlowkitServing, FlowkitSide } from "./server/options.ts";
 import { flowkitIn } from "./worker/environment.ts";

@@ -3,7 +3,7 @@
 import { resolve } from "node:path";
 import type { Transport } from "../../runner/transport.ts";
 import type { Protocol } from "../protocol.ts";
-import { notServing, type WorkerProtocol } from "../working.ts";
+import { notServing, type WorkerProtocol } from "../worker-half.ts";
 import type { StepflowServing } from "./server/options.ts";
 import { transportIn } from "./worker/environment.ts";
 

@@ -1,7 +1,7 @@
 // workflow-graph, as the registry lists it.
 
 import type { Protocol } from "../protocol.ts";
-import { notServing, type WorkerProtocol } from "../working.ts";
+import { notServing, type WorkerProtocol } from "../worker-half.ts";
 
 const worker: WorkerProtocol = {
   name: "workflow-graph",

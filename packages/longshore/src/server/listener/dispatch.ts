@@ -3,7 +3,7 @@
 
 import { actions } from "../../actions.ts";
 import type { HttpReply, Problem, Route } from "../../http.ts";
-import { parseLarge, sliceChars } from "../../json-sliced.ts";
+import { parseLarge, sliceChars } from "../../json-slices.ts";
 import { valuesMaxOf } from "../../request-size.ts";
 import type { Logger } from "../logger.ts";
 import { noticedMs, type Stopwatch } from "../watchdog.ts";

@@ -5,7 +5,7 @@ import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import { Readable, type Writable } from "node:stream";
 import { type Caller, stranger } from "../../actions.ts";
 import type { HttpRequest, RouteGroup } from "../../http.ts";
-import type { Parsed } from "../../json-sliced.ts";
+import type { Parsed } from "../../json-slices.ts";
 import type { BodyOutcome } from "./body.ts";
 import type { BodyLimits } from "./body-reading.ts";
 import type { Connection } from "./connections.ts";

@@ -2,7 +2,7 @@
 // has one; those about operators that are not served, and about what could never end, are ours.
 
 import { isObject, type Json, type JsonObject } from "../../../json.ts";
-import { type Sliced, sliceItems } from "../../../sliced.ts";
+import { type Sliced, sliceItems } from "../../../slice-work.ts";
 import { compileValue, expressionsOf } from "./expression.ts";
 import { everyTask, type WorkflowDef, type WorkflowTask } from "./model.ts";
 import { isScript, isUnserved } from "./operators.ts";

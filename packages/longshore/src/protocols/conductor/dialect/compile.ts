@@ -16,8 +16,8 @@ import {
 } from "../../../engine/run/plan.ts";
 import { LongshoreError } from "../../../errors.ts";
 import type { Json } from "../../../json.ts";
-import { parseInSlices } from "../../../json-sliced.ts";
-import { mapInSlices, type Sliced, sliceItems } from "../../../sliced.ts";
+import { parseInSlices } from "../../../json-slices.ts";
+import { mapInSlices, type Sliced, sliceItems } from "../../../slice-work.ts";
 import { compileValue } from "./expression.ts";
 import type { TaskDef, WorkflowDef, WorkflowTask } from "./model.ts";
 import { operatorOf } from "./operators.ts";

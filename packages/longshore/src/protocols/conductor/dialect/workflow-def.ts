@@ -2,7 +2,7 @@
 
 import { LongshoreError } from "../../../errors.ts";
 import { isObject, type Json } from "../../../json.ts";
-import { atOnce, type Sliced, sliceItems } from "../../../sliced.ts";
+import { atOnce, type Sliced, sliceItems } from "../../../slice-work.ts";
 import { checkWorkflow } from "./check.ts";
 import { compileInSlices } from "./compile.ts";
 import { countExpressions, expressionsMax, valueExpressionsMax } from "./expression-count.ts";

@@ -5,7 +5,7 @@ import type { Reader } from "../../../engine/run/reader.ts";
 import type { HttpReply, HttpRequest } from "../../../http.ts";
 import { isObject, type JsonObject } from "../../../json.ts";
 import { writeExact } from "../../../json-exact.ts";
-import { inTurns } from "../../../sliced.ts";
+import { inTurns } from "../../../slice-work.ts";
 import type { TaskDef, WorkflowDef } from "../dialect/model.ts";
 import { parseTaskDef, parseTaskDefs } from "../dialect/task-def.ts";
 import { parseAllInSlices, parseInSlices } from "../dialect/workflow-def.ts";

@@ -1,6 +1,6 @@
 // The server half of Conductor on a server. It has no configuration. Routes are loaded where there is a port.
 
-import type { PreparedProtocol } from "../../served.ts";
+import type { PreparedProtocol } from "../../server-half.ts";
 import { conductorDialect } from "../dialect/dialect.ts";
 import { environmentValue } from "../dialect/environment.ts";
 

@@ -2,7 +2,7 @@
 // that can only fail.
 
 import type { JsonObject } from "../../../json.ts";
-import { atOnce, eachInSlices, type Sliced } from "../../../sliced.ts";
+import { atOnce, eachInSlices, type Sliced } from "../../../slice-work.ts";
 import { planInSlices } from "./compile.ts";
 import { refusal } from "./fields.ts";
 import { functionType, type Graph, type GraphNode, readInSlices } from "./graph.ts";

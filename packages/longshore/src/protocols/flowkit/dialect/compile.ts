@@ -4,7 +4,7 @@
 import type { LimitKey } from "../../../engine/board/limits.ts";
 import { findCycle, makePlanInSlices, type OnFailure, type Plan, type PlanNode, type RetryPolicy } from "../../../engine/run/plan.ts";
 import type { JsonObject } from "../../../json.ts";
-import { atOnce, mapInSlices, type Sliced } from "../../../sliced.ts";
+import { atOnce, mapInSlices, type Sliced } from "../../../slice-work.ts";
 import { refusal } from "./fields.ts";
 import { functionType, type Graph, type GraphNode } from "./graph.ts";
 import type { FlowkitTemplate } from "./resolve.ts";

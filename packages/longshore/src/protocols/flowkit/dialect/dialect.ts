@@ -3,8 +3,8 @@
 import type { Dialect } from "../../../engine/run/dialect.ts";
 import type { Plan } from "../../../engine/run/plan.ts";
 import { writeExact } from "../../../json-exact.ts";
-import { parseInSlices } from "../../../json-sliced.ts";
-import { atOnce, type Sliced } from "../../../sliced.ts";
+import { parseInSlices } from "../../../json-slices.ts";
+import { atOnce, type Sliced } from "../../../slice-work.ts";
 import { dialectName, type FlowkitLimits, planInSlices } from "./compile.ts";
 import { type Graph, readInSlices } from "./graph.ts";
 import { resolve } from "./resolve.ts";

@@ -5,7 +5,7 @@
 import { isReservedLane } from "../../../engine/board/reserved-lanes.ts";
 import { nodesMax } from "../../../engine/run/plan.ts";
 import { isObject, type Json, type JsonObject } from "../../../json.ts";
-import { mapInSlices, type Sliced } from "../../../sliced.ts";
+import { mapInSlices, type Sliced } from "../../../slice-work.ts";
 import { shown } from "../../../text.ts";
 import { type Condition, readCondition } from "./condition.ts";
 import { Fields, type Ignored, refusal } from "./fields.ts";

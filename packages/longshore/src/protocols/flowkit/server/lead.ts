@@ -11,7 +11,7 @@ import type { Hold } from "../../../engine/board/task.ts";
 import type { Carrier } from "../../../engine/board/wait-reason.ts";
 import type { Environment } from "../../../environment.ts";
 import type { FailureListener } from "../../../failure-listener.ts";
-import type { ProtocolEngine, ProtocolLog } from "../../served.ts";
+import type { ProtocolEngine, ProtocolLog } from "../../server-half.ts";
 import { type IsSensitive, loadDetector } from "../dialect/sensitive-values.ts";
 import { brokersOf } from "../wire/brokers.ts";
 import { commandGroup, type TopicNames } from "../wire/shapes.ts";

@@ -1,7 +1,7 @@
 // FlowKit's server half on a server. The coordinator is loaded where workers can reach it: on a server with a port, or with the option
 // `flowkit`.
 
-import type { OpenProtocol, PreparedProtocol, Preparing, ProtocolEngine } from "../../served.ts";
+import type { OpenProtocol, PreparedProtocol, Preparing, ProtocolEngine } from "../../server-half.ts";
 import { flowkitDialect } from "../dialect/dialect.ts";
 import type { Flowkit } from "./lead.ts";
 import type { FlowkitOptions, FlowkitSide } from "./options.ts";

@@ -6,7 +6,7 @@ import type { HttpReply, HttpRequest } from "../../../http.ts";
 import { isObject, type Json, type JsonObject, jsonDepthMax } from "../../../json.ts";
 import { writeExact } from "../../../json-exact.ts";
 import { JsonScan } from "../../../json-scan.ts";
-import { parseLarge, sliceChars } from "../../../json-sliced.ts";
+import { parseLarge, sliceChars } from "../../../json-slices.ts";
 import { faultOf, isTooDeep, type JsonBody, jsonOf } from "../../../request-json.ts";
 import { shown } from "../../../text.ts";
 

@@ -8,7 +8,7 @@ import { isTransient, LongshoreError, toError } from "../../../errors.ts";
 import { retry } from "../../../retry.ts";
 import { type PartialArtifact, type PartRef, partsMax, type Stretch } from "../wire/artifacts/artifacts.ts";
 import { reasons } from "./classify.ts";
-import { RunFailed } from "./run-failed.ts";
+import { RunFailed } from "./run-failure.ts";
 
 /** Where results are written. Each call may be repeated; those with a boolean result return false when a later attempt has taken over. */
 export interface ResultSink {

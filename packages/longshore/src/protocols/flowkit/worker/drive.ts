@@ -14,7 +14,7 @@ import { type BatchOutput, generate, jsonObject } from "./generate.ts";
 import { type Batches, type BatchGenerator, batchOf, finalOf, type Loaded, type RunInfo, resultOf, type StreamHandler } from "./handler.ts";
 import type { WorkerLog } from "./log.ts";
 import type { RunContext } from "./run-context.ts";
-import { RefusedResult, RunFailed } from "./run-failed.ts";
+import { RefusedResult, RunFailed } from "./run-failure.ts";
 import { type Route, selectInput } from "./select-input.ts";
 
 export type StreamWork =

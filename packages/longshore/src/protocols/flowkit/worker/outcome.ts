@@ -2,7 +2,7 @@
 
 import type { Outcome } from "../../../runner/transport.ts";
 import { type Classified, reasons } from "./classify.ts";
-import type { RunFailed } from "./run-failed.ts";
+import type { RunFailed } from "./run-failure.ts";
 
 export type EndEvent =
   | { readonly kind: "cancelled"; readonly reason: string }

@@ -6,7 +6,7 @@ import { type PartRef, stretchOf } from "../wire/artifacts/artifacts.ts";
 import type { BatchWriter } from "./batch-writer.ts";
 import type { AttemptEvents } from "./events.ts";
 import type { BatchOutput } from "./generate.ts";
-import { RefusedResult } from "./run-failed.ts";
+import { RefusedResult } from "./run-failure.ts";
 
 /** With room for a record's key and frame. */
 const bytesMax = recordBytesMax - 2_048;

@@ -33,7 +33,7 @@ import type { WorkerSettings } from "./options.ts";
 import { failureEvent } from "./outcome.ts";
 import { partReader } from "./part-reader.ts";
 import { makeRunContext } from "./run-context.ts";
-import { RunFailed } from "./run-failed.ts";
+import { RunFailed } from "./run-failure.ts";
 import { RunOutput } from "./run-output.ts";
 import { isStreamTask } from "./stream-task.ts";
 

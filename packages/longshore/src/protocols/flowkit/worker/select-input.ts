@@ -9,7 +9,7 @@ import type { Adapters, InputAdapter } from "../wire/adapters/adapter.ts";
 import { reasons } from "./classify.ts";
 import type { Loaded } from "./handler.ts";
 import type { WorkerLog } from "./log.ts";
-import { RunFailed } from "./run-failed.ts";
+import { RunFailed } from "./run-failure.ts";
 
 export interface Route {
   readonly adapter: InputAdapter;

@@ -7,8 +7,8 @@ import { LongshoreError } from "../../../errors.ts";
 import { isObject, type JsonObject } from "../../../json.ts";
 import { type Task, type TaskOptions, task } from "../../../task.ts";
 import type { StreamWork } from "./drive.ts";
-import { driveHere } from "./drive-here.ts";
 import type { BatchGenerator, StreamHandler } from "./handler.ts";
+import { driveHere } from "./inline-drive.ts";
 
 /** What it runs is known to FlowKit's worker. Its handler runs in the worker's own thread. */
 export interface StreamTask extends Task<unknown, JsonObject> {

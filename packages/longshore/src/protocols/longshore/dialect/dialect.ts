@@ -4,7 +4,7 @@ import type { Dialect, Resolved, Scope } from "../../../engine/run/dialect.ts";
 import { findCycle, makePlanInSlices, nodesMax, type Plan, type PlanNode, type Template } from "../../../engine/run/plan.ts";
 import { LongshoreError } from "../../../errors.ts";
 import { isScalar, type Json } from "../../../json.ts";
-import { parseInSlices } from "../../../json-sliced.ts";
+import { parseInSlices } from "../../../json-slices.ts";
 import {
   isWrapped,
   type Reference,
@@ -14,7 +14,7 @@ import {
   type Value,
   type WorkflowSource,
 } from "../../../protocols/longshore/dialect/source.ts";
-import { atOnce, mapInSlices, type Sliced } from "../../../sliced.ts";
+import { atOnce, mapInSlices, type Sliced } from "../../../slice-work.ts";
 
 export const codeDialect: Dialect = { name: "code", compile: (text) => atOnce(compileInSlices(text)), compileInSlices, resolve };
 

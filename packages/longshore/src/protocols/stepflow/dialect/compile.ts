@@ -10,7 +10,7 @@
 
 import { makePlanInSlices, nodesMax, type Plan, type PlanNode } from "../../../engine/run/plan.ts";
 import { LongshoreError } from "../../../errors.ts";
-import { atOnce, eachInSlices, type Sliced } from "../../../sliced.ts";
+import { atOnce, eachInSlices, type Sliced } from "../../../slice-work.ts";
 import { fatalsInSlices } from "./diagnose-fatal.ts";
 import type { Expression } from "./expression.ts";
 import type { Flow, Step } from "./flow.ts";

@@ -2,7 +2,7 @@
 
 import { isObject, type Json } from "../../../json.ts";
 import type { JsonPath } from "../../../json-position.ts";
-import { type Sliced, sliceItems } from "../../../sliced.ts";
+import { type Sliced, sliceItems } from "../../../slice-work.ts";
 import { type Diagnostic, diagnostic } from "./diagnostic.ts";
 import type { Expression } from "./expression.ts";
 import { type Flow, readInSlices, refuse, type Step } from "./flow.ts";

@@ -3,7 +3,7 @@
 
 import type { Json } from "../../../json.ts";
 import type { JsonPath } from "../../../json-position.ts";
-import { eachInSlices, type Sliced } from "../../../sliced.ts";
+import { eachInSlices, type Sliced } from "../../../slice-work.ts";
 import { type Diagnostic, diagnostic } from "./diagnostic.ts";
 import type { Expression } from "./expression.ts";
 import type { Flow } from "./flow.ts";

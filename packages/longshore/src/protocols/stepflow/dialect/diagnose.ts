@@ -3,7 +3,7 @@
 
 import type { Json } from "../../../json.ts";
 import type { JsonPath } from "../../../json-position.ts";
-import { atOnce, type Sliced, sliceItems } from "../../../sliced.ts";
+import { atOnce, type Sliced, sliceItems } from "../../../slice-work.ts";
 import { fatalsInSlices } from "./diagnose-fatal.ts";
 import { diagnoseRoutes } from "./diagnose-routes.ts";
 import { type Known, TypeChecker } from "./diagnose-types.ts";

@@ -4,7 +4,7 @@
 import { LongshoreError } from "../../../errors.ts";
 import { isObject, type Json, type JsonObject } from "../../../json.ts";
 import { type JsonPath, pathText } from "../../../json-position.ts";
-import { atOnce, mapInSlices, type Sliced } from "../../../sliced.ts";
+import { atOnce, mapInSlices, type Sliced } from "../../../slice-work.ts";
 import { type Expression, type ExpressionFault, nothing, readExpression } from "./expression.ts";
 
 export interface Flow {

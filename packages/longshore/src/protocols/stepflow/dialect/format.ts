@@ -1,6 +1,6 @@
 // Flows in files among other formats: a map with `steps` or `output`.
 
-import type { DefinitionFormat } from "../../served.ts";
+import type { DefinitionFormat } from "../../server-half.ts";
 import { parseFlow } from "./file.ts";
 import { dialectName } from "./source.ts";
 

@@ -3,8 +3,8 @@
 import { createHash } from "node:crypto";
 import { deeperThan, type Json, type JsonObject, jsonDepthMax } from "../../../json.ts";
 import { writeExact } from "../../../json-exact.ts";
-import { parseInSlices } from "../../../json-sliced.ts";
-import type { Sliced } from "../../../sliced.ts";
+import { parseInSlices } from "../../../json-slices.ts";
+import type { Sliced } from "../../../slice-work.ts";
 import { type Flow, type Refuse, readInSlices, refuse } from "./flow.ts";
 
 export const dialectName = "stepflow";

@@ -1,7 +1,7 @@
 // Walks an expression together with its path in the flow.
 
 import type { JsonPath } from "../../../json-position.ts";
-import { eachInSlices, type Sliced } from "../../../sliced.ts";
+import { eachInSlices, type Sliced } from "../../../slice-work.ts";
 import type { Expression } from "./expression.ts";
 import type { Flow } from "./flow.ts";
 

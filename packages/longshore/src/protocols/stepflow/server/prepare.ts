@@ -1,7 +1,7 @@
 // Stepflow's server half on a server: the configuration is read first, then the dialect follows it, and routes are loaded where there is
 // a port.
 
-import type { PreparedProtocol, Preparing } from "../../served.ts";
+import type { PreparedProtocol, Preparing } from "../../server-half.ts";
 import { stepflowDialect } from "../dialect/dialect.ts";
 import { itemsDialect } from "../dialect/items.ts";
 import type { StepflowConfig } from "./config/config.ts";

@@ -4,7 +4,7 @@
 import { findCycle, nodesMax } from "../../../engine/run/plan.ts";
 import { LongshoreError } from "../../../errors.ts";
 import { type JsonPath, pathText } from "../../../json-position.ts";
-import { atOnce, eachInSlices, mapInSlices, type Sliced } from "../../../sliced.ts";
+import { atOnce, eachInSlices, mapInSlices, type Sliced } from "../../../slice-work.ts";
 import { readCommand } from "../wire/command.ts";
 import type { GraphJob, GraphSource } from "./source.ts";
 

@@ -1,6 +1,6 @@
 // Definition files of workflow-graph among other formats: a map with `jobs`.
 
-import type { DefinitionFormat } from "../../served.ts";
+import type { DefinitionFormat } from "../../server-half.ts";
 import { parseGraph } from "./file.ts";
 import { dialectName } from "./source.ts";
 

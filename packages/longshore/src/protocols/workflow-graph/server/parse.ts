@@ -5,7 +5,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { pushChunksMax } from "../../../engine/log/store.ts";
 import { deeperThan, isObject, jsonDepthMax } from "../../../json.ts";
 import { parseExact, writeExact } from "../../../json-exact.ts";
-import type { Parsed } from "../../../json-sliced.ts";
+import type { Parsed } from "../../../json-slices.ts";
 import { isName } from "../../../names.ts";
 import {
   type FailRequest,

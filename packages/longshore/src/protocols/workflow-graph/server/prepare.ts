@@ -1,6 +1,6 @@
 // The server half of workflow-graph on a server. It has no configuration. Routes are loaded where there is a port.
 
-import type { PreparedProtocol } from "../../served.ts";
+import type { PreparedProtocol } from "../../server-half.ts";
 import { workflowGraphDialect } from "../dialect/compile.ts";
 import { sampleId, sampleSource } from "../dialect/sample.ts";
 import { dialectName } from "../dialect/source.ts";

@@ -2,7 +2,7 @@
 // them stop signals. It keeps nothing of its own but the list of workers: the board is the record.
 
 import { type Bus, type BusConsumer, recordBytesMax, type Subscription } from "../../../../bus/bus.ts";
-import { inSlices } from "../../../../bus/in-slices.ts";
+import { inSlices } from "../../../../bus/record-slices.ts";
 import { pause } from "../../../../clock.ts";
 import { LaneFailure, LaneWorker } from "../../../../engine/board/lane-worker.ts";
 import { type Hold, isOpen, type TaskRow, type TaskRowHead } from "../../../../engine/board/task.ts";

@@ -6,7 +6,7 @@ import type { Runs } from "../../../../engine/run/runs.ts";
 import { LongshoreError } from "../../../../errors.ts";
 import { isObject, type JsonObject } from "../../../../json.ts";
 import { writeExact } from "../../../../json-exact.ts";
-import { inTurns } from "../../../../sliced.ts";
+import { inTurns } from "../../../../slice-work.ts";
 import { checkInSlices, type GraphChecks } from "../../dialect/check.ts";
 import { dialectName } from "../../dialect/compile.ts";
 import { sourceOf } from "../../dialect/dialect.ts";

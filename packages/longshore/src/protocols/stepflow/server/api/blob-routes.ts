@@ -4,7 +4,7 @@
 import { Readable } from "node:stream";
 import { blobBytesMax } from "../../../../engine/blob/blob.ts";
 import type { HttpReply, HttpRequest, Route } from "../../../../http.ts";
-import { inBodyTurns, parseLarge } from "../../../../json-sliced.ts";
+import { inBodyTurns, parseLarge } from "../../../../json-slices.ts";
 import { compactText, memberTexts } from "../../../../json-text.ts";
 import { blobIdIn } from "../../wire/blob-id.ts";
 import { type BlobLibrary, type BlobType, blobTypes, type FoundBlob, jsonBlobBytesMax } from "../blob-library.ts";

@@ -6,7 +6,7 @@ import { uuidOf } from "../../../../ids.ts";
 import { isObject, type JsonObject } from "../../../../json.ts";
 import { parseExact, writeExact } from "../../../../json-exact.ts";
 import type { Encodable } from "../../../../net/protobuf/protobuf.ts";
-import { inTurns } from "../../../../sliced.ts";
+import { inTurns } from "../../../../slice-work.ts";
 import { diagnoseInSlices } from "../../dialect/diagnose.ts";
 import { type Diagnostic, diagnosticLevels } from "../../dialect/diagnostic.ts";
 import type { Flow } from "../../dialect/flow.ts";

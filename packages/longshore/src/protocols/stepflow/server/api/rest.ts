@@ -4,7 +4,7 @@
 import type { Action } from "../../../../actions.ts";
 import type { HttpReply, HttpRequest, Route, RouteGroup } from "../../../../http.ts";
 import type { JsonObject } from "../../../../json.ts";
-import { inBodyTurns } from "../../../../json-sliced.ts";
+import { inBodyTurns } from "../../../../json-slices.ts";
 import { compactText, memberTexts } from "../../../../json-text.ts";
 import { payloadRequestBytes } from "../../../../payload-size.ts";
 import { StatusEventType } from "../../wire/api-messages.ts";

@@ -7,7 +7,7 @@ import type { Runs } from "../../../../engine/run/runs.ts";
 import { idFrom, type MakeId } from "../../../../ids.ts";
 import type { Json, JsonObject } from "../../../../json.ts";
 import { writeExact } from "../../../../json-exact.ts";
-import { inTurns } from "../../../../sliced.ts";
+import { inTurns } from "../../../../slice-work.ts";
 import { itemsDefinition } from "../../dialect/items.ts";
 import { type FlowSettings, settingsOf } from "../../dialect/settings.ts";
 import { prepareInSlices, type RunWish } from "../../dialect/start.ts";

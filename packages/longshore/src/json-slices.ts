@@ -5,7 +5,7 @@
 import { jsonDepthMax, setOwn } from "./json.ts";
 import { parseExact } from "./json-exact.ts";
 import { findFaultFrom, type JsonFault } from "./json-position.ts";
-import { atOnce, inTurns, type Sliced } from "./sliced.ts";
+import { atOnce, inTurns, type Sliced } from "./slice-work.ts";
 import { Slices, turnRows } from "./slices.ts";
 
 /** Characters that are read in one turn: some milliseconds, whatever they hold. */

@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished, vi } from "vitest";
 import { parseExact, writeExact } from "./json-exact.ts";
 import { findJsonFault } from "./json-position.ts";
-import { parseLarge } from "./json-sliced.ts";
+import { parseLarge } from "./json-slices.ts";
 import { Slices, turnRows } from "./slices.ts";
 
 const samples = [

@@ -11,7 +11,7 @@ import type { PartRef, UpstreamPart } from "../wire/artifacts/artifacts.ts";
 import { drive, type StreamWork } from "./drive.ts";
 import type { BatchOutput } from "./generate.ts";
 import { makeRunContext, type RunState } from "./run-context.ts";
-import { RunFailed } from "./run-failed.ts";
+import { RunFailed } from "./run-failure.ts";
 
 export async function driveHere(role: string, work: StreamWork, input: unknown, context: Context): Promise<JsonObject> {
   const { ids, attempt, signal } = context;
