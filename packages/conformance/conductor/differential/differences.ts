@@ -24,11 +24,11 @@ export const differences: readonly Accepted[] = [
       )(place),
   },
   {
-    reason: "A path that nobody serves is answered in Longshore's own words, because other protocols live below `/api` as well.",
+    reason: "An unknown path gets an error in Longshore's own format, because `/api` has other protocols too.",
     when: steps("misc", "an unknown path", "an unknown path posted to"),
   },
   {
-    reason: "`/health` and `/api/version` tell of this server.",
+    reason: "`/health` and `/api/version` describe this server.",
     when: steps("misc", "health", "version"),
   },
   {
@@ -56,7 +56,7 @@ export const differences: readonly Accepted[] = [
     ),
   },
   {
-    reason: "Fields that nobody knows are kept in a definition and come back.",
+    reason: "Unknown fields of a definition are stored and returned.",
     when: fields("colour"),
   },
   {
@@ -115,7 +115,7 @@ export const differences: readonly Accepted[] = [
     when: fields("workerId"),
   },
   {
-    reason: "A task that nobody has polled yet has no `updateTime`.",
+    reason: "A task that no worker has polled yet has no `updateTime`.",
     when: ({ at, field, reference, ours }) => at.includes("tasks.") && field === "updateTime" && reference !== 0 && ours === 0,
   },
   {
