@@ -51,7 +51,7 @@ const ROWS = /^engine\/(?:(?:rows|tx)\.ts|tables\/)/;
  * words, which dialects and protocols may use; only the server puts together those that change rows.
  */
 const OPERATIONS =
-  /^engine\/(?:(?:commit|cached-rows|amounts|store-state|stored-bytes)\.ts|\w+\/local-\w+\.ts|board\/(?:attempts|hand-outs|marks|ready-queues|task-end|task-life|unwritten-endings)\.ts|blob\/references\.ts|bus\/|log\/(?:tails|log-reads)\.ts|part\/(?:lives|reads)\.ts|run\/(?:counts|log-retention|remains|decisions|definitions|messages|open-tasks|records)\.ts)/;
+  /^engine\/(?:(?:commit|cached-rows|amounts|store-state|stored-bytes)\.ts|\w+\/local-\w+\.ts|board\/(?:attempts|hand-outs|marks|ready-queues|run-tasks|task-end|task-life|unwritten-endings)\.ts|blob\/references\.ts|bus\/|log\/(?:tails|log-reads)\.ts|part\/(?:lives|reads)\.ts|run\/(?:counts|log-retention|remains|decisions|definitions|messages|open-tasks|records)\.ts)/;
 
 /** Files directly in src/ that compose other layers; every other file there is a leaf. */
 const API_FILES = new Set(["index.ts", "transport.ts", "work.ts", "workflow.ts"]);

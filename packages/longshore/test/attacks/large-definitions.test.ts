@@ -3,7 +3,7 @@
 // of the event loop between them. What is counted is work in a turn, not time: steps of a slice, rows of a commit.
 
 import { expect, it, onTestFinished, vi } from "vitest";
-import { LocalBoard } from "../../src/engine/board/local-board.ts";
+import { RunTasks } from "../../src/engine/board/run-tasks.ts";
 import { startSteps, stepsMax } from "../../src/engine/run/draft.ts";
 import { serve } from "../../src/server/server.ts";
 import { call } from "../support/http.ts";
@@ -30,8 +30,8 @@ async function started() {
 /** Tasks that are placed on the board in the fullest turn of the event loop. */
 function fullestTurn(): () => number {
   let [count, most] = [0, 0];
-  const place = LocalBoard.prototype.place;
-  const spy = vi.spyOn(LocalBoard.prototype, "place").mockImplementation(function (this: LocalBoard, ...given) {
+  const place = RunTasks.prototype.place;
+  const spy = vi.spyOn(RunTasks.prototype, "place").mockImplementation(function (this: RunTasks, ...given) {
     if (count++ === 0) setImmediate(() => (count = 0));
     most = Math.max(most, count);
     return place.apply(this, given);
@@ -75,7 +75,7 @@ it("the steps of a wide flow of Stepflow are started in slices", async () => {
   const { flowId } = JSON.parse((await post("/api/v1/flows", { flow })).text) as { flowId: string };
   const most = fullestTurn();
   expect((await post("/api/v1/runs", { flowId, input: [{}] })).status).toBe(200);
-  await vi.waitFor(() => expect(vi.mocked(LocalBoard.prototype.place).mock.calls.length).toBeGreaterThanOrEqual(many), 30_000);
+  await vi.waitFor(() => expect(vi.mocked(RunTasks.prototype.place).mock.calls.length).toBeGreaterThanOrEqual(many), 30_000);
   expect(most()).toBeLessThanOrEqual(placedMax);
 });
 

@@ -9,7 +9,7 @@ import type { GroupCommit } from "../commit.ts";
 import type { RowStore, TableRows } from "../rows.ts";
 import type { Closure, NextTry } from "../run/retry.ts";
 import type { StoredBytes } from "../stored-bytes.ts";
-import { taskChars, taskRows, taskTable } from "../tables/task.ts";
+import { taskRows, taskTable } from "../tables/task.ts";
 import type { Tx } from "../tx.ts";
 import { Attempts, type Closing } from "./attempts.ts";
 import { HandOuts } from "./hand-outs.ts";
@@ -19,9 +19,9 @@ import { newTask } from "./new-task.ts";
 import { begun, placeOf, ReadyQueues, termOf } from "./ready-queues.ts";
 import { keptError, merged } from "./report-texts.ts";
 import { restored } from "./restart.ts";
+import { RunTasks } from "./run-tasks.ts";
 import type { BoardStore, ClaimRequest, Extending, Extension, Leave, NewTaskRow, Report, Standing } from "./store.ts";
-import { cell, type EndState, type Fault, fence, type Hold, isOpen, nextDeadline, passedDeadline, type TaskRow } from "./task.ts";
-import { cancelledTask, forgottenTask } from "./task-end.ts";
+import { cell, type EndState, fence, type Hold, isOpen, nextDeadline, passedDeadline, type TaskRow } from "./task.ts";
 import { TaskLife } from "./task-life.ts";
 import { Unwritten } from "./unwritten-endings.ts";
 
@@ -74,6 +74,8 @@ export class LocalBoard implements BoardStore {
   #follower: Follower | null = null;
   readonly #queues: ReadyQueues;
   readonly #life: TaskLife;
+  /** For operations that decide about a run. */
+  readonly ofRuns: RunTasks;
 
   constructor(options: LocalBoardDeps) {
     this.#rows = options.store.table(taskTable);
@@ -101,6 +103,8 @@ export class LocalBoard implements BoardStore {
       ...{ clock: options.clock, random: options.random },
       runs: () => this.#runs,
     });
+    const { tasks, unwritten } = this;
+    this.ofRuns = new RunTasks({ tasks, unwritten, queues: this.#queues, life: this.#life, clock: options.clock });
   }
 
   follow(follower: Follower): void {
@@ -170,7 +174,7 @@ export class LocalBoard implements BoardStore {
     return this.#commit.run((tx) => {
       const task = this.tasks.get(tx, taskId);
       if (task === null || !isOpen(task.state) || task.state === "cancelling") return false;
-      this.cancelOne(tx, taskId, this.#clock.now());
+      this.ofRuns.cancelOne(tx, taskId, this.#clock.now());
       if (task.runId !== null) this.#runs.ended(tx, task, "cancelled", null);
       return true;
     });
@@ -205,83 +209,6 @@ export class LocalBoard implements BoardStore {
 
   task(taskId: string): Promise<TaskRow | undefined> {
     return this.#commit.read((tx) => this.tasks.get(tx, taskId) ?? undefined);
-  }
-
-  /** Puts a new task on the board, or a record beside it when it has no lane. `again`: it may have lived before. */
-  place(tx: Tx, task: TaskRow, again: boolean, keepsCounting = false): void {
-    // What its row says may be of a life that is over.
-    if (again && task.runId !== null && this.unwritten.forgotten.get(task.runId) !== undefined) this.#forgetLast(tx, task.runId, task);
-    this.#life.place(tx, task, again, keepsCounting);
-  }
-
-  /** A record that waited for something has come to its end, and its run knows. */
-  settleRecord(tx: Tx, taskId: string, how: { state: EndState; output: string | null; error: string | null; fault?: Fault }): void {
-    const task = this.tasks.get(tx, taskId);
-    if (task === null || task.state !== "queued") return;
-    const ended = { state: how.state, output: how.output, error: how.error, fault: how.fault ?? null, overdue: null };
-    this.tasks.put(tx, taskId, { ...task, ...ended, endedAt: this.#clock.now(), claimBy: null });
-  }
-
-  /** An attempt of a record closed without a result, as its child run reports. */
-  closeRecord(tx: Tx, task: TaskRow, closure: Closure): void {
-    this.#life.close(tx, task, { now: this.#clock.now(), by: "fail", receipt: null }, closure);
-  }
-
-  /** A record that had ended waits again, as the same attempt. */
-  reopenRecord(tx: Tx, taskId: string): void {
-    const task = this.tasks.get(tx, taskId);
-    if (task === null || isOpen(task.state)) return;
-    const now = this.#clock.now();
-    const waiting = { state: "queued", output: null, error: null, fault: null, overdue: null, endedAt: null, streamed: false } as const;
-    this.tasks.put(tx, taskId, { ...task, ...waiting, queuedAt: now, dueAt: now });
-  }
-
-  /** An attempt that ended while its run was paused is followed by another after all. */
-  tryAgain(tx: Tx, taskId: string, next: NextTry & { again: true }): void {
-    const task = this.tasks.get(tx, taskId);
-    if (task === null || isOpen(task.state)) return;
-    const closing: Closing = { now: this.#clock.now(), by: task.closedBy ?? "fail", receipt: task.closedReceipt };
-    this.#life.nextAttempt(tx, task, closing, { error: task.error, fault: task.fault, overdue: task.overdue }, next);
-  }
-
-  /** A delay is over before its time. Returns how many characters the task's row has. */
-  hasten(tx: Tx, taskId: string): number {
-    const task = this.tasks.get(tx, taskId);
-    const now = this.#clock.now();
-    if (task?.state === "queued" && task.lane !== null && task.dueAt > now) {
-      const due = { ...task, dueAt: now };
-      this.tasks.put(tx, taskId, due);
-      this.#queues.join(tx, due, now);
-    }
-    return task === null ? 0 : taskChars(task);
-  }
-
-  /** Cancels an open task without telling its run. Returns how many characters its row has. */
-  cancelOne(tx: Tx, taskId: string, now: number): number {
-    const task = this.tasks.own(tx, taskId);
-    if (task === null) return 0;
-    const cancelled = cancelledTask(task, now);
-    if (cancelled !== task) this.#life.replace(tx, task, cancelled, now);
-    return taskChars(task);
-  }
-
-  /** The slice has not come to this step yet, which begins in its next life. */
-  #forgetLast(tx: Tx, runId: string, { id, node }: TaskRow): void {
-    const forgotten = this.unwritten.forgotten.get(runId);
-    const attempt = forgotten?.attempts.get(node);
-    if (forgotten !== undefined && attempt !== undefined) this.forget(tx, id, forgotten.at, attempt);
-  }
-
-  /** What is recorded about a step is void. With `attempt`, only if that is its last. Returns how many characters its row has. */
-  forget(tx: Tx, taskId: string, now: number, attempt?: number): number {
-    const task = this.tasks.own(tx, taskId);
-    if (task === null) return 0;
-    const forgotten = attempt === undefined || attempt === task.attempt ? forgottenTask(task, now) : task;
-    if (forgotten !== task) {
-      this.tasks.put(tx, taskId, forgotten);
-      this.#life.leaveLife(tx, task, now);
-    }
-    return taskChars(task);
   }
 
   /**

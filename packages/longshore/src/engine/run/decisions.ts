@@ -121,8 +121,8 @@ export class Decisions {
     else if (change.kind === "join") {
       const { node, left, begun, missed } = change;
       this.#options.joins.put(tx, joinKey(run.id, node), { runId: run.id, node, left, begun, missed });
-    } else if (change.kind === "settle") this.#options.board.settleRecord(tx, taskIdOf(run.id, change.node), change);
-    else if (change.kind === "reopen") this.#options.board.reopenRecord(tx, taskIdOf(run.id, change.node));
+    } else if (change.kind === "settle") this.#options.board.ofRuns.settle(tx, taskIdOf(run.id, change.node), change);
+    else if (change.kind === "reopen") this.#options.board.ofRuns.reopen(tx, taskIdOf(run.id, change.node));
     else if (change.kind === "run") this.#options.runs.put(tx, run.id, change.run);
     else if (change.kind === "message") this.#options.leave(tx, change.message);
     else if (change.kind === "cancel-open")
@@ -145,12 +145,12 @@ export class Decisions {
     };
     if (node.kind !== "task") {
       const delayMs = change.wakeAt === undefined ? 0 : change.wakeAt - now;
-      return board.place(tx, newTask({ ...base, lanes: [], delayMs }, now, null), again, plan.keepsCounting);
+      return board.ofRuns.place(tx, newTask({ ...base, lanes: [], delayMs }, now, null), again, plan.keepsCounting);
     }
     const { lanes, priority, limits, delayMs, holdMs, polledMs = polledMsDefault } = change.placement ?? node;
     const lane = board.lanes.choose(lanes, now - polledMs);
     const task = { ...base, lanes, priority: priority + run.priority, limits, delayMs, holdMs };
-    board.place(tx, newTask(task, now, lane), again, plan.keepsCounting);
+    board.ofRuns.place(tx, newTask(task, now, lane), again, plan.keepsCounting);
   }
 
   #record(tx: Tx, { run, plan, now, again }: About, change: Change & { kind: "record" }): void {
@@ -158,7 +158,7 @@ export class Decisions {
     const base = { id: taskIdOf(run.id, node), runId: run.id, node, ordinal, step: plan.nodes[node]?.id ?? "" };
     const task = newTask({ ...base, lanes: [], input: change.input ?? "null", policy: null }, now, null);
     const result = { state, error, output: change.output ?? null, fault: change.fault ?? null, endedAt: now };
-    this.#options.board.place(tx, { ...task, ...result }, again, plan.keepsCounting);
+    this.#options.board.ofRuns.place(tx, { ...task, ...result }, again, plan.keepsCounting);
   }
 }
 

@@ -260,7 +260,7 @@ export class LocalRuns implements RunStore, Follower {
       const now = this.runs.get(tx, run.id);
       if (now === null || !isRunOpen(now.state)) return;
       const next = this.decisions.decide(tx, now, happening);
-      if (next?.again && "node" in happening) this.#options.board.tryAgain(tx, taskIdOf(run.id, happening.node), next);
+      if (next?.again && "node" in happening) this.#options.board.ofRuns.tryAgain(tx, taskIdOf(run.id, happening.node), next);
     }
   }
 

@@ -186,7 +186,7 @@ export class Messages {
     const left = backlog.filter((happening) => !("node" in happening) || happening.node !== task.node);
     if (left.length === backlog.length) return;
     this.#options.runs.put(tx, run.id, { ...run, backlog: left.length === 0 ? null : JSON.stringify(left) });
-    this.#options.board.reopenRecord(tx, task.id);
+    this.#options.board.ofRuns.reopen(tx, task.id);
   }
 
   #settleRecord(tx: Tx, task: TaskRow, how: Ending): void {
@@ -196,14 +196,14 @@ export class Messages {
     const fault = state === "cancelled" ? "failed" : how.fault;
     if (state === "failed") {
       const failed = { kind: "failed" as const, error: error ?? "failed", retryable: fault !== "final" };
-      board.closeRecord(
+      board.ofRuns.close(
         tx,
         how.output === null ? task : { ...task, output: how.output },
         fault === "timed-out" ? { kind: "lost" } : failed,
       );
       return;
     }
-    board.settleRecord(tx, task.id, { ...how, fault: fault ?? undefined });
+    board.ofRuns.settle(tx, task.id, { ...how, fault: fault ?? undefined });
     const { node } = task;
     this.#options.tell(tx, task, state === "done" ? { kind: "done", node } : { kind: "ended", node, state, error, fault });
   }

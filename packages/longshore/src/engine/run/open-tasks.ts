@@ -32,7 +32,7 @@ export class OpenTasks {
   /** The run ends now. `closing` is the task whose end it is; the board ends that one itself. */
   end(tx: Tx, runId: string, endedAt: number, closing: string | null): void {
     const { board, leave } = this.#options;
-    const cancel = (id: string) => (id === closing ? 0 : board.cancelOne(tx, id, endedAt));
+    const cancel = (id: string) => (id === closing ? 0 : board.ofRuns.cancelOne(tx, id, endedAt));
     // What this batch has posted is not stored yet.
     for (const task of board.tasks.pending(tx)) if (task.runId === runId) cancel(task.id);
     const after = this.#slice(runId, beginOf(runId), cancel);
@@ -45,7 +45,7 @@ export class OpenTasks {
   goOn(tx: Tx, message: Message & { kind: "end-tasks" }): void {
     const { board, leave } = this.#options;
     const { runId, endedAt } = message;
-    const after = this.#slice(runId, message.after, (id) => board.cancelOne(tx, id, endedAt));
+    const after = this.#slice(runId, message.after, (id) => board.ofRuns.cancelOne(tx, id, endedAt));
     if (after === null) board.unwritten.ended.remove(tx, runId);
     else leave(tx, { ...message, after });
   }
@@ -67,7 +67,7 @@ export class OpenTasks {
     let [chars, done] = [0, 0];
     for (; done < steps.length && done < sliceTasks && chars <= sliceCharsMax; done++) {
       const [node, attempt] = steps[done] as Step;
-      chars += board.forget(tx, taskIdOf(runId, node), at, attempt);
+      chars += board.ofRuns.forget(tx, taskIdOf(runId, node), at, attempt);
     }
     const left = steps.slice(done);
     if (left.length > 0) leave(tx, { kind: "forget-tasks", runId, at, steps: left });
@@ -77,7 +77,7 @@ export class OpenTasks {
   /** Ends the delays of some of them: those behind `after`, or the first. Returns the id behind which it goes on; null at the end. */
   hasten(tx: Tx, runId: string, after: string = beginOf(runId)): string | null {
     const { board } = this.#options;
-    return this.#slice(runId, after, (id) => board.hasten(tx, id));
+    return this.#slice(runId, after, (id) => board.ofRuns.hasten(tx, id));
   }
 
   /** `change` returns how many characters the row has. Null when nothing is left; else the id behind which the next slice begins. */
