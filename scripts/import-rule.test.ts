@@ -23,12 +23,12 @@ function check(files: Record<string, string>): string[] {
 }
 
 const clean = {
-  "clock.ts": `import { Schema } from "./schema/schema.ts";`,
-  "schema/schema.ts": "",
-  "engine/board/board.ts": `import { now } from "../../clock.ts";`,
+  "core/clock.ts": `import { Schema } from "./schema/schema.ts";`,
+  "core/schema/schema.ts": "",
+  "engine/board/board.ts": `import { now } from "../../core/clock.ts";`,
   "engine/board/local-board.ts": `import type { Board } from "./board.ts";`,
-  "runner/runner.ts": `import { now } from "../clock.ts";`,
-  "protocols/alpha/wire/shapes.ts": `import { now } from "../../../clock.ts";`,
+  "runner/runner.ts": `import { now } from "../core/clock.ts";`,
+  "protocols/alpha/wire/shapes.ts": `import { now } from "../../../core/clock.ts";`,
   "protocols/alpha/worker/worker.ts": `import { run } from "../../../runner/runner.ts";\nimport { shape } from "../wire/shapes.ts";`,
   "protocols/alpha/server/routes.ts": `import { board } from "../../../engine/board/board.ts";\nimport { shape } from "../wire/shapes.ts";`,
   "protocols/alpha/dialect/parse.ts": `import { shape } from "../wire/shapes.ts";`,
@@ -72,11 +72,11 @@ describe("import rule", () => {
   });
 
   it("refuses a re-export that points upwards", () => {
-    expect(check({ ...clean, "backoff.ts": `export { board } from "./engine/board/board.ts";` })).toHaveLength(1);
+    expect(check({ ...clean, "core/backoff.ts": `export { board } from "../engine/board/board.ts";` })).toHaveLength(1);
   });
 
   it("refuses a type written as an inline import", () => {
-    expect(check({ ...clean, "json.ts": `export type B = import("./engine/board/board.ts").Board;` })).toHaveLength(1);
+    expect(check({ ...clean, "core/json.ts": `export type B = import("../engine/board/board.ts").Board;` })).toHaveLength(1);
   });
 
   it("refuses an import that spans several lines", () => {
@@ -159,6 +159,10 @@ describe("import rule", () => {
 
   it("refuses a folder it does not know", () => {
     expect(check({ ...clean, "misc/thing.ts": "" })).toHaveLength(1);
+  });
+
+  it("refuses a file directly in src/ that is not part of the public API", () => {
+    expect(check({ ...clean, "thing.ts": "" })).toHaveLength(1);
   });
 
   it("refuses an empty tree, so that a wrong path cannot look like success", () => {

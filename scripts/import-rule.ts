@@ -19,28 +19,28 @@ const REGISTRY_FILE = "protocols/index.ts";
 
 /** What each layer may import besides itself. So a worker half never reaches the engine, and a server half never reaches the runner. */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
-  leaf: [],
-  net: ["leaf"],
-  signature: ["leaf"],
-  runner: ["leaf"],
-  telemetry: ["leaf", "runner"],
-  engine: ["leaf"],
-  operations: ["leaf", "engine", "rows", "bus"],
-  rows: ["leaf", "engine", "operations", "bus"],
-  bus: ["leaf"],
-  wire: ["leaf", "net"],
-  dialect: ["leaf", "wire", "engine", "serving-port"],
-  api: ["leaf", "runner", "engine", "dialect"],
-  worker: ["leaf", "net", "wire", "runner", "bus", "api"],
-  serving: ["leaf", "net", "wire", "engine", "bus", "dialect", "serving-port"],
-  "serving-port": ["leaf", "net", "engine", "bus"],
-  "worker-port": ["leaf", "runner"],
-  registry: ["leaf", "wire", "worker", "serving", "dialect", "runner", "serving-port", "worker-port"],
-  store: ["leaf", "engine", "rows"],
-  verify: ["leaf", "engine"],
-  server: ["leaf", "verify", "net", "runner", "engine", "operations", "rows", "bus", "api", "store", ...REGISTRY],
-  cli: ["leaf", "verify", "signature", "runner", "telemetry", "engine", "api", "server", ...REGISTRY],
-  testing: ["leaf", "net", "runner", "engine", "bus", "api", "server", ...REGISTRY],
+  core: [],
+  net: ["core"],
+  signature: ["core"],
+  runner: ["core"],
+  telemetry: ["core", "runner"],
+  engine: ["core"],
+  operations: ["core", "engine", "rows", "bus"],
+  rows: ["core", "engine", "operations", "bus"],
+  bus: ["core", "net"],
+  wire: ["core", "net"],
+  dialect: ["core", "wire", "engine", "serving-port"],
+  api: ["core", "runner", "engine", "dialect"],
+  worker: ["core", "net", "wire", "runner", "bus", "api"],
+  serving: ["core", "net", "wire", "engine", "bus", "dialect", "serving-port"],
+  "serving-port": ["core", "net", "engine", "bus"],
+  "worker-port": ["core", "runner"],
+  registry: ["core", "wire", "worker", "serving", "dialect", "runner", "serving-port", "worker-port"],
+  store: ["core", "engine", "rows"],
+  verify: ["core", "engine"],
+  server: ["core", "verify", "net", "runner", "engine", "operations", "rows", "bus", "api", "store", ...REGISTRY],
+  cli: ["core", "net", "verify", "signature", "runner", "telemetry", "engine", "api", "server", ...REGISTRY],
+  testing: ["core", "net", "runner", "engine", "bus", "api", "server", ...REGISTRY],
 };
 
 /** The port to a store, and the tables that are described for it: all that a store may know besides words and ports of the engine. */
@@ -53,10 +53,8 @@ const ROWS = /^engine\/(?:(?:rows|tx)\.ts|tables\/)/;
 const OPERATIONS =
   /^engine\/(?:(?:commit|cached-rows|amounts|store-state|stored-bytes)\.ts|\w+\/local-\w+\.ts|board\/(?:attempts|hand-outs|marks|ready-queues|run-tasks|task-end|task-life|unwritten-endings)\.ts|blob\/references\.ts|bus\/|log\/(?:tails|log-reads)\.ts|part\/(?:lives|reads)\.ts|run\/(?:counts|log-retention|remains|decisions|definitions|messages|open-tasks|records)\.ts)/;
 
-/** Files directly in src/ that compose other layers; every other file there is a leaf. */
+/** The files directly in src/: the public API, which composes other layers. */
 const API_FILES = new Set(["index.ts", "transport.ts", "work.ts", "workflow.ts"]);
-/** Folders of leaves that belong together. */
-const LEAF_FOLDERS = new Set(["schema"]);
 
 /** Packages that only some layers may load, so that importing the worker side stays light. */
 const PACKAGES: Readonly<Record<string, readonly string[]>> = {
@@ -109,8 +107,7 @@ function listSourceFiles(sourceRoot: string): string[] {
 function layerOf(path: string): string | undefined {
   const parts = path.split("/");
   const [folder] = parts;
-  if (folder === undefined || parts.length === 1) return API_FILES.has(path) ? "api" : "leaf";
-  if (LEAF_FOLDERS.has(folder)) return "leaf";
+  if (folder === undefined || parts.length === 1) return API_FILES.has(path) ? "api" : undefined;
   if (ROWS.test(path)) return "rows";
   if (OPERATIONS.test(path)) return "operations";
   if (folder === "protocols") return protocolLayer(parts);

@@ -2,7 +2,7 @@
 // the file is not current.
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { type Action, actions, callerWith, stranger } from "../packages/longshore/src/actions.ts";
+import { type Action, actions, callerWith, stranger } from "../packages/longshore/src/core/actions.ts";
 
 const file = fileURLToPath(new URL("../SECURITY.md", import.meta.url));
 const begin = "<!-- begin: actions -->";

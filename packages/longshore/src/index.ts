@@ -1,7 +1,7 @@
 // The worker side of Longshore: what a program needs that uses `task`, `work` and `workflow`. Importing this loads no server, database, broker or HTTP client.
 
-export type { Backoff } from "./backoff.ts";
-export type { Clock } from "./clock.ts";
+export type { Backoff } from "./core/backoff.ts";
+export type { Clock } from "./core/clock.ts";
 export {
   type Blobs,
   type Context,
@@ -12,10 +12,26 @@ export {
   type OutputStream,
   type StepPart,
   withContext,
-} from "./context.ts";
-export type { Duration } from "./duration.ts";
-export { type ErrorCode, type ErrorDetail, LongshoreError, TerminalError } from "./errors.ts";
-export type { Json, JsonObject } from "./json.ts";
+} from "./core/context.ts";
+export type { Duration } from "./core/duration.ts";
+export { type ErrorCode, type ErrorDetail, LongshoreError, TerminalError } from "./core/errors.ts";
+export type { Json, JsonObject } from "./core/json/json.ts";
+export type { JsonSchema } from "./core/schema/json-schema.ts";
+export type { Schema, SchemaIssue, SchemaResult } from "./core/schema/schema.ts";
+export type { SignalSource } from "./core/signal.ts";
+export {
+  describeTask,
+  type Isolate,
+  type RetryHint,
+  type Task,
+  type TaskDescription,
+  type TaskOptions,
+  type TaskOutput,
+  type TaskSchemas,
+  task,
+} from "./core/task.ts";
+export { type SpanIds, traceparent } from "./core/trace.ts";
+export type { Verdict } from "./core/verdict.ts";
 export type {
   EventName,
   Listener,
@@ -32,24 +48,6 @@ export type { Logger, Notice } from "./runner/notices.ts";
 export type { Counts, RunnerStatus, TransportStatus } from "./runner/status.ts";
 export type { Span, SpanEnd, Telemetry, TracedWork, Tracer, WorkTrace } from "./runner/telemetry.ts";
 export type { Failure, Outcome } from "./runner/transport.ts";
-export type { JsonSchema } from "./schema/json-schema.ts";
-export type { Schema, SchemaIssue, SchemaResult } from "./schema/schema.ts";
-export type { SignalSource } from "./signal.ts";
-
-export {
-  describeTask,
-  type Isolate,
-  type RetryHint,
-  type Task,
-  type TaskDescription,
-  type TaskOptions,
-  type TaskOutput,
-  type TaskSchemas,
-  task,
-} from "./task.ts";
-
-export { type SpanIds, traceparent } from "./trace.ts";
-export type { Verdict } from "./verdict.ts";
 export { type WorkHandle, type WorkOptions, type WorkTarget, work } from "./work.ts";
 export {
   type Arg,

@@ -1,9 +1,11 @@
 // Starts a worker: `await work({ tasks, on })`. The returned handle stops it; until then the process stays alive.
 
-import { LongshoreError } from "./errors.ts";
-import { refuseWhileLoading } from "./load.ts";
-import { keepProcessAlive } from "./process-keepalive.ts";
-import type { Recorder } from "./recording.ts";
+import { LongshoreError } from "./core/errors.ts";
+import { refuseWhileLoading } from "./core/load.ts";
+import { keepProcessAlive } from "./core/process-keepalive.ts";
+import type { Recorder } from "./core/recording.ts";
+import { onTermination, type SignalSource } from "./core/signal.ts";
+import { counted } from "./core/text.ts";
 import { type RunnerConfig, type RunnerOptions, runnerConfig } from "./runner/config.ts";
 import type { EventName, Listener, Listeners, WorkerEvents } from "./runner/events.ts";
 import { allAlive, type WorkerStatuses } from "./runner/health.ts";
@@ -14,8 +16,6 @@ import { Runner } from "./runner/runner.ts";
 import type { RunnerStatus } from "./runner/status.ts";
 import type { Telemetry } from "./runner/telemetry.ts";
 import type { Transport, TransportSource } from "./runner/transport.ts";
-import { onTermination, type SignalSource } from "./signal.ts";
-import { counted } from "./text.ts";
 
 /** Where a worker gets its tasks: a transport such as `conductor(url)`, or a server in this process. */
 export type WorkTarget = Transport | TransportSource;

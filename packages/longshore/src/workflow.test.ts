@@ -1,7 +1,7 @@
 import { describe, expect, expectTypeOf, it } from "vitest";
-import { LongshoreError } from "./errors.ts";
+import { LongshoreError } from "./core/errors.ts";
+import { task } from "./core/task.ts";
 import { codeDialect } from "./protocols/longshore/dialect/dialect.ts";
-import { task } from "./task.ts";
 import { type Ref, type Workflow, workflow } from "./workflow.ts";
 
 const greet = task("greet", ({ name }: { name: string }) => ({ text: `Hello, ${name}!`, words: ["Hello", name] }));

@@ -1,12 +1,12 @@
 // Workflows written in code. `workflow()` calls its builder once, at definition time, with references instead of values: what the
 // builder does with them becomes a graph. A reference has the type of its value, so a misspelt field is a compile error.
 
-import type { Backoff } from "./backoff.ts";
-import { type Duration, durationMs } from "./duration.ts";
-import { LongshoreError } from "./errors.ts";
-import type { Json } from "./json.ts";
+import type { Backoff } from "./core/backoff.ts";
+import { type Duration, durationMs } from "./core/duration.ts";
+import { LongshoreError } from "./core/errors.ts";
+import type { Json } from "./core/json/json.ts";
+import type { Task } from "./core/task.ts";
 import type { Path, StepSource, Value, WorkflowSource } from "./protocols/longshore/dialect/source.ts";
-import type { Task } from "./task.ts";
 
 declare const stands: unique symbol;
 

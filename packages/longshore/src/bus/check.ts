@@ -1,7 +1,7 @@
 // What every bus refuses before it sends anything.
 
-import { LongshoreError } from "../errors.ts";
-import { checkName } from "../names.ts";
+import { LongshoreError } from "../core/errors.ts";
+import { checkName } from "../core/names.ts";
 import { type Outgoing, recordBytesMax } from "./bus.ts";
 
 /** As Kafka has it, so that a name that works on one bus works on every other. */

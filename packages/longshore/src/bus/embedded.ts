@@ -1,9 +1,9 @@
 // A bus on the server's own data file: durable, without a broker, and without polling. Everything happens in one process, so a member
 // is never silent: what it has taken it does with, or gives back.
 
-import { type Clock, pause, systemClock } from "../clock.ts";
-import { LongshoreError } from "../errors.ts";
-import type { FailureListener } from "../failure-listener.ts";
+import { type Clock, pause, systemClock } from "../core/clock.ts";
+import { LongshoreError } from "../core/errors.ts";
+import type { FailureListener } from "../core/failure-listener.ts";
 import { againMsDefault, type Bus, type BusConsumer, type BusOptions, handledRecordsMax, type Outgoing, type Subscription } from "./bus.ts";
 import { checkTopic } from "./check.ts";
 import { Latch } from "./latch.ts";

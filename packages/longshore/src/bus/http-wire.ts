@@ -1,9 +1,9 @@
 // A bus over HTTP, as it travels: JSON, with values as text where they are text. Both halves read here what the other one wrote.
 
 import { isUtf8 } from "node:buffer";
-import { LongshoreError } from "../errors.ts";
-import { isObject, type Json, type JsonObject } from "../json.ts";
-import { shown } from "../text.ts";
+import { LongshoreError } from "../core/errors.ts";
+import { isObject, type Json, type JsonObject } from "../core/json/json.ts";
+import { shown } from "../core/text.ts";
 import type { BusRecord, Outgoing } from "./bus.ts";
 
 /** Below the address of the bus. */

@@ -3,11 +3,11 @@
 
 import { randomUUID } from "node:crypto";
 import type { Pool } from "undici";
-import { type Clock, pause, systemClock } from "../clock.ts";
-import { codeOf, type ErrorCode, errorCodes, isTransient, LongshoreError, toError } from "../errors.ts";
-import { isObject, parseOrUndefined } from "../json.ts";
-import { answerMsMax, openPool, type Reply, send } from "../send.ts";
-import { withoutEndSlashes } from "../text.ts";
+import { type Clock, pause, systemClock } from "../core/clock.ts";
+import { codeOf, type ErrorCode, errorCodes, isTransient, LongshoreError, toError } from "../core/errors.ts";
+import { isObject, parseOrUndefined } from "../core/json/json.ts";
+import { withoutEndSlashes } from "../core/text.ts";
+import { answerMsMax, openPool, type Reply, send } from "../net/http/send.ts";
 import { againMsDefault, type Bus, type BusConsumer, type BusOptions, handledRecordsMax, type Outgoing, type Subscription } from "./bus.ts";
 import { checkOutgoing, checkTopic } from "./check.ts";
 import {

@@ -1,6 +1,6 @@
 // The bus for installations with Kafka.
 
-import { LongshoreError } from "../errors.ts";
+import { LongshoreError } from "../core/errors.ts";
 import type { Bus, BusConsumer, EnsureOptions, Outgoing, Subscription } from "./bus.ts";
 import { type KafkaModule, loadKafka } from "./kafka/client.ts";
 import { KafkaConsumer } from "./kafka/consumer.ts";

@@ -5,9 +5,9 @@
 // Life of a message: pending -> sent, or -> failed when it was tried too often or can never be sent. One of a key waits for those before
 // it.
 
-import { type Clock, systemClock } from "../clock.ts";
-import { codeOf, LongshoreError, toError } from "../errors.ts";
-import type { FailureListener } from "../failure-listener.ts";
+import { type Clock, systemClock } from "../core/clock.ts";
+import { codeOf, LongshoreError, toError } from "../core/errors.ts";
+import type { FailureListener } from "../core/failure-listener.ts";
 import type { Bus } from "./bus.ts";
 
 export interface OutboxMessage {

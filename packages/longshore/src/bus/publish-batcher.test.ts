@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { LongshoreError } from "../errors.ts";
+import { LongshoreError } from "../core/errors.ts";
 import type { Outgoing } from "./bus.ts";
 import { PublishBatcher } from "./publish-batcher.ts";
 

@@ -1,7 +1,7 @@
 // Gathers published records into few requests, without waiting: records of one turn of the event loop are sent together, and records that
 // come during a request are sent with the next one. So a lone record is sent at once, and under load the requests grow by themselves.
 
-import { LongshoreError } from "../errors.ts";
+import { LongshoreError } from "../core/errors.ts";
 import type { Outgoing } from "./bus.ts";
 import { bytesOf } from "./check.ts";
 

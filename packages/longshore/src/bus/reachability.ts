@@ -1,9 +1,9 @@
 // Whether a bus can be reached now, and since when not: from the failures that it reports, and from reading its topics. The
 // newest result counts, because nothing works while a broker is away, and something does soon after it is back.
 
-import type { Clock } from "../clock.ts";
-import { toError } from "../errors.ts";
-import type { FailureListener } from "../failure-listener.ts";
+import type { Clock } from "../core/clock.ts";
+import { toError } from "../core/errors.ts";
+import type { FailureListener } from "../core/failure-listener.ts";
 import type { Bus } from "./bus.ts";
 
 export interface OutOfReach {

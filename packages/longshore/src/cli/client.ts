@@ -2,8 +2,8 @@
 
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from "node:http";
 import { request as httpsRequest } from "node:https";
-import { parseExact, writeExact } from "../json-exact.ts";
-import { type EventMessage, readEvents } from "../read-events.ts";
+import { parseExact, writeExact } from "../core/json/json-exact.ts";
+import { type EventMessage, readEvents } from "../net/http/read-events.ts";
 import { CommandFailure } from "./failure.ts";
 import type { ConnectionOptions } from "./options.ts";
 

@@ -59,7 +59,7 @@ async function defineFile(client: Client, file: string): Promise<Defined[]> {
 }
 
 async function defineModule(client: Client, file: string): Promise<Defined[]> {
-  const { exportsOf, importFile } = await import("../load.ts");
+  const { exportsOf, importFile } = await import("../core/load.ts");
   const workflows = exportsOf(await importFile(file)).filter(isWorkflow);
   if (workflows.length === 0) {
     throw new CommandFailure(

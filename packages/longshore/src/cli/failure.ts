@@ -1,7 +1,7 @@
 // How a command ends badly: one message for the person who typed it, and an exit code for the script that did.
 
 import { CommanderError } from "commander";
-import { LongshoreError, toError } from "../errors.ts";
+import { LongshoreError, toError } from "../core/errors.ts";
 import { printable } from "./terminal.ts";
 
 /** The run failed, or something that was examined is not well. */

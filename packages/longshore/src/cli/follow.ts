@@ -1,7 +1,7 @@
 // Following that outlasts a restart of the server.
 
 import { setTimeout as sleep } from "node:timers/promises";
-import type { EventMessage } from "../read-events.ts";
+import type { EventMessage } from "../net/http/read-events.ts";
 import { type Client, type Query, Unreachable } from "./client.ts";
 
 /** A server that restarts is back within seconds; after this long without any, the user should know. */

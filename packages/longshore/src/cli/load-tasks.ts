@@ -1,7 +1,7 @@
 // The tasks of the files that a command names.
 
-import { importForTasks, tasksOf } from "../load.ts";
-import type { Task } from "../task.ts";
+import { importForTasks, tasksOf } from "../core/load.ts";
+import type { Task } from "../core/task.ts";
 import { CommandFailure } from "./failure.ts";
 import { findFiles } from "./find-files.ts";
 

@@ -1,7 +1,7 @@
 // Options that several commands share, and how their texts become values.
 
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { type Duration, durationMs } from "../duration.ts";
+import { type Duration, durationMs } from "../core/duration.ts";
 import { dataDefault, portDefault } from "../server/config.ts";
 
 const urlDefault = `http://127.0.0.1:${portDefault}`;

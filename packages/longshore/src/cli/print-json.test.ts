@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { parseExact } from "../json-exact.ts";
+import { parseExact } from "../core/json/json-exact.ts";
 import { jsonText } from "./print-json.ts";
 
 it("every control character is escaped, and the text means the same", () => {

@@ -2,7 +2,7 @@
 // worker loads no server.
 
 import { Command } from "commander";
-import { packageVersion } from "../version.ts";
+import { packageVersion } from "../core/version.ts";
 import { backupCommand } from "./backup.ts";
 import { cancelCommand } from "./cancel.ts";
 import { defineCommand } from "./define.ts";

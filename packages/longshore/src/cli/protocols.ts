@@ -1,6 +1,6 @@
 // The protocols of the registry, as the commands need them.
 
-import { LongshoreError } from "../errors.ts";
+import { LongshoreError } from "../core/errors.ts";
 import type { HintOptions, ProtocolHints } from "../protocols/hints.ts";
 import { protocols } from "../protocols/index.ts";
 import type { WorkerProtocol } from "../protocols/worker-half.ts";

@@ -1,7 +1,7 @@
 // `longshore queues`: what waits, and for what.
 
 import { Command } from "commander";
-import { formatDuration } from "../duration.ts";
+import { formatDuration } from "../core/duration.ts";
 import type { Page, Queue } from "./api.ts";
 import { connect } from "./client.ts";
 import { isStuck } from "./manual-states.ts";

@@ -1,6 +1,6 @@
 // Writes down what the server has acknowledged to a command about a run.
 
-import { openRecorder } from "../recording.ts";
+import { openRecorder } from "../core/recording.ts";
 import type { Run } from "./api.ts";
 
 export function recordRun(path: string | undefined, kind: "run-started" | "run-ordered" | "run-ended", run: Run): void {

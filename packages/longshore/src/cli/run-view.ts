@@ -1,6 +1,6 @@
 // How a run looks in a terminal: a line a step with its state, its time and its last line. For files and pipes, a line a change.
 
-import { formatDuration } from "../duration.ts";
+import { formatDuration } from "../core/duration.ts";
 import { isRunOpen } from "../engine/run/run.ts";
 import type { Run, Step } from "./api.ts";
 import { isStuck } from "./manual-states.ts";

@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { Command } from "commander";
-import { parseExact } from "../json-exact.ts";
+import { parseExact } from "../core/json/json-exact.ts";
 import type { Run } from "./api.ts";
 import { connect } from "./client.ts";
 import { CommandFailure, exitFailed } from "./failure.ts";

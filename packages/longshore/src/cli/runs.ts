@@ -1,9 +1,9 @@
 // `longshore runs`: runs, or the state of one of them.
 
 import { Command, Option } from "commander";
-import { formatDuration } from "../duration.ts";
+import { formatDuration } from "../core/duration.ts";
+import { counted } from "../core/text.ts";
 import { isRunOpen } from "../engine/run/run.ts";
-import { counted } from "../text.ts";
 import type { Page, Run } from "./api.ts";
 import { connect } from "./client.ts";
 import { CommandFailure } from "./failure.ts";

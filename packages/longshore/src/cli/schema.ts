@@ -2,7 +2,7 @@
 
 import { writeFileSync } from "node:fs";
 import { Command } from "commander";
-import type { JsonSchema } from "../schema/json-schema.ts";
+import type { JsonSchema } from "../core/schema/json-schema.ts";
 import type { SignatureSchemas } from "../signature/signatures.ts";
 import { CommandFailure, exitFailed } from "./failure.ts";
 import { withExamples, withJson } from "./options.ts";

@@ -3,16 +3,16 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { type Command, Option } from "commander";
-import { systemClock } from "../clock.ts";
-import { type Duration, durationMs } from "../duration.ts";
+import { systemClock } from "../core/clock.ts";
+import { type Duration, durationMs } from "../core/duration.ts";
+import type { Environment } from "../core/environment.ts";
+import { createLogger, type Logger, type LogLevel } from "../core/logger.ts";
+import { byteQuotas, type Quotas, quotaDefaults, storedKinds } from "../core/quotas.ts";
 import { retentionDefault } from "../engine/run/retention.ts";
-import type { Environment } from "../environment.ts";
+import { parseToken, type Token } from "../net/listener/auth.ts";
 import { type ProtocolOptions, protocols } from "../protocols/index.ts";
 import type { FlagReading } from "../protocols/protocol.ts";
-import { byteQuotas, type Quotas, quotaDefaults, storedKinds } from "../quotas.ts";
 import type { ServeOptions } from "../server/index.ts";
-import { parseToken, type Token } from "../server/listener/auth.ts";
-import { createLogger, type Logger, type LogLevel } from "../server/logger.ts";
 import { CommandFailure } from "./failure.ts";
 import { parseCount, parseDuration, parseList, parseRepeated, typedToken, withData, withPort } from "./options.ts";
 

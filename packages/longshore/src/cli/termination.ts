@@ -1,6 +1,6 @@
 // How a command that runs until Ctrl-C ends: the first signal lets it finish what it must, the second does not wait.
 
-import { onTermination, type TerminationSignal } from "../signal.ts";
+import { onTermination, type TerminationSignal } from "../core/signal.ts";
 
 const signalNumbers: Readonly<Record<TerminationSignal, number>> = { SIGINT: 2, SIGTERM: 15 };
 

@@ -1,8 +1,8 @@
 // `longshore verify`: proves from a data file, or from a live server, that what was acknowledged is there and that nothing is stuck.
 
 import { Command } from "commander";
-import { type Duration, durationMs } from "../duration.ts";
-import { counted } from "../text.ts";
+import { type Duration, durationMs } from "../core/duration.ts";
+import { counted } from "../core/text.ts";
 import type { Finding } from "../verify/finding.ts";
 import type { Verification } from "../verify/verify.ts";
 import { CommandFailure, exitFailed } from "./failure.ts";

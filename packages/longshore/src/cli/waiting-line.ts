@@ -1,6 +1,6 @@
 // One line about what waits, with what to do about it.
 
-import { formatDuration } from "../duration.ts";
+import { formatDuration } from "../core/duration.ts";
 import type { ProtocolHints } from "../protocols/hints.ts";
 import type { WaitingNews } from "../server/index.ts";
 import type { Paint } from "./terminal.ts";

@@ -2,7 +2,7 @@
 // workers sets variables of its own.
 
 import { type Command, Option } from "commander";
-import type { Environment } from "../environment.ts";
+import type { Environment } from "../core/environment.ts";
 import { CommandFailure } from "./failure.ts";
 import { workerProtocol, workerProtocols } from "./protocols.ts";
 

@@ -1,10 +1,10 @@
 // `longshore work`: a worker whose tasks are what the given files export.
 
 import { Command, Option } from "commander";
-import type { Duration } from "../duration.ts";
+import type { Duration } from "../core/duration.ts";
+import type { Task } from "../core/task.ts";
 import type { WorkerProtocol, WorkerSettings, WorkFlag } from "../protocols/worker-half.ts";
 import type { HttpOptions } from "../runner/http.ts";
-import type { Task } from "../task.ts";
 import { CommandFailure } from "./failure.ts";
 import { type ConnectionOptions, parseCount, parseDuration, parseList, parsePort, withConnection, withExamples } from "./options.ts";
 import { workerProtocol, workerProtocols } from "./protocols.ts";

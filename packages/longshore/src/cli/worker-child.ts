@@ -1,6 +1,6 @@
 // The program of a worker process of `longshore work`. Its parent sends it the tasks and files to work for, and the server.
 
-import { LongshoreError } from "../errors.ts";
+import { LongshoreError } from "../core/errors.ts";
 import type { WorkerSettings } from "../protocols/worker-half.ts";
 import { runSupervised } from "../runner/supervise/worker-side.ts";
 import { loadTasks } from "./load-tasks.ts";

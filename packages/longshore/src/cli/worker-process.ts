@@ -1,7 +1,7 @@
 // The process of a worker that `dev` or `demo` started: `node worker-process.js FILE`, with LONGSHORE_URL in its environment. A file
 // that exports tasks is worked for; a file that calls work() itself only needs to be imported.
 
-import { importFile, tasksOf } from "../load.ts";
+import { importFile, tasksOf } from "../core/load.ts";
 import { exitCodeOf } from "./failure.ts";
 import { startWorker } from "./worker.ts";
 

@@ -1,10 +1,10 @@
 // `longshore work` with a process for each worker: what each of them is sent, and what this process prints for all of them.
 
-import { durationMs } from "../duration.ts";
+import { durationMs } from "../core/duration.ts";
+import type { Task } from "../core/task.ts";
 import type { WorkerProtocol, WorkerSettings } from "../protocols/worker-half.ts";
 import type { HttpOptions } from "../runner/http.ts";
 import { type SupervisedHandle, supervise } from "../runner/supervise/supervise.ts";
-import type { Task } from "../task.ts";
 import { workerProtocol } from "./protocols.ts";
 import type { Teller } from "./telemetry.ts";
 import { sayWorking } from "./worker.ts";

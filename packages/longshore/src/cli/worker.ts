@@ -1,11 +1,11 @@
 // A worker on a server that is reached by its URL, as `longshore work`, its processes and the children of `dev` and `demo` run it.
 
+import type { Task } from "../core/task.ts";
 import type { WorkerSettings } from "../protocols/worker-half.ts";
 import type { HttpOptions } from "../runner/http.ts";
 import type { WorkerMetrics } from "../runner/instruments.ts";
 import type { Logger } from "../runner/notices.ts";
 import type { Runner } from "../runner/runner.ts";
-import type { Task } from "../task.ts";
 import { openWork, type WorkHandle } from "../work.ts";
 import { workerProtocol } from "./protocols.ts";
 import { type Teller, tellerFor } from "./telemetry.ts";

@@ -1,7 +1,7 @@
 // `longshore workers`: who works for a server.
 
 import { Command } from "commander";
-import { formatDuration } from "../duration.ts";
+import { formatDuration } from "../core/duration.ts";
 import type { Page, Worker } from "./api.ts";
 import { connect } from "./client.ts";
 import { type ConnectionOptions, withConnection, withExamples, withJson } from "./options.ts";

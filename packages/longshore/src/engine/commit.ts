@@ -7,7 +7,7 @@
 // back what it did from the first such operation on, loads all that was missing at once, and performs those operations again in their
 // order. The next batch begins when this one is committed. A synchronous store never waits here.
 
-import { LongshoreError, toError } from "../errors.ts";
+import { LongshoreError, toError } from "../core/errors.ts";
 import { Missing, type RowStore } from "./rows.ts";
 import { committed, type ReadTx, type Tx } from "./tx.ts";
 

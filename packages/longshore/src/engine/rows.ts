@@ -1,7 +1,7 @@
 // The row-level port that a store implements: tables described as data, rows by key and by index, and one transaction at a time. A store
 // decides nothing: what a row means and when it changes is the engine's business.
 
-import type { LongshoreError } from "../errors.ts";
+import type { LongshoreError } from "../core/errors.ts";
 
 export type Value = string | number | null | Uint8Array;
 

@@ -1,6 +1,6 @@
 // Whether the store can be written, and how much it has: what health and metrics report.
 
-import type { LongshoreError } from "../errors.ts";
+import type { LongshoreError } from "../core/errors.ts";
 import type { GroupCommit, Writable } from "./commit.ts";
 import type { RowStore } from "./rows.ts";
 import type { Room, StoredBytes } from "./stored-bytes.ts";

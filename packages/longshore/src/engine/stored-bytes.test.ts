@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { openParts, type Parts } from "../../test/support/parts.ts";
-import { type Quotas, storedKinds } from "../quotas.ts";
+import { type Quotas, storedKinds } from "../core/quotas.ts";
 import { BlobFiles } from "../store/sqlite/blob-files.ts";
 import { countAmounts } from "../store/sqlite/schema.ts";
 import { LocalBlobs } from "./blob/local-blobs.ts";

@@ -2,7 +2,7 @@
 // with the rows that change it (amounts.ts); content that is still arriving counts from its first byte on, so that uploads side by side
 // cannot pass the quota together.
 
-import { byteQuotas, type Quotas, quotaDefaults, quotaReached, type StoredKind, storedKinds } from "../quotas.ts";
+import { byteQuotas, type Quotas, quotaDefaults, quotaReached, type StoredKind, storedKinds } from "../core/quotas.ts";
 import { type Amount, Amounts } from "./amounts.ts";
 import type { GroupCommit } from "./commit.ts";
 import type { RowStore } from "./rows.ts";

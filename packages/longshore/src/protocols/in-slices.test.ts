@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { mockRouter } from "../../test/support/flow-world.ts";
+import { type Sliced, sliceItems } from "../core/slices/slice-work.ts";
 import type { Dialect } from "../engine/run/dialect.ts";
 import { codeDialect } from "../protocols/longshore/dialect/dialect.ts";
-import { type Sliced, sliceItems } from "../slice-work.ts";
 import { conductorDialect } from "./conductor/dialect/dialect.ts";
 import { valueExpressionsMax } from "./conductor/dialect/expression-count.ts";
 import { parseInSlices, parseWorkflowDef } from "./conductor/dialect/workflow-def.ts";

@@ -1,7 +1,7 @@
 // What a protocol brings. Each folder beside this file exports one of these, and index.ts lists them. A protocol is light: what costs
 // memory or time to load is behind a function.
 
-import type { Environment } from "../environment.ts";
+import type { Environment } from "../core/environment.ts";
 import type { HintOptions, ProtocolHints } from "./hints.ts";
 import type { DefinitionFormat, PreparedProtocol, Preparing } from "./server-half.ts";
 import type { WorkerProtocol } from "./worker-half.ts";

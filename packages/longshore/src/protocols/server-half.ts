@@ -2,7 +2,13 @@
 
 import type { BusLog } from "../bus/log.ts";
 import type { OutboxStore } from "../bus/outbox.ts";
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../core/clock.ts";
+import type { Environment } from "../core/environment.ts";
+import type { FailureListener } from "../core/failure-listener.ts";
+import type { ReadFile, Warning } from "../core/file-place.ts";
+import type { MakeId } from "../core/ids.ts";
+import type { Metrics } from "../core/metrics.ts";
+import type { Slices } from "../core/slices/slices.ts";
 import type { BlobStore } from "../engine/blob/blob.ts";
 import type { Board } from "../engine/board/board.ts";
 import type { DeadLetterSource } from "../engine/board/dead-letter.ts";
@@ -17,14 +23,8 @@ import type { Plan } from "../engine/run/plan.ts";
 import type { Reader } from "../engine/run/reader.ts";
 import type { Run } from "../engine/run/run.ts";
 import type { Runs } from "../engine/run/runs.ts";
-import type { Environment } from "../environment.ts";
-import type { FailureListener } from "../failure-listener.ts";
-import type { ReadFile, Warning } from "../file-place.ts";
-import type { RouteGroup } from "../http.ts";
-import type { MakeId } from "../ids.ts";
-import type { Metrics } from "../metrics.ts";
 import type { GrpcMethod } from "../net/grpc/service.ts";
-import type { Slices } from "../slices.ts";
+import type { RouteGroup } from "../net/http/http.ts";
 
 /** The engine as protocols see it: ports and decisions, no rows and no store. */
 export interface ProtocolEngine {

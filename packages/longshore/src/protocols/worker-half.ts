@@ -1,9 +1,9 @@
 // What the worker half of a protocol brings to `longshore work`.
 
-import type { Duration } from "../duration.ts";
-import type { Environment } from "../environment.ts";
+import type { Duration } from "../core/duration.ts";
+import type { Environment } from "../core/environment.ts";
+import type { Isolate } from "../core/task.ts";
 import type { Transport } from "../runner/transport.ts";
-import type { Isolate } from "../task.ts";
 
 /** Data, so that it can be handed to another process. */
 export interface WorkerSettings {

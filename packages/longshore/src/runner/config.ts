@@ -1,9 +1,9 @@
 // The numbers a worker runs by, checked once at the start.
 
-import { type Clock, systemClock } from "../clock.ts";
-import { type Duration, durationMs } from "../duration.ts";
-import { LongshoreError } from "../errors.ts";
-import type { Isolate, Task } from "../task.ts";
+import { type Clock, systemClock } from "../core/clock.ts";
+import { type Duration, durationMs } from "../core/duration.ts";
+import { LongshoreError } from "../core/errors.ts";
+import type { Isolate, Task } from "../core/task.ts";
 import type { IsolatedTask } from "./isolate/isolates.ts";
 import { type Logger, stderrLogger } from "./notices.ts";
 import type { Tracer } from "./telemetry.ts";

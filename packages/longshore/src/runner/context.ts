@@ -1,10 +1,10 @@
 // The context object of one execution, and the replacements for what its transport lacks.
 
-import type { Blobs, Context, Deferral, StepPart } from "../context.ts";
-import { type Duration, durationMs } from "../duration.ts";
-import { LongshoreError } from "../errors.ts";
-import type { Json } from "../json.ts";
-import { toJson } from "../to-json.ts";
+import type { Blobs, Context, Deferral, StepPart } from "../core/context.ts";
+import { type Duration, durationMs } from "../core/duration.ts";
+import { LongshoreError } from "../core/errors.ts";
+import type { Json } from "../core/json/json.ts";
+import { toJson } from "../core/json/to-json.ts";
 import type { Execution } from "./execution.ts";
 import { Progress } from "./progress.ts";
 import { readParts } from "./read-parts.ts";

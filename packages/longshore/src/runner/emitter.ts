@@ -1,14 +1,14 @@
 // Sends the parts that a handler gives, in order and in groups: while one group is on its way, the next is gathered. A part that did not
 // get through is sent again, for its uid makes that harmless, until the work is stopped.
 
-import type { Backoff } from "../backoff.ts";
-import type { Clock } from "../clock.ts";
-import type { StepPart } from "../context.ts";
-import { type ErrorCode, LongshoreError, toError } from "../errors.ts";
-import { isName } from "../names.ts";
-import { retry } from "../retry.ts";
-import { shown } from "../text.ts";
-import { toJson } from "../to-json.ts";
+import type { Backoff } from "../core/backoff.ts";
+import type { Clock } from "../core/clock.ts";
+import type { StepPart } from "../core/context.ts";
+import { type ErrorCode, LongshoreError, toError } from "../core/errors.ts";
+import { toJson } from "../core/json/to-json.ts";
+import { isName } from "../core/names.ts";
+import { retry } from "../core/retry.ts";
+import { shown } from "../core/text.ts";
 
 export interface EmitterOptions {
   readonly clock: Clock;

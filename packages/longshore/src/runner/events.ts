@@ -2,11 +2,11 @@
 // (`watch`), and to listeners through a bounded queue of their own (`on`), so that a listener that is slow, never settles or throws can
 // neither delay the worker nor break it. What did not fit into a listener's queue is counted.
 
-import type { Clock } from "../clock.ts";
-import type { ContextIds, OutputStream } from "../context.ts";
-import type { LongshoreError } from "../errors.ts";
-import type { SpanIds } from "../trace.ts";
-import type { Verdict } from "../verdict.ts";
+import type { Clock } from "../core/clock.ts";
+import type { ContextIds, OutputStream } from "../core/context.ts";
+import type { LongshoreError } from "../core/errors.ts";
+import type { SpanIds } from "../core/trace.ts";
+import type { Verdict } from "../core/verdict.ts";
 import { ListenerQueue } from "./listener-queue.ts";
 import type { Logger } from "./notices.ts";
 import type { Failure, Outcome } from "./transport.ts";

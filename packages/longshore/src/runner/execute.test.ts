@@ -3,10 +3,10 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { deferred, until } from "../../test/support/until.ts";
-import { type Context, currentContext } from "../context.ts";
-import { LongshoreError, TerminalError } from "../errors.ts";
-import type { Json } from "../json.ts";
-import { type Task, task } from "../task.ts";
+import { type Context, currentContext } from "../core/context.ts";
+import { LongshoreError, TerminalError } from "../core/errors.ts";
+import type { Json } from "../core/json/json.ts";
+import { type Task, task } from "../core/task.ts";
 import { TestClock } from "../testing/clock.ts";
 import { Loopback, type LoopbackOptions } from "../testing/loopback.ts";
 import { work } from "../work.ts";

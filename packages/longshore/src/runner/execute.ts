@@ -1,12 +1,12 @@
 // The life of one assignment, as a pipeline: accept, start, perform, settle, report.
 
-import { pause } from "../clock.ts";
-import { type Context, type Deferral, isDeferral, isEnding, withContext } from "../context.ts";
-import { formatDuration } from "../duration.ts";
-import { LongshoreError } from "../errors.ts";
-import type { Json } from "../json.ts";
-import { validate } from "../schema/schema.ts";
-import { toJson } from "../to-json.ts";
+import { pause } from "../core/clock.ts";
+import { type Context, type Deferral, isDeferral, isEnding, withContext } from "../core/context.ts";
+import { formatDuration } from "../core/duration.ts";
+import { LongshoreError } from "../core/errors.ts";
+import type { Json } from "../core/json/json.ts";
+import { toJson } from "../core/json/to-json.ts";
+import { validate } from "../core/schema/schema.ts";
 import { makeContext } from "./context.ts";
 import { Execution, type Surroundings } from "./execution.ts";
 import { type Ended, failureOf, outcomeOf } from "./outcome.ts";

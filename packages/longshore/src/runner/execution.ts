@@ -1,8 +1,8 @@
 // The state of one assignment while it is worked on: its signal, its hold, its log, and the one way to stop it.
 
-import type { OutputStream } from "../context.ts";
-import type { LongshoreError } from "../errors.ts";
-import type { SpanIds } from "../trace.ts";
+import type { OutputStream } from "../core/context.ts";
+import type { LongshoreError } from "../core/errors.ts";
+import type { SpanIds } from "../core/trace.ts";
 import type { RunnerConfig } from "./config.ts";
 import { Emitter } from "./emitter.ts";
 import type { Events, TaskEvent } from "./events.ts";

@@ -1,6 +1,6 @@
 // Whether the workers are healthy, for people and probes: one entry for each task that is worked for.
 
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../core/clock.ts";
 import type { Events } from "./events.ts";
 
 /** The health of the worker of one task. */

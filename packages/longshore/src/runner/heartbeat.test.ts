@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { deferred } from "../../test/support/until.ts";
-import type { LongshoreError } from "../errors.ts";
+import type { LongshoreError } from "../core/errors.ts";
 import { TestClock } from "../testing/clock.ts";
 import { Hold } from "./heartbeat.ts";
 import type { Assignment, BeatAnswer, HoldTerms } from "./transport.ts";

@@ -5,8 +5,8 @@
 // fails is repeated soon. When the hold would be over by this machine's clock and no beat got through, the hold counts as lost: the
 // orchestrator may already have given the work to another worker.
 
-import type { Clock } from "../clock.ts";
-import { LongshoreError } from "../errors.ts";
+import type { Clock } from "../core/clock.ts";
+import { LongshoreError } from "../core/errors.ts";
 import type { Assignment, BeatAnswer, HoldTerms } from "./transport.ts";
 
 /** How soon a failed beat is repeated: short against any lease, long enough not to flood a peer that restarts. */

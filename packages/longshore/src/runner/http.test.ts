@@ -2,8 +2,8 @@
 
 import { describe, expect, it } from "vitest";
 import { deferred, until } from "../../test/support/until.ts";
-import { TerminalError } from "../errors.ts";
-import { task } from "../task.ts";
+import { TerminalError } from "../core/errors.ts";
+import { task } from "../core/task.ts";
 import { TestClock } from "../testing/clock.ts";
 import { Loopback } from "../testing/loopback.ts";
 import { type WorkOptions, work } from "../work.ts";

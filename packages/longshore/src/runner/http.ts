@@ -2,9 +2,9 @@
 
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { LongshoreError } from "../errors.ts";
-import { isLoopback } from "../loopback.ts";
-import { metricsContentType } from "../metrics.ts";
+import { LongshoreError } from "../core/errors.ts";
+import { isLoopback } from "../core/loopback.ts";
+import { metricsContentType } from "../core/metrics.ts";
 import { healthBody, type WorkerStatuses } from "./health.ts";
 
 /** The address at which a worker serves `/metrics` and `/health`. */

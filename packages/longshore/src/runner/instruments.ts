@@ -3,7 +3,7 @@
 // `task_update_failed_total`, the label `retryable`, and `worker_events_dropped_total`. What a worker has no occasion to count, such as
 // acknowledgements and starts of workflows, is not named.
 
-import { createMetrics, type Sample } from "../metrics.ts";
+import { createMetrics, type Sample } from "../core/metrics.ts";
 import type { Events, RequestEvent } from "./events.ts";
 
 /** Seconds. */

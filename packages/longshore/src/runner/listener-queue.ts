@@ -1,7 +1,7 @@
 // The events that wait for one listener. They are handed over in order, one at a time, outside the path of the work; a listener that
 // returns a promise gets the next event when it has settled. The queue is bounded: what finds no place is dropped and counted.
 
-import { toError } from "../errors.ts";
+import { toError } from "../core/errors.ts";
 
 /** Several seconds of a busy worker's events. A listener that is further behind will not catch up, and memory is not for waiting. */
 export const waitingMax = 10_000;

@@ -2,9 +2,9 @@
 // bounded (the oldest lines go first, since the end of a log explains a failure), and a log that cannot be sent never keeps a result
 // from being reported. An idle log has no timer.
 
-import type { Clock } from "../clock.ts";
-import type { OutputStream } from "../context.ts";
-import { counted } from "../text.ts";
+import type { Clock } from "../core/clock.ts";
+import type { OutputStream } from "../core/context.ts";
+import { counted } from "../core/text.ts";
 import type { LogBatch, LogEntry } from "./transport.ts";
 
 /** Small enough to look live, large enough that a chatty task sends two requests a second and not hundreds. */

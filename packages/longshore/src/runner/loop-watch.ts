@@ -1,7 +1,7 @@
 // Detects a blocked event loop while tasks run. A handler that computes for seconds without a pause keeps heartbeats, cancels
 // and every other task waiting, and may cost leases; nothing else would show its author why.
 
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../core/clock.ts";
 
 const tickMs = 1_000;
 /** Below this, timers are merely late. */

@@ -1,8 +1,8 @@
 // Messages for the people who run a worker, as single lines. A failure that repeats is reported once, then its end with the duration.
 
-import type { Clock } from "../clock.ts";
-import { formatDuration } from "../duration.ts";
-import { toError } from "../errors.ts";
+import type { Clock } from "../core/clock.ts";
+import { formatDuration } from "../core/duration.ts";
+import { toError } from "../core/errors.ts";
 
 /** One line about the worker itself, for the people who run it. */
 export type Notice = { readonly level: "info" | "warn" | "error"; readonly message: string };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { Ending } from "../context.ts";
-import { LongshoreError, TerminalError } from "../errors.ts";
+import type { Ending } from "../core/context.ts";
+import { LongshoreError, TerminalError } from "../core/errors.ts";
 import { type Ended, outcomeOf } from "./outcome.ts";
 
 const deferral = { "longshore.deferral": true, delayMs: 5, output: { at: 1 } } as const;

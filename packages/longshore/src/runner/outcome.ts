@@ -9,11 +9,11 @@
 //
 // A lost hold is not in the table: nothing is reported then.
 
-import { type Ending, isDeferral, isEnding } from "../context.ts";
-import { codeOf, isTerminal, LongshoreError, TerminalError, toError } from "../errors.ts";
-import type { Json } from "../json.ts";
-import type { Schema } from "../schema/schema.ts";
-import { toJson } from "../to-json.ts";
+import { type Ending, isDeferral, isEnding } from "../core/context.ts";
+import { codeOf, isTerminal, LongshoreError, TerminalError, toError } from "../core/errors.ts";
+import type { Json } from "../core/json/json.ts";
+import { toJson } from "../core/json/to-json.ts";
+import type { Schema } from "../core/schema/schema.ts";
 import type { Failure, Outcome } from "./transport.ts";
 
 export type Ended =

@@ -2,9 +2,9 @@
 
 import { describe, expect, it } from "vitest";
 import { deferred, until } from "../../test/support/until.ts";
-import type { StepPart } from "../context.ts";
-import { LongshoreError } from "../errors.ts";
-import { type Task, task } from "../task.ts";
+import type { StepPart } from "../core/context.ts";
+import { LongshoreError } from "../core/errors.ts";
+import { type Task, task } from "../core/task.ts";
 import { TestClock } from "../testing/clock.ts";
 import { Loopback, type LoopbackOptions } from "../testing/loopback.ts";
 import { work } from "../work.ts";

@@ -1,6 +1,6 @@
 // One request for work with its events, alike for every protocol that polls.
 
-import { toError } from "../errors.ts";
+import { toError } from "../core/errors.ts";
 import type { TransportHost } from "./transport.ts";
 
 export interface Poll<Answer> {

@@ -1,6 +1,6 @@
 // Sends progress values one at a time. While one is on its way only the newest waits: progress that was overtaken is of no use.
 
-import type { Json } from "../json.ts";
+import type { Json } from "../core/json/json.ts";
 
 export class Progress {
   readonly #send: (value: Json) => Promise<void>;

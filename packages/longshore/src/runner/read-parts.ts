@@ -1,6 +1,6 @@
 // The parts of another step, one by one, from a transport that gives them in pages.
 
-import type { StepPart } from "../context.ts";
+import type { StepPart } from "../core/context.ts";
 import type { PartReader } from "./transport.ts";
 
 /** Ends with its source, or with the reason of a signal: the handler's, or one that it has brought. */

@@ -1,6 +1,6 @@
 // Writes down what a worker is handed and what its reports are answered with.
 
-import { openRecorder, type RecordedWork, type Recorder } from "../recording.ts";
+import { openRecorder, type RecordedWork, type Recorder } from "../core/recording.ts";
 import type { Events, TaskEvent } from "./events.ts";
 
 /** Watches the worker until the returned recorder is closed. */

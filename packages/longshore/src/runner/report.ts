@@ -1,9 +1,9 @@
 // Delivers an outcome. A report whose answer is not known is repeated, with growing pauses, until the hold would end: before that the
 // result is still wanted, after that another worker may have the task.
 
-import { type Backoff, backoffMs } from "../backoff.ts";
-import { type Clock, pause } from "../clock.ts";
-import { LongshoreError, toError } from "../errors.ts";
+import { type Backoff, backoffMs } from "../core/backoff.ts";
+import { type Clock, pause } from "../core/clock.ts";
+import { LongshoreError, toError } from "../core/errors.ts";
 import type { Hold } from "./heartbeat.ts";
 import type { Assignment, Outcome, ReportAnswer, ReportTries } from "./transport.ts";
 

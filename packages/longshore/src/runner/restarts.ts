@@ -1,7 +1,7 @@
 // When a worker process that ended is started again. The first restart happens at once; each one sets how long the next must wait, twice
 // as long every time, up to a limit. The count is never forgotten, but a process that ended long after its last restart waits for nothing.
 
-import { type Duration, durationMs } from "../duration.ts";
+import { type Duration, durationMs } from "../core/duration.ts";
 
 export interface RestartOptions {
   /** Whether processes are watched at all; true by default. */

@@ -3,8 +3,8 @@
 import { EventEmitter } from "node:events";
 import { describe, expect, it } from "vitest";
 import { deferred, until } from "../../test/support/until.ts";
-import { LongshoreError } from "../errors.ts";
-import { task } from "../task.ts";
+import { LongshoreError } from "../core/errors.ts";
+import { task } from "../core/task.ts";
 import { TestClock } from "../testing/clock.ts";
 import { Loopback } from "../testing/loopback.ts";
 import { type WorkOptions, work } from "../work.ts";

@@ -4,9 +4,9 @@
 // `stopped`: nothing runs, every report is settled or given up, every connection is closed. Only `stop` moves it, and only forward.
 
 import { setMaxListeners } from "node:events";
-import { formatDuration } from "../duration.ts";
-import { LongshoreError } from "../errors.ts";
-import { counted } from "../text.ts";
+import { formatDuration } from "../core/duration.ts";
+import { LongshoreError } from "../core/errors.ts";
+import { counted } from "../core/text.ts";
 import { drainMsUntold, type RunnerConfig, slotsUntold } from "./config.ts";
 import { Events } from "./events.ts";
 import { accept, execute } from "./execute.ts";

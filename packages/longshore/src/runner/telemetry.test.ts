@@ -3,9 +3,9 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { expect, it } from "vitest";
 import { until } from "../../test/support/until.ts";
-import { type Task, task } from "../task.ts";
+import { type Task, task } from "../core/task.ts";
+import type { SpanIds } from "../core/trace.ts";
 import { Loopback } from "../testing/loopback.ts";
-import type { SpanIds } from "../trace.ts";
 import { work } from "../work.ts";
 import type { Told } from "./events.ts";
 import type { Notice } from "./notices.ts";

@@ -1,8 +1,8 @@
 // The ports of telemetry: spans of a worker's executions, records of its log. The runner calls them; the implementation formats and sends.
 // A protocol only names the caller's span of its work.
 
-import type { ContextIds } from "../context.ts";
-import type { SpanIds } from "../trace.ts";
+import type { ContextIds } from "../core/context.ts";
+import type { SpanIds } from "../core/trace.ts";
 import type { Events } from "./events.ts";
 import type { Logger } from "./notices.ts";
 import type { Failure } from "./transport.ts";

@@ -9,13 +9,13 @@
 //
 // What a transport cannot do it declares in `capabilities`, and the runner falls back as written there.
 
-import type { Clock } from "../clock.ts";
-import type { Blobs, ContextIds, OutputStream, StepPart } from "../context.ts";
-import type { ErrorCode, LongshoreError } from "../errors.ts";
-import type { Json } from "../json.ts";
-import type { Task } from "../task.ts";
-import type { SpanIds } from "../trace.ts";
-import type { Verdict } from "../verdict.ts";
+import type { Clock } from "../core/clock.ts";
+import type { Blobs, ContextIds, OutputStream, StepPart } from "../core/context.ts";
+import type { ErrorCode, LongshoreError } from "../core/errors.ts";
+import type { Json } from "../core/json/json.ts";
+import type { Task } from "../core/task.ts";
+import type { SpanIds } from "../core/trace.ts";
+import type { Verdict } from "../core/verdict.ts";
 import type { EventName, TransportEvent, TransportEventName } from "./events.ts";
 import type { Notice } from "./notices.ts";
 import type { WorkTrace } from "./telemetry.ts";

@@ -1,14 +1,14 @@
 // The options of a server, and what follows from them before anything is opened.
 
 import { resolve } from "node:path";
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../core/clock.ts";
+import { createLogger, type Logger, type LoggerOptions } from "../core/logger.ts";
+import type { Quotas } from "../core/quotas.ts";
 import type { RetentionSettings } from "../engine/run/retention.ts";
+import { parseToken, readTokenFile, type Token } from "../net/listener/auth.ts";
+import type { HttpLimits } from "../net/listener/limits.ts";
+import type { ServerTls } from "../net/listener/tls.ts";
 import type { ProtocolOptions } from "../protocols/index.ts";
-import type { Quotas } from "../quotas.ts";
-import { parseToken, readTokenFile, type Token } from "./listener/auth.ts";
-import type { HttpLimits } from "./listener/limits.ts";
-import type { ServerTls } from "./listener/tls.ts";
-import { createLogger, type Logger, type LoggerOptions } from "./logger.ts";
 
 /** The options of `serve()`. */
 export interface ServeOptions extends ProtocolOptions {

@@ -1,6 +1,8 @@
 // Opens a data file and puts board, runs, documents and parts together on its rows.
 
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../core/clock.ts";
+import type { Quotas } from "../core/quotas.ts";
+import type { Slices } from "../core/slices/slices.ts";
 import { LocalBoard } from "../engine/board/local-board.ts";
 import type { TaskRow } from "../engine/board/task.ts";
 import { GroupCommit } from "../engine/commit.ts";
@@ -11,8 +13,6 @@ import { LocalRuns } from "../engine/run/local-runs.ts";
 import type { Run } from "../engine/run/run.ts";
 import type { Brain } from "../engine/run/store.ts";
 import { StoredBytes } from "../engine/stored-bytes.ts";
-import type { Quotas } from "../quotas.ts";
-import type { Slices } from "../slices.ts";
 import { inWords, openDataFile } from "../store/sqlite/data-file.ts";
 import type { Database, openDatabase } from "../store/sqlite/driver.ts";
 import { sqliteRows } from "../store/sqlite/row-store.ts";

@@ -1,6 +1,6 @@
 // A definition file in any of the formats that protocols bring.
 
-import { readFile, type Warning } from "../file-place.ts";
+import { readFile, type Warning } from "../core/file-place.ts";
 import { protocols } from "../protocols/index.ts";
 
 export interface DefinitionFile {

@@ -3,8 +3,8 @@
 // and ends; there is one at a time.
 
 import { Worker } from "node:worker_threads";
-import type { Clock } from "../clock.ts";
-import { type ErrorCode, type ErrorDetail, LongshoreError } from "../errors.ts";
+import type { Clock } from "../core/clock.ts";
+import { type ErrorCode, type ErrorDetail, LongshoreError } from "../core/errors.ts";
 import type { DefinitionFile } from "./definition-file.ts";
 
 /** Longer texts go to a thread: the parser takes some milliseconds for this many characters, and so does the start of a thread. */

@@ -1,7 +1,7 @@
 // The program of a thread that reads one definition file, posts what came of it, and ends.
 
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
-import { LongshoreError } from "../errors.ts";
+import { LongshoreError } from "../core/errors.ts";
 import { definitionParser } from "./definition-file.ts";
 import type { DefinitionText, ReadOutcome } from "./definition-reader.ts";
 

@@ -2,7 +2,7 @@
 
 import { type Stats, statSync } from "node:fs";
 import { join } from "node:path";
-import { toError } from "../errors.ts";
+import { toError } from "../core/errors.ts";
 import { checkFile } from "../store/sqlite/file-check.ts";
 import { blobFolderName, dataFileName, openness, strangeFile } from "../store/sqlite/folder.ts";
 import { checkBytesAtStart, checkIdleFile } from "../store/sqlite/integrity.ts";

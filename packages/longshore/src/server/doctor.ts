@@ -3,7 +3,7 @@
 
 import { closeSync, existsSync, fsyncSync, mkdtempSync, openSync, rmSync, type Stats, statfsSync, statSync, writeSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { toError } from "../errors.ts";
+import { toError } from "../core/errors.ts";
 import { sqliteVersion } from "../store/sqlite/driver.ts";
 import { examineData, formatBytes } from "./doctor-data.ts";
 

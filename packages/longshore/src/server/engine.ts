@@ -3,7 +3,11 @@
 
 import type { BusLog } from "../bus/log.ts";
 import type { OutboxStore } from "../bus/outbox.ts";
-import { type Clock, systemClock } from "../clock.ts";
+import { type Clock, systemClock } from "../core/clock.ts";
+import type { FailureListener } from "../core/failure-listener.ts";
+import { idMaker, type MakeId } from "../core/ids.ts";
+import type { Quotas } from "../core/quotas.ts";
+import { Slices } from "../core/slices/slices.ts";
 import type { BlobStore } from "../engine/blob/blob.ts";
 import { Board } from "../engine/board/board.ts";
 import { Crews } from "../engine/board/crews.ts";
@@ -26,10 +30,6 @@ import type { Run } from "../engine/run/run.ts";
 import { brainOf, Runs } from "../engine/run/runs.ts";
 import { StoreState } from "../engine/store-state.ts";
 import { committed } from "../engine/tx.ts";
-import type { FailureListener } from "../failure-listener.ts";
-import { idMaker, type MakeId } from "../ids.ts";
-import type { Quotas } from "../quotas.ts";
-import { Slices } from "../slices.ts";
 import { inWords } from "../store/sqlite/data-file.ts";
 import { openDatabase } from "../store/sqlite/driver.ts";
 import { SqliteHistory } from "../store/sqlite/history.ts";

@@ -4,10 +4,10 @@
 // Nothing is recorded without a reader; recording continues for a while after the last reader left, so that it can resume.
 // Changes are hints for views: a task that moved twice within one commit is reported once.
 
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../core/clock.ts";
+import { cutMiddle } from "../core/text.ts";
 import type { TaskRow } from "../engine/board/task.ts";
 import type { Run, RunState } from "../engine/run/run.ts";
-import { cutMiddle } from "../text.ts";
 
 export interface RunChange {
   readonly kind: "run";

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
+import { createLogger } from "../core/logger.ts";
 import { TestClock } from "../testing/clock.ts";
 import { FailureLog } from "./failure-log.ts";
-import { createLogger } from "./logger.ts";
 
 it("logs a repeating failure once, and its end with its length", async () => {
   const lines: { level: string; message: string; afterMs?: number; error?: string }[] = [];

@@ -1,10 +1,10 @@
 // A failure that repeats with every try: logged once, and once more with its length when it has ended. Both at the same level: the reader
 // of the one needs the other.
 
-import type { Clock } from "../clock.ts";
-import { toError } from "../errors.ts";
-import type { FailureListener } from "../failure-listener.ts";
-import type { Logger } from "./logger.ts";
+import type { Clock } from "../core/clock.ts";
+import { toError } from "../core/errors.ts";
+import type { FailureListener } from "../core/failure-listener.ts";
+import type { Logger } from "../core/logger.ts";
 
 /** Different failures that are remembered; more would be logged again, which is harmless. */
 const keptMax = 1_000;

@@ -1,19 +1,19 @@
 // The server for the program that runs it: workflows defined, runs started and awaited, tasks called, workers attached.
 
 import { buffer } from "node:stream/consumers";
-import type { Blobs } from "../context.ts";
-import { type Duration, durationMs } from "../duration.ts";
+import type { Blobs } from "../core/context.ts";
+import { type Duration, durationMs } from "../core/duration.ts";
+import { LongshoreError } from "../core/errors.ts";
+import type { Json } from "../core/json/json.ts";
+import { toJson } from "../core/json/to-json.ts";
+import type { RetryHint, Task } from "../core/task.ts";
 import type { BlobStore } from "../engine/blob/blob.ts";
 import type { TaskRow as BoardTask } from "../engine/board/task.ts";
 import type { Definition } from "../engine/run/dialect.ts";
 import { noRetry } from "../engine/run/retry.ts";
 import type { Run, RunState } from "../engine/run/run.ts";
-import { LongshoreError } from "../errors.ts";
-import type { Json } from "../json.ts";
 import type { ProtocolHandles } from "../protocols/index.ts";
 import type { Transport, TransportSource } from "../runner/transport.ts";
-import type { RetryHint, Task } from "../task.ts";
-import { toJson } from "../to-json.ts";
 import type { Workflow } from "../workflow.ts";
 import type { Engine } from "./engine.ts";
 import { localTransport } from "./local.ts";

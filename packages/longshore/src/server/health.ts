@@ -1,7 +1,7 @@
 // Whether this server can do its work: above all, whether the store can be written. Each write notices a full disk or a data folder that is
 // gone. A server without writes looks for its folder at each question (the look has a limit of its own), and tries to write now and then.
 
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../core/clock.ts";
 import type { StoreState } from "../engine/store-state.ts";
 
 export interface Health {

@@ -1,12 +1,12 @@
 // The metrics of the engine. Counters that exist anyway are read when /metrics is read; only endings, commits and
 // log bytes are counted here, as they happen.
 
+import type { Metrics, Sample } from "../core/metrics.ts";
+import type { Stopwatch } from "../core/watchdog.ts";
 import { type Workers, workerStatuses } from "../engine/board/workers.ts";
 import type { Room } from "../engine/stored-bytes.ts";
-import type { Metrics, Sample } from "../metrics.ts";
 import type { Engine, EngineProbe } from "./engine.ts";
 import { LaneFigures } from "./lane-figures.ts";
-import type { Stopwatch } from "./watchdog.ts";
 
 /** Upper bounds in seconds: from memory, over a good disk, to one that delays every caller. */
 const commitBounds = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];

@@ -1,8 +1,8 @@
 // The metrics of lanes. Labels make lanes, so there may be very many: the fullest get a series of their own.
 
+import type { Sample } from "../core/metrics.ts";
 import { Heap } from "../engine/board/heap.ts";
 import type { LaneQueue } from "../engine/board/lanes.ts";
-import type { Sample } from "../metrics.ts";
 import type { Engine } from "./engine.ts";
 import { lanesAfter, type QueueState, stateOf } from "./queues.ts";
 

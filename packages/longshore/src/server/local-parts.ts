@@ -1,11 +1,11 @@
 // The parts of one step for a handler in this process that belongs to another step of the same run.
 
-import type { StepPart } from "../context.ts";
+import type { StepPart } from "../core/context.ts";
+import { refusal } from "../core/errors.ts";
+import type { Json } from "../core/json/json.ts";
 import type { EndState, TaskRow } from "../engine/board/task.ts";
 import { nextPage } from "../engine/part/follow.ts";
 import type { PartStore } from "../engine/part/store.ts";
-import { refusal } from "../errors.ts";
-import type { Json } from "../json.ts";
 import type { PartReader } from "../runner/transport.ts";
 
 export interface LocalPartsOptions {

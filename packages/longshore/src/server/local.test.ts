@@ -4,9 +4,9 @@ import { describe, expect, it } from "vitest";
 import { startAdminServer, startOnSmallDisk } from "../../test/support/admin.ts";
 import { deferred } from "../../test/support/until.ts";
 import { eventually } from "../../test/support/workflow-graph.ts";
-import type { Context } from "../context.ts";
-import { TerminalError } from "../errors.ts";
-import { task } from "../task.ts";
+import type { Context } from "../core/context.ts";
+import { TerminalError } from "../core/errors.ts";
+import { task } from "../core/task.ts";
 import { work } from "../work.ts";
 import { workflow } from "../workflow.ts";
 

@@ -1,8 +1,11 @@
 // Workers in the server's own process: the same runner and the same board, with no socket between them. A report and the claim of the
 // next task are sent in the same tick, so they share a commit.
 
-import { pause } from "../clock.ts";
-import type { Blobs, StepPart } from "../context.ts";
+import { pause } from "../core/clock.ts";
+import type { Blobs, StepPart } from "../core/context.ts";
+import { LongshoreError, refusal } from "../core/errors.ts";
+import type { Json } from "../core/json/json.ts";
+import type { Task } from "../core/task.ts";
 import type { Board } from "../engine/board/board.ts";
 import type { Reach } from "../engine/board/lanes.ts";
 import { isReservedLane, reservedForServer } from "../engine/board/reserved-lanes.ts";
@@ -10,8 +13,6 @@ import type { TaskRow as BoardTask, Hold } from "../engine/board/task.ts";
 import type { Workers } from "../engine/board/workers.ts";
 import type { Logs } from "../engine/log/log.ts";
 import type { PartStore } from "../engine/part/store.ts";
-import { LongshoreError, refusal } from "../errors.ts";
-import type { Json } from "../json.ts";
 import type {
   Assignment,
   BeatAnswer,
@@ -23,7 +24,6 @@ import type {
   Transport,
   TransportHost,
 } from "../runner/transport.ts";
-import type { Task } from "../task.ts";
 import { localParts } from "./local-parts.ts";
 
 export interface LocalOptions {

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { realGroups, startAdminServer } from "../../test/support/admin.ts";
-import { actions } from "../actions.ts";
+import { actions } from "../core/actions.ts";
 import type { AdminGroup } from "./admin/routes.ts";
 
 type Document = {

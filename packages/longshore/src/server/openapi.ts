@@ -1,7 +1,7 @@
 // The OpenAPI document of our own API, made from the same table that answers requests.
 
 import { z } from "zod";
-import { actions } from "../actions.ts";
+import { actions } from "../core/actions.ts";
 import type { Answer, Operation, RawBody } from "./admin/operation.ts";
 
 type Schema = { [key: string]: unknown };

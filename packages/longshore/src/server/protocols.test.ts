@@ -1,11 +1,11 @@
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { temporaryFolder } from "../../test/support/parts.ts";
+import { createLogger } from "../core/logger.ts";
 import type { Protocol } from "../protocols/protocol.ts";
 import type { PreparedProtocol, Preparing } from "../protocols/server-half.ts";
 import type { ServeOptions } from "./config.ts";
 import { openEngine } from "./engine.ts";
-import { createLogger } from "./logger.ts";
 import { openProtocols, prepareProtocols } from "./protocols.ts";
 
 const logger = createLogger({ level: "silent", write: () => {}, clock: { now: () => 0 } });

@@ -1,12 +1,12 @@
 // The protocols of the registry on this server: read, opened on the engine, served, and closed, in this order.
 
 import { resolve } from "node:path";
+import type { Logger } from "../core/logger.ts";
 import type { Dialect } from "../engine/run/dialect.ts";
 import { type ProtocolHandles, protocols } from "../protocols/index.ts";
 import type { OpenProtocol, PreparedProtocol, Preparing, ProtocolEngine } from "../protocols/server-half.ts";
 import { directoryOf, type ServeOptions } from "./config.ts";
 import { FailureLog } from "./failure-log.ts";
-import type { Logger } from "./logger.ts";
 
 /** Reads the configuration of every protocol. Nothing is opened yet. */
 export function prepareProtocols(options: ServeOptions, log: Preparing["log"], from = protocols): Promise<PreparedProtocol[]> {

@@ -1,9 +1,9 @@
 // The tasks on each lane, and those that have left it without a holder yet. A lane's heap may still hold places of tasks that were
 // cancelled or moved meanwhile; they are dropped when a claim reaches them, and left out here.
 
+import { type Slices, wholeRow } from "../core/slices/slices.ts";
 import { type LaneQueue, laneKey, type Place } from "../engine/board/lanes.ts";
 import type { Lane, TaskRow, TaskRowHead } from "../engine/board/task.ts";
-import { type Slices, wholeRow } from "../slices.ts";
 import type { Engine } from "./engine.ts";
 
 export interface QueueState {

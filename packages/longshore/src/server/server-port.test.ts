@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import { realGroups, realMethods } from "../../test/support/admin.ts";
 import { walkMethodTable, walkRouteTable } from "../../test/support/route-table.ts";
 import { startGraphServer } from "../../test/support/workflow-graph.ts";
-import { actions } from "../actions.ts";
+import { actions } from "../core/actions.ts";
 
 const secrets = { worker: "worker-secret-0123456789", operator: "operator-secret-0123456789", read: "read-secret-0123456789" };
 const tokens = Object.entries(secrets).map(([scope, secret]) => `${scope}:${secret}:${scope}-token`);

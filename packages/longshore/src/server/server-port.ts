@@ -1,19 +1,19 @@
 // The server's port: one for every protocol and for our own API, together with health, metrics and live changes.
 
-import type { RouteGroup } from "../http.ts";
-import type { Metrics } from "../metrics.ts";
+import type { Logger } from "../core/logger.ts";
+import type { Metrics } from "../core/metrics.ts";
+import { packageVersion } from "../core/version.ts";
+import type { Stopwatch } from "../core/watchdog.ts";
+import type { RouteGroup } from "../net/http/http.ts";
+import { type Auth, createAuth, type Token } from "../net/listener/auth.ts";
+import { listen } from "../net/listener/listener.ts";
 import type { OpenProtocol, ServedProtocol } from "../protocols/server-half.ts";
-import { packageVersion } from "../version.ts";
 import { type AdminGroup, adminRoutes } from "./admin/routes.ts";
 import { portDefault, type ServeOptions } from "./config.ts";
 import type { Engine } from "./engine.ts";
 import { Changes } from "./events.ts";
 import { HealthCheck } from "./health.ts";
 import { instrument } from "./instruments.ts";
-import { type Auth, createAuth, type Token } from "./listener/auth.ts";
-import { listen } from "./listener/listener.ts";
-import type { Logger } from "./logger.ts";
-import type { Stopwatch } from "./watchdog.ts";
 
 export interface ServerPort {
   readonly url: string;

@@ -6,7 +6,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { startAdminServer, startOnSmallDisk } from "../../test/support/admin.ts";
 import { temporaryFolder } from "../../test/support/parts.ts";
 import { eventually, job, startGraphServer } from "../../test/support/workflow-graph.ts";
-import { task } from "../task.ts";
+import { task } from "../core/task.ts";
 import { work } from "../work.ts";
 import { workflow } from "../workflow.ts";
 import { type ServeOptions, serve } from "./index.ts";

@@ -1,22 +1,22 @@
 // Puts everything together: the only place that imports every component. `serve()` is what the command line runs, and what a program uses
 // that needs durable workflows without another process.
 
-import { systemClock } from "../clock.ts";
+import { systemClock } from "../core/clock.ts";
+import type { Logger } from "../core/logger.ts";
+import { createMetrics } from "../core/metrics.ts";
+import { keepProcessAlive } from "../core/process-keepalive.ts";
+import { quotasOf } from "../core/quotas.ts";
+import { packageVersion } from "../core/version.ts";
+import { createWatchdog, type Watchdog } from "../core/watchdog.ts";
 import { retentionPolicy } from "../engine/run/retention.ts";
-import { createMetrics } from "../metrics.ts";
-import { keepProcessAlive } from "../process-keepalive.ts";
 import type { PreparedProtocol } from "../protocols/server-half.ts";
-import { quotasOf } from "../quotas.ts";
-import { packageVersion } from "../version.ts";
 import { directoryOf, loggerOf, type ServeOptions, tokensOf } from "./config.ts";
 import { type Engine, openEngine } from "./engine.ts";
 import { FailureLog } from "./failure-log.ts";
 import { programSide, type Server } from "./handle.ts";
 import { engineProbe } from "./instruments.ts";
-import type { Logger } from "./logger.ts";
 import { type OpenProtocols, openProtocols, prepareProtocols } from "./protocols.ts";
 import type { ServerPort, ServerPortDeps } from "./server-port.ts";
-import { createWatchdog, type Watchdog } from "./watchdog.ts";
 import { loadWorkflows, noWorkflows } from "./workflows.ts";
 
 /** Starts a server. Resolves when it serves; rejects with LONGSHORE_BAD_CONFIG for options that make no sense. */

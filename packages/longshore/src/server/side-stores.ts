@@ -4,7 +4,8 @@
 import { join } from "node:path";
 import type { BusLog } from "../bus/log.ts";
 import type { OutboxStore } from "../bus/outbox.ts";
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../core/clock.ts";
+import type { Slices } from "../core/slices/slices.ts";
 import type { BlobStore } from "../engine/blob/blob.ts";
 import { LocalBlobs } from "../engine/blob/local-blobs.ts";
 import { BlobReferences } from "../engine/blob/references.ts";
@@ -22,7 +23,6 @@ import type { Reader } from "../engine/run/reader.ts";
 import type { RetentionStore } from "../engine/run/retention.ts";
 import type { Run } from "../engine/run/run.ts";
 import { taskTable } from "../engine/tables/task.ts";
-import type { Slices } from "../slices.ts";
 import { BlobFiles } from "../store/sqlite/blob-files.ts";
 import { SqliteReader } from "../store/sqlite/reader.ts";
 import type { SqliteStore } from "./data-store.ts";

@@ -3,8 +3,8 @@
 import { describe, expect, it } from "vitest";
 import { startAdminServer } from "../../test/support/admin.ts";
 import { deferred } from "../../test/support/until.ts";
-import type { Context } from "../context.ts";
-import { task } from "../task.ts";
+import type { Context } from "../core/context.ts";
+import { task } from "../core/task.ts";
 import { work } from "../work.ts";
 import { workflow } from "../workflow.ts";
 

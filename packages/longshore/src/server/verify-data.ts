@@ -2,9 +2,9 @@
 
 import { existsSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { LongshoreError } from "../core/errors.ts";
 import type { Dialect } from "../engine/run/dialect.ts";
 import type { Plan } from "../engine/run/plan.ts";
-import { LongshoreError } from "../errors.ts";
 import type { Database } from "../store/sqlite/driver.ts";
 import { refuseStrangeFiles } from "../store/sqlite/folder.ts";
 import { SqliteHistory } from "../store/sqlite/history.ts";

@@ -2,9 +2,9 @@
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { LongshoreError } from "../core/errors.ts";
 import type { Definition } from "../engine/run/dialect.ts";
 import type { Runs } from "../engine/run/runs.ts";
-import { LongshoreError } from "../errors.ts";
 import type { DefinitionFile } from "./definition-file.ts";
 
 /** What a server has read from its definition files at its start. */

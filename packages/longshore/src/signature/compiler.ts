@@ -4,7 +4,7 @@
 import { createRequire } from "node:module";
 import { resolve } from "node:path";
 import type * as TypeScript from "typescript-6";
-import { LongshoreError } from "../errors.ts";
+import { LongshoreError } from "../core/errors.ts";
 
 export type Compiler = typeof TypeScript;
 

@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { draft07, type JsonSchema } from "../schema/json-schema.ts";
+import { draft07, type JsonSchema } from "../core/schema/json-schema.ts";
 import { readSignatures } from "./signatures.ts";
 
 const fixture = (name: string) => fileURLToPath(new URL(`../../test/fixtures/signatures/${name}`, import.meta.url));

@@ -4,9 +4,9 @@
 import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type * as TypeScript from "typescript-6";
-import { LongshoreError } from "../errors.ts";
-import { type JsonSchema, publishedSchema } from "../schema/json-schema.ts";
-import type { TaskSchemas } from "../task.ts";
+import { LongshoreError } from "../core/errors.ts";
+import { type JsonSchema, publishedSchema } from "../core/schema/json-schema.ts";
+import type { TaskSchemas } from "../core/task.ts";
 import { type Compiler, loadCompiler } from "./compiler.ts";
 import { type TypeReader, typeSchema, Unconvertible } from "./type-schema.ts";
 

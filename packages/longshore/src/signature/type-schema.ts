@@ -5,7 +5,7 @@
 // receives has been read from JSON and is never a Map.
 
 import type * as TypeScript from "typescript-6";
-import type { JsonSchema } from "../schema/json-schema.ts";
+import type { JsonSchema } from "../core/schema/json-schema.ts";
 import type { Compiler } from "./compiler.ts";
 
 /** A type that nests deeper grows with every step, as a generic that wraps itself does. */

@@ -1,8 +1,8 @@
 // Spans through OpenTelemetry's own API: to the SDK that a program has set up, whose instrumentations then find the span of the handler that is
 // running, or to the one that `telemetry()` sets up for a collector.
 
+import { packageVersion } from "../core/version.ts";
 import type { Span, SpanEnd, TracedWork, Tracer } from "../runner/telemetry.ts";
-import { packageVersion } from "../version.ts";
 import { installed } from "./packages.ts";
 import type { AttributeValue } from "./records.ts";
 

@@ -1,9 +1,9 @@
 // The options of `telemetry()`, and the variables for them. The names with STEPFLOW_ are those of Stepflow's worker guide, those with
 // OTEL_ OpenTelemetry's own; the former take precedence. docs/reference/environment.md lists them.
 
-import { type Clock, systemClock } from "../clock.ts";
-import { type Environment, variable } from "../environment.ts";
-import { LongshoreError } from "../errors.ts";
+import { type Clock, systemClock } from "../core/clock.ts";
+import { type Environment, variable } from "../core/environment.ts";
+import { LongshoreError } from "../core/errors.ts";
 import type { OpenTelemetryApi } from "./api-tracer.ts";
 import { type Level, levels } from "./records.ts";
 

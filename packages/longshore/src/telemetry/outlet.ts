@@ -1,7 +1,7 @@
 // Stands between OpenTelemetry's batches and one of its exporters: reports when exports begin to fail and when they work again, counts what was
 // never sent, and tries again what gRPC could not deliver. OpenTelemetry's exporters over HTTP try again by themselves.
 
-import { type Clock, pause } from "../clock.ts";
+import { type Clock, pause } from "../core/clock.ts";
 import { type Episodes, stderrLogger } from "../runner/notices.ts";
 
 /** OpenTelemetry's, for spans and for log records. */

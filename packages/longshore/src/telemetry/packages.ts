@@ -1,6 +1,6 @@
 // The packages of OpenTelemetry, which are installed only by those who export to a collector.
 
-import { LongshoreError } from "../errors.ts";
+import { LongshoreError } from "../core/errors.ts";
 import type { OtlpProtocol } from "./options.ts";
 
 export type Api = typeof import("@opentelemetry/api");

@@ -1,6 +1,6 @@
 // Records of a worker's log, before they get the form of a line or of a message to a collector.
 
-import type { SpanIds } from "../trace.ts";
+import type { SpanIds } from "../core/trace.ts";
 
 export type AttributeValue = string | number | boolean;
 

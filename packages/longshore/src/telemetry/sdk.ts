@@ -2,9 +2,9 @@
 // program that has set up an SDK for itself keeps it.
 
 import { hostname } from "node:os";
+import { packageVersion } from "../core/version.ts";
 import { Episodes, stderrLogger } from "../runner/notices.ts";
 import type { Tracer } from "../runner/telemetry.ts";
-import { packageVersion } from "../version.ts";
 import { apiTracer } from "./api-tracer.ts";
 import type { Settings } from "./options.ts";
 import { Outlet } from "./outlet.ts";

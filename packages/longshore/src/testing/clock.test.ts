@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { pause } from "../clock.ts";
+import { pause } from "../core/clock.ts";
 import { TestClock } from "./clock.ts";
 
 describe("the test clock", () => {

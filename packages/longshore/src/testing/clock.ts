@@ -1,6 +1,6 @@
 // A clock that does not move until a test moves it.
 
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../core/clock.ts";
 
 interface Timer {
   readonly atMs: number;

@@ -4,9 +4,9 @@
 //   await using worker = await work({ tasks: [greet], on: loop, signals: false });
 //   expect(await loop.run("greet", { name: "Ada" })).toEqual({ kind: "done", output: { text: "Hello, Ada!" } });
 
-import type { StepPart } from "../context.ts";
-import { LongshoreError, refusal } from "../errors.ts";
-import type { Json } from "../json.ts";
+import type { StepPart } from "../core/context.ts";
+import { LongshoreError, refusal } from "../core/errors.ts";
+import type { Json } from "../core/json/json.ts";
 import type { Assignment, Capabilities, LogEntry, Outcome, PartReader, Slot, Transport, TransportHost } from "../runner/transport.ts";
 
 /** The options of `new Loopback()`. */

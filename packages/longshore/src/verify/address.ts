@@ -1,9 +1,9 @@
 // Which row a recorded piece of work belongs to. A worker records the ids of its protocol; those that this server makes have the task's id
 // in them, and for the rest the run, the step and the attempt are enough.
 
+import { idOfUuid } from "../core/ids.ts";
+import type { RecordedWork } from "../core/recording.ts";
 import type { AttemptHistory, TaskHistory } from "../engine/run/history.ts";
-import { idOfUuid } from "../ids.ts";
-import type { RecordedWork } from "../recording.ts";
 
 export interface Address {
   readonly taskId?: string;

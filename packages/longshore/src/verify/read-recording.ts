@@ -2,8 +2,8 @@
 
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";
-import { LongshoreError, toError } from "../errors.ts";
-import { isObject } from "../json.ts";
+import { LongshoreError, toError } from "../core/errors.ts";
+import { isObject } from "../core/json/json.ts";
 import type { PlacedLine } from "./recorded-rules.ts";
 
 const kinds = ["taken", "reported", "run-started", "run-ordered", "run-ended"];

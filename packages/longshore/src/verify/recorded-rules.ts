@@ -1,9 +1,9 @@
 // The answers to workers and clients, against what the server stored. A rule reports only what leaves no doubt: where no answer came, both
 // outcomes are allowed, and what retention may have removed is counted and not judged.
 
+import type { RecordedLine, RecordedWork } from "../core/recording.ts";
 import type { TaskHistory } from "../engine/run/history.ts";
 import { isRunOpen, type RunState } from "../engine/run/run.ts";
-import type { RecordedLine, RecordedWork } from "../recording.ts";
 import { type Address, addressesOf, attemptAt, runIdOf } from "./address.ts";
 import { type Finding, finding } from "./finding.ts";
 

@@ -1,9 +1,9 @@
 // Broken histories of each kind: a rule that no history can break would prove nothing.
 
 import { describe, expect, it } from "vitest";
+import type { RecordedLine, RecordedWork } from "../core/recording.ts";
 import type { AttemptHistory, RunHistory, TaskHistory } from "../engine/run/history.ts";
 import type { Keep } from "../engine/run/retention.ts";
-import type { RecordedLine, RecordedWork } from "../recording.ts";
 import { rules } from "./finding.ts";
 import type { PlacedLine } from "./recorded-rules.ts";
 import { type HistorySource, verify } from "./verify.ts";

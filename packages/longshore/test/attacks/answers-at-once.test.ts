@@ -3,8 +3,8 @@
 
 import { expect, it } from "vitest";
 import { unary } from "../../src/net/grpc/service.ts";
-import { madeAtOnce } from "../../src/server/listener/answer-slots.ts";
-import { createAuth, parseToken } from "../../src/server/listener/auth.ts";
+import { madeAtOnce } from "../../src/net/listener/answer-slots.ts";
+import { createAuth, parseToken } from "../../src/net/listener/auth.ts";
 import { channelTo, Echo } from "../support/grpc.ts";
 import { call, groupOf, latch, route, startServer } from "../support/http.ts";
 import { until } from "../support/until.ts";

@@ -4,8 +4,8 @@
 import { connect as connectHttp2 } from "node:http2";
 import { connect } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
+import { type HttpLimits, httpLimits } from "../../src/net/listener/limits.ts";
 import type { ServeOptions } from "../../src/server/config.ts";
-import { type HttpLimits, httpLimits } from "../../src/server/listener/limits.ts";
 import { serve } from "../../src/server/server.ts";
 import { call } from "../support/http.ts";
 import { untilElsewhere as until } from "../support/until.ts";

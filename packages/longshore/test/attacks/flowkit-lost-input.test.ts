@@ -3,7 +3,7 @@
 // and the run was finished. The part of such workers is played here; packages/conformance plays it with the unchanged ones.
 
 import { describe, expect, it } from "vitest";
-import type { JsonObject } from "../../src/json.ts";
+import type { JsonObject } from "../../src/core/json/json.ts";
 import { dedupIds } from "../../src/protocols/flowkit/wire/hash.ts";
 import { node, pulls } from "../support/flowkit-graphs.ts";
 import { type Command, openFlowkit, type ScriptedWorker } from "../support/flowkit-world.ts";

@@ -4,7 +4,7 @@
 
 import { expect, it } from "vitest";
 import { unary } from "../../src/net/grpc/service.ts";
-import { httpLimits } from "../../src/server/listener/limits.ts";
+import { httpLimits } from "../../src/net/listener/limits.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 import { answerOf, Echo, grpcHead, rawSession } from "../support/grpc.ts";
 import { groupOf, RawClient, route, startServer, turn } from "../support/http.ts";

@@ -2,7 +2,7 @@
 // U+FFFD for each, so that two different keys or names become one, and a start with one is answered with the run of the other.
 
 import { expect, it } from "vitest";
-import { task } from "../../src/task.ts";
+import { task } from "../../src/core/task.ts";
 import { type Ref, workflow } from "../../src/workflow.ts";
 import { startAdminServer } from "../support/admin.ts";
 import { startConductor } from "../support/conductor-rest.ts";

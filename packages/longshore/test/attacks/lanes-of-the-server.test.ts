@@ -2,10 +2,10 @@
 // token and asks for tasks by the names of those lanes, or may start runs and gives tasks of another protocol those names.
 
 import { describe, expect, it, onTestFinished } from "vitest";
+import { task } from "../../src/core/task.ts";
 import { defaultConfig } from "../../src/protocols/stepflow/server/config/default.ts";
 import { makeRouter } from "../../src/protocols/stepflow/server/config/router.ts";
 import { serve } from "../../src/server/index.ts";
-import { task } from "../../src/task.ts";
 import { work } from "../../src/work.ts";
 import { startGraphServer } from "../support/workflow-graph.ts";
 

@@ -3,7 +3,7 @@
 // on every route that takes JSON; a new route gets that from the listener.
 
 import { expect, it, onTestFinished, vi } from "vitest";
-import { sliceChars } from "../../src/json-slices.ts";
+import { sliceChars } from "../../src/core/json/json-slices.ts";
 import { serve } from "../../src/server/server.ts";
 import { call } from "../support/http.ts";
 

@@ -5,10 +5,10 @@
 import { request } from "node:http";
 import { connect } from "node:http2";
 import { expect, it, onTestFinished, vi } from "vitest";
-import { actions } from "../../src/actions.ts";
-import type { Route } from "../../src/http.ts";
+import { actions } from "../../src/core/actions.ts";
+import { payloadBytesMax, payloadRequestBytes } from "../../src/core/payload-size.ts";
 import { GrpcCode } from "../../src/net/grpc/status.ts";
-import { payloadBytesMax, payloadRequestBytes } from "../../src/payload-size.ts";
+import type { Route } from "../../src/net/http/http.ts";
 import { serve } from "../../src/server/server.ts";
 import { realGroups, realMethods } from "../support/admin.ts";
 import { startConductor } from "../support/conductor-rest.ts";

@@ -3,11 +3,11 @@
 // once, and its tasks in slices. What is counted is rows that are read and written in one turn of the event loop, not time.
 
 import { expect, it, onTestFinished, vi } from "vitest";
-import { createMetrics } from "../../src/metrics.ts";
-import { pieceBytes } from "../../src/paced-write.ts";
-import { createLogger } from "../../src/server/logger.ts";
+import { createLogger } from "../../src/core/logger.ts";
+import { createMetrics } from "../../src/core/metrics.ts";
+import { pieceBytes } from "../../src/core/paced-write.ts";
+import { turnRows } from "../../src/core/slices/slices.ts";
 import { openServerPort } from "../../src/server/server-port.ts";
-import { turnRows } from "../../src/slices.ts";
 import { openEngineWithStore } from "../support/engine.ts";
 import { call } from "../support/http.ts";
 import { temporaryFolder } from "../support/parts.ts";

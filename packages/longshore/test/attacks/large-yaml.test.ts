@@ -3,7 +3,7 @@
 
 import { expect, it, onTestFinished, vi } from "vitest";
 import { Parser } from "yaml";
-import { systemClock } from "../../src/clock.ts";
+import { systemClock } from "../../src/core/clock.ts";
 import { definitionParser } from "../../src/server/definition-file.ts";
 import { DefinitionReader, hereCharsMax, largeMax } from "../../src/server/definition-reader.ts";
 import { serve } from "../../src/server/server.ts";

@@ -2,8 +2,8 @@
 // of them at once. All of them were read, and made into one answer, without a pause.
 
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { turnRows } from "../../src/core/slices/slices.ts";
 import { sentTasks } from "../../src/server/queues.ts";
-import { turnRows } from "../../src/slices.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 import { all } from "../support/all.ts";
 import { startConductor } from "../support/conductor-rest.ts";

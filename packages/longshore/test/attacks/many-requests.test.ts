@@ -3,7 +3,7 @@
 // turn of the event loop, and end a connection that only wastes its time.
 
 import { expect, it, vi } from "vitest";
-import { BodyRequest } from "../../src/server/listener/body.ts";
+import { BodyRequest } from "../../src/net/listener/body.ts";
 import { call, groupOf, RawClient, route, startServer, turn } from "../support/http.ts";
 import { countTurns } from "../support/turn-count.ts";
 

@@ -3,12 +3,12 @@
 // the count, before it has built anything.
 
 import { expect, it, onTestFinished, vi } from "vitest";
-import type { Json } from "../../src/json.ts";
-import { ExactNumber, parseExact, writeExact } from "../../src/json-exact.ts";
-import { JsonScan } from "../../src/json-scan.ts";
+import type { Json } from "../../src/core/json/json.ts";
+import { ExactNumber, parseExact, writeExact } from "../../src/core/json/json-exact.ts";
+import { JsonScan } from "../../src/core/json/json-scan.ts";
 import { type GrpcChannel, openChannel } from "../../src/net/grpc/client.ts";
+import { httpLimits } from "../../src/net/listener/limits.ts";
 import { BlobService, FlowsService, OrchestratorService } from "../../src/protocols/stepflow/wire/services.ts";
-import { httpLimits } from "../../src/server/listener/limits.ts";
 import { serve } from "../../src/server/server.ts";
 import { call } from "../support/http.ts";
 

@@ -4,7 +4,7 @@
 
 import { gzipSync } from "node:zlib";
 import { expect, it } from "vitest";
-import { ByteBudget } from "../../src/byte-budget.ts";
+import { ByteBudget } from "../../src/core/byte-budget.ts";
 import { unary } from "../../src/net/grpc/service.ts";
 import { GrpcCode } from "../../src/net/grpc/status.ts";
 import { HealthService } from "../../src/protocols/stepflow/wire/services.ts";

@@ -2,7 +2,7 @@
 // secrets, and a definition may use some of them. The attacker writes `${workflow.secrets.S1}` into data and reads it at a worker.
 
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
-import type { Json, JsonObject } from "../../src/json.ts";
+import type { Json, JsonObject } from "../../src/core/json/json.ts";
 import { startConductor } from "../support/conductor-rest.ts";
 import { operator, simple } from "../support/conductor-world.ts";
 

@@ -5,8 +5,10 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { expect, it, onTestFinished, vi } from "vitest";
-import { ByteBudget } from "../../src/byte-budget.ts";
-import { systemClock } from "../../src/clock.ts";
+import { ByteBudget } from "../../src/core/byte-budget.ts";
+import { systemClock } from "../../src/core/clock.ts";
+import { task } from "../../src/core/task.ts";
+import { receivedValuesMax } from "../../src/net/http/received-body.ts";
 import { conductor } from "../../src/protocols/conductor/worker/index.ts";
 import type { TaskAssignment } from "../../src/protocols/stepflow/wire/messages.ts";
 import { listen } from "../../src/protocols/stepflow/worker/http/listener.ts";
@@ -17,8 +19,6 @@ import type { ClaimResponse } from "../../src/protocols/workflow-graph/wire/shap
 import { LeasedJob, type LeaseSurroundings } from "../../src/protocols/workflow-graph/worker/lease.ts";
 import { settingsOf as wgSettings } from "../../src/protocols/workflow-graph/worker/options.ts";
 import { workflowGraph } from "../../src/protocols/workflow-graph/worker/worker.ts";
-import { receivedValuesMax } from "../../src/received-body.ts";
-import { task } from "../../src/task.ts";
 import type { Transport } from "../../src/transport.ts";
 import { work } from "../../src/work.ts";
 

@@ -4,8 +4,8 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { task } from "../../src/core/task.ts";
 import { workflowGraph } from "../../src/protocols/workflow-graph/worker/index.ts";
-import { task } from "../../src/task.ts";
 import { work } from "../../src/work.ts";
 import { workflow } from "../../src/workflow.ts";
 import { temporaryFolder } from "../support/parts.ts";

@@ -5,8 +5,8 @@ import { readFileSync } from "node:fs";
 import { request } from "node:https";
 import { connect, type Socket } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
-import { createAuth } from "../../src/server/listener/auth.ts";
-import type { ListenOptions } from "../../src/server/listener/listener.ts";
+import { createAuth } from "../../src/net/listener/auth.ts";
+import type { ListenOptions } from "../../src/net/listener/listener.ts";
 import { call, groupOf, RawClient, route, startServer, type TestServer, turn } from "../support/http.ts";
 
 const connections = 20;

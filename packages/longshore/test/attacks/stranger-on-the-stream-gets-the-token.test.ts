@@ -2,13 +2,13 @@
 // worker reports to, so a task that names the attacker's own address once brought the worker's token there.
 
 import { expect, it, onTestFinished } from "vitest";
-import { systemClock } from "../../src/clock.ts";
+import { systemClock } from "../../src/core/clock.ts";
+import { task } from "../../src/core/task.ts";
 import { TaskAssignment } from "../../src/protocols/stepflow/wire/messages.ts";
 import { OrchestratorService } from "../../src/protocols/stepflow/wire/services.ts";
 import { natsSettings } from "../../src/protocols/stepflow/worker/nats/options.ts";
 import { stepflowNats } from "../../src/protocols/stepflow/worker/nats/worker.ts";
 import { channelOpener } from "../../src/protocols/stepflow/worker/queue-worker.ts";
-import { task } from "../../src/task.ts";
 import { natsMissing, TestNats } from "../support/nats.ts";
 import { StepflowOrchestrator } from "../support/stepflow-orchestrator.ts";
 import { startWorker } from "../support/stepflow-worker.ts";

@@ -3,8 +3,8 @@
 
 import { request as httpRequest } from "node:http";
 import { expect, it, onTestFinished } from "vitest";
+import { createAuth, parseToken } from "../../src/net/listener/auth.ts";
 import { serveWorker } from "../../src/runner/http.ts";
-import { createAuth, parseToken } from "../../src/server/listener/auth.ts";
 import { groupOf, RawClient, route, startServer } from "../support/http.ts";
 
 const token = "one-secret-0123456789";

@@ -2,7 +2,7 @@
 // the server: by a link, a redirect, a form or a frame. Some workers take tasks by GET, so such a visit took a task and lost its answer.
 
 import { expect, it } from "vitest";
-import { actions } from "../../src/actions.ts";
+import { actions } from "../../src/core/actions.ts";
 import { realGroups } from "../support/admin.ts";
 import { startGraphServer } from "../support/workflow-graph.ts";
 

@@ -3,9 +3,9 @@
 
 import { once } from "node:events";
 import { expect, it, onTestFinished } from "vitest";
-import { callerWith } from "../../src/actions.ts";
 import { EmbeddedBus } from "../../src/bus/embedded.ts";
-import type { HttpRequest, Route } from "../../src/http.ts";
+import { callerWith } from "../../src/core/actions.ts";
+import type { HttpRequest, Route } from "../../src/net/http/http.ts";
 import { busRoutes } from "../../src/protocols/flowkit/server/bus-routes.ts";
 import { openEngine } from "../../src/server/engine.ts";
 import { serve } from "../../src/server/index.ts";

@@ -2,9 +2,9 @@
 // no more than those ids.
 
 import { expect, it, onTestFinished } from "vitest";
-import { type Caller, callerWith } from "../../src/actions.ts";
-import { systemClock } from "../../src/clock.ts";
-import type { HttpRequest, Route } from "../../src/http.ts";
+import { type Caller, callerWith } from "../../src/core/actions.ts";
+import { systemClock } from "../../src/core/clock.ts";
+import type { HttpRequest, Route } from "../../src/net/http/http.ts";
 import { artifactRoutes } from "../../src/protocols/flowkit/server/artifacts/routes.ts";
 import type { Attempt } from "../../src/protocols/flowkit/wire/artifacts/artifacts.ts";
 import { openOwnArtifacts } from "../support/flowkit-artifacts.ts";

@@ -3,7 +3,7 @@
 // that an operator stored or that the flow of its run names.
 
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { Json, JsonObject } from "../../src/json.ts";
+import type { Json, JsonObject } from "../../src/core/json/json.ts";
 import { type GrpcChannel, openChannel } from "../../src/net/grpc/client.ts";
 import { GrpcCode } from "../../src/net/grpc/status.ts";
 import { ExecutionStatus } from "../../src/protocols/stepflow/wire/messages.ts";

@@ -3,7 +3,7 @@
 
 import fc from "fast-check";
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { Json, JsonObject } from "../../src/json.ts";
+import type { Json, JsonObject } from "../../src/core/json/json.ts";
 import { codeDialect } from "../../src/protocols/longshore/dialect/dialect.ts";
 import { encodeFlow } from "../../src/protocols/stepflow/dialect/source.ts";
 import { prepareRun } from "../../src/protocols/stepflow/dialect/start.ts";

@@ -2,7 +2,7 @@
 // starts, tries again and ends as a coordinator would.
 
 import { afterEach, describe, expect, it } from "vitest";
-import type { JsonObject } from "../../src/json.ts";
+import type { JsonObject } from "../../src/core/json/json.ts";
 import {
   type ArtifactStore,
   type Attempt,

@@ -1,6 +1,7 @@
 // The decider on a ledger: the smallest thing that can answer its needs and carry out its changes, and that counts both.
 
 import assert from "node:assert/strict";
+import type { Json } from "../../src/core/json/json.ts";
 import { newTask } from "../../src/engine/board/new-task.ts";
 import type { EndState, TaskRow } from "../../src/engine/board/task.ts";
 import { type Change, decide, type Frontier, type Need, type RunEvent } from "../../src/engine/run/decide.ts";
@@ -9,7 +10,6 @@ import { newRun } from "../../src/engine/run/new-run.ts";
 import { makePlan, type Plan, type PlanNode, type TaskNode, type Template } from "../../src/engine/run/plan.ts";
 import type { Closure, NextTry } from "../../src/engine/run/retry.ts";
 import { backlogOf, type Join, type Message, type Rest, type Run } from "../../src/engine/run/run.ts";
-import type { Json } from "../../src/json.ts";
 
 /** Templates are functions of what they may read; `of` lists the steps, which are asked for first. */
 export interface Reads {

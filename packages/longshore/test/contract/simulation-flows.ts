@@ -1,8 +1,8 @@
 // Flows for simulations: lazy plans, with choices between steps and a limit of their own.
 
+import type { Json, JsonObject } from "../../src/core/json/json.ts";
 import { laneOf } from "../../src/engine/board/lanes.ts";
 import type { Dialect } from "../../src/engine/run/dialect.ts";
-import type { Json, JsonObject } from "../../src/json.ts";
 import { stepflowDialect } from "../../src/protocols/stepflow/dialect/dialect.ts";
 import type { Routed } from "../../src/protocols/stepflow/dialect/router.ts";
 import type { Random } from "../faults/random.ts";

@@ -1,8 +1,8 @@
 // What the outside world has been told, and what may therefore never be. Every answer goes through here; a broken promise throws.
 
+import type { Verdict } from "../../src/core/verdict.ts";
 import type { TaskRow } from "../../src/engine/board/task.ts";
 import type { Run } from "../../src/engine/run/run.ts";
-import type { Verdict } from "../../src/verdict.ts";
 
 export interface KnownHold {
   readonly taskId: string;

@@ -1,11 +1,11 @@
 // One life of a simulated server: a real store, board and runs on a database that outlives it. It ends by crashing: whatever it had
 // begun and not committed is gone, whatever it had promised to answer is never answered.
 
+import { idMaker, type MakeId } from "../../src/core/ids.ts";
 import { Board } from "../../src/engine/board/board.ts";
 import type { TaskRow } from "../../src/engine/board/task.ts";
 import type { Dialect } from "../../src/engine/run/dialect.ts";
 import { brainOf, Runs } from "../../src/engine/run/runs.ts";
-import { idMaker, type MakeId } from "../../src/ids.ts";
 import { codeDialect } from "../../src/protocols/longshore/dialect/dialect.ts";
 import { openSqliteStore, type SqliteStore } from "../../src/server/data-store.ts";
 import { TestClock } from "../../src/testing/clock.ts";

@@ -1,6 +1,7 @@
 // A store with the board and runs on it, under a clock that the test owns: everything of a server but its doors.
 
-import type { Clock } from "../../src/clock.ts";
+import type { Clock } from "../../src/core/clock.ts";
+import { idMaker } from "../../src/core/ids.ts";
 import { Board } from "../../src/engine/board/board.ts";
 import type { Reach } from "../../src/engine/board/lanes.ts";
 import { laneOf } from "../../src/engine/board/lanes.ts";
@@ -11,7 +12,6 @@ import type { Dialect } from "../../src/engine/run/dialect.ts";
 import type { Run } from "../../src/engine/run/run.ts";
 import { brainOf, Runs } from "../../src/engine/run/runs.ts";
 import type { Brain, RunStore } from "../../src/engine/run/store.ts";
-import { idMaker } from "../../src/ids.ts";
 import { codeDialect } from "../../src/protocols/longshore/dialect/dialect.ts";
 import type { StepSource, Value } from "../../src/protocols/longshore/dialect/source.ts";
 import { TestClock } from "../../src/testing/clock.ts";

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
-import { idOfUuid } from "../../src/ids.ts";
+import { idOfUuid } from "../../src/core/ids.ts";
 import { natsMissing, TestNats } from "../support/nats.ts";
 import { freePort } from "../support/port.ts";
 import { type Arena, faultSeed, inArena, type Wire } from "./arena.ts";

@@ -3,8 +3,8 @@
 // with its first heartbeat, or does not bother to.
 import { basename, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { idOfUuid } from "../../src/ids.ts";
-import type { JsonObject } from "../../src/json.ts";
+import { idOfUuid } from "../../src/core/ids.ts";
+import type { JsonObject } from "../../src/core/json/json.ts";
 import { type GrpcChannel, openChannel } from "../../src/net/grpc/client.ts";
 import { GrpcCode, GrpcError } from "../../src/net/grpc/status.ts";
 import { type TaskAssignment, TaskErrorCode } from "../../src/protocols/stepflow/wire/messages.ts";

@@ -2,17 +2,17 @@
 // a test of the OpenAPI document.
 
 import { expect, onTestFinished } from "vitest";
-import type { RouteGroup } from "../../src/http.ts";
-import { createMetrics } from "../../src/metrics.ts";
+import { createLogger } from "../../src/core/logger.ts";
+import { createMetrics } from "../../src/core/metrics.ts";
+import type { RouteGroup } from "../../src/net/http/http.ts";
+import { createAuth } from "../../src/net/listener/auth.ts";
+import { createRouter } from "../../src/net/listener/router.ts";
 import type { Operation } from "../../src/server/admin/operation.ts";
 import type { AdminGroup } from "../../src/server/admin/routes.ts";
 import type { ServeOptions } from "../../src/server/config.ts";
 import { FailureLog } from "../../src/server/failure-log.ts";
 import { programSide } from "../../src/server/handle.ts";
 import { engineProbe } from "../../src/server/instruments.ts";
-import { createAuth } from "../../src/server/listener/auth.ts";
-import { createRouter } from "../../src/server/listener/router.ts";
-import { createLogger } from "../../src/server/logger.ts";
 import { changesOf, openServerPort, tableOf } from "../../src/server/server-port.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 import { openEngineWithStore } from "./engine.ts";

@@ -3,9 +3,9 @@
 
 import { Agent } from "node:http";
 import { onTestFinished } from "vitest";
-import { createMetrics } from "../../src/metrics.ts";
+import { createLogger } from "../../src/core/logger.ts";
+import { createMetrics } from "../../src/core/metrics.ts";
 import { openEngine } from "../../src/server/engine.ts";
-import { createLogger } from "../../src/server/logger.ts";
 import { openServerPort } from "../../src/server/server-port.ts";
 import { type Database, openDatabase, type SqlRow, type Statement } from "../../src/store/sqlite/driver.ts";
 import { TestClock } from "../../src/testing/clock.ts";

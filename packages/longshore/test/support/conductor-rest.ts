@@ -3,7 +3,7 @@
 
 import { Agent } from "node:http";
 import { onTestFinished } from "vitest";
-import type { Json, JsonObject } from "../../src/json.ts";
+import type { Json, JsonObject } from "../../src/core/json/json.ts";
 import { type ServeOptions, type Server, serve } from "../../src/server/index.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 import { temporaryFolder } from "./parts.ts";

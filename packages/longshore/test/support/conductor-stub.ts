@@ -4,7 +4,7 @@
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { JsonObject } from "../../src/json.ts";
+import type { JsonObject } from "../../src/core/json/json.ts";
 import type { TaskResult } from "../../src/protocols/conductor/wire/shapes.ts";
 
 export interface SeenRequest {

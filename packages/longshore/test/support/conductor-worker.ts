@@ -4,9 +4,9 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Task } from "../../src/core/task.ts";
 import { type ConductorOptions, type ConductorTransport, conductor } from "../../src/protocols/conductor/worker/index.ts";
 import type { Notice } from "../../src/runner/notices.ts";
-import type { Task } from "../../src/task.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 import { type WorkHandle, type WorkOptions, work } from "../../src/work.ts";
 import { ConductorStub, type StubOptions } from "./conductor-stub.ts";

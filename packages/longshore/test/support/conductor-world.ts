@@ -1,6 +1,8 @@
 // Workflows of Conductor on a real store, under a clock that the test owns: everything of a server but its doors.
 
 import { onTestFinished } from "vitest";
+import { idMaker } from "../../src/core/ids.ts";
+import type { Json, JsonObject } from "../../src/core/json/json.ts";
 import { Board } from "../../src/engine/board/board.ts";
 import type { TaskRow } from "../../src/engine/board/task.ts";
 import type { PlanNode } from "../../src/engine/run/plan.ts";
@@ -9,8 +11,6 @@ import { brainOf, Runs } from "../../src/engine/run/runs.ts";
 import type { NewChild } from "../../src/engine/run/store.ts";
 import { taskColumns, taskOf } from "../../src/engine/tables/task.ts";
 import { committed } from "../../src/engine/tx.ts";
-import { idMaker } from "../../src/ids.ts";
-import type { Json, JsonObject } from "../../src/json.ts";
 import { conductorDialect } from "../../src/protocols/conductor/dialect/dialect.ts";
 import { attemptIdOf } from "../../src/protocols/conductor/dialect/ids.ts";
 import type { TaskDef, WorkflowDef } from "../../src/protocols/conductor/dialect/model.ts";

@@ -2,10 +2,10 @@
 // `/mock/x` is on the lane `x` and is given its bare input.
 
 import { onTestFinished } from "vitest";
+import type { Json, JsonObject } from "../../src/core/json/json.ts";
 import { laneOf } from "../../src/engine/board/lanes.ts";
 import type { TaskRow } from "../../src/engine/board/task.ts";
 import { isRunOpen, type Run } from "../../src/engine/run/run.ts";
-import type { Json, JsonObject } from "../../src/json.ts";
 import { stepOf } from "../../src/protocols/stepflow/dialect/compile.ts";
 import { stepflowDialect } from "../../src/protocols/stepflow/dialect/dialect.ts";
 import { stepResult } from "../../src/protocols/stepflow/dialect/resolve.ts";

@@ -1,7 +1,7 @@
 // Our own store of artifacts on a whole engine, with tasks whose nodes a test drives: steps of a workflow in code, as FlowKit's worker
 // may do them as well.
 
-import type { Clock } from "../../src/clock.ts";
+import type { Clock } from "../../src/core/clock.ts";
 import { taskIdOf } from "../../src/engine/run/run.ts";
 import { PartArtifacts } from "../../src/protocols/flowkit/server/artifacts/part-artifacts.ts";
 import { type Engine, openEngine } from "../../src/server/engine.ts";

@@ -1,10 +1,10 @@
 // Graphs of FlowKit on a whole engine whose workers a test plays by hand: tasks are taken from the lane of their type.
 
 import { onTestFinished } from "vitest";
-import type { Clock } from "../../src/clock.ts";
+import type { Clock } from "../../src/core/clock.ts";
+import type { Json, JsonObject } from "../../src/core/json/json.ts";
 import type { TaskRow } from "../../src/engine/board/task.ts";
 import type { Run } from "../../src/engine/run/run.ts";
-import type { Json, JsonObject } from "../../src/json.ts";
 import { FlowkitTasks } from "../../src/protocols/flowkit/server/coordinator/tasks.ts";
 import { openEngine } from "../../src/server/engine.ts";
 import { TestClock } from "../../src/testing/clock.ts";

@@ -1,6 +1,6 @@
 // Graphs for tests of FlowKit's coordinator.
 
-import type { JsonObject } from "../../src/json.ts";
+import type { JsonObject } from "../../src/core/json/json.ts";
 
 export function node(node_id: string, type: string, more: JsonObject = {}): JsonObject {
   return { node_id, type, ...more };

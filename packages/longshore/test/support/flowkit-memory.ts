@@ -1,6 +1,6 @@
 // A store of artifacts in memory, for tests of its users. The real ones are proved by their own contract.
 
-import type { JsonObject } from "../../src/json.ts";
+import type { JsonObject } from "../../src/core/json/json.ts";
 import {
   type ArtifactStore,
   type Attempt,

@@ -3,18 +3,18 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, type IncomingHttpHeaders } from "node:http2";
 import { type AddressInfo, createServer, connect as dial, type Socket } from "node:net";
 import { onTestFinished } from "vitest";
-import { ByteBudget } from "../../src/byte-budget.ts";
-import { systemClock } from "../../src/clock.ts";
-import { LongshoreError } from "../../src/errors.ts";
-import { LoopTurns } from "../../src/loop-turns.ts";
+import { ByteBudget } from "../../src/core/byte-budget.ts";
+import { systemClock } from "../../src/core/clock.ts";
+import { LongshoreError } from "../../src/core/errors.ts";
+import { LoopTurns } from "../../src/core/slices/loop-turns.ts";
+import { Stalls } from "../../src/core/stalls.ts";
 import { type ChannelOptions, type GrpcChannel, openChannel } from "../../src/net/grpc/client.ts";
 import { type GrpcLimits, grpcLimits } from "../../src/net/grpc/limits.ts";
 import { type GrpcHost, GrpcServer, type GrpcServerOptions } from "../../src/net/grpc/server.ts";
 import type { GrpcMethod } from "../../src/net/grpc/service.ts";
 import { GrpcCode, GrpcError } from "../../src/net/grpc/status.ts";
+import { httpLimits } from "../../src/net/listener/limits.ts";
 import { message, service } from "../../src/net/protobuf/protobuf.ts";
-import { httpLimits } from "../../src/server/listener/limits.ts";
-import { Stalls } from "../../src/stalls.ts";
 import { until } from "./until.ts";
 
 export const Text = message("Text", { text: [1, "string"], count: [2, "uint32"], blob: [3, "bytes"] });

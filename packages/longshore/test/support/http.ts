@@ -3,10 +3,10 @@
 import { Agent, type IncomingHttpHeaders, request } from "node:http";
 import { connect, type Socket } from "node:net";
 import { onTestFinished } from "vitest";
-import type { Route, RouteGroup } from "../../src/http.ts";
-import { createMetrics, type Metrics } from "../../src/metrics.ts";
-import { type HttpServer, type ListenOptions, listen } from "../../src/server/listener/listener.ts";
-import { createLogger } from "../../src/server/logger.ts";
+import { createLogger } from "../../src/core/logger.ts";
+import { createMetrics, type Metrics } from "../../src/core/metrics.ts";
+import type { Route, RouteGroup } from "../../src/net/http/http.ts";
+import { type HttpServer, type ListenOptions, listen } from "../../src/net/listener/listener.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 
 export interface TestServer extends HttpServer {

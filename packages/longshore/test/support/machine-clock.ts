@@ -1,6 +1,6 @@
 // The clock of a server on a machine whose wall clock a test can set. Time passes a second at a time, and timers fire in between.
 
-import { type Clock, steadyTime } from "../../src/clock.ts";
+import { type Clock, steadyTime } from "../../src/core/clock.ts";
 
 const secondMs = 1_000;
 

@@ -5,7 +5,7 @@ import { createServer, type IncomingHttpHeaders } from "node:http";
 import { Duplex } from "node:stream";
 import fc from "fast-check";
 import { expect } from "vitest";
-import { readDirect } from "../../src/server/listener/direct-request.ts";
+import { readDirect } from "../../src/net/listener/direct-request.ts";
 
 export const headMax = 16_384;
 

@@ -7,7 +7,7 @@
 // twice that: only what grows faster than the text is reported. An expression that is not bound to the beginning of the text is tried from
 // every position, which is a loop like any other.
 
-import { type Place, parsePattern } from "../../src/pattern-parser.ts";
+import { type Place, parsePattern } from "../../src/core/pattern/pattern-parser.ts";
 
 export interface Slow {
   /** What to read before, again and again, and at the end. */

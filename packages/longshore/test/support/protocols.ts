@@ -1,9 +1,9 @@
 // The protocols of the registry on an engine that a test has opened, without a coordinator or plugins.
 
+import { createLogger } from "../../src/core/logger.ts";
 import { protocols } from "../../src/protocols/index.ts";
 import type { OpenProtocol, PreparedProtocol } from "../../src/protocols/server-half.ts";
 import type { Engine } from "../../src/server/engine.ts";
-import { createLogger } from "../../src/server/logger.ts";
 import { openProtocols, prepareProtocols } from "../../src/server/protocols.ts";
 
 /** `instead` takes the place of the protocol of that name. */

@@ -1,11 +1,11 @@
 // The worker half of workflow-graph on a reference-shaped server, over real sockets. Time is a test's own clock, so a lease of 30 s is over
 // when the test says so; everything else is waited for by watching what the server saw.
 
-import type { Context } from "../../src/context.ts";
-import type { LongshoreError } from "../../src/errors.ts";
+import type { Context } from "../../src/core/context.ts";
+import type { LongshoreError } from "../../src/core/errors.ts";
+import { type Task, task } from "../../src/core/task.ts";
 import { type WorkflowGraphOptions, workflowGraph } from "../../src/protocols/workflow-graph/worker/index.ts";
 import type { Notice } from "../../src/runner/notices.ts";
-import { type Task, task } from "../../src/task.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 import { type WorkHandle, work } from "../../src/work.ts";
 import { ReferenceServer } from "./reference-server.ts";

@@ -1,10 +1,10 @@
 // Walks a route table as a stranger would: every route that is not open must refuse who has no token and who has a lesser one.
 
-import { actions, type TokenScope } from "../../src/actions.ts";
-import type { Route, RouteGroup } from "../../src/http.ts";
+import { actions, type TokenScope } from "../../src/core/actions.ts";
 import { type GrpcChannel, openChannel } from "../../src/net/grpc/client.ts";
 import type { GrpcMethod } from "../../src/net/grpc/service.ts";
 import { GrpcCode, type GrpcError } from "../../src/net/grpc/status.ts";
+import type { Route, RouteGroup } from "../../src/net/http/http.ts";
 import type { Rpc } from "../../src/net/protobuf/protobuf.ts";
 import { call } from "./http.ts";
 

@@ -1,8 +1,8 @@
 // What a template may read, for tests of dialects: the run's input and outputs of steps; the rest is empty.
 
+import type { Json } from "../../src/core/json/json.ts";
 import type { Scope } from "../../src/engine/run/dialect.ts";
 import { newRun } from "../../src/engine/run/new-run.ts";
-import type { Json } from "../../src/json.ts";
 
 export function scopeOf(input: Json, outputs: { [node: number]: Json } = {}, parts: Partial<Scope> = {}): Scope {
   return {

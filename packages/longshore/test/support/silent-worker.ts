@@ -2,7 +2,7 @@
 // answered with what the process has cost so far. Everything but the clock is real: the command, its pipes, the connections.
 
 import { performance } from "node:perf_hooks";
-import type { Clock } from "../../src/clock.ts";
+import type { Clock } from "../../src/core/clock.ts";
 import { work } from "../../src/index.ts";
 import { workflowGraph } from "../../src/protocols/workflow-graph/worker/index.ts";
 import { TestClock } from "../../src/testing/clock.ts";

@@ -1,7 +1,7 @@
 // A call of a component, without the task and the board around it.
 
+import type { Json } from "../../src/core/json/json.ts";
 import { newTask } from "../../src/engine/board/new-task.ts";
-import type { Json } from "../../src/json.ts";
 import type { ComponentWork } from "../../src/protocols/stepflow/server/lane.ts";
 
 export function callOf(

@@ -1,7 +1,7 @@
 // A whole server under a clock that the test owns, with flows over its API and workers on its queues.
 
 import { onTestFinished } from "vitest";
-import type { Json, JsonObject } from "../../src/json.ts";
+import type { Json, JsonObject } from "../../src/core/json/json.ts";
 import type { GrpcChannel } from "../../src/net/grpc/client.ts";
 import type { Encodable } from "../../src/net/protobuf/protobuf.ts";
 import type { RunSummary, StepStatus } from "../../src/protocols/stepflow/wire/api-messages.ts";

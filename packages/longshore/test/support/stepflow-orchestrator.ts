@@ -1,7 +1,7 @@
 // A small Stepflow orchestrator for tests of the worker half: the calls of a worker's life on a real gRPC server, answered from memory. It
 // remembers every request, decoded and as bytes, and a test may answer any call itself. No timer runs in it.
 
-import type { Json } from "../../src/json.ts";
+import type { Json } from "../../src/core/json/json.ts";
 import type { GrpcCall, GrpcMethod, GrpcSink } from "../../src/net/grpc/service.ts";
 import { GrpcCode, GrpcError } from "../../src/net/grpc/status.ts";
 import type { Encodable, Message } from "../../src/net/protobuf/protobuf.ts";

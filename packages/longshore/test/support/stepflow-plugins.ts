@@ -1,11 +1,11 @@
 // Plugins on a board of their own, without flows: a test posts a step's task and looks at how it ended.
 
 import { onTestFinished } from "vitest";
-import { type Clock, systemClock } from "../../src/clock.ts";
+import { type Clock, systemClock } from "../../src/core/clock.ts";
+import { LongshoreError } from "../../src/core/errors.ts";
+import { uuidOf } from "../../src/core/ids.ts";
+import type { Json } from "../../src/core/json/json.ts";
 import type { TaskRow } from "../../src/engine/board/task.ts";
-import { LongshoreError } from "../../src/errors.ts";
-import { uuidOf } from "../../src/ids.ts";
-import type { Json } from "../../src/json.ts";
 import type { FlowError } from "../../src/protocols/stepflow/dialect/result.ts";
 import type { StepflowConfig } from "../../src/protocols/stepflow/server/config/config.ts";
 import { parseConfig } from "../../src/protocols/stepflow/server/config/parse.ts";

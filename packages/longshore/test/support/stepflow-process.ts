@@ -1,6 +1,6 @@
 // A server in a process of its own that runs Stepflow's flows, and may be killed in the middle of them.
 
-import type { JsonObject } from "../../src/json.ts";
+import type { JsonObject } from "../../src/core/json/json.ts";
 import type { ItemResult } from "../../src/protocols/stepflow/wire/messages.ts";
 import { FlowsService, RunsService } from "../../src/protocols/stepflow/wire/services.ts";
 import { startServer } from "./cli.ts";

@@ -2,11 +2,11 @@
 // exactly what a test tells them.
 
 import { onTestFinished } from "vitest";
+import { LongshoreError } from "../../src/core/errors.ts";
+import type { Json } from "../../src/core/json/json.ts";
 import { laneOf } from "../../src/engine/board/lanes.ts";
 import type { NewTaskRow } from "../../src/engine/board/store.ts";
 import type { TaskRow } from "../../src/engine/board/task.ts";
-import { LongshoreError } from "../../src/errors.ts";
-import type { Json } from "../../src/json.ts";
 import type { GrpcChannel } from "../../src/net/grpc/client.ts";
 import { GrpcCode, GrpcError } from "../../src/net/grpc/status.ts";
 import type { Encodable } from "../../src/net/protobuf/protobuf.ts";

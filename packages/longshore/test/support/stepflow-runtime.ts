@@ -2,11 +2,11 @@
 // and an answer to each call of a component in a POST of its own.
 
 import { Agent, type ClientRequest, type IncomingHttpHeaders, type IncomingMessage, request } from "node:http";
+import type { Task } from "../../src/core/task.ts";
 import { blobIdOfJson } from "../../src/protocols/stepflow/wire/blob-id.ts";
 import type { StepflowHttpOptions } from "../../src/protocols/stepflow/worker/index.ts";
 import { stepflowHttp } from "../../src/protocols/stepflow/worker/index.ts";
 import type { Notice } from "../../src/runner/notices.ts";
-import type { Task } from "../../src/task.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 import { type WorkHandle, type WorkOptions, work } from "../../src/work.ts";
 

@@ -3,18 +3,18 @@
 // would, and opened again on the same data.
 
 import { onTestFinished } from "vitest";
-import { systemClock } from "../../src/clock.ts";
+import { systemClock } from "../../src/core/clock.ts";
+import type { Json, JsonObject } from "../../src/core/json/json.ts";
+import { createLogger } from "../../src/core/logger.ts";
+import { createMetrics } from "../../src/core/metrics.ts";
 import type { TaskRow } from "../../src/engine/board/task.ts";
-import type { Json, JsonObject } from "../../src/json.ts";
-import { createMetrics } from "../../src/metrics.ts";
 import { type GrpcChannel, openChannel } from "../../src/net/grpc/client.ts";
+import { parseToken } from "../../src/net/listener/auth.ts";
 import type { StepflowConfig } from "../../src/protocols/stepflow/server/config/config.ts";
 import { defaultConfig } from "../../src/protocols/stepflow/server/config/default.ts";
 import { preparedWith } from "../../src/protocols/stepflow/server/prepare.ts";
 import type { ServeOptions } from "../../src/server/config.ts";
 import { type Engine, openEngine } from "../../src/server/engine.ts";
-import { parseToken } from "../../src/server/listener/auth.ts";
-import { createLogger } from "../../src/server/logger.ts";
 import { plainDialects } from "../../src/server/protocols.ts";
 import { openServerPort } from "../../src/server/server-port.ts";
 import { EventReader } from "./event-reader.ts";

@@ -1,9 +1,9 @@
 // A worker of Stepflow's queues under test, on a clock that does not move.
 
 import { onTestFinished } from "vitest";
+import type { Task } from "../../src/core/task.ts";
 import type { Notice } from "../../src/runner/notices.ts";
 import type { Transport } from "../../src/runner/transport.ts";
-import type { Task } from "../../src/task.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 import { type WorkHandle, type WorkOptions, work } from "../../src/work.ts";
 

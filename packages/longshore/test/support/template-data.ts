@@ -1,7 +1,7 @@
 // Data that looks like the templates of every dialect: what a careless server would interpret a second time.
 
 import fc from "fast-check";
-import type { Json, JsonObject } from "../../src/json.ts";
+import type { Json, JsonObject } from "../../src/core/json/json.ts";
 
 const pieces = [
   ...["${workflow.secrets.S1}", "{workflow.secrets.S1}", "${workflow.secrets.", "S1}", "workflow.secrets.", "${", "$${", "$", "{", "}"],

@@ -1,7 +1,7 @@
 // What everything that talks to Kafka shares: the client library, which is installed apart, its options, and what its errors mean.
 
 import type { ConnectionPool } from "@platformatic/kafka";
-import { LongshoreError, toError } from "../../errors.ts";
+import { LongshoreError, toError } from "../../core/errors.ts";
 import type { KafkaBusOptions } from "./options.ts";
 
 export type KafkaModule = typeof import("@platformatic/kafka");

@@ -1,8 +1,8 @@
 // A consumer of Kafka: fetches ahead of what is handled, hands whole batches over, and commits behind. It outlives every broker: after any
 // error it begins again after a pause with a new client.
 
-import { type Clock, pause, systemClock } from "../../clock.ts";
-import { LongshoreError } from "../../errors.ts";
+import { type Clock, pause, systemClock } from "../../core/clock.ts";
+import { LongshoreError } from "../../core/errors.ts";
 import { againMsDefault, type BusConsumer, type BusRecord, handledRecordsMax, type Subscription } from "../bus.ts";
 import { Latch } from "../latch.ts";
 import { clientOptions, hangUp, hungUpHint, type KafkaModule, messageOf, refusalOf, within } from "./client.ts";

@@ -2,8 +2,8 @@
 // machine can read those.
 
 import { readFileSync } from "node:fs";
-import { type Environment, variable } from "../../environment.ts";
-import { LongshoreError, toError } from "../../errors.ts";
+import { type Environment, variable } from "../../core/environment.ts";
+import { LongshoreError, toError } from "../../core/errors.ts";
 import type { KafkaBusOptions, KafkaSasl, KafkaTls } from "./options.ts";
 
 const protocols = ["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"];

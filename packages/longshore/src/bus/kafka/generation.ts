@@ -2,9 +2,9 @@
 // has done and not committed.
 
 import type { ConnectionPool, Consumer } from "@platformatic/kafka";
+import type { Assignment } from "../../net/kafka/assignment.ts";
 import type { BusRecord } from "../bus.ts";
 import { Latch } from "../latch.ts";
-import type { Assignment } from "./assignment.ts";
 import { isStale, named, requestMsMax, within } from "./client.ts";
 import type { FetchAnswer } from "./fetch.ts";
 import { rebalanceMs } from "./membership.ts";

@@ -2,8 +2,8 @@
 // connection of its own for each read costs little.
 
 import type { Admin } from "@platformatic/kafka";
-import { LongshoreError } from "../../errors.ts";
-import { decodeAssignment } from "./assignment.ts";
+import { LongshoreError } from "../../core/errors.ts";
+import { decodeAssignment } from "../../net/kafka/assignment.ts";
 import { clientOptions, hangUp, type KafkaModule, requestMsMax, within } from "./client.ts";
 import type { KafkaBusOptions } from "./options.ts";
 

@@ -1,6 +1,6 @@
 import type { Consumer } from "@platformatic/kafka";
 import { expect, it } from "vitest";
-import { encodeAssignment } from "./assignment.ts";
+import { encodeAssignment } from "../../net/kafka/assignment.ts";
 import type { KafkaModule } from "./client.ts";
 import { Membership } from "./membership.ts";
 import { Shutdown } from "./shutdown.ts";

@@ -7,7 +7,7 @@
 // with a new name only when the session of the old one has expired.
 
 import type { Consumer } from "@platformatic/kafka";
-import { LongshoreError } from "../../errors.ts";
+import { LongshoreError } from "../../core/errors.ts";
 import {
   type Assignment,
   assign,
@@ -17,7 +17,7 @@ import {
   encodeAssignment,
   encodeSubscription,
   type Told,
-} from "./assignment.ts";
+} from "../../net/kafka/assignment.ts";
 import { type KafkaModule, messageOf, named, requestMsMax, within } from "./client.ts";
 import type { Shutdown } from "./shutdown.ts";
 

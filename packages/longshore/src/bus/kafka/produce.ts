@@ -2,8 +2,8 @@
 // requests under way, and sends what failed again exactly as it was.
 
 import type { Connection, Producer } from "@platformatic/kafka";
-import { LongshoreError } from "../../errors.ts";
-import { type BatchMessage, encodeBatch } from "./batch.ts";
+import { LongshoreError } from "../../core/errors.ts";
+import { type BatchMessage, encodeBatch } from "../../net/kafka/batch.ts";
 import { clientOptions, hangUp, type KafkaModule, requestMsMax, within } from "./client.ts";
 import type { KafkaBusOptions } from "./options.ts";
 

@@ -1,8 +1,8 @@
 // Publishing to Kafka: one request at a time, by an idempotent producer, so that what is sent again after a lost answer is stored once.
 // What the broker counts is batches: one must be sent again exactly as it was, or by a new producer.
 
-import { type Clock, pause, systemClock } from "../../clock.ts";
-import { LongshoreError, toError } from "../../errors.ts";
+import { type Clock, pause, systemClock } from "../../core/clock.ts";
+import { LongshoreError, toError } from "../../core/errors.ts";
 import { againMsDefault, type Outgoing, recordBytesMax } from "../bus.ts";
 import { bytesOf, checkOutgoing } from "../check.ts";
 import { PublishBatcher } from "../publish-batcher.ts";

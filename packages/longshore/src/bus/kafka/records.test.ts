@@ -1,7 +1,7 @@
 import { gzipSync } from "node:zlib";
 import * as kafka from "@platformatic/kafka";
 import { describe, expect, it } from "vitest";
-import { encodeBatch } from "./batch.ts";
+import { encodeBatch } from "../../net/kafka/batch.ts";
 import { type Fetched, fetchedOf } from "./records.ts";
 import { unpackedBytesMax, unpacker } from "./unpack.ts";
 

@@ -1,10 +1,10 @@
 // Records as a broker sends them: in batches, which are handed on as they are. A batch that cannot be read is left out and reported: to fetch it
 // again would hold up all that comes behind it.
 
-import { toError } from "../../errors.ts";
+import { toError } from "../../core/errors.ts";
+import { type BatchRecord, batchesOf, type PackedBatch, recordsOf } from "../../net/kafka/read-batch.ts";
 import type { BusRecord } from "../bus.ts";
 import type { FetchAnswer } from "./fetch.ts";
-import { type BatchRecord, batchesOf, type PackedBatch, recordsOf } from "./read-batch.ts";
 import { UnknownPacking, type Unpack, unpackedBytesMax } from "./unpack.ts";
 
 /** What a record takes besides its bytes. */

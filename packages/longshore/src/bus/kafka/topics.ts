@@ -1,6 +1,6 @@
 // Topics on Kafka: found, or created, or given more partitions. A client that may not create them can still use those that are there.
 
-import { LongshoreError } from "../../errors.ts";
+import { LongshoreError } from "../../core/errors.ts";
 import type { EnsureOptions } from "../bus.ts";
 import { checkTopic } from "../check.ts";
 import { clientOptions, hangUp, type KafkaModule, messageOf, named, requestMsMax, within } from "./client.ts";

@@ -2,8 +2,8 @@
 // `longshore work dist/cli/sample/tasks.js --on URL`.
 
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Context } from "../../context.ts";
-import { task } from "../../task.ts";
+import type { Context } from "../../core/context.ts";
+import { task } from "../../core/task.ts";
 
 export interface Order {
   customer: string;

@@ -2,8 +2,8 @@
 // removed before it. Content without a row is left over from a crash; retention removes it.
 
 import type { Readable } from "node:stream";
-import type { Clock } from "../../clock.ts";
-import { LongshoreError } from "../../errors.ts";
+import type { Clock } from "../../core/clock.ts";
+import { LongshoreError } from "../../core/errors.ts";
 import type { Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import type { RowStore, TableRows } from "../rows.ts";

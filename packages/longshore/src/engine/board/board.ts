@@ -1,10 +1,10 @@
 // The only place where a task's state changes: the verbs that every protocol translates its own operations to. The store applies them; this
 // file holds what needs time: claims that wait, deadlines, and callers that wait for results.
 
-import type { Clock } from "../../clock.ts";
-import { LongshoreError } from "../../errors.ts";
-import { Results } from "../../results.ts";
-import type { Verdict } from "../../verdict.ts";
+import type { Clock } from "../../core/clock.ts";
+import { LongshoreError } from "../../core/errors.ts";
+import { Results } from "../../core/results.ts";
+import type { Verdict } from "../../core/verdict.ts";
 import { Deadlines } from "./deadlines.ts";
 import type { Reach } from "./lanes.ts";
 import { foreignLane, refusedClaim, reservedForServer } from "./reserved-lanes.ts";

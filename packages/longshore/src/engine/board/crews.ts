@@ -1,7 +1,7 @@
 // The workers that could take from a lane. There may be thousands of workers and thousands of lanes, so workers are found by the names they
 // claim, in slices, once for each lane.
 
-import type { Slices } from "../../slices.ts";
+import type { Slices } from "../../core/slices/slices.ts";
 import { laneKey } from "./lanes.ts";
 import type { Lane } from "./task.ts";
 import type { Workers, WorkerView } from "./workers.ts";

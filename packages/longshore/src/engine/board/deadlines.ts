@@ -1,7 +1,7 @@
 // Everything that happens by itself at a time (a lease ends, a delay is over, a run takes too long) sits in one heap, and one
 // timer waits for its top. Entries are hints: a deadline that moved simply fires early, is looked at, and found not due.
 
-import type { Clock } from "../../clock.ts";
+import type { Clock } from "../../core/clock.ts";
 import { Heap } from "./heap.ts";
 
 interface Entry {

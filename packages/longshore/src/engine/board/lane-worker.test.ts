@@ -1,8 +1,8 @@
 // What any lane has in common; protocols/stepflow/server/lane.test.ts holds the rest of its behaviour against Stepflow's components.
 
 import { describe, expect, it, onTestFinished } from "vitest";
-import { LongshoreError } from "../../errors.ts";
-import type { Json } from "../../json.ts";
+import { LongshoreError } from "../../core/errors.ts";
+import type { Json } from "../../core/json/json.ts";
 import { openEngine } from "../../server/engine.ts";
 import { TestClock } from "../../testing/clock.ts";
 import { LaneFailure, type LaneOptions, LaneWorker, NoRoomToWait } from "./lane-worker.ts";

@@ -3,10 +3,10 @@
 // end, and an orderly stop.
 
 import { setMaxListeners } from "node:events";
-import { type Clock, pause } from "../../clock.ts";
-import { LongshoreError, toError } from "../../errors.ts";
-import type { Json } from "../../json.ts";
-import { writeExact } from "../../json-exact.ts";
+import { type Clock, pause } from "../../core/clock.ts";
+import { LongshoreError, toError } from "../../core/errors.ts";
+import type { Json } from "../../core/json/json.ts";
+import { writeExact } from "../../core/json/json-exact.ts";
 import type { Board, FailureReport } from "./board.ts";
 import { type Hold, isOpen, type TaskRow, type TaskState } from "./task.ts";
 import type { Workers } from "./workers.ts";

@@ -2,7 +2,7 @@
 // when the name is one of its names and the lane's labels are a subset of its labels. Lanes are found by their name and labels
 // (lane-tree.ts), waiting claims by their names; so neither a claim nor a post looks through all of them.
 
-import { LongshoreError } from "../../errors.ts";
+import { LongshoreError } from "../../core/errors.ts";
 import { ClaimGroup, type GroupKeeper, type Reach } from "./claim-group.ts";
 import { Heap } from "./heap.ts";
 import { firstLane, goesBefore, LaneNode, type LaneQueue, type Place } from "./lane-tree.ts";

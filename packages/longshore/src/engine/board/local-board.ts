@@ -1,9 +1,9 @@
 // The board's verbs, in the process that owns the data. Ready queues, waiting claims and limits live in memory and are rebuilt at start; a task's row is the
 // truth. Every change goes through the group commit, which takes memory back when the write fails.
 
-import type { Clock } from "../../clock.ts";
-import { LongshoreError } from "../../errors.ts";
-import type { Verdict } from "../../verdict.ts";
+import type { Clock } from "../../core/clock.ts";
+import { LongshoreError } from "../../core/errors.ts";
+import type { Verdict } from "../../core/verdict.ts";
 import { eachRow, type Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import type { RowStore, TableRows } from "../rows.ts";

@@ -1,8 +1,8 @@
 // Registrations of workers as rows. They ride along with whatever is committed anyway; when nothing else is, they are written
 // within a second. No poll or heartbeat ever costs a commit of its own.
 
-import type { Clock } from "../../clock.ts";
-import type { Slices } from "../../slices.ts";
+import type { Clock } from "../../core/clock.ts";
+import type { Slices } from "../../core/slices/slices.ts";
 import { eachRow } from "../cached-rows.ts";
 import type { GroupCommit, Writable } from "../commit.ts";
 import type { RowStore, TableRows, TableSpec } from "../rows.ts";

@@ -1,7 +1,7 @@
 // Texts of a report as a row keeps them.
 
-import { parseExact, writeExact } from "../../json-exact.ts";
-import { cutMiddle } from "../../text.ts";
+import { parseExact, writeExact } from "../../core/json/json-exact.ts";
+import { cutMiddle } from "../../core/text.ts";
 import type { Report } from "./store.ts";
 import type { TaskRow } from "./task.ts";
 

@@ -2,7 +2,7 @@
 // dialect, a task of another is never posted there whatever its name is, and a claim takes from one only when the server made it for that
 // lane.
 
-import { LongshoreError } from "../../errors.ts";
+import { LongshoreError } from "../../core/errors.ts";
 import type { Lane } from "./task.ts";
 
 /** How the names begin that belong to no dialect unless the table below has one. */

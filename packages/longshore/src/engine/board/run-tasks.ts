@@ -1,6 +1,6 @@
 // Tasks as their runs change them, inside the operation that decides about the run. Reports of workers are in local-board.ts.
 
-import type { Clock } from "../../clock.ts";
+import type { Clock } from "../../core/clock.ts";
 import type { Rows } from "../cached-rows.ts";
 import type { Closure, NextTry } from "../run/retry.ts";
 import { taskChars } from "../tables/task.ts";

@@ -2,7 +2,7 @@
 // A promise resolves only after the commit that holds the change; it rejects with LONGSHORE_STORE_UNAVAILABLE when nothing can be
 // written now, and then nothing has changed.
 
-import type { Verdict } from "../../verdict.ts";
+import type { Verdict } from "../../core/verdict.ts";
 import type { Reach } from "./lanes.ts";
 import type { LimitKey } from "./limits.ts";
 import type { Hold, Lane, TaskRow } from "./task.ts";

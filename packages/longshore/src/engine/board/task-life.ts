@@ -1,7 +1,7 @@
 // What becomes of a task: how it comes to its lane, back to it, to its next attempt and to its end. The verbs that lead
 // there are in board.ts.
 
-import type { Clock } from "../../clock.ts";
+import type { Clock } from "../../core/clock.ts";
 import type { Rows } from "../cached-rows.ts";
 import type { RetryPolicy } from "../run/plan.ts";
 import { type Closure, errorOf, faultOf, type NextTry, nextTry, noRetry, overdueOf } from "../run/retry.ts";

@@ -12,7 +12,7 @@
 //
 // `table` is the whole machine as data. docs/concepts/board.md draws it and a test walks it cell by cell.
 
-import type { Verdict } from "../../verdict.ts";
+import type { Verdict } from "../../core/verdict.ts";
 import type { LimitKey } from "./limits.ts";
 
 /**

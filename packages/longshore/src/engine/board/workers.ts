@@ -6,10 +6,10 @@
 //   unheard  is known from before the server started, and has been silent since: it may be running or not
 //   offline  has signed off, or was silent for three of its intervals; a report, claim or heartbeat of any kind brings it back
 
-import type { Clock } from "../../clock.ts";
-import { checkName } from "../../names.ts";
-import { Slices, wholeRow } from "../../slices.ts";
-import { sortInSlices } from "../../sort-slices.ts";
+import type { Clock } from "../../core/clock.ts";
+import { checkName } from "../../core/names.ts";
+import { Slices, wholeRow } from "../../core/slices/slices.ts";
+import { sortInSlices } from "../../core/slices/sort-slices.ts";
 import type { Reach } from "./lanes.ts";
 import { isOpen, type TaskRow } from "./task.ts";
 

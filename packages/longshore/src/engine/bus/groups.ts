@@ -2,8 +2,8 @@
 
 import { GroupPosition, type Range } from "../../bus/group-position.ts";
 import { groupIdleMs, groupMsMax, groupsMax, type Origin } from "../../bus/log.ts";
-import type { Clock } from "../../clock.ts";
-import { LongshoreError } from "../../errors.ts";
+import type { Clock } from "../../core/clock.ts";
+import { LongshoreError } from "../../core/errors.ts";
 import { eachRow, Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import type { RowStore, TableRows } from "../rows.ts";

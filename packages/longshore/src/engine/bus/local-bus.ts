@@ -13,10 +13,10 @@ import {
   takenBytesMax,
   topicRecordsMax,
 } from "../../bus/log.ts";
-import type { Clock } from "../../clock.ts";
-import { LongshoreError } from "../../errors.ts";
-import { checkName } from "../../names.ts";
-import { isQuotaReached } from "../../quotas.ts";
+import type { Clock } from "../../core/clock.ts";
+import { LongshoreError } from "../../core/errors.ts";
+import { checkName } from "../../core/names.ts";
+import { isQuotaReached } from "../../core/quotas.ts";
 import type { GroupCommit } from "../commit.ts";
 import type { RowStore } from "../rows.ts";
 import { type Room, rowBytes, type StoredBytes } from "../stored-bytes.ts";

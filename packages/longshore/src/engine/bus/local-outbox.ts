@@ -2,7 +2,7 @@
 // what leaves a repetition out.
 
 import type { OutboxMessage, OutboxStore, Outcome, StoredMessage } from "../../bus/outbox.ts";
-import type { Clock } from "../../clock.ts";
+import type { Clock } from "../../core/clock.ts";
 import { Additions, Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import type { RowStore, TableRows } from "../rows.ts";

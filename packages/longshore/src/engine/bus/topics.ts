@@ -3,7 +3,7 @@
 import type { BusRecord, Outgoing } from "../../bus/bus.ts";
 import type { Range } from "../../bus/group-position.ts";
 import { guestTopicsMax, type Origin, topicsMax } from "../../bus/log.ts";
-import { LongshoreError } from "../../errors.ts";
+import { LongshoreError } from "../../core/errors.ts";
 import { Additions, eachRow } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import type { RowStore, Scan, TableRows } from "../rows.ts";

@@ -1,7 +1,7 @@
 // Logs as rows: one row for each pushed batch, written with the commit that all operations share.
 
-import { LongshoreError } from "../../errors.ts";
-import type { Slices } from "../../slices.ts";
+import { LongshoreError } from "../../core/errors.ts";
+import type { Slices } from "../../core/slices/slices.ts";
 import { Additions } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import type { RowStore, TableRows } from "../rows.ts";

@@ -1,7 +1,7 @@
 // Reading logs: pages of chunks, and the last line of a task. A row may have megabytes, and hundreds of readers may follow one log and look at the
 // same moment. So a read first learns from the heads of its rows what it takes, and then waits for a turn of the event loop with room for it.
 
-import { rowBytes, Slices, wholeRow } from "../../slices.ts";
+import { rowBytes, Slices, wholeRow } from "../../core/slices/slices.ts";
 import type { GroupCommit } from "../commit.ts";
 import type { Scan, TableRows } from "../rows.ts";
 import { type LogHead, type LogRow, unpacked } from "../tables/log.ts";

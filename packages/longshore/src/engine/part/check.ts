@@ -1,7 +1,7 @@
 // The checks of a put, the same for every store.
 
-import { LongshoreError } from "../../errors.ts";
-import { checkName } from "../../names.ts";
+import { LongshoreError } from "../../core/errors.ts";
+import { checkName } from "../../core/names.ts";
 import { type NewPart, partBytesMax, putPartsMax, uidLengthMax } from "./store.ts";
 
 /** Throws LONGSHORE_BAD_INPUT for a uid that cannot be kept, LONGSHORE_LIMIT for more than one call may bring. */

@@ -1,6 +1,6 @@
 // Reading parts as they come: waits where a page is empty, wakes with the commit that brings more, never polls.
 
-import type { Clock } from "../../clock.ts";
+import type { Clock } from "../../core/clock.ts";
 import { type PartPage, type PartStore, pagePartsMax } from "./store.ts";
 
 export interface Following {

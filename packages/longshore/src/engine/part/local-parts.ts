@@ -1,9 +1,9 @@
 // Parts as rows. What a put costs does not depend on how many parts its task has: it reads none of them, finds out by lives.ts which uids
 // are new, and writes at the end of its tables only.
 
-import type { Clock } from "../../clock.ts";
-import { LongshoreError } from "../../errors.ts";
-import type { Verdict } from "../../verdict.ts";
+import type { Clock } from "../../core/clock.ts";
+import { LongshoreError } from "../../core/errors.ts";
+import type { Verdict } from "../../core/verdict.ts";
 import { fence, type Hold, isOpen, type TaskRow } from "../board/task.ts";
 import type { Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";

@@ -3,7 +3,7 @@
 // Parts belong to one life of their task: a later attempt continues with those of the one before, a step that its run starts again has
 // none.
 
-import type { Verdict } from "../../verdict.ts";
+import type { Verdict } from "../../core/verdict.ts";
 import type { EndState, Hold } from "../board/task.ts";
 
 export interface Part {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Ledger, outputsOf, planOf, type Reads, type Step, value } from "../../../test/contract/ledger.ts";
-import type { Json } from "../../json.ts";
+import type { Json } from "../../core/json/json.ts";
 
 const ladder = (length: number): Step[] => Array.from({ length }, (_, at) => ({ after: at === 0 ? [] : at === 1 ? [0] : [0, at - 1] }));
 

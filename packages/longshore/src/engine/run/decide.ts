@@ -3,7 +3,7 @@
 // event. It looks only at the nodes that an event touches, so the ten-thousandth step costs what the tenth does.
 // propagation.ts holds one decision in the making; here is what each event means.
 
-import type { Json } from "../../json.ts";
+import type { Json } from "../../core/json/json.ts";
 import type { EndState, Fault, TaskRow } from "../board/task.ts";
 import type { Dialect } from "./dialect.ts";
 import type { DocumentKey } from "./documents.ts";

@@ -1,10 +1,10 @@
 // Decisions about runs: the decider gets the rows it needs, in the middle of a group commit, and its changes are written in
 // the same transaction.
 
-import type { Clock } from "../../clock.ts";
-import type { Json } from "../../json.ts";
-import { parseExact } from "../../json-exact.ts";
-import type { Slices } from "../../slices.ts";
+import type { Clock } from "../../core/clock.ts";
+import type { Json } from "../../core/json/json.ts";
+import { parseExact } from "../../core/json/json-exact.ts";
+import type { Slices } from "../../core/slices/slices.ts";
 import type { LocalBoard } from "../board/local-board.ts";
 import { newTask } from "../board/new-task.ts";
 import type { TaskRow } from "../board/task.ts";

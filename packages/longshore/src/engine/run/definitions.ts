@@ -1,7 +1,7 @@
 // Definitions and their plans. A definition is never changed; its plan is compiled once and shared by all its runs.
 
-import type { Clock } from "../../clock.ts";
-import { checkName } from "../../names.ts";
+import type { Clock } from "../../core/clock.ts";
+import { checkName } from "../../core/names.ts";
 import { Rows } from "../cached-rows.ts";
 import { type GroupCommit, Postponed } from "../commit.ts";
 import type { RowStore, TableRows, TableSpec } from "../rows.ts";

@@ -1,7 +1,7 @@
 // The port between the decider and the languages that workflows are written in.
 
-import type { Json } from "../../json.ts";
-import type { Sliced } from "../../slice-work.ts";
+import type { Json } from "../../core/json/json.ts";
+import type { Sliced } from "../../core/slices/slice-work.ts";
 import type { Deadline, EndState, Fault, TaskRow } from "../board/task.ts";
 import type { DocumentKey } from "./documents.ts";
 import type { Placement, Plan, TaskNode, Template } from "./plan.ts";

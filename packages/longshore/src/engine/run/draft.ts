@@ -1,8 +1,8 @@
 // The state of one decision so far: changes to rows, the run as it will be, and what is still missing. propagation.ts decides what follows
 // from what; this file records it.
 
-import { isObject, type Json } from "../../json.ts";
-import { parseExact, writeExact } from "../../json-exact.ts";
+import { isObject, type Json } from "../../core/json/json.ts";
+import { parseExact, writeExact } from "../../core/json/json-exact.ts";
 import { newTask } from "../board/new-task.ts";
 import { keptError } from "../board/report-texts.ts";
 import type { Deadline, EndState, Fault, TaskRow } from "../board/task.ts";

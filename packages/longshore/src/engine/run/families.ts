@@ -1,8 +1,8 @@
 // Families of runs: a root, and all that its steps have started, and theirs. A definition that starts itself twice doubles with every level,
 // so the open runs of one root have a limit of their own.
 
-import { LongshoreError } from "../../errors.ts";
-import { quotaDefaults } from "../../quotas.ts";
+import { LongshoreError } from "../../core/errors.ts";
+import { quotaDefaults } from "../../core/quotas.ts";
 import type { Run } from "./run.ts";
 
 export class Families {

@@ -1,9 +1,9 @@
 // Documents as rows, read whole from the file: they are few, and read seldom.
 
-import type { Clock } from "../../clock.ts";
-import { LongshoreError } from "../../errors.ts";
-import { checkName } from "../../names.ts";
-import { Slices, wholeRow } from "../../slices.ts";
+import type { Clock } from "../../core/clock.ts";
+import { LongshoreError } from "../../core/errors.ts";
+import { checkName } from "../../core/names.ts";
+import { Slices, wholeRow } from "../../core/slices/slices.ts";
 import type { Amount } from "../amounts.ts";
 import { Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";

@@ -1,10 +1,10 @@
 // Runs, in the process that owns the data: start, orders, and what a settled task means for its run. The decider is called in the middle of
 // a group commit, with the rows it needs, and its changes are written in the same transaction.
 
-import type { Clock } from "../../clock.ts";
-import { LongshoreError } from "../../errors.ts";
-import { checkName } from "../../names.ts";
-import type { Slices } from "../../slices.ts";
+import type { Clock } from "../../core/clock.ts";
+import { LongshoreError } from "../../core/errors.ts";
+import { checkName } from "../../core/names.ts";
+import type { Slices } from "../../core/slices/slices.ts";
 import { type Follower, type LocalBoard, runDeadlinePrefix } from "../board/local-board.ts";
 import type { EndState, TaskRow } from "../board/task.ts";
 import { Additions, eachRow, type Rows } from "../cached-rows.ts";

@@ -2,7 +2,7 @@
 // the transaction of that decision and carried out in one of its own. Whatever it is about may have moved on by then: a message about an
 // earlier attempt of a step, or an earlier life of a child, is dropped (run/run.ts).
 
-import { LongshoreError } from "../../errors.ts";
+import { LongshoreError } from "../../core/errors.ts";
 import type { LocalBoard } from "../board/local-board.ts";
 import { type EndState, type Fault, isOpen, type TaskRow } from "../board/task.ts";
 import { Additions, eachRow, type Rows } from "../cached-rows.ts";

@@ -1,8 +1,8 @@
 // The start of a node whose turn has come: it is posted for a worker, waits, or is over at once. What that means for the nodes after it
 // is propagation.ts's.
 
-import type { Json } from "../../json.ts";
-import { parseExact, writeExact } from "../../json-exact.ts";
+import type { Json } from "../../core/json/json.ts";
+import { parseExact, writeExact } from "../../core/json/json-exact.ts";
 import { foreignLane, reservedForServer } from "../board/reserved-lanes.ts";
 import type { Fault } from "../board/task.ts";
 import type { Recorded } from "./decide.ts";

@@ -1,8 +1,8 @@
 // The one internal graph that every dialect compiles to. A plan is made once per definition, never changed, and shared by all its runs.
 
-import type { Backoff } from "../../backoff.ts";
-import type { Json } from "../../json.ts";
-import { atOnce, eachInSlices, mapInSlices, type Sliced, sliceItems } from "../../slice-work.ts";
+import type { Backoff } from "../../core/backoff.ts";
+import type { Json } from "../../core/json/json.ts";
+import { atOnce, eachInSlices, mapInSlices, type Sliced, sliceItems } from "../../core/slices/slice-work.ts";
 import type { LimitKey } from "../board/limits.ts";
 import type { Lane } from "../board/task.ts";
 

@@ -1,6 +1,6 @@
 // What follows from what: which steps begin, are skipped, fail or end their run. node-start.ts starts them, draft.ts writes it down.
 
-import { writeExact } from "../../json-exact.ts";
+import { writeExact } from "../../core/json/json-exact.ts";
 import type { TaskRow } from "../board/task.ts";
 import type { Decision, Frontier } from "./decide.ts";
 import type { Dialect } from "./dialect.ts";

@@ -1,7 +1,7 @@
 // Reading for people and pages: a port of its own, so that no view can change anything, and no view adds to what a store must write.
 
-import type { Growth, ListOptions } from "../../list-text.ts";
-import type { LongBytes } from "../../long-bytes.ts";
+import type { Growth, ListOptions } from "../../core/list-text.ts";
+import type { LongBytes } from "../../core/long-bytes.ts";
 import type { Deadline, Fault, TaskRow, TaskRowHead, TaskState, Verb } from "../board/task.ts";
 import type { Definition } from "./dialect.ts";
 import type { Run, RunState } from "./run.ts";

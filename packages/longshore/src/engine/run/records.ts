@@ -2,8 +2,8 @@
 // Those of a large run are read in slices before the operation, which is postponed until then. What commits change meanwhile is noted, so that
 // the operation finds them as they are.
 
-import type { Clock } from "../../clock.ts";
-import { Slices, wholeRow } from "../../slices.ts";
+import type { Clock } from "../../core/clock.ts";
+import { Slices, wholeRow } from "../../core/slices/slices.ts";
 import type { TaskRow } from "../board/task.ts";
 import type { Rows } from "../cached-rows.ts";
 import { type GroupCommit, Postponed } from "../commit.ts";

@@ -1,6 +1,6 @@
 // How long ended runs and tasks are kept, and the loop that removes them.
 
-import type { Clock } from "../../clock.ts";
+import type { Clock } from "../../core/clock.ts";
 import { Age, type AgeMark } from "./age.ts";
 
 export interface Keep {

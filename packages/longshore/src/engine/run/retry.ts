@@ -1,6 +1,6 @@
 // Whether an attempt that closed is followed by another, and when. Pure policy. board/task-life.ts calls it for a task without a run, and decide.ts for a step of a run.
 
-import { backoffMs } from "../../backoff.ts";
+import { backoffMs } from "../../core/backoff.ts";
 import type { Deadline, Fault } from "../board/task.ts";
 import type { RetryPolicy } from "./plan.ts";
 

@@ -1,13 +1,13 @@
 // Runs from the outside: definitions, starting, cancelling, trying again, waiting for the result; and the messages that runs and
 // their children leave for each other, carried out one after the other.
 
-import type { Clock } from "../../clock.ts";
-import { LongshoreError } from "../../errors.ts";
-import type { MakeId } from "../../ids.ts";
-import { checkName } from "../../names.ts";
-import { type GiveUp, Results } from "../../results.ts";
-import { inTurns } from "../../slice-work.ts";
-import { Slices } from "../../slices.ts";
+import type { Clock } from "../../core/clock.ts";
+import { LongshoreError } from "../../core/errors.ts";
+import type { MakeId } from "../../core/ids.ts";
+import { checkName } from "../../core/names.ts";
+import { type GiveUp, Results } from "../../core/results.ts";
+import { inTurns } from "../../core/slices/slice-work.ts";
+import { Slices } from "../../core/slices/slices.ts";
 import { decide } from "./decide.ts";
 import type { Definition, Dialect } from "./dialect.ts";
 import { atOnceCharsMax, type Plan } from "./plan.ts";

@@ -1,8 +1,8 @@
 // What a decision knows of a run's steps: what the store has loaded, under what the decision itself has made of them so far. Rows are
 // written only after the decision, so whatever follows from it must be read from here.
 
-import type { Json } from "../../json.ts";
-import { parseExact } from "../../json-exact.ts";
+import type { Json } from "../../core/json/json.ts";
+import { parseExact } from "../../core/json/json-exact.ts";
 import type { TaskRow } from "../board/task.ts";
 import type { Frontier } from "./decide.ts";
 

@@ -1,6 +1,6 @@
 // The table of tasks: how they are read, written, and which of them stay in memory.
 
-import { checkName } from "../../names.ts";
+import { checkName } from "../../core/names.ts";
 import type { LimitKey } from "../board/limits.ts";
 import type { Lane, TaskRow, TaskState, Verb } from "../board/task.ts";
 import { Rows } from "../cached-rows.ts";

@@ -1,9 +1,9 @@
 // The answer of a call: its head, its messages, its trailers. Messages count against the budget of all answers until they have left, large
 // ones leave in pieces, and a reader that takes nothing for a while is cut.
 import { constants, type ServerHttp2Stream } from "node:http2";
-import type { ByteBudget } from "../../byte-budget.ts";
-import { PacedWrite, pieceBytes } from "../../paced-write.ts";
-import type { Moving, Stalls } from "../../stalls.ts";
+import type { ByteBudget } from "../../core/byte-budget.ts";
+import { PacedWrite, pieceBytes } from "../../core/paced-write.ts";
+import type { Moving, Stalls } from "../../core/stalls.ts";
 import { acceptedEncodings } from "./frame.ts";
 import { GrpcCode, GrpcError } from "./status.ts";
 

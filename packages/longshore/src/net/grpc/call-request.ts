@@ -1,9 +1,9 @@
 // The request of a call while it is received: one message, perhaps packed. Its bytes count against the budget of all requests from their
 // arrival until the message has been decoded or the call is over.
 import type { ServerHttp2Stream } from "node:http2";
-import type { ByteBudget } from "../../byte-budget.ts";
-import type { Moving, Stalls } from "../../stalls.ts";
-import { areTooTiny } from "../../tiny-pieces.ts";
+import type { ByteBudget } from "../../core/byte-budget.ts";
+import type { Moving, Stalls } from "../../core/stalls.ts";
+import { areTooTiny } from "../http/tiny-pieces.ts";
 import { type Frame, FrameReader } from "./frame.ts";
 import { inflate, type Turns } from "./inflate.ts";
 import { GrpcCode, GrpcError } from "./status.ts";

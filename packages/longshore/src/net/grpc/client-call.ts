@@ -7,7 +7,7 @@ import {
   type IncomingHttpStatusHeader,
   type OutgoingHttpHeaders,
 } from "node:http2";
-import type { Clock } from "../../clock.ts";
+import type { Clock } from "../../core/clock.ts";
 import type { Connection } from "./connector.ts";
 import { type Frame, FrameReader, refuseEncoding } from "./frame.ts";
 import { inflate } from "./inflate.ts";

@@ -2,8 +2,8 @@
 //
 // A call that finds no connection waits for one, and so gets the error of the server. After a failure the next try is a little
 // later each time, and calls wait for that too. A call that the server certainly has not begun (it sent GOAWAY) is sent again.
-import type { Clock } from "../../clock.ts";
-import { systemClock } from "../../clock.ts";
+import type { Clock } from "../../core/clock.ts";
+import { systemClock } from "../../core/clock.ts";
 import type { Decoded, Encodable, Message, Rpc } from "../protobuf/protobuf.ts";
 import { ClientCall } from "./client-call.ts";
 import { Connector, type ConnectorOptions, type TlsClientOptions } from "./connector.ts";

@@ -1,9 +1,9 @@
 // The one connection of a channel: made on demand, watched by pings, given up when the server sends GOAWAY.
 import { type ClientHttp2Session, type ClientSessionOptions, connect, constants, type SecureClientSessionOptions } from "node:http2";
 import type { ConnectionOptions } from "node:tls";
-import { type Backoff, backoffMs } from "../../backoff.ts";
-import { type Clock, pause } from "../../clock.ts";
-import { toError } from "../../errors.ts";
+import { type Backoff, backoffMs } from "../../core/backoff.ts";
+import { type Clock, pause } from "../../core/clock.ts";
+import { toError } from "../../core/errors.ts";
 import { KeepAlive } from "./keep-alive.ts";
 import { sessionMemoryMb, sessionWindowBytes } from "./limits.ts";
 import { GrpcCode, GrpcError } from "./status.ts";

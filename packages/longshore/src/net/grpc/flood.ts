@@ -4,7 +4,7 @@
 // What Node and nghttp2 do by themselves: they refuse streams beyond `maxConcurrentStreams` without a call into JavaScript; end a
 // connection that leaves a thousand answers to pings or settings unread, sends a thousand wrong frames, or more than eight CONTINUATION
 // frames for one head; and send GOAWAY after a thousand resets, but only when all that had arrived is worked through.
-import type { LoopTurns } from "../../loop-turns.ts";
+import type { LoopTurns } from "../../core/slices/loop-turns.ts";
 
 /** Streams that were reset before their call began. A client that cancels a few calls at once is no attacker. */
 const resetsMax = 100;

@@ -1,7 +1,7 @@
 // Notices a peer that has vanished without a word: a machine that lost power, a cable, a NAT that forgot. TCP alone notices after minutes
 // to hours, and only when something is sent. A PING of HTTP/2 is answered by every peer at once, however busy its program is.
 import type { Http2Session } from "node:http2";
-import type { Clock } from "../../clock.ts";
+import type { Clock } from "../../core/clock.ts";
 
 export interface KeepAliveOptions {
   clock: Clock;

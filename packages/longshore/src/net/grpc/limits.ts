@@ -1,7 +1,7 @@
 // Every limit of a gRPC server, with the reason for its value. Tests make them small.
 
-import { payloadRequestBytes } from "../../payload-size.ts";
-import type { ValueLimits } from "../../request-size.ts";
+import { payloadRequestBytes } from "../../core/payload-size.ts";
+import type { ValueLimits } from "../http/request-size.ts";
 
 export interface GrpcLimits extends ValueLimits {
   /** One message, in and out, also after it was unpacked: four times what peers take by default (4 MiB). */

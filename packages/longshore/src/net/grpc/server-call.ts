@@ -2,8 +2,8 @@
 // (the status is on its way, or the caller has gone; call-answer.ts). Whatever comes first makes it over, and the rest finds nothing to do:
 // the handler's answer, its error, the deadline, a cancellation, the end of the connection, a server that closes.
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
-import { actions, type Caller, stranger } from "../../actions.ts";
-import { valuesMaxOf } from "../../request-size.ts";
+import { actions, type Caller, stranger } from "../../core/actions.ts";
+import { valuesMaxOf } from "../http/request-size.ts";
 import { CallAnswer } from "./call-answer.ts";
 import { metadataOf, refuseMetadata } from "./call-metadata.ts";
 import { CallRequest } from "./call-request.ts";

@@ -7,10 +7,10 @@
 import type { Http2Server, ServerHttp2Session } from "node:http2";
 import { createServer } from "node:http2";
 import type { Socket } from "node:net";
-import type { ByteBudget } from "../../byte-budget.ts";
-import type { Clock } from "../../clock.ts";
-import type { LoopTurns } from "../../loop-turns.ts";
-import type { Stalls } from "../../stalls.ts";
+import type { ByteBudget } from "../../core/byte-budget.ts";
+import type { Clock } from "../../core/clock.ts";
+import type { LoopTurns } from "../../core/slices/loop-turns.ts";
+import type { Stalls } from "../../core/stalls.ts";
 import { Turns } from "./inflate.ts";
 import { type GrpcLimits, inflationsAtOnce, sessionMemoryMb, streamWindowBytes } from "./limits.ts";
 import type { ServerCall } from "./server-call.ts";

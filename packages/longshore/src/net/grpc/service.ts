@@ -2,7 +2,7 @@
 // No sockets here; server.ts owns those. A protocol makes its methods from the tables of its services:
 //
 //   const methods = [unary(OrchestratorService.CompleteTask, "task.report", (request, call) => ...)];
-import type { Action, Caller } from "../../actions.ts";
+import type { Action, Caller } from "../../core/actions.ts";
 import type { Decoded, Encodable, Message, Rpc } from "../protobuf/protobuf.ts";
 
 export interface GrpcMethod<Request = unknown, Response = unknown> {

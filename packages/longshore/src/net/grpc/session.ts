@@ -2,7 +2,7 @@
 // and a client that floods the server is cut (flood.ts).
 import { constants, type IncomingHttpHeaders, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
-import { pieceUnits, requestUnits, type Share } from "../../loop-turns.ts";
+import { pieceUnits, requestUnits, type Share } from "../../core/slices/loop-turns.ts";
 import { endEarly } from "./call-answer.ts";
 import { Flood } from "./flood.ts";
 import { KeepAlive } from "./keep-alive.ts";

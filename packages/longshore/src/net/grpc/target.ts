@@ -1,5 +1,5 @@
 // The address of a channel: `host:port`, which is what peers write, or a URL, whose scheme decides whether TLS is used.
-import { LongshoreError } from "../../errors.ts";
+import { LongshoreError } from "../../core/errors.ts";
 
 export interface Target {
   readonly host: string;

@@ -1,7 +1,7 @@
 // Streams of one connection whose call has not begun: they came beyond its share of a turn of the event loop. Each begins when its turn has come, in
 // the order in which they came. There are at most as many as may be open on a connection.
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
-import type { Share } from "../../loop-turns.ts";
+import type { Share } from "../../core/slices/loop-turns.ts";
 
 export interface WaitingOptions {
   begin(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void;

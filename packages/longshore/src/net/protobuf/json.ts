@@ -6,8 +6,8 @@
 // All numbers are doubles there, so a whole one within the safe range comes back unchanged. NaN and the infinities have no JSON: they are
 // read and written as null.
 
-import { type Json, type JsonObject, jsonDepthMax, setOwn } from "../../json.ts";
-import { ExactNumber } from "../../json-exact.ts";
+import { type Json, type JsonObject, jsonDepthMax, setOwn } from "../../core/json/json.ts";
+import { ExactNumber } from "../../core/json/json-exact.ts";
 import { ProtobufFault, type ProtobufReader, type ProtobufWriter } from "./bytes.ts";
 
 const NULL = (1 << 3) | 0;

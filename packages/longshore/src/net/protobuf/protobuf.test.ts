@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, expectTypeOf, it } from "vitest";
-import { LongshoreError } from "../../errors.ts";
-import type { Json } from "../../json.ts";
+import { LongshoreError } from "../../core/errors.ts";
+import type { Json } from "../../core/json/json.ts";
 import { type Decoded, type Encodable, message, service } from "./protobuf.ts";
 
 const Inner = message("Inner", { name: [1, "string"], note: [2, "string", "optional"], count: [3, "uint32"] });

@@ -9,8 +9,8 @@
 // merged, except Value and Struct, where the last one counts. Generated code was measured at 5 us (protobufjs) and 15 us (protobuf-es) to
 // encode a message of about 500 bytes and would need a toolchain of 100 MB; this takes 3 to 5 us, and 6 to 8 us to decode.
 
-import { LongshoreError } from "../../errors.ts";
-import { setOwn } from "../../json.ts";
+import { LongshoreError } from "../../core/errors.ts";
+import { setOwn } from "../../core/json/json.ts";
 import { ProtobufFault, ProtobufReader, ProtobufWriter, protobufDepthMax, TooManyFields, type WireType } from "./bytes.ts";
 import { type Scalars, scalars, type ValueCodec } from "./scalars.ts";
 

@@ -1,5 +1,5 @@
 // The types a field may have besides messages: how each is read, written and checked.
-import type { Json, JsonObject } from "../../json.ts";
+import type { Json, JsonObject } from "../../core/json/json.ts";
 import { ProtobufFault, type ProtobufReader, type ProtobufWriter, type WireType } from "./bytes.ts";
 import { readStruct, readValue, writeStruct, writeValue } from "./json.ts";
 

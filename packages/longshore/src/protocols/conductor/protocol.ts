@@ -1,7 +1,7 @@
 // Conductor, as the registry lists it.
 
 import { join } from "node:path";
-import type { Environment } from "../../environment.ts";
+import type { Environment } from "../../core/environment.ts";
 import type { Protocol } from "../protocol.ts";
 import { notServing, type WorkerProtocol } from "../worker-half.ts";
 

@@ -8,7 +8,7 @@ import { json, updateV2 } from "../../../test/support/conductor-stub.ts";
 import { setup } from "../../../test/support/conductor-worker.ts";
 import { heldTask } from "../../../test/support/reference-worker.ts";
 import { until } from "../../../test/support/until.ts";
-import { task } from "../../task.ts";
+import { task } from "../../core/task.ts";
 
 interface Example {
   readonly line: string;

@@ -1,7 +1,7 @@
 // FlowKit's options of the commands that start a server.
 
 import { resolve } from "node:path";
-import { variable } from "../../environment.ts";
+import { variable } from "../../core/environment.ts";
 import type { FlagReading, FlagValues, ServerFlags } from "../protocol.ts";
 import type { FlowkitServing } from "./server/options.ts";
 

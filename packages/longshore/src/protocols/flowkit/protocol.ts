@@ -1,7 +1,7 @@
 // FlowKit, as the registry lists it.
 
-import { durationMs } from "../../duration.ts";
-import { variable } from "../../environment.ts";
+import { durationMs } from "../../core/duration.ts";
+import { variable } from "../../core/environment.ts";
 import type { Protocol } from "../protocol.ts";
 import { notServing, type WorkerProtocol } from "../worker-half.ts";
 import { flags } from "./flags.ts";

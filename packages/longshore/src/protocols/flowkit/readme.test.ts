@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import { type FlowkitWorld, flowkitWorld } from "../../../test/support/flowkit-played.ts";
 import { sectionsOf } from "../../../test/support/markdown.ts";
 import { deferred, until } from "../../../test/support/until.ts";
-import type { JsonObject } from "../../json.ts";
+import type { JsonObject } from "../../core/json/json.ts";
 import { TestClock } from "../../testing/clock.ts";
 import { decodeEnvelope, readCommand, readQuery, readSignal } from "./wire/decode.ts";
 import { stableHash } from "./wire/hash.ts";

@@ -1,12 +1,12 @@
 // The handlers' side: loads the modules, calls handlers on request, and sends back how they ended. It knows nothing of leases,
 // reports or slots; all of that stays with the runner.
 
-import { isDeferral, isEnding, withContext } from "../../context.ts";
-import { LongshoreError, refusal, toError } from "../../errors.ts";
-import { declaredTasks, importForTasks, tasksOf } from "../../load.ts";
-import { validate } from "../../schema/schema.ts";
-import type { Task } from "../../task.ts";
-import { toJson } from "../../to-json.ts";
+import { isDeferral, isEnding, withContext } from "../../core/context.ts";
+import { LongshoreError, refusal, toError } from "../../core/errors.ts";
+import { toJson } from "../../core/json/to-json.ts";
+import { declaredTasks, importForTasks, tasksOf } from "../../core/load.ts";
+import { validate } from "../../core/schema/schema.ts";
+import type { Task } from "../../core/task.ts";
 import { type FromHandlers, type HandlerModules, packError, type ToHandlers } from "./messages.ts";
 import { type Line, RemoteCall } from "./remote-context.ts";
 

@@ -2,9 +2,9 @@
 // `ended`: by itself (a crash), because its modules could not be loaded, or on request. What runs in it when it ends fails, and
 // may be tried again.
 
-import type { Context, StepPart } from "../../context.ts";
-import { LongshoreError } from "../../errors.ts";
-import type { Json } from "../../json.ts";
+import type { Context, StepPart } from "../../core/context.ts";
+import { LongshoreError } from "../../core/errors.ts";
+import type { Json } from "../../core/json/json.ts";
 import type { Carrier, CarrierOptions, StartCarrier } from "./carriers.ts";
 import { type Asked, type FromHandlers, type PartsAsked, packError, unpackError } from "./messages.ts";
 

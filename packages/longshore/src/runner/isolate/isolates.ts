@@ -4,9 +4,9 @@
 // that a handler that always crashes does not start processes as fast as its tasks come.
 
 import { fileURLToPath } from "node:url";
-import { type Clock, pause } from "../../clock.ts";
-import type { Context } from "../../context.ts";
-import { LongshoreError } from "../../errors.ts";
+import { type Clock, pause } from "../../core/clock.ts";
+import type { Context } from "../../core/context.ts";
+import { LongshoreError } from "../../core/errors.ts";
 import type { WorkerEvents } from "../events.ts";
 import { Restarts, restartConfig } from "../restarts.ts";
 import { startProcess, startThread } from "./carriers.ts";

@@ -1,9 +1,9 @@
 // What travels between the runner and the thread or process in which handlers run. Everything is data that structured cloning carries.
 
-import type { ContextIds, OutputStream } from "../../context.ts";
-import { codeOf, type ErrorCode, errorCodes, isTerminal, LongshoreError, TerminalError, toError } from "../../errors.ts";
-import type { Json } from "../../json.ts";
-import type { SpanIds } from "../../trace.ts";
+import type { ContextIds, OutputStream } from "../../core/context.ts";
+import { codeOf, type ErrorCode, errorCodes, isTerminal, LongshoreError, TerminalError, toError } from "../../core/errors.ts";
+import type { Json } from "../../core/json/json.ts";
+import type { SpanIds } from "../../core/trace.ts";
 
 /** The data of a call before it begins. */
 export interface CallContext {

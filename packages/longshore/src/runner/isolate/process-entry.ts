@@ -1,6 +1,6 @@
 // The program of a process of handlers. Its first message names what to load.
 
-import { refuseWork } from "../../load.ts";
+import { refuseWork } from "../../core/load.ts";
 import { Handlers } from "./handlers.ts";
 import type { HandlerModules, ToHandlers } from "./messages.ts";
 

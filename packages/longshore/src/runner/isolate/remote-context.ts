@@ -1,10 +1,10 @@
 // The context of a handler that runs in a thread or a process of its own: the same object as elsewhere, whose calls travel to the runner.
 
-import type { Blobs, Context, StepPart } from "../../context.ts";
-import { durationMs } from "../../duration.ts";
-import { LongshoreError } from "../../errors.ts";
-import type { Json } from "../../json.ts";
-import { toJson } from "../../to-json.ts";
+import type { Blobs, Context, StepPart } from "../../core/context.ts";
+import { durationMs } from "../../core/duration.ts";
+import { LongshoreError } from "../../core/errors.ts";
+import type { Json } from "../../core/json/json.ts";
+import { toJson } from "../../core/json/to-json.ts";
 import { type Asked, type CallContext, type FromHandlers, type PartsAsked, type SentError, unpackError } from "./messages.ts";
 
 export interface Line {

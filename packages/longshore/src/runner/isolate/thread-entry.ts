@@ -1,7 +1,7 @@
 // The program of a thread of handlers.
 
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
-import { refuseWork } from "../../load.ts";
+import { refuseWork } from "../../core/load.ts";
 import { Handlers } from "./handlers.ts";
 import type { HandlerModules, ToHandlers } from "./messages.ts";
 

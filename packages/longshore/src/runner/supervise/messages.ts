@@ -1,6 +1,6 @@
 // What travels between a supervisor and its worker processes.
 
-import type { MetricDelta } from "../../metrics.ts";
+import type { MetricDelta } from "../../core/metrics.ts";
 import type { EventName } from "../events.ts";
 import type { WorkerStatuses } from "../health.ts";
 import { packError, type SentError, unpackError } from "../isolate/messages.ts";

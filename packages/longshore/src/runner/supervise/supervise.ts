@@ -1,10 +1,10 @@
 // Worker processes as one worker: one set of listeners, one `/metrics`, one `/health`, one way to stop. Each process runs an ordinary
 // worker with its own connections; its log, metrics and failures arrive here.
 
-import { type Clock, pause, systemClock } from "../../clock.ts";
-import { type Duration, durationMs } from "../../duration.ts";
-import { keepProcessAlive } from "../../process-keepalive.ts";
-import { onTermination, type SignalSource } from "../../signal.ts";
+import { type Clock, pause, systemClock } from "../../core/clock.ts";
+import { type Duration, durationMs } from "../../core/duration.ts";
+import { keepProcessAlive } from "../../core/process-keepalive.ts";
+import { onTermination, type SignalSource } from "../../core/signal.ts";
 import { Events, eventNames, type Listeners } from "../events.ts";
 import { allAlive, type WorkerStatuses } from "../health.ts";
 import { type HttpHandle, type HttpOptions, serveWorker } from "../http.ts";

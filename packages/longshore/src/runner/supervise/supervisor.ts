@@ -4,8 +4,8 @@
 // A process is `alive` while it runs and has sent something lately. One that runs and sends nothing is wedged: its event loop is blocked,
 // so it neither polls nor beats. It is ended after a while, and started again as if it had crashed.
 
-import type { Clock } from "../../clock.ts";
-import { formatDuration } from "../../duration.ts";
+import type { Clock } from "../../core/clock.ts";
+import { formatDuration } from "../../core/duration.ts";
 import type { WorkerStatus, WorkerStatuses } from "../health.ts";
 import type { Logger } from "../notices.ts";
 import { type RestartConfig, Restarts } from "../restarts.ts";

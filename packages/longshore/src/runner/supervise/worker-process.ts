@@ -1,8 +1,8 @@
 // One worker process, for its supervisor.
 
 import { fork } from "node:child_process";
-import type { Clock } from "../../clock.ts";
-import type { MetricDelta } from "../../metrics.ts";
+import type { Clock } from "../../core/clock.ts";
+import type { MetricDelta } from "../../core/metrics.ts";
 import type { WorkerStatuses } from "../health.ts";
 import { unpackError } from "../isolate/messages.ts";
 import type { Notice } from "../notices.ts";

@@ -1,9 +1,9 @@
 // Blobs: bytes too large to travel inside inputs and outputs, addressed by the SHA-256 of their content.
 
 import { z } from "zod";
+import { LongshoreError } from "../../core/errors.ts";
 import { blobBytesMax } from "../../engine/blob/blob.ts";
-import { LongshoreError } from "../../errors.ts";
-import type { HttpRequest } from "../../http.ts";
+import type { HttpRequest } from "../../net/http/http.ts";
 import type { Engine } from "../engine.ts";
 import { json, type Operation, operation, rawOperation } from "./operation.ts";
 

@@ -1,8 +1,8 @@
 // A workflow written in code, as it arrives over HTTP: the JSON that `workflow()` makes. Nothing of it has been checked before.
 
 import { z } from "zod";
+import { isObject } from "../../core/json/json.ts";
 import { nodesMax } from "../../engine/run/plan.ts";
-import { isObject } from "../../json.ts";
 import type { Workflow } from "../../workflow.ts";
 
 /** The limits of a step; a number above these is a mistake. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { startAdminServer } from "../../../test/support/admin.ts";
-import { task } from "../../task.ts";
+import { task } from "../../core/task.ts";
 import { type Ref, workflow } from "../../workflow.ts";
 
 const yaml = { "content-type": "application/yaml" };

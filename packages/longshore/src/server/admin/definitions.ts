@@ -1,10 +1,10 @@
 // Definitions: what can be started, and putting more of it there.
 
 import { z } from "zod";
+import { LongshoreError } from "../../core/errors.ts";
+import { isObject } from "../../core/json/json.ts";
 import type { Definition } from "../../engine/run/dialect.ts";
-import { LongshoreError } from "../../errors.ts";
-import type { HttpReply, HttpRequest } from "../../http.ts";
-import { isObject } from "../../json.ts";
+import type { HttpReply, HttpRequest } from "../../net/http/http.ts";
 import { DefinitionReader } from "../definition-reader.ts";
 import type { Engine } from "../engine.ts";
 import { codeSource, sourceText } from "./code-source.ts";

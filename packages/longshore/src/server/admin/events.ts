@@ -7,10 +7,10 @@
 // Every frame but `lagged` carries an id to resume after.
 
 import { z } from "zod";
-import { LongshoreError } from "../../errors.ts";
-import type { EventSink, ServerSentEvent } from "../../http.ts";
-import { idOfUuid } from "../../ids.ts";
-import type { Slices } from "../../slices.ts";
+import { LongshoreError } from "../../core/errors.ts";
+import { idOfUuid } from "../../core/ids.ts";
+import type { Slices } from "../../core/slices/slices.ts";
+import type { EventSink, ServerSentEvent } from "../../net/http/http.ts";
 import { type Change, type Changes, dataOf } from "../events.ts";
 import { type Operation, operation } from "./operation.ts";
 

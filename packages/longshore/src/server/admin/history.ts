@@ -1,8 +1,8 @@
 // What the checker of `longshore verify` reads from a live server: the history of one run, or of tasks without a run, in pages.
 
 import { z } from "zod";
-import { LongshoreError } from "../../errors.ts";
-import { wholeRow } from "../../slices.ts";
+import { LongshoreError } from "../../core/errors.ts";
+import { wholeRow } from "../../core/slices/slices.ts";
 import type { Engine } from "../engine.ts";
 import { json, type Operation, operation } from "./operation.ts";
 import { cursor } from "./query.ts";

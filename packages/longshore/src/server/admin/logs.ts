@@ -7,12 +7,12 @@
 // Only `log` frames carry an id, so that a client never resumes from a control frame.
 
 import { z } from "zod";
+import { LongshoreError } from "../../core/errors.ts";
 import { isOpen } from "../../engine/board/task.ts";
 import { isFullPage, type LogSource, type StoredChunk } from "../../engine/log/store.ts";
 import type { Plan } from "../../engine/run/plan.ts";
 import { isRunOpen, type Run, taskIdOf } from "../../engine/run/run.ts";
-import { LongshoreError } from "../../errors.ts";
-import type { EventSink, ServerSentEvent } from "../../http.ts";
+import type { EventSink, ServerSentEvent } from "../../net/http/http.ts";
 import type { Engine } from "../engine.ts";
 import { badInput, json, type Operation, operation } from "./operation.ts";
 import { limit, position } from "./query.ts";

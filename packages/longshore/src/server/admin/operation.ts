@@ -2,14 +2,14 @@
 // the OpenAPI document, so the two cannot drift apart.
 
 import type { z } from "zod";
-import type { Action } from "../../actions.ts";
-import { LongshoreError } from "../../errors.ts";
-import type { HttpReply, HttpRequest, Route } from "../../http.ts";
-import { jsonDepthMax } from "../../json.ts";
-import { writeExact } from "../../json-exact.ts";
-import { type JsonPath, pathText } from "../../json-position.ts";
-import { problemReply } from "../../problem.ts";
-import { faultOf, isTooDeep, type JsonBody, jsonOf } from "../../request-json.ts";
+import type { Action } from "../../core/actions.ts";
+import { LongshoreError } from "../../core/errors.ts";
+import { jsonDepthMax } from "../../core/json/json.ts";
+import { writeExact } from "../../core/json/json-exact.ts";
+import { type JsonPath, pathText } from "../../core/json/json-position.ts";
+import type { HttpReply, HttpRequest, Route } from "../../net/http/http.ts";
+import { problemReply } from "../../net/http/problem.ts";
+import { faultOf, isTooDeep, type JsonBody, jsonOf } from "../../net/http/request-json.ts";
 
 export const apiPrefix = "/api/longshore/v1";
 

@@ -1,11 +1,11 @@
 // What the steps of a run have given before their end.
 
 import { z } from "zod";
+import { LongshoreError } from "../../core/errors.ts";
+import type { Json } from "../../core/json/json.ts";
+import { parseExact } from "../../core/json/json-exact.ts";
 import { pollParts } from "../../engine/part/follow.ts";
 import type { Part } from "../../engine/part/store.ts";
-import { LongshoreError } from "../../errors.ts";
-import type { Json } from "../../json.ts";
-import { parseExact } from "../../json-exact.ts";
 import type { Engine } from "../engine.ts";
 import { taskOfStep } from "../step-task.ts";
 import { json, type Operation, operation } from "./operation.ts";

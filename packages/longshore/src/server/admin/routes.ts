@@ -1,9 +1,9 @@
 // The whole of our own API as one group of routes. Each topic has its own file beside this one.
 
-import type { RouteGroup } from "../../http.ts";
-import type { Metrics } from "../../metrics.ts";
-import { refuse } from "../../problem.ts";
-import { turnRows } from "../../slices.ts";
+import type { Metrics } from "../../core/metrics.ts";
+import { turnRows } from "../../core/slices/slices.ts";
+import type { RouteGroup } from "../../net/http/http.ts";
+import { refuse } from "../../net/http/problem.ts";
 import type { Engine } from "../engine.ts";
 import type { Changes } from "../events.ts";
 import type { HealthCheck } from "../health.ts";

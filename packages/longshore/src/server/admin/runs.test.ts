@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { startAdminServer } from "../../../test/support/admin.ts";
 import { job } from "../../../test/support/workflow-graph.ts";
-import { uuidOf } from "../../ids.ts";
+import { uuidOf } from "../../core/ids.ts";
 
 describe("starting a run", () => {
   it("answers 201 with the run and where it is", async () => {

@@ -1,10 +1,10 @@
 // Runs: starting, looking, cancelling, trying again.
 
 import { z } from "zod";
+import { LongshoreError } from "../../core/errors.ts";
+import { idOfUuid } from "../../core/ids.ts";
+import { writeExact } from "../../core/json/json-exact.ts";
 import type { Run } from "../../engine/run/run.ts";
-import { LongshoreError } from "../../errors.ts";
-import { idOfUuid } from "../../ids.ts";
-import { writeExact } from "../../json-exact.ts";
 import type { Engine } from "../engine.ts";
 import { apiPrefix, json, type Operation, operation } from "./operation.ts";
 import { cursor, limit } from "./query.ts";

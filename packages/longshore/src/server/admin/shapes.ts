@@ -2,6 +2,8 @@
 // milliseconds; inputs and outputs are the JSON values themselves.
 
 import { z } from "zod";
+import type { Json } from "../../core/json/json.ts";
+import { parseExact } from "../../core/json/json-exact.ts";
 import type { DeadLetter } from "../../engine/board/dead-letter.ts";
 import type { TaskRow } from "../../engine/board/task.ts";
 import type { Waiting } from "../../engine/board/wait-reason.ts";
@@ -9,8 +11,6 @@ import type { Definition } from "../../engine/run/dialect.ts";
 import type { Plan, PlanNode } from "../../engine/run/plan.ts";
 import type { AttemptView } from "../../engine/run/reader.ts";
 import type { Run } from "../../engine/run/run.ts";
-import type { Json } from "../../json.ts";
-import { parseExact } from "../../json-exact.ts";
 
 const time = z.number().int();
 const maybeTime = time.nullable();

@@ -1,7 +1,7 @@
 // For monitoring: version, health, metrics and the API document.
 
 import { z } from "zod";
-import { type Metrics, metricsContentType } from "../../metrics.ts";
+import { type Metrics, metricsContentType } from "../../core/metrics.ts";
 import type { HealthCheck } from "../health.ts";
 import { json, type Operation, operation } from "./operation.ts";
 import { welcomeOperation } from "./welcome.ts";

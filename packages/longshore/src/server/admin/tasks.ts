@@ -1,12 +1,12 @@
 // Tasks and their attempts, and the steps of a run whether or not their turn has come.
 
 import { z } from "zod";
+import { LongshoreError } from "../../core/errors.ts";
+import { wholeRow } from "../../core/slices/slices.ts";
 import type { TaskRow } from "../../engine/board/task.ts";
 import type { PlanNode } from "../../engine/run/plan.ts";
 import { pageCharsMax } from "../../engine/run/reader.ts";
 import { taskIdOf } from "../../engine/run/run.ts";
-import { LongshoreError } from "../../errors.ts";
-import { wholeRow } from "../../slices.ts";
 import type { Engine } from "../engine.ts";
 import { json, type Operation, operation } from "./operation.ts";
 import { cursor, flag, limit, position } from "./query.ts";

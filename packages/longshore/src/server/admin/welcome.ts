@@ -1,7 +1,7 @@
 // The page at `/`, for a person who opens the server's address in a browser or with curl. The same text for every caller and from every
 // server: it is open, so it must disclose nothing about this one.
 
-import type { HttpReply, HttpRequest } from "../../http.ts";
+import type { HttpReply, HttpRequest } from "../../net/http/http.ts";
 import { apiPrefix, type Operation, operation } from "./operation.ts";
 
 const places: readonly (readonly [path: string, what: string])[] = [

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { startAdminServer } from "../../../test/support/admin.ts";
 import { eventually, job } from "../../../test/support/workflow-graph.ts";
-import { task } from "../../task.ts";
+import { task } from "../../core/task.ts";
 import { work } from "../../work.ts";
 
 describe("workers", () => {

@@ -3,7 +3,7 @@
 
 import { closeSync, copyFileSync, fsyncSync, mkdirSync, openSync, readdirSync, renameSync, statSync } from "node:fs";
 import { join, resolve, sep } from "node:path";
-import { LongshoreError, toError } from "../../errors.ts";
+import { LongshoreError, toError } from "../../core/errors.ts";
 import { runChild } from "./child.ts";
 import { openDatabase } from "./driver.ts";
 import { checkFile } from "./file-check.ts";

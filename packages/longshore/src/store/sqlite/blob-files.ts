@@ -8,8 +8,8 @@ import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from "node:fs
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
+import { LongshoreError, toError } from "../../core/errors.ts";
 import type { BlobContents, ReceivedContent } from "../../engine/blob/contents.ts";
-import { LongshoreError, toError } from "../../errors.ts";
 
 /** What is hashed and written in one turn of the event loop. */
 const pieceBytes = 262_144;

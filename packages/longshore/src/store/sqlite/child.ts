@@ -2,7 +2,7 @@
 // has closed its files, which the driver of Node 20 does not promise of a connection that was closed.
 
 import { fork } from "node:child_process";
-import { toError } from "../../errors.ts";
+import { toError } from "../../core/errors.ts";
 
 type Answer = { readonly value: unknown } | { readonly error: string };
 

@@ -1,6 +1,6 @@
 // The errors for a data file that cannot be trusted.
 
-import { LongshoreError } from "../../errors.ts";
+import { LongshoreError } from "../../core/errors.ts";
 
 export function damagedError(found: readonly string[], cause?: unknown): LongshoreError {
   return new LongshoreError(

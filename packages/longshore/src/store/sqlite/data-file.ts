@@ -3,7 +3,7 @@
 
 import { copyFileSync, existsSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { LongshoreError, toError } from "../../errors.ts";
+import { LongshoreError, toError } from "../../core/errors.ts";
 import { runChild } from "./child.ts";
 import { damagedError, damagedWhileServing } from "./damage.ts";
 import { type Database, isDamaged, isOpenAnywhere, isUnavailable, type OpenOptions, openDatabase } from "./driver.ts";

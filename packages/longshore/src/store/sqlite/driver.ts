@@ -1,7 +1,7 @@
 // The only file that knows which SQLite is underneath: Node's own from 22.13 on, else the prebuilt `@photostructure/sqlite`.
 // Both export the same `DatabaseSync` class with the same errors, so everything above is one code path.
 
-import { LongshoreError } from "../../errors.ts";
+import { LongshoreError } from "../../core/errors.ts";
 
 export type SqlValue = null | number | string | Uint8Array;
 export type SqlRow = { [column: string]: unknown };

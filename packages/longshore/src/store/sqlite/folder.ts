@@ -2,7 +2,7 @@
 
 import { chmodSync, closeSync, mkdirSync, openSync, readdirSync, type Stats, statSync } from "node:fs";
 import { join } from "node:path";
-import { LongshoreError } from "../../errors.ts";
+import { LongshoreError } from "../../core/errors.ts";
 
 export const dataFileName = "longshore.db";
 export const lockFileName = "lock";

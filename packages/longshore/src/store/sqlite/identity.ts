@@ -3,7 +3,7 @@
 
 import { type Stats, statSync } from "node:fs";
 import { basename, dirname } from "node:path";
-import { LongshoreError } from "../../errors.ts";
+import { LongshoreError } from "../../core/errors.ts";
 
 /**
  * A commit that follows the last look within this time does not look again: a look costs as much as a tenth of a small commit. What is

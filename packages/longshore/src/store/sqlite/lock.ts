@@ -4,7 +4,7 @@
 
 import { statSync } from "node:fs";
 import { join } from "node:path";
-import { LongshoreError } from "../../errors.ts";
+import { LongshoreError } from "../../core/errors.ts";
 import { type Database, isLocked, openDatabase } from "./driver.ts";
 import { lockFileName } from "./folder.ts";
 import { readProperty, writeProperty } from "./properties.ts";

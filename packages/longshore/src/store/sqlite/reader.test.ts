@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { openParts, placesAtHand } from "../../../test/support/parts.ts";
+import { Slices } from "../../core/slices/slices.ts";
 import { type Page, pageMax } from "../../engine/run/reader.ts";
-import { Slices } from "../../slices.ts";
 import { SqliteReader } from "./reader.ts";
 
 async function collected<T>(items: AsyncIterable<T>): Promise<T[]> {

@@ -1,6 +1,9 @@
 // Reading on SQLite. Every list walks an index from the newest entry and looks at a bounded number of rows, so a rare filter costs
 // several pages rather than a pause for all requests.
 
+import { type Growth, type ListOptions, ListTexts } from "../../core/list-text.ts";
+import type { LongBytes } from "../../core/long-bytes.ts";
+import { type Slices, turnRows, wholeRow } from "../../core/slices/slices.ts";
 import type { Lanes } from "../../engine/board/lanes.ts";
 import { isOpen, type TaskRow, type TaskRowHead } from "../../engine/board/task.ts";
 import type { Definition } from "../../engine/run/dialect.ts";
@@ -20,9 +23,6 @@ import { isRunOpen, type Run, type RunState } from "../../engine/run/run.ts";
 import { runOf } from "../../engine/tables/run.ts";
 import { taskOf } from "../../engine/tables/task.ts";
 import { committed, type ReadTx } from "../../engine/tx.ts";
-import { type Growth, type ListOptions, ListTexts } from "../../list-text.ts";
-import type { LongBytes } from "../../long-bytes.ts";
-import { type Slices, turnRows, wholeRow } from "../../slices.ts";
 import { attemptOf, currentAttempt } from "./attempt-views.ts";
 import type { Database, SqlRow } from "./driver.ts";
 import { prepareStatements, type ReaderStatements } from "./reader-statements.ts";

@@ -1,7 +1,7 @@
 // Rows on SQLite: statements made from the description of a table, prepared once. SQLite reads at once, so nothing is ever missing.
 
+import type { LongshoreError } from "../../core/errors.ts";
 import type { Column, Row, RowStore, Scan, TableRows, TableSpec, Value } from "../../engine/rows.ts";
-import type { LongshoreError } from "../../errors.ts";
 import { type Database, isUnavailable, type Statement } from "./driver.ts";
 
 /** Rows of one statement where there are as many: a third less for each than one by one (4.9 and 6.5 us); more of them gain nothing. */

@@ -1,7 +1,7 @@
 // The tables, as numbered migrations. A file records in `user_version` how far it has come.
 
-import { LongshoreError } from "../../errors.ts";
-import { packageVersion } from "../../version.ts";
+import { LongshoreError } from "../../core/errors.ts";
+import { packageVersion } from "../../core/version.ts";
 import type { Database } from "./driver.ts";
 
 /** Fills `amount` from the tables that it sums up. Each row counts what the store counts for it: a test compares them. */

@@ -4,11 +4,11 @@
 // A row is as long as the texts in it, and even a column behind them is read through them. So the lengths are read first, which are at the
 // beginning of a row, and a slice is limited in bytes as well as in rows.
 
+import { type Slices, wholeRow } from "../../core/slices/slices.ts";
+import { sortInSlices } from "../../core/slices/sort-slices.ts";
 import { type RunSearch, searchMax } from "../../engine/run/reader.ts";
 import type { Run } from "../../engine/run/run.ts";
 import { runColumns, runOf } from "../../engine/tables/run.ts";
-import { type Slices, wholeRow } from "../../slices.ts";
-import { sortInSlices } from "../../sort-slices.ts";
 import type { Database, SqlRow } from "./driver.ts";
 
 type Value = string | number;

@@ -1,6 +1,6 @@
 // A data file that is only read, as it was at one moment.
 
-import { LongshoreError, toError } from "../../errors.ts";
+import { LongshoreError, toError } from "../../core/errors.ts";
 import { type Database, isLocked, openDatabase } from "./driver.ts";
 import { refuseNewer, schemaVersion } from "./schema.ts";
 

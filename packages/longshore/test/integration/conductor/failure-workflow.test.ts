@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { JsonObject } from "../../../src/json.ts";
+import type { JsonObject } from "../../../src/core/json/json.ts";
 import { startConductor } from "../../support/conductor-rest.ts";
 import { operator, simple } from "../../support/conductor-world.ts";
 

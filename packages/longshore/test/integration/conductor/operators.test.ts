@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { Json } from "../../../src/json.ts";
+import type { Json } from "../../../src/core/json/json.ts";
 import { type ConductorServer, startConductor } from "../../support/conductor-rest.ts";
 import { fork, operator, simple, switchOn } from "../../support/conductor-world.ts";
 

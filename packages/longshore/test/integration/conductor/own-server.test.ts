@@ -1,10 +1,10 @@
 // Our worker on our server: both halves of the protocol, with real sockets and a real store.
 
 import { describe, expect, it } from "vitest";
-import { TerminalError } from "../../../src/errors.ts";
+import { TerminalError } from "../../../src/core/errors.ts";
+import { task } from "../../../src/core/task.ts";
 import { conductor, conductorTask, inProgress } from "../../../src/protocols/conductor/worker/index.ts";
 import { serve } from "../../../src/server/index.ts";
-import { task } from "../../../src/task.ts";
 import { work } from "../../../src/work.ts";
 import { deferred } from "../../support/until.ts";
 

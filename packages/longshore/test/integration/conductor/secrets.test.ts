@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from "vitest";
-import { task } from "../../../src/task.ts";
+import { task } from "../../../src/core/task.ts";
 import { workflow } from "../../../src/workflow.ts";
 import { startConductor } from "../../support/conductor-rest.ts";
 import { operator, simple } from "../../support/conductor-world.ts";

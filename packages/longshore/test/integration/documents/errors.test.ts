@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { errorCodes } from "../../../src/errors.ts";
+import { errorCodes } from "../../../src/core/errors.ts";
 import { readDocument, sectionsOf } from "../../support/markdown.ts";
 
 const sections = sectionsOf(readDocument("docs/reference/errors.md"));

@@ -1,10 +1,10 @@
 // docs/reference/http-api.md and limits.md against a server: what its OpenAPI document lists, what /metrics names, what its limits are.
 
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { httpLimits } from "../../../src/net/listener/limits.ts";
 import { workerMetrics } from "../../../src/runner/instruments.ts";
 import { apiPrefix } from "../../../src/server/admin/operation.ts";
 import { type Server, serve } from "../../../src/server/index.ts";
-import { httpLimits } from "../../../src/server/listener/limits.ts";
 import { readDocument, section, unquoted } from "../../support/markdown.ts";
 
 const api = readDocument("docs/reference/http-api.md");

@@ -1,8 +1,8 @@
 // The contract of artifacts over HTTP, on a listener of ours; and what a request that cannot be read is told.
 
 import { describe, expect, it } from "vitest";
-import { systemClock } from "../../../src/clock.ts";
-import { refuse } from "../../../src/problem.ts";
+import { systemClock } from "../../../src/core/clock.ts";
+import { refuse } from "../../../src/net/http/problem.ts";
 import { artifactRoutes } from "../../../src/protocols/flowkit/server/artifacts/routes.ts";
 import { taskRoutes } from "../../../src/protocols/flowkit/server/tasks-routes.ts";
 import type { Attempt } from "../../../src/protocols/flowkit/wire/artifacts/artifacts.ts";

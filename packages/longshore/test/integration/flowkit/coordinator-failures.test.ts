@@ -1,7 +1,7 @@
 // The coordinator on the embedded bus: what fails, what is stale, what cannot be read.
 
 import { describe, expect, it } from "vitest";
-import type { JsonObject } from "../../../src/json.ts";
+import type { JsonObject } from "../../../src/core/json/json.ts";
 import { deadLettersOf } from "../../../src/protocols/flowkit/server/coordinator/dead-letters.ts";
 import { all } from "../../support/all.ts";
 import { fn, node, pulls, statsOf, sumOf } from "../../support/flowkit-graphs.ts";

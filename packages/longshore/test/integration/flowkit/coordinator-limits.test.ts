@@ -1,7 +1,7 @@
 // How many nodes are at work at once, and where. The reference has no limits yet; its names for them are used.
 
 import { describe, expect, it } from "vitest";
-import type { JsonObject } from "../../../src/json.ts";
+import type { JsonObject } from "../../../src/core/json/json.ts";
 import { node } from "../../support/flowkit-graphs.ts";
 import { openFlowkit, type ScriptedWorker } from "../../support/flowkit-world.ts";
 

@@ -2,10 +2,10 @@
 
 import { streamTask } from "longshore/flowkit";
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { JsonObject } from "../../../src/json.ts";
+import type { JsonObject } from "../../../src/core/json/json.ts";
+import { type Task, task } from "../../../src/core/task.ts";
 import { PartArtifacts } from "../../../src/protocols/flowkit/server/artifacts/part-artifacts.ts";
 import { flowkit } from "../../../src/protocols/flowkit/worker/worker.ts";
-import { type Task, task } from "../../../src/task.ts";
 import { work } from "../../../src/work.ts";
 import { openFlowkit } from "../../support/flowkit-world.ts";
 import { deferred } from "../../support/until.ts";

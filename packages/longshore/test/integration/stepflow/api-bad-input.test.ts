@@ -3,7 +3,7 @@
 import { request } from "node:http";
 import { connect, type IncomingHttpHeaders } from "node:http2";
 import { describe, expect, it } from "vitest";
-import type { Json } from "../../../src/json.ts";
+import type { Json } from "../../../src/core/json/json.ts";
 import { GrpcCode } from "../../../src/net/grpc/status.ts";
 import { FlowsService, OrchestratorService, RunsService } from "../../../src/protocols/stepflow/wire/services.ts";
 import { oneStep, raw, type StepflowServer, startStepflow } from "../../support/stepflow-server.ts";

@@ -2,7 +2,7 @@
 
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import type { JsonObject } from "../../../src/json.ts";
+import type { JsonObject } from "../../../src/core/json/json.ts";
 import { parseConfig } from "../../../src/protocols/stepflow/server/config/parse.ts";
 import { keepComponents } from "../../../src/protocols/stepflow/server/config/registered-components.ts";
 import { BlobService } from "../../../src/protocols/stepflow/wire/services.ts";

@@ -1,7 +1,7 @@
 // The events of a run: in order, with strictly rising numbers, the same while it goes on, after its end and after a restart.
 
 import { describe, expect, it } from "vitest";
-import type { JsonObject } from "../../../src/json.ts";
+import type { JsonObject } from "../../../src/core/json/json.ts";
 import { StatusEventType } from "../../../src/protocols/stepflow/wire/api-messages.ts";
 import { RunsService } from "../../../src/protocols/stepflow/wire/services.ts";
 import { EventReader } from "../../support/event-reader.ts";

@@ -2,7 +2,7 @@
 
 import { createHash } from "node:crypto";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import type { JsonObject } from "../../../src/json.ts";
+import type { JsonObject } from "../../../src/core/json/json.ts";
 import { parseConfig } from "../../../src/protocols/stepflow/server/config/parse.ts";
 import { serve } from "../../../src/server/server.ts";
 import { either } from "../../support/flow-world.ts";

@@ -1,7 +1,7 @@
 // The gRPC face: the same flows and runs as over REST, and the runs that workers ask for.
 
 import { describe, expect, it } from "vitest";
-import type { Json } from "../../../src/json.ts";
+import type { Json } from "../../../src/core/json/json.ts";
 import { GrpcCode, type GrpcError } from "../../../src/net/grpc/status.ts";
 import type { Rpc } from "../../../src/net/protobuf/protobuf.ts";
 import { TaskErrorCode } from "../../../src/protocols/stepflow/wire/messages.ts";

@@ -1,8 +1,8 @@
 // Runs with several items: each stands for itself, no more go on at once than the run allows, and a restart starts nothing twice.
 
 import { describe, expect, it } from "vitest";
+import type { JsonObject } from "../../../src/core/json/json.ts";
 import type { TaskRow } from "../../../src/engine/board/task.ts";
-import type { JsonObject } from "../../../src/json.ts";
 import { oneStep, type StepflowServer, startStepflow } from "../../support/stepflow-server.ts";
 
 const hold = oneStep("/hold", { $input: "$" });

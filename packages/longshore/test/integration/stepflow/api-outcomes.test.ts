@@ -1,7 +1,7 @@
 // Flows through the API on a real server: the scenarios of the specification's section 9.1 that need nothing but built-ins.
 
 import { describe, expect, it } from "vitest";
-import type { JsonObject } from "../../../src/json.ts";
+import type { JsonObject } from "../../../src/core/json/json.ts";
 import { either } from "../../support/flow-world.ts";
 import { oneStep, startStepflow } from "../../support/stepflow-server.ts";
 

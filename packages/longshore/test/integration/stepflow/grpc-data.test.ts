@@ -1,13 +1,13 @@
 // What a handler may fetch, keep and start besides its own input and output: blobs, references to them, runs of other flows.
 
 import { describe, expect, it } from "vitest";
-import type { Context } from "../../../src/context.ts";
-import type { Json } from "../../../src/json.ts";
+import type { Context } from "../../../src/core/context.ts";
+import type { Json } from "../../../src/core/json/json.ts";
+import { type Task, task } from "../../../src/core/task.ts";
 import { GrpcCode, GrpcError } from "../../../src/net/grpc/status.ts";
 import { ExecutionStatus, type OrchestratorSubmitRunRequest, TaskErrorCode } from "../../../src/protocols/stepflow/wire/messages.ts";
 import { stepflowGrpc } from "../../../src/protocols/stepflow/worker/grpc/worker.ts";
 import { type StepflowTask, stepflowTask } from "../../../src/protocols/stepflow/worker/task-context.ts";
-import { type Task, task } from "../../../src/task.ts";
 import { StepflowOrchestrator } from "../../support/stepflow-orchestrator.ts";
 import { startWorker } from "../../support/stepflow-worker.ts";
 import { until } from "../../support/until.ts";

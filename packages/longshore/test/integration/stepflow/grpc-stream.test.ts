@@ -1,11 +1,11 @@
 // The stream that brings a worker its tasks: how much it takes, how it comes back, how it ends.
 
 import { describe, expect, it } from "vitest";
+import { type Task, task } from "../../../src/core/task.ts";
 import { GrpcCode, GrpcError } from "../../../src/net/grpc/status.ts";
 import { TaskErrorCode } from "../../../src/protocols/stepflow/wire/messages.ts";
 import { stepflowFromEnvironment } from "../../../src/protocols/stepflow/worker/from-environment.ts";
 import { stepflowGrpc } from "../../../src/protocols/stepflow/worker/grpc/worker.ts";
-import { type Task, task } from "../../../src/task.ts";
 import type { WorkOptions } from "../../../src/work.ts";
 import { startRelay } from "../../support/grpc.ts";
 import { StepflowOrchestrator } from "../../support/stepflow-orchestrator.ts";

@@ -2,11 +2,11 @@
 
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { TerminalError } from "../../../src/errors.ts";
+import { TerminalError } from "../../../src/core/errors.ts";
+import { type Task, task } from "../../../src/core/task.ts";
 import { GrpcCode, GrpcError } from "../../../src/net/grpc/status.ts";
 import { TaskErrorCode, TaskStatus } from "../../../src/protocols/stepflow/wire/messages.ts";
 import { stepflowGrpc } from "../../../src/protocols/stepflow/worker/grpc/worker.ts";
-import { type Task, task } from "../../../src/task.ts";
 import { StepflowOrchestrator } from "../../support/stepflow-orchestrator.ts";
 import { startWorker } from "../../support/stepflow-worker.ts";
 import { deferred, until } from "../../support/until.ts";

@@ -3,10 +3,10 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { LongshoreError } from "../../../src/errors.ts";
+import type { LongshoreError } from "../../../src/core/errors.ts";
+import { task } from "../../../src/core/task.ts";
 import { blobIdOfBytes, blobIdOfJson } from "../../../src/protocols/stepflow/wire/blob-id.ts";
 import { stepflowTask } from "../../../src/protocols/stepflow/worker/index.ts";
-import { task } from "../../../src/task.ts";
 import { type Any, blobStore, setup } from "../../support/stepflow-runtime.ts";
 import { deferred, until } from "../../support/until.ts";
 

@@ -1,7 +1,7 @@
 // What workers ask the server for while it calls them: blobs and runs, each answered by a request of its own.
 
 import { describe, expect, it } from "vitest";
-import type { Json } from "../../../src/json.ts";
+import type { Json } from "../../../src/core/json/json.ts";
 import { dialectB, startCalled as setup } from "../../support/stepflow-called.ts";
 import type { ScriptOptions, scriptedWorker } from "../../support/stepflow-scripted-worker.ts";
 

@@ -2,8 +2,8 @@
 
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { LongshoreError, TerminalError } from "../../../src/errors.ts";
-import { type Task, task } from "../../../src/task.ts";
+import { LongshoreError, TerminalError } from "../../../src/core/errors.ts";
+import { type Task, task } from "../../../src/core/task.ts";
 import { type Any, setup } from "../../support/stepflow-runtime.ts";
 import { until } from "../../support/until.ts";
 

@@ -3,8 +3,8 @@
 import type { ClientRequest } from "node:http";
 import { connect } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { LongshoreError } from "../../../src/errors.ts";
-import { task } from "../../../src/task.ts";
+import type { LongshoreError } from "../../../src/core/errors.ts";
+import { task } from "../../../src/core/task.ts";
 import type { WorkHandle } from "../../../src/work.ts";
 import { Runtime, setup } from "../../support/stepflow-runtime.ts";
 import { deferred, until } from "../../support/until.ts";

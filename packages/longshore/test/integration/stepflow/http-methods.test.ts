@@ -2,8 +2,8 @@
 
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
+import { task } from "../../../src/core/task.ts";
 import { stepflowTask } from "../../../src/protocols/stepflow/worker/index.ts";
-import { task } from "../../../src/task.ts";
 import { setup } from "../../support/stepflow-runtime.ts";
 
 const process_data = task("process_data", async ({ records }) => ({ processed: records, count: records.length }), {

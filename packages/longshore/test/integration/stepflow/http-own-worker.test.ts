@@ -1,11 +1,11 @@
 // Both halves over HTTP: this server calls a worker of this package.
 
 import { describe, expect, it, onTestFinished } from "vitest";
-import { TerminalError } from "../../../src/errors.ts";
-import type { Json } from "../../../src/json.ts";
+import { TerminalError } from "../../../src/core/errors.ts";
+import type { Json } from "../../../src/core/json/json.ts";
+import { type Task, task } from "../../../src/core/task.ts";
 import { parseConfig } from "../../../src/protocols/stepflow/server/config/parse.ts";
 import { type StepflowHttpOptions, stepflowHttp, stepflowTask } from "../../../src/protocols/stepflow/worker/index.ts";
-import { type Task, task } from "../../../src/task.ts";
 import { work } from "../../../src/work.ts";
 import { pluginWorld, type WorldOptions } from "../../support/stepflow-plugins.ts";
 import { oneStep, startStepflow } from "../../support/stepflow-server.ts";

@@ -2,7 +2,7 @@
 
 import { request } from "node:http";
 import { describe, expect, it } from "vitest";
-import { task } from "../../../src/task.ts";
+import { task } from "../../../src/core/task.ts";
 import { setup } from "../../support/stepflow-runtime.ts";
 
 const echo = task("echo", (input: unknown) => input as object);

@@ -2,7 +2,7 @@
 // reference's own tests.
 
 import { expect, it } from "vitest";
-import type { Json, JsonObject } from "../../../src/json.ts";
+import type { Json, JsonObject } from "../../../src/core/json/json.ts";
 import { parseConfig } from "../../../src/protocols/stepflow/server/config/parse.ts";
 import { either, ref } from "../../support/flow-world.ts";
 import { type Body, oneStep, startStepflow } from "../../support/stepflow-server.ts";

@@ -4,10 +4,10 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
-import type { JsonObject } from "../../../src/json.ts";
+import type { JsonObject } from "../../../src/core/json/json.ts";
+import { task } from "../../../src/core/task.ts";
 import { ExecutionStatus } from "../../../src/protocols/stepflow/wire/messages.ts";
 import { stepflowNats } from "../../../src/protocols/stepflow/worker/index.ts";
-import { task } from "../../../src/task.ts";
 import { work } from "../../../src/work.ts";
 import { temporaryFolder } from "../../support/cli.ts";
 import { natsMissing, TestNats } from "../../support/nats.ts";

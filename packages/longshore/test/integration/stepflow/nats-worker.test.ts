@@ -1,12 +1,12 @@
 // A worker on a NATS queue: a real NATS server, and an orchestrator that the test is.
 
 import { beforeEach, describe, expect, it } from "vitest";
+import { type Task, task } from "../../../src/core/task.ts";
 import { GrpcCode, GrpcError } from "../../../src/net/grpc/status.ts";
 import type { Encodable } from "../../../src/net/protobuf/protobuf.ts";
 import { TaskAssignment, TaskErrorCode, TaskStatus } from "../../../src/protocols/stepflow/wire/messages.ts";
 import { stepflowFromEnvironment } from "../../../src/protocols/stepflow/worker/from-environment.ts";
 import { stepflowNats } from "../../../src/protocols/stepflow/worker/nats/worker.ts";
-import { type Task, task } from "../../../src/task.ts";
 import type { WorkOptions } from "../../../src/work.ts";
 import { natsMissing, TestNats } from "../../support/nats.ts";
 import { StepflowOrchestrator } from "../../support/stepflow-orchestrator.ts";

@@ -1,10 +1,10 @@
 // Both halves with everything in between: flows over the API of this server, whose steps workers of this package do over each transport.
 
 import { describe, expect, it, onTestFinished } from "vitest";
+import { task } from "../../../src/core/task.ts";
 import { parseConfig } from "../../../src/protocols/stepflow/server/config/parse.ts";
 import { stepflowGrpc, stepflowHttp, stepflowNats, stepflowTask } from "../../../src/protocols/stepflow/worker/index.ts";
 import type { Transport } from "../../../src/runner/transport.ts";
-import { task } from "../../../src/task.ts";
 import { work } from "../../../src/work.ts";
 import { natsMissing, TestNats } from "../../support/nats.ts";
 import { oneStep, type StepflowServer, startStepflow } from "../../support/stepflow-server.ts";

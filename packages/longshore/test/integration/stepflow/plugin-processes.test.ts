@@ -3,7 +3,7 @@
 import { mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { LongshoreError } from "../../../src/errors.ts";
+import { LongshoreError } from "../../../src/core/errors.ts";
 import { TestClock } from "../../../src/testing/clock.ts";
 import { temporaryFolder } from "../../support/parts.ts";
 import { type PluginWorld, pluginWorld, type WorldOptions } from "../../support/stepflow-plugins.ts";

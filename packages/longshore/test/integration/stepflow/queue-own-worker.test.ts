@@ -1,10 +1,10 @@
 // Both halves over queues: workers of this package take their tasks from queues of this server, over gRPC and over NATS.
 
 import { describe, expect, it, onTestFinished } from "vitest";
+import { type Task, task } from "../../../src/core/task.ts";
 import { stepflowGrpc } from "../../../src/protocols/stepflow/worker/grpc/worker.ts";
 import { stepflowNats } from "../../../src/protocols/stepflow/worker/nats/worker.ts";
 import type { Transport } from "../../../src/runner/transport.ts";
-import { type Task, task } from "../../../src/task.ts";
 import { type WorkOptions, work } from "../../../src/work.ts";
 import { natsMissing, TestNats } from "../../support/nats.ts";
 import { dispatch } from "../../support/stepflow-nats.ts";

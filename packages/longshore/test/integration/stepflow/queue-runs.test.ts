@@ -2,7 +2,7 @@
 
 import { createHash, randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import type { Json } from "../../../src/json.ts";
+import type { Json } from "../../../src/core/json/json.ts";
 import { GrpcCode } from "../../../src/net/grpc/status.ts";
 import { ExecutionStatus } from "../../../src/protocols/stepflow/wire/messages.ts";
 import { BlobService, OrchestratorService, RunsService } from "../../../src/protocols/stepflow/wire/services.ts";

@@ -1,7 +1,7 @@
 // PullTasks streams: what is pushed to whom, and what becomes of it when a stream goes.
 
 import { describe, expect, it } from "vitest";
-import { uuidOf } from "../../../src/ids.ts";
+import { uuidOf } from "../../../src/core/ids.ts";
 import { BadRequest, ErrorInfo, findDetail, GrpcCode, type GrpcError } from "../../../src/net/grpc/status.ts";
 import { TaskStatus } from "../../../src/protocols/stepflow/wire/messages.ts";
 import { TasksService } from "../../../src/protocols/stepflow/wire/services.ts";

@@ -3,14 +3,14 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { JsonObject } from "../../../src/json.ts";
+import type { JsonObject } from "../../../src/core/json/json.ts";
+import type { RecordedLine, RecordedWork } from "../../../src/core/recording.ts";
+import { task } from "../../../src/core/task.ts";
 import { parseConfig } from "../../../src/protocols/stepflow/server/config/parse.ts";
 import { stepflowGrpc, stepflowHttp, stepflowNats } from "../../../src/protocols/stepflow/worker/index.ts";
-import type { RecordedLine, RecordedWork } from "../../../src/recording.ts";
 import type { Transport } from "../../../src/runner/transport.ts";
 import { openDataFolder } from "../../../src/server/verify-data.ts";
 import { openDatabase } from "../../../src/store/sqlite/driver.ts";
-import { task } from "../../../src/task.ts";
 import { readRecording } from "../../../src/verify/read-recording.ts";
 import { verify } from "../../../src/verify/verify.ts";
 import { work } from "../../../src/work.ts";

@@ -4,7 +4,7 @@ import * as api from "@opentelemetry/api";
 import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks";
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-base";
 import { expect, it, onTestFinished } from "vitest";
-import { task } from "../../../src/task.ts";
+import { task } from "../../../src/core/task.ts";
 import { loadApi } from "../../../src/telemetry/api-tracer.ts";
 import { telemetry } from "../../../src/telemetry/index.ts";
 import { setup } from "../../support/stepflow-runtime.ts";

@@ -1,7 +1,7 @@
 // Who gets which job, and in which order.
 
 import { describe, expect, it } from "vitest";
-import { task } from "../../../src/task.ts";
+import { task } from "../../../src/core/task.ts";
 import { type Ref, workflow } from "../../../src/workflow.ts";
 import { job, startGraphServer } from "../../support/workflow-graph.ts";
 

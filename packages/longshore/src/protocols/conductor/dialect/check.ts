@@ -1,8 +1,8 @@
 // What must be true of a workflow definition as a whole. The messages are Conductor's own where it
 // has one; those about operators that are not served, and about what could never end, are ours.
 
-import { isObject, type Json, type JsonObject } from "../../../json.ts";
-import { type Sliced, sliceItems } from "../../../slice-work.ts";
+import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
+import { type Sliced, sliceItems } from "../../../core/slices/slice-work.ts";
 import { compileValue, expressionsOf } from "./expression.ts";
 import { everyTask, type WorkflowDef, type WorkflowTask } from "./model.ts";
 import { isScript, isUnserved } from "./operators.ts";

@@ -4,6 +4,10 @@
 // A list of tasks is a chain. A task that branches continues from the ends of its branches: the task after a SWITCH waits for any of its
 // cases to end, because only one is ever taken.
 
+import { LongshoreError } from "../../../core/errors.ts";
+import type { Json } from "../../../core/json/json.ts";
+import { parseInSlices } from "../../../core/json/json-slices.ts";
+import { mapInSlices, type Sliced, sliceItems } from "../../../core/slices/slice-work.ts";
 import { laneOf } from "../../../engine/board/lanes.ts";
 import {
   findCycle,
@@ -14,10 +18,6 @@ import {
   type Plan,
   type PlanNode,
 } from "../../../engine/run/plan.ts";
-import { LongshoreError } from "../../../errors.ts";
-import type { Json } from "../../../json.ts";
-import { parseInSlices } from "../../../json-slices.ts";
-import { mapInSlices, type Sliced, sliceItems } from "../../../slice-work.ts";
 import { compileValue } from "./expression.ts";
 import type { TaskDef, WorkflowDef, WorkflowTask } from "./model.ts";
 import { operatorOf } from "./operators.ts";

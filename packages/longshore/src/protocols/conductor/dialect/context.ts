@@ -1,12 +1,12 @@
 // What expressions read, taken from a run: the context document, entry by entry, and only as far as it is
 // needed. Entries that have not been loaded are recorded.
 
+import type { Json, JsonObject } from "../../../core/json/json.ts";
+import { parseExact } from "../../../core/json/json-exact.ts";
 import type { TaskRow } from "../../../engine/board/task.ts";
 import type { Needs, Scope } from "../../../engine/run/dialect.ts";
 import type { Plan, PlanNode } from "../../../engine/run/plan.ts";
 import { taskIdOf } from "../../../engine/run/run.ts";
-import type { Json, JsonObject } from "../../../json.ts";
-import { parseExact } from "../../../json-exact.ts";
 import { isGate } from "./compile.ts";
 import type { Context } from "./fill.ts";
 import { attemptIdOf } from "./ids.ts";

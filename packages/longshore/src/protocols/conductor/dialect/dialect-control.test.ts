@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { fork, openConductor, operator, simple, switchOn } from "../../../../test/support/conductor-world.ts";
-import type { Json } from "../../../json.ts";
+import type { Json } from "../../../core/json/json.ts";
 
 describe("SUB_WORKFLOW", () => {
   const child = (param: object, more: object = {}) => operator("SUB_WORKFLOW", "sub", { subWorkflowParam: param, ...more });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { fork, openConductor, operator, simple, switchOn } from "../../../../test/support/conductor-world.ts";
-import type { JsonObject } from "../../../json.ts";
+import type { JsonObject } from "../../../core/json/json.ts";
 
 describe("SIMPLE tasks", () => {
   it("[C33] run one after the other, read their own id and each other's output, and give the run its output", async () => {

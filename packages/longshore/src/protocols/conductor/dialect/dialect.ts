@@ -1,7 +1,7 @@
 // Workflows written as Conductor's JSON.
 
+import { atOnce } from "../../../core/slices/slice-work.ts";
 import type { Dialect } from "../../../engine/run/dialect.ts";
-import { atOnce } from "../../../slice-work.ts";
 import { compileSource, dialectName } from "./compile.ts";
 import type { Environment } from "./context.ts";
 import { place } from "./placement.ts";

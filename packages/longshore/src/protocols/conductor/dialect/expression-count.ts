@@ -1,4 +1,4 @@
-import { isScalar, type Json } from "../../../json.ts";
+import { isScalar, type Json } from "../../../core/json/json.ts";
 
 /**
  * Expressions of a whole definition. Each is parsed when the definition is checked and again when it is compiled, some 10 us a time, so all of

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { templateData } from "../../../../test/support/template-data.ts";
-import type { Json } from "../../../json.ts";
+import type { Json } from "../../../core/json/json.ts";
 import { compileValue, readsOf } from "./expression.ts";
 import { type Context, filledCharsMax, fillValue } from "./fill.ts";
 import { quote, unquote } from "./quoting.ts";

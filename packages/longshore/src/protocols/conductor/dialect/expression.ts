@@ -1,7 +1,7 @@
 // `${...}` in a definition. A value is compiled once: its texts become parts, its paths are parsed, and the
 // names that it reads are known; filling it in is then a walk. What was filled in is never looked at again for further expressions.
 
-import { isScalar, type Json } from "../../../json.ts";
+import { isScalar, type Json } from "../../../core/json/json.ts";
 import { parsePath } from "./json-path/parse.ts";
 import type { Path } from "./json-path/path.ts";
 import { PathError } from "./json-path/path-error.ts";

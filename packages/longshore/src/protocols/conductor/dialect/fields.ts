@@ -3,8 +3,8 @@
 //
 // As Conductor's own reader does, a number may come as a text and a text as a number, and null for a number or a flag is 0 or false.
 
-import { isObject, type Json } from "../../../json.ts";
-import { atOnce, type Sliced } from "../../../slice-work.ts";
+import { isObject, type Json } from "../../../core/json/json.ts";
+import { atOnce, type Sliced } from "../../../core/slices/slice-work.ts";
 import type { Violations } from "./violation.ts";
 
 /** Reads one field. `undefined` leaves it out. `given` is undefined when it is absent. */

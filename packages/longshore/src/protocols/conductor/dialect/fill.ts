@@ -1,9 +1,9 @@
 // Replaces compiled expressions by their values.
 
-import { type Json, setOwn } from "../../../json.ts";
-import { parseExact } from "../../../json-exact.ts";
-import { payloadBytesMax } from "../../../payload-size.ts";
-import { textSize } from "../../../text-size.ts";
+import { type Json, setOwn } from "../../../core/json/json.ts";
+import { parseExact } from "../../../core/json/json-exact.ts";
+import { payloadBytesMax } from "../../../core/payload-size.ts";
+import { textSize } from "../../../core/text-size.ts";
 import { type Compiled, type Expression, type Lookup, lookupOf, secretPrefix } from "./expression.ts";
 import { Budget, readPath } from "./json-path/evaluate.ts";
 import type { Path } from "./json-path/path.ts";

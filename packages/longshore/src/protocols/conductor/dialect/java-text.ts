@@ -1,4 +1,4 @@
-import { isScalar, type Json } from "../../../json.ts";
+import { isScalar, type Json } from "../../../core/json/json.ts";
 
 /** A value as the reference writes it into texts: `{a=1, b=[x, null]}`. Only where a text of the reference's own must be met. */
 export function javaText(value: Json): string {

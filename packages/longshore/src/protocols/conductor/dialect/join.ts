@@ -1,9 +1,9 @@
 // What a JOIN comes to once everything that it joins has ended.
 
+import { type JsonObject, setOwn } from "../../../core/json/json.ts";
 import { isOpen, type TaskRow } from "../../../engine/board/task.ts";
 import type { Resolved, Scope } from "../../../engine/run/dialect.ts";
 import type { Plan, PlanNode } from "../../../engine/run/plan.ts";
-import { type JsonObject, setOwn } from "../../../json.ts";
 import { attemptIdOf } from "./ids.ts";
 import { reasonOf } from "./reasons.ts";
 import { outputOf, statusOf, workflowTaskOf } from "./records.ts";

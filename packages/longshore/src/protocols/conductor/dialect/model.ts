@@ -2,7 +2,7 @@
 // has a value, except for lists and maps of tasks, which are left out when empty as on Conductor's wire. Fields that are not named here
 // are kept and given back, but mean nothing to us.
 
-import type { JsonObject } from "../../../json.ts";
+import type { JsonObject } from "../../../core/json/json.ts";
 
 export type TimeoutPolicy = "RETRY" | "TIME_OUT_WF" | "ALERT_ONLY";
 export type RetryLogic = "FIXED" | "EXPONENTIAL_BACKOFF" | "LINEAR_BACKOFF";

@@ -1,11 +1,11 @@
 // The lane of a worker's task. A lane has the name of Conductor's queue: the task's type,
 // with the domain before it and a colon between.
 
+import { isObject, type Json } from "../../../core/json/json.ts";
 import { laneOf } from "../../../engine/board/lanes.ts";
 import type { Lane } from "../../../engine/board/task.ts";
 import type { Dialect, Needs, Scope } from "../../../engine/run/dialect.ts";
 import type { Placement, TaskNode } from "../../../engine/run/plan.ts";
-import { isObject, type Json } from "../../../json.ts";
 import { workerTypeOf } from "./compile.ts";
 import { javaText } from "./java-text.ts";
 import type { TaskDef, WorkflowTask } from "./model.ts";

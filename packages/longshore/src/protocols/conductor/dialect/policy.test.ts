@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { backoffMs } from "../../../backoff.ts";
+import { backoffMs } from "../../../core/backoff.ts";
 import type { TaskDef } from "./model.ts";
 import { backoffOf, limitsOf, placementOf, retriesOf, retryOf, timeoutsOf } from "./policy.ts";
 import { defaultTaskDef } from "./task-def.ts";

@@ -1,6 +1,6 @@
 // How a task definition becomes the policies that the core runs by.
 
-import type { Backoff } from "../../../backoff.ts";
+import type { Backoff } from "../../../core/backoff.ts";
 import type { LimitKey } from "../../../engine/board/limits.ts";
 import type { Lane } from "../../../engine/board/task.ts";
 import type { Placement, RetryPolicy, Timeouts } from "../../../engine/run/plan.ts";

@@ -8,8 +8,8 @@
 // Quoted are inputs of tasks, variables, and inputs of runs whose settings have `quotedInput`; everything else is data as it came.
 // Values without the words `workflow.secrets.` are the same quoted and unquoted.
 
-import { isScalar, type Json, setOwn } from "../../../json.ts";
-import { parseExact, writeExact } from "../../../json-exact.ts";
+import { isScalar, type Json, setOwn } from "../../../core/json/json.ts";
+import { parseExact, writeExact } from "../../../core/json/json-exact.ts";
 
 /** The text behind the dollar sign of a reference. */
 const opening = "{workflow.secrets.";

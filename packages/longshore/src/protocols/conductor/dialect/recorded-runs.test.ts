@@ -4,7 +4,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { type ConductorWorld, openConductor } from "../../../../test/support/conductor-world.ts";
-import { isObject, type Json, type JsonObject } from "../../../json.ts";
+import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
 import type { TaskDef } from "./model.ts";
 
 interface Exchange {

@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { isObject, type Json, type JsonObject } from "../../../json.ts";
+import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
 import { lookupsOf, snapshot } from "./snapshot.ts";
 import { parseTaskDef, parseTaskDefs } from "./task-def.ts";
 import type { Violation } from "./violation.ts";

@@ -1,10 +1,10 @@
 // What is recorded about a step, in Conductor's words.
 
+import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
+import { parseExact } from "../../../core/json/json-exact.ts";
 import { isOpen, type TaskRow } from "../../../engine/board/task.ts";
 import type { Plan, PlanNode } from "../../../engine/run/plan.ts";
 import { childIdOf, type Run, type RunState } from "../../../engine/run/run.ts";
-import { isObject, type Json, type JsonObject } from "../../../json.ts";
-import { parseExact } from "../../../json-exact.ts";
 import { attemptIdOf } from "./ids.ts";
 import type { WorkflowDef, WorkflowTask } from "./model.ts";
 import { operatorOf } from "./operators.ts";

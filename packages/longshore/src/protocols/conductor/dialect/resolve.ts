@@ -1,11 +1,11 @@
 // Works out the templates of a plan for one run.
 
+import { isObject, isScalar, type Json, type JsonObject, setOwn } from "../../../core/json/json.ts";
+import { parseExact, writeExact } from "../../../core/json/json-exact.ts";
+import { textSize } from "../../../core/text-size.ts";
 import type { Resolved, Scope } from "../../../engine/run/dialect.ts";
 import type { Ending, Plan, PlanNode, Template } from "../../../engine/run/plan.ts";
 import { successorIdOf, taskIdOf } from "../../../engine/run/run.ts";
-import { isObject, isScalar, type Json, type JsonObject, setOwn } from "../../../json.ts";
-import { parseExact, writeExact } from "../../../json-exact.ts";
-import { textSize } from "../../../text-size.ts";
 import { type Environment, RunContext } from "./context.ts";
 import { fillValue } from "./fill.ts";
 import { attemptIdOf } from "./ids.ts";

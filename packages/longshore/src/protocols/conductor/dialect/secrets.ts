@@ -1,7 +1,7 @@
 // Secrets are references in everything that is stored (quoting.ts), and are inserted only on the way to the worker that runs the task.
 
-import { isScalar, type Json, setOwn } from "../../../json.ts";
-import { parseExact, writeExact } from "../../../json-exact.ts";
+import { isScalar, type Json, setOwn } from "../../../core/json/json.ts";
+import { parseExact, writeExact } from "../../../core/json/json-exact.ts";
 import { secretPrefix } from "./expression.ts";
 import { readPath } from "./json-path/evaluate.ts";
 import { parsePath } from "./json-path/parse.ts";

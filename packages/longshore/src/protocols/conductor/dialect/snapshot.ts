@@ -1,8 +1,8 @@
 // A definition as a run keeps it: with the definitions of its tasks in it, so that later edits change nothing for runs under way.
 
-import { isObject, type Json, type JsonObject, setOwn } from "../../../json.ts";
-import { atOnce, type Sliced, sliceItems } from "../../../slice-work.ts";
-import { textSize } from "../../../text-size.ts";
+import { isObject, type Json, type JsonObject, setOwn } from "../../../core/json/json.ts";
+import { atOnce, type Sliced, sliceItems } from "../../../core/slices/slice-work.ts";
+import { textSize } from "../../../core/text-size.ts";
 import { everyTask, type TaskDef, type WorkflowDef, type WorkflowTask } from "./model.ts";
 import { bareTaskDef, defaultTaskDef } from "./task-def.ts";
 

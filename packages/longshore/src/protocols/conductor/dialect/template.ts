@@ -1,6 +1,6 @@
 // The templates of this dialect: the content of a plan's nodes until it is worked out for a run.
 
-import type { JsonObject } from "../../../json.ts";
+import type { JsonObject } from "../../../core/json/json.ts";
 import type { Compiled } from "./expression.ts";
 import type { SubWorkflowParam, WorkflowTask } from "./model.ts";
 

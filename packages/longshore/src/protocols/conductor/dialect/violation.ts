@@ -1,6 +1,6 @@
 // What is wrong with a definition, in the form of Conductor's `validationErrors`.
 
-import { cutMiddle } from "../../../text.ts";
+import { cutMiddle } from "../../../core/text.ts";
 
 /** `path` is method, argument and property as Conductor's wire has them, such as `registerTaskDef.arg0[0].name`. */
 export interface Violation {

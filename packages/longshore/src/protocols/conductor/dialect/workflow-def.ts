@@ -1,8 +1,8 @@
 // Reads and checks workflow definitions. The checks of a whole definition report its mistakes.
 
-import { LongshoreError } from "../../../errors.ts";
-import { isObject, type Json } from "../../../json.ts";
-import { atOnce, type Sliced, sliceItems } from "../../../slice-work.ts";
+import { LongshoreError } from "../../../core/errors.ts";
+import { isObject, type Json } from "../../../core/json/json.ts";
+import { atOnce, type Sliced, sliceItems } from "../../../core/slices/slice-work.ts";
 import { checkWorkflow } from "./check.ts";
 import { compileInSlices } from "./compile.ts";
 import { countExpressions, expressionsMax, valueExpressionsMax } from "./expression-count.ts";

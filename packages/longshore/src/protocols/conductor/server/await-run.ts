@@ -1,11 +1,11 @@
 // Waiting for a run: until it has ended, or has stopped at a step that waits for a signal, or a named step has ended; and the
 // answer then.
 
-import type { Clock } from "../../../clock.ts";
+import type { Clock } from "../../../core/clock.ts";
 import { isOpen, type TaskRow } from "../../../engine/board/task.ts";
 import type { Reader } from "../../../engine/run/reader.ts";
 import { isRunOpen, type Run } from "../../../engine/run/run.ts";
-import type { HttpReply, HttpRequest } from "../../../http.ts";
+import type { HttpReply, HttpRequest } from "../../../net/http/http.ts";
 import { attemptIdOf } from "../dialect/ids.ts";
 import { workflowStatusOf } from "../dialect/records.ts";
 import { settingsOf } from "../dialect/settings.ts";

@@ -1,7 +1,7 @@
 // The same order for many runs. Each succeeds or fails alone.
 
 import type { Reader } from "../../../engine/run/reader.ts";
-import type { HttpReply, HttpRequest } from "../../../http.ts";
+import type { HttpReply, HttpRequest } from "../../../net/http/http.ts";
 import type { RunRenderer } from "./render-run.ts";
 import { json, jsonText, refusedByCore } from "./replies.ts";
 import { flagInQuery, idsOf, textInQuery } from "./request.ts";

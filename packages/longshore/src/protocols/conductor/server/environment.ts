@@ -1,7 +1,7 @@
 // The names of secrets, and the settings, that the machine gives to workflows by environment variables with Conductor's prefixes.
 
-import type { Environment as Variables } from "../../../environment.ts";
-import type { HttpReply, HttpRequest } from "../../../http.ts";
+import type { Environment as Variables } from "../../../core/environment.ts";
+import type { HttpReply, HttpRequest } from "../../../net/http/http.ts";
 import { json, nothing, text } from "./replies.ts";
 
 const secretPrefix = "CONDUCTOR_SECRET_";

@@ -1,6 +1,6 @@
 // Starting a run and waiting for it in one request.
 
-import type { HttpReply, HttpRequest } from "../../../http.ts";
+import type { HttpReply, HttpRequest } from "../../../net/http/http.ts";
 import { type Awaiting, awaitRun, parseStrategy, renderSignal } from "./await-run.ts";
 import { badRequest } from "./replies.ts";
 import { textInQuery, wholeIn } from "./request.ts";

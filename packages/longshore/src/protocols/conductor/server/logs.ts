@@ -1,11 +1,11 @@
 // Log lines of a task by its id.
 
-import type { Clock } from "../../../clock.ts";
+import type { Clock } from "../../../core/clock.ts";
 import type { Board } from "../../../engine/board/board.ts";
 import type { Logs } from "../../../engine/log/log.ts";
 import type { StoredChunk } from "../../../engine/log/store.ts";
 import type { Reader } from "../../../engine/run/reader.ts";
-import type { HttpReply, HttpRequest } from "../../../http.ts";
+import type { HttpReply, HttpRequest } from "../../../net/http/http.ts";
 import { parseAttemptId } from "../dialect/ids.ts";
 import { jsonText, noContent, nothing } from "./replies.ts";
 

@@ -1,11 +1,11 @@
 // Definitions of tasks and workflows, and schemas: README.md, "Definitions".
 
-import type { Caller } from "../../../actions.ts";
+import type { Caller } from "../../../core/actions.ts";
+import { isObject, type JsonObject } from "../../../core/json/json.ts";
+import { writeExact } from "../../../core/json/json-exact.ts";
+import { inTurns } from "../../../core/slices/slice-work.ts";
 import type { Reader } from "../../../engine/run/reader.ts";
-import type { HttpReply, HttpRequest } from "../../../http.ts";
-import { isObject, type JsonObject } from "../../../json.ts";
-import { writeExact } from "../../../json-exact.ts";
-import { inTurns } from "../../../slice-work.ts";
+import type { HttpReply, HttpRequest } from "../../../net/http/http.ts";
 import type { TaskDef, WorkflowDef } from "../dialect/model.ts";
 import { parseTaskDef, parseTaskDefs } from "../dialect/task-def.ts";
 import { parseAllInSlices, parseInSlices } from "../dialect/workflow-def.ts";

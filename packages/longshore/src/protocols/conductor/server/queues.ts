@@ -1,7 +1,7 @@
 // How much waits on which queue.
 
 import type { Reader } from "../../../engine/run/reader.ts";
-import type { HttpReply, HttpRequest } from "../../../http.ts";
+import type { HttpReply, HttpRequest } from "../../../net/http/http.ts";
 import { laneName } from "./polls.ts";
 import { json, text } from "./replies.ts";
 import { neededInQuery, textInQuery } from "./request.ts";

@@ -3,13 +3,13 @@
 
 import { createHash } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import type { Json, JsonObject } from "../../../core/json/json.ts";
+import { writeExact } from "../../../core/json/json-exact.ts";
+import { parseInSlices } from "../../../core/json/json-slices.ts";
+import { atOnce, inTurns, type Sliced, sliceItems } from "../../../core/slices/slice-work.ts";
 import type { Definition } from "../../../engine/run/dialect.ts";
 import type { Document, DocumentStore } from "../../../engine/run/documents.ts";
 import type { Runs } from "../../../engine/run/runs.ts";
-import type { Json, JsonObject } from "../../../json.ts";
-import { writeExact } from "../../../json-exact.ts";
-import { parseInSlices } from "../../../json-slices.ts";
-import { atOnce, inTurns, type Sliced, sliceItems } from "../../../slice-work.ts";
 import { dialectName } from "../dialect/compile.ts";
 import type { TaskDef, WorkflowDef } from "../dialect/model.ts";
 import { documentKinds } from "../dialect/settings.ts";

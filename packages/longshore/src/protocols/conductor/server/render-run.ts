@@ -1,11 +1,11 @@
 // A run as Conductor's wire has it: README.md, "A workflow". Every try of every task is a record of its own, in the order in which they
 // were scheduled.
 
+import { type Growth, limitedGrowth } from "../../../core/list-text.ts";
+import type { LongBytes } from "../../../core/long-bytes.ts";
 import type { TaskRow } from "../../../engine/board/task.ts";
 import type { AttemptView, Reader } from "../../../engine/run/reader.ts";
 import { childIdOf, isRunOpen, type Run, type RunState } from "../../../engine/run/run.ts";
-import { type Growth, limitedGrowth } from "../../../list-text.ts";
-import type { LongBytes } from "../../../long-bytes.ts";
 import { dialectName } from "../dialect/compile.ts";
 import { unquoteJson } from "../dialect/quoting.ts";
 import { workflowStatusOf } from "../dialect/records.ts";

@@ -1,12 +1,12 @@
 // One try of a task as Conductor's wire has it: README.md, "A task". Written as text, because the parts that are the same for every
 // task of a step were written out before.
 
-import { backoffMs } from "../../../backoff.ts";
+import { backoffMs } from "../../../core/backoff.ts";
+import type { Json } from "../../../core/json/json.ts";
+import { parseExact, writeExact } from "../../../core/json/json-exact.ts";
 import type { TaskRow } from "../../../engine/board/task.ts";
 import type { PlanNode, RetryPolicy } from "../../../engine/run/plan.ts";
 import type { AttemptView } from "../../../engine/run/reader.ts";
-import type { Json } from "../../../json.ts";
-import { parseExact, writeExact } from "../../../json-exact.ts";
 import { attemptIdOf } from "../dialect/ids.ts";
 import { reasonOf } from "../dialect/reasons.ts";
 import { closedStatus, outputOf, statusOf, taskDefNameOf, taskTypeOf } from "../dialect/records.ts";

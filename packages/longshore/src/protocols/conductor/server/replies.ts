@@ -1,9 +1,9 @@
 // Answers of the server half: README.md, "Answers". Ids are bare text; nothing has neither body nor type.
 
-import { LongshoreError } from "../../../errors.ts";
-import type { HttpReply, Problem } from "../../../http.ts";
-import { writeExact } from "../../../json-exact.ts";
-import type { LongBytes } from "../../../long-bytes.ts";
+import { LongshoreError } from "../../../core/errors.ts";
+import { writeExact } from "../../../core/json/json-exact.ts";
+import type { LongBytes } from "../../../core/long-bytes.ts";
+import type { HttpReply, Problem } from "../../../net/http/http.ts";
 import type { Violation } from "../dialect/violation.ts";
 import type { ErrorBody } from "../wire/shapes.ts";
 

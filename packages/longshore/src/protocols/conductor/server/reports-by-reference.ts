@@ -1,14 +1,14 @@
 // Reports that name the run and the step, not the task's id; and signals, which are for the step that waits for one.
 
 import { randomUUID } from "node:crypto";
+import { isObject, type JsonObject } from "../../../core/json/json.ts";
+import { parseExact } from "../../../core/json/json-exact.ts";
 import type { Board } from "../../../engine/board/board.ts";
 import { isOpen, type TaskRow } from "../../../engine/board/task.ts";
 import type { Reader } from "../../../engine/run/reader.ts";
 import { isRunOpen, type Run } from "../../../engine/run/run.ts";
 import type { Runs } from "../../../engine/run/runs.ts";
-import type { HttpReply, HttpRequest } from "../../../http.ts";
-import { isObject, type JsonObject } from "../../../json.ts";
-import { parseExact } from "../../../json-exact.ts";
+import type { HttpReply, HttpRequest } from "../../../net/http/http.ts";
 import { attemptIdOf } from "../dialect/ids.ts";
 import { type Awaiting, awaitRun, parseStrategy, renderSignal } from "./await-run.ts";
 import type { RunRenderer } from "./render-run.ts";

@@ -1,10 +1,10 @@
 // Reading requests: bodies that must be JSON, and query parameters with their defaults. Mistakes are reported with their name.
 
-import type { HttpRequest } from "../../../http.ts";
-import { isObject, type JsonObject, jsonDepthMax } from "../../../json.ts";
-import { ExactNumber } from "../../../json-exact.ts";
-import { faultOf, isTooDeep, jsonOf } from "../../../request-json.ts";
-import { kindOf } from "../../../text.ts";
+import { isObject, type JsonObject, jsonDepthMax } from "../../../core/json/json.ts";
+import { ExactNumber } from "../../../core/json/json-exact.ts";
+import { kindOf } from "../../../core/text.ts";
+import type { HttpRequest } from "../../../net/http/http.ts";
+import { faultOf, isTooDeep, jsonOf } from "../../../net/http/request-json.ts";
 import { badRequest, invalid } from "./replies.ts";
 
 export function bodyOf(request: HttpRequest): unknown {

@@ -1,10 +1,10 @@
 // A task result as a worker sends it: its required and optional fields.
 
+import type { JsonObject } from "../../../core/json/json.ts";
+import { writeExact } from "../../../core/json/json-exact.ts";
+import { payloadBytesMax } from "../../../core/payload-size.ts";
 import type { LogChunk } from "../../../engine/log/store.ts";
-import type { HttpRequest } from "../../../http.ts";
-import type { JsonObject } from "../../../json.ts";
-import { writeExact } from "../../../json-exact.ts";
-import { payloadBytesMax } from "../../../payload-size.ts";
+import type { HttpRequest } from "../../../net/http/http.ts";
 import { badRequest, invalid } from "./replies.ts";
 import { flagIn, mapIn, numberIn, objectOf, textIn } from "./request.ts";
 

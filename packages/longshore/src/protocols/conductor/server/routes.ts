@@ -3,8 +3,8 @@
 // What happens when a worker polls: tasks.ts `poll` or `pollBatch` -> engine/board/board.ts `claim` -> engine/board/local-board.ts `claim`. Runs of this dialect are
 // ordinary runs: workers of other protocols may take their tasks, and workers of this one take those of other dialects.
 
-import type { Action } from "../../../actions.ts";
-import type { Clock } from "../../../clock.ts";
+import type { Action } from "../../../core/actions.ts";
+import type { Clock } from "../../../core/clock.ts";
 import type { Board } from "../../../engine/board/board.ts";
 import type { Workers } from "../../../engine/board/workers.ts";
 import type { Logs } from "../../../engine/log/log.ts";
@@ -13,7 +13,7 @@ import type { DocumentStore } from "../../../engine/run/documents.ts";
 import type { Plan } from "../../../engine/run/plan.ts";
 import type { Reader } from "../../../engine/run/reader.ts";
 import type { Runs } from "../../../engine/run/runs.ts";
-import type { HttpReply, HttpRequest, Problem, Route, RouteGroup } from "../../../http.ts";
+import type { HttpReply, HttpRequest, Problem, Route, RouteGroup } from "../../../net/http/http.ts";
 import { dialectName } from "../dialect/compile.ts";
 import { environmentValue, secretValue } from "../dialect/environment.ts";
 import type { Awaiting } from "./await-run.ts";

@@ -1,10 +1,10 @@
 // Searching runs and tasks. Runs are found by the store's indexes; tasks by looking at the newest ones.
 
+import { writeExact } from "../../../core/json/json-exact.ts";
 import { pageMax, type Reader, type RunSearch, searchMax } from "../../../engine/run/reader.ts";
 import type { Run } from "../../../engine/run/run.ts";
 import type { Runs } from "../../../engine/run/runs.ts";
-import type { HttpReply, HttpRequest } from "../../../http.ts";
-import { writeExact } from "../../../json-exact.ts";
+import type { HttpReply, HttpRequest } from "../../../net/http/http.ts";
 import { workflowStatusOf } from "../dialect/records.ts";
 import { settingsOf } from "../dialect/settings.ts";
 import { type Condition, parseQuery, parseSort, satisfies } from "./query.ts";

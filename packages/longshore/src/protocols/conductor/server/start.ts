@@ -1,18 +1,18 @@
 // Starting runs: by request, by name, by a step of another run, and after a failure. All end in one place, with what Conductor keeps
 // beside a run's input.
 
-import type { Clock } from "../../../clock.ts";
+import type { Clock } from "../../../core/clock.ts";
+import { isObject, type JsonObject } from "../../../core/json/json.ts";
+import { parseExact, writeExact } from "../../../core/json/json-exact.ts";
+import { inBodyTurns, parseInSlices as parseJsonInSlices } from "../../../core/json/json-slices.ts";
+import { payloadBytesMax } from "../../../core/payload-size.ts";
+import { inTurns } from "../../../core/slices/slice-work.ts";
 import type { Board } from "../../../engine/board/board.ts";
 import type { Definition } from "../../../engine/run/dialect.ts";
 import { isRunOpen, type Message, type Run } from "../../../engine/run/run.ts";
 import type { Runs } from "../../../engine/run/runs.ts";
 import type { NewChild } from "../../../engine/run/store.ts";
-import type { HttpRequest } from "../../../http.ts";
-import { isObject, type JsonObject } from "../../../json.ts";
-import { parseExact, writeExact } from "../../../json-exact.ts";
-import { inBodyTurns, parseInSlices as parseJsonInSlices } from "../../../json-slices.ts";
-import { payloadBytesMax } from "../../../payload-size.ts";
-import { inTurns } from "../../../slice-work.ts";
+import type { HttpRequest } from "../../../net/http/http.ts";
 import { dialectName } from "../dialect/compile.ts";
 import { attemptIdOf, parseAttemptId } from "../dialect/ids.ts";
 import type { WorkflowDef } from "../dialect/model.ts";

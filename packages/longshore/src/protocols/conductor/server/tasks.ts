@@ -3,16 +3,16 @@
 // What happens when a worker polls: `poll` or `pollBatch` below -> engine/board/board.ts `claim` -> engine/board/local-board.ts `claim`. A task's id on this wire
 // names the task and the try, so a report on a try that has ended is recognised as late by its id.
 
-import type { Clock } from "../../../clock.ts";
+import type { Clock } from "../../../core/clock.ts";
+import type { Json } from "../../../core/json/json.ts";
+import { parseExact, writeExact } from "../../../core/json/json-exact.ts";
 import type { Board } from "../../../engine/board/board.ts";
 import { type Hold, isOpen, type TaskRow } from "../../../engine/board/task.ts";
 import type { Workers } from "../../../engine/board/workers.ts";
 import type { Logs } from "../../../engine/log/log.ts";
 import type { Reader } from "../../../engine/run/reader.ts";
 import type { Runs } from "../../../engine/run/runs.ts";
-import type { HttpReply, HttpRequest } from "../../../http.ts";
-import type { Json } from "../../../json.ts";
-import { parseExact, writeExact } from "../../../json-exact.ts";
+import type { HttpReply, HttpRequest } from "../../../net/http/http.ts";
 import { dialectName } from "../dialect/compile.ts";
 import { parseAttemptId } from "../dialect/ids.ts";
 import { fillSecrets, namesSecret } from "../dialect/secrets.ts";

@@ -1,12 +1,12 @@
 // A definition as this wire shows it: which of Conductor's tasks belongs to each step, with the constant text made once. A definition of
 // another dialect is shown as if each of its steps were a SIMPLE task.
 
+import type { JsonObject } from "../../../core/json/json.ts";
+import { writeExact } from "../../../core/json/json-exact.ts";
 import type { TaskRow } from "../../../engine/board/task.ts";
 import type { Definition } from "../../../engine/run/dialect.ts";
 import type { Plan, PlanNode } from "../../../engine/run/plan.ts";
 import { DefinitionViews } from "../../../engine/run/views.ts";
-import type { JsonObject } from "../../../json.ts";
-import { writeExact } from "../../../json-exact.ts";
 import { dialectName } from "../dialect/compile.ts";
 import type { TaskDef, WorkflowDef, WorkflowTask } from "../dialect/model.ts";
 import { definitionOf, workflowTaskOf } from "../dialect/records.ts";

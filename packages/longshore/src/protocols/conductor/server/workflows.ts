@@ -1,12 +1,12 @@
 // Runs from the outside: starting, reading and steering them. README.md, "The life of a workflow".
 
+import type { JsonObject } from "../../../core/json/json.ts";
+import { parseExact, writeExact } from "../../../core/json/json-exact.ts";
 import { isOpen } from "../../../engine/board/task.ts";
 import type { Reader } from "../../../engine/run/reader.ts";
 import { isRunOpen, type Run } from "../../../engine/run/run.ts";
 import type { Runs } from "../../../engine/run/runs.ts";
-import type { HttpReply, HttpRequest } from "../../../http.ts";
-import type { JsonObject } from "../../../json.ts";
-import { parseExact, writeExact } from "../../../json-exact.ts";
+import type { HttpReply, HttpRequest } from "../../../net/http/http.ts";
 import { dialectName } from "../dialect/compile.ts";
 import { parseAttemptId } from "../dialect/ids.ts";
 import { quote } from "../dialect/quoting.ts";

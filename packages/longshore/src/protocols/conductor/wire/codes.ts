@@ -1,6 +1,6 @@
 // How Conductor's statuses speak: what a task's status means for its worker, and what an HTTP status means for an update.
 
-import type { Verdict } from "../../../verdict.ts";
+import type { Verdict } from "../../../core/verdict.ts";
 import { type ErrorBody, parseErrorBody, type TaskStatus } from "./shapes.ts";
 
 /** What a worker that still runs a task makes of the task's status at the server. Statuses it does not know change nothing. */

@@ -1,7 +1,7 @@
 // The shapes on Conductor's wire that a worker and a server share, with their limits. No I/O, no defaults: README.md of this protocol is
 // the contract with literal examples. Field names are Conductor's own.
 
-import { isObject, type Json, type JsonObject } from "../../../json.ts";
+import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
 
 /** A server refuses a longer wait of a poll with 400. */
 export const pollTimeoutMsMax = 5_000;

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { anyPoll, anyUpdate, json } from "../../../../test/support/conductor-stub.ts";
 import { setup } from "../../../../test/support/conductor-worker.ts";
 import { until } from "../../../../test/support/until.ts";
-import { task } from "../../../task.ts";
+import { task } from "../../../core/task.ts";
 
 const greet = task("greet", () => ({ ok: true }));
 const tokenCall = /^POST \/api\/token$/;

@@ -1,10 +1,10 @@
 // Tokens of servers with access control: key and secret are exchanged for a token, which is sent with every request and is renewed before
 // it expires, or when the server refuses it. A server without such an endpoint (404) is open.
 
-import type { Clock } from "../../../clock.ts";
-import { LongshoreError, toError } from "../../../errors.ts";
-import { isObject } from "../../../json.ts";
-import type { Reply } from "../../../send.ts";
+import type { Clock } from "../../../core/clock.ts";
+import { LongshoreError, toError } from "../../../core/errors.ts";
+import { isObject } from "../../../core/json/json.ts";
+import type { Reply } from "../../../net/http/send.ts";
 import { isAuthStatus } from "../wire/codes.ts";
 
 export interface TokenOptions {

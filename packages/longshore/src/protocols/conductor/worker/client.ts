@@ -1,10 +1,10 @@
 // The worker's calls to a Conductor server, one method per call of the contract (README.md). Answers are parsed here, once.
 
-import type { Clock } from "../../../clock.ts";
-import { LongshoreError } from "../../../errors.ts";
-import { isObject, type JsonObject, parseOrUndefined } from "../../../json.ts";
-import { quoteCharsMax, quoted, type Reply } from "../../../send.ts";
-import { withoutEndSlashes } from "../../../text.ts";
+import type { Clock } from "../../../core/clock.ts";
+import { LongshoreError } from "../../../core/errors.ts";
+import { isObject, type JsonObject, parseOrUndefined } from "../../../core/json/json.ts";
+import { withoutEndSlashes } from "../../../core/text.ts";
+import { quoteCharsMax, quoted, type Reply } from "../../../net/http/send.ts";
 import { isAuthStatus, wantsNewToken } from "../wire/codes.ts";
 import {
   type PolledTask,

@@ -2,8 +2,8 @@
 
 import { describe, expect, it } from "vitest";
 import { setup } from "../../../../test/support/conductor-worker.ts";
-import type { Environment } from "../../../environment.ts";
-import { task } from "../../../task.ts";
+import type { Environment } from "../../../core/environment.ts";
+import { task } from "../../../core/task.ts";
 import { work } from "../../../work.ts";
 import { describeWorker, type WorkerOptions, workerConfig } from "./config.ts";
 import { conductor } from "./index.ts";

@@ -7,10 +7,10 @@
 //   conductor.worker.all.thread_count     CONDUCTOR_WORKER_ALL_THREAD_COUNT     conductor_worker_all_thread_count
 //   conductor_worker_thread_count         CONDUCTOR_WORKER_THREAD_COUNT
 
-import { type Duration, durationMs } from "../../../duration.ts";
-import { badVariable, type Environment, variable } from "../../../environment.ts";
-import { LongshoreError } from "../../../errors.ts";
-import type { Task } from "../../../task.ts";
+import { type Duration, durationMs } from "../../../core/duration.ts";
+import { badVariable, type Environment, variable } from "../../../core/environment.ts";
+import { LongshoreError } from "../../../core/errors.ts";
+import type { Task } from "../../../core/task.ts";
 import { pollTimeoutMsDefault, pollTimeoutMsMax, type TaskDef } from "../wire/shapes.ts";
 
 /** Options in code for one task's worker, or for all. The environment takes precedence. */

@@ -9,7 +9,7 @@ import { describe, expect, it } from "vitest";
 import { anyPoll, ConductorStub } from "../../../../test/support/conductor-stub.ts";
 import { setup } from "../../../../test/support/conductor-worker.ts";
 import { deferred, until } from "../../../../test/support/until.ts";
-import { task } from "../../../task.ts";
+import { task } from "../../../core/task.ts";
 import { TestClock } from "../../../testing/clock.ts";
 import { Client } from "./client.ts";
 import { Connection } from "./connection.ts";

@@ -4,8 +4,8 @@
 // they have been idle for a moment. So a burst never leaves more than fifty idle sockets behind.
 
 import type { buildConnector, Dispatcher, Client as SingleClient } from "undici";
-import { LongshoreError } from "../../../errors.ts";
-import { type Reply, send } from "../../../send.ts";
+import { LongshoreError } from "../../../core/errors.ts";
+import { type Reply, send } from "../../../net/http/send.ts";
 import type { Settings } from "./options.ts";
 
 export interface HttpRequest {

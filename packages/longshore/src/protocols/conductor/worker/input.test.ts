@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import { z } from "zod";
 import { setup } from "../../../../test/support/conductor-worker.ts";
 import { until } from "../../../../test/support/until.ts";
-import { task } from "../../../task.ts";
+import { task } from "../../../core/task.ts";
 
 it("[C-EXEC-04, C-HTTP-05] maps the input by field name, fills in what is missing, and serialises what is returned", async () => {
   class Invoice {

@@ -1,12 +1,12 @@
 // One polled task as an assignment: how its response timeout is prevented, how a cancel is noticed, how its result is reported.
 
-import type { Clock } from "../../../clock.ts";
-import type { ContextIds } from "../../../context.ts";
-import { LongshoreError, refusal } from "../../../errors.ts";
-import { type Json, type JsonObject, parseOrUndefined } from "../../../json.ts";
+import type { Clock } from "../../../core/clock.ts";
+import type { ContextIds } from "../../../core/context.ts";
+import { LongshoreError, refusal } from "../../../core/errors.ts";
+import { type Json, type JsonObject, parseOrUndefined } from "../../../core/json/json.ts";
+import type { Task } from "../../../core/task.ts";
 import type { TransportEvent } from "../../../runner/events.ts";
 import type { Assignment, BeatAnswer, Call, HoldTerms, LogEntry, Outcome, ReportAnswer } from "../../../runner/transport.ts";
-import type { Task } from "../../../task.ts";
 import { updateAnswer, verdictOfStatus } from "../wire/codes.ts";
 import type { PolledTask } from "../wire/shapes.ts";
 import { type Answer, type Client, unexpected } from "./client.ts";

@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import { anyPoll, json } from "../../../../test/support/conductor-stub.ts";
 import { setup } from "../../../../test/support/conductor-worker.ts";
 import { deferred, until } from "../../../../test/support/until.ts";
-import { task } from "../../../task.ts";
+import { task } from "../../../core/task.ts";
 
 it("[C-EVT-13, C-MET-15] reports and counts inputs that were fetched from elsewhere, and the length of results", async () => {
   const seen: unknown[] = [];

@@ -4,9 +4,9 @@
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
-import { type Duration, durationMs } from "../../../duration.ts";
-import { type Environment, variable } from "../../../environment.ts";
-import { LongshoreError } from "../../../errors.ts";
+import { type Duration, durationMs } from "../../../core/duration.ts";
+import { type Environment, variable } from "../../../core/environment.ts";
+import { LongshoreError } from "../../../core/errors.ts";
 import { type Found, flagOf, numberOf, type WorkerOptions } from "./config.ts";
 
 /** The options of `conductor()`. */

@@ -11,7 +11,7 @@ import { randomBytes } from "node:crypto";
 import { type FileHandle, mkdir, open, readdir, readFile, rename, unlink } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { isObject } from "../../../json.ts";
+import { isObject } from "../../../core/json/json.ts";
 
 export interface Kept {
   readonly taskId: string;

@@ -7,7 +7,7 @@ import { describe, expect, it } from "vitest";
 import { anyUpdate, refusal, updateV1 } from "../../../../test/support/conductor-stub.ts";
 import { type Setup, setup, stopped } from "../../../../test/support/conductor-worker.ts";
 import { until } from "../../../../test/support/until.ts";
-import { task } from "../../../task.ts";
+import { task } from "../../../core/task.ts";
 import { work } from "../../../work.ts";
 import { conductor } from "./index.ts";
 

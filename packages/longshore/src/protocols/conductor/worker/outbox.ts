@@ -2,8 +2,8 @@
 // some. A result is kept from its first failed try on, so that a process that is killed between two tries loses nothing; it is sent from
 // here only after its own tries have ended. Sending twice is harmless: a server ignores results of finished tasks.
 
-import type { Clock } from "../../../clock.ts";
-import { LongshoreError } from "../../../errors.ts";
+import type { Clock } from "../../../core/clock.ts";
+import { LongshoreError } from "../../../core/errors.ts";
 import type { Notice } from "../../../runner/notices.ts";
 import { updateAnswer } from "../wire/codes.ts";
 import { type Answer, quote, unexpected } from "./client.ts";

@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { anyPoll, anyUpdate, type ConductorStub, pollOf } from "../../../../test/support/conductor-stub.ts";
 import { setup } from "../../../../test/support/conductor-worker.ts";
 import { until } from "../../../../test/support/until.ts";
-import { task } from "../../../task.ts";
+import { task } from "../../../core/task.ts";
 
 const many = 500;
 

@@ -5,7 +5,7 @@ import { anyPoll, json, pollOf, updateV1 } from "../../../../test/support/conduc
 import { setup } from "../../../../test/support/conductor-worker.ts";
 import { heldTask } from "../../../../test/support/reference-worker.ts";
 import { deferred, until } from "../../../../test/support/until.ts";
-import { task } from "../../../task.ts";
+import { task } from "../../../core/task.ts";
 
 describe("pausing", () => {
   it("[C-POLL-12, C-POLL-13] by the environment means no request until it is resumed at run time", async () => {

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { anyPoll, anyUpdate, type ConductorStub, json, pollOf } from "../../../../test/support/conductor-stub.ts";
 import { setup } from "../../../../test/support/conductor-worker.ts";
 import { until } from "../../../../test/support/until.ts";
-import { task } from "../../../task.ts";
+import { task } from "../../../core/task.ts";
 import { work } from "../../../work.ts";
 import { conductor } from "./index.ts";
 import { emptyWaitMs } from "./poll.ts";

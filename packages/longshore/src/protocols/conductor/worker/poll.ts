@@ -7,9 +7,9 @@
 //
 // Three counters are kept apart: empty polls, refused ones (401, 403: 2, 4, 8 ... 60 s) and failed ones (2, 4, 8 ... 120 s).
 
-import { type Backoff, backoffMs } from "../../../backoff.ts";
-import { pause } from "../../../clock.ts";
-import { LongshoreError } from "../../../errors.ts";
+import { type Backoff, backoffMs } from "../../../core/backoff.ts";
+import { pause } from "../../../core/clock.ts";
+import { LongshoreError } from "../../../core/errors.ts";
 import { poll } from "../../../runner/poll.ts";
 import type { Slot, TransportHost } from "../../../runner/transport.ts";
 import { type PolledTask, pollCountMax, pollTimeoutMsMax } from "../wire/shapes.ts";

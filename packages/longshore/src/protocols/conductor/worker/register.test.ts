@@ -5,7 +5,7 @@ import { z } from "zod";
 import { anyPoll, json, refusal } from "../../../../test/support/conductor-stub.ts";
 import { type SetupOptions, setup } from "../../../../test/support/conductor-worker.ts";
 import { until } from "../../../../test/support/until.ts";
-import { task } from "../../../task.ts";
+import { task } from "../../../core/task.ts";
 import { outputOnWire } from "./register.ts";
 
 const schemas = { input: z.object({ name: z.string() }), output: z.object({ text: z.string() }) };

@@ -1,10 +1,10 @@
 // Publishes a task's definition at the start, with its schemas where the server keeps schemas. Nothing here stops the worker: failures are
 // reported, and polling begins.
 
-import type { JsonObject } from "../../../json.ts";
+import type { JsonObject } from "../../../core/json/json.ts";
+import type { JsonSchema } from "../../../core/schema/json-schema.ts";
+import { describeTask, type Task } from "../../../core/task.ts";
 import type { Notice } from "../../../runner/notices.ts";
-import type { JsonSchema } from "../../../schema/json-schema.ts";
-import { describeTask, type Task } from "../../../task.ts";
 import type { SchemaDef, SchemaRef, TaskDef } from "../wire/shapes.ts";
 import { type Answer, type Client, quote } from "./client.ts";
 import type { WorkerConfig } from "./config.ts";

@@ -5,10 +5,10 @@ import { z } from "zod";
 import { json, updateV1 } from "../../../../test/support/conductor-stub.ts";
 import { setup } from "../../../../test/support/conductor-worker.ts";
 import { until } from "../../../../test/support/until.ts";
-import { type Context, currentContext } from "../../../context.ts";
-import { TerminalError } from "../../../errors.ts";
-import type { JsonObject } from "../../../json.ts";
-import { type Task, type TaskOptions, task } from "../../../task.ts";
+import { type Context, currentContext } from "../../../core/context.ts";
+import { TerminalError } from "../../../core/errors.ts";
+import type { JsonObject } from "../../../core/json/json.ts";
+import { type Task, type TaskOptions, task } from "../../../core/task.ts";
 import type { TaskResult } from "../wire/shapes.ts";
 import { conductorTask, inProgress, taskResult } from "./index.ts";
 

@@ -11,12 +11,12 @@
 // What the handler set on its context is merged in: its output below the result's own keys, its logs after the result's own, its callback
 // time before the result's.
 
-import { type Context, currentContext, type Deferral, type Ending } from "../../../context.ts";
-import { LongshoreError } from "../../../errors.ts";
-import { isObject, type Json, type JsonObject } from "../../../json.ts";
+import { type Context, currentContext, type Deferral, type Ending } from "../../../core/context.ts";
+import { LongshoreError } from "../../../core/errors.ts";
+import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
+import { toJson } from "../../../core/json/to-json.ts";
+import { cutMiddle } from "../../../core/text.ts";
 import type { LogEntry, Outcome } from "../../../runner/transport.ts";
-import { cutMiddle } from "../../../text.ts";
-import { toJson } from "../../../to-json.ts";
 import { type PolledTask, type ResultStatus, resultStatuses, type TaskExecLog, type TaskResult } from "../wire/shapes.ts";
 
 /** What a handler has set besides its outcome. */

@@ -3,8 +3,8 @@
 import { expect, it } from "vitest";
 import { setup } from "../../../../test/support/conductor-worker.ts";
 import { deferred, until } from "../../../../test/support/until.ts";
-import type { Context } from "../../../context.ts";
-import { task } from "../../../task.ts";
+import type { Context } from "../../../core/context.ts";
+import { task } from "../../../core/task.ts";
 import { conductorTask } from "./index.ts";
 
 it("[C-ARCH-11] calls that run at the same time or one after the other share neither context nor output nor logs", async () => {

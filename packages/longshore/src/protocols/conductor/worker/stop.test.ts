@@ -6,7 +6,7 @@ import { anyPoll, anyUpdate, json, updateV1, updateV2 } from "../../../../test/s
 import { setup } from "../../../../test/support/conductor-worker.ts";
 import { heldTask, obedientTask } from "../../../../test/support/reference-worker.ts";
 import { until } from "../../../../test/support/until.ts";
-import { task } from "../../../task.ts";
+import { task } from "../../../core/task.ts";
 
 describe("stopping", () => {
   it("[C-ARCH-10, C-V2-09] waits for what runs, reports it by v1 so that no further task comes, and polls no more", async () => {

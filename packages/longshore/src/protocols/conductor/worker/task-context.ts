@@ -1,8 +1,8 @@
 // What a handler may read and set that only Conductor has. `ctx` itself stays the same on every protocol.
 
-import { type Context, currentContext } from "../../../context.ts";
-import { LongshoreError } from "../../../errors.ts";
-import { isObject, type Json, type JsonObject } from "../../../json.ts";
+import { type Context, currentContext } from "../../../core/context.ts";
+import { LongshoreError } from "../../../core/errors.ts";
+import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
 import type { PolledTask, TaskExecLog } from "../wire/shapes.ts";
 import { type Amendments, seconds } from "./result.ts";
 

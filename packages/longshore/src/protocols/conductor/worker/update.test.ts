@@ -5,7 +5,7 @@ import { anyPoll, anyUpdate, type ConductorStub, json, refusal, updateV1, update
 import { type Setup, setup } from "../../../../test/support/conductor-worker.ts";
 import { heldTask } from "../../../../test/support/reference-worker.ts";
 import { until } from "../../../../test/support/until.ts";
-import { task } from "../../../task.ts";
+import { task } from "../../../core/task.ts";
 
 const greet = task("greet", (input: { n?: number }) => ({ hello: input.n ?? 0 }));
 

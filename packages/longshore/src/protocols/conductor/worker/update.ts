@@ -3,8 +3,8 @@
 // Whether there is a v2 is found out per server. A missing endpoint is assumed only when v1 then takes the same result; "no such task"
 // is not a missing endpoint. After an hour it is tried again: servers are upgraded under running workers.
 
-import type { Clock } from "../../../clock.ts";
-import { LongshoreError } from "../../../errors.ts";
+import type { Clock } from "../../../core/clock.ts";
+import { LongshoreError } from "../../../core/errors.ts";
 import { updateAnswer } from "../wire/codes.ts";
 import type { PolledTask } from "../wire/shapes.ts";
 import { type Answer, type Client, quote, taskOf, unexpected } from "./client.ts";

@@ -1,9 +1,9 @@
 // The worker half of Conductor: one poll loop per task, all on one connection pool. README.md of this protocol is the contract; its part
 // "Our worker" lists what this half does where the wire leaves it a choice.
 
-import { LongshoreError } from "../../../errors.ts";
+import { LongshoreError } from "../../../core/errors.ts";
+import type { Task } from "../../../core/task.ts";
 import type { Capabilities, LogBatch, ReportTries, Transport, TransportHost } from "../../../runner/transport.ts";
-import type { Task } from "../../../task.ts";
 import { Client } from "./client.ts";
 import { describeWorker, type WorkerConfig, workerConfig } from "./config.ts";
 import type { WorkSurroundings } from "./lease.ts";

@@ -1,8 +1,8 @@
 // What can be known to be wrong with a graph before anything of it runs, beyond its form: unknown functions, and calls of them
 // that can only fail.
 
-import type { JsonObject } from "../../../json.ts";
-import { atOnce, eachInSlices, type Sliced } from "../../../slice-work.ts";
+import type { JsonObject } from "../../../core/json/json.ts";
+import { atOnce, eachInSlices, type Sliced } from "../../../core/slices/slice-work.ts";
 import { planInSlices } from "./compile.ts";
 import { refusal } from "./fields.ts";
 import { functionType, type Graph, type GraphNode, readInSlices } from "./graph.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { scopeOf } from "../../../../test/support/scope.ts";
+import type { Json, JsonObject } from "../../../core/json/json.ts";
 import type { TaskNode } from "../../../engine/run/plan.ts";
-import type { Json, JsonObject } from "../../../json.ts";
 import { checkedGraph } from "./check.ts";
 import { compileGraph } from "./compile.ts";
 import { flowkitDialect, sourceOf } from "./dialect.ts";

@@ -1,10 +1,10 @@
 // From a graph to a plan. A worker's node is a task on the lane of its type; variables change in an instant; other functions of the
 // coordinator are tasks on a lane that this server works on itself.
 
+import type { JsonObject } from "../../../core/json/json.ts";
+import { atOnce, mapInSlices, type Sliced } from "../../../core/slices/slice-work.ts";
 import type { LimitKey } from "../../../engine/board/limits.ts";
 import { findCycle, makePlanInSlices, type OnFailure, type Plan, type PlanNode, type RetryPolicy } from "../../../engine/run/plan.ts";
-import type { JsonObject } from "../../../json.ts";
-import { atOnce, mapInSlices, type Sliced } from "../../../slice-work.ts";
 import { refusal } from "./fields.ts";
 import { functionType, type Graph, type GraphNode } from "./graph.ts";
 import type { FlowkitTemplate } from "./resolve.ts";

@@ -2,7 +2,7 @@
 // only has to be there, and be neither false nor null.
 
 import { isDeepStrictEqual } from "node:util";
-import { isObject, type Json, type JsonObject } from "../../../json.ts";
+import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
 import type { Fields } from "./fields.ts";
 
 export interface Condition {

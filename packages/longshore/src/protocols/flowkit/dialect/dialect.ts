@@ -1,10 +1,10 @@
 // Graphs of FlowKit.
 
+import { writeExact } from "../../../core/json/json-exact.ts";
+import { parseInSlices } from "../../../core/json/json-slices.ts";
+import { atOnce, type Sliced } from "../../../core/slices/slice-work.ts";
 import type { Dialect } from "../../../engine/run/dialect.ts";
 import type { Plan } from "../../../engine/run/plan.ts";
-import { writeExact } from "../../../json-exact.ts";
-import { parseInSlices } from "../../../json-slices.ts";
-import { atOnce, type Sliced } from "../../../slice-work.ts";
 import { dialectName, type FlowkitLimits, planInSlices } from "./compile.ts";
 import { type Graph, readInSlices } from "./graph.ts";
 import { resolve } from "./resolve.ts";

@@ -1,9 +1,9 @@
 // Reading the fields of a submitted document: what is of the wrong kind is refused with its path, the value and what was expected. Null
 // counts as absent, as it does in the reference.
 
-import { LongshoreError } from "../../../errors.ts";
-import { isObject, type Json, type JsonObject } from "../../../json.ts";
-import { shown } from "../../../text.ts";
+import { LongshoreError } from "../../../core/errors.ts";
+import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
+import { shown } from "../../../core/text.ts";
 
 /** Of shorter words every other one is one letter away. */
 const lettersMin = 4;

@@ -2,11 +2,11 @@
 // shapes are understood, and what could never run is refused with its place. The form is that of the `tasks` documents, so it is also what
 // is shown.
 
+import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
+import { mapInSlices, type Sliced } from "../../../core/slices/slice-work.ts";
+import { shown } from "../../../core/text.ts";
 import { isReservedLane } from "../../../engine/board/reserved-lanes.ts";
 import { nodesMax } from "../../../engine/run/plan.ts";
-import { isObject, type Json, type JsonObject } from "../../../json.ts";
-import { mapInSlices, type Sliced } from "../../../slice-work.ts";
-import { shown } from "../../../text.ts";
 import { type Condition, readCondition } from "./condition.ts";
 import { Fields, type Ignored, refusal } from "./fields.ts";
 import { type RetrySettings, readRetry } from "./retry-policy.ts";

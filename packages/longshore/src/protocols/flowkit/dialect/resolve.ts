@@ -1,8 +1,8 @@
 // The values of the templates of a FlowKit plan.
 
+import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
 import type { Resolved, Scope } from "../../../engine/run/dialect.ts";
 import type { Plan, Template } from "../../../engine/run/plan.ts";
-import { isObject, type Json, type JsonObject } from "../../../json.ts";
 import { type Condition, holds } from "./condition.ts";
 import type { Graph } from "./graph.ts";
 import type { IsSensitive } from "./sensitive-values.ts";

@@ -2,8 +2,8 @@
 // it is counted, or refused where the graph has `block_sensitive`. Which values look like one is decided by a detector that can be
 // replaced.
 
-import { LongshoreError, toError } from "../../../errors.ts";
-import type { Json } from "../../../json.ts";
+import { LongshoreError, toError } from "../../../core/errors.ts";
+import type { Json } from "../../../core/json/json.ts";
 
 /** `path` is the full one, such as `coordinator.vars.api.token`. Has to be pure: it is called while a run is decided. */
 export type IsSensitive = (path: string, value: Json) => boolean;

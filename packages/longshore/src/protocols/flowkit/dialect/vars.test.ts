@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { JsonObject } from "../../../json.ts";
+import type { JsonObject } from "../../../core/json/json.ts";
 import { changeVars, type VarsFunction, varsLimits } from "./vars.ts";
 
 const never = () => false;

@@ -1,7 +1,7 @@
 // The functions that change a run's variables: set, merge, incr, unset. Pure: the old variables in, the new ones out, and what is reported
 // of it. A run is decided one event at a time, so no other change comes between reading and writing.
 
-import { isObject, type Json, type JsonObject, setOwn } from "../../../json.ts";
+import { isObject, type Json, type JsonObject, setOwn } from "../../../core/json/json.ts";
 import type { IsSensitive } from "./sensitive-values.ts";
 
 export const varsFunctions = ["vars.set", "vars.merge", "vars.incr", "vars.unset"] as const;

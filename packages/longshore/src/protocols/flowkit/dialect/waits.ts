@@ -1,7 +1,7 @@
 // What a node waits for: all, any or so many of its dependencies; their first batch instead of their end; or the failure
 // of another node.
 
-import { mapInSlices, type Sliced } from "../../../slice-work.ts";
+import { mapInSlices, type Sliced } from "../../../core/slices/slice-work.ts";
 import { refusal } from "./fields.ts";
 import type { Graph, GraphNode } from "./graph.ts";
 import type { FlowkitTemplate, When } from "./resolve.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { JsonObject } from "../../../json.ts";
+import type { JsonObject } from "../../../core/json/json.ts";
 import { decodeEnvelope, readStatus } from "../wire/decode.ts";
 import { type Envelope, encodeEnvelope } from "../wire/shapes.ts";
 import { readBatchHead } from "./batch-head.ts";

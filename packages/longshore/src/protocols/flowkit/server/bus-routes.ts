@@ -1,7 +1,6 @@
 // The embedded bus for programs elsewhere. A member is a client that polls under a name; its records are given to others when it leaves,
 // when the answer did not reach it, or when it was silent for a while.
 
-import type { Caller } from "../../../actions.ts";
 import {
   memberMs,
   publishBodyBytesMax,
@@ -14,9 +13,10 @@ import {
   takePath,
 } from "../../../bus/http-wire.ts";
 import type { BusLog, Taken } from "../../../bus/log.ts";
-import type { Clock } from "../../../clock.ts";
-import { LongshoreError } from "../../../errors.ts";
-import type { HttpReply, HttpRequest, Route } from "../../../http.ts";
+import type { Caller } from "../../../core/actions.ts";
+import type { Clock } from "../../../core/clock.ts";
+import { LongshoreError } from "../../../core/errors.ts";
+import type { HttpReply, HttpRequest, Route } from "../../../net/http/http.ts";
 import { httpBase, type TopicNames, topicNamesDefault } from "../wire/shapes.ts";
 import { checkTopics } from "./topic-rules.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { openGraphs } from "../../../../test/support/flowkit-board.ts";
-import type { JsonObject } from "../../../json.ts";
+import type { JsonObject } from "../../../core/json/json.ts";
 import { TestClock } from "../../../testing/clock.ts";
 import { TaskViews } from "./task-views.ts";
 

@@ -14,11 +14,11 @@
 //            failed              failed
 //            cancelled           deferred, or queued when it never began, with `coordinator.cancelled`
 
+import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
+import { parseExact } from "../../../core/json/json-exact.ts";
 import { isOpen, type TaskRow } from "../../../engine/board/task.ts";
 import type { Plan, PlanNode } from "../../../engine/run/plan.ts";
 import { isRunOpen, type Run } from "../../../engine/run/run.ts";
-import { isObject, type Json, type JsonObject } from "../../../json.ts";
-import { parseExact } from "../../../json-exact.ts";
 import { functionType, type Graph } from "../dialect/graph.ts";
 import { varsOf } from "../dialect/resolve.ts";
 import type { TaskStatus } from "./tasks-routes.ts";

@@ -1,6 +1,6 @@
 // The metrics of FlowKit's coordinator. It counts anyway; its counters are read when /metrics is read.
 
-import type { Metrics, Sample } from "../../../metrics.ts";
+import type { Metrics, Sample } from "../../../core/metrics.ts";
 import type { Flowkit } from "./lead.ts";
 
 export function instrumentFlowkit({ coordinator, outbox, isReachable }: Flowkit, metrics: Metrics): void {

@@ -1,7 +1,7 @@
 // What `serve()` takes for FlowKit.
 
 import type { KafkaBusOptions } from "../../../bus/kafka.ts";
-import type { JsonObject } from "../../../json.ts";
+import type { JsonObject } from "../../../core/json/json.ts";
 import type { SensitiveDetector } from "../dialect/sensitive-values.ts";
 import type { CoordinatorConfig } from "./coordinator/config.ts";
 import type { CoordinatorFunction } from "./coordinator/functions.ts";

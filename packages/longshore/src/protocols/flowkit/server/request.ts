@@ -1,14 +1,14 @@
 // Reading requests to the HTTP face of FlowKit. What is wrong is refused with the name it was sent under and what was expected instead.
 
 import { setImmediate } from "node:timers/promises";
-import { LongshoreError } from "../../../errors.ts";
-import type { HttpReply, HttpRequest } from "../../../http.ts";
-import { isObject, type Json, type JsonObject, jsonDepthMax } from "../../../json.ts";
-import { writeExact } from "../../../json-exact.ts";
-import { JsonScan } from "../../../json-scan.ts";
-import { parseLarge, sliceChars } from "../../../json-slices.ts";
-import { faultOf, isTooDeep, type JsonBody, jsonOf } from "../../../request-json.ts";
-import { shown } from "../../../text.ts";
+import { LongshoreError } from "../../../core/errors.ts";
+import { isObject, type Json, type JsonObject, jsonDepthMax } from "../../../core/json/json.ts";
+import { writeExact } from "../../../core/json/json-exact.ts";
+import { JsonScan } from "../../../core/json/json-scan.ts";
+import { parseLarge, sliceChars } from "../../../core/json/json-slices.ts";
+import { shown } from "../../../core/text.ts";
+import type { HttpReply, HttpRequest } from "../../../net/http/http.ts";
+import { faultOf, isTooDeep, type JsonBody, jsonOf } from "../../../net/http/request-json.ts";
 
 export function badField(field: string, value: unknown, expected: string): LongshoreError {
   return new LongshoreError("LONGSHORE_BAD_INPUT", `${field} is ${shown(value)}, expected ${expected}.`, { detail: { field, expected } });

@@ -1,5 +1,8 @@
 // Tasks as the HTTP API shows them, from runs, records and parts.
 
+import { LongshoreError } from "../../../core/errors.ts";
+import type { JsonObject } from "../../../core/json/json.ts";
+import { parseExact } from "../../../core/json/json-exact.ts";
 import type { Part, PartStore } from "../../../engine/part/store.ts";
 import type { Definition } from "../../../engine/run/dialect.ts";
 import type { DocumentStore } from "../../../engine/run/documents.ts";
@@ -7,9 +10,6 @@ import type { Plan } from "../../../engine/run/plan.ts";
 import type { Reader } from "../../../engine/run/reader.ts";
 import { type Run, taskIdOf } from "../../../engine/run/run.ts";
 import type { Runs } from "../../../engine/run/runs.ts";
-import { LongshoreError } from "../../../errors.ts";
-import type { JsonObject } from "../../../json.ts";
-import { parseExact } from "../../../json-exact.ts";
 import { metaOf } from "./artifacts/part-artifacts.ts";
 import { deadLettersOf } from "./coordinator/dead-letters.ts";
 import { isGraphRun, type Submitted } from "./coordinator/tasks.ts";

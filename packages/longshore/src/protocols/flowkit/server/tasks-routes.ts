@@ -1,10 +1,10 @@
 // FlowKit's tasks over HTTP: submitting a graph, looking at it, cancelling it, and reading what its nodes have produced. Answers are the
 // documents that FlowKit's own coordinator keeps, so that their readers can read these.
 
-import type { Action } from "../../../actions.ts";
-import { LongshoreError } from "../../../errors.ts";
-import type { HttpReply, HttpRequest, Route } from "../../../http.ts";
-import { isObject, type JsonObject } from "../../../json.ts";
+import type { Action } from "../../../core/actions.ts";
+import { LongshoreError } from "../../../core/errors.ts";
+import { isObject, type JsonObject } from "../../../core/json/json.ts";
+import type { HttpReply, HttpRequest, Route } from "../../../net/http/http.ts";
 import { httpBase } from "../wire/shapes.ts";
 import { badField, bodyOf, jsonReply, objectIn, queryText, queryWhole } from "./request.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { callerWith, everyone } from "../../../actions.ts";
+import { callerWith, everyone } from "../../../core/actions.ts";
 import { topicNamesDefault } from "../wire/shapes.ts";
 import { checkTopics, isOfTopic } from "./topic-rules.ts";
 

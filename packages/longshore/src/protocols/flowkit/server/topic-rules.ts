@@ -1,8 +1,8 @@
 // Which topics a worker may send to and receive from. The sender of a command decides what other workers do, and a reader of reports can keep them
 // from the coordinator. So a worker's token reaches the worker's side of each topic alone.
 
-import type { Caller } from "../../../actions.ts";
-import { LongshoreError } from "../../../errors.ts";
+import type { Caller } from "../../../core/actions.ts";
+import { LongshoreError } from "../../../core/errors.ts";
 import type { TopicNames } from "../wire/shapes.ts";
 
 /** Throws LONGSHORE_UNAUTHORIZED that names the first topic that is not the caller's to use so. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { JsonObject } from "../../../json.ts";
+import type { JsonObject } from "../../../core/json/json.ts";
 import { adapterNames, argDefaults, checkAdapterArgs, pullAdapter, rechunkAdapter } from "./adapter-args.ts";
 
 function why(name: string, args: JsonObject, strict = false): string {

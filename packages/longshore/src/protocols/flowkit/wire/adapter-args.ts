@@ -1,7 +1,7 @@
 // The arguments of the input adapters that every worker has: brought into one form and checked as a whole before anything streams, by
 // the worker and already when a graph is submitted. Mistakes are reported in one sentence that names the argument.
 
-import { isObject, type Json, type JsonObject } from "../../../json.ts";
+import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
 
 export const pullAdapter = "pull.from_artifacts";
 export const rechunkAdapter = "pull.from_artifacts.rechunk:size";

@@ -1,7 +1,7 @@
 // What travels between a handler and its worker: batches, their results, and the final word. Each may be made with the names of the wire
 // or with those of JavaScript, and answers to both.
 
-import type { JsonObject } from "../../../json.ts";
+import type { JsonObject } from "../../../core/json/json.ts";
 import type { PartRef } from "./artifacts/artifacts.ts";
 
 /** The fields of a batch, in either spelling. */

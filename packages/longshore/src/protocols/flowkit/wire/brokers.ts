@@ -1,6 +1,6 @@
 // The addresses of Kafka's brokers, as a person writes them, and how a setting is refused.
 
-import { LongshoreError } from "../../../errors.ts";
+import { LongshoreError } from "../../../core/errors.ts";
 
 /** @throws LongshoreError LONGSHORE_BAD_CONFIG for what is no address. */
 export function brokersOf(brokers: string | readonly string[]): readonly string[] {

@@ -1,9 +1,9 @@
 // From a record's bytes to a message, or to the reason why it is none. Nothing here throws: an unreadable record is reported and skipped,
 // and the consumer continues. Unknown fields are ignored, absent ones have the defaults of the reference.
 
-import { deeperThan, isObject, type JsonObject, jsonDepthMax } from "../../../json.ts";
-import { JsonScan } from "../../../json-scan.ts";
-import { shown } from "../../../text.ts";
+import { deeperThan, isObject, type JsonObject, jsonDepthMax } from "../../../core/json/json.ts";
+import { JsonScan } from "../../../core/json/json-scan.ts";
+import { shown } from "../../../core/text.ts";
 import type {
   ActiveRun,
   Announcement,

@@ -3,7 +3,7 @@
 // of their code points, nothing between the signs, numbers as Python writes them. A whole number is written without a point: in
 // JavaScript 2.0 is 2, and so is what it came from.
 
-import type { Json } from "../../../json.ts";
+import type { Json } from "../../../core/json/json.ts";
 import { blake2b } from "./blake2b.ts";
 
 const digestBytes = 20;

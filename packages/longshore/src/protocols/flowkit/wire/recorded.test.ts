@@ -2,7 +2,7 @@
 // same idempotency id.
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import type { Json, JsonObject } from "../../../json.ts";
+import type { Json, JsonObject } from "../../../core/json/json.ts";
 import { decodeEnvelope, type Read, readAnnouncement, readCommand, readQuery, readReply, readSignal, readStatus } from "./decode.ts";
 import { dedupIds } from "./hash.ts";
 import { type Envelope, encodeEnvelope } from "./shapes.ts";

@@ -1,8 +1,8 @@
 // The shapes on FlowKit's wire that a worker and a coordinator share: the envelope, its payloads, topics, keys and groups. No I/O, no
 // defaults of behaviour: README.md of this protocol is the contract with literal examples. Field names are FlowKit's own.
 
-import type { Json, JsonObject } from "../../../json.ts";
-import { writeExact } from "../../../json-exact.ts";
+import type { Json, JsonObject } from "../../../core/json/json.ts";
+import { writeExact } from "../../../core/json/json-exact.ts";
 
 /** What we write. A draft of a second version adds fields only, so it is read as well. */
 export const protocolVersion = 1;

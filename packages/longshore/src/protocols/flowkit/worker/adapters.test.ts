@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { type FlowkitWorld, flowkitWorld } from "../../../../test/support/flowkit-played.ts";
-import type { JsonObject } from "../../../json.ts";
+import type { JsonObject } from "../../../core/json/json.ts";
 import { Batch, BatchResult } from "../wire/batch.ts";
 import type { FlowkitOptions } from "./options.ts";
 import { streamTask } from "./stream-task.ts";

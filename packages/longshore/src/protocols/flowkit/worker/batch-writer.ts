@@ -2,10 +2,10 @@
 // one before it is being sent and further batches are worked on, so the handler does not wait until much is in flight. The order never
 // changes: an artifact is durable before its event leaves, and its input is ticked off after that.
 
-import type { Backoff } from "../../../backoff.ts";
-import type { Clock } from "../../../clock.ts";
-import { isTransient, LongshoreError, toError } from "../../../errors.ts";
-import { retry } from "../../../retry.ts";
+import type { Backoff } from "../../../core/backoff.ts";
+import type { Clock } from "../../../core/clock.ts";
+import { isTransient, LongshoreError, toError } from "../../../core/errors.ts";
+import { retry } from "../../../core/retry.ts";
 import { type PartialArtifact, type PartRef, partsMax, type Stretch } from "../wire/artifacts/artifacts.ts";
 import { reasons } from "./classify.ts";
 import { RunFailed } from "./run-failure.ts";

@@ -1,8 +1,8 @@
 // What a failure is called on the wire, and whether trying again is of use. A mistake in the configuration or the input repeats itself, so
 // it is permanent; everything else may pass.
 
-import { isTerminal, toError } from "../../../errors.ts";
-import { isObject } from "../../../json.ts";
+import { isTerminal, toError } from "../../../core/errors.ts";
+import { isObject } from "../../../core/json/json.ts";
 
 /** The reason, and whether it is permanent. */
 export type Classified = readonly [reason: string, permanent: boolean];

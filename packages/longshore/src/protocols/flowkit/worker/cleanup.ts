@@ -2,7 +2,7 @@
 // is still done.
 
 import { rm } from "node:fs/promises";
-import { type Clock, pause } from "../../../clock.ts";
+import { type Clock, pause } from "../../../core/clock.ts";
 
 export interface Killable {
   readonly pid?: number | undefined;

@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { flowkitWorld } from "../../../../test/support/flowkit-played.ts";
 import { until } from "../../../../test/support/until.ts";
-import type { Clock } from "../../../clock.ts";
-import type { JsonObject } from "../../../json.ts";
+import type { Clock } from "../../../core/clock.ts";
+import type { JsonObject } from "../../../core/json/json.ts";
 import { TestClock } from "../../../testing/clock.ts";
 import { Batch, BatchResult, FinalizeResult, RoleHandler, type RunContext, type RunInfo, Worker, WorkerConfig } from "./index.ts";
 

@@ -2,8 +2,8 @@
 // worker.
 
 import type { Bus } from "../../../bus/bus.ts";
-import type { Clock } from "../../../clock.ts";
-import { LongshoreError } from "../../../errors.ts";
+import type { Clock } from "../../../core/clock.ts";
+import { LongshoreError } from "../../../core/errors.ts";
 import type { Logger } from "../../../runner/notices.ts";
 import { type WorkHandle, work } from "../../../work.ts";
 import type { ArtifactStore } from "../wire/artifacts/artifacts.ts";

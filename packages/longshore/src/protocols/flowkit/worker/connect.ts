@@ -3,9 +3,9 @@
 
 import type { Bus } from "../../../bus/bus.ts";
 import { kafkaSecurityIn } from "../../../bus/kafka/environment.ts";
-import { variable } from "../../../environment.ts";
+import { variable } from "../../../core/environment.ts";
+import { withoutEndSlashes } from "../../../core/text.ts";
 import type { TransportHost } from "../../../runner/transport.ts";
-import { withoutEndSlashes } from "../../../text.ts";
 import type { ArtifactStore } from "../wire/artifacts/artifacts.ts";
 import type { MongoDb } from "../wire/artifacts/mongo-db.ts";
 import { bad, brokersOf } from "../wire/brokers.ts";

@@ -1,9 +1,9 @@
 // The course of a run, the same for every protocol: init, load the input, choose its way, then batch after batch, then finalize. What it
 // produces is written to `out`; it ends by returning the final metrics or by throwing.
 
-import { LongshoreError, toError } from "../../../errors.ts";
-import type { JsonObject } from "../../../json.ts";
-import { toJson } from "../../../to-json.ts";
+import { LongshoreError, toError } from "../../../core/errors.ts";
+import type { JsonObject } from "../../../core/json/json.ts";
+import { toJson } from "../../../core/json/to-json.ts";
 import type { ArgDefaults } from "../wire/adapter-args.ts";
 import type { Adapters, Upstream } from "../wire/adapters/adapter.ts";
 import { isUnknownSource, UpstreamFailed } from "../wire/artifacts/artifacts.ts";

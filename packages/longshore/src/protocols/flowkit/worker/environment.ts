@@ -1,6 +1,6 @@
 // The environment variables that a worker looks at.
 
-import { type Environment, variable } from "../../../environment.ts";
+import { type Environment, variable } from "../../../core/environment.ts";
 
 /** 1, true, yes and on mean yes, as in the reference; anything else means no. */
 export function flagOf(env: Environment, name: string): boolean {

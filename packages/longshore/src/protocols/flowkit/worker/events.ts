@@ -2,9 +2,9 @@
 
 import { randomUUID } from "node:crypto";
 import type { Bus } from "../../../bus/bus.ts";
-import type { Clock } from "../../../clock.ts";
-import type { Json, JsonObject } from "../../../json.ts";
-import { cutMiddle } from "../../../text.ts";
+import type { Clock } from "../../../core/clock.ts";
+import type { Json, JsonObject } from "../../../core/json/json.ts";
+import { cutMiddle } from "../../../core/text.ts";
 import type { Stretch } from "../wire/artifacts/artifacts.ts";
 import { type AttemptKey, dedupIds } from "../wire/hash.ts";
 import { encodeEnvelope, finalUid, nodeKey, payloadOf, protocolVersion, type StatusEvent } from "../wire/shapes.ts";

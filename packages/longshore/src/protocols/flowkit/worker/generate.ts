@@ -11,8 +11,8 @@
 // several batches, of which the last means all. What is not ticked off comes again to the next attempt, and what is yielded for it
 // replaces what has its name. So nothing is lost, and nothing counts twice.
 
-import { isObject, type Json, type JsonObject } from "../../../json.ts";
-import { toJson } from "../../../to-json.ts";
+import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
+import { toJson } from "../../../core/json/to-json.ts";
 import type { PartRef } from "../wire/artifacts/artifacts.ts";
 import { type Batch, ReadBatch, ResultOf } from "../wire/batch.ts";
 import { type BatchGenerator, metricsOf } from "./handler.ts";

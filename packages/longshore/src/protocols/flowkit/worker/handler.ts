@@ -1,7 +1,7 @@
 // What a role does with its input, in the forms in which it may be written: as an object of functions, as a generator over batches, or as a
 // class with the names of the reference. The worker knows the first only.
 
-import { isObject, type JsonObject } from "../../../json.ts";
+import { isObject, type JsonObject } from "../../../core/json/json.ts";
 import { Batch, type BatchFields, BatchResult, FinalizeResult, type ReadBatch } from "../wire/batch.ts";
 import { type Classified, classifyError } from "./classify.ts";
 import type { RunContext } from "./run-context.ts";

@@ -1,10 +1,10 @@
 // A stream of batches on a protocol that knows none: the handler makes its batches itself, what each produced is emitted, and the output are the
 // final metrics with the number of batches.
 
-import { systemClock } from "../../../clock.ts";
-import type { Context, StepPart } from "../../../context.ts";
-import { TerminalError } from "../../../errors.ts";
-import { isObject, type Json, type JsonObject } from "../../../json.ts";
+import { systemClock } from "../../../core/clock.ts";
+import type { Context, StepPart } from "../../../core/context.ts";
+import { TerminalError } from "../../../core/errors.ts";
+import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
 import { argDefaults } from "../wire/adapter-args.ts";
 import { adaptersWith } from "../wire/adapters/adapter.ts";
 import type { PartRef, UpstreamPart } from "../wire/artifacts/artifacts.ts";

@@ -1,8 +1,8 @@
 // The log of a worker about its runs, one object for each event, under the names of the reference; the guide's own names are the messages.
 // Silent without a listener: a function in the options, or FLOWKIT_LOG_STDOUT in the environment.
 
-import type { Clock } from "../../../clock.ts";
-import { type Environment, variable } from "../../../environment.ts";
+import type { Clock } from "../../../core/clock.ts";
+import { type Environment, variable } from "../../../core/environment.ts";
 import { flagOf } from "./environment.ts";
 
 export type LogLevel = "debug" | "info" | "warning" | "error";

@@ -4,9 +4,9 @@
 import { randomBytes } from "node:crypto";
 import type { Bus } from "../../../bus/bus.ts";
 import type { KafkaBusOptions } from "../../../bus/kafka.ts";
-import type { Environment } from "../../../environment.ts";
-import { LongshoreError } from "../../../errors.ts";
-import { isObject } from "../../../json.ts";
+import type { Environment } from "../../../core/environment.ts";
+import { LongshoreError } from "../../../core/errors.ts";
+import { isObject } from "../../../core/json/json.ts";
 import type { ArgDefaults } from "../wire/adapter-args.ts";
 import { type Adapters, adaptersWith, type InputAdapter } from "../wire/adapters/adapter.ts";
 import type { ArtifactStore } from "../wire/artifacts/artifacts.ts";

@@ -1,6 +1,6 @@
 // The parts of another node, as an ordinary task reads them.
 
-import type { StepPart } from "../../../context.ts";
+import type { StepPart } from "../../../core/context.ts";
 import type { PartReader } from "../../../runner/transport.ts";
 import type { UpstreamPart } from "../wire/artifacts/artifacts.ts";
 

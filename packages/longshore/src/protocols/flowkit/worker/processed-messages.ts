@@ -1,6 +1,6 @@
 // Which messages have been dealt with: a broker may bring one twice. Bounded by number and age; the oldest are forgotten first.
 
-import type { Clock } from "../../../clock.ts";
+import type { Clock } from "../../../core/clock.ts";
 
 export class ProcessedMessages {
   readonly #clock: Clock;

@@ -2,10 +2,10 @@
 // besides, under the names of the reference and under those of JavaScript. One for each run; what it was given to clean up is cleaned up at
 // its end.
 
-import type { Clock } from "../../../clock.ts";
-import type { Context } from "../../../context.ts";
-import type { JsonObject } from "../../../json.ts";
-import { untilAborted } from "../../../until-aborted.ts";
+import type { Clock } from "../../../core/clock.ts";
+import type { Context } from "../../../core/context.ts";
+import type { JsonObject } from "../../../core/json/json.ts";
+import { untilAborted } from "../../../core/until-aborted.ts";
 import { Cleanup } from "./cleanup.ts";
 import { runSubprocess, type SubprocessOptions } from "./subprocess.ts";
 

@@ -1,6 +1,6 @@
 // A failure that already has its name on the wire.
 
-import { LongshoreError } from "../../../errors.ts";
+import { LongshoreError } from "../../../core/errors.ts";
 
 export class RunFailed extends LongshoreError {
   override readonly name: string = "RunFailed";

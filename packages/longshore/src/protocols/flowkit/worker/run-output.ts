@@ -1,7 +1,7 @@
 // The results of a run's batches on their way to the writer: each is written once, as the bytes of its artifact and of its event.
 
 import { recordBytesMax } from "../../../bus/bus.ts";
-import type { JsonObject } from "../../../json.ts";
+import type { JsonObject } from "../../../core/json/json.ts";
 import { type PartRef, stretchOf } from "../wire/artifacts/artifacts.ts";
 import type { BatchWriter } from "./batch-writer.ts";
 import type { AttemptEvents } from "./events.ts";

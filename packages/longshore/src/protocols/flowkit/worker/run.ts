@@ -3,10 +3,12 @@
 
 import { randomUUID } from "node:crypto";
 import type { Bus } from "../../../bus/bus.ts";
-import { pause } from "../../../clock.ts";
-import type { Context, ContextIds, StepPart } from "../../../context.ts";
-import { LongshoreError, refusal } from "../../../errors.ts";
-import { isObject, type Json, type JsonObject } from "../../../json.ts";
+import { pause } from "../../../core/clock.ts";
+import type { Context, ContextIds, StepPart } from "../../../core/context.ts";
+import { LongshoreError, refusal } from "../../../core/errors.ts";
+import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
+import { validate } from "../../../core/schema/schema.ts";
+import type { Task } from "../../../core/task.ts";
 import type {
   Assignment,
   BeatAnswer,
@@ -18,8 +20,6 @@ import type {
   ReportAnswer,
   TransportHost,
 } from "../../../runner/transport.ts";
-import { validate } from "../../../schema/schema.ts";
-import type { Task } from "../../../task.ts";
 import type { ArtifactStore, Attempt } from "../wire/artifacts/artifacts.ts";
 import { dedupIds } from "../wire/hash.ts";
 import { type ActiveRun, type Envelope, nodeKey, statusTopic, type TaskStart } from "../wire/shapes.ts";

@@ -2,8 +2,8 @@
 // handler proposes; only where it names none, a proposal that is known counts; else the handler makes its batches itself. Names and arguments
 // are checked here, before anything streams.
 
-import { isObject, type Json, type JsonObject } from "../../../json.ts";
-import { sortedText } from "../../../json-text.ts";
+import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
+import { sortedText } from "../../../core/json/json-text.ts";
 import type { ArgDefaults, PullArgs } from "../wire/adapter-args.ts";
 import type { Adapters, InputAdapter } from "../wire/adapters/adapter.ts";
 import { reasons } from "./classify.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { task } from "../../../task.ts";
+import { task } from "../../../core/task.ts";
 import { Loopback } from "../../../testing/loopback.ts";
 import { work } from "../../../work.ts";
 import { Batch } from "../wire/batch.ts";

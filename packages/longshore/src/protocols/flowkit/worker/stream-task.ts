@@ -2,10 +2,10 @@
 // protocol it is a task like any other, which makes its batches itself, emits what each has produced, and returns its final metrics with a
 // count.
 
-import type { Context } from "../../../context.ts";
-import { LongshoreError } from "../../../errors.ts";
-import { isObject, type JsonObject } from "../../../json.ts";
-import { type Task, type TaskOptions, task } from "../../../task.ts";
+import type { Context } from "../../../core/context.ts";
+import { LongshoreError } from "../../../core/errors.ts";
+import { isObject, type JsonObject } from "../../../core/json/json.ts";
+import { type Task, type TaskOptions, task } from "../../../core/task.ts";
 import type { StreamWork } from "./drive.ts";
 import type { BatchGenerator, StreamHandler } from "./handler.ts";
 import { driveHere } from "./inline-drive.ts";

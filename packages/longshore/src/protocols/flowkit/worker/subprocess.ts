@@ -1,8 +1,8 @@
 // A program run on behalf of a batch. It leads a process group of its own, so that a cancel reaches what it has started as well.
 
 import { spawn } from "node:child_process";
-import type { Clock } from "../../../clock.ts";
-import { ProcessGroups } from "../../../process-groups.ts";
+import type { Clock } from "../../../core/clock.ts";
+import { ProcessGroups } from "../../../core/process-groups.ts";
 
 export interface SubprocessOptions {
   /** Between the request to end and the kill; 5 s by default. */

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { counting } from "../../../../test/support/flowkit-counting.ts";
 import { flowkitWorld } from "../../../../test/support/flowkit-played.ts";
 import { deferred, until } from "../../../../test/support/until.ts";
-import { LongshoreError } from "../../../errors.ts";
+import { LongshoreError } from "../../../core/errors.ts";
 import { TestClock } from "../../../testing/clock.ts";
 import type { RunContext } from "./run-context.ts";
 import { streamTask } from "./stream-task.ts";

@@ -2,8 +2,8 @@
 // way to load them from a file. Mistakes are reported when it is made, by the field's own name.
 
 import { readFileSync } from "node:fs";
-import { LongshoreError } from "../../../errors.ts";
-import { isObject } from "../../../json.ts";
+import { LongshoreError } from "../../../core/errors.ts";
+import { isObject } from "../../../core/json/json.ts";
 import { topicNamesDefault } from "../wire/shapes.ts";
 import type { WorkerOptions } from "./options.ts";
 import { workerDefaults } from "./options.ts";

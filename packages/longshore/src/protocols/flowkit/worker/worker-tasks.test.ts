@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { flowkitWorld } from "../../../../test/support/flowkit-played.ts";
-import { task } from "../../../task.ts";
+import { task } from "../../../core/task.ts";
 import type { ReadBatch } from "../wire/batch.ts";
 import { streamTask } from "./stream-task.ts";
 

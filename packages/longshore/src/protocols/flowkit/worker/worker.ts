@@ -4,13 +4,13 @@
 // A command is taken only with a slot for it, and its offset is committed when its acceptance has been sent: a worker that is busy or stops
 // leaves it to others, and one that dies in between is followed by another that gets it again.
 
-import type { Backoff } from "../../../backoff.ts";
 import type { Bus, BusConsumer, BusRecord } from "../../../bus/bus.ts";
-import { pause } from "../../../clock.ts";
-import { LongshoreError } from "../../../errors.ts";
-import { retry } from "../../../retry.ts";
+import type { Backoff } from "../../../core/backoff.ts";
+import { pause } from "../../../core/clock.ts";
+import { LongshoreError } from "../../../core/errors.ts";
+import { retry } from "../../../core/retry.ts";
+import { untilAborted } from "../../../core/until-aborted.ts";
 import type { Capabilities, Transport, TransportHost } from "../../../runner/transport.ts";
-import { untilAborted } from "../../../until-aborted.ts";
 import { decodeEnvelope, onceEach, type Read, readCommand, readQuery, readSignal } from "../wire/decode.ts";
 import { commandGroup, commandTopic, type Envelope, nodeKey, queryGroup, signalsGroup, statusTopic } from "../wire/shapes.ts";
 import { Announcer } from "./announcer.ts";

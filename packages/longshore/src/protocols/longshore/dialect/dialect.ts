@@ -1,10 +1,11 @@
 // The dialect of workflows written in code: compiles what `workflow()` made, and resolves its references.
 
+import { LongshoreError } from "../../../core/errors.ts";
+import { isScalar, type Json } from "../../../core/json/json.ts";
+import { parseInSlices } from "../../../core/json/json-slices.ts";
+import { atOnce, mapInSlices, type Sliced } from "../../../core/slices/slice-work.ts";
 import type { Dialect, Resolved, Scope } from "../../../engine/run/dialect.ts";
 import { findCycle, makePlanInSlices, nodesMax, type Plan, type PlanNode, type Template } from "../../../engine/run/plan.ts";
-import { LongshoreError } from "../../../errors.ts";
-import { isScalar, type Json } from "../../../json.ts";
-import { parseInSlices } from "../../../json-slices.ts";
 import {
   isWrapped,
   type Reference,
@@ -14,7 +15,6 @@ import {
   type Value,
   type WorkflowSource,
 } from "../../../protocols/longshore/dialect/source.ts";
-import { atOnce, mapInSlices, type Sliced } from "../../../slice-work.ts";
 
 export const codeDialect: Dialect = { name: "code", compile: (text) => atOnce(compileInSlices(text)), compileInSlices, resolve };
 

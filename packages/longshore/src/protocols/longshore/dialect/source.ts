@@ -1,7 +1,7 @@
 // Workflows written in code, as they are kept: plain JSON, made by `workflow()` and compiled by this dialect.
 
-import type { Backoff } from "../../../backoff.ts";
-import type { Json, JsonObject } from "../../../json.ts";
+import type { Backoff } from "../../../core/backoff.ts";
+import type { Json, JsonObject } from "../../../core/json/json.ts";
 
 /** A place in a value: property names and array indexes. */
 export type Path = readonly (string | number)[];

@@ -8,9 +8,9 @@
 //
 // What is worked out in the end is the expression itself, from what became of the steps.
 
+import { LongshoreError } from "../../../core/errors.ts";
+import { atOnce, eachInSlices, type Sliced } from "../../../core/slices/slice-work.ts";
 import { makePlanInSlices, nodesMax, type Plan, type PlanNode } from "../../../engine/run/plan.ts";
-import { LongshoreError } from "../../../errors.ts";
-import { atOnce, eachInSlices, type Sliced } from "../../../slice-work.ts";
 import { fatalsInSlices } from "./diagnose-fatal.ts";
 import type { Expression } from "./expression.ts";
 import type { Flow, Step } from "./flow.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { Ledger } from "../../../../test/contract/ledger.ts";
 import { either, mockRouter, openFlows, ref } from "../../../../test/support/flow-world.ts";
-import type { Json, JsonObject } from "../../../json.ts";
+import type { Json, JsonObject } from "../../../core/json/json.ts";
 import { compileFlow } from "./compile.ts";
 import { stepflowDialect } from "./dialect.ts";
 

@@ -1,7 +1,7 @@
 // What keeps a flow from being run at all, and from being kept.
 
-import type { JsonPath } from "../../../json-position.ts";
-import { eachInSlices, type Sliced } from "../../../slice-work.ts";
+import type { JsonPath } from "../../../core/json/json-position.ts";
+import { eachInSlices, type Sliced } from "../../../core/slices/slice-work.ts";
 import { type Diagnostic, diagnostic } from "./diagnostic.ts";
 import type { Expression } from "./expression.ts";
 import type { Flow } from "./flow.ts";

@@ -1,8 +1,8 @@
 // A flow held against a route configuration, and the configuration against itself.
 
-import { isObject, type Json } from "../../../json.ts";
-import type { JsonPath } from "../../../json-position.ts";
-import { type Sliced, sliceItems } from "../../../slice-work.ts";
+import { isObject, type Json } from "../../../core/json/json.ts";
+import type { JsonPath } from "../../../core/json/json-position.ts";
+import { type Sliced, sliceItems } from "../../../core/slices/slice-work.ts";
 import { type Diagnostic, diagnostic } from "./diagnostic.ts";
 import type { Expression } from "./expression.ts";
 import { type Flow, readInSlices, refuse, type Step } from "./flow.ts";

@@ -1,9 +1,9 @@
 // A flow checked against JSON Schemas: paths against the values they read, examples and defaults against their schemas, and, on
 // request, values against their receivers.
 
-import type { Json } from "../../../json.ts";
-import type { JsonPath } from "../../../json-position.ts";
-import { eachInSlices, type Sliced } from "../../../slice-work.ts";
+import type { Json } from "../../../core/json/json.ts";
+import type { JsonPath } from "../../../core/json/json-position.ts";
+import { eachInSlices, type Sliced } from "../../../core/slices/slice-work.ts";
 import { type Diagnostic, diagnostic } from "./diagnostic.ts";
 import type { Expression } from "./expression.ts";
 import type { Flow } from "./flow.ts";

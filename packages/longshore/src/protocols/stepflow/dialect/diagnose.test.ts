@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { either, ref } from "../../../../test/support/flow-world.ts";
-import type { Json, JsonObject } from "../../../json.ts";
+import type { Json, JsonObject } from "../../../core/json/json.ts";
 import { diagnose } from "./diagnose.ts";
 import { type DiagnosticKind, diagnosticCodes } from "./diagnostic.ts";
 import { readFlow } from "./flow.ts";

@@ -1,9 +1,9 @@
 // All findings about a flow before it runs: fatal ones prevent a run, errors would come up while it
 // runs, warnings are for its author. diagnose-types.ts checks it against JSON Schemas, diagnose-routes.ts against a route configuration.
 
-import type { Json } from "../../../json.ts";
-import type { JsonPath } from "../../../json-position.ts";
-import { atOnce, type Sliced, sliceItems } from "../../../slice-work.ts";
+import type { Json } from "../../../core/json/json.ts";
+import type { JsonPath } from "../../../core/json/json-position.ts";
+import { atOnce, type Sliced, sliceItems } from "../../../core/slices/slice-work.ts";
 import { fatalsInSlices } from "./diagnose-fatal.ts";
 import { diagnoseRoutes } from "./diagnose-routes.ts";
 import { type Known, TypeChecker } from "./diagnose-types.ts";

@@ -1,6 +1,6 @@
 // The findings about a flow before it runs. The code's thousands are the severity.
 
-import type { JsonPath } from "../../../json-position.ts";
+import type { JsonPath } from "../../../core/json/json-position.ts";
 import { pathText } from "./path.ts";
 
 export const diagnosticCodes = {

@@ -2,7 +2,7 @@
 // out: of a condition one branch, of a coalesce no more than it takes. Steps that have not been loaded are requested, as many at once as
 // are known to be needed.
 
-import { type Json, type JsonObject, setOwn } from "../../../json.ts";
+import { type Json, type JsonObject, setOwn } from "../../../core/json/json.ts";
 import type { Expression } from "./expression.ts";
 import { grownCharsMax } from "./growth.ts";
 import { follow, type Path, pathText } from "./path.ts";

@@ -1,8 +1,8 @@
 // Value expressions: JSON in which some objects are replaced by a value. What they are is found out once, when a flow
 // is read; the order of the checks below belongs to the language.
 
-import { isObject, type Json } from "../../../json.ts";
-import type { JsonPath } from "../../../json-position.ts";
+import { isObject, type Json } from "../../../core/json/json.ts";
+import type { JsonPath } from "../../../core/json/json-position.ts";
 import { type Path, parsePath } from "./path.ts";
 
 export type Expression =

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { readFile } from "../../../file-place.ts";
+import { readFile } from "../../../core/file-place.ts";
 import { parseFlow } from "./file.ts";
 
 const parse = (text: string, file = "f.yaml") =>

@@ -1,7 +1,7 @@
 // Flows in files, YAML or JSON. A mistake that prevents a run is refused, every other finding is a warning, each with line and column.
 
-import { fileId, type ReadFile, type Warning } from "../../../file-place.ts";
-import type { JsonObject } from "../../../json.ts";
+import { fileId, type ReadFile, type Warning } from "../../../core/file-place.ts";
+import type { JsonObject } from "../../../core/json/json.ts";
 import { diagnose } from "./diagnose.ts";
 import { readFlow } from "./flow.ts";
 import { encodeFlow, flowIdOf, nameOf } from "./source.ts";

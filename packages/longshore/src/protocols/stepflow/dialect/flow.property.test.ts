@@ -5,8 +5,8 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { either, type FlowWorld, type Outcome, openFlows } from "../../../../test/support/flow-world.ts";
+import type { Json, JsonObject } from "../../../core/json/json.ts";
 import { isRunOpen } from "../../../engine/run/run.ts";
-import type { Json, JsonObject } from "../../../json.ts";
 import type { FlowResult } from "./result.ts";
 
 interface MadeStep {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { either } from "../../../../test/support/flow-world.ts";
-import type { Json } from "../../../json.ts";
+import type { Json } from "../../../core/json/json.ts";
 import { type ExpressionFault, readExpression } from "./expression.ts";
 import { readFlow } from "./flow.ts";
 

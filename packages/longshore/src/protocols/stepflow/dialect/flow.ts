@@ -1,10 +1,10 @@
 // A flow as it is written, read into what the rest of this folder works with. A document that is no flow is refused;
 // mistakes inside a flow are left to diagnose.ts, which can report all of them at once.
 
-import { LongshoreError } from "../../../errors.ts";
-import { isObject, type Json, type JsonObject } from "../../../json.ts";
-import { type JsonPath, pathText } from "../../../json-position.ts";
-import { atOnce, mapInSlices, type Sliced } from "../../../slice-work.ts";
+import { LongshoreError } from "../../../core/errors.ts";
+import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
+import { type JsonPath, pathText } from "../../../core/json/json-position.ts";
+import { atOnce, mapInSlices, type Sliced } from "../../../core/slices/slice-work.ts";
 import { type Expression, type ExpressionFault, nothing, readExpression } from "./expression.ts";
 
 export interface Flow {

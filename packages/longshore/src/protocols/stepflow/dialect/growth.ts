@@ -1,9 +1,9 @@
 // How much text the references of one value contain. A flow is small and may name a large value many times: a thousand references to an
 // input of 10 MB would be 10 GB of text, and steps that each repeat the one before double with every step.
 
-import type { Json } from "../../../json.ts";
-import { payloadRequestBytes } from "../../../payload-size.ts";
-import { textSize } from "../../../text-size.ts";
+import type { Json } from "../../../core/json/json.ts";
+import { payloadRequestBytes } from "../../../core/payload-size.ts";
+import { textSize } from "../../../core/text-size.ts";
 
 /** Characters of all references in one value, besides the largest of them: what is passed on as it is may be as large as it was. */
 export const grownCharsMax = payloadRequestBytes;

@@ -1,11 +1,11 @@
 // A run with several items, or none: one task, whose work is to start a run for each item and to wait for their ends. The items are in the
 // run's input and are not repeated in the task.
 
+import type { Json, JsonObject } from "../../../core/json/json.ts";
+import { isObject } from "../../../core/json/json.ts";
+import { writeExact } from "../../../core/json/json-exact.ts";
 import type { Dialect } from "../../../engine/run/dialect.ts";
 import { makePlan, type TaskNode } from "../../../engine/run/plan.ts";
-import type { Json, JsonObject } from "../../../json.ts";
-import { isObject } from "../../../json.ts";
-import { writeExact } from "../../../json-exact.ts";
 import { flowResultIn } from "./result.ts";
 import { type ComponentTask, retriesUnlimited } from "./router.ts";
 import { anew } from "./settings.ts";

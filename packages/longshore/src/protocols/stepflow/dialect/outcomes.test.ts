@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { type Component, either, fails, openFlows, ref, step, succeeds } from "../../../../test/support/flow-world.ts";
-import type { Json, JsonObject } from "../../../json.ts";
+import type { Json, JsonObject } from "../../../core/json/json.ts";
 import { orchestratorError } from "./result.ts";
 
 /** Chooses the result by the input's text, as a mock plugin does; an input that is not there breaks the plugin. */

@@ -4,10 +4,10 @@
 //
 // The documents of Stepflow also show it without the wrapper `steps`; both are taken.
 
-import { LongshoreError } from "../../../errors.ts";
-import { isObject, type Json, type JsonObject, setOwn } from "../../../json.ts";
-import { type JsonPath, pathText } from "../../../json-position.ts";
-import { shown } from "../../../text.ts";
+import { LongshoreError } from "../../../core/errors.ts";
+import { isObject, type Json, type JsonObject, setOwn } from "../../../core/json/json.ts";
+import { type JsonPath, pathText } from "../../../core/json/json-position.ts";
+import { shown } from "../../../core/text.ts";
 
 /** Throws LONGSHORE_BAD_INPUT that names the field. Without any change the same document is answered. */
 export function applyOverrides(document: JsonObject, overrides: Json): JsonObject {

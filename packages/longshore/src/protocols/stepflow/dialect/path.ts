@@ -1,7 +1,7 @@
 // Paths into values: `$.a.b[0]['x y']` from the value on; `$` or nothing for all of it; any other text is the name of
 // one field, dots and all.
 
-import { isObject, type Json } from "../../../json.ts";
+import { isObject, type Json } from "../../../core/json/json.ts";
 
 /** Names of fields, and places in lists. */
 export type Path = readonly (string | number)[];

@@ -1,10 +1,10 @@
 // The lane of a step's task, how often it is tried, and how many of its run may be in flight.
 
+import type { Json } from "../../../core/json/json.ts";
 import type { LimitKey } from "../../../engine/board/limits.ts";
 import type { Dialect } from "../../../engine/run/dialect.ts";
 import type { Plan, RetryPolicy } from "../../../engine/run/plan.ts";
 import type { Run } from "../../../engine/run/run.ts";
-import type { Json } from "../../../json.ts";
 import { flowPlanOf } from "./compile.ts";
 import type { Step } from "./flow.ts";
 import { failed, orchestratorError } from "./result.ts";

@@ -1,10 +1,10 @@
 // What is worked out while a run is open: the inputs of its steps, the branches of its choices, and its output.
 
+import type { Json, JsonObject } from "../../../core/json/json.ts";
+import { parseExact } from "../../../core/json/json-exact.ts";
 import type { TaskRow } from "../../../engine/board/task.ts";
 import type { Resolved, Scope } from "../../../engine/run/dialect.ts";
 import type { Plan, Template } from "../../../engine/run/plan.ts";
-import type { Json, JsonObject } from "../../../json.ts";
-import { parseExact } from "../../../json-exact.ts";
 import { type FlowTemplate, flowPlanOf, type Question, stepOf } from "./compile.ts";
 import { type Evaluated, evaluate, isAbsent, isTrue, type Values, variableIn } from "./evaluate.ts";
 import type { Step } from "./flow.ts";

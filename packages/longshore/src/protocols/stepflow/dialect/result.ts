@@ -1,11 +1,11 @@
 // The result of a step and of a flow: FlowResult, and how a component's error is stored on the board. The message is the record's error;
 // the whole of it, with code and data, is its output, as FlowResult.
 
+import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
+import { parseExact, writeExact } from "../../../core/json/json-exact.ts";
 import type { FailureReport } from "../../../engine/board/board.ts";
 import type { TaskRow } from "../../../engine/board/task.ts";
 import { isRunOpen, type Run } from "../../../engine/run/run.ts";
-import { isObject, type Json, type JsonObject } from "../../../json.ts";
-import { parseExact, writeExact } from "../../../json-exact.ts";
 import type { TaskErrorCode } from "../wire/messages.ts";
 
 export interface FlowError {

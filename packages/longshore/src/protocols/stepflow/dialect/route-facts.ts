@@ -1,6 +1,6 @@
 // A route configuration for diagnostics: a port like the router, without a run.
 
-import type { Json } from "../../../json.ts";
+import type { Json } from "../../../core/json/json.ts";
 
 export interface RouteFacts {
   /** Every plugin by name. */

@@ -1,11 +1,11 @@
 // The lane of a step's component: a port, so that this folder needs neither plugins nor the file that configures them. An implementation
 // must use its arguments alone: the same path, input and registrations must lead to the same place, because a decision may be made twice.
 
-import type { Backoff } from "../../../backoff.ts";
+import type { Backoff } from "../../../core/backoff.ts";
+import type { Json } from "../../../core/json/json.ts";
 import type { Lane } from "../../../engine/board/task.ts";
 import type { DocumentKey } from "../../../engine/run/documents.ts";
 import type { Timeouts } from "../../../engine/run/plan.ts";
-import type { Json } from "../../../json.ts";
 import type { TaskErrorCode } from "../wire/messages.ts";
 
 export interface Router {

@@ -1,7 +1,7 @@
 // The meaning of each keyword of a JSON Schema.
 
-import { isObject, type Json, type JsonObject } from "../../../json.ts";
-import { shown } from "../../../text.ts";
+import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
+import { shown } from "../../../core/text.ts";
 import type { At, Check, Violation } from "./schema-violations.ts";
 
 type Keyword = (check: Check, argument: Json, at: At) => Violation[];

@@ -1,9 +1,9 @@
 // Patterns in a JSON Schema that values will be held against, and whether they can be: linear-pattern.ts knows no lookaround and no
 // backreferences.
 
-import { isObject, type Json, type JsonObject } from "../../../json.ts";
-import type { JsonPath } from "../../../json-position.ts";
-import { linearPattern, PatternError } from "../../../linear-pattern.ts";
+import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
+import type { JsonPath } from "../../../core/json/json-position.ts";
+import { linearPattern, PatternError } from "../../../core/pattern/linear-pattern.ts";
 import { defsOf, type SchemaPlace } from "./schema-walk.ts";
 
 export interface UnusablePattern {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Json, JsonObject } from "../../../json.ts";
+import type { Json, JsonObject } from "../../../core/json/json.ts";
 import { violations } from "./schema-violations.ts";
 
 const paths = (schema: Json, value: Json, defs: JsonObject = {}) => violations({ schema, defs }, value).map(({ path }) => path.join("."));

@@ -2,11 +2,11 @@
 // (linear-pattern.ts), and the work for one value is counted and bounded, however a schema refers to itself. Unknown keywords have no
 // effect, and `format` is an annotation, as JSON Schema has it.
 
-import { isObject, type Json, type JsonObject } from "../../../json.ts";
-import { rounded } from "../../../json-exact.ts";
-import type { JsonPath } from "../../../json-position.ts";
-import { sortedText } from "../../../json-text.ts";
-import { type LinearPattern, linearPattern, PatternError } from "../../../linear-pattern.ts";
+import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
+import { rounded } from "../../../core/json/json-exact.ts";
+import type { JsonPath } from "../../../core/json/json-position.ts";
+import { sortedText } from "../../../core/json/json-text.ts";
+import { type LinearPattern, linearPattern, PatternError } from "../../../core/pattern/linear-pattern.ts";
 import { keywords } from "./schema-keywords.ts";
 import { defsOf, type SchemaPlace } from "./schema-walk.ts";
 

@@ -1,7 +1,7 @@
 // JSON Schemas as far as a path or a kind of value can be judged by them. What a schema leaves open is reported as open: a wrong finding is
 // worse than a missing one.
 
-import { isObject, type Json, type JsonObject } from "../../../json.ts";
+import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
 import type { Path } from "./path.ts";
 
 /** A schema, with what its references lead to. */

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { either, fails, openFlows, ref, step, succeeds } from "../../../../test/support/flow-world.ts";
-import type { Json, JsonObject } from "../../../json.ts";
+import type { Json, JsonObject } from "../../../core/json/json.ts";
 
 const boom = { outcome: "failed", error: { code: "COMPONENT_FAILED", message: "boom" } };
 

@@ -1,10 +1,10 @@
 // The form in which flows are kept: compact JSON, in the order in which it was written. A flow's id is made from it.
 
 import { createHash } from "node:crypto";
-import { deeperThan, type Json, type JsonObject, jsonDepthMax } from "../../../json.ts";
-import { writeExact } from "../../../json-exact.ts";
-import { parseInSlices } from "../../../json-slices.ts";
-import type { Sliced } from "../../../slice-work.ts";
+import { deeperThan, type Json, type JsonObject, jsonDepthMax } from "../../../core/json/json.ts";
+import { writeExact } from "../../../core/json/json-exact.ts";
+import { parseInSlices } from "../../../core/json/json-slices.ts";
+import type { Sliced } from "../../../core/slices/slice-work.ts";
 import { type Flow, type Refuse, readInSlices, refuse } from "./flow.ts";
 
 export const dialectName = "stepflow";

@@ -1,8 +1,8 @@
 // The initial variables of a run: what was given, else what the environment has, else the defaults of the flow's schema.
 
-import { LongshoreError } from "../../../errors.ts";
-import { isObject, type Json, type JsonObject, setOwn } from "../../../json.ts";
-import { parseExact } from "../../../json-exact.ts";
+import { LongshoreError } from "../../../core/errors.ts";
+import { isObject, type Json, type JsonObject, setOwn } from "../../../core/json/json.ts";
+import { parseExact } from "../../../core/json/json-exact.ts";
 import type { Schemas } from "./flow.ts";
 import { unusablePattern } from "./schema-patterns.ts";
 import { violations } from "./schema-violations.ts";

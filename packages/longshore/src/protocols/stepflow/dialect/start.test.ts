@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { openFlows, ref, step, succeeds } from "../../../../test/support/flow-world.ts";
-import { LongshoreError } from "../../../errors.ts";
-import type { Json, JsonObject } from "../../../json.ts";
+import { LongshoreError } from "../../../core/errors.ts";
+import type { Json, JsonObject } from "../../../core/json/json.ts";
 import { mergePatch } from "./overrides.ts";
 import { encodeFlow, flowIdOf } from "./source.ts";
 import { prepareRun, type RunWish } from "./start.ts";

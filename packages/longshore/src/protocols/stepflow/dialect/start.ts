@@ -1,11 +1,11 @@
 // What it takes to start a run of a flow: overrides make a definition of its own, variables and limits go with the run.
 
+import { LongshoreError } from "../../../core/errors.ts";
+import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
+import { writeExact } from "../../../core/json/json-exact.ts";
+import { parseInSlices } from "../../../core/json/json-slices.ts";
+import { atOnce, type Sliced } from "../../../core/slices/slice-work.ts";
 import type { NewRun } from "../../../engine/run/store.ts";
-import { LongshoreError } from "../../../errors.ts";
-import { isObject, type Json, type JsonObject } from "../../../json.ts";
-import { writeExact } from "../../../json-exact.ts";
-import { parseInSlices } from "../../../json-slices.ts";
-import { atOnce, type Sliced } from "../../../slice-work.ts";
 import { compileInSlices } from "./compile.ts";
 import type { Flow } from "./flow.ts";
 import { applyOverrides } from "./overrides.ts";

@@ -1,7 +1,7 @@
 // The variables of a flow: their schema, their initial values, and which may not be shown.
 
-import { isObject, type Json, type JsonObject } from "../../../json.ts";
-import { shown } from "../../../text.ts";
+import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
+import { shown } from "../../../core/text.ts";
 import type { Schemas } from "./flow.ts";
 import { resolve, typesAt } from "./schema-walk.ts";
 

@@ -1,7 +1,7 @@
 // Walks an expression together with its path in the flow.
 
-import type { JsonPath } from "../../../json-position.ts";
-import { eachInSlices, type Sliced } from "../../../slice-work.ts";
+import type { JsonPath } from "../../../core/json/json-position.ts";
+import { eachInSlices, type Sliced } from "../../../core/slices/slice-work.ts";
 import type { Expression } from "./expression.ts";
 import type { Flow } from "./flow.ts";
 

@@ -1,8 +1,8 @@
 // The address under which workers reach this server: `host:port` without a scheme, as the reference's workers take it. Only where the
 // server speaks TLS, which those do not know, it begins with `https://`.
 
-import { LongshoreError } from "../../../errors.ts";
-import { isLoopback } from "../../../loopback.ts";
+import { LongshoreError } from "../../../core/errors.ts";
+import { isLoopback } from "../../../core/loopback.ts";
 
 const shape = /^(?:(https?|grpcs?):\/\/)?((?:\[[0-9a-fA-F:.]+\]|[^\s/:@[\]]+)(?::\d{1,5})?)\/*$/;
 const secureSchemes = ["https", "grpcs"];

@@ -3,11 +3,11 @@
 
 import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
+import { JsonScan } from "../../../core/json/json-scan.ts";
+import { isName } from "../../../core/names.ts";
+import { payloadRequestBytes } from "../../../core/payload-size.ts";
+import { shown } from "../../../core/text.ts";
 import type { BlobStore, StoredBlob } from "../../../engine/blob/blob.ts";
-import { JsonScan } from "../../../json-scan.ts";
-import { isName } from "../../../names.ts";
-import { payloadRequestBytes } from "../../../payload-size.ts";
-import { shown } from "../../../text.ts";
 import { invalid } from "./refuse.ts";
 
 export const blobTypes = ["data", "flow", "binary"] as const;

@@ -1,11 +1,11 @@
 // What the plugins of a configuration can do, as the API lists it: the built-ins and mocks by the configuration, the workers of queues by
 // what they have registered, workers over HTTP by a call, and workers of other protocols by the tasks that they claim.
 
-import { type Clock, pause } from "../../../clock.ts";
+import { type Clock, pause } from "../../../core/clock.ts";
+import { toError } from "../../../core/errors.ts";
 import { isReservedLane } from "../../../engine/board/reserved-lanes.ts";
 import type { Workers } from "../../../engine/board/workers.ts";
 import type { DocumentStore } from "../../../engine/run/documents.ts";
-import { toError } from "../../../errors.ts";
 import type { ComponentSource, ListedComponent } from "./api/components.ts";
 import type { Plugin, StepflowConfig } from "./config/config.ts";
 import { pluginLane, queueLane, queuesOf } from "./config/queues.ts";

@@ -3,7 +3,7 @@
 
 import { realpathSync, statSync } from "node:fs";
 import { resolve } from "node:path";
-import { LongshoreError } from "../../../errors.ts";
+import { LongshoreError } from "../../../core/errors.ts";
 import { type FlowFiles, isBelow } from "./builtin/load-file.ts";
 import type { StepflowOptions } from "./options.ts";
 

@@ -1,8 +1,8 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { temporaryFolder } from "../../../../test/support/parts.ts";
+import type { Json } from "../../../core/json/json.ts";
 import { NotBegun } from "../../../engine/board/lane-worker.ts";
 import type { TaskRow } from "../../../engine/board/task.ts";
-import type { Json } from "../../../json.ts";
 import { openEngine } from "../../../server/engine.ts";
 import { TestClock } from "../../../testing/clock.ts";
 import { type ComponentLaneOptions, type ComponentWork, componentLane, StepFailure } from "./lane.ts";

@@ -1,10 +1,10 @@
 // Components that are carried out from here: a worker of a lane (engine/board/lane-worker.ts) whose work and failures are Stepflow's.
 
+import { toError } from "../../../core/errors.ts";
+import type { Json } from "../../../core/json/json.ts";
+import { parseExact } from "../../../core/json/json-exact.ts";
 import { isAboutTheStore, LaneFailure, type LaneOptions, LaneWorker, NoRoomToWait, NotBegun } from "../../../engine/board/lane-worker.ts";
 import type { TaskRow } from "../../../engine/board/task.ts";
-import { toError } from "../../../errors.ts";
-import type { Json } from "../../../json.ts";
-import { parseExact } from "../../../json-exact.ts";
 import { type FlowError, failureReport } from "../dialect/result.ts";
 import type { ComponentTask } from "../dialect/router.ts";
 

@@ -1,6 +1,6 @@
 // What the services refuse, in gRPC's own words, with the details that the reference sends for machines.
 
-import { idOfUuid, uuidOf } from "../../../ids.ts";
+import { idOfUuid, uuidOf } from "../../../core/ids.ts";
 import { BadRequest, detailOf, ErrorInfo, GrpcCode, GrpcError } from "../../../net/grpc/status.ts";
 
 const domain = "stepflow.io";

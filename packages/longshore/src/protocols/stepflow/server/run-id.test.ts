@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { idMaker } from "../../../ids.ts";
+import { idMaker } from "../../../core/ids.ts";
 import { itemPrefix, itemRunId, ownRunId, wireRun, wireRunId } from "./run-id.ts";
 
 describe("run ids on the wire", () => {

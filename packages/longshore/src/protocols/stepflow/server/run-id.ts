@@ -4,7 +4,7 @@
 //
 // The items of one run are runs of their own on the board, called `<run id>-<index>`. The wire knows only the run they belong to.
 
-import { idOfUuid, uuidOf } from "../../../ids.ts";
+import { idOfUuid, uuidOf } from "../../../core/ids.ts";
 
 /** As many digits as the largest index has, so that items sort by index. */
 const indexDigits = 6;

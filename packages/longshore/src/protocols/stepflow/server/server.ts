@@ -2,7 +2,8 @@
 // that are called or started from here, and the components that this server carries out itself.
 
 import { randomUUID } from "node:crypto";
-import { calledWorker, everyone } from "../../../actions.ts";
+import { calledWorker, everyone } from "../../../core/actions.ts";
+import type { FailureListener } from "../../../core/failure-listener.ts";
 import type { BlobStore } from "../../../engine/blob/blob.ts";
 import type { TaskRow } from "../../../engine/board/task.ts";
 import type { Workers } from "../../../engine/board/workers.ts";
@@ -11,9 +12,8 @@ import type { Plan } from "../../../engine/run/plan.ts";
 import type { Reader } from "../../../engine/run/reader.ts";
 import type { Run } from "../../../engine/run/run.ts";
 import type { Runs } from "../../../engine/run/runs.ts";
-import type { FailureListener } from "../../../failure-listener.ts";
-import type { RouteGroup } from "../../../http.ts";
 import type { GrpcMethod } from "../../../net/grpc/service.ts";
+import type { RouteGroup } from "../../../net/http/http.ts";
 import { type Addresses, addressesOf, isOnLoopback, parseAddress } from "./address.ts";
 import { openStepflowApi, type StepflowApi } from "./api/api.ts";
 import type { FlowFiles } from "./builtin/load-file.ts";

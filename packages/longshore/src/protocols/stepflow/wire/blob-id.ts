@@ -3,7 +3,7 @@
 // the other: in the answer to `blobs/put`.
 
 import { createHash } from "node:crypto";
-import type { Json } from "../../../json.ts";
+import type { Json } from "../../../core/json/json.ts";
 
 const prefix = "sha256:";
 

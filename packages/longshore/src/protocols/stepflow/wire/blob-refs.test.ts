@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { LongshoreError } from "../../../errors.ts";
-import type { Json } from "../../../json.ts";
+import { LongshoreError } from "../../../core/errors.ts";
+import type { Json } from "../../../core/json/json.ts";
 import { replaceLarge, resolveBlobs } from "./blob-refs.ts";
 
 const id = (n: number) => n.toString(16).padStart(64, "0");

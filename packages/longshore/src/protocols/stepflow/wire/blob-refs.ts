@@ -2,8 +2,8 @@
 // stored under that id. In an input they are replaced by their values, also inside what was fetched; in an output a large field of the top
 // level is kept and replaced, where a threshold was set.
 
-import { LongshoreError, refusal } from "../../../errors.ts";
-import { isObject, type Json, type JsonObject, setOwn } from "../../../json.ts";
+import { LongshoreError, refusal } from "../../../core/errors.ts";
+import { isObject, type Json, type JsonObject, setOwn } from "../../../core/json/json.ts";
 import { blobIdIn } from "./blob-id.ts";
 
 /** As in the reference: blobs in blobs deeper than this are a mistake. */

@@ -1,7 +1,7 @@
 // Stepflow's numbers for errors. The JSON-RPC ones have two dialects that use the same numbers for different things: A, that of
 // the worker guide (HTTP until 0.9), and B (HTTP of 0.10 and 0.11), where the number's range also decides whether a step is tried again.
 
-import type { ErrorCode } from "../../../errors.ts";
+import type { ErrorCode } from "../../../core/errors.ts";
 import { TaskErrorCode } from "./messages.ts";
 
 export type RpcDialect = "A" | "B";

@@ -1,9 +1,9 @@
 // JSON-RPC 2.0 as Stepflow's HTTP transport uses it: one message a body, ids that are texts or whole numbers, parameters by name, no
 // batches. Both halves read and write messages here. The page in http/ has the rules.
 
-import { deeperThan, isObject, type Json, type JsonObject, jsonDepthMax } from "../../../json.ts";
-import { writeExact } from "../../../json-exact.ts";
-import { shown } from "../../../text.ts";
+import { deeperThan, isObject, type Json, type JsonObject, jsonDepthMax } from "../../../core/json/json.ts";
+import { writeExact } from "../../../core/json/json-exact.ts";
+import { shown } from "../../../core/text.ts";
 import { RpcError } from "./rpc-error.ts";
 
 export type RpcId = string | number;

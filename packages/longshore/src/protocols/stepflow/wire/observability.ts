@@ -1,8 +1,8 @@
 // The context that travels with every piece of work, so that its spans and log lines are found again: which run, which flow, which step,
 // and the caller's span.
 
-import type { JsonObject } from "../../../json.ts";
-import type { SpanIds } from "../../../trace.ts";
+import type { JsonObject } from "../../../core/json/json.ts";
+import type { SpanIds } from "../../../core/trace.ts";
 
 export interface Observability {
   readonly traceId?: string;

@@ -1,6 +1,6 @@
 // A mistake in a JSON-RPC message or in its request, before it has a number: numbers differ between dialects, see codes.ts.
 
-import type { Json } from "../../../json.ts";
+import type { Json } from "../../../core/json/json.ts";
 import type { RpcFault } from "./codes.ts";
 
 export class RpcError extends Error {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { Json } from "../../../json.ts";
-import { task } from "../../../task.ts";
+import type { Json } from "../../../core/json/json.ts";
+import { task } from "../../../core/task.ts";
 import { TestClock } from "../../../testing/clock.ts";
 import { Loopback } from "../../../testing/loopback.ts";
 import { work } from "../../../work.ts";

@@ -3,9 +3,9 @@
 // end.
 
 import { createHash } from "node:crypto";
-import { type Clock, pause } from "../../../clock.ts";
-import { LongshoreError, refusal } from "../../../errors.ts";
-import { isObject, type Json, type JsonObject } from "../../../json.ts";
+import { type Clock, pause } from "../../../core/clock.ts";
+import { LongshoreError, refusal } from "../../../core/errors.ts";
+import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
 import type { GetRunOptions, Question, RunStatus } from "./task-context.ts";
 
 /** The calls of a transport. */

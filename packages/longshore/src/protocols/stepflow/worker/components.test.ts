@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { type Task, task } from "../../../task.ts";
+import { type Task, task } from "../../../core/task.ts";
 import { Components } from "./components.ts";
 
 function setup(...tasks: Task[]) {

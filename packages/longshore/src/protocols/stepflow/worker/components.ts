@@ -4,9 +4,9 @@
 // on. So a name is looked for as an id, then as a path, then without its first segment, and so on: `/shop/greet`, `greet`, `/greet`. Last,
 // for routes that take off what is the component's own, as the end of exactly one component's path.
 
-import { LongshoreError } from "../../../errors.ts";
-import { type PathPattern, pathPattern } from "../../../path-pattern.ts";
-import { describeTask, type Task, type TaskDescription } from "../../../task.ts";
+import { LongshoreError } from "../../../core/errors.ts";
+import { type PathPattern, pathPattern } from "../../../core/path-pattern.ts";
+import { describeTask, type Task, type TaskDescription } from "../../../core/task.ts";
 
 export interface FoundComponent {
   readonly task: Task;

@@ -1,6 +1,6 @@
 // The environment variables by which an orchestrator gives a worker its addresses; for workers that it starts itself it sets them.
 
-import { badVariable, type Environment, variable } from "../../../environment.ts";
+import { badVariable, type Environment, variable } from "../../../core/environment.ts";
 
 /** The transport of the environment. Undefined when it names none. */
 export function transportIn(env: Environment): "grpc" | "nats" | "http" | undefined {

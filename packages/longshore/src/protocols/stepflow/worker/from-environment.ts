@@ -8,7 +8,7 @@
 //   STEPFLOW_BLOB_URL, STEPFLOW_BLOB_THRESHOLD_BYTES                      blobs
 //   STEPFLOW_MAX_CONCURRENT, STEPFLOW_SHUTDOWN_GRACE_SECS                 slots, and how long running tasks may continue after SIGTERM
 
-import type { Environment } from "../../../environment.ts";
+import type { Environment } from "../../../core/environment.ts";
 import type { Transport } from "../../../runner/transport.ts";
 import { transportIn } from "./environment.ts";
 import { stepflowGrpc } from "./grpc/worker.ts";

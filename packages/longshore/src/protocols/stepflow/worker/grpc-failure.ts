@@ -1,6 +1,6 @@
 // From how a call to an orchestrator ended to the errors of this package, for handlers and for the people who run the worker.
 
-import { type ErrorCode, LongshoreError, toError } from "../../../errors.ts";
+import { type ErrorCode, LongshoreError, toError } from "../../../core/errors.ts";
 import { codeName, GrpcCode, GrpcError } from "../../../net/grpc/status.ts";
 
 const codes: { readonly [code: number]: ErrorCode } = {

@@ -2,10 +2,10 @@
 // ports, and a channel costs more than the call. And the question where a run has moved to when its orchestrator does not know it any
 // more, which any orchestrator can answer.
 
-import type { Clock } from "../../../clock.ts";
+import type { Clock } from "../../../core/clock.ts";
+import { withoutEndSlashes } from "../../../core/text.ts";
 import { GrpcCode, GrpcError } from "../../../net/grpc/status.ts";
 import type { Decoded, Encodable, Message, Rpc } from "../../../net/protobuf/protobuf.ts";
-import { withoutEndSlashes } from "../../../text.ts";
 import { TasksService } from "../wire/services.ts";
 
 /** The part of a channel that is needed here. */

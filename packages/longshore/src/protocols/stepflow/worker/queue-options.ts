@@ -1,8 +1,8 @@
 // The common options of workers over gRPC and over NATS, checked once.
 
 import { randomUUID } from "node:crypto";
-import { checkedVariable, type Environment, wholeVariable } from "../../../environment.ts";
-import { LongshoreError } from "../../../errors.ts";
+import { checkedVariable, type Environment, wholeVariable } from "../../../core/environment.ts";
+import { LongshoreError } from "../../../core/errors.ts";
 import type { TlsClientOptions } from "../../../net/grpc/connector.ts";
 import { parseTarget } from "../../../net/grpc/target.ts";
 

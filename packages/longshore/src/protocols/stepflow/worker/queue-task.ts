@@ -1,14 +1,14 @@
 // One task of a queue as an assignment: how it is claimed and kept by heartbeats, how its input is found, how its outcome is reported.
 // README.md next to this file describes the life of a task on the wire.
 
-import type { Clock } from "../../../clock.ts";
-import type { ContextIds } from "../../../context.ts";
-import { LongshoreError, refusal } from "../../../errors.ts";
-import { isObject, type Json } from "../../../json.ts";
+import type { Clock } from "../../../core/clock.ts";
+import type { ContextIds } from "../../../core/context.ts";
+import { LongshoreError, refusal } from "../../../core/errors.ts";
+import { isObject, type Json } from "../../../core/json/json.ts";
+import type { Verdict } from "../../../core/verdict.ts";
 import { GrpcCode } from "../../../net/grpc/status.ts";
 import type { WorkTrace } from "../../../runner/telemetry.ts";
 import type { Assignment, BeatAnswer, Call, Control, HoldTerms, Outcome, ReportAnswer, Slot } from "../../../runner/transport.ts";
-import type { Verdict } from "../../../verdict.ts";
 import { replaceLarge, resolveBlobs } from "../wire/blob-refs.ts";
 import { type ComponentExecuteRequest, type TaskAssignment, type TaskHeartbeatResponse, TaskStatus } from "../wire/messages.ts";
 import { OrchestratorService } from "../wire/services.ts";

@@ -1,12 +1,12 @@
 // What workers over gRPC and over NATS do with an assignment, however it came: claim it by a first heartbeat, run it, or drop it; and answer
 // discovery. Which of them brings assignments, and how one is given back there, is the transport's.
 
-import { type Clock, pause } from "../../../clock.ts";
-import { isTransient } from "../../../errors.ts";
+import { type Clock, pause } from "../../../core/clock.ts";
+import { isTransient } from "../../../core/errors.ts";
+import type { Verdict } from "../../../core/verdict.ts";
 import { type ChannelOptions, type GrpcChannel, openChannel } from "../../../net/grpc/client.ts";
 import { GrpcCode } from "../../../net/grpc/status.ts";
 import type { Capabilities, ReportTries, Slot, TransportHost } from "../../../runner/transport.ts";
-import type { Verdict } from "../../../verdict.ts";
 import { type ComponentInfo, type TaskAssignment, TaskErrorCode } from "../wire/messages.ts";
 import { OrchestratorService } from "../wire/services.ts";
 import { type ComponentDescription, Components } from "./components.ts";

@@ -1,8 +1,8 @@
 // Blobs over gRPC: bytes for `ctx.blobs`, JSON for references and for `stepflowTask()`.
 
-import type { Blobs } from "../../../context.ts";
-import { LongshoreError } from "../../../errors.ts";
-import type { Json } from "../../../json.ts";
+import type { Blobs } from "../../../core/context.ts";
+import { LongshoreError } from "../../../core/errors.ts";
+import type { Json } from "../../../core/json/json.ts";
 import { bareBlobId } from "../wire/blob-id.ts";
 import type { GetBlobResponse } from "../wire/messages.ts";
 import { BlobService } from "../wire/services.ts";

@@ -1,10 +1,10 @@
 // What a handler may read and do that only Stepflow has: its place in the flow, blobs of JSON, and runs of other flows.
 // `ctx` itself stays the same on every protocol; these calls use `ctx.ask`, so they work in threads and processes too.
 
-import { type Context, currentContext } from "../../../context.ts";
-import { LongshoreError } from "../../../errors.ts";
-import { isObject, type Json, type JsonObject } from "../../../json.ts";
-import { toJson } from "../../../to-json.ts";
+import { type Context, currentContext } from "../../../core/context.ts";
+import { LongshoreError } from "../../../core/errors.ts";
+import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
+import { toJson } from "../../../core/json/to-json.ts";
 
 /** `ctx.native` of a task that came from a Stepflow orchestrator. */
 export interface StepflowNative extends StepflowPlace {

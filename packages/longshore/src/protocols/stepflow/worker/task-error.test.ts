@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { LongshoreError, refusal, TerminalError } from "../../../errors.ts";
+import { LongshoreError, refusal, TerminalError } from "../../../core/errors.ts";
 import { failureOf, outcomeOf } from "../../../runner/outcome.ts";
 import { TaskErrorCode } from "../wire/messages.ts";
 import { type FailedOutcome, taskErrorOf } from "./task-error.ts";

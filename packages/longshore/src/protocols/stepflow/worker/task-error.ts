@@ -1,10 +1,10 @@
 // From how a task failed to the TaskError that is reported. The code decides about retries (README.md, "Error codes"): TIMEOUT and
 // UNREACHABLE are always tried again, COMPONENT_FAILED and RESOURCE_UNAVAILABLE when the step requests it, the others never.
 
-import type { ErrorCode } from "../../../errors.ts";
-import type { JsonObject } from "../../../json.ts";
+import type { ErrorCode } from "../../../core/errors.ts";
+import type { JsonObject } from "../../../core/json/json.ts";
+import { cutMiddle } from "../../../core/text.ts";
 import type { Outcome } from "../../../runner/transport.ts";
-import { cutMiddle } from "../../../text.ts";
 import { TaskErrorCode } from "../wire/messages.ts";
 
 export type FailedOutcome = Extract<Outcome, { kind: "failed" }>;

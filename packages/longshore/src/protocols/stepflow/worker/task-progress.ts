@@ -1,7 +1,7 @@
 // What `ctx.progress(value)` becomes in a heartbeat: a share from 0 to 1, a text for people, or both.
 
-import { isObject, type Json } from "../../../json.ts";
-import { cutMiddle } from "../../../text.ts";
+import { isObject, type Json } from "../../../core/json/json.ts";
+import { cutMiddle } from "../../../core/text.ts";
 
 export interface TaskProgress {
   readonly progress?: number;

@@ -1,8 +1,8 @@
 // Whose trace a component's execution belongs to. The names of the span and its attributes are those of Stepflow's worker guide; the short
 // ones beside them are what its Python SDK writes.
 
+import { spanIdsOf } from "../../../core/trace.ts";
 import type { WorkTrace } from "../../../runner/telemetry.ts";
-import { spanIdsOf } from "../../../trace.ts";
 import type { Observability } from "../wire/observability.ts";
 
 export function workTrace(

@@ -1,10 +1,10 @@
 // What must be true of any workflow-graph definition, wherever it came from. A refusal names the field as a path, so that a caller with the
 // text can add line and column.
 
+import { LongshoreError } from "../../../core/errors.ts";
+import { type JsonPath, pathText } from "../../../core/json/json-position.ts";
+import { atOnce, eachInSlices, mapInSlices, type Sliced } from "../../../core/slices/slice-work.ts";
 import { findCycle, nodesMax } from "../../../engine/run/plan.ts";
-import { LongshoreError } from "../../../errors.ts";
-import { type JsonPath, pathText } from "../../../json-position.ts";
-import { atOnce, eachInSlices, mapInSlices, type Sliced } from "../../../slice-work.ts";
 import { readCommand } from "../wire/command.ts";
 import type { GraphJob, GraphSource } from "./source.ts";
 

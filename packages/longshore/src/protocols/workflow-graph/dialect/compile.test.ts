@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { scopeOf } from "../../../../test/support/scope.ts";
+import type { Json } from "../../../core/json/json.ts";
 import type { TaskNode } from "../../../engine/run/plan.ts";
-import type { Json } from "../../../json.ts";
 import { workflowGraphDialect } from "./compile.ts";
 import { parseFile } from "./file.ts";
 import { sampleSource } from "./sample.ts";

@@ -2,15 +2,15 @@
 // handler requires that handler's label as well, written or not: a worker without the handler could only fail it. A job's input is its
 // command and the outputs of its direct dependencies; its output is a flat map of texts. A run as a whole has no output.
 
-import type { Backoff } from "../../../backoff.ts";
+import type { Backoff } from "../../../core/backoff.ts";
+import { isObject, type Json } from "../../../core/json/json.ts";
+import { writeExact } from "../../../core/json/json-exact.ts";
+import { parseInSlices } from "../../../core/json/json-slices.ts";
+import { atOnce, mapInSlices, type Sliced } from "../../../core/slices/slice-work.ts";
 import { laneOf } from "../../../engine/board/lanes.ts";
 import { ownLane } from "../../../engine/board/reserved-lanes.ts";
 import type { Dialect, Resolved, Scope } from "../../../engine/run/dialect.ts";
 import { makePlanInSlices, type Plan, type TaskNode, type Template } from "../../../engine/run/plan.ts";
-import { isObject, type Json } from "../../../json.ts";
-import { writeExact } from "../../../json-exact.ts";
-import { parseInSlices } from "../../../json-slices.ts";
-import { atOnce, mapInSlices, type Sliced } from "../../../slice-work.ts";
 import { handlerLabelOf, readCommand } from "../wire/command.ts";
 import type { Outputs, WireBackoff } from "../wire/shapes.ts";
 import { checkInSlices, refuse } from "./check.ts";

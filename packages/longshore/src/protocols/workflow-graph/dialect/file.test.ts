@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { LongshoreError } from "../../../errors.ts";
+import { LongshoreError } from "../../../core/errors.ts";
 import { parseFile } from "./file.ts";
 
 const yaml = (...lines: string[]): string => `${lines.join("\n")}\n`;

@@ -15,8 +15,8 @@
 // The full list of keys is in README.md beside the protocol ("Definition files"). What is not understood is never silent: a wrong
 // value is refused, an unknown key is warned about, each with line and column.
 
-import { fields, integer, listOf, mapOf, required, textOf, whole } from "../../../file-fields.ts";
-import { fileId, type Place, type ReadFile, readFile, type Warning } from "../../../file-place.ts";
+import { fields, integer, listOf, mapOf, required, textOf, whole } from "../../../core/file-fields.ts";
+import { fileId, type Place, type ReadFile, readFile, type Warning } from "../../../core/file-place.ts";
 import { readCommand } from "../wire/command.ts";
 import type { WireBackoff } from "../wire/shapes.ts";
 import { checkCommands, checkGraph, type Refuse } from "./check.ts";

@@ -1,8 +1,8 @@
 // The one form in which workflow-graph definitions are kept, whether they came from a file or over HTTP: what `Definition.source` holds
 // as JSON text. Every field is always there, so that equal definitions are equal texts.
 
-import type { Json } from "../../../json.ts";
-import { parseExact, writeExact } from "../../../json-exact.ts";
+import type { Json } from "../../../core/json/json.ts";
+import { parseExact, writeExact } from "../../../core/json/json-exact.ts";
 import type { Job, Port, WireBackoff } from "../wire/shapes.ts";
 
 export interface GraphJob {

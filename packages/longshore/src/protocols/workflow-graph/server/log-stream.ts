@@ -10,7 +10,7 @@ import { isOpen, type TaskRow } from "../../../engine/board/task.ts";
 import type { FollowOptions, LogEvent } from "../../../engine/log/log.ts";
 import type { LogSource, StoredChunk } from "../../../engine/log/store.ts";
 import { isRunOpen, type Run } from "../../../engine/run/run.ts";
-import type { EventSink } from "../../../http.ts";
+import type { EventSink } from "../../../net/http/http.ts";
 import type { LogChunk } from "../wire/shapes.ts";
 import { isRecorded } from "./render.ts";
 

@@ -1,8 +1,8 @@
 // Requests of people and tools: a new workflow in the runtime form, and the query of a list. Every field of a job is checked here, and
 // filled in with what the wire calls its default.
 
-import { deeperThan, isObject, type Json } from "../../../json.ts";
-import type { JsonPath } from "../../../json-position.ts";
+import { deeperThan, isObject, type Json } from "../../../core/json/json.ts";
+import type { JsonPath } from "../../../core/json/json-position.ts";
 import type { Job, JobStatus, Port, WireBackoff } from "../wire/shapes.ts";
 import { isWhole, parseObject } from "./parse.ts";
 import { badQuery, misshapen, Refused, wrongField, wrongType } from "./refuse.ts";

@@ -2,11 +2,11 @@
 // `JSON.parse` and a few comparisons, and all care for places and words is left to refuse.ts. Unknown fields are ignored.
 
 import type { IncomingHttpHeaders } from "node:http";
+import { deeperThan, isObject, jsonDepthMax } from "../../../core/json/json.ts";
+import { parseExact, writeExact } from "../../../core/json/json-exact.ts";
+import type { Parsed } from "../../../core/json/json-slices.ts";
+import { isName } from "../../../core/names.ts";
 import { pushChunksMax } from "../../../engine/log/store.ts";
-import { deeperThan, isObject, jsonDepthMax } from "../../../json.ts";
-import { parseExact, writeExact } from "../../../json-exact.ts";
-import type { Parsed } from "../../../json-slices.ts";
-import { isName } from "../../../names.ts";
 import {
   type FailRequest,
   type LogChunk,

@@ -2,7 +2,7 @@
 
 import type { TaskRow } from "../../../engine/board/task.ts";
 import { isOpen } from "../../../engine/board/task.ts";
-import type { HttpReply, HttpRequest } from "../../../http.ts";
+import type { HttpReply, HttpRequest } from "../../../net/http/http.ts";
 import type { LogChunk } from "../wire/shapes.ts";
 import { expectJson, parseLogs } from "./parse.ts";
 import { misshapen } from "./refuse.ts";

@@ -1,8 +1,8 @@
 // How requests are refused, in the texts that clients of the reference already know (README.md, "Refusals"): plain text, with the
 // path to the value, what it was, what was expected, and line and column. Everything here runs only after a request was found wanting.
 
-import type { HttpReply } from "../../../http.ts";
-import { findJsonFault, type JsonFault, type JsonPath, pathText, positionOf } from "../../../json-position.ts";
+import { findJsonFault, type JsonFault, type JsonPath, pathText, positionOf } from "../../../core/json/json-position.ts";
+import type { HttpReply } from "../../../net/http/http.ts";
 
 const textHeaders = { "content-type": "text/plain; charset=utf-8" } as const;
 

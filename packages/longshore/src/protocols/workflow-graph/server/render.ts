@@ -1,9 +1,9 @@
 // Our records in this wire's words.
 
+import { isObject } from "../../../core/json/json.ts";
+import { parseExact, writeExact } from "../../../core/json/json-exact.ts";
 import type { TaskRow, TaskRowHead, TaskState } from "../../../engine/board/task.ts";
 import { isRunOpen, type Run } from "../../../engine/run/run.ts";
-import { isObject } from "../../../json.ts";
-import { parseExact, writeExact } from "../../../json-exact.ts";
 import { type GraphJob, maxLostLeasesDefault } from "../dialect/source.ts";
 import type { Job, JobStatus, Workflow } from "../wire/shapes.ts";
 import type { NodeTexts, View } from "./view.ts";

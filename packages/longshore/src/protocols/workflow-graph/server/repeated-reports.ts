@@ -3,7 +3,7 @@
 // another report under the same key, which is refused by name rather than taken for the first.
 
 import { hash } from "node:crypto";
-import type { HttpReply, HttpRequest } from "../../../http.ts";
+import type { HttpReply, HttpRequest } from "../../../net/http/http.ts";
 import { idempotencyHeader } from "../wire/codes.ts";
 import { textReply } from "./refuse.ts";
 import { conflict, ok } from "./replies.ts";

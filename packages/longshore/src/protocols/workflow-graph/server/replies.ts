@@ -1,6 +1,6 @@
 // The answers that never change, made once.
 
-import type { HttpReply } from "../../../http.ts";
+import type { HttpReply } from "../../../net/http/http.ts";
 import { waitHeader } from "../wire/codes.ts";
 import { waitSecsMax } from "../wire/shapes.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from "vitest";
-import { actions, everyone } from "../../../actions.ts";
-import type { HttpRequest, Problem, ProblemKind, Route } from "../../../http.ts";
+import { actions, everyone } from "../../../core/actions.ts";
+import type { HttpRequest, Problem, ProblemKind, Route } from "../../../net/http/http.ts";
 import { openEngine } from "../../../server/engine.ts";
 import { workflowGraphRoutes } from "./routes.ts";
 

@@ -3,8 +3,10 @@
 // What happens when a worker claims: `claim` below -> engine/board/board.ts `claim` -> engine/board/local-board.ts. A lease is a hold: its id names the
 // task and the grant, so a report on a lease that is over proves by itself that it is late.
 
-import type { Action } from "../../../actions.ts";
-import type { Clock } from "../../../clock.ts";
+import type { Action } from "../../../core/actions.ts";
+import type { Clock } from "../../../core/clock.ts";
+import { LongshoreError } from "../../../core/errors.ts";
+import type { Verdict } from "../../../core/verdict.ts";
 import type { Board } from "../../../engine/board/board.ts";
 import type { Hold, TaskRow } from "../../../engine/board/task.ts";
 import type { Workers } from "../../../engine/board/workers.ts";
@@ -13,9 +15,7 @@ import type { Definition } from "../../../engine/run/dialect.ts";
 import type { Plan } from "../../../engine/run/plan.ts";
 import type { Reader } from "../../../engine/run/reader.ts";
 import type { Runs } from "../../../engine/run/runs.ts";
-import { LongshoreError } from "../../../errors.ts";
-import type { HttpReply, HttpRequest, Problem, Route, RouteGroup } from "../../../http.ts";
-import type { Verdict } from "../../../verdict.ts";
+import type { HttpReply, HttpRequest, Problem, Route, RouteGroup } from "../../../net/http/http.ts";
 import { commandLane } from "../dialect/compile.ts";
 import { statusOfVerdict } from "../wire/codes.ts";
 import { handlerLabelPrefix } from "../wire/shapes.ts";

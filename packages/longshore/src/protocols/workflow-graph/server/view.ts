@@ -1,7 +1,7 @@
 // What this wire shows of a definition. A definition never changes, so its view is made once: the jobs for people, and for each node the
 // parts of a claim's answer that are the same every time, as finished text.
 
-import type { Backoff } from "../../../backoff.ts";
+import type { Backoff } from "../../../core/backoff.ts";
 import type { Definition } from "../../../engine/run/dialect.ts";
 import type { Plan, PlanNode } from "../../../engine/run/plan.ts";
 import { decodeSource, dialectName, type GraphJob, type GraphSource, plainJob } from "../dialect/source.ts";

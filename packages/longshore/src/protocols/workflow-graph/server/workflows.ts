@@ -2,11 +2,11 @@
 
 import { randomUUID } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import type { Growth } from "../../../core/list-text.ts";
 import type { StoredChunk } from "../../../engine/log/store.ts";
 import type { Definition } from "../../../engine/run/dialect.ts";
 import type { Run } from "../../../engine/run/run.ts";
-import type { EventSink, HttpReply, HttpRequest } from "../../../http.ts";
-import type { Growth } from "../../../list-text.ts";
+import type { EventSink, HttpReply, HttpRequest } from "../../../net/http/http.ts";
 import { fromJobs } from "../dialect/jobs.ts";
 import { sampleId, sampleSource } from "../dialect/sample.ts";
 import { dialectName } from "../dialect/source.ts";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { verdicts } from "../../../verdict.ts";
+import { verdicts } from "../../../core/verdict.ts";
 import { statusOfVerdict, verdictOfStatus } from "./codes.ts";
 
 it("spells every verdict as 200 or 409", () => {

@@ -1,7 +1,7 @@
 // How verdicts are spelt as HTTP statuses on workflow-graph's paths, in both directions, and the header names that are ours.
 // The wire knows two answers to a report: 200 and 409 ("lease gone", with an empty body). 404 never means a lost lease here.
 
-import type { Verdict } from "../../../verdict.ts";
+import type { Verdict } from "../../../core/verdict.ts";
 
 /** `again` is 409 as well: the contract answers a repeated report so. Only a client that proves the repeat gets 200 (repeated-reports.ts). */
 export const statusOfVerdict: { readonly [verdict in Verdict]: 200 | 409 } = {

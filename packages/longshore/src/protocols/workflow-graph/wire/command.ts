@@ -8,8 +8,8 @@
 // run's input, and a shell would run it. The server reads a definition's text once and sends the kind along with each job; a worker reads
 // the kind from the text only where the server sends none.
 
-import { deeperThan, isObject, jsonDepthMax } from "../../../json.ts";
-import { isTaskName } from "../../../task.ts";
+import { deeperThan, isObject, jsonDepthMax } from "../../../core/json/json.ts";
+import { isTaskName } from "../../../core/task.ts";
 import { handlerLabelPrefix } from "./shapes.ts";
 
 export type Command = { readonly kind: "shell" } | HandlerCall | { readonly kind: "broken"; readonly why: string };

@@ -2,7 +2,7 @@
 // README.md of this protocol is the contract with literal examples. Fields marked "ours" are additions that the
 // reference neither sends nor reads; everything else must always be present, because the Rust worker parses strictly.
 
-import type { Json } from "../../../json.ts";
+import type { Json } from "../../../core/json/json.ts";
 
 export type LogStream = "stdout" | "stderr";
 export type JobStatus = "queued" | "running" | "success" | "failure" | "skipped" | "cancelled";

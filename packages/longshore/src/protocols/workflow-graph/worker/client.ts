@@ -1,11 +1,11 @@
 // The worker's HTTP calls, one method per endpoint of the worker protocol. Answers are parsed here, once.
 
 import type { Pool } from "undici";
-import { LongshoreError } from "../../../errors.ts";
-import { isObject, parseOrUndefined } from "../../../json.ts";
-import { answerMsMax, openPool, quoteCharsMax, quoted, type Reply, send, shortAnswerBytesMax } from "../../../send.ts";
-import { withoutEndSlashes } from "../../../text.ts";
-import type { Verdict } from "../../../verdict.ts";
+import { LongshoreError } from "../../../core/errors.ts";
+import { isObject, parseOrUndefined } from "../../../core/json/json.ts";
+import { withoutEndSlashes } from "../../../core/text.ts";
+import type { Verdict } from "../../../core/verdict.ts";
+import { answerMsMax, openPool, quoteCharsMax, quoted, type Reply, send, shortAnswerBytesMax } from "../../../net/http/send.ts";
 import { idempotencyHeader, verdictOfStatus, waitHeader } from "../wire/codes.ts";
 import type {
   ClaimRequest,

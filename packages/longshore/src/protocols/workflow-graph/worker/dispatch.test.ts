@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { LongshoreError, TerminalError } from "../../../errors.ts";
-import { type Task, task } from "../../../task.ts";
+import { LongshoreError, TerminalError } from "../../../core/errors.ts";
+import { type Task, task } from "../../../core/task.ts";
 import type { QueuedJob } from "../wire/shapes.ts";
 import { dispatch } from "./dispatch.ts";
 

@@ -1,9 +1,9 @@
 // From a job to the call of a handler, with its input: README.md, "Handlers". Which handler a command means is read in command.ts.
 
-import { refusal } from "../../../errors.ts";
-import { deeperThan, isObject, jsonDepthMax } from "../../../json.ts";
+import { refusal } from "../../../core/errors.ts";
+import { deeperThan, isObject, jsonDepthMax } from "../../../core/json/json.ts";
+import type { Task } from "../../../core/task.ts";
 import type { Call } from "../../../runner/transport.ts";
-import type { Task } from "../../../task.ts";
 import { type Command, type HandlerCall, readCommand } from "../wire/command.ts";
 import type { QueuedJob } from "../wire/shapes.ts";
 

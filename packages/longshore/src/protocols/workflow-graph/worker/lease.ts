@@ -1,12 +1,12 @@
 // One claimed job as an assignment: how its lease is renewed, how a cancel is noticed, how its result is reported.
 
-import type { Clock } from "../../../clock.ts";
-import type { ContextIds } from "../../../context.ts";
-import { LongshoreError } from "../../../errors.ts";
-import type { Json } from "../../../json.ts";
+import type { Clock } from "../../../core/clock.ts";
+import type { ContextIds } from "../../../core/context.ts";
+import { LongshoreError } from "../../../core/errors.ts";
+import type { Json } from "../../../core/json/json.ts";
+import type { Task } from "../../../core/task.ts";
+import { cutMiddle } from "../../../core/text.ts";
 import type { Assignment, BeatAnswer, Call, Control, HoldTerms, LogEntry, Outcome, ReportAnswer } from "../../../runner/transport.ts";
-import type { Task } from "../../../task.ts";
-import { cutMiddle } from "../../../text.ts";
 import { type ClaimResponse, type CompleteRequest, errorCharsMax, leaseTtlSecsDefault, leaseTtlSecsMin } from "../wire/shapes.ts";
 import type { Client } from "./client.ts";
 import { dispatch } from "./dispatch.ts";

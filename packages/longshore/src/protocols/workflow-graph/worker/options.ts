@@ -2,8 +2,8 @@
 
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
-import { type Duration, durationMs } from "../../../duration.ts";
-import { LongshoreError } from "../../../errors.ts";
+import { type Duration, durationMs } from "../../../core/duration.ts";
+import { LongshoreError } from "../../../core/errors.ts";
 import { leaseTtlSecsDefault, leaseTtlSecsMax, leaseTtlSecsMin } from "../wire/shapes.ts";
 
 /** The options of `workflowGraph()`. */

@@ -1,7 +1,7 @@
 // A handler's result as the flat map of texts that this protocol carries.
 
-import { isObject, type Json } from "../../../json.ts";
-import { writeExact } from "../../../json-exact.ts";
+import { isObject, type Json } from "../../../core/json/json.ts";
+import { writeExact } from "../../../core/json/json-exact.ts";
 import type { Outputs } from "../wire/shapes.ts";
 
 /** The key of a result that is not an object. */

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { TerminalError } from "../../../errors.ts";
+import { TerminalError } from "../../../core/errors.ts";
 import { OutputLines, parseOutputFile, readOutputFile } from "./shell-output.ts";
 
 function collect(...chunks: (string | number[])[]) {

@@ -9,7 +9,7 @@
 
 import { constants } from "node:fs";
 import { open } from "node:fs/promises";
-import { refusal } from "../../../errors.ts";
+import { refusal } from "../../../core/errors.ts";
 import type { Outputs } from "../wire/shapes.ts";
 
 /** Half of what the reference takes in one request, so that quoting in JSON still fits. */

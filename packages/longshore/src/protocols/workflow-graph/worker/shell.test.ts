@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ReferenceServer } from "../../../../test/support/reference-server.ts";
 import { until } from "../../../../test/support/until.ts";
-import type { Clock } from "../../../clock.ts";
+import type { Clock } from "../../../core/clock.ts";
 import { TestClock } from "../../../testing/clock.ts";
 import { type WorkHandle, work } from "../../../work.ts";
 import type { QueuedJob } from "../wire/shapes.ts";

@@ -7,11 +7,11 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Clock } from "../../../clock.ts";
-import type { Context } from "../../../context.ts";
-import { ProcessGroups } from "../../../process-groups.ts";
-import { type Task, task } from "../../../task.ts";
-import { cutTail } from "../../../text.ts";
+import type { Clock } from "../../../core/clock.ts";
+import type { Context } from "../../../core/context.ts";
+import { ProcessGroups } from "../../../core/process-groups.ts";
+import { type Task, task } from "../../../core/task.ts";
+import { cutTail } from "../../../core/text.ts";
 import type { Outputs, QueuedJob } from "../wire/shapes.ts";
 import { OutputLines, readOutputFile } from "./shell-output.ts";
 

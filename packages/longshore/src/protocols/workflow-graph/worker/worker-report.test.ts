@@ -3,9 +3,9 @@
 import { describe, expect, it } from "vitest";
 import { claimPath, completePath, heartbeatPath, heldTask, logsPath, setup } from "../../../../test/support/reference-worker.ts";
 import { deferred, until } from "../../../../test/support/until.ts";
-import type { Context } from "../../../context.ts";
-import { TerminalError } from "../../../errors.ts";
-import { task } from "../../../task.ts";
+import type { Context } from "../../../core/context.ts";
+import { TerminalError } from "../../../core/errors.ts";
+import { task } from "../../../core/task.ts";
 
 describe("logs", () => {
   it("[W-LOG-01, W-LOG-02, W-EXEC-03] pushes batches with ids, a sequence from 0, text with its newline, time and stream", async () => {

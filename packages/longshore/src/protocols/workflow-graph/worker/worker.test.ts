@@ -15,7 +15,7 @@ import {
   setup,
 } from "../../../../test/support/reference-worker.ts";
 import { until } from "../../../../test/support/until.ts";
-import { task } from "../../../task.ts";
+import { task } from "../../../core/task.ts";
 import { work } from "../../../work.ts";
 import { workflowGraph } from "./index.ts";
 

@@ -6,8 +6,8 @@
 // there is work and leaves at the first empty answer: so a queue that fills up is emptied by as many claimers as there are free slots,
 // and an idle worker costs one request at a time.
 
-import { type Backoff, backoffMs } from "../../../backoff.ts";
-import { pause } from "../../../clock.ts";
+import { type Backoff, backoffMs } from "../../../core/backoff.ts";
+import { pause } from "../../../core/clock.ts";
 import { poll } from "../../../runner/poll.ts";
 import type { Capabilities, LogBatch, Transport, TransportHost } from "../../../runner/transport.ts";
 import { type ClaimResponse, handlerLabelPrefix, waitSecsMax } from "../wire/shapes.ts";

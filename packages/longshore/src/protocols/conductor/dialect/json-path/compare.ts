@@ -1,7 +1,7 @@
 // How a filter compares two values. `undefined` is the value of a path that finds nothing; it equals nothing, not even null.
 
-import { isObject, type Json } from "../../../../json.ts";
-import { ExactNumber } from "../../../../json-exact.ts";
+import { isObject, type Json } from "../../../../core/json/json.ts";
+import { ExactNumber } from "../../../../core/json/json-exact.ts";
 import type { Operator } from "./path.ts";
 
 type Value = Json | undefined;

@@ -1,6 +1,6 @@
 // Follows a JSONPath through a document. Every value looked at is counted, so that no definition can keep the server busy for long.
 
-import { isObject, type Json, type JsonObject } from "../../../../json.ts";
+import { isObject, type Json, type JsonObject } from "../../../../core/json/json.ts";
 import { compare } from "./compare.ts";
 import { callFunction } from "./functions.ts";
 import type { Operand, Path, Step, Test } from "./path.ts";

@@ -1,7 +1,7 @@
 // The functions at the end of a JSONPath. Each works on what the path led to; undefined means that it cannot.
 
-import { isObject, type Json } from "../../../../json.ts";
-import { ExactNumber } from "../../../../json-exact.ts";
+import { isObject, type Json } from "../../../../core/json/json.ts";
+import { ExactNumber } from "../../../../core/json/json-exact.ts";
 import type { FunctionName } from "./path.ts";
 
 export function callFunction(name: FunctionName, value: Json | undefined, args: readonly Json[]): Json | undefined {

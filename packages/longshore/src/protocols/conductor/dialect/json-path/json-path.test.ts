@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Json } from "../../../../json.ts";
+import type { Json } from "../../../../core/json/json.ts";
 import { Budget, readPath } from "./evaluate.ts";
 import { parsePath } from "./parse.ts";
 import { PathError } from "./path-error.ts";

@@ -1,6 +1,6 @@
 // Reads a JSONPath. Paths and filters hold each other, so one parser reads both.
 
-import type { Json } from "../../../../json.ts";
+import type { Json } from "../../../../core/json/json.ts";
 import {
   type FunctionName,
   functionNames,

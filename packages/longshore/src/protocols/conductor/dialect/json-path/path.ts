@@ -1,6 +1,6 @@
 // A JSONPath as it is kept after parsing. The language is the subset of Jayway's JsonPath that Conductor definitions use.
 
-import type { Json } from "../../../../json.ts";
+import type { Json } from "../../../../core/json/json.ts";
 import type { Pattern } from "./pattern.ts";
 
 export interface Path {

@@ -1,6 +1,6 @@
 // Regular expressions of `=~ /.../i`. As in Jayway, a pattern is Java's and must match the whole text.
 
-import { type LinearPattern, linearPattern, PatternError } from "../../../../linear-pattern.ts";
+import { type LinearPattern, linearPattern, PatternError } from "../../../../core/pattern/linear-pattern.ts";
 import { PathError } from "./path-error.ts";
 
 export type Pattern = LinearPattern;

@@ -1,8 +1,8 @@
 // The program of a worker's process: loads the module that declares the worker, and works for it. A handler that is not asynchronous
 // runs in threads of this process, so that it stalls neither polls nor heartbeats.
 
-import { LongshoreError } from "../../../../errors.ts";
-import { importForTasks } from "../../../../load.ts";
+import { LongshoreError } from "../../../../core/errors.ts";
+import { importForTasks } from "../../../../core/load.ts";
 import { runSupervised } from "../../../../runner/supervise/worker-side.ts";
 import { openWork } from "../../../../work.ts";
 import { conductor } from "../worker.ts";

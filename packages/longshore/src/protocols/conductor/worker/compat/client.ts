@@ -1,8 +1,8 @@
 // The SDK's client object, as far as a worker needs it: where the server is and how to be let in. Nothing is sent before a worker starts.
 
 import { readFileSync } from "node:fs";
-import { variable } from "../../../../environment.ts";
-import { withoutEndSlashes } from "../../../../text.ts";
+import { variable } from "../../../../core/environment.ts";
+import { withoutEndSlashes } from "../../../../core/text.ts";
 import type { ConductorOptions, TlsOptions } from "../options.ts";
 import type { ConductorLogger } from "./logger.ts";
 

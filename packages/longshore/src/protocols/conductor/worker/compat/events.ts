@@ -1,6 +1,6 @@
 // The SDK's events and listeners, and how the runner's own events become them.
 
-import { toError } from "../../../../errors.ts";
+import { toError } from "../../../../core/errors.ts";
 import type { Listeners } from "../../../../runner/events.ts";
 import type { Outcome } from "../../../../runner/transport.ts";
 import type { PolledTask } from "../../wire/shapes.ts";

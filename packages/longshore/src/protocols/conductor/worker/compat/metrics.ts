@@ -1,7 +1,7 @@
 // The SDK's metrics collector and its server, on the worker's own instruments. There is one surface, the canonical one.
 
 import { writeFileSync } from "node:fs";
-import { type Metrics, metricsContentType } from "../../../../metrics.ts";
+import { type Metrics, metricsContentType } from "../../../../core/metrics.ts";
 import type { Events, Listeners } from "../../../../runner/events.ts";
 import type { HttpHandle } from "../../../../runner/http.ts";
 import { measure, sizeBounds, type WorkerMetrics, workerMetrics } from "../../../../runner/instruments.ts";

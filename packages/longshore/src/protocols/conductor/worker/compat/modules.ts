@@ -5,7 +5,7 @@ import { existsSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { LongshoreError } from "../../../../errors.ts";
+import { LongshoreError } from "../../../../core/errors.ts";
 
 /** As written, then with these. */
 const endings = ["", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", "/index.js", "/index.mjs", "/index.ts"];

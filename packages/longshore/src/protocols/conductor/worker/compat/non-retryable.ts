@@ -1,4 +1,4 @@
-import { isTerminal, TerminalError } from "../../../../errors.ts";
+import { isTerminal, TerminalError } from "../../../../core/errors.ts";
 
 /** Thrown by a handler: the task fails with FAILED_WITH_TERMINAL_ERROR and is not tried again. */
 export class NonRetryableException extends TerminalError {

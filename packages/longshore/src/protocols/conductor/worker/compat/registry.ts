@@ -2,7 +2,7 @@
 // the global object, so that two copies of this package share it. Each worker is also declared as a task, so that a thread or a process
 // that loads the same module finds it.
 
-import { declareTasks, loadingFile } from "../../../../load.ts";
+import { declareTasks, loadingFile } from "../../../../core/load.ts";
 import { taskOf } from "./task-adapter.ts";
 import type { RegisteredWorker } from "./types.ts";
 

@@ -1,6 +1,6 @@
 // Schemas as the SDK's programs write them: a list of fields, or a class whose fields are decorated.
 
-import { draft07, type JsonSchema } from "../../../../schema/json-schema.ts";
+import { draft07, type JsonSchema } from "../../../../core/schema/json-schema.ts";
 
 /** A basic type of JSON Schema. */
 export type JsonSchemaType = "string" | "number" | "integer" | "boolean" | "object" | "array" | "null";

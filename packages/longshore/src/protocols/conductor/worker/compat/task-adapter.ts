@@ -1,8 +1,8 @@
 // From a worker of the SDK to a task: the handler gets the task as the server sent it and returns a wire result, or any value.
 
-import type { Context } from "../../../../context.ts";
-import { isObject } from "../../../../json.ts";
-import { type Task, task } from "../../../../task.ts";
+import type { Context } from "../../../../core/context.ts";
+import { isObject } from "../../../../core/json/json.ts";
+import { type Task, task } from "../../../../core/task.ts";
 import { resultStatuses } from "../../wire/shapes.ts";
 import { type ResultObject, taskResult } from "../result.ts";
 import { conductorTask } from "../task-context.ts";

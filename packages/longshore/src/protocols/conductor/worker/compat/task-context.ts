@@ -1,7 +1,7 @@
 // `getTaskContext()`: what a handler of the SDK can read and set besides its result.
 
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { Context } from "../../../../context.ts";
+import type { Context } from "../../../../core/context.ts";
 import { conductorTask } from "../task-context.ts";
 import type { Task, TaskExecLog } from "./types.ts";
 

@@ -1,7 +1,7 @@
 // `TaskHandler`: the workers of a program, found, started, watched and stopped together.
 
 import { join } from "node:path";
-import { importForTasks, refuseWhileLoading } from "../../../../load.ts";
+import { importForTasks, refuseWhileLoading } from "../../../../core/load.ts";
 import type { Listeners } from "../../../../runner/events.ts";
 import { type Client, type ConductorClient, connectionOf } from "./client.ts";
 import { listenersOf, type TaskRunnerEventsListener } from "./events.ts";

@@ -1,6 +1,6 @@
 // `TaskManager`: the SDK's older way to run a list of workers. All of them run in this process.
 
-import { LongshoreError, toError } from "../../../../errors.ts";
+import { LongshoreError, toError } from "../../../../core/errors.ts";
 import type { Client } from "./client.ts";
 import type { TaskRunnerEventsListener } from "./events.ts";
 import type { ConductorLogger } from "./logger.ts";

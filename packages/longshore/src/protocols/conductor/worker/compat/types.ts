@@ -1,7 +1,7 @@
 // The shapes that programs of the official JavaScript SDK name. Fields are as optional as they are there, so that what such a program
 // builds and reads type-checks unchanged.
 
-import type { JsonSchema } from "../../../../schema/json-schema.ts";
+import type { JsonSchema } from "../../../../core/schema/json-schema.ts";
 import type { ResultStatus, RetryLogic, TaskStatus, TimeoutPolicy } from "../../wire/shapes.ts";
 
 /** A task as a worker function receives it. */

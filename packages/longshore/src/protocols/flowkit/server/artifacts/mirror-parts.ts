@@ -1,11 +1,11 @@
 // What nodes have produced, written to MongoDB for consumers of other makes, as FlowKit's coordinator does from the same events: partial
 // and complete artifacts that no worker of MongoDB has written, and `metrics_raw`, each batch once.
 
+import type { JsonObject } from "../../../../core/json/json.ts";
+import { parseExact, writeExact } from "../../../../core/json/json-exact.ts";
 import { type Hold, isOpen, type TaskRow } from "../../../../engine/board/task.ts";
 import type { Part, PartStore } from "../../../../engine/part/store.ts";
 import type { DocumentStore } from "../../../../engine/run/documents.ts";
-import type { JsonObject } from "../../../../json.ts";
-import { parseExact, writeExact } from "../../../../json-exact.ts";
 import { asking, insertNew, type MongoDb, type MongoDocument, plainObject } from "../../wire/artifacts/mongo-db.ts";
 import { finalUid } from "../../wire/shapes.ts";
 import { failedBatches } from "../coordinator/dead-letters.ts";

@@ -6,7 +6,10 @@
 // document does not show that it has ended, and every run that is younger than the last moment at which all was mirrored. That moment is
 // kept in MongoDB, where it cannot run ahead of what it is about.
 
-import { type Clock, pause } from "../../../../clock.ts";
+import { type Clock, pause } from "../../../../core/clock.ts";
+import { isTransient } from "../../../../core/errors.ts";
+import type { FailureListener } from "../../../../core/failure-listener.ts";
+import type { JsonObject } from "../../../../core/json/json.ts";
 import type { Hold, TaskRow } from "../../../../engine/board/task.ts";
 import { isOpen } from "../../../../engine/board/task.ts";
 import type { PartStore } from "../../../../engine/part/store.ts";
@@ -16,9 +19,6 @@ import type { Plan } from "../../../../engine/run/plan.ts";
 import { pageMax, type Reader } from "../../../../engine/run/reader.ts";
 import { isRunOpen, type Run, taskIdOf } from "../../../../engine/run/run.ts";
 import type { Runs } from "../../../../engine/run/runs.ts";
-import { isTransient } from "../../../../errors.ts";
-import type { FailureListener } from "../../../../failure-listener.ts";
-import type { JsonObject } from "../../../../json.ts";
 import { asking, ensureIndexes, type MongoDb, type MongoDocument, type MongoIndex, plainObject } from "../../wire/artifacts/mongo-db.ts";
 import { releaseClaims } from "../../wire/artifacts/mongo-read.ts";
 import { isGraphRun } from "../coordinator/tasks.ts";

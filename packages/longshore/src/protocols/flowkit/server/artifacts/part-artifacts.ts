@@ -1,15 +1,15 @@
 // Artifacts in our own store: partial artifacts are parts of the board's tasks, and a node is complete when its task is done. So every
 // write is fenced by the task's hold, and readers wake with the commit that brings something.
 
-import type { Clock } from "../../../../clock.ts";
+import type { Clock } from "../../../../core/clock.ts";
+import { LongshoreError } from "../../../../core/errors.ts";
+import { isObject, type Json, type JsonObject } from "../../../../core/json/json.ts";
+import { writeExact } from "../../../../core/json/json-exact.ts";
+import type { Verdict } from "../../../../core/verdict.ts";
 import type { Board } from "../../../../engine/board/board.ts";
 import type { EndState, Hold } from "../../../../engine/board/task.ts";
 import { type Part, type PartPage, type PartStore, partBytesMax } from "../../../../engine/part/store.ts";
 import type { DocumentStore } from "../../../../engine/run/documents.ts";
-import { LongshoreError } from "../../../../errors.ts";
-import { isObject, type Json, type JsonObject } from "../../../../json.ts";
-import { writeExact } from "../../../../json-exact.ts";
-import type { Verdict } from "../../../../verdict.ts";
 import {
   type ArtifactStore,
   type Attempt,

@@ -1,11 +1,11 @@
 // Our own store of artifacts over HTTP: what http.ts calls. wire/artifacts/README.md lists the bodies.
 
-import type { Action } from "../../../../actions.ts";
-import type { Clock } from "../../../../clock.ts";
+import type { Action } from "../../../../core/actions.ts";
+import type { Clock } from "../../../../core/clock.ts";
+import { LongshoreError } from "../../../../core/errors.ts";
+import type { JsonObject } from "../../../../core/json/json.ts";
 import { partBytesMax } from "../../../../engine/part/store.ts";
-import { LongshoreError } from "../../../../errors.ts";
-import type { HttpReply, HttpRequest, Route } from "../../../../http.ts";
-import type { JsonObject } from "../../../../json.ts";
+import type { HttpReply, HttpRequest, Route } from "../../../../net/http/http.ts";
 import { type Attempt, partsMax } from "../../wire/artifacts/artifacts.ts";
 import type { SourcePage } from "../../wire/artifacts/pages.ts";
 import { type ActiveRun, httpBase } from "../../wire/shapes.ts";

@@ -1,9 +1,9 @@
 // What workers have noted down about the runs they are in, for their restart. A worker that ends a run removes its note, so that what is
 // left belongs to workers that are busy or have died.
 
-import type { Clock } from "../../../../clock.ts";
+import type { Clock } from "../../../../core/clock.ts";
+import { isObject } from "../../../../core/json/json.ts";
 import type { DocumentStore } from "../../../../engine/run/documents.ts";
-import { isObject } from "../../../../json.ts";
 import type { ActiveRun } from "../../wire/shapes.ts";
 
 const kind = "flowkit-worker-state";

@@ -1,11 +1,11 @@
 // The events of a worker about one attempt, applied to the board: heartbeats extend its hold, batches are parts of its task, and its last
 // event ends it. An attempt that has ended gets a stop signal, unless its worker has just reported that it stopped.
 
+import type { Json, JsonObject } from "../../../../core/json/json.ts";
+import { writeExact } from "../../../../core/json/json-exact.ts";
+import type { Verdict } from "../../../../core/verdict.ts";
 import { type Hold, isOpen } from "../../../../engine/board/task.ts";
 import type { NewPart } from "../../../../engine/part/store.ts";
-import type { Json, JsonObject } from "../../../../json.ts";
-import { writeExact } from "../../../../json-exact.ts";
-import type { Verdict } from "../../../../verdict.ts";
 import { dialectName } from "../../dialect/compile.ts";
 import type { GraphNode } from "../../dialect/graph.ts";
 import { backoffMsOf, type RetrySettings } from "../../dialect/retry-policy.ts";

@@ -2,8 +2,8 @@
 // its end; what was put aside is then part of what the node gives. What an attempt came to is kept too, so that hearing of it twice
 // counts once. So is how often a node missed some of its input.
 
+import type { Json, JsonObject } from "../../../../core/json/json.ts";
 import type { DocumentStore } from "../../../../engine/run/documents.ts";
-import type { Json, JsonObject } from "../../../../json.ts";
 import type { BatchSettings } from "../../dialect/retry-policy.ts";
 import type { StatusEvent } from "../../wire/shapes.ts";
 

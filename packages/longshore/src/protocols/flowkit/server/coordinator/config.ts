@@ -2,8 +2,8 @@
 // then the options of the program.
 
 import { readFileSync } from "node:fs";
-import { LongshoreError, toError } from "../../../../errors.ts";
-import { isObject } from "../../../../json.ts";
+import { LongshoreError, toError } from "../../../../core/errors.ts";
+import { isObject } from "../../../../core/json/json.ts";
 import type { FlowkitLimits } from "../../dialect/compile.ts";
 import { type TopicNames, topicNamesDefault } from "../../wire/shapes.ts";
 

@@ -3,13 +3,13 @@
 
 import { type Bus, type BusConsumer, recordBytesMax, type Subscription } from "../../../../bus/bus.ts";
 import { inSlices } from "../../../../bus/record-slices.ts";
-import { pause } from "../../../../clock.ts";
+import { pause } from "../../../../core/clock.ts";
+import { toError } from "../../../../core/errors.ts";
+import type { Json, JsonObject } from "../../../../core/json/json.ts";
+import { parseExact } from "../../../../core/json/json-exact.ts";
+import { untilAborted } from "../../../../core/until-aborted.ts";
 import { LaneFailure, LaneWorker } from "../../../../engine/board/lane-worker.ts";
 import { type Hold, isOpen, type TaskRow, type TaskRowHead } from "../../../../engine/board/task.ts";
-import { toError } from "../../../../errors.ts";
-import type { Json, JsonObject } from "../../../../json.ts";
-import { parseExact } from "../../../../json-exact.ts";
-import { untilAborted } from "../../../../until-aborted.ts";
 import type { GraphChecks } from "../../dialect/check.ts";
 import { functionLane } from "../../dialect/compile.ts";
 import { decodeEnvelope, onceEach } from "../../wire/decode.ts";

@@ -1,11 +1,11 @@
 // The batches that the nodes of a task have put aside, or failed for: kept about a node while it is open, and with what it gave afterwards.
 
+import { isObject, type JsonObject } from "../../../../core/json/json.ts";
+import { parseExact } from "../../../../core/json/json-exact.ts";
 import type { DeadLetter as CoreDeadLetter } from "../../../../engine/board/dead-letter.ts";
 import { isOpen, type TaskRow } from "../../../../engine/board/task.ts";
 import type { DocumentStore } from "../../../../engine/run/documents.ts";
 import type { Reader } from "../../../../engine/run/reader.ts";
-import { isObject, type JsonObject } from "../../../../json.ts";
-import { parseExact } from "../../../../json-exact.ts";
 import { type BatchRecord, batchesKind, type DeadLetter } from "./batches.ts";
 
 export interface NodeDeadLetter extends DeadLetter {

@@ -6,13 +6,13 @@
 // that its worker cannot take (because it is in the partition of a busy one, or its role runs as often as it may) would be the only one
 // that is sent, again and again, and delay all that others could take.
 
-import { pause } from "../../../../clock.ts";
+import { pause } from "../../../../core/clock.ts";
+import { LongshoreError, toError } from "../../../../core/errors.ts";
+import { isObject, type Json, type JsonObject } from "../../../../core/json/json.ts";
+import { parseExact, writeExact } from "../../../../core/json/json-exact.ts";
 import { isReservedLane } from "../../../../engine/board/reserved-lanes.ts";
 import type { Hold, TaskRow, TaskRowHead } from "../../../../engine/board/task.ts";
 import { taskIdOf } from "../../../../engine/run/run.ts";
-import { LongshoreError, toError } from "../../../../errors.ts";
-import { isObject, type Json, type JsonObject } from "../../../../json.ts";
-import { parseExact, writeExact } from "../../../../json-exact.ts";
 import { dialectName } from "../../dialect/compile.ts";
 import type { GraphNode } from "../../dialect/graph.ts";
 import type { TopicNames } from "../../wire/shapes.ts";

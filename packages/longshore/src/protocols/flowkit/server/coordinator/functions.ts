@@ -1,9 +1,9 @@
 // The functions of a coordinator that look at what nodes have made, and those that a user brings. Those about variables are
 // part of the plan and never come here.
 
+import { isObject, type Json, type JsonObject } from "../../../../core/json/json.ts";
 import type { TaskRow } from "../../../../engine/board/task.ts";
 import { type PartStore, pagePartsMax } from "../../../../engine/part/store.ts";
-import { isObject, type Json, type JsonObject } from "../../../../json.ts";
 import type { Places } from "../task-addresses.ts";
 import type { CoordinatorEngine } from "./parts.ts";
 

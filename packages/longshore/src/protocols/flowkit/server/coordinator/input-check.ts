@@ -5,9 +5,9 @@
 // A node that misses something is not done: it is done again once its sources have ended, with all of its input there. One that still misses
 // something then fails.
 
+import type { JsonObject } from "../../../../core/json/json.ts";
 import { type Hold, isOpen } from "../../../../engine/board/task.ts";
 import type { Part } from "../../../../engine/part/store.ts";
-import type { JsonObject } from "../../../../json.ts";
 import { dialectName } from "../../dialect/compile.ts";
 import type { GraphNode } from "../../dialect/graph.ts";
 import { argDefaults, checkAdapterArgs, type PullArgs, type RechunkArgs } from "../../wire/adapter-args.ts";

@@ -1,7 +1,7 @@
 // The messages that a coordinator sends, as records of its outbox.
 
 import { randomUUID } from "node:crypto";
-import type { JsonObject } from "../../../../json.ts";
+import type { JsonObject } from "../../../../core/json/json.ts";
 import type { NodeIo } from "../../dialect/graph.ts";
 import { dedupIds } from "../../wire/hash.ts";
 import { commandTopic, encodeEnvelope, nodeKey, payloadOf, type TopicNames } from "../../wire/shapes.ts";

@@ -1,6 +1,6 @@
 // What the parts of the coordinator have in common.
 
-import type { Clock } from "../../../../clock.ts";
+import type { Clock } from "../../../../core/clock.ts";
 import type { Board } from "../../../../engine/board/board.ts";
 import type { TaskRow } from "../../../../engine/board/task.ts";
 import type { Workers } from "../../../../engine/board/workers.ts";

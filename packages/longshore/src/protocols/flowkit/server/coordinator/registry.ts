@@ -3,9 +3,9 @@
 // sends something again. A name that only sends events of tasks is known, so that it can get stop signals, but it is no announced worker:
 // it has no room, and is shown while it holds.
 
+import type { JsonObject } from "../../../../core/json/json.ts";
 import type { TaskRow } from "../../../../engine/board/task.ts";
 import type { Sign } from "../../../../engine/board/workers.ts";
-import type { JsonObject } from "../../../../json.ts";
 import type { Announcement } from "../../wire/shapes.ts";
 import type { CoordinatorEngine, CoordinatorLog } from "./parts.ts";
 import { RoleFigures } from "./role-figures.ts";

@@ -3,9 +3,9 @@
 // of records is acknowledged when all its changes are written, and what cannot be written now comes again. Everything may come twice.
 
 import type { BusRecord } from "../../../../bus/bus.ts";
-import { LongshoreError, toError } from "../../../../errors.ts";
-import type { JsonObject } from "../../../../json.ts";
-import { parseExact } from "../../../../json-exact.ts";
+import { LongshoreError, toError } from "../../../../core/errors.ts";
+import type { JsonObject } from "../../../../core/json/json.ts";
+import { parseExact } from "../../../../core/json/json-exact.ts";
 import { decodeEnvelope, readStatus } from "../../wire/decode.ts";
 import type { Envelope, StatusEvent } from "../../wire/shapes.ts";
 import { readBatchHead } from "../batch-head.ts";

@@ -1,12 +1,12 @@
 // Tasks of FlowKit: a graph that is submitted becomes a run of its own.
 
 import { createHash } from "node:crypto";
+import { LongshoreError } from "../../../../core/errors.ts";
+import { isObject, type JsonObject } from "../../../../core/json/json.ts";
+import { writeExact } from "../../../../core/json/json-exact.ts";
+import { inTurns } from "../../../../core/slices/slice-work.ts";
 import type { Run } from "../../../../engine/run/run.ts";
 import type { Runs } from "../../../../engine/run/runs.ts";
-import { LongshoreError } from "../../../../errors.ts";
-import { isObject, type JsonObject } from "../../../../json.ts";
-import { writeExact } from "../../../../json-exact.ts";
-import { inTurns } from "../../../../slice-work.ts";
 import { checkInSlices, type GraphChecks } from "../../dialect/check.ts";
 import { dialectName } from "../../dialect/compile.ts";
 import { sourceOf } from "../../dialect/dialect.ts";

@@ -1,8 +1,8 @@
 // Input adapters: where the batches of a node come from when it is not the handler that makes them. The coordinator names one in its command,
 // or a handler proposes one. Every worker has the two of the protocol; users may add their own.
 
-import { LongshoreError } from "../../../../errors.ts";
-import type { Json } from "../../../../json.ts";
+import { LongshoreError } from "../../../../core/errors.ts";
+import type { Json } from "../../../../core/json/json.ts";
 import type { ArgDefaults, Checked } from "../adapter-args.ts";
 import type { ReadOptions, UpstreamPart } from "../artifacts/artifacts.ts";
 import type { Batch } from "../batch.ts";

@@ -2,7 +2,7 @@
 // is never guessed; without it, or where it names no list, the artifact itself is the one item. A piece never spans two artifacts, and its
 // name follows from theirs, so every attempt makes the same pieces.
 
-import type { Json, JsonObject } from "../../../../json.ts";
+import type { Json, JsonObject } from "../../../../core/json/json.ts";
 import { checkRechunkArgs, type RechunkArgs, rechunkAdapter } from "../adapter-args.ts";
 import type { PartRef } from "../artifacts/artifacts.ts";
 import { Batch } from "../batch.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { codeOf } from "../../../../errors.ts";
+import { codeOf } from "../../../../core/errors.ts";
 import { type ArtifactStore, partsMax, UpstreamFailed } from "./artifacts.ts";
 
 describe("the port of artifacts", () => {

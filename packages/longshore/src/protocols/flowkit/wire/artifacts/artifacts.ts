@@ -4,8 +4,8 @@
 // Three implementations hold the same contract (test/contract/flowkit-artifacts.ts): our own store in the server's process (part-artifacts.ts), the
 // same over HTTP (http.ts), and the MongoDB that workers of other makes share (mongo.ts).
 
-import { LongshoreError } from "../../../../errors.ts";
-import type { JsonObject } from "../../../../json.ts";
+import { LongshoreError } from "../../../../core/errors.ts";
+import type { JsonObject } from "../../../../core/json/json.ts";
 import type { ActiveRun } from "../shapes.ts";
 
 /** One attempt of a node, as its worker names it. `epoch` is the fence: of two attempts the higher one counts. */

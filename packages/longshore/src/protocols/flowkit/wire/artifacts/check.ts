@@ -1,7 +1,7 @@
 // The checks of a call with parts, the same for every store.
 
-import { LongshoreError } from "../../../../errors.ts";
-import { isName } from "../../../../names.ts";
+import { LongshoreError } from "../../../../core/errors.ts";
+import { isName } from "../../../../core/names.ts";
 import { partsMax } from "./artifacts.ts";
 
 /** Characters of a uid: it is a key in every store, and a hash or a path is far shorter. */

@@ -1,8 +1,8 @@
 // MongoDB as this folder uses it: the few calls, opening a connection, the indexes, and what its errors mean. The client is installed
 // only by those who use it, so that nothing here names its types.
 
-import { LongshoreError, toError } from "../../../../errors.ts";
-import { isObject, type Json, type JsonObject } from "../../../../json.ts";
+import { LongshoreError, toError } from "../../../../core/errors.ts";
+import { isObject, type Json, type JsonObject } from "../../../../core/json/json.ts";
 
 export type MongoDocument = { [field: string]: unknown };
 

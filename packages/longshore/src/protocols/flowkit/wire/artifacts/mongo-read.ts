@@ -8,10 +8,10 @@
 // A new attempt first releases what earlier ones claimed and did not process, and looks for more of that before it ends, since an earlier
 // one may go on for a while without knowing that it is over.
 
-import { type Clock, pause } from "../../../../clock.ts";
-import { isTransient } from "../../../../errors.ts";
-import type { FailureListener } from "../../../../failure-listener.ts";
-import { isObject } from "../../../../json.ts";
+import { type Clock, pause } from "../../../../core/clock.ts";
+import { isTransient } from "../../../../core/errors.ts";
+import type { FailureListener } from "../../../../core/failure-listener.ts";
+import { isObject } from "../../../../core/json/json.ts";
 import { type Attempt, type ReadOptions, UpstreamFailed, type UpstreamPart, unknownSource } from "./artifacts.ts";
 import { asking, insertNew, isCursorGone, type MongoDb, type MongoDocument, plainObject } from "./mongo-db.ts";
 

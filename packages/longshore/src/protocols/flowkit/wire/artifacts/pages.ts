@@ -1,7 +1,7 @@
 // A stream of parts from pages: the loop that our own store has in process and over HTTP alike. The source of a page waits for it, so that
 // this neither polls nor sleeps.
 
-import type { JsonObject } from "../../../../json.ts";
+import type { JsonObject } from "../../../../core/json/json.ts";
 import { type ReadOptions, UpstreamFailed, type UpstreamPart } from "./artifacts.ts";
 
 /** How far a source has been read: after this part of it. */

@@ -1,10 +1,10 @@
 // Artifacts in the store of a Longshore server, over HTTP. A reader's request waits at the server until there is something to read.
 
-import { type Clock, pause, systemClock } from "../../../../clock.ts";
-import { isTransient, LongshoreError } from "../../../../errors.ts";
-import type { FailureListener } from "../../../../failure-listener.ts";
-import type { JsonObject } from "../../../../json.ts";
-import { JsonClient } from "../../../../json-client.ts";
+import { type Clock, pause, systemClock } from "../../../../core/clock.ts";
+import { isTransient, LongshoreError } from "../../../../core/errors.ts";
+import type { FailureListener } from "../../../../core/failure-listener.ts";
+import type { JsonObject } from "../../../../core/json/json.ts";
+import { JsonClient } from "../../../../net/http/json-client.ts";
 import {
   type ArtifactStore,
   type Attempt,

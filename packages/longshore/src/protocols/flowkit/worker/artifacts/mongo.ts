@@ -3,10 +3,10 @@
 // keeps the order of parts of one moment, and claims in `stream_progress` carry the attempt (`epoch`) and a `state`. Foreign writers know
 // none of it and cannot be fenced.
 
-import { type Clock, systemClock } from "../../../../clock.ts";
-import { LongshoreError } from "../../../../errors.ts";
-import type { FailureListener } from "../../../../failure-listener.ts";
-import { isObject, type JsonObject } from "../../../../json.ts";
+import { type Clock, systemClock } from "../../../../core/clock.ts";
+import { LongshoreError } from "../../../../core/errors.ts";
+import type { FailureListener } from "../../../../core/failure-listener.ts";
+import { isObject, type JsonObject } from "../../../../core/json/json.ts";
 import type { ArtifactStore, Attempt, PartialArtifact, PartRef, ReadOptions, UpstreamPart } from "../../wire/artifacts/artifacts.ts";
 import { checkParts } from "../../wire/artifacts/check.ts";
 import {

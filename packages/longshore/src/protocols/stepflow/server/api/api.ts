@@ -1,7 +1,9 @@
 // Puts the API together: its services, both faces, and the work that this server does itself for flows.
 
-import type { Caller } from "../../../../actions.ts";
-import type { Clock } from "../../../../clock.ts";
+import type { Caller } from "../../../../core/actions.ts";
+import type { Clock } from "../../../../core/clock.ts";
+import type { Environment } from "../../../../core/environment.ts";
+import type { MakeId } from "../../../../core/ids.ts";
 import type { BlobStore } from "../../../../engine/blob/blob.ts";
 import type { Board } from "../../../../engine/board/board.ts";
 import type { LaneWorker } from "../../../../engine/board/lane-worker.ts";
@@ -12,10 +14,8 @@ import type { Plan } from "../../../../engine/run/plan.ts";
 import type { Reader } from "../../../../engine/run/reader.ts";
 import type { Run } from "../../../../engine/run/run.ts";
 import type { Runs } from "../../../../engine/run/runs.ts";
-import type { Environment } from "../../../../environment.ts";
-import type { RouteGroup } from "../../../../http.ts";
-import type { MakeId } from "../../../../ids.ts";
 import type { GrpcMethod } from "../../../../net/grpc/service.ts";
+import type { RouteGroup } from "../../../../net/http/http.ts";
 import { itemsLane } from "../../dialect/items.ts";
 import type { RouteFacts } from "../../dialect/route-facts.ts";
 import { BlobLibrary } from "../blob-library.ts";

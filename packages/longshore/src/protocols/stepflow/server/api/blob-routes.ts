@@ -2,10 +2,10 @@
 // returned.
 
 import { Readable } from "node:stream";
+import { inBodyTurns, parseLarge } from "../../../../core/json/json-slices.ts";
+import { compactText, memberTexts } from "../../../../core/json/json-text.ts";
 import { blobBytesMax } from "../../../../engine/blob/blob.ts";
-import type { HttpReply, HttpRequest, Route } from "../../../../http.ts";
-import { inBodyTurns, parseLarge } from "../../../../json-slices.ts";
-import { compactText, memberTexts } from "../../../../json-text.ts";
+import type { HttpReply, HttpRequest, Route } from "../../../../net/http/http.ts";
 import { blobIdIn } from "../../wire/blob-id.ts";
 import { type BlobLibrary, type BlobType, blobTypes, type FoundBlob, jsonBlobBytesMax } from "../blob-library.ts";
 import { invalid, notFound } from "../refuse.ts";

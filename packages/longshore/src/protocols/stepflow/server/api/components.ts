@@ -1,6 +1,6 @@
 // ComponentsService: what can be called, by plugin: the built-ins, the configured mocks, and what workers have registered.
 
-import { isObject, type Json, type JsonObject } from "../../../../json.ts";
+import { isObject, type Json, type JsonObject } from "../../../../core/json/json.ts";
 import type { Encodable } from "../../../../net/protobuf/protobuf.ts";
 import type { ComponentInfoEntry, ListRegisteredComponentsResponse } from "../../wire/api-messages.ts";
 

@@ -1,11 +1,11 @@
 // What happened in a run, worked out from its records: the events that clients follow. There is no journal beside the records, so there is
 // nothing that could disagree with them or be missing after a restart.
 
+import type { Json } from "../../../../core/json/json.ts";
 import type { TaskRow } from "../../../../engine/board/task.ts";
 import { isOpen } from "../../../../engine/board/task.ts";
 import type { AttemptView, Reader } from "../../../../engine/run/reader.ts";
 import { isRunOpen, type Run } from "../../../../engine/run/run.ts";
-import type { Json } from "../../../../json.ts";
 import type { Encodable } from "../../../../net/protobuf/protobuf.ts";
 import { settingsOf } from "../../dialect/settings.ts";
 import { type StatusEvent, StatusEventType } from "../../wire/api-messages.ts";

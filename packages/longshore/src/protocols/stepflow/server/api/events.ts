@@ -2,7 +2,7 @@
 // millisecond has passed, because then no other can come before it: every change of a millisecond is committed within it. So a later reader
 // of the records finds the same events in the same order under the same numbers.
 
-import type { Clock } from "../../../../clock.ts";
+import type { Clock } from "../../../../core/clock.ts";
 import type { TaskRow } from "../../../../engine/board/task.ts";
 import type { Reader } from "../../../../engine/run/reader.ts";
 import type { Run } from "../../../../engine/run/run.ts";

@@ -1,12 +1,12 @@
 // Flows: kept as definitions, under the SHA-256 of their compact JSON as it was received. One that was put among the blobs can be read and run
 // by those who may run anything; it becomes a definition with its first run, and not by being looked at.
 
+import { uuidOf } from "../../../../core/ids.ts";
+import { isObject, type JsonObject } from "../../../../core/json/json.ts";
+import { parseExact, writeExact } from "../../../../core/json/json-exact.ts";
+import { inTurns } from "../../../../core/slices/slice-work.ts";
 import type { Runs } from "../../../../engine/run/runs.ts";
-import { uuidOf } from "../../../../ids.ts";
-import { isObject, type JsonObject } from "../../../../json.ts";
-import { parseExact, writeExact } from "../../../../json-exact.ts";
 import type { Encodable } from "../../../../net/protobuf/protobuf.ts";
-import { inTurns } from "../../../../slice-work.ts";
 import { diagnoseInSlices } from "../../dialect/diagnose.ts";
 import { type Diagnostic, diagnosticLevels } from "../../dialect/diagnostic.ts";
 import type { Flow } from "../../dialect/flow.ts";

@@ -1,6 +1,6 @@
 // The gRPC face of flows, runs, components and health: the same services as REST.
 
-import { sortedText } from "../../../../json-text.ts";
+import { sortedText } from "../../../../core/json/json-text.ts";
 import { type GrpcCall, type GrpcMethod, serverStream, unary } from "../../../../net/grpc/service.ts";
 import { StatusEventType } from "../../wire/api-messages.ts";
 import { ExecutionStatus, ResultOrder } from "../../wire/messages.ts";

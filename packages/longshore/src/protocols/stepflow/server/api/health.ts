@@ -1,6 +1,6 @@
 // HealthService, in the reference's shape: its `build` is about a Rust program, so it is filled with what this one reports.
 
-import type { Clock } from "../../../../clock.ts";
+import type { Clock } from "../../../../core/clock.ts";
 
 export interface Health {
   readonly status: "healthy";

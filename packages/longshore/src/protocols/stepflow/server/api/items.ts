@@ -1,16 +1,16 @@
 // The work of a run with items: a run for each of them, no more at once than the run allows, and their ends counted. What is found started
 // after a restart is waited for, not started again.
 
+import { LongshoreError } from "../../../../core/errors.ts";
+import type { Json } from "../../../../core/json/json.ts";
+import { parseExact, writeExact } from "../../../../core/json/json-exact.ts";
+import { whenAborted } from "../../../../core/results.ts";
 import type { TaskRow } from "../../../../engine/board/task.ts";
 import type { Definition } from "../../../../engine/run/dialect.ts";
 import type { Plan } from "../../../../engine/run/plan.ts";
 import type { Reader } from "../../../../engine/run/reader.ts";
 import { isRunOpen, type Run, type RunState } from "../../../../engine/run/run.ts";
 import type { Runs } from "../../../../engine/run/runs.ts";
-import { LongshoreError } from "../../../../errors.ts";
-import type { Json } from "../../../../json.ts";
-import { parseExact, writeExact } from "../../../../json-exact.ts";
-import { whenAborted } from "../../../../results.ts";
 import { flowPlanOf } from "../../dialect/compile.ts";
 import type { ItemCounts } from "../../dialect/items.ts";
 import { limitKeyOf } from "../../dialect/placement.ts";

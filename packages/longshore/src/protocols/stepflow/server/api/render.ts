@@ -1,12 +1,12 @@
 // Runs as this wire has them: summaries, the results of items, the states of steps. What is rendered here is what both faces send: gRPC as
 // messages, REST as JSON (api/rest-json.ts writes its times as texts).
 
+import type { Json } from "../../../../core/json/json.ts";
+import { parseExact } from "../../../../core/json/json-exact.ts";
 import type { TaskRow } from "../../../../engine/board/task.ts";
 import { isOpen } from "../../../../engine/board/task.ts";
 import type { Reader } from "../../../../engine/run/reader.ts";
 import { isRunOpen, type Run, type RunState } from "../../../../engine/run/run.ts";
-import type { Json } from "../../../../json.ts";
-import { parseExact } from "../../../../json-exact.ts";
 import type { Encodable } from "../../../../net/protobuf/protobuf.ts";
 import { countsIn, type ItemCounts } from "../../dialect/items.ts";
 import { stepResult } from "../../dialect/resolve.ts";

@@ -1,7 +1,7 @@
 // What is rendered for both faces, written as REST's JSON: times as texts (RFC 3339), events under the name of their kind.
 
-import type { HttpReply } from "../../../../http.ts";
-import { writeExact } from "../../../../json-exact.ts";
+import { writeExact } from "../../../../core/json/json-exact.ts";
+import type { HttpReply } from "../../../../net/http/http.ts";
 import type { Event } from "./events.ts";
 import type { Item, Step, Summary } from "./render.ts";
 

@@ -1,11 +1,11 @@
 // Reading REST requests: bodies that must be JSON objects, and query parameters. Names are camelCase; the schema's own snake_case is
 // understood too. Enums come as numbers or by name. Mistakes are reported with the name they were sent under.
 
-import type { HttpRequest } from "../../../../http.ts";
-import { isObject, type Json, type JsonObject, jsonDepthMax } from "../../../../json.ts";
+import { isObject, type Json, type JsonObject, jsonDepthMax } from "../../../../core/json/json.ts";
+import { kindOf, shown } from "../../../../core/text.ts";
 import { GrpcCode, GrpcError } from "../../../../net/grpc/status.ts";
-import { faultOf, isTooDeep, type JsonBody, jsonOf } from "../../../../request-json.ts";
-import { kindOf, shown } from "../../../../text.ts";
+import type { HttpRequest } from "../../../../net/http/http.ts";
+import { faultOf, isTooDeep, type JsonBody, jsonOf } from "../../../../net/http/request-json.ts";
 
 export function bad(message: string): GrpcError {
   return new GrpcError(GrpcCode.INVALID_ARGUMENT, message);

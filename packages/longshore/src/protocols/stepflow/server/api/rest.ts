@@ -1,12 +1,12 @@
 // The REST face: every endpoint under /api/v1. It reads requests, calls the services that gRPC calls too, and writes
 // what they answer as JSON.
 
-import type { Action } from "../../../../actions.ts";
-import type { HttpReply, HttpRequest, Route, RouteGroup } from "../../../../http.ts";
-import type { JsonObject } from "../../../../json.ts";
-import { inBodyTurns } from "../../../../json-slices.ts";
-import { compactText, memberTexts } from "../../../../json-text.ts";
-import { payloadRequestBytes } from "../../../../payload-size.ts";
+import type { Action } from "../../../../core/actions.ts";
+import type { JsonObject } from "../../../../core/json/json.ts";
+import { inBodyTurns } from "../../../../core/json/json-slices.ts";
+import { compactText, memberTexts } from "../../../../core/json/json-text.ts";
+import { payloadRequestBytes } from "../../../../core/payload-size.ts";
+import type { HttpReply, HttpRequest, Route, RouteGroup } from "../../../../net/http/http.ts";
 import { StatusEventType } from "../../wire/api-messages.ts";
 import { ExecutionStatus, ResultOrder } from "../../wire/messages.ts";
 import { invalid } from "../refuse.ts";

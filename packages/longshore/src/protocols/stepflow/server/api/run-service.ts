@@ -1,13 +1,13 @@
 // RunsService: the requests of clients about runs. Both REST and gRPC call these; mistakes are thrown as a GrpcError.
 
-import type { Clock } from "../../../../clock.ts";
+import type { Clock } from "../../../../core/clock.ts";
+import { LongshoreError } from "../../../../core/errors.ts";
+import type { JsonObject } from "../../../../core/json/json.ts";
+import { parseExact } from "../../../../core/json/json-exact.ts";
+import { whenAborted } from "../../../../core/results.ts";
 import type { Reader } from "../../../../engine/run/reader.ts";
 import { isRunOpen, type Run, taskIdOf } from "../../../../engine/run/run.ts";
 import type { Runs } from "../../../../engine/run/runs.ts";
-import { LongshoreError } from "../../../../errors.ts";
-import type { JsonObject } from "../../../../json.ts";
-import { parseExact } from "../../../../json-exact.ts";
-import { whenAborted } from "../../../../results.ts";
 import { settingsOf } from "../../dialect/settings.ts";
 import { ResultOrder } from "../../wire/messages.ts";
 import { invalid, notFound, precondition } from "../refuse.ts";

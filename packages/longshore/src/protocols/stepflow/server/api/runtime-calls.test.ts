@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { oneStep } from "../../../../../test/support/stepflow-server.ts";
-import { type Caller, calledWorker, everyone } from "../../../../actions.ts";
-import type { JsonObject } from "../../../../json.ts";
+import { type Caller, calledWorker, everyone } from "../../../../core/actions.ts";
+import type { JsonObject } from "../../../../core/json/json.ts";
 import { openEngine } from "../../../../server/engine.ts";
 import { openStepflowApi } from "./api.ts";
 

@@ -1,10 +1,10 @@
 // What workers over JSON-RPC may request: blobs and runs, by the services that all clients use, and by the same table of actions. Such a
 // worker sends no token: the server has called it, for the task that it works on.
 
-import { type Action, actions, type Caller } from "../../../../actions.ts";
-import { type ErrorCode, LongshoreError } from "../../../../errors.ts";
-import type { Json } from "../../../../json.ts";
-import { parseExact, writeExact } from "../../../../json-exact.ts";
+import { type Action, actions, type Caller } from "../../../../core/actions.ts";
+import { type ErrorCode, LongshoreError } from "../../../../core/errors.ts";
+import type { Json } from "../../../../core/json/json.ts";
+import { parseExact, writeExact } from "../../../../core/json/json-exact.ts";
 import { GrpcCode, GrpcError } from "../../../../net/grpc/status.ts";
 import { blobIdIn } from "../../wire/blob-id.ts";
 import { ResultOrder } from "../../wire/messages.ts";

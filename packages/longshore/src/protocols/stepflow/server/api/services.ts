@@ -1,6 +1,6 @@
 // What both faces of the API are made of.
 
-import type { Clock } from "../../../../clock.ts";
+import type { Clock } from "../../../../core/clock.ts";
 import type { BlobLibrary } from "../blob-library.ts";
 import type { ComponentSource } from "./components.ts";
 import type { EventDeps } from "./events.ts";

@@ -1,8 +1,8 @@
 // REST's statuses for gRPC's codes, and its way of saying no: {"error": {"code": 404, "message": "...", "status": "NOT_FOUND"}}.
 
-import { LongshoreError } from "../../../../errors.ts";
-import type { HttpReply, Problem, ProblemKind } from "../../../../http.ts";
+import { LongshoreError } from "../../../../core/errors.ts";
 import { BadRequest, codeName, detailOf, GrpcCode, GrpcError } from "../../../../net/grpc/status.ts";
+import type { HttpReply, Problem, ProblemKind } from "../../../../net/http/http.ts";
 
 const httpStatuses: { readonly [code: number]: number } = {
   [GrpcCode.INVALID_ARGUMENT]: 400,

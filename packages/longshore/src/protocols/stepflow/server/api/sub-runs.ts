@@ -1,12 +1,12 @@
 // Runs that steps of this server start: those of eval, map and iterate. They are found again by the step and a key, so a step that is
 // carried out again after a restart starts nothing twice.
 
+import { whenAborted } from "../../../../core/results.ts";
 import type { TaskRow } from "../../../../engine/board/task.ts";
 import type { Reader } from "../../../../engine/run/reader.ts";
 import type { Run } from "../../../../engine/run/run.ts";
 import type { Runs } from "../../../../engine/run/runs.ts";
 import { GrpcError } from "../../../../net/grpc/status.ts";
-import { whenAborted } from "../../../../results.ts";
 import { settingsOf } from "../../dialect/settings.ts";
 import type { SubRun, SubRunResult, SubRuns } from "../builtin/flows.ts";
 import { type ComponentWork, StepFailure } from "../lane.ts";

@@ -1,13 +1,13 @@
 // Starting runs of flows: for a client, for a step, or on behalf of one. One item is one run on the board; several, or none, are a run that
 // starts a run for each of them (api/items.ts).
 
-import type { Clock } from "../../../../clock.ts";
+import type { Clock } from "../../../../core/clock.ts";
+import { idFrom, type MakeId } from "../../../../core/ids.ts";
+import type { Json, JsonObject } from "../../../../core/json/json.ts";
+import { writeExact } from "../../../../core/json/json-exact.ts";
+import { inTurns } from "../../../../core/slices/slice-work.ts";
 import type { Run } from "../../../../engine/run/run.ts";
 import type { Runs } from "../../../../engine/run/runs.ts";
-import { idFrom, type MakeId } from "../../../../ids.ts";
-import type { Json, JsonObject } from "../../../../json.ts";
-import { writeExact } from "../../../../json-exact.ts";
-import { inTurns } from "../../../../slice-work.ts";
 import { itemsDefinition } from "../../dialect/items.ts";
 import { type FlowSettings, settingsOf } from "../../dialect/settings.ts";
 import { prepareInSlices, type RunWish } from "../../dialect/start.ts";

@@ -2,11 +2,11 @@
 // were compiled to are none of its steps and are not shown. A definition of another dialect is shown as a flow whose components are
 // the tasks that its steps call.
 
+import { isObject, type Json, type JsonObject } from "../../../../core/json/json.ts";
+import { parseExact } from "../../../../core/json/json-exact.ts";
 import type { Definition } from "../../../../engine/run/dialect.ts";
 import type { Plan, PlanNode } from "../../../../engine/run/plan.ts";
 import { DefinitionViews } from "../../../../engine/run/views.ts";
-import { isObject, type Json, type JsonObject } from "../../../../json.ts";
-import { parseExact } from "../../../../json-exact.ts";
 import { stepOf } from "../../dialect/compile.ts";
 import type { Step } from "../../dialect/flow.ts";
 import { dialectName } from "../../dialect/source.ts";

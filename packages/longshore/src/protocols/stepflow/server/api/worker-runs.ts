@@ -1,11 +1,11 @@
 // Runs that workers request while they run a component, over any transport: gRPC's SubmitRun and GetRun, and runs/submit and
 // runs/get of JSON-RPC. They belong to the run of the requesting step.
 
-import type { Caller } from "../../../../actions.ts";
+import type { Caller } from "../../../../core/actions.ts";
+import type { Json, JsonObject } from "../../../../core/json/json.ts";
 import type { TaskRow } from "../../../../engine/board/task.ts";
 import type { Reader } from "../../../../engine/run/reader.ts";
 import type { Run } from "../../../../engine/run/run.ts";
-import type { Json, JsonObject } from "../../../../json.ts";
 import type { GrpcError } from "../../../../net/grpc/status.ts";
 import type { Encodable } from "../../../../net/protobuf/protobuf.ts";
 import { settingsOf } from "../../dialect/settings.ts";

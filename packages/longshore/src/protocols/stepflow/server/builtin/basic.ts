@@ -1,8 +1,8 @@
 // Components that need nothing but their input: noop, sleep and create_messages.
 
-import type { Clock } from "../../../../clock.ts";
-import { pause } from "../../../../clock.ts";
-import type { Json } from "../../../../json.ts";
+import type { Clock } from "../../../../core/clock.ts";
+import { pause } from "../../../../core/clock.ts";
+import type { Json } from "../../../../core/json/json.ts";
 import { type Component, invalid, objectIn, objectSchema, optionalText, optionalWhole, textIn } from "./component.ts";
 
 export const noop: Component = {

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { callOf } from "../../../../../test/support/stepflow-call.ts";
-import type { Json } from "../../../../json.ts";
+import type { Json } from "../../../../core/json/json.ts";
 import { openEngine } from "../../../../server/engine.ts";
 import { BlobLibrary } from "../blob-library.ts";
 import { getBlob, putBlob } from "./blobs.ts";

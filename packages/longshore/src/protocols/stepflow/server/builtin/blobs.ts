@@ -1,7 +1,7 @@
 // put_blob and get_blob: JSON that is kept under its hash.
 
-import type { Json } from "../../../../json.ts";
-import { parseExact, writeExact } from "../../../../json-exact.ts";
+import type { Json } from "../../../../core/json/json.ts";
+import { parseExact, writeExact } from "../../../../core/json/json-exact.ts";
 import { blobIdIn } from "../../wire/blob-id.ts";
 import { type BlobLibrary, blobTypes } from "../blob-library.ts";
 import { type Component, failed, invalid, objectSchema, optionalText, textIn, valueIn } from "./component.ts";

@@ -1,7 +1,7 @@
 // What a built-in component is made of, and how it reads what it is given.
 
-import { isObject, type Json, type JsonObject } from "../../../../json.ts";
-import { kindOf, shown } from "../../../../text.ts";
+import { isObject, type Json, type JsonObject } from "../../../../core/json/json.ts";
+import { kindOf, shown } from "../../../../core/text.ts";
 import { type ComponentWork, StepFailure } from "../lane.ts";
 
 export interface Component {

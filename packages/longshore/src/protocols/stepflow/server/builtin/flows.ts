@@ -1,8 +1,8 @@
 // Components that run flows: eval, map and iterate. What they start are runs of their own, found again by the step and a key: after a
 // restart the step is handed out again, finds what was started, and continues from there.
 
-import { isObject, type Json, type JsonObject } from "../../../../json.ts";
-import { shown } from "../../../../text.ts";
+import { isObject, type Json, type JsonObject } from "../../../../core/json/json.ts";
+import { shown } from "../../../../core/text.ts";
 import { type FlowResult, success } from "../../dialect/result.ts";
 import { type ComponentWork, StepFailure } from "../lane.ts";
 import { itemsMax } from "../run-id.ts";

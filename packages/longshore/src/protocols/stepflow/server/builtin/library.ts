@@ -1,8 +1,8 @@
 // The components that the server brings itself, by path.
 
-import type { Clock } from "../../../../clock.ts";
-import type { Environment } from "../../../../environment.ts";
-import type { Json } from "../../../../json.ts";
+import type { Clock } from "../../../../core/clock.ts";
+import type { Environment } from "../../../../core/environment.ts";
+import type { Json } from "../../../../core/json/json.ts";
 import type { BlobLibrary } from "../blob-library.ts";
 import { type ComponentWork, StepFailure } from "../lane.ts";
 import { createMessages, noop, sleep } from "./basic.ts";

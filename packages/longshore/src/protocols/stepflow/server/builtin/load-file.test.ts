@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { temporaryFolder } from "../../../../../test/support/parts.ts";
 import { callOf } from "../../../../../test/support/stepflow-call.ts";
-import type { Json } from "../../../../json.ts";
+import type { Json } from "../../../../core/json/json.ts";
 import { loadFile } from "./load-file.ts";
 import { hereCharsMax, yamlThreads } from "./yaml-thread.ts";
 

@@ -4,11 +4,11 @@
 import { constants } from "node:fs";
 import { open, realpath } from "node:fs/promises";
 import { isAbsolute, relative, resolve, sep } from "node:path";
-import { toError } from "../../../../errors.ts";
-import type { Json } from "../../../../json.ts";
-import { parseExact } from "../../../../json-exact.ts";
-import { payloadRequestBytes } from "../../../../payload-size.ts";
-import { toJson } from "../../../../to-json.ts";
+import { toError } from "../../../../core/errors.ts";
+import type { Json } from "../../../../core/json/json.ts";
+import { parseExact } from "../../../../core/json/json-exact.ts";
+import { toJson } from "../../../../core/json/to-json.ts";
+import { payloadRequestBytes } from "../../../../core/payload-size.ts";
 import { type ComponentWork, StepFailure } from "../lane.ts";
 import { type Component, failed, invalid, objectSchema, optionalText, textIn } from "./component.ts";
 import { parseYaml } from "./yaml-thread.ts";

@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { callOf } from "../../../../../test/support/stepflow-call.ts";
-import type { Json } from "../../../../json.ts";
+import type { Json } from "../../../../core/json/json.ts";
 import { openAi } from "./openai.ts";
 
 const key = "sk-secret-0123456789";

@@ -1,11 +1,11 @@
 // openai: one call of a chat completions API. The address may be another that speaks the same (OPENAI_BASE_URL). A key is sent and never
 // disclosed: not in logs, not in errors, not even when the other side repeats it.
 
-import type { Environment } from "../../../../environment.ts";
-import { toError } from "../../../../errors.ts";
-import { isObject, type Json, type JsonObject } from "../../../../json.ts";
-import { readAnswer } from "../../../../read-answer.ts";
-import { shown, withoutEndSlashes } from "../../../../text.ts";
+import type { Environment } from "../../../../core/environment.ts";
+import { toError } from "../../../../core/errors.ts";
+import { isObject, type Json, type JsonObject } from "../../../../core/json/json.ts";
+import { shown, withoutEndSlashes } from "../../../../core/text.ts";
+import { readAnswer } from "../../../../net/http/read-answer.ts";
 import { type ComponentWork, StepFailure } from "../lane.ts";
 import { type Component, invalid, listIn, objectIn, objectSchema, optionalText, optionalWhole } from "./component.ts";
 

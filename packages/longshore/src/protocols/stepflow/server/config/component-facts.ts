@@ -1,7 +1,7 @@
 // The components of a configuration, for diagnostics: everything that might take a step, whatever its input and the registrations
 // will be.
 
-import type { Json } from "../../../../json.ts";
+import type { Json } from "../../../../core/json/json.ts";
 import type { ComponentFact, RouteFacts } from "../../dialect/route-facts.ts";
 import type { Plugin, StepflowConfig } from "./config.ts";
 import { componentOf, inOrder, type Route } from "./route.ts";

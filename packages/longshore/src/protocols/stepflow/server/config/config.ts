@@ -1,8 +1,8 @@
 // A Stepflow configuration once it has been read: its plugins, and the component paths that lead to them. Every form
 // that releases of Stepflow have written it in ends here. docs/reference/stepflow-configuration.md has the keys.
 
-import type { Backoff } from "../../../../backoff.ts";
-import type { Json } from "../../../../json.ts";
+import type { Backoff } from "../../../../core/backoff.ts";
+import type { Json } from "../../../../core/json/json.ts";
 import type { Route } from "./route.ts";
 
 export interface StepflowConfig {

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { LongshoreError } from "../../../../errors.ts";
+import { LongshoreError } from "../../../../core/errors.ts";
 import { loadConfig } from "./load.ts";
 
 const folders: string[] = [];

@@ -2,8 +2,8 @@
 
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
-import type { Environment } from "../../../../environment.ts";
-import { LongshoreError } from "../../../../errors.ts";
+import type { Environment } from "../../../../core/environment.ts";
+import { LongshoreError } from "../../../../core/errors.ts";
 import type { StepflowConfig } from "./config.ts";
 import { parseConfig } from "./parse.ts";
 

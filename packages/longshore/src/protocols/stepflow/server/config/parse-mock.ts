@@ -1,9 +1,9 @@
 // A mock plugin: components with configured results, each under its input. In YAML the input may be
 // a key as it is, `{ input: a }: ...`; in JSON, where keys are texts, it is the JSON of it.
 
-import { fields, mapOf, required, textOf } from "../../../../file-fields.ts";
-import type { Place } from "../../../../file-place.ts";
-import type { Json } from "../../../../json.ts";
+import { fields, mapOf, required, textOf } from "../../../../core/file-fields.ts";
+import type { Place } from "../../../../core/file-place.ts";
+import type { Json } from "../../../../core/json/json.ts";
 import type { MockAnswer, MockComponent, MockPlugin } from "./config.ts";
 import { withSlash } from "./route.ts";
 

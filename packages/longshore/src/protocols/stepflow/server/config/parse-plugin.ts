@@ -1,8 +1,8 @@
 // One plugin of a configuration file. What a type does not know is warned about; what it cannot do without is refused.
 
-import type { Environment } from "../../../../environment.ts";
-import { fields, listOf, mapOf, required, textOf, whole } from "../../../../file-fields.ts";
-import type { Place } from "../../../../file-place.ts";
+import type { Environment } from "../../../../core/environment.ts";
+import { fields, listOf, mapOf, required, textOf, whole } from "../../../../core/file-fields.ts";
+import type { Place } from "../../../../core/file-place.ts";
 import {
   callsMaxDefault,
   consumerDefault,

@@ -1,10 +1,10 @@
 // The routes of a configuration file, in either way of writing them.
 
-import type { Environment } from "../../../../environment.ts";
-import { listOf, mapOf, required, textOf } from "../../../../file-fields.ts";
-import type { Place } from "../../../../file-place.ts";
-import type { Json } from "../../../../json.ts";
-import { withoutEndSlashes } from "../../../../text.ts";
+import type { Environment } from "../../../../core/environment.ts";
+import { listOf, mapOf, required, textOf } from "../../../../core/file-fields.ts";
+import type { Place } from "../../../../core/file-place.ts";
+import type { Json } from "../../../../core/json/json.ts";
+import { withoutEndSlashes } from "../../../../core/text.ts";
 import { parsePath } from "../../dialect/path.ts";
 import type { Plugin } from "./config.ts";
 import { queueName, streamName, type UnservedPlugin } from "./parse-plugin.ts";

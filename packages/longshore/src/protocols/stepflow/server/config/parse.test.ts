@@ -1,7 +1,7 @@
 // The fragments of documents and of running servers are literal: a user of one of them must be able to use it as it is.
 
 import { describe, expect, it } from "vitest";
-import { LongshoreError } from "../../../../errors.ts";
+import { LongshoreError } from "../../../../core/errors.ts";
 import { parseConfig } from "./parse.ts";
 import { queuesOf } from "./queues.ts";
 import { makeRouter } from "./router.ts";

@@ -2,10 +2,10 @@
 // restart) is skipped with a warning; what it cannot do is refused by name where a route needs it.
 
 import { resolve } from "node:path";
-import type { Backoff } from "../../../../backoff.ts";
-import type { Environment } from "../../../../environment.ts";
-import { fields, mapOf, textOf, whole } from "../../../../file-fields.ts";
-import { type Place, readFile, type Warning } from "../../../../file-place.ts";
+import type { Backoff } from "../../../../core/backoff.ts";
+import type { Environment } from "../../../../core/environment.ts";
+import { fields, mapOf, textOf, whole } from "../../../../core/file-fields.ts";
+import { type Place, readFile, type Warning } from "../../../../core/file-place.ts";
 import { type BlobApi, blobApiDefault, type Plugin, retryDefault, type StepflowConfig, type TransportRetry } from "./config.ts";
 import { parsePlugin, type UnservedPlugin } from "./parse-plugin.ts";
 import { parseRoutes } from "./parse-routes.ts";

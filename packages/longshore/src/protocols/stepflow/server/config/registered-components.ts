@@ -2,8 +2,8 @@
 // back. A worker names a component by an id, which it is sent back unchanged, and by a path below its route, in which `{x}` matches one
 // segment and `{*x}` all that follow.
 
+import { isObject, type Json, type JsonObject } from "../../../../core/json/json.ts";
 import type { Document, DocumentStore } from "../../../../engine/run/documents.ts";
-import { isObject, type Json, type JsonObject } from "../../../../json.ts";
 import { type RoutePattern, routePattern, withSlash } from "./route.ts";
 
 export interface RegisteredComponent {

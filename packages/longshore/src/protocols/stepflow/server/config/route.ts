@@ -6,9 +6,9 @@
 //
 // A path belongs to the pattern with the most segments of its own; the rules of the next one are tried when no rule of it fits.
 
-import type { Json } from "../../../../json.ts";
-import { pathPattern } from "../../../../path-pattern.ts";
-import { withoutEndSlashes } from "../../../../text.ts";
+import type { Json } from "../../../../core/json/json.ts";
+import { pathPattern } from "../../../../core/path-pattern.ts";
+import { withoutEndSlashes } from "../../../../core/text.ts";
 import type { Path } from "../../dialect/path.ts";
 
 export interface Route {

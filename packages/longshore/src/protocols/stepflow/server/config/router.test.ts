@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Json } from "../../../../json.ts";
+import type { Json } from "../../../../core/json/json.ts";
 import type { Documents } from "../../dialect/router.ts";
 import { defaultConfig } from "./default.ts";
 import { parseConfig } from "./parse.ts";

@@ -5,10 +5,10 @@
 // anything, else the first, whose worker will report itself that it has no such component.
 
 import { isDeepStrictEqual } from "node:util";
+import type { Json } from "../../../../core/json/json.ts";
 import { isReservedLane } from "../../../../engine/board/reserved-lanes.ts";
 import type { DocumentKey } from "../../../../engine/run/documents.ts";
 import type { Timeouts } from "../../../../engine/run/plan.ts";
-import type { Json } from "../../../../json.ts";
 import { follow } from "../../dialect/path.ts";
 import type { ComponentTask, Documents, Routed, Router, Unrouted } from "../../dialect/router.ts";
 import { retriesUnlimited } from "../../dialect/router.ts";

@@ -1,9 +1,9 @@
 // `${NAME}` and `${NAME:-default}` in the texts of a configuration are replaced by variables of the server's own environment. `$${` is a
 // plain `${`.
 
-import type { Environment } from "../../../../environment.ts";
-import { textOf } from "../../../../file-fields.ts";
-import type { Place } from "../../../../file-place.ts";
+import type { Environment } from "../../../../core/environment.ts";
+import { textOf } from "../../../../core/file-fields.ts";
+import type { Place } from "../../../../core/file-place.ts";
 
 const inside = /^([A-Za-z_]\w*)(?::-(.*))?$/s;
 

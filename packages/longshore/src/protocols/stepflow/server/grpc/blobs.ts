@@ -1,8 +1,8 @@
 // BlobService: workers keep and read what is too large to travel in inputs and outputs, and flows that they start runs of.
 
 import { buffer } from "node:stream/consumers";
-import type { Json } from "../../../../json.ts";
-import { sortedText } from "../../../../json-text.ts";
+import type { Json } from "../../../../core/json/json.ts";
+import { sortedText } from "../../../../core/json/json-text.ts";
 import type { GrpcMethod } from "../../../../net/grpc/service.ts";
 import { unary } from "../../../../net/grpc/service.ts";
 import { GrpcCode, GrpcError } from "../../../../net/grpc/status.ts";

@@ -6,9 +6,9 @@
 // each would wait in its stream, to be read and discarded.
 
 import { setMaxListeners } from "node:events";
-import type { Clock } from "../../../../clock.ts";
+import type { Clock } from "../../../../core/clock.ts";
+import { LongshoreError } from "../../../../core/errors.ts";
 import type { Workers } from "../../../../engine/board/workers.ts";
-import { LongshoreError } from "../../../../errors.ts";
 import type { GrpcSink } from "../../../../net/grpc/service.ts";
 import type { Encodable } from "../../../../net/protobuf/protobuf.ts";
 import type { TaskAssignment } from "../../wire/messages.ts";

@@ -5,10 +5,10 @@
 // connection that breaks during a call loses that call alone. The handshake is made again then, since it may be another process by now;
 // and a worker of our own that does not even answer that is started again.
 
+import { LongshoreError, toError } from "../../../../core/errors.ts";
+import type { Json, JsonObject } from "../../../../core/json/json.ts";
 import { type LaneWorker, NotBegun } from "../../../../engine/board/lane-worker.ts";
 import type { TaskRow } from "../../../../engine/board/task.ts";
-import { LongshoreError, toError } from "../../../../errors.ts";
-import type { Json, JsonObject } from "../../../../json.ts";
 import { replaceLarge, resolveBlobs } from "../../wire/blob-refs.ts";
 import { observabilityJson } from "../../wire/observability.ts";
 import { wireTaskId } from "../../wire/task-id.ts";

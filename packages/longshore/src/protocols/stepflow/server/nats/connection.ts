@@ -1,8 +1,8 @@
 // The connection to a NATS server: made again whenever it is lost, with the streams and consumers that belong to it. A publisher waits for
 // it; a message that was stored although its answer was lost is not stored twice (`Nats-Msg-Id`).
 
-import { type Clock, pause } from "../../../../clock.ts";
-import type { FailureListener } from "../../../../failure-listener.ts";
+import { type Clock, pause } from "../../../../core/clock.ts";
+import type { FailureListener } from "../../../../core/failure-listener.ts";
 import type { NatsClient, NatsConnection } from "../../wire/nats/client.ts";
 import { ensureConsumer } from "../../wire/nats/consumer.ts";
 import { serversOf } from "../../wire/nats/servers.ts";

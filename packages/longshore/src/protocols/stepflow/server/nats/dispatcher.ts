@@ -3,9 +3,9 @@
 // worker that dies before its first heartbeat, is detected when no worker takes the task in time, and published again under another id.
 // Several orchestrators may publish to one stream: each task names the one that it belongs to, and its worker reports there.
 
-import type { Clock } from "../../../../clock.ts";
-import { pause } from "../../../../clock.ts";
-import type { FailureListener } from "../../../../failure-listener.ts";
+import type { Clock } from "../../../../core/clock.ts";
+import { pause } from "../../../../core/clock.ts";
+import type { FailureListener } from "../../../../core/failure-listener.ts";
 import type { Encodable } from "../../../../net/protobuf/protobuf.ts";
 import { TaskAssignment } from "../../wire/messages.ts";
 import { loadNats, type NatsClient } from "../../wire/nats/client.ts";

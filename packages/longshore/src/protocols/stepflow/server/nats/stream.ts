@@ -1,7 +1,7 @@
 // The stream of a queue, as the reference makes it. It is made at the start, so that workers which are there first find it; one that is
 // there already is taken as it is, if it can carry tasks.
 
-import { LongshoreError } from "../../../../errors.ts";
+import { LongshoreError } from "../../../../core/errors.ts";
 import type { JetStream } from "../../wire/nats/client.ts";
 
 type JetStreamManager = Awaited<ReturnType<JetStream["jetstreamManager"]>>;

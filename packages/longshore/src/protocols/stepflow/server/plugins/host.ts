@@ -1,12 +1,12 @@
 // What plugins need of the server around them.
 
-import type { Clock } from "../../../../clock.ts";
+import type { Clock } from "../../../../core/clock.ts";
+import type { ProcessGroups } from "../../../../core/process-groups.ts";
 import type { Board } from "../../../../engine/board/board.ts";
 import type { TaskRow } from "../../../../engine/board/task.ts";
 import type { Workers } from "../../../../engine/board/workers.ts";
 import type { DocumentStore } from "../../../../engine/run/documents.ts";
 import type { Reader } from "../../../../engine/run/reader.ts";
-import type { ProcessGroups } from "../../../../process-groups.ts";
 import type { Observability } from "../../wire/observability.ts";
 import type { BlobApi } from "../config/config.ts";
 import type { RuntimeCalls } from "../http/runtime/requests.ts";

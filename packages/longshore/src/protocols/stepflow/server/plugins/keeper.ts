@@ -5,9 +5,9 @@
 //   up        of use, until it ends or a caller finds that it is not
 //   stopped   permanently
 
-import { type Backoff, backoffMs } from "../../../../backoff.ts";
-import { type Clock, pause } from "../../../../clock.ts";
-import { toError } from "../../../../errors.ts";
+import { type Backoff, backoffMs } from "../../../../core/backoff.ts";
+import { type Clock, pause } from "../../../../core/clock.ts";
+import { toError } from "../../../../core/errors.ts";
 
 export interface Kept<T> {
   readonly value: T;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Json } from "../../../../json.ts";
+import type { Json } from "../../../../core/json/json.ts";
 import type { MockPlugin } from "../config/config.ts";
 import { parseConfig } from "../config/parse.ts";
 import { StepFailure } from "../lane.ts";

@@ -1,8 +1,8 @@
 // Components with configured results: for trying out flows without their workers.
 
 import { isDeepStrictEqual } from "node:util";
+import type { Json } from "../../../../core/json/json.ts";
 import type { LaneWorker } from "../../../../engine/board/lane-worker.ts";
-import type { Json } from "../../../../json.ts";
 import { TaskErrorCode } from "../../wire/messages.ts";
 import type { MockPlugin } from "../config/config.ts";
 import { pluginLane } from "../config/queues.ts";

@@ -1,7 +1,7 @@
 // The output of a plugin's process, line by line. What it writes last is kept, because that is what explains its end.
 
 import { StringDecoder } from "node:string_decoder";
-import type { Clock } from "../../../../clock.ts";
+import type { Clock } from "../../../../core/clock.ts";
 
 /** Longer lines are cut: they are not readable, and a process may write one without end. */
 const lineCharsMax = 4_000;

@@ -1,8 +1,8 @@
 // Everything that a configuration sets going: the worker processes of queues, the calls to workers over HTTP, mock components. Nothing is
 // ever started that the operator's own file does not name.
 
-import { LongshoreError } from "../../../../errors.ts";
-import { ProcessGroups } from "../../../../process-groups.ts";
+import { LongshoreError } from "../../../../core/errors.ts";
+import { ProcessGroups } from "../../../../core/process-groups.ts";
 import { parseAddress } from "../address.ts";
 import type { HttpPlugin, Launch, Plugin, StepflowConfig } from "../config/config.ts";
 import type { QueuePlugin } from "../config/queues.ts";

@@ -1,8 +1,8 @@
 // One process of a plugin. It leads a process group of its own, which is ended as a whole: SIGTERM first, SIGKILL for what is left.
 
 import { type ChildProcess, spawn } from "node:child_process";
-import type { Clock } from "../../../../clock.ts";
-import type { ProcessGroups } from "../../../../process-groups.ts";
+import type { Clock } from "../../../../core/clock.ts";
+import type { ProcessGroups } from "../../../../core/process-groups.ts";
 import type { PluginLog } from "./log.ts";
 import { LineCutter, LineLog } from "./output-lines.ts";
 

@@ -3,7 +3,7 @@
 
 import { accessSync, constants, statSync } from "node:fs";
 import { delimiter, join, resolve } from "node:path";
-import { LongshoreError } from "../../../../errors.ts";
+import { LongshoreError } from "../../../../core/errors.ts";
 
 export interface ProgramPlace {
   /** Whose command it is, for the message. */

@@ -1,8 +1,8 @@
 // A task of the board as its worker is given it.
 
+import { parseExact } from "../../../../core/json/json-exact.ts";
 import type { TaskRow } from "../../../../engine/board/task.ts";
 import type { Run } from "../../../../engine/run/run.ts";
-import { parseExact } from "../../../../json-exact.ts";
 import type { Encodable } from "../../../../net/protobuf/protobuf.ts";
 import type { ComponentTask } from "../../dialect/router.ts";
 import { settingsOf } from "../../dialect/settings.ts";

@@ -1,7 +1,7 @@
 // Carries tasks from a queue to a recipient, one after the other: the next is taken when the one before was taken up, so at most one of
 // its tasks is with a recipient that may be busy. A backend with room for several runs several couriers.
 
-import { type Clock, pause } from "../../../../clock.ts";
+import { type Clock, pause } from "../../../../core/clock.ts";
 import type { Encodable } from "../../../../net/protobuf/protobuf.ts";
 import type { TaskAssignment } from "../../wire/messages.ts";
 import { type Delivery, isPassing, type NextOptions, type TaskQueue } from "./queue.ts";

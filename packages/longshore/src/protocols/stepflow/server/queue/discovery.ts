@@ -1,10 +1,10 @@
 // Requesting the components of workers: an assignment like any other on the wire, but no task of the board. It needs no heartbeat, and one
 // that is not answered in time is repeated by its caller.
 
-import type { Clock } from "../../../../clock.ts";
-import type { MakeId } from "../../../../ids.ts";
-import { deeperThan, type Json, jsonDepthMax } from "../../../../json.ts";
-import { JsonScan } from "../../../../json-scan.ts";
+import type { Clock } from "../../../../core/clock.ts";
+import type { MakeId } from "../../../../core/ids.ts";
+import { deeperThan, type Json, jsonDepthMax } from "../../../../core/json/json.ts";
+import { JsonScan } from "../../../../core/json/json-scan.ts";
 import type { Encodable } from "../../../../net/protobuf/protobuf.ts";
 import type { ComponentInfo, TaskAssignment } from "../../wire/messages.ts";
 import { componentsMax, pathOf, type RegisteredComponent } from "../config/registered-components.ts";

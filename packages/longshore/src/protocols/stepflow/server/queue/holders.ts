@@ -1,7 +1,7 @@
 // For which families of runs the workers of a token hold tasks. A worker may start and read runs on behalf of a task that it holds, and the wire
 // names no task there, only the root of its family. Kept for tokens that may do so for nothing else; a report with the task's id is the proof.
 
-import type { Caller } from "../../../../actions.ts";
+import type { Caller } from "../../../../core/actions.ts";
 import type { Board } from "../../../../engine/board/board.ts";
 import type { TaskRow } from "../../../../engine/board/task.ts";
 import type { Runs } from "../../../../engine/run/runs.ts";

@@ -2,16 +2,16 @@
 // the next task and delivers its assignment; workers of every backend report over the same services. So the life of a task is the same
 // for all of them: offered when it is delivered, held from its first heartbeat on, and back in its lane when no worker takes it.
 
-import type { Clock } from "../../../../clock.ts";
+import type { Clock } from "../../../../core/clock.ts";
+import { LongshoreError } from "../../../../core/errors.ts";
+import type { Json } from "../../../../core/json/json.ts";
+import { parseExact } from "../../../../core/json/json-exact.ts";
 import type { Board } from "../../../../engine/board/board.ts";
 import type { Reach } from "../../../../engine/board/lanes.ts";
 import { isReservedLane } from "../../../../engine/board/reserved-lanes.ts";
 import type { Lane, TaskRow } from "../../../../engine/board/task.ts";
 import type { DocumentStore } from "../../../../engine/run/documents.ts";
 import type { Runs } from "../../../../engine/run/runs.ts";
-import { LongshoreError } from "../../../../errors.ts";
-import type { Json } from "../../../../json.ts";
-import { parseExact } from "../../../../json-exact.ts";
 import type { Encodable } from "../../../../net/protobuf/protobuf.ts";
 import { type FlowError, failureReport } from "../../dialect/result.ts";
 import type { ComponentTask } from "../../dialect/router.ts";

@@ -1,13 +1,13 @@
 // The queues of a server: those that its configuration names, there from the start, each with the backend that carries its tasks.
 
-import type { Clock } from "../../../../clock.ts";
+import type { Clock } from "../../../../core/clock.ts";
+import type { MakeId } from "../../../../core/ids.ts";
 import type { Board } from "../../../../engine/board/board.ts";
 import type { TaskRow } from "../../../../engine/board/task.ts";
 import type { Workers } from "../../../../engine/board/workers.ts";
 import type { Logs } from "../../../../engine/log/log.ts";
 import type { DocumentStore } from "../../../../engine/run/documents.ts";
 import type { Runs } from "../../../../engine/run/runs.ts";
-import type { MakeId } from "../../../../ids.ts";
 import type { Queue as ConfiguredQueue } from "../config/queues.ts";
 import { Discoveries } from "./discovery.ts";
 import { DroppedAssignments } from "./dropped-assignments.ts";

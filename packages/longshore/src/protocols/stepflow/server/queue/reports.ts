@@ -1,15 +1,15 @@
 // What workers of every backend report: heartbeats and results. The id of a task proves which hand-out is meant; a report on one that has
 // ended is NOT_FOUND, so that the worker forgets it.
 
-import type { Caller } from "../../../../actions.ts";
-import type { Clock } from "../../../../clock.ts";
+import type { Caller } from "../../../../core/actions.ts";
+import type { Clock } from "../../../../core/clock.ts";
+import type { Json } from "../../../../core/json/json.ts";
+import { cutMiddle } from "../../../../core/text.ts";
+import type { Verdict } from "../../../../core/verdict.ts";
 import type { Board } from "../../../../engine/board/board.ts";
 import type { Workers } from "../../../../engine/board/workers.ts";
 import type { Logs } from "../../../../engine/log/log.ts";
-import type { Json } from "../../../../json.ts";
 import type { Encodable } from "../../../../net/protobuf/protobuf.ts";
-import { cutMiddle } from "../../../../text.ts";
-import type { Verdict } from "../../../../verdict.ts";
 import { failureReport } from "../../dialect/result.ts";
 import { taskErrorNames } from "../../wire/codes.ts";
 import {

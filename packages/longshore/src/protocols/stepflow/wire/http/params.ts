@@ -1,7 +1,7 @@
 // The parameters of the runtime's requests, checked. Mistakes are reported with the field and what was expected (-32602).
 
-import { isObject, type Json, type JsonObject } from "../../../../json.ts";
-import { shown, withoutEndSlashes } from "../../../../text.ts";
+import { isObject, type Json, type JsonObject } from "../../../../core/json/json.ts";
+import { shown, withoutEndSlashes } from "../../../../core/text.ts";
 import { type Observability, observabilityKeys } from "../observability.ts";
 import { RpcError } from "../rpc-error.ts";
 

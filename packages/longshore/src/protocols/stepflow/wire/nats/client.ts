@@ -1,6 +1,6 @@
 // The NATS client, which is installed only by those who use it.
 
-import { LongshoreError } from "../../../../errors.ts";
+import { LongshoreError } from "../../../../core/errors.ts";
 
 export type NatsTransport = typeof import("@nats-io/transport-node");
 export type JetStream = typeof import("@nats-io/jetstream");

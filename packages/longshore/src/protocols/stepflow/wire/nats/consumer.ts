@@ -1,7 +1,7 @@
 // The durable consumer that the workers of a queue share. It is made when it is not there, as the reference's workers make it; the stream is
 // the orchestrator's to make.
 
-import { LongshoreError } from "../../../../errors.ts";
+import { LongshoreError } from "../../../../core/errors.ts";
 import type { JetStream, NatsConnection } from "./client.ts";
 
 /** As the reference's workers send it. */

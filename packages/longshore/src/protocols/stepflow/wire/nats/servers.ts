@@ -1,6 +1,6 @@
 // How a NATS server is named, and what its objects may be called; both halves read it alike.
 
-import { LongshoreError } from "../../../../errors.ts";
+import { LongshoreError } from "../../../../core/errors.ts";
 
 export interface NatsServers {
   readonly servers: readonly string[];

@@ -1,6 +1,6 @@
 // What `stepflowGrpc(url, options)` takes, checked once.
 
-import { variable } from "../../../../environment.ts";
+import { variable } from "../../../../core/environment.ts";
 import { named, type QueueOptions, type QueueSettings, queueSettings, toldAddress } from "../queue-options.ts";
 
 /** The options of `stepflowGrpc()`. */

@@ -8,11 +8,11 @@
 // An assignment is read before there is a slot, and not after, so that a worker that is full still answers discovery, for which an
 // orchestrator waits five seconds, and so that an idle one keeps no slot from other transports.
 
-import { type Backoff, backoffMs } from "../../../../backoff.ts";
-import { pause } from "../../../../clock.ts";
+import { type Backoff, backoffMs } from "../../../../core/backoff.ts";
+import { pause } from "../../../../core/clock.ts";
+import type { Task } from "../../../../core/task.ts";
 import type { GrpcChannel } from "../../../../net/grpc/client.ts";
 import type { Transport, TransportHost } from "../../../../runner/transport.ts";
-import type { Task } from "../../../../task.ts";
 import type { TaskAssignment } from "../../wire/messages.ts";
 import { TasksService } from "../../wire/services.ts";
 import { failureOfCall } from "../grpc-failure.ts";

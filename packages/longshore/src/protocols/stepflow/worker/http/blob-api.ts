@@ -1,13 +1,13 @@
 // The runtime's HTTP API for blobs, by which workers keep and fetch them in the later dialect. wire/http/README.md, "Blobs".
 
-import type { Backoff } from "../../../../backoff.ts";
-import type { Clock } from "../../../../clock.ts";
-import { LongshoreError, toError } from "../../../../errors.ts";
-import { isObject, type Json } from "../../../../json.ts";
-import { readAnswer } from "../../../../read-answer.ts";
-import { retry } from "../../../../retry.ts";
-import { quoted } from "../../../../send.ts";
-import { type SpanIds, traceparent } from "../../../../trace.ts";
+import type { Backoff } from "../../../../core/backoff.ts";
+import type { Clock } from "../../../../core/clock.ts";
+import { LongshoreError, toError } from "../../../../core/errors.ts";
+import { isObject, type Json } from "../../../../core/json/json.ts";
+import { retry } from "../../../../core/retry.ts";
+import { type SpanIds, traceparent } from "../../../../core/trace.ts";
+import { readAnswer } from "../../../../net/http/read-answer.ts";
+import { quoted } from "../../../../net/http/send.ts";
 
 export interface BlobApiOptions {
   readonly url: string;

@@ -1,8 +1,8 @@
 // Reads the body of a request, within the limits of one and of all that are being received.
 
 import type { IncomingMessage } from "node:http";
-import type { ByteBudget } from "../../../../byte-budget.ts";
-import { ReceivedBody, tooLarge } from "../../../../received-body.ts";
+import type { ByteBudget } from "../../../../core/byte-budget.ts";
+import { ReceivedBody, tooLarge } from "../../../../net/http/received-body.ts";
 import { RpcError } from "../../wire/rpc-error.ts";
 import { busy, HttpRefusal } from "./refusal.ts";
 

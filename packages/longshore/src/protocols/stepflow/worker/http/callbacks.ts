@@ -1,11 +1,11 @@
 // What a component may request from the runtime over HTTP: blobs, by the channel of its own answer or by the blob API; and runs of other
 // flows, by the channel. Every call carries the context of the work it is made for, with the span that runs it.
 
-import type { Clock } from "../../../../clock.ts";
-import type { Blobs } from "../../../../context.ts";
-import { LongshoreError } from "../../../../errors.ts";
-import { isObject, type Json, type JsonObject } from "../../../../json.ts";
-import type { SpanIds } from "../../../../trace.ts";
+import type { Clock } from "../../../../core/clock.ts";
+import type { Blobs } from "../../../../core/context.ts";
+import { LongshoreError } from "../../../../core/errors.ts";
+import { isObject, type Json, type JsonObject } from "../../../../core/json/json.ts";
+import type { SpanIds } from "../../../../core/trace.ts";
 import { bareBlobId } from "../../wire/blob-id.ts";
 import type { RpcDialect } from "../../wire/codes.ts";
 import { type Observability, observabilityJson, onBehalf } from "../../wire/observability.ts";

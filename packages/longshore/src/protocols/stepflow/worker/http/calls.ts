@@ -2,9 +2,9 @@
 // the runtime's own, in any order: the id names the call. Ids are made here, so two executions never share one.
 
 import { randomUUID } from "node:crypto";
-import type { Clock } from "../../../../clock.ts";
-import { LongshoreError } from "../../../../errors.ts";
-import type { Json, JsonObject } from "../../../../json.ts";
+import type { Clock } from "../../../../core/clock.ts";
+import { LongshoreError } from "../../../../core/errors.ts";
+import type { Json, JsonObject } from "../../../../core/json/json.ts";
 import { meaningOf, type RpcDialect } from "../../wire/codes.ts";
 import { type RpcId, type RpcMessage, requestText } from "../../wire/json-rpc.ts";
 import type { Exchange } from "./exchange.ts";

@@ -2,8 +2,8 @@
 // component that never calls back is answered in JSON, which costs less. Whatever comes last ends it.
 
 import type { ServerResponse } from "node:http";
-import type { Clock } from "../../../../clock.ts";
-import { LongshoreError } from "../../../../errors.ts";
+import type { Clock } from "../../../../core/clock.ts";
+import { LongshoreError } from "../../../../core/errors.ts";
 import { handOutIn, instanceHeader } from "../../wire/http/headers.ts";
 import { eventText } from "../../wire/json-rpc.ts";
 

@@ -1,9 +1,9 @@
 // One `components/execute` as an assignment: its answer is its report, the end of its connection is its cancel.
 
 import { createHash } from "node:crypto";
-import type { Blobs, ContextIds } from "../../../../context.ts";
-import { LongshoreError } from "../../../../errors.ts";
-import type { Json } from "../../../../json.ts";
+import type { Blobs, ContextIds } from "../../../../core/context.ts";
+import { LongshoreError } from "../../../../core/errors.ts";
+import type { Json } from "../../../../core/json/json.ts";
 import type { WorkTrace } from "../../../../runner/telemetry.ts";
 import type { Assignment, Call, Control, Outcome, ReportAnswer } from "../../../../runner/transport.ts";
 import { replaceLarge, resolveBlobs } from "../../wire/blob-refs.ts";

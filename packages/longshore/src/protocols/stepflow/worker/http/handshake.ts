@@ -4,7 +4,7 @@
 //
 //   closed --initialize--> named --initialized--> open
 
-import type { JsonObject } from "../../../../json.ts";
+import type { JsonObject } from "../../../../core/json/json.ts";
 import type { RpcDialect } from "../../wire/codes.ts";
 import { initializeParams, protocolVersion } from "../../wire/http/params.ts";
 import { RpcError } from "../../wire/rpc-error.ts";

@@ -3,9 +3,9 @@
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { ByteBudget } from "../../../../byte-budget.ts";
-import type { Clock } from "../../../../clock.ts";
-import { LongshoreError } from "../../../../errors.ts";
+import { ByteBudget } from "../../../../core/byte-budget.ts";
+import type { Clock } from "../../../../core/clock.ts";
+import { LongshoreError } from "../../../../core/errors.ts";
 import { acceptsBothForms, instanceHeader, isJson } from "../../wire/http/headers.ts";
 import { bodyOf } from "./body.ts";
 import { Exchange } from "./exchange.ts";

@@ -1,10 +1,10 @@
 // What `stepflowHttp(options)` takes, checked once.
 
 import { randomBytes } from "node:crypto";
-import { type Duration, durationMs } from "../../../../duration.ts";
-import { type Environment, variable, wholeVariable } from "../../../../environment.ts";
-import { LongshoreError } from "../../../../errors.ts";
-import { withoutEndSlashes } from "../../../../text.ts";
+import { type Duration, durationMs } from "../../../../core/duration.ts";
+import { type Environment, variable, wholeVariable } from "../../../../core/environment.ts";
+import { LongshoreError } from "../../../../core/errors.ts";
+import { withoutEndSlashes } from "../../../../core/text.ts";
 
 /** The options of `stepflowHttp()`. */
 export interface StepflowHttpOptions {

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { z } from "zod";
 import { type Any, setup } from "../../../../../test/support/stepflow-runtime.ts";
-import { task } from "../../../../task.ts";
+import { task } from "../../../../core/task.ts";
 import { stepflowTask } from "../index.ts";
 
 const [page = ""] = readFileSync(new URL("../../wire/http/README.md", import.meta.url), "utf8").split("\n## Our worker\n");

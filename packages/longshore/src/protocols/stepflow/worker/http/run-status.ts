@@ -1,7 +1,7 @@
 // A run from the runtime over JSON-RPC, in the form for handlers.
 
-import { LongshoreError } from "../../../../errors.ts";
-import { isObject, type Json } from "../../../../json.ts";
+import { LongshoreError } from "../../../../core/errors.ts";
+import { isObject, type Json } from "../../../../core/json/json.ts";
 import type { RunResult, RunState, RunStatus } from "../task-context.ts";
 
 const states: readonly RunState[] = ["running", "completed", "failed", "cancelled", "paused"];

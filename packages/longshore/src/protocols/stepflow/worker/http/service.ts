@@ -1,8 +1,8 @@
 // What the worker answers to each message of the runtime. wire/http/README.md, "Methods".
 
-import type { Clock } from "../../../../clock.ts";
-import { toError } from "../../../../errors.ts";
-import type { Json, JsonObject } from "../../../../json.ts";
+import type { Clock } from "../../../../core/clock.ts";
+import { toError } from "../../../../core/errors.ts";
+import type { Json, JsonObject } from "../../../../core/json/json.ts";
 import type { Slot, TransportHost } from "../../../../runner/transport.ts";
 import { rpcCode } from "../../wire/codes.ts";
 import { componentIn, executeParams, inputSchemaIn } from "../../wire/http/params.ts";

@@ -1,7 +1,7 @@
 // The worker half of Stepflow over HTTP: the runtime dials, this transport listens. It speaks both dialects of JSON-RPC over Streamable
 // HTTP at once. README.md of this protocol is the contract; its part "Our worker" lists what is decided here.
 
-import { isLoopback } from "../../../../loopback.ts";
+import { isLoopback } from "../../../../core/loopback.ts";
 import type { Capabilities, Transport, TransportHost } from "../../../../runner/transport.ts";
 import type { Listener } from "./listener.ts";
 import { type Settings, type StepflowHttpOptions, settingsOf } from "./options.ts";

@@ -1,7 +1,7 @@
 // What `stepflowNats(url, options)` takes, checked once.
 
-import { checkedVariable } from "../../../../environment.ts";
-import { LongshoreError } from "../../../../errors.ts";
+import { checkedVariable } from "../../../../core/environment.ts";
+import { LongshoreError } from "../../../../core/errors.ts";
 import { type NatsServers, objectName, serversOf, urlDefault } from "../../wire/nats/servers.ts";
 import { named, type QueueOptions, type QueueSettings, queueSettings, toldAddress } from "../queue-options.ts";
 

@@ -1,8 +1,8 @@
 // One connection to a NATS server and the pull requests on it. It survives disconnections: the client reconnects by itself, and open
 // requests are sent again.
 
-import { pause } from "../../../../clock.ts";
-import { LongshoreError } from "../../../../errors.ts";
+import { pause } from "../../../../core/clock.ts";
+import { LongshoreError } from "../../../../core/errors.ts";
 import type { Slot, TransportHost } from "../../../../runner/transport.ts";
 import type { NatsConnection, NatsMessage } from "../../wire/nats/client.ts";
 import { Pulls } from "./pulls.ts";

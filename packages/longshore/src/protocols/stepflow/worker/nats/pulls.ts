@@ -7,7 +7,7 @@
 // itself when the server has forgotten it. Messages do not name the request they answer; the server serves the oldest first, and so they
 // are counted here.
 
-import type { Clock } from "../../../../clock.ts";
+import type { Clock } from "../../../../core/clock.ts";
 import type { Slot } from "../../../../runner/transport.ts";
 
 export interface PullsOptions<Message> {

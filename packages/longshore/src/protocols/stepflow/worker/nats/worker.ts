@@ -6,11 +6,11 @@
 // when no orchestrator can name the owner of the task, it is given back for later; when its orchestrator does not know it any more, it is
 // removed.
 
-import { type Backoff, backoffMs } from "../../../../backoff.ts";
-import { pause } from "../../../../clock.ts";
-import { LongshoreError, toError } from "../../../../errors.ts";
+import { type Backoff, backoffMs } from "../../../../core/backoff.ts";
+import { pause } from "../../../../core/clock.ts";
+import { LongshoreError, toError } from "../../../../core/errors.ts";
+import type { Task } from "../../../../core/task.ts";
 import type { Slot, Transport, TransportHost } from "../../../../runner/transport.ts";
-import type { Task } from "../../../../task.ts";
 import { TaskAssignment } from "../../wire/messages.ts";
 import { loadNats, type NatsClient, type NatsConnection, type NatsMessage } from "../../wire/nats/client.ts";
 import { ensureConsumer } from "../../wire/nats/consumer.ts";

@@ -3,10 +3,10 @@
 // A call ends with an output or with a StepFailure. A message in JSON-RPC is the worker's result; anything else (a connection that breaks,
 // a stream without its last event, a body that is none) is a transport error, and spends the budget of that.
 
-import type { Clock } from "../../../../../clock.ts";
-import { toError } from "../../../../../errors.ts";
-import { isObject, type Json, type JsonObject } from "../../../../../json.ts";
-import { parseExact } from "../../../../../json-exact.ts";
+import type { Clock } from "../../../../../core/clock.ts";
+import { toError } from "../../../../../core/errors.ts";
+import { isObject, type Json, type JsonObject } from "../../../../../core/json/json.ts";
+import { parseExact } from "../../../../../core/json/json-exact.ts";
 import { parseRpc, type RpcErrorBody, type RpcMessage, requestText } from "../../../wire/json-rpc.ts";
 import type { TaskErrorCode } from "../../../wire/messages.ts";
 import { RpcError } from "../../../wire/rpc-error.ts";

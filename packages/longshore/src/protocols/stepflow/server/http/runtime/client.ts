@@ -2,9 +2,9 @@
 // Calls of components have connections of their own, so that an answer never waits behind a call that waits for it.
 
 import type { Dispatcher } from "undici";
-import { ByteBudget } from "../../../../../byte-budget.ts";
-import { LongshoreError, toError } from "../../../../../errors.ts";
-import type { Json, JsonObject } from "../../../../../json.ts";
+import { ByteBudget } from "../../../../../core/byte-budget.ts";
+import { LongshoreError, toError } from "../../../../../core/errors.ts";
+import type { Json, JsonObject } from "../../../../../core/json/json.ts";
 import { handOutHeader, instanceHeader } from "../../../wire/http/headers.ts";
 import { notificationText, parseRpc, type RpcErrorBody, requestText } from "../../../wire/json-rpc.ts";
 import { type Exchange, exchange, type WorkerReply } from "./exchange.ts";

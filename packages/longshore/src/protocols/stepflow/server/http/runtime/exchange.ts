@@ -2,10 +2,10 @@
 // most answers are one small body, and a stream object for each would cost more than the rest.
 
 import type { Dispatcher } from "undici";
-import type { ByteBudget } from "../../../../../byte-budget.ts";
-import { JsonScan } from "../../../../../json-scan.ts";
-import { payloadRequestBytes } from "../../../../../payload-size.ts";
-import { EventParser } from "../../../../../read-events.ts";
+import type { ByteBudget } from "../../../../../core/byte-budget.ts";
+import { JsonScan } from "../../../../../core/json/json-scan.ts";
+import { payloadRequestBytes } from "../../../../../core/payload-size.ts";
+import { EventParser } from "../../../../../net/http/read-events.ts";
 import { instanceHeader } from "../../../wire/http/headers.ts";
 
 export interface WorkerReply {

@@ -1,7 +1,7 @@
 // What a worker's error means for the step. Two dialects use the same numbers for different things, and the Python SDK of the first uses
 // its own; so ranges decide, then the dialect, and where even that is ambiguous the words of the message.
 
-import { isObject, type JsonObject } from "../../../../../json.ts";
+import { isObject, type JsonObject } from "../../../../../core/json/json.ts";
 import type { FlowError } from "../../../dialect/result.ts";
 import type { RpcDialect } from "../../../wire/codes.ts";
 import type { RpcErrorBody } from "../../../wire/json-rpc.ts";

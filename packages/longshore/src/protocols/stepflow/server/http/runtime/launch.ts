@@ -1,7 +1,7 @@
 // Starts the worker of a plugin and waits until it can be called: for the line with its port on standard output, then for its health.
 
-import { type Clock, pause } from "../../../../../clock.ts";
-import { isObject } from "../../../../../json.ts";
+import { type Clock, pause } from "../../../../../core/clock.ts";
+import { isObject } from "../../../../../core/json/json.ts";
 import type { HttpPlugin, Launch } from "../../config/config.ts";
 import { httpEnvironment } from "../../plugins/environment.ts";
 import type { PluginHost } from "../../plugins/host.ts";

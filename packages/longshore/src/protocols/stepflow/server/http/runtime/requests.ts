@@ -1,8 +1,8 @@
 // What a worker may request while it runs a component: blobs and runs. Each request is answered by a POST of its own.
 
-import { LongshoreError, toError } from "../../../../../errors.ts";
-import { isObject, type Json, type JsonObject } from "../../../../../json.ts";
-import { shown } from "../../../../../text.ts";
+import { LongshoreError, toError } from "../../../../../core/errors.ts";
+import { isObject, type Json, type JsonObject } from "../../../../../core/json/json.ts";
+import { shown } from "../../../../../core/text.ts";
 import { namedBlobId } from "../../../wire/blob-id.ts";
 import { type RpcDialect, type RpcFault, rpcCode } from "../../../wire/codes.ts";
 import { errorText, type RpcId, resultText } from "../../../wire/json-rpc.ts";

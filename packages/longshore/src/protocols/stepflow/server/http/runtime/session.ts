@@ -1,7 +1,7 @@
 // The handshake with a worker, and its result: its dialect, whether it understands references to blobs, and its components.
 
-import { LongshoreError } from "../../../../../errors.ts";
-import { isObject, type Json, type JsonObject } from "../../../../../json.ts";
+import { LongshoreError } from "../../../../../core/errors.ts";
+import { isObject, type Json, type JsonObject } from "../../../../../core/json/json.ts";
 import type { RpcDialect } from "../../../wire/codes.ts";
 import { protocolVersion } from "../../../wire/http/params.ts";
 import { componentsMax, pathOf, type RegisteredComponent } from "../../config/registered-components.ts";

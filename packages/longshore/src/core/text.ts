@@ -1,0 +1,62 @@
+// Texts for people: cut to a limit without losing what matters, values inside messages, counted things; and addresses that people write.
+
+import { ExactNumber } from "./json/json-exact.ts";
+
+const cutMark = "\n... cut here ...\n";
+
+/** At most `max` characters of `text`, keeping head and tail: the start shows what failed, the end shows why. */
+export function cutMiddle(text: string, max: number): string {
+  if (text.length <= max) return text;
+  if (max <= cutMark.length) return wholeHead(text, max);
+  const room = max - cutMark.length;
+  const head = wholeHead(text, Math.ceil(room / 2));
+  const tail = wholeTail(text, Math.floor(room / 2));
+  return head + cutMark + tail;
+}
+
+/** The last `max` characters of `text`. */
+export function cutTail(text: string, max: number): string {
+  return text.length <= max ? text : wholeTail(text, max);
+}
+
+/** Enough to find a value again in a request. */
+const shownCharsMax = 100;
+
+/** A wrong value, inside an error message. */
+export function shown(value: unknown): string {
+  if (value === undefined) return "missing";
+  const text = JSON.stringify(value) ?? String(value);
+  return text.length > shownCharsMax ? `${wholeHead(text, shownCharsMax)}...` : text;
+}
+
+/** The kind of a value, where the value itself would be too long or too short. */
+export function kindOf(value: unknown): string {
+  if (value === undefined) return "missing";
+  if (value === null) return "null";
+  if (value instanceof ExactNumber) return "a number";
+  return Array.isArray(value) ? "a list" : typeof value === "object" ? "an object" : `a ${typeof value}`;
+}
+
+/** An address or a path without the slashes at its end, which mean nothing there. */
+export function withoutEndSlashes(text: string): string {
+  let end = text.length;
+  while (end > 0 && text[end - 1] === "/") end--;
+  return text.slice(0, end);
+}
+
+/** `1 step`, `2 steps`. */
+export function counted(count: number, thing: string): string {
+  return `${count} ${thing}${count === 1 ? "" : "s"}`;
+}
+
+// A cut between the two halves of a surrogate pair would leave a text that some JSON readers refuse.
+function wholeHead(text: string, length: number): string {
+  const last = text.charCodeAt(length - 1);
+  return text.slice(0, last >= 0xd800 && last <= 0xdbff ? length - 1 : length);
+}
+
+function wholeTail(text: string, length: number): string {
+  const start = text.length - length;
+  const first = text.charCodeAt(start);
+  return text.slice(first >= 0xdc00 && first <= 0xdfff ? start + 1 : start);
+}

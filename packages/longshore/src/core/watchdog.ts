@@ -1,0 +1,91 @@
+// Measures how late the event loop is, and names what held it up. A timer that should fire every few milliseconds fires late by as long as
+// something ran without a pause; the longest that ran since the timer last fired is the cause.
+
+import type { Logger } from "./logger.ts";
+import type { Metrics } from "./metrics.ts";
+
+/** Notified of each piece of work that ran without a pause. */
+export interface Stopwatch {
+  /** `what` is a route, a gRPC method, or another name that an operator knows. */
+  ran(what: string, ms: number): void;
+}
+
+export interface WatchdogOptions {
+  readonly metrics: Metrics;
+  readonly logger: Logger;
+  /** Milliseconds that only ever rise. */
+  readonly now?: () => number;
+  /** Calls `tick` every so many milliseconds until the function that is returned is called. */
+  readonly every?: (ms: number, tick: () => void) => () => void;
+}
+
+export interface Watchdog extends Stopwatch {
+  /** Measures from now on: what happens while a server starts keeps no request waiting. */
+  begin(): void;
+  stop(): void;
+}
+
+/** A route that runs for less does not hold up others: not worth a name. */
+export const noticedMs = 5;
+
+/** How often the timer should fire. A loop that is late by less is not noticed. */
+const tickMs = 20;
+/** A stall that is worth a line: requests of all clients have waited for it. */
+const stallMs = 100;
+/** At most one line in this time; the next one has the number of stalls. */
+const quietMs = 10_000;
+/** Upper bounds in seconds: up to 20 ms is the rule, above 100 ms is logged. */
+const bounds = [0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
+
+export function createWatchdog({ metrics, logger, now = () => performance.now(), every = everyMs }: WatchdogOptions): Watchdog {
+  const delays = metrics.histogram("longshore_event_loop_delay_seconds", "How late the event loop was.", bounds).with();
+  const stalls = metrics.counter("longshore_event_loop_stalls_total", "Times that the event loop was blocked for 100 ms or longer.").with();
+  let dueAt = 0;
+  let stop = () => {};
+  let longest = { what: "", ms: 0 };
+  let quietUntil = Number.NEGATIVE_INFINITY;
+  let untold = 0;
+
+  const tell = (lateMs: number) => {
+    stalls.add();
+    untold++;
+    if (now() < quietUntil) return;
+    // What ran for a small part of the time only happened to run then.
+    const cause = longest.ms >= lateMs / 2 ? { route: longest.what, routeMs: Math.round(longest.ms) } : {};
+    logger.warn("The event loop was blocked, and every request waited", { ms: Math.round(lateMs), ...cause, times: untold });
+    untold = 0;
+    quietUntil = now() + quietMs;
+  };
+
+  const tick = () => {
+    const lateMs = Math.max(0, now() - dueAt);
+    delays.observe(lateMs / 1_000);
+    if (lateMs >= stallMs) tell(lateMs);
+    dueAt = now() + tickMs;
+    longest = { what: "", ms: 0 };
+  };
+  return {
+    begin() {
+      dueAt = now() + tickMs;
+      stop = every(tickMs, tick);
+    },
+    ran(what, ms) {
+      if (ms > longest.ms) longest = { what, ms };
+    },
+    stop: () => stop(),
+  };
+}
+
+/** Keeps no process alive. Each is set after the one before has fired, so a long stall is one late call and not many. */
+function everyMs(ms: number, tick: () => void): () => void {
+  let timer: NodeJS.Timeout;
+  const next = () => {
+    timer = setTimeout(() => {
+      tick();
+      next();
+    }, ms);
+    timer.unref();
+  };
+  next();
+  return () => clearTimeout(timer);
+}

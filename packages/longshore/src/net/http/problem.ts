@@ -1,0 +1,41 @@
+// Refusals of our own API, and of protocols that have no form of their own: one shape for every refusal.
+
+import type { ErrorCode } from "../../core/errors.ts";
+import type { HttpReply, Problem, ProblemKind } from "./http.ts";
+
+export interface ProblemBody {
+  code: ErrorCode;
+  message: string;
+  /** The place of the mistake in the input, such as `steps.2.task`. */
+  field?: string;
+  expected?: string;
+  line?: number;
+  column?: number;
+}
+
+/** For refusals of the gate and the listener, which come without a code. */
+const codes: Readonly<Record<ProblemKind, ErrorCode>> = {
+  unauthorized: "LONGSHORE_UNAUTHORIZED",
+  forbidden: "LONGSHORE_UNAUTHORIZED",
+  "not-found": "LONGSHORE_NOT_FOUND",
+  "method-not-allowed": "LONGSHORE_BAD_INPUT",
+  "too-large": "LONGSHORE_LIMIT",
+  "bad-request": "LONGSHORE_BAD_INPUT",
+  overloaded: "LONGSHORE_LIMIT",
+  unavailable: "LONGSHORE_STORE_UNAVAILABLE",
+  internal: "LONGSHORE_INTERNAL",
+};
+
+export function refuse(problem: Problem): HttpReply {
+  const { kind, status, message, detail } = problem;
+  return problemReply(status, { code: (problem.code as ErrorCode | undefined) ?? codes[kind], message, ...detail });
+}
+
+export function problemReply(status: number, problem: ProblemBody): HttpReply {
+  const { code, message, field, expected, line, column } = problem;
+  return {
+    status,
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ error: { code, message, field, expected, line, column } }),
+  };
+}

@@ -1,0 +1,121 @@
+// Which member gets which partitions, and the bytes that members of a group exchange: the `roundrobin` of Kafka's clients, so that
+// members written in other languages share a group with ours.
+// Layouts: ConsumerProtocolSubscription.json and ConsumerProtocolAssignment.json of Kafka, version 0.
+
+import { isObject } from "../../core/json/json.ts";
+
+export const assignorName = "roundrobin";
+
+/** Topic to partitions. */
+export type Assignment = ReadonlyMap<string, readonly number[]>;
+
+export function encodeSubscription(topics: readonly string[]): Buffer {
+  return Buffer.concat([int16(0), int32(topics.length), ...topics.map(string16), int32(-1)]);
+}
+
+export function decodeSubscription(bytes: Buffer): string[] {
+  const reader = new ByteReader(bytes);
+  reader.skip(2);
+  return Array.from({ length: reader.int32() }, () => reader.string16());
+}
+
+/** Additional data of our leaders; foreign leaders send none, and foreign members ignore it. */
+export interface Told {
+  /** How many partitions each topic of the group has. */
+  readonly counts: { readonly [topic: string]: number };
+  /** From which on they have been added since the group last shared them out. */
+  readonly added: { readonly [topic: string]: number };
+}
+
+export function encodeAssignment(assignment: Assignment, told: Told | null = null): Buffer {
+  const data = told === null ? null : Buffer.from(JSON.stringify(told));
+  const topics = [...assignment].map(([topic, partitions]) =>
+    Buffer.concat([string16(topic), int32(partitions.length), ...partitions.map(int32)]),
+  );
+  return Buffer.concat([int16(0), int32(topics.length), ...topics, int32(data?.length ?? -1), data ?? Buffer.alloc(0)]);
+}
+
+/** A member that gets nothing may be sent no bytes at all. */
+export function decodeAssignment(bytes: Buffer): { readonly assignment: Assignment; readonly told: Told | null } {
+  if (bytes.length < 6) return { assignment: new Map(), told: null };
+  const reader = new ByteReader(bytes);
+  reader.skip(2);
+  const topics = Array.from({ length: reader.int32() }, () => {
+    const topic = reader.string16();
+    return [topic, Array.from({ length: reader.int32() }, () => reader.int32())] as const;
+  });
+  return { assignment: new Map(topics), told: toldIn(reader.bytes32()) };
+}
+
+/** Other leaders may put there what they like. */
+function toldIn(data: Buffer): Told | null {
+  try {
+    const { counts, added } = JSON.parse(data.toString()) as Partial<Told>;
+    return isObject(counts) && isObject(added) ? { counts, added } : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Each partition in turn is given to the next member that subscribes to its topic. */
+export function assign(members: ReadonlyMap<string, readonly string[]>, partitionsOf: (topic: string) => number): Map<string, Assignment> {
+  const ids = [...members.keys()].sort();
+  const assigned = new Map(ids.map((id) => [id, new Map<string, number[]>()]));
+  const topics = [...new Set([...members.values()].flat())].sort();
+  let turn = 0;
+  for (const topic of topics) {
+    for (let partition = 0; partition < partitionsOf(topic); partition++) {
+      while (!members.get(ids[turn % ids.length] as string)?.includes(topic)) turn++;
+      const own = assigned.get(ids[turn++ % ids.length] as string) as Map<string, number[]>;
+      own.set(topic, [...(own.get(topic) ?? []), partition]);
+    }
+  }
+  return assigned;
+}
+
+class ByteReader {
+  readonly #bytes: Buffer;
+  #at = 0;
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes;
+  }
+
+  skip(count: number): void {
+    this.#at += count;
+  }
+
+  int32(): number {
+    this.#at += 4;
+    return this.#bytes.readInt32BE(this.#at - 4);
+  }
+
+  /** Empty where there are none. */
+  bytes32(): Buffer {
+    const length = this.#at + 4 <= this.#bytes.length ? Math.max(0, this.int32()) : 0;
+    return this.#bytes.subarray(this.#at, this.#at + length);
+  }
+
+  string16(): string {
+    const length = this.#bytes.readInt16BE(this.#at);
+    this.#at += 2 + length;
+    return this.#bytes.toString("utf8", this.#at - length, this.#at);
+  }
+}
+
+function int16(value: number): Buffer {
+  const bytes = Buffer.alloc(2);
+  bytes.writeInt16BE(value);
+  return bytes;
+}
+
+function int32(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeInt32BE(value);
+  return bytes;
+}
+
+function string16(text: string): Buffer {
+  const bytes = Buffer.from(text);
+  return Buffer.concat([int16(bytes.length), bytes]);
+}

@@ -1,0 +1,151 @@
+// Reading a body whole, as text. Each piece is paid for from the budget of all bodies, counted against the limits of the route and decoded
+// when it arrives, so that nothing large is left to do at the end and what is too much is never in memory.
+
+import type { ByteBudget } from "../../core/byte-budget.ts";
+import { JsonScan } from "../../core/json/json-scan.ts";
+import type { Moving } from "../../core/stalls.ts";
+import { type BodyOutcome, type BodyRequest, decodeBody } from "./body.ts";
+import { bodyTooLarge, noRoomForBody, notUtf8, problemError, tooManyValues } from "./problems.ts";
+
+export interface BodyLimits {
+  readonly bytesMax: number;
+  /** JSON values, with the names of members. Bodies of up to `unscannedBytes` are not looked at. */
+  readonly valuesMax: number;
+  /** With `keep` false the bytes are only counted. */
+  readonly keep: boolean;
+}
+
+/** What one read of a socket brings, the whole body of most requests. It holds at most as many values as it has bytes, which are soon read. */
+const unscannedBytes = 65_536;
+
+export class BodyReading implements Moving {
+  readonly #request: BodyRequest;
+  readonly #limits: BodyLimits;
+  readonly #budget: ByteBudget;
+  readonly #done: (outcome: BodyOutcome) => void;
+  /** The usual body is one piece, which is decoded without being copied. */
+  #first: Buffer | undefined;
+  #pieces: Pieces | undefined;
+  #held = 0;
+  /** Bytes that have come. */
+  size = 0;
+
+  /** Calls `done` once; never when the client disconnects half-way or after `stop`. After a refusal the rest flows to the stream again. */
+  constructor(request: BodyRequest, limits: BodyLimits, budget: ByteBudget, done: (outcome: BodyOutcome) => void) {
+    this.#request = request;
+    this.#limits = limits;
+    this.#budget = budget;
+    this.#done = done;
+    request.onChunk = (chunk) => this.#take(chunk);
+  }
+
+  /** Lets go of what has been read. Again is harmless. */
+  stop(): void {
+    this.#request.onChunk = undefined;
+    this.#budget.give(this.#held);
+    this.#held = 0;
+    this.#first = undefined;
+    this.#pieces = undefined;
+  }
+
+  progress(): number {
+    return this.size;
+  }
+
+  stalled(): void {
+    this.#end("stalled");
+  }
+
+  #take(chunk: Buffer | null): void {
+    const { bytesMax, keep } = this.#limits;
+    if (chunk === null) return this.#end(this.#whole());
+    this.size += chunk.length;
+    if (this.size > bytesMax) return this.#end("too-large");
+    if (!keep) return;
+    if (!this.#budget.take(chunk.length)) return this.#end("no-room");
+    this.#held += chunk.length;
+    if (this.#first === undefined) this.#first = chunk;
+    else {
+      this.#pieces ??= new Pieces(this.#limits.valuesMax, this.#first);
+      this.#pieces.add(chunk);
+    }
+    if (this.#pieces?.refused !== undefined) this.#end(this.#pieces.refused);
+  }
+
+  #whole(): BodyOutcome {
+    const first = this.#first;
+    if (first === undefined) return { text: "" };
+    if (this.#pieces === undefined && first.length <= unscannedBytes) return decodeBody(first);
+    this.#pieces ??= new Pieces(this.#limits.valuesMax, first);
+    return this.#pieces.whole();
+  }
+
+  #end(outcome: BodyOutcome): void {
+    this.stop();
+    this.#done(outcome);
+  }
+}
+
+/** The same for a body that was opened as a stream, and so waits while it is not read. Rejects with LONGSHORE_LIMIT or LONGSHORE_BAD_INPUT. */
+export async function collectText(
+  stream: AsyncIterable<Buffer>,
+  { bytesMax, valuesMax }: Pick<BodyLimits, "bytesMax" | "valuesMax">,
+  budget: ByteBudget,
+): Promise<string> {
+  const pieces = new Pieces(valuesMax);
+  let size = 0;
+  let held = 0;
+  try {
+    for await (const piece of stream) {
+      size += piece.length;
+      if (size > bytesMax) throw problemError(bodyTooLarge(bytesMax));
+      if (!budget.take(piece.length)) throw problemError(noRoomForBody(budget.max));
+      held += piece.length;
+      pieces.add(piece);
+      if (pieces.refused !== undefined) break;
+    }
+    const outcome = pieces.whole();
+    if (outcome === "too-many-values") throw problemError(tooManyValues(valuesMax));
+    if (typeof outcome === "string") throw problemError(notUtf8());
+    return outcome.text;
+  } finally {
+    budget.give(held);
+  }
+}
+
+/** The text of a body that comes in several pieces. */
+class Pieces {
+  /** Why the body is refused, as soon as that is known. */
+  refused: "too-many-values" | "not-utf8" | undefined = undefined;
+  readonly #valuesMax: number;
+  readonly #scan = new JsonScan();
+  readonly #decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  #text = "";
+
+  constructor(valuesMax: number, first?: Buffer) {
+    this.#valuesMax = valuesMax;
+    if (first !== undefined) this.add(first);
+  }
+
+  add(piece: Buffer): void {
+    this.#scan.push(piece);
+    if (this.#scan.values > this.#valuesMax) this.refused ??= "too-many-values";
+    this.#decode(piece);
+  }
+
+  whole(): BodyOutcome {
+    this.#decode(undefined);
+    return this.refused ?? { text: this.#text };
+  }
+
+  /** Without a piece: the end, at which no character may be left half. */
+  #decode(piece: Buffer | undefined): void {
+    if (this.refused !== undefined) return;
+    try {
+      this.#text += this.#decoder.decode(piece, { stream: piece !== undefined });
+    } catch {
+      // It throws only for what the outcome reports.
+      this.refused = "not-utf8";
+    }
+  }
+}

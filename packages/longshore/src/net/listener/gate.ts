@@ -1,0 +1,207 @@
+// The one gate in front of every route: is this request meant for us (Host), may the page that sent it call us (Origin, and the site that
+// browsers report), and does its token allow the action. A server on loopback has no tokens by default, yet every web page that its user
+// opens can reach it; the first checks keep such a page out, whatever method or content type it uses.
+
+import type { IncomingHttpHeaders } from "node:http";
+import { isIP } from "node:net";
+import { type Action, actions, type Caller, everyone, stranger } from "../../core/actions.ts";
+import { LongshoreError } from "../../core/errors.ts";
+import { isLoopback } from "../../core/loopback.ts";
+import type { Problem, Route } from "../http/http.ts";
+import type { Auth } from "./auth.ts";
+
+export interface GateOptions {
+  auth: Auth;
+  /** The address the server is bound to. */
+  bound: string;
+  /** Further names under which clients may call us. */
+  hosts?: readonly string[];
+  /** Web origins, such as `https://ci.example.org`, whose pages may call us. Our own origin is always one of them. */
+  origins?: readonly string[];
+}
+
+/** What `authorize` found. The caller is also named where the request is refused, for the log. */
+export interface Admission {
+  readonly problem?: Problem;
+  readonly caller: Caller;
+}
+
+/** What the gate must know of a route. */
+export type Target = Pick<Route, "method" | "action" | "page">;
+
+export interface Gate {
+  /** Refuses a request by its Host and the page that it comes from. For every request, also to unknown paths, which have no route. */
+  screen(headers: IncomingHttpHeaders, route?: Target): Problem | undefined;
+  /** Refuses a request whose token does not allow the action, or its further effects. */
+  authorize(headers: IncomingHttpHeaders, action: Action, also?: Action): Admission;
+  /** The foreign origin that the answer must name so that its page may read it; undefined for any other. */
+  allowedOrigin(headers: IncomingHttpHeaders): string | undefined;
+}
+
+export function createGate(options: GateOptions): Gate {
+  const { auth } = options;
+  const acceptsHost = hostRule(options);
+  const origins = new Set((options.origins ?? []).map(parseOrigin));
+
+  /** A page that we served ourselves. Host was checked before, so a rebound name does not come this far. */
+  const isOwn = (origin: string, host: string | undefined) => origin === `http://${host}` || origin === `https://${host}`;
+
+  return {
+    screen(headers, route) {
+      const { host, origin } = headers;
+      if (!acceptsHost(host)) return host === undefined || hostShape.test(host) ? wrongHost(host) : malformedHost(host);
+      if (origin !== undefined && !origins.has(origin) && !isOwn(origin, host)) return foreignOrigin(origin);
+      // Links, images, scripts and no-cors fetches of a foreign page carry no Origin, but browsers report their site.
+      const site = headers["sec-fetch-site"];
+      const isForeign = origin === undefined && site !== undefined && site !== "same-origin" && site !== "none";
+      if (isForeign && !(route?.page === true && opensPage(headers))) return foreignOrigin(`${String(site)} page`);
+      return route !== undefined && !actions[route.action].reads && isBrowsing(headers, route.method) ? onlyReads(route) : undefined;
+    },
+    authorize(headers, action, also = action) {
+      if (!auth.required) return admitted;
+      if (actions[action].who === "anyone") return open;
+      const shown = headers.authorization ?? bareToken(headers);
+      const caller = auth.identify(shown);
+      if (caller === undefined) return shown === undefined ? noToken : badToken;
+      if (!caller.may(action)) return { problem: notAllowed(action), caller };
+      return caller.may(also) ? { caller } : { problem: notAllowed(also), caller };
+    },
+    allowedOrigin(headers) {
+      const { origin } = headers;
+      return origin !== undefined && origins.has(origin) ? origin : undefined;
+    },
+  };
+}
+
+/** A person follows a link in a window of its own. A frame in a foreign page is no such window. */
+function opensPage(headers: IncomingHttpHeaders): boolean {
+  const dest = headers["sec-fetch-dest"];
+  return headers["sec-fetch-mode"] === "navigate" && (dest === undefined || dest === "document");
+}
+
+/**
+ * A browser visits an address: typed, by a link or by a form. Some protocols take tasks by GET, which no such visit must do. Browsers
+ * send no site and mode to plain HTTP beyond loopback; all of them call themselves Mozilla there, and no worker does.
+ */
+function isBrowsing(headers: IncomingHttpHeaders, method: Route["method"]): boolean {
+  if (headers["sec-fetch-mode"] === "navigate") return true;
+  return method === "GET" && headers["user-agent"]?.startsWith("Mozilla/") === true;
+}
+
+/** Some clients carry their token bare, in a header of its own. */
+function bareToken(headers: IncomingHttpHeaders): string | undefined {
+  const token = headers["x-authorization"];
+  return typeof token === "string" ? `Bearer ${token}` : undefined;
+}
+
+/**
+ * Which Host headers are answered. On loopback only loopback names, the bound address and `hosts`: a page whose own name was rebound to 127.0.0.1
+ * sends that name. Elsewhere the same when `hosts` is given; without it any name where tokens protect, and where they do not (insecure)
+ * only what public DNS cannot hand out: addresses and names of one label.
+ */
+function hostRule(options: GateOptions): (host: string | undefined) => boolean {
+  const names = new Set(["localhost", "127.0.0.1", "[::1]", bracketed(options.bound.toLowerCase())]);
+  for (const host of options.hosts ?? []) names.add(nameOf(host));
+  const strict = isLoopback(options.bound) || (options.hosts ?? []).length > 0;
+  if (strict) return remembering((host) => names.has(nameOf(host)));
+  if (options.auth.required) {
+    const isNamed = remembering(() => true);
+    // HTTP/1.0 has no Host, and probes of load balancers still use it.
+    return (host) => host === undefined || isNamed(host);
+  }
+  return remembering((host) => !isPublicName(nameOf(host)));
+}
+
+/** Clients of one server send one Host: the last that was accepted is not taken apart again. */
+function remembering(accepts: (host: string) => boolean): (host: string | undefined) => boolean {
+  let last: string | undefined;
+  return (host) => {
+    if (host === undefined) return false;
+    if (host === last) return true;
+    if (!hostShape.test(host) || !accepts(host)) return false;
+    last = host;
+    return true;
+  };
+}
+
+function isPublicName(name: string): boolean {
+  return !name.startsWith("[") && isIP(name) === 0 && name.includes(".");
+}
+
+/** A name or an address, and a port. Two Host headers arrive joined by a comma, which neither has. */
+const hostShape = /^(?:[\w.~-]+|\[[\w:.%-]+\])(?::\d*)?$/i;
+
+/** A Host value of that shape without its port, in lower case. */
+function nameOf(host: string): string {
+  const colon = host.lastIndexOf(":");
+  const name = colon > host.lastIndexOf("]") ? host.slice(0, colon) : host;
+  return name.toLowerCase();
+}
+
+function bracketed(address: string): string {
+  return isIP(address) === 6 ? `[${address}]` : address;
+}
+
+function parseOrigin(text: string): string {
+  const origin = URL.canParse(text) ? new URL(text).origin : "null";
+  if (origin !== "null" && origin === text.replace(/\/$/, "").toLowerCase()) return origin;
+  throw new LongshoreError("LONGSHORE_BAD_CONFIG", `${JSON.stringify(text)} is not a web origin; expected scheme, host and port only.`, {
+    detail: { field: "origins", expected: "for example https://ci.example.org or http://localhost:5173" },
+  });
+}
+
+const admitted: Admission = { caller: everyone };
+const open: Admission = { caller: stranger };
+// Worded so that nothing in it looks like a token: the log removes the text behind that word.
+const noToken: Admission = {
+  problem: unauthorized("This route needs a token: in the header `Authorization`, after `Bearer`.", "Bearer"),
+  caller: stranger,
+};
+const badToken: Admission = {
+  problem: unauthorized("The token is not known to this server.", 'Bearer error="invalid_token"'),
+  caller: stranger,
+};
+
+function unauthorized(message: string, challenge: string): Problem {
+  return { kind: "unauthorized", status: 401, message, headers: { "www-authenticate": challenge } };
+}
+
+function notAllowed(action: Action): Problem {
+  const scope = actions[action].who;
+  return {
+    kind: "forbidden",
+    status: 403,
+    message: `The token does not have the scope ${scope}.`,
+    headers: { "www-authenticate": `Bearer error="insufficient_scope", scope="${scope}"` },
+  };
+}
+
+function wrongHost(host: string | undefined): Problem {
+  const named = host === undefined ? "Without a Host header" : `As ${JSON.stringify(host)}`;
+  return {
+    kind: "forbidden",
+    status: 403,
+    message: `${named} this server does not answer; the names it answers to are configured at its start.`,
+  };
+}
+
+function malformedHost(host: string): Problem {
+  const detail = { field: "host", expected: "one name or address, and a port" };
+  return { kind: "bad-request", status: 400, message: `The Host is ${JSON.stringify(host)}, expected ${detail.expected}.`, detail };
+}
+
+function onlyReads({ method }: Target): Problem {
+  return {
+    kind: "forbidden",
+    status: 403,
+    message: `A ${method} of this address changes something, which a visit in a browser must not do; call it with a program.`,
+  };
+}
+
+function foreignOrigin(origin: string): Problem {
+  return {
+    kind: "forbidden",
+    status: 403,
+    message: `Web pages of ${JSON.stringify(origin)} may not call this server; allowed origins are configured at its start.`,
+  };
+}

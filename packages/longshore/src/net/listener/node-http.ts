@@ -1,0 +1,105 @@
+// node:http without a port of its own: it serves the connections that are handed to it, with their first bytes.
+
+import { createServer, type ServerResponse, STATUS_CODES } from "node:http";
+import type { Socket } from "node:net";
+import type { ByteBudget } from "../../core/byte-budget.ts";
+import { type LoopTurns, requestUnits, type Share } from "../../core/slices/loop-turns.ts";
+import type { Stalls } from "../../core/stalls.ts";
+import { BodyRequest } from "./body.ts";
+import type { Connections } from "./connections.ts";
+import type { Dispatch } from "./dispatch.ts";
+import { pathOf } from "./exchange.ts";
+import type { HttpLimits } from "./limits.ts";
+import { NodeExchange } from "./node-exchange.ts";
+import type { Router } from "./router.ts";
+import { SocketThrottle } from "./socket-throttle.ts";
+import type { Traffic } from "./traffic.ts";
+
+export interface NodeHttpOptions {
+  router: Router;
+  dispatch: Dispatch;
+  connections: Connections;
+  traffic: Traffic;
+  limits: HttpLimits;
+  /** For all bodies that are being received. */
+  receiving: ByteBudget;
+  /** Ends what stops half-way. */
+  stalls: Stalls;
+  /** What connections may do in one turn of the event loop. */
+  turns: LoopTurns;
+}
+
+export interface NodeHttp {
+  /** Serves this socket from now on; `bytes` are received and not read yet. */
+  take(socket: Socket, bytes: Buffer): void;
+  /** Stops looking for slow clients. Sockets are their owner's to close. */
+  close(): void;
+}
+
+export function createNodeHttp({ router, dispatch, connections, traffic, limits, receiving, stalls, turns }: NodeHttpOptions): NodeHttp {
+  const server = createServer({
+    IncomingMessage: BodyRequest,
+    maxHeaderSize: limits.headerBytes,
+    // Of two Host or Authorization headers Node takes the first, and a proxy in front may have judged the other. Joined they are neither.
+    joinDuplicateHeaders: true,
+    headersTimeout: Math.min(limits.headersMs, limits.requestMs),
+    requestTimeout: limits.requestMs,
+    connectionsCheckingInterval: limits.checkMs,
+    keepAliveTimeout: limits.keepAliveMs,
+  });
+  const valves = new WeakMap<Socket, SocketThrottle>();
+  const serve = (request: BodyRequest, response: NodeExchange["response"], awaitsContinue: boolean) => {
+    const connection = connections.of(request.socket);
+    // Closed between the arrival of the bytes and now: there is no client to answer.
+    if (connection === undefined) return;
+    countWork(request, response, valves.get(request.socket)?.share, traffic);
+    const path = pathOf(request.url as string);
+    const match = router.find(request.method as string, path);
+    const options = { awaitsContinue, discardBytes: limits.discardBytes, valuesMax: limits.payloadValues, budget: receiving, stalls };
+    dispatch(new NodeExchange(connection, request, response, path, match, options), match);
+  };
+  server.on("request", (request, response) => serve(request, response, false));
+  server.on("checkContinue", (request, response) => serve(request, response, true));
+  server.on("clientError", (error: NodeJS.ErrnoException, socket) => refuseBroken(error, socket as Socket, traffic));
+  // Node begins to look for slow clients when a server listens; this one never does by itself.
+  server.emit("listening");
+
+  return {
+    take(socket, bytes) {
+      const valve = new SocketThrottle(socket, turns, () => server.emit("connection", socket));
+      valves.set(socket, valve);
+      valve.take(bytes);
+      socket.resume();
+    },
+    close: () => void server.close(),
+  };
+}
+
+function countWork(request: BodyRequest, response: ServerResponse, share: Share | undefined, traffic: Traffic): void {
+  share?.spend(requestUnits);
+  request.share = share;
+  request.onTinyPieces = () => {
+    traffic.broken(400);
+    endWith(request.socket, response, 400);
+  };
+}
+
+/** Bytes that never became a request have no route and no group: a bare status, then the end. What was sent is not logged. */
+function refuseBroken(error: NodeJS.ErrnoException, socket: Socket, traffic: Traffic): void {
+  const statuses: Record<string, number> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 };
+  const status = statuses[error.code ?? ""] ?? 400;
+  if (error.code !== "ECONNRESET") traffic.broken(status);
+  endWith(socket, (socket as { _httpMessage?: ServerResponse | null })._httpMessage, status);
+}
+
+/** In the middle of another answer the bytes of a status would mix with it. */
+function endWith(socket: Socket, busy: Pick<ServerResponse, "headersSent"> | null | undefined, status: number): void {
+  if (socket.writable && !busy?.headersSent) hangUp(socket, status);
+  else socket.destroySoon();
+}
+
+export function hangUp(socket: Socket, status: number): void {
+  socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
+  // What was written still leaves. Not `end` alone: a peer that never hangs up would keep the socket.
+  socket.destroySoon();
+}

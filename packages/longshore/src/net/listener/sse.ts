@@ -1,0 +1,191 @@
+// Server-sent events over one response. Frames sent in the same tick leave in one write; a reader that falls behind makes `send` return
+// false until it has caught up; a stream that is quiet gets a comment now and then, so that proxies keep it and dead readers are noticed.
+
+import type { ServerResponse } from "node:http";
+import { ByteBudget } from "../../core/byte-budget.ts";
+import type { Clock } from "../../core/clock.ts";
+import type { EventSink, ServerSentEvent } from "../http/http.ts";
+import type { HttpLimits } from "./limits.ts";
+
+export interface EventStreams {
+  /** Opens a stream on a response whose head has been written. */
+  open(response: ServerResponse): EventStream;
+  /** Ends every stream after what was accepted, and aborts each sink's `gone` so that its owner stops. */
+  endAll(): void;
+}
+
+export type EventLimits = Pick<HttpLimits, "eventBufferBytes" | "eventBytes" | "eventQuietMs" | "eventStallsMax">;
+
+export const eventHeaders = {
+  "content-type": "text/event-stream",
+  "cache-control": "no-cache",
+  // Without this nginx collects events until its buffer is full.
+  "x-accel-buffering": "no",
+};
+
+/** One timer serves all streams, and only while there are any. */
+export function createEventStreams(clock: Clock, limits: EventLimits): EventStreams {
+  const open = new Set<EventStream>();
+  const budget = new ByteBudget(limits.eventBytes);
+  let cancelTick: (() => void) | undefined;
+
+  function tick(): void {
+    for (const stream of open) stream.tick();
+    cancelTick = clock.at(clock.now() + limits.eventQuietMs, tick);
+  }
+
+  function closed(stream: EventStream): void {
+    open.delete(stream);
+    if (open.size > 0) return;
+    cancelTick?.();
+    cancelTick = undefined;
+  }
+
+  return {
+    open(response) {
+      const stream = new EventStream(response, { limits, budget, closed });
+      open.add(stream);
+      cancelTick ??= clock.at(clock.now() + limits.eventQuietMs, tick);
+      return stream;
+    },
+    endAll() {
+      for (const stream of [...open]) {
+        stream.end();
+        stream.lost();
+      }
+    },
+  };
+}
+
+interface Surroundings {
+  readonly limits: EventLimits;
+  /** What all readers together have not taken. */
+  readonly budget: ByteBudget;
+  closed(stream: EventStream): void;
+}
+
+export class EventStream implements EventSink {
+  private readonly response: ServerResponse;
+  private readonly limits: EventLimits;
+  private readonly around: Surroundings;
+  private readonly controller = new AbortController();
+  private pending = "";
+  private flushing = false;
+  private closed = false;
+  private quiet = true;
+  private stalls = 0;
+  private waiting: (() => void)[] = [];
+  /** Taken from the budget until the reader has caught up. */
+  private held = 0;
+
+  constructor(response: ServerResponse, around: Surroundings) {
+    this.response = response;
+    this.limits = around.limits;
+    this.around = around;
+    response.on("drain", () => this.caughtUp());
+    response.once("close", () => this.giveBack());
+  }
+
+  get gone(): AbortSignal {
+    return this.controller.signal;
+  }
+
+  get full(): boolean {
+    return this.pending.length + this.response.writableLength >= this.limits.eventBufferBytes;
+  }
+
+  send(event: ServerSentEvent): boolean {
+    if (this.closed || this.full) return false;
+    this.pending += frameText(event);
+    this.quiet = false;
+    if (!this.flushing) {
+      this.flushing = true;
+      setImmediate(() => this.flush());
+    }
+    return true;
+  }
+
+  drained(): Promise<void> {
+    if (this.closed || !this.full) return Promise.resolve();
+    return new Promise((resolve) => this.waiting.push(resolve));
+  }
+
+  end(): void {
+    if (this.closed) return;
+    this.flush();
+    this.close();
+    this.response.end();
+  }
+
+  /** The reader has disconnected, or the server closes: a waiting sender continues and finds `gone` aborted. */
+  lost(): void {
+    this.close();
+    this.controller.abort();
+  }
+
+  /** Once per quiet period: sends a comment when nothing was sent, cuts a reader that has taken nothing for too long. */
+  tick(): void {
+    if (this.response.writableNeedDrain) {
+      if (++this.stalls >= this.limits.eventStallsMax) this.response.destroy();
+      return;
+    }
+    if (this.quiet) this.response.write(":\n\n");
+    this.quiet = true;
+  }
+
+  private flush(): void {
+    this.flushing = false;
+    if (this.pending === "" || this.closed) return;
+    const text = this.pending;
+    this.pending = "";
+    // A write that was taken at once emits no drain, so a sender that waited for the frames of this tick is resumed here.
+    if (this.response.write(text)) this.caughtUp();
+    else this.hold();
+  }
+
+  /** The reader has not taken everything. Where there is no room for what waits, the slow reader is cut: it can resume. */
+  private hold(): void {
+    const more = this.response.writableLength - this.held;
+    if (more <= 0) return;
+    if (this.around.budget.take(more)) this.held += more;
+    else this.response.destroy();
+  }
+
+  private giveBack(): void {
+    this.around.budget.give(this.held);
+    this.held = 0;
+  }
+
+  private caughtUp(): void {
+    this.stalls = 0;
+    this.giveBack();
+    this.letGo();
+  }
+
+  private letGo(): void {
+    const waiting = this.waiting;
+    this.waiting = [];
+    for (const resolve of waiting) resolve();
+  }
+
+  private close(): void {
+    if (this.closed) return;
+    this.closed = true;
+    this.letGo();
+    this.around.closed(this);
+  }
+}
+
+/** One frame. A line end inside `data` becomes another data line, in names it would break the frame and is dropped. */
+export function frameText(event: ServerSentEvent): string {
+  let text = "";
+  if (event.event !== undefined) text += `event: ${oneLine(event.event)}\n`;
+  if (event.id !== undefined) text += `id: ${oneLine(event.id)}\n`;
+  if (!/[\r\n]/.test(event.data)) return `${text}data: ${event.data}\n\n`;
+  for (const line of event.data.split(/\r\n|\r|\n/)) text += `data: ${line}\n`;
+  return `${text}\n`;
+}
+
+function oneLine(text: string): string {
+  return /[\r\n\0]/.test(text) ? text.replace(/[\r\n\0]/g, "") : text;
+}

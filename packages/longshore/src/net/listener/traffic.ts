@@ -1,0 +1,104 @@
+// What the listener counts and logs about requests. Series are found once per route and status class, so that a request costs additions
+// only; log lines name the route's pattern, never the path or the headers, which may carry what must not be written down.
+
+import type { Caller } from "../../core/actions.ts";
+import type { Clock } from "../../core/clock.ts";
+import type { Logger } from "../../core/logger.ts";
+import type { Counter, Metrics } from "../../core/metrics.ts";
+import type { Problem } from "../http/http.ts";
+import type { Connections } from "./connections.ts";
+import type { Exchange } from "./exchange.ts";
+import type { RouteEntry } from "./router.ts";
+
+export interface Traffic {
+  answered(exchange: Exchange, status: number): void;
+  refused(request: RefusedRequest, problem: Problem): void;
+  /** A gRPC call is over. `method` is absent when there is none of that name. */
+  called(method: string | undefined, code: string, caller: Caller): void;
+  undelivered(): void;
+  /** A connection that is not served directly any more. */
+  handedOver(): void;
+  /**
+   * A request that never became one: broken bytes, too slow, headers too large; `tls` for a handshake that failed, `flood` for a flood of HTTP/2, `full` for
+   * one that was cut or refused because there are as many as may be.
+   */
+  broken(status: number | "tls" | "flood" | "full"): void;
+}
+
+export interface RefusedRequest {
+  readonly method: string;
+  /** The pattern of its route, or the path of its gRPC method; absent when there is none. */
+  readonly route: string | undefined;
+  readonly from: string | undefined;
+  readonly caller: Caller;
+}
+
+/** A worker with a wrong token calls several times a second; one line in this time is enough. */
+const refusalLogMs = 60_000;
+
+export function createTraffic(
+  metrics: Metrics,
+  logger: Logger,
+  clock: Clock,
+  connections: Connections,
+  entries: readonly RouteEntry[],
+): Traffic {
+  const requests = metrics.counter("longshore_http_requests_total", "Requests answered.", ["group", "method", "route", "status"]);
+  const refusals = metrics.counter("longshore_http_refusals_total", "Requests refused before or instead of their handler.", ["kind"]);
+  const broken = metrics.counter("longshore_http_broken_total", "Connections ended for what is not a complete request.", ["status"]);
+  const undelivered = metrics.counter("longshore_http_undelivered_total", "Replies whose client had gone.").with();
+  const calls = metrics.counter("longshore_grpc_calls_total", "gRPC calls that are over, by how they ended.", ["method", "code"]);
+  const handedOver = metrics.counter("longshore_http_handed_over_total", "Connections handed over to node:http.").with();
+  metrics.sampled(
+    "gauge",
+    "longshore_http_in_flight",
+    "Requests under way, long polls and event streams included.",
+    () => connections.inFlight,
+  );
+  metrics.sampled("gauge", "longshore_http_connections", "Open sockets.", () => connections.size);
+
+  const verbose = logger.enabled("debug");
+  /** By route, then by status class; the last row is for requests without a route. */
+  const counters: (Counter | undefined)[][] = Array.from({ length: entries.length + 1 }, () => new Array(6).fill(undefined));
+  const logged = new Map<string, { untilMs: number; dropped: number }>();
+
+  function counterFor(exchange: Exchange, statusClass: number): Counter {
+    const { entry } = exchange;
+    const row = counters[entry === undefined ? entries.length : entry.index] as (Counter | undefined)[];
+    const known = row[statusClass];
+    if (known !== undefined) return known;
+    const made = requests.with(exchange.group.name, entry?.route.method ?? "", entry?.route.path ?? "", `${statusClass}xx`);
+    row[statusClass] = made;
+    return made;
+  }
+
+  return {
+    answered(exchange, status) {
+      counterFor(exchange, Math.trunc(status / 100)).add();
+      if (verbose)
+        logger.debug("answered", { method: exchange.method, route: exchange.entry?.route.path, status, principal: exchange.caller.name });
+    },
+    refused({ method, route, from, caller }, problem) {
+      refusals.with(problem.kind).add();
+      if (problem.kind !== "unauthorized" && problem.kind !== "forbidden" && problem.kind !== "overloaded") return;
+      const now = clock.now();
+      // By token, so that the refusals of one do not hide another's; there are only so many tokens.
+      const subject = caller.name === undefined ? problem.kind : `${problem.kind} ${caller.name}`;
+      const last = logged.get(subject);
+      if (last !== undefined && now < last.untilMs) {
+        last.dropped++;
+        return;
+      }
+      logged.set(subject, { untilMs: now + refusalLogMs, dropped: 0 });
+      const fields = { kind: problem.kind, method, route, from, principal: caller.name };
+      logger.warn("A request was refused", { ...fields, reason: problem.message, alsoRefused: last?.dropped });
+    },
+    called(method, code, caller) {
+      calls.with(method ?? "", code).add();
+      if (verbose) logger.debug("answered", { method: "gRPC", route: method, code, principal: caller.name });
+    },
+    undelivered: () => undelivered.add(),
+    handedOver: () => handedOver.add(),
+    broken: (status) => broken.with(String(status)).add(),
+  };
+}
