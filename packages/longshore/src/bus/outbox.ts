@@ -6,7 +6,7 @@
 // it.
 
 import { type Clock, systemClock } from "../core/clock.ts";
-import { codeOf, LongshoreError, toError } from "../core/errors.ts";
+import { isRefused, LongshoreError, toError } from "../core/errors.ts";
 import type { FailureListener } from "../core/failure-listener.ts";
 import type { Bus } from "./bus.ts";
 
@@ -232,7 +232,7 @@ export class Outbox {
   #afterFailure(message: StoredMessage, error: Error): Outcome {
     const { triesMax = triesMaxDefault } = this.#options;
     const attempts = message.attempts + 1;
-    if (attempts >= triesMax || isHopeless(error)) return { state: "failed", attempts, error: error.message };
+    if (attempts >= triesMax || isRefused(error)) return { state: "failed", attempts, error: error.message };
     return { state: "pending", attempts, dueAt: this.#clock.now() + this.#backoffMs(attempts), error: error.message };
   }
 
@@ -258,12 +258,6 @@ export class Outbox {
     else this.#plan(next);
     this.#readOn();
   }
-}
-
-/** No further try can help: the message itself is refused. */
-function isHopeless(error: Error): boolean {
-  const code = codeOf(error);
-  return code === "LONGSHORE_LIMIT" || code === "LONGSHORE_BAD_INPUT";
 }
 
 function chainOf({ topic, key }: OutboxMessage): string {

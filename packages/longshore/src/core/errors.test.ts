@@ -1,6 +1,17 @@
 import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
-import { codeOf, errorCodes, isTerminal, LongshoreError, TerminalError, toError } from "./errors.ts";
+import {
+  codeOf,
+  errorCodes,
+  isClosing,
+  isRefused,
+  isTerminal,
+  isTransient,
+  LongshoreError,
+  refusal,
+  TerminalError,
+  toError,
+} from "./errors.ts";
 
 describe("errors", () => {
   it("carry a code, a message, a cause and the place of the mistake", () => {
@@ -35,6 +46,17 @@ describe("errors", () => {
     expect(codeOf(new LongshoreError("LONGSHORE_NOT_FOUND", "gone", { cause: refused }))).toBe("LONGSHORE_NOT_FOUND");
     expect(codeOf(new TerminalError("never", { cause: refused }))).toBe("LONGSHORE_TERMINAL");
     expect(codeOf(new TerminalError("never", { cause: new LongshoreError("LONGSHORE_BAD_INPUT", "n") }))).toBe("LONGSHORE_BAD_INPUT");
+  });
+
+  it("are transient, refused, or due to the end of a process, and never two of these", () => {
+    const codesFor = (test: (error: unknown) => boolean) => errorCodes.filter((code) => test(new LongshoreError(code, "x")));
+    expect(codesFor(isTransient)).toEqual(["LONGSHORE_STORE_UNAVAILABLE", "LONGSHORE_UNREACHABLE"]);
+    expect(codesFor(isRefused)).toEqual(["LONGSHORE_BAD_INPUT", "LONGSHORE_BAD_OUTPUT", "LONGSHORE_LIMIT"]);
+    expect(codesFor(isClosing)).toEqual(["LONGSHORE_CLOSED", "LONGSHORE_SHUTDOWN"]);
+    expect(isRefused(refusal("LONGSHORE_BAD_INPUT", "x"))).toBe(true);
+    for (const thrown of [new Error("x"), "x", undefined]) {
+      expect([isTransient(thrown), isRefused(thrown), isClosing(thrown)]).toEqual([false, false, false]);
+    }
   });
 
   it("are made of whatever was thrown", () => {

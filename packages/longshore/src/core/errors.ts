@@ -116,6 +116,18 @@ export function isTransient(error: unknown): boolean {
   return code === "LONGSHORE_UNREACHABLE" || code === "LONGSHORE_STORE_UNAVAILABLE";
 }
 
+/** Whether the content itself is refused: sending the same again cannot help, however often. */
+export function isRefused(error: unknown): error is LongshoreError {
+  const code = codeOf(toError(error));
+  return code === "LONGSHORE_BAD_INPUT" || code === "LONGSHORE_BAD_OUTPUT" || code === "LONGSHORE_LIMIT";
+}
+
+/** Whether the call came too late: this process is shutting down, or the object was closed. */
+export function isClosing(error: unknown): boolean {
+  const code = codeOf(toError(error));
+  return code === "LONGSHORE_SHUTDOWN" || code === "LONGSHORE_CLOSED";
+}
+
 /** Turns whatever was thrown into an Error, in this one place. One of another realm, such as `node:vm` makes, is an error and no instance of ours. */
 export function toError(thrown: unknown): Error {
   if (thrown instanceof Error || types.isNativeError(thrown)) return thrown;

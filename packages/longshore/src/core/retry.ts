@@ -10,7 +10,7 @@ export interface RetryOptions {
   readonly backoff: Backoff;
   readonly random?: () => number;
   /** Ends the pauses; from then on `retry` rejects with its reason. */
-  readonly signal: AbortSignal;
+  readonly signal?: AbortSignal;
   /** A try that fails so long after the first began is the last one. */
   readonly patienceMs?: number;
   readonly triesMax?: number;
@@ -26,11 +26,11 @@ export async function retry<Value>(call: () => Promise<Value>, options: RetryOpt
   const { patienceMs = Number.POSITIVE_INFINITY, triesMax = Number.POSITIVE_INFINITY } = options;
   const startedMs = clock.now();
   for (let tries = 1; ; tries++) {
-    signal.throwIfAborted();
+    signal?.throwIfAborted();
     try {
       return await call();
     } catch (thrown) {
-      signal.throwIfAborted();
+      signal?.throwIfAborted();
       const error = toError(thrown);
       if (!mayPass(error)) throw error;
       options.failing?.(error);

@@ -4,7 +4,7 @@
 import type { Backoff } from "../core/backoff.ts";
 import type { Clock } from "../core/clock.ts";
 import type { StepPart } from "../core/context.ts";
-import { type ErrorCode, LongshoreError, toError } from "../core/errors.ts";
+import { isRefused, isTerminal, LongshoreError, toError } from "../core/errors.ts";
 import { toJson } from "../core/json/to-json.ts";
 import { isName } from "../core/names.ts";
 import { retry } from "../core/retry.ts";
@@ -32,16 +32,6 @@ const retrying: Backoff = { kind: "exponential", delayMs: 100, maxMs: 5_000 };
 /** How long a group is tried where no hold ends it before. */
 const patienceMs = 300_000;
 const uidCharsMax = 512;
-
-/** What another try would not change. */
-const finalCodes: ReadonlySet<ErrorCode> = new Set([
-  "LONGSHORE_BAD_INPUT",
-  "LONGSHORE_BAD_CONFIG",
-  "LONGSHORE_LIMIT",
-  "LONGSHORE_LEASE_LOST",
-  "LONGSHORE_CANCELLED",
-  "LONGSHORE_TERMINAL",
-]);
 
 interface Waiting {
   readonly part: StepPart;
@@ -139,13 +129,18 @@ export class Emitter {
     try {
       await retry(() => send(parts), {
         ...{ clock, signal: signal(), backoff: retrying, patienceMs },
-        mayPass: (error) => !(error instanceof LongshoreError && finalCodes.has(error.code)),
+        mayPass: (error) => !isRefused(error) && !isTerminal(error) && !endsWork(error),
         failing: (error) => failing("parts", error),
       });
       working("parts");
     } catch (error) {
-      if (error instanceof LongshoreError && (error.code === "LONGSHORE_LEASE_LOST" || error.code === "LONGSHORE_CANCELLED")) stop(error);
+      if (endsWork(error)) stop(error);
       throw error;
     }
   }
+}
+
+/** The server has given the task to another worker, or does not want its result. */
+function endsWork(error: unknown): error is LongshoreError {
+  return error instanceof LongshoreError && (error.code === "LONGSHORE_LEASE_LOST" || error.code === "LONGSHORE_CANCELLED");
 }

@@ -3,7 +3,7 @@
 
 import { type Backoff, backoffMs } from "../core/backoff.ts";
 import { type Clock, pause } from "../core/clock.ts";
-import { LongshoreError, toError } from "../core/errors.ts";
+import { isRefused, type LongshoreError, toError } from "../core/errors.ts";
 import type { Hold } from "./heartbeat.ts";
 import type { Assignment, Outcome, ReportAnswer, ReportTries } from "./transport.ts";
 
@@ -46,7 +46,7 @@ export async function deliver(assignment: Assignment, first: Outcome, options: R
       error = toError(thrown);
       options.failing("report", error);
       options.tryFailed(error, tries, clock.now() - triedMs);
-      if (isRefusal(error)) {
+      if (isRefused(error)) {
         // When not even the failure in its place is taken, nothing will be.
         if (outcome !== first) return { kind: "undelivered", outcome: first, error, tries };
         outcome = refused(error);
@@ -72,11 +72,6 @@ function endOfPatience(hold: Hold | undefined, startedMs: number): number {
   if (hold === undefined) return startedMs + patienceMs;
   // Beats end when the hold is lost, so its end is fixed from then on.
   return hold.ended ? 0 : Math.min(hold.untilMs, startedMs + patienceMsMax);
-}
-
-/** The peer will never take this outcome, however often it is sent. */
-function isRefusal(error: unknown): error is LongshoreError {
-  return error instanceof LongshoreError && (error.code === "LONGSHORE_BAD_OUTPUT" || error.code === "LONGSHORE_LIMIT");
 }
 
 function refused(error: LongshoreError): Outcome {

@@ -4,9 +4,10 @@
 
 import { setMaxListeners } from "node:events";
 import { type Clock, pause } from "../../core/clock.ts";
-import { LongshoreError, toError } from "../../core/errors.ts";
+import { isClosing, isTransient, toError } from "../../core/errors.ts";
 import type { Json } from "../../core/json/json.ts";
 import { writeExact } from "../../core/json/json-exact.ts";
+import { retry } from "../../core/retry.ts";
 import type { Board, FailureReport } from "./board.ts";
 import { type Hold, isOpen, type TaskRow, type TaskState } from "./task.ts";
 import type { Workers } from "./workers.ts";
@@ -210,7 +211,7 @@ export class LaneWorker {
       if (signal.aborted) await board.giveBack({ taskId: task.id, grant: task.grant });
       else void this.#perform(task);
     } catch (error) {
-      if (!isShutdown(error)) this.#options.failed("claim", error);
+      if (!isClosing(error)) this.#options.failed("claim", error);
       await pause(clock, retryMs, signal);
     }
   }
@@ -241,24 +242,20 @@ export class LaneWorker {
     } catch (error) {
       if (error instanceof LaneFailure || error instanceof NotBegun) return error;
       const { message } = toError(error);
-      const report: FailureReport = isAboutTheStore(error)
+      const report: FailureReport = isTransient(error)
         ? { error: message, retryable: true, spends: "lost" }
         : { error: message, retryable: false };
       return new LaneFailure(report, { cause: error });
     }
   }
 
-  async #report(performing: Performing, outcome: Outcome): Promise<void> {
-    const { clock } = this.#options;
-    const untilMs = this.#options.own ? Number.POSITIVE_INFINITY : clock.now() + reportMsMax;
-    for (;;) {
-      try {
-        return await this.#reportOnce(performing, outcome);
-      } catch (error) {
-        if (!isAboutTheStore(error) || clock.now() >= untilMs || this.#closed) throw error;
-        await pause(clock, retryMs);
-      }
-    }
+  #report(performing: Performing, outcome: Outcome): Promise<void> {
+    const { clock, own } = this.#options;
+    return retry(() => this.#reportOnce(performing, outcome), {
+      ...{ clock, backoff: { kind: "fixed", delayMs: retryMs } },
+      patienceMs: own ? Number.POSITIVE_INFINITY : reportMsMax,
+      mayPass: (error) => isTransient(error) && !this.#closed,
+    });
   }
 
   async #reportOnce({ task, hold, ending }: Performing, outcome: Outcome): Promise<void> {
@@ -321,13 +318,4 @@ function end(performing: Performing, ending: Ending): void {
   if (performing.ending !== null) return;
   performing.ending = ending;
   performing.controller.abort();
-}
-
-/** A store that cannot be written now is as good as out of reach. */
-export function isAboutTheStore(error: unknown): boolean {
-  return error instanceof LongshoreError && error.code === "LONGSHORE_STORE_UNAVAILABLE";
-}
-
-function isShutdown(error: unknown): boolean {
-  return error instanceof LongshoreError && (error.code === "LONGSHORE_SHUTDOWN" || error.code === "LONGSHORE_CLOSED");
 }

@@ -2,7 +2,7 @@
 // truth. Every change goes through the group commit, which takes memory back when the write fails.
 
 import type { Clock } from "../../core/clock.ts";
-import { LongshoreError } from "../../core/errors.ts";
+import { isTransient } from "../../core/errors.ts";
 import type { Verdict } from "../../core/verdict.ts";
 import { eachRow, type Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
@@ -152,8 +152,7 @@ export class LocalBoard implements BoardStore {
     if (!plain) return written;
     // A disk that is full must not end the holds of workers that are well: after a restart the hold would get its term all the same.
     return written.catch((error: unknown) => {
-      const full = error instanceof LongshoreError && error.code === "LONGSHORE_STORE_UNAVAILABLE";
-      const unwritten = full ? this.#renewInMemory(hold, { lately: false }) : null;
+      const unwritten = isTransient(error) ? this.#renewInMemory(hold, { lately: false }) : null;
       if (unwritten === null) throw error;
       return unwritten;
     });

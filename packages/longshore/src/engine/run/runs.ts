@@ -2,7 +2,7 @@
 // their children leave for each other, carried out one after the other.
 
 import type { Clock } from "../../core/clock.ts";
-import { LongshoreError } from "../../core/errors.ts";
+import { isClosing, isTransient, LongshoreError } from "../../core/errors.ts";
 import type { MakeId } from "../../core/ids.ts";
 import { checkName } from "../../core/names.ts";
 import { type GiveUp, Results } from "../../core/results.ts";
@@ -189,7 +189,7 @@ export class Runs {
           await this.#deliver(stored);
           carried = true;
         } catch (error) {
-          if (isAboutTheStore(error)) throw error;
+          if (isTransient(error) || isClosing(error)) throw error;
           // One that cannot be carried out, such as a start in a dialect that this server does not have, holds up no other.
           stuck.set(stored.id, error);
         }
@@ -220,10 +220,6 @@ export class Runs {
     const definition = await this.#store.definition(workflow);
     return definition === undefined ? { failed: `there is no workflow ${workflow}` } : { id, definitionId: definition.id, workflow, input };
   }
-}
-
-function isAboutTheStore(error: unknown): boolean {
-  return error instanceof LongshoreError && (error.code === "LONGSHORE_STORE_UNAVAILABLE" || error.code === "LONGSHORE_CLOSED");
 }
 
 /** It can never be started, however often it is tried: the step that waits for it fails. */

@@ -2,7 +2,7 @@
 
 import type { Clock } from "../../../core/clock.ts";
 import type { ContextIds } from "../../../core/context.ts";
-import { LongshoreError, refusal } from "../../../core/errors.ts";
+import { isRefused, refusal } from "../../../core/errors.ts";
 import { type Json, type JsonObject, parseOrUndefined } from "../../../core/json/json.ts";
 import type { Task } from "../../../core/task.ts";
 import type { TransportEvent } from "../../../runner/events.ts";
@@ -119,7 +119,7 @@ export class PolledWork implements Assignment {
       return { verdict: "ok", ...(next === undefined ? {} : { next: new PolledWork(next, this.#around) }) };
     } catch (error) {
       // Kept from the first failure on: this process may be killed before the last.
-      if (!isShutdown(outcome) && !isRefusal(error)) await outbox?.keep(this.#task.taskId, body);
+      if (!isShutdown(outcome) && !isRefused(error)) await outbox?.keep(this.#task.taskId, body);
       throw error;
     }
   }
@@ -181,10 +181,6 @@ export function leaseEveryMs(responseTimeoutSeconds: number): number | undefined
   const timeoutMs = responseTimeoutSeconds * 1_000;
   const everyMs = Math.min(0.8 * timeoutMs, timeoutMs - 1_000);
   return everyMs < leaseEveryMsMin ? undefined : everyMs;
-}
-
-function isRefusal(error: unknown): boolean {
-  return error instanceof LongshoreError && (error.code === "LONGSHORE_BAD_OUTPUT" || error.code === "LONGSHORE_LIMIT");
 }
 
 function isUnknownTask(answer: Answer): boolean {

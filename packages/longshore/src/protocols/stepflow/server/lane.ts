@@ -1,9 +1,9 @@
 // Components that are carried out from here: a worker of a lane (engine/board/lane-worker.ts) whose work and failures are Stepflow's.
 
-import { toError } from "../../../core/errors.ts";
+import { isTransient, toError } from "../../../core/errors.ts";
 import type { Json } from "../../../core/json/json.ts";
 import { parseExact } from "../../../core/json/json-exact.ts";
-import { isAboutTheStore, LaneFailure, type LaneOptions, LaneWorker, NoRoomToWait, NotBegun } from "../../../engine/board/lane-worker.ts";
+import { LaneFailure, type LaneOptions, LaneWorker, NoRoomToWait, NotBegun } from "../../../engine/board/lane-worker.ts";
 import type { TaskRow } from "../../../engine/board/task.ts";
 import { type FlowError, failureReport } from "../dialect/result.ts";
 import type { ComponentTask } from "../dialect/router.ts";
@@ -56,6 +56,6 @@ export function componentLane({ perform, ...options }: ComponentLaneOptions): La
 }
 
 function inWords(error: unknown): StepFailure {
-  const code = error instanceof NoRoomToWait ? "RESOURCE_UNAVAILABLE" : isAboutTheStore(error) ? "UNREACHABLE" : "ORCHESTRATOR_ERROR";
+  const code = error instanceof NoRoomToWait ? "RESOURCE_UNAVAILABLE" : isTransient(error) ? "UNREACHABLE" : "ORCHESTRATOR_ERROR";
   return new StepFailure({ code, message: toError(error).message }, { cause: error });
 }

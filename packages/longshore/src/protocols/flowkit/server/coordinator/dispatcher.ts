@@ -7,7 +7,7 @@
 // that is sent, again and again, and delay all that others could take.
 
 import { pause } from "../../../../core/clock.ts";
-import { LongshoreError, toError } from "../../../../core/errors.ts";
+import { isClosing, isRefused, toError } from "../../../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../../../core/json/json.ts";
 import { parseExact, writeExact } from "../../../../core/json/json-exact.ts";
 import { isReservedLane } from "../../../../engine/board/reserved-lanes.ts";
@@ -150,7 +150,7 @@ export class Dispatcher {
       // As many claims wait as may: the next one would not wait either.
       else if (task === undefined && clock.now() < early) await pause(clock, retryMs, offer.signal);
     } catch (error) {
-      if (!isShutdown(error)) this.#deps.failed("offer", error);
+      if (!isClosing(error)) this.#deps.failed("offer", error);
       await pause(clock, retryMs, offer.signal);
     } finally {
       line.standing.delete(offer);
@@ -236,10 +236,10 @@ export class Dispatcher {
     return false;
   }
 
-  /** Too large to be sent is too large forever; everything else is tried again. */
+  /** A command that the bus refuses, such as one that is too large, is refused forever; everything else is tried again. */
   async #refused(hold: { taskId: string; grant: number }, error: unknown): Promise<void> {
     const { board, failed } = this.#deps;
-    const isFinal = error instanceof LongshoreError && error.code === "LONGSHORE_LIMIT";
+    const isFinal = isRefused(error);
     if (!isFinal) failed("sending of a command", error);
     const report = isFinal ? board.fail(hold, { error: toError(error).message, retryable: false }) : board.retract(hold);
     // Should the store be unable to write now, the offer ends by itself.
@@ -285,8 +285,4 @@ function inputOf(task: TaskRow, { plan, node }: Place): Start["input"] {
   }
   const input = parseExact(task.input) as Json;
   return { input_ref: null, input_inline: isObject(input) ? (input as JsonObject) : { value: input }, batching: null };
-}
-
-function isShutdown(error: unknown): boolean {
-  return error instanceof LongshoreError && (error.code === "LONGSHORE_SHUTDOWN" || error.code === "LONGSHORE_CLOSED");
 }

@@ -3,7 +3,7 @@
 // of records is acknowledged when all its changes are written, and what cannot be written now comes again. Everything may come twice.
 
 import type { BusRecord } from "../../../../bus/bus.ts";
-import { LongshoreError, toError } from "../../../../core/errors.ts";
+import { isClosing, isTransient, toError } from "../../../../core/errors.ts";
 import type { JsonObject } from "../../../../core/json/json.ts";
 import { parseExact } from "../../../../core/json/json-exact.ts";
 import { decodeEnvelope, readStatus } from "../../wire/decode.ts";
@@ -95,7 +95,8 @@ export class StatusReader {
       registry.heard(attempt.worker_id, attempt.step_type);
       await attempts.apply(attempt);
     } catch (error) {
-      if (isPassing(error)) throw error;
+      // Nothing can be written now, or the server is closing: the records are read again.
+      if (isTransient(error) || isClosing(error)) throw error;
       // The events of one attempt must not delay all others forever.
       warn(
         "status.refused",
@@ -109,15 +110,3 @@ export class StatusReader {
 function termMsOf({ ts_ms }: Envelope, event: StatusEvent): number | null {
   return "lease_deadline_ts_ms" in event ? event.lease_deadline_ts_ms - ts_ms : null;
 }
-
-/** Whether it is worth to read the records again: nothing can be written, or the server is about to go. */
-function isPassing(error: unknown): boolean {
-  return error instanceof LongshoreError && passing.has(error.code);
-}
-
-const passing: ReadonlySet<string> = new Set([
-  "LONGSHORE_STORE_UNAVAILABLE",
-  "LONGSHORE_CLOSED",
-  "LONGSHORE_SHUTDOWN",
-  "LONGSHORE_UNREACHABLE",
-]);

@@ -2,9 +2,10 @@
 // its tasks is with a recipient that may be busy. A backend with room for several runs several couriers.
 
 import { type Clock, pause } from "../../../../core/clock.ts";
+import { isTransient } from "../../../../core/errors.ts";
 import type { Encodable } from "../../../../net/protobuf/protobuf.ts";
 import type { TaskAssignment } from "../../wire/messages.ts";
-import { type Delivery, isPassing, type NextOptions, type TaskQueue } from "./queue.ts";
+import type { Delivery, NextOptions, TaskQueue } from "./queue.ts";
 
 export interface Recipient {
   /** Aborted when the recipient is gone. What is with it then is given back. */
@@ -55,7 +56,7 @@ async function next(
   try {
     return await queue.next({ ...options, signal: gone });
   } catch (error) {
-    if (!isPassing(error)) throw error;
+    if (!isTransient(error)) throw error;
     await pause(clock, retryMs, gone);
     return undefined;
   }

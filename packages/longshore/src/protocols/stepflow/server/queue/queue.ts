@@ -3,7 +3,6 @@
 // for all of them: offered when it is delivered, held from its first heartbeat on, and back in its lane when no worker takes it.
 
 import type { Clock } from "../../../../core/clock.ts";
-import { LongshoreError } from "../../../../core/errors.ts";
 import type { Json } from "../../../../core/json/json.ts";
 import { parseExact } from "../../../../core/json/json-exact.ts";
 import type { Board } from "../../../../engine/board/board.ts";
@@ -197,9 +196,4 @@ class Watched {
     // As above; it is then offered again, and refused again.
     await this.#board.fail(this.#hold, failureReport(error)).catch(() => {});
   }
-}
-
-/** Whether to try again in a moment: the disk is full, and the server is not closing. */
-export function isPassing(error: unknown): boolean {
-  return error instanceof LongshoreError && error.code === "LONGSHORE_STORE_UNAVAILABLE";
 }

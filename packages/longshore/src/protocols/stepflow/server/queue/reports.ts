@@ -3,6 +3,7 @@
 
 import type { Caller } from "../../../../core/actions.ts";
 import type { Clock } from "../../../../core/clock.ts";
+import { isTransient } from "../../../../core/errors.ts";
 import type { Json } from "../../../../core/json/json.ts";
 import { cutMiddle } from "../../../../core/text.ts";
 import type { Verdict } from "../../../../core/verdict.ts";
@@ -24,7 +25,6 @@ import { holdOfWireId } from "../../wire/task-id.ts";
 import { invalid, notFound } from "../refuse.ts";
 import { Discoveries } from "./discovery.ts";
 import type { Holders } from "./holders.ts";
-import { isPassing } from "./queue.ts";
 import type { UnclaimedOffers } from "./unclaimed-offers.ts";
 
 export interface ReportDeps {
@@ -114,7 +114,7 @@ export class Reports {
     try {
       verdict = (await board.extend(hold, { holder: hold.holder, output })).verdict;
     } catch (error) {
-      if (!isPassing(error)) throw error;
+      if (!isTransient(error)) throw error;
       // A hold can be renewed while nothing can be written; how far it is has to wait.
       return plain();
     }
