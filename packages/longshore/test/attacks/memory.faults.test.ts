@@ -83,6 +83,30 @@ it("60 readers of a large blob that never read", async () => {
   await judge("60 readers that never read");
 });
 
+it("60 readers of the events of a run with 13 MB of inputs that never read", async () => {
+  const { url, port, pid } = await started();
+  const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+  const post = async (path: string, body: object) =>
+    JSON.parse((await call(`${url}/api/v1${path}`, { method: "POST", headers, body: JSON.stringify(body) })).text) as never;
+  const steps = [{ id: "a", component: "/builtin/put_blob", input: { data: { $input: "x" }, blob_type: "data" } }];
+  const { flowId } = (await post("/flows", { flow: { steps, output: { $input: "x" } } })) as { flowId: string };
+  const input = Array.from({ length: 13 }, () => ({ x: "y".repeat(1_000_000) }));
+  const { summary } = (await post("/runs", { flowId, input, wait: true })) as { summary: { runId: string } };
+  const resident = () => Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) * 1_024;
+  const before = resident();
+  let most = before;
+  for (const query of ["", "?includeResults=true"]) {
+    const ask = `GET /api/v1/runs/${summary.runId}/events${query} HTTP/1.1\r\nhost: localhost\r\n${bearer}\r\n`;
+    await Promise.all(Array.from({ length: 60 }, () => send(port, [ask], false)));
+    for (let looks = 0; looks < 100; looks++) {
+      expect((await call(`${url}/health`)).status).toBe(200);
+      most = Math.max(most, resident());
+    }
+  }
+  process.stdout.write(`60 readers of events: ${Math.round((most - before) / 1e6)} MB more\n`);
+  expect(most - before).toBeLessThan(150_000_000);
+});
+
 it("bodies of 12 MB that are lists of empty lists, one after the other", async () => {
   const { url, judge } = await started();
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };

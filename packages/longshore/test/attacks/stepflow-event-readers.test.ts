@@ -4,11 +4,13 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, it, onTestFinished, vi } from "vitest";
+import type { Json } from "../../src/core/json/json.ts";
 import type { TaskRow } from "../../src/engine/board/task.ts";
 import type { Run } from "../../src/engine/run/run.ts";
 import { eventsOfItem, eventsOfStep, type RunHistoryEvent } from "../../src/protocols/stepflow/server/api/event-history.ts";
-import { Followers } from "../../src/protocols/stepflow/server/api/events.ts";
+import { Followers, Line } from "../../src/protocols/stepflow/server/api/followers.ts";
 import type { FlowView, StepView } from "../../src/protocols/stepflow/server/api/view.ts";
+import { ExecutionStatus } from "../../src/protocols/stepflow/wire/messages.ts";
 import { startStepflow } from "../support/stepflow-server.ts";
 
 setFlagsFromString("--expose-gc");
@@ -46,7 +48,7 @@ it("an event that waits holds neither the run nor the task that it is about", as
     } as unknown as TaskRow;
     rows.push(new WeakRef(item), new WeakRef(task));
     const step = { stepId: "a", stepIndex: 0, demanded: false } as unknown as StepView;
-    return [...eventsOfItem(item, { steps: [step] } as unknown as FlowView, []), ...eventsOfStep(task, step, [])];
+    return [...eventsOfItem(item, { steps: [step] } as unknown as FlowView, []), ...eventsOfStep(task, step, [], { status: 2 })];
   });
   expect(events.length).toBeGreaterThan(2);
   expect(held).toEqual([]);
@@ -74,17 +76,64 @@ it("a reader for whose events there is no room is refused by name", async () => 
   expect(await reader.next()).toBeUndefined();
 });
 
-it("few readers read a whole run at once, and one that fails keeps no place", async () => {
-  const followers = new Followers();
-  let reading = 0;
+it("the events of a run are read without its inputs and results, once for all readers that wait", async () => {
+  const server = await startStepflow();
+  const { reader } = server.engine;
+  const run = await server.submit(flow, [{ x: "first" }, { x: "second" }]);
+  await server.ended(run);
+  const whole = [vi.spyOn(reader, "run"), vi.spyOn(reader, "task"), vi.spyOn(reader, "records"), vi.spyOn(reader, "runsUnder")];
+  const heads = vi.spyOn(reader, "headsUnder");
+  onTestFinished(() => void vi.restoreAllMocks());
+  const readers = await Promise.all(Array.from({ length: 20 }, () => server.events(run)));
+  for (const each of readers) {
+    let completed = 0;
+    for (let frame = await each.next(); frame !== undefined; frame = await each.next())
+      if (frame.data.includes("ItemCompleted")) completed++;
+    expect(completed).toBe(2);
+  }
+  for (const read of whole) expect(read).not.toHaveBeenCalled();
+  expect(heads.mock.calls.length).toBeLessThan(20);
+});
+
+it("a step with a default for its failure is told as completed, and one that another has failed is not", async () => {
+  const server = await startStepflow();
+  const onError = { action: "useDefault", defaultValue: 1 };
+  const steps: Json[] = [
+    { id: "a", component: "/hold", input: {}, onError },
+    { id: "b", component: "/hold", input: {} },
+    { id: "c", component: "/hold", input: { $step: "b" }, onError },
+  ];
+  const run = await server.submit({ ...flow, steps, output: [{ $step: "a" }, { $step: "c" }] }, [{ x: 1 }]);
+  for (let n = 0; n < 2; n++) {
+    const { id: taskId, grant } = await server.claim("hold");
+    await server.engine.board.fail({ taskId, grant }, { error: "no", retryable: false });
+  }
+  await server.ended(run);
+  const reader = await server.events(run);
+  const statuses = new Map<string, number>();
+  for (let frame = await reader.next(); frame !== undefined; frame = await reader.next()) {
+    const { StepCompleted: step } = (JSON.parse(frame.data) as { event: { StepCompleted?: { stepId: string; status: number } } }).event;
+    if (step !== undefined) statuses.set(step.stepId, step.status);
+  }
+  const { COMPLETED, FAILED } = ExecutionStatus;
+  expect([...statuses].sort()).toEqual([
+    ["a", COMPLETED],
+    ["b", FAILED],
+    ["c", FAILED],
+  ]);
+});
+
+it("one event with its result is made at a time, and one that fails keeps no place", async () => {
+  const line = new Line(2);
+  let working = 0;
   let most = 0;
-  const read = async (at: number) => {
-    most = Math.max(most, ++reading);
+  const work = async (at: number) => {
+    most = Math.max(most, ++working);
     await new Promise((resolve) => setImmediate(resolve));
-    reading--;
+    working--;
     if (at % 3 === 0) throw new Error("gone");
   };
-  const ended = await Promise.allSettled(Array.from({ length: 50 }, (_, at) => followers.inTurn(() => read(at))));
-  expect(most).toBe(8);
+  const ended = await Promise.allSettled(Array.from({ length: 50 }, (_, at) => line.use(() => work(at))));
+  expect(most).toBe(2);
   expect(ended.filter(({ status }) => status === "fulfilled")).toHaveLength(33);
 });

@@ -4,7 +4,7 @@ import type { Growth, ListOptions } from "../../core/list-text.ts";
 import type { LongBytes } from "../../core/long-bytes.ts";
 import type { Deadline, Fault, TaskRow, TaskRowHead, TaskState, Verb } from "../board/task.ts";
 import type { Definition } from "./dialect.ts";
-import type { Run, RunState } from "./run.ts";
+import type { Run, RunHead, RunState } from "./run.ts";
 
 /** `next` is the `before` of the following page; null when there is none. A page may be short, even empty, and still have a next. */
 export interface Page<T> {
@@ -78,23 +78,23 @@ export interface CountsView {
   readonly endedTasks: number;
 }
 
-/** A run without its texts. */
-export type RunHead = Pick<Run, "id" | "createdAt" | "settings">;
-
 /** Lists are newest first by default. */
 export interface Reader {
   run(id: string): Promise<Run | undefined>;
+  /** The same without its texts: for those who need its state, and for readers of which there may be hundreds. */
+  runHead(id: string): Promise<RunHead | undefined>;
   runs(query: RunQuery): Promise<Page<Run>>;
   /** Looks at no more than the newest `searchMax` runs. Those that it finds are read one by one, when they are taken. */
-  search(search: RunSearch): Promise<{ total: number; runs: AsyncIterable<Run> }>;
+  search(search: RunSearch): Promise<{ total: number; runs: AsyncIterable<Run>; heads: AsyncIterable<RunHead> }>;
   /** The runs whose ids begin like this, in the order of their ids: a family that was named together. Read one by one, when they are taken. */
   runsUnder(prefix: string): AsyncIterable<Run>;
+  headsUnder(prefix: string): AsyncIterable<RunHead>;
   /** How many of them are in each state; states without runs are left out. */
   statesUnder(prefix: string): Promise<Map<RunState, number>>;
   /** The child run of an attempt of a step. */
   childOf(taskId: string, attempt: number): Promise<Run | undefined>;
   newestRun(workflow: string): Promise<Run | undefined>;
-  openRuns(workflow: string, limit?: number): Promise<RunHead[]>;
+  openRuns(workflow: string, limit?: number): Promise<Pick<RunHead, "id" | "createdAt" | "settings">[]>;
   /** The newest run with this outside id. */
   runByAlias(alias: string): Promise<Run | undefined>;
   /** Every record of a run, in the order of the plan's nodes. Read one by one, when they are taken: together they may have gigabytes. */
@@ -102,11 +102,12 @@ export interface Reader {
   /** The same without their texts, all at once. */
   heads(runId: string): Promise<TaskRowHead[]>;
   task(id: string): Promise<TaskRow | undefined>;
+  taskHead(id: string): Promise<TaskRowHead | undefined>;
   tasks(query: TaskQuery): Promise<Page<TaskRow>>;
   /** The same without their texts: a page is not shorter because they are large. */
   taskHeads(query: TaskQuery): Promise<Page<TaskRowHead>>;
-  /** Oldest first; empty when there is no such task. Where they have very long texts, the oldest come without them. */
-  attempts(taskId: string): Promise<AttemptView[]>;
+  /** Oldest first; empty when there is no such task. Beyond so many characters of texts, the oldest come without them. */
+  attempts(taskId: string, charsMax?: number): Promise<AttemptView[]>;
   /** The error of the newest of its earlier attempts that has one. */
   lastError(taskId: string): Promise<string | null>;
   /** The newest version of each name, in the order in which the names were first defined; without those that are never started by name. */

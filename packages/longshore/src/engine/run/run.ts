@@ -48,6 +48,9 @@ export interface Run {
   readonly rootId: string | null;
 }
 
+/** A run without its texts, which may have megabytes. */
+export type RunHead = Omit<Run, "input" | "output" | "error" | "variables" | "backlog" | "skips">;
+
 /** The progress of a node that waits for several others, or to be wanted: absent until the first of that happens. */
 export interface Join {
   readonly runId: string;

@@ -3,7 +3,7 @@
 import { Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import type { Column, Row, RowStore, TableSpec } from "../rows.ts";
-import type { Join, Run, RunState } from "../run/run.ts";
+import type { Join, Run, RunHead, RunState } from "../run/run.ts";
 
 /** Open runs that stay in memory; others are read when something happens to them. */
 const runsKeptMax = 20_000;
@@ -71,6 +71,13 @@ export const openRunTable: TableSpec<OpenRun> = {
 
 export const runColumns: string = runTable.columns.map(([name]) => name).join(", ");
 
+const texts = new Set(["input", "output", "error", "variables", "backlog", "skips"]);
+/** Without the texts. */
+export const runHeadColumns: string = runTable.columns
+  .map(([name]) => name)
+  .filter((name) => !texts.has(name))
+  .join(", ");
+
 export function runRows(store: RowStore, commit: GroupCommit, committed: (run: Run) => void): Rows<Run> {
   const rows = store.table(runTable);
   const updateOpen = rows.updater(changing);
@@ -93,13 +100,22 @@ export function runRows(store: RowStore, commit: GroupCommit, committed: (run: R
 
 export function runOf(row: Row): Run {
   return {
+    ...runHeadOf(row),
+    input: row.input as string,
+    output: row.output as string | null,
+    error: row.error as string | null,
+    variables: row.variables as string | null,
+    backlog: row.backlog as string | null,
+    skips: row.skips as string | null,
+  };
+}
+
+export function runHeadOf(row: Row): RunHead {
+  return {
     id: row.id as string,
     workflow: row.workflow as string,
     definitionId: row.definition_id as string,
     state: row.state as RunState,
-    input: row.input as string,
-    output: row.output as string | null,
-    error: row.error as string | null,
     createdAt: row.created_at as number,
     endedAt: row.ended_at as number | null,
     endBy: row.end_by as number | null,
@@ -110,10 +126,7 @@ export function runOf(row: Row): Run {
     retries: row.retries as number,
     countedFrom: row.counted_from as number,
     priority: row.priority as number,
-    variables: row.variables as string | null,
     settings: row.settings as string | null,
-    backlog: row.backlog as string | null,
-    skips: row.skips as string | null,
     alias: row.alias as string | null,
     parentTaskId: row.parent_task_id as string | null,
     parentAttempt: row.parent_attempt as number,

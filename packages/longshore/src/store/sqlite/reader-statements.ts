@@ -1,6 +1,6 @@
 // The SQL of the reader. Every statement walks an index, from the newest entry or from the one where the page before ended.
 
-import { runColumns } from "../../engine/tables/run.ts";
+import { runColumns, runHeadColumns } from "../../engine/tables/run.ts";
 import { headColumns } from "../../engine/tables/task.ts";
 import { attemptBefore, attemptHead } from "./attempt-views.ts";
 import type { Database, Statement } from "./driver.ts";
@@ -15,6 +15,7 @@ export function prepareStatements(db: Database) {
       `SELECT id, created_at, settings FROM run WHERE workflow = ? AND ended_at IS NULL AND id < ? ORDER BY id DESC LIMIT ?`,
     ),
     runByAlias: prepare(`SELECT ${runColumns} FROM run WHERE alias = ? ORDER BY id DESC LIMIT 1`),
+    runHead: prepare(`SELECT ${runHeadColumns} FROM run WHERE id = ?`),
     statesUnder: prepare("SELECT id, state FROM run WHERE id > ? AND id < ? ORDER BY id LIMIT ?"),
     child: prepare(`SELECT ${runColumns} FROM run WHERE parent_task_id = ? AND parent_attempt = ?`),
     openTasksAfter: prepare("SELECT id, state, lane FROM task INDEXED BY task_open WHERE ended_at IS NULL AND id > ? ORDER BY id LIMIT ?"),

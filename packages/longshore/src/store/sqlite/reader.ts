@@ -3,7 +3,7 @@
 
 import { type Growth, type ListOptions, ListTexts } from "../../core/list-text.ts";
 import type { LongBytes } from "../../core/long-bytes.ts";
-import { type Slices, turnRows, wholeRow } from "../../core/slices/slices.ts";
+import { type Slices, wholeRow } from "../../core/slices/slices.ts";
 import type { Lanes } from "../../engine/board/lanes.ts";
 import { isOpen, type TaskRow, type TaskRowHead } from "../../engine/board/task.ts";
 import type { Definition } from "../../engine/run/dialect.ts";
@@ -14,19 +14,19 @@ import {
   pageCharsMax,
   pageMax,
   type Reader,
-  type RunHead,
   type RunQuery,
   type RunSearch,
   type TaskQuery,
 } from "../../engine/run/reader.ts";
-import { isRunOpen, type Run, type RunState } from "../../engine/run/run.ts";
-import { runOf } from "../../engine/tables/run.ts";
+import { isRunOpen, type Run, type RunHead, type RunState } from "../../engine/run/run.ts";
+import { runHeadOf, runOf } from "../../engine/tables/run.ts";
 import { taskOf } from "../../engine/tables/task.ts";
 import { committed, type ReadTx } from "../../engine/tx.ts";
 import { attemptOf, currentAttempt } from "./attempt-views.ts";
 import type { Database, SqlRow } from "./driver.ts";
+import { limited, matching, scan, scanMax } from "./index-scan.ts";
 import { prepareStatements, type ReaderStatements } from "./reader-statements.ts";
-import { searchRuns } from "./search.ts";
+import { type FoundRuns, searchRuns } from "./search.ts";
 
 /** Rows as memory has them: newer than their tables by what is not written yet. */
 export interface MemoryRows<R> {
@@ -40,15 +40,13 @@ export interface MemoryRows<R> {
 export interface SqliteReaderDeps {
   db: Database;
   tasks: MemoryRows<TaskRow>;
-  runs: Pick<MemoryRows<Run>, "get">;
+  runs: Pick<MemoryRows<Run>, "get" | "kept">;
   definitions: { newest(tx: ReadTx, name: string): Definition | null; byId(tx: ReadTx, id: string): Definition | null };
   lanes: Pick<Lanes, "all">;
   counts: CountsView & { counted(): Promise<void> };
   slices: Slices;
 }
 
-/** Entries of an index that are looked at without a pause, and that one page looks at while it searches for matches. */
-const scanMax = turnRows / 2;
 /** Entries of an index that are passed at the cost of one that is looked at. */
 const passedPerRow = 16;
 /** Whole rows that are read without a pause. */
@@ -73,6 +71,11 @@ export class SqliteReader implements Reader {
     return Promise.resolve(this.#run(id));
   }
 
+  /** One that is in memory has its texts, which are there once for all. */
+  runHead(id: string): Promise<RunHead | undefined> {
+    return Promise.resolve(this.#options.runs.kept(id) ?? orUndefined(this.#sql.runHead.get(id), runHeadOf));
+  }
+
   async runs(query: RunQuery): Promise<Page<Run>> {
     const { workflow, state, before = last } = query;
     await this.#options.slices.turn(state === undefined ? limited(query.limit) : scanMax);
@@ -80,15 +83,23 @@ export class SqliteReader implements Reader {
     return this.#page(found, (id) => this.#run(id));
   }
 
-  search(search: RunSearch): Promise<{ total: number; runs: AsyncIterable<Run> }> {
+  search(search: RunSearch): Promise<FoundRuns> {
     return searchRuns(this.#options.db, this.#options.slices, search);
   }
 
-  async *runsUnder(prefix: string): AsyncGenerator<Run, void, void> {
+  runsUnder(prefix: string): AsyncIterable<Run> {
+    return this.#under(prefix, (ids) => this.#each(ids, (id) => this.#run(id)));
+  }
+
+  headsUnder(prefix: string): AsyncIterable<RunHead> {
+    return this.#under(prefix, (ids) => this.#eachHead(ids));
+  }
+
+  async *#under<T>(prefix: string, each: (ids: readonly string[]) => AsyncGenerator<T>): AsyncGenerator<T, void, void> {
     for (let after = prefix; ; ) {
       await this.#options.slices.turn(scanMax);
       const ids = this.#sql.statesUnder.all(after, `${prefix}${last}`, scanMax).map((row) => row.id as string);
-      yield* this.#each(ids, (id) => this.#run(id));
+      yield* each(ids);
       if (ids.length < scanMax) return;
       after = ids.at(-1) as string;
     }
@@ -115,8 +126,8 @@ export class SqliteReader implements Reader {
     return Promise.resolve(orUndefined(this.#sql.newestRun.get(workflow), runOf));
   }
 
-  async openRuns(workflow: string, limit: number = pageMax): Promise<RunHead[]> {
-    const heads: RunHead[] = [];
+  async openRuns(workflow: string, limit: number = pageMax): ReturnType<Reader["openRuns"]> {
+    const heads: Awaited<ReturnType<Reader["openRuns"]>> = [];
     const read = (before: string, some: number) => this.#sql.openRunsOf.all(workflow, before, Math.min(some, limit - heads.length));
     await this.#walk(last, read, (row) => {
       heads.push({ id: row.id as string, createdAt: row.created_at as number, settings: row.settings as string | null });
@@ -166,6 +177,10 @@ export class SqliteReader implements Reader {
     return Promise.resolve(this.#task(id));
   }
 
+  taskHead(id: string): Promise<TaskRowHead | undefined> {
+    return Promise.resolve(this.#options.tasks.kept(id) ?? orUndefined(this.#sql.head.get(id), (row) => this.#headOf(row)));
+  }
+
   async tasks(query: TaskQuery): Promise<Page<TaskRow>> {
     const { state, lane } = query;
     await this.#options.slices.turn(state === undefined && lane === undefined ? limited(query.limit) : scanMax);
@@ -185,14 +200,14 @@ export class SqliteReader implements Reader {
     return { items, next };
   }
 
-  async attempts(taskId: string): Promise<AttemptView[]> {
+  async attempts(taskId: string, charsMax = pageCharsMax): Promise<AttemptView[]> {
     const { slices } = this.#options;
     await slices.turn(wholeRow);
     const task = this.#task(taskId);
     if (task === undefined) return [];
     const newestFirst = [currentAttempt(task)];
     let chars = 0;
-    for (let row = this.#sql.lastAttempt.get(taskId); row !== undefined; row = this.#attemptBefore(taskId, row, chars < pageCharsMax)) {
+    for (let row = this.#sql.lastAttempt.get(taskId); row !== undefined; row = this.#attemptBefore(taskId, row, chars < charsMax)) {
       await slices.turn(wholeRow);
       const attempt = attemptOf(row);
       const size = (attempt.input?.length ?? 0) + (attempt.output?.length ?? 0) + (attempt.error?.length ?? 0);
@@ -307,6 +322,14 @@ export class SqliteReader implements Reader {
     }
   }
 
+  async *#eachHead(ids: readonly string[]): AsyncGenerator<RunHead, void, void> {
+    for (const id of ids) {
+      await this.#options.slices.turn(wholeRow);
+      const head = await this.runHead(id);
+      if (head !== undefined) yield head;
+    }
+  }
+
   /** Entries of an index in the order of their ids, behind `after`, some at a time. */
   async #walk(after: string, read: (after: string, some: number) => SqlRow[], look: (row: SqlRow) => void): Promise<void> {
     for (let behind = after; ; ) {
@@ -352,26 +375,6 @@ export class SqliteReader implements Reader {
   }
 }
 
-function matching({ state, lane }: TaskQuery): (row: SqlRow) => boolean {
-  return (row) => (state === undefined || row.state === state) && (lane === undefined || row.lane === lane);
-}
-
-/** Walks rows until `limit` of them match, or enough were looked at. */
-function scan(rows: Iterable<SqlRow>, limit: number, matches: (row: SqlRow) => boolean): { ids: string[]; next: string | null } {
-  const ids: string[] = [];
-  const wanted = limited(limit);
-  let looked = 0;
-  let previous: string | null = null;
-  for (const row of rows) {
-    // Only a row beyond the page shows that there is a next one.
-    if (ids.length === wanted || looked === scanMax) return { ids, next: previous };
-    looked++;
-    previous = row.id as string;
-    if (matches(row)) ids.push(previous);
-  }
-  return { ids, next: null };
-}
-
 /** A task that is in memory has its texts, which a list of heads would hold. */
 function withoutTexts(head: TaskRowHead): TaskRowHead {
   const { input: _input, output: _output, ...rest } = head as TaskRow;
@@ -382,10 +385,6 @@ function withoutTexts(head: TaskRowHead): TaskRowHead {
 function textOf(item: Run | TaskRow): number {
   const more = "variables" in item ? (item.variables?.length ?? 0) + (item.settings?.length ?? 0) + (item.backlog?.length ?? 0) : 0;
   return item.input.length + (item.output?.length ?? 0) + (item.error?.length ?? 0) + more;
-}
-
-function limited(limit: number): number {
-  return Math.min(Math.max(0, Math.floor(limit)), pageMax);
 }
 
 function orUndefined<T>(row: SqlRow | undefined, of: (row: SqlRow) => T): T | undefined {

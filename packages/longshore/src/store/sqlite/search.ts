@@ -7,8 +7,8 @@
 import { type Slices, wholeRow } from "../../core/slices/slices.ts";
 import { sortInSlices } from "../../core/slices/sort-slices.ts";
 import { type RunSearch, searchMax } from "../../engine/run/reader.ts";
-import type { Run } from "../../engine/run/run.ts";
-import { runColumns, runOf } from "../../engine/tables/run.ts";
+import type { Run, RunHead } from "../../engine/run/run.ts";
+import { runColumns, runHeadColumns, runHeadOf, runOf } from "../../engine/tables/run.ts";
 import type { Database, SqlRow } from "./driver.ts";
 
 type Value = string | number;
@@ -28,14 +28,24 @@ const bytesMax = 1_048_576;
 /** Above every id in SQLite's byte order. */
 const last = "\u{10ffff}";
 
-export async function searchRuns(db: Database, slices: Slices, search: RunSearch): Promise<{ total: number; runs: AsyncIterable<Run> }> {
+export interface FoundRuns {
+  total: number;
+  runs: AsyncIterable<Run>;
+  heads: AsyncIterable<RunHead>;
+}
+
+export async function searchRuns(db: Database, slices: Slices, search: RunSearch): Promise<FoundRuns> {
   const { by, down } = search.order ?? { by: "created", down: true };
   const hits: Hit[] = [];
   const look = looking(db, search, by === "created" ? "NULL" : orders[by]);
   for await (const ids of idsInSlices(db, slices, search)) hits.push(...look(ids));
   const ordered = await inOrder(hits, slices, by !== "created", down);
   const wanted = ordered.slice(search.offset, search.offset + search.limit);
-  return { total: hits.length, runs: { [Symbol.asyncIterator]: () => loaded(db, slices, wanted) } };
+  return {
+    total: hits.length,
+    runs: { [Symbol.asyncIterator]: () => loaded(db, slices, wanted) },
+    heads: { [Symbol.asyncIterator]: () => loadedHeads(db, slices, wanted) },
+  };
 }
 
 /** Ids that are stored side by side in the file, newest first; each list is a slice that may be read now. */
@@ -151,6 +161,15 @@ async function* loaded(db: Database, slices: Slices, hits: readonly Hit[]): Asyn
     const run = runOf(row);
     slices.spent(run.input.length + (run.output?.length ?? 0));
     yield run;
+  }
+}
+
+async function* loadedHeads(db: Database, slices: Slices, hits: readonly Hit[]): AsyncGenerator<RunHead, void, void> {
+  const byId = db.prepare(`SELECT ${runHeadColumns} FROM run WHERE id = ?`);
+  for (const { id } of hits) {
+    await slices.turn(wholeRow);
+    const row = byId.get(id);
+    if (row !== undefined) yield runHeadOf(row);
   }
 }
 

@@ -2,15 +2,15 @@
 // nothing that could disagree with them or be missing after a restart.
 
 import type { Json } from "../../../../core/json/json.ts";
-import type { TaskRow } from "../../../../engine/board/task.ts";
+import type { TaskRow, TaskRowHead } from "../../../../engine/board/task.ts";
 import { isOpen } from "../../../../engine/board/task.ts";
 import type { AttemptView, Reader } from "../../../../engine/run/reader.ts";
-import { isRunOpen, type Run } from "../../../../engine/run/run.ts";
+import { isRunOpen, type RunHead } from "../../../../engine/run/run.ts";
 import type { Encodable } from "../../../../net/protobuf/protobuf.ts";
 import { settingsOf } from "../../dialect/settings.ts";
 import { type StatusEvent, StatusEventType } from "../../wire/api-messages.ts";
 import { wireRun, wireRunId } from "../run-id.ts";
-import { flowIdOf, resultOf, statusOf, stepResultOf, stepStatusOf } from "./render.ts";
+import { flowIdOf, resultOf, statusOf, stepResultOf } from "./render.ts";
 import type { FlowView, StepView } from "./view.ts";
 
 /** One event, before it has its number. */
@@ -39,7 +39,7 @@ const end = 2;
 const unplaced = Number.MAX_SAFE_INTEGER;
 
 /** The beginning and the end of a run that the wire shows; `own` is the requested run. */
-export function eventsOfRun(run: Run, within: Within, own: boolean): RunHistoryEvent[] {
+export function eventsOfRun(run: RunHead, within: Within, own: boolean): RunHistoryEvent[] {
   const runId = wireRunId(run.id);
   const settings = settingsOf(run);
   const flowId = flowIdOf(run, settings);
@@ -70,7 +70,7 @@ export function eventsOfRun(run: Run, within: Within, own: boolean): RunHistoryE
 }
 
 /** What an item needs from its beginning, and its end. `item` is its run on the board. */
-export function eventsOfItem(item: Run, view: FlowView, within: Within): RunHistoryEvent[] {
+export function eventsOfItem(item: RunHead, view: FlowView, within: Within): RunHistoryEvent[] {
   const { id } = item;
   const { itemIndex } = wireRun(id);
   const runId = wireRunId(id);
@@ -92,14 +92,22 @@ export function eventsOfItem(item: Run, view: FlowView, within: Within): RunHist
   return events;
 }
 
-/** How a step began, and how it ended when it has. `earlier` are the attempts before the current one, where they are known. */
-export function eventsOfStep(task: TaskRow, step: StepView, within: Within, earlier: readonly AttemptView[] = []): RunHistoryEvent[] {
+export interface StepHistory {
+  /** Its status on the wire. */
+  readonly status: number;
+  /** The attempts before the current one, where they are known. */
+  readonly earlier?: readonly AttemptView[];
+}
+
+/** How a step began, and how it ended when it has. */
+export function eventsOfStep(task: TaskRowHead, step: StepView, within: Within, history: StepHistory): RunHistoryEvent[] {
   if (task.runId === null || task.state === "forgotten") return [];
   const { itemIndex } = wireRun(task.runId);
   const runId = wireRunId(task.runId);
   const { stepIndex, stepId } = step;
   const at = [...within, middle, itemIndex, middle, task.ordinal];
   const events: RunHistoryEvent[] = [];
+  const { status, earlier = [] } = history;
   const firstAt = earlier[0]?.attemptAt ?? task.attemptAt;
   if (step.demanded) events.push(stepsNeeded(runId, itemIndex, [stepId], firstAt, [...at, -1]));
   // What fails because of another step, or is chosen not to run, is never begun.
@@ -113,7 +121,6 @@ export function eventsOfStep(task: TaskRow, step: StepView, within: Within, earl
     });
   }
   if (isOpen(task.state) || task.endedAt === null) return events;
-  const status = stepStatusOf(task, stepResultOf(task, step));
   const { id, attempt } = task;
   events.push({
     type: StatusEventType.STEP_COMPLETED,
@@ -134,7 +141,11 @@ function resultIn(task: TaskRow | undefined, attempt: number, step: StepView): {
 }
 
 /** The place of a run that a step of another has started: inside that step. */
-export function withinStep(within: Within, step: { readonly itemIndex: number; readonly ordinal: number } | undefined, run: Run): Within {
+export function withinStep(
+  within: Within,
+  step: { readonly itemIndex: number; readonly ordinal: number } | undefined,
+  run: RunHead,
+): Within {
   const { itemIndex, ordinal } = step ?? { itemIndex: unplaced, ordinal: 0 };
   return [...within, middle, itemIndex, middle, ordinal, middle, run.id];
 }

@@ -8,7 +8,7 @@ import { ComponentsService, FlowsService, HealthService, RunsService } from "../
 import { enumIn, invalid } from "../refuse.ts";
 import { listComponents } from "./components.ts";
 import { withMappedErrors } from "./error-mapping.ts";
-import { checkRoom, follow } from "./events.ts";
+import { follow } from "./events.ts";
 import { healthOf } from "./health.ts";
 import type { Services } from "./services.ts";
 
@@ -59,15 +59,21 @@ function runMethods({ runs, events }: Services): GrpcMethod[] {
     unary(RunsService.CancelRun, "run.steer", ({ runId }) => runs.cancel(runId)),
     serverStream(RunsService.GetRunEvents, "run.read", async (request, call, sink) => {
       const types = request.eventTypes.map((type) => enumIn("event_types", type, StatusEventType));
-      const run = await runs.find(request.runId);
+      const { id } = await runs.findHead(request.runId);
       const wish = {
         since: request.since ?? 0,
         types: new Set(types),
         withSubRuns: request.includeSubRuns,
         withResults: request.includeResults,
       };
-      checkRoom(events);
-      for await (const event of follow(events, run.id, wish, call.gone)) await sink.send(event);
+      events.followers.checkRoom();
+      for await (const next of follow(events, id, wish, call.gone)) {
+        let sent = Promise.resolve();
+        await next.give((event) => {
+          sent = sink.send(event);
+        });
+        await sent;
+      }
     }),
   ];
 }

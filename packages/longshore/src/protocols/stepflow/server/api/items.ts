@@ -9,7 +9,7 @@ import type { TaskRow } from "../../../../engine/board/task.ts";
 import type { Definition } from "../../../../engine/run/dialect.ts";
 import type { Plan } from "../../../../engine/run/plan.ts";
 import type { Reader } from "../../../../engine/run/reader.ts";
-import { isRunOpen, type Run, type RunState } from "../../../../engine/run/run.ts";
+import { isRunOpen, type Run, type RunHead, type RunState } from "../../../../engine/run/run.ts";
 import type { Runs } from "../../../../engine/run/runs.ts";
 import { flowPlanOf } from "../../dialect/compile.ts";
 import type { ItemCounts } from "../../dialect/items.ts";
@@ -42,7 +42,12 @@ export class ItemRuns {
 
   /** The items are not wanted any more. */
   async abandon(task: TaskRow): Promise<void> {
-    for await (const item of this.each(task.runId as string)) if (isRunOpen(item.state)) await this.#deps.runs.cancel(item.id);
+    for await (const item of this.heads(task.runId as string)) if (isRunOpen(item.state)) await this.#deps.runs.cancel(item.id);
+  }
+
+  /** The same without their inputs and results. */
+  async *heads(runId: string): AsyncGenerator<RunHead> {
+    yield* this.#deps.reader.headsUnder(itemPrefix(runId));
   }
 
   /** The runs of the items that have begun, in their order. */
@@ -62,7 +67,7 @@ export class ItemRuns {
     const counts = { completed: 0, failed: 0, cancelled: 0 };
     const begun = new Set<number>();
     const left: number[] = [];
-    for await (const item of this.each(run.id)) {
+    for await (const item of this.heads(run.id)) {
       const { itemIndex } = wireRun(item.id);
       begun.add(itemIndex);
       if (isRunOpen(item.state) || isToTryAgain(item, run)) left.push(itemIndex);
@@ -131,7 +136,7 @@ function failedForLimit(error: unknown): never {
 }
 
 /** When a run is tried again, so are those of its items that did not succeed: once for each time. */
-function isToTryAgain(item: Run, run: Run): boolean {
+function isToTryAgain(item: RunHead, run: RunHead): boolean {
   return !isRunOpen(item.state) && item.state !== "succeeded" && item.retries < run.retries;
 }
 

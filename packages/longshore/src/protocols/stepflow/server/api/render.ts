@@ -3,10 +3,10 @@
 
 import type { Json } from "../../../../core/json/json.ts";
 import { parseExact } from "../../../../core/json/json-exact.ts";
-import type { TaskRow } from "../../../../engine/board/task.ts";
+import type { TaskRow, TaskRowHead } from "../../../../engine/board/task.ts";
 import { isOpen } from "../../../../engine/board/task.ts";
 import type { Reader } from "../../../../engine/run/reader.ts";
-import { isRunOpen, type Run, type RunState } from "../../../../engine/run/run.ts";
+import { isRunOpen, type Run, type RunHead, type RunState } from "../../../../engine/run/run.ts";
 import type { Encodable } from "../../../../net/protobuf/protobuf.ts";
 import { countsIn, type ItemCounts } from "../../dialect/items.ts";
 import { stepResult } from "../../dialect/resolve.ts";
@@ -51,7 +51,7 @@ export class Renderer {
   }
 
   /** The flow that a run was started with. For a run with items it is that of the items. */
-  async viewOf(run: Run): Promise<FlowView> {
+  async viewOf(run: RunHead): Promise<FlowView> {
     const id = settingsOf(run).itemDefinitionId ?? run.definitionId;
     const definition = await this.#reader.definitionById(id);
     if (definition === undefined) throw new Error(`Run ${run.id} has no definition ${id}.`);
@@ -77,9 +77,9 @@ export class Renderer {
   }
 
   /** When the run that everything around this one belongs to was started: events are counted from there. */
-  async startOf(run: Run, { rootRunId } = settingsOf(run)): Promise<number> {
+  async startOf(run: RunHead, { rootRunId } = settingsOf(run)): Promise<number> {
     if (rootRunId === undefined || rootRunId === run.id) return run.createdAt;
-    return (await this.#reader.run(rootRunId))?.createdAt ?? run.createdAt;
+    return (await this.#reader.runHead(rootRunId))?.createdAt ?? run.createdAt;
   }
 
   async #statistics(run: Run, { items }: FlowSettings): Promise<Statistics> {
@@ -100,7 +100,7 @@ export class Renderer {
   }
 }
 
-export function flowIdOf(run: Run, settings: FlowSettings = settingsOf(run)): string {
+export function flowIdOf(run: RunHead, settings: FlowSettings = settingsOf(run)): string {
   return settings.flowId === "" ? run.definitionId : settings.flowId;
 }
 
@@ -141,6 +141,14 @@ export function stepResultOf(task: TaskRow, { step }: StepView): FlowResult | nu
 export function stepStatusOf(task: TaskRow, result: FlowResult | null): number {
   if (result === null) return ExecutionStatus.RUNNING;
   if (result.outcome === "success") return ExecutionStatus.COMPLETED;
+  return task.state === "cancelled" ? ExecutionStatus.CANCELLED : ExecutionStatus.FAILED;
+}
+
+/** The same from a record without its texts. Undefined where they decide it: a step whose failure has a default may have failed for another's. */
+export function headStatusOf(task: TaskRowHead, { step }: StepView): number | undefined {
+  if (isOpen(task.state)) return ExecutionStatus.RUNNING;
+  if (task.state === "done" || task.state === "skipped") return ExecutionStatus.COMPLETED;
+  if (step?.onError.action === "useDefault") return undefined;
   return task.state === "cancelled" ? ExecutionStatus.CANCELLED : ExecutionStatus.FAILED;
 }
 

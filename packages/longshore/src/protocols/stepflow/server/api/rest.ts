@@ -12,7 +12,7 @@ import { ExecutionStatus, ResultOrder } from "../../wire/messages.ts";
 import { invalid } from "../refuse.ts";
 import { BlobRoutes } from "./blob-routes.ts";
 import { listComponents } from "./components.ts";
-import { checkRoom, type Event, follow } from "./events.ts";
+import { follow, type NextEvent } from "./events.ts";
 import { healthOf } from "./health.ts";
 import { eventJson, itemJson, json, stepJson, summaryJson, timeText } from "./rest-json.ts";
 import * as read from "./rest-request.ts";
@@ -105,9 +105,9 @@ function runRoutes({ runs, events }: Services): Route[] {
           withSubRuns: read.queryFlag(request, "includeSubRuns"),
           withResults: read.queryFlag(request, "includeResults"),
         };
-        const run = await runs.find(id(request));
-        checkRoom(events);
-        return { status: 200, events: (sink) => void stream(follow(events, run.id, wish, sink.gone), sink) };
+        const { id: runId } = await runs.findHead(id(request));
+        events.followers.checkRoom();
+        return { status: 200, events: (sink) => void stream(follow(events, runId, wish, sink.gone), sink) };
       }),
       openEnded: true,
     },
@@ -123,7 +123,7 @@ function runRoutes({ runs, events }: Services): Route[] {
 type Sink = Parameters<NonNullable<HttpReply["events"]>>[0];
 
 /** Never rejects. Waits for a slow reader: the follower continues from its place. */
-async function stream(events: AsyncGenerator<Event>, sink: Sink): Promise<void> {
+async function stream(events: AsyncGenerator<NextEvent>, sink: Sink): Promise<void> {
   try {
     // While its reader is full no event is held for it: each may have megabytes.
     while (await giveNext(events, sink)) while (sink.full && !sink.gone.aborted) await sink.drained();
@@ -137,9 +137,14 @@ async function stream(events: AsyncGenerator<Event>, sink: Sink): Promise<void> 
 }
 
 /** False when there is none, or no reader to give it to. */
-async function giveNext(events: AsyncGenerator<Event>, sink: Sink): Promise<boolean> {
+async function giveNext(events: AsyncGenerator<NextEvent>, sink: Sink): Promise<boolean> {
   const next = await events.next();
-  return !next.done && sink.send({ id: String(next.value.sequenceNumber), data: eventJson(next.value) });
+  let taken = false;
+  if (!next.done)
+    await next.value.give((event) => {
+      taken = sink.send({ id: String(event.sequenceNumber), data: eventJson(event) });
+    });
+  return taken;
 }
 
 function runRequest(body: JsonObject) {

@@ -2,24 +2,24 @@
 // by an index.
 
 import type { Reader } from "../../../../engine/run/reader.ts";
-import type { Run } from "../../../../engine/run/run.ts";
+import type { RunHead } from "../../../../engine/run/run.ts";
 import { settingsOf } from "../../dialect/settings.ts";
 
 /** Open runs of one family that are looked at: more than are ever going on at once. */
 const openMax = 100_000;
 
 /** Those of a root's family that are going on, without the root itself. */
-export async function openFamily(reader: Reader, rootRunId: string): Promise<Run[]> {
-  const found: Run[] = [];
-  const { runs } = await reader.search({ aliases: [rootRunId], states: ["running", "paused"], offset: 0, limit: openMax });
-  for await (const run of runs) found.push(run);
+export async function openFamily(reader: Reader, rootRunId: string): Promise<RunHead[]> {
+  const found: RunHead[] = [];
+  const { heads } = await reader.search({ aliases: [rootRunId], states: ["running", "paused"], offset: 0, limit: openMax });
+  for await (const run of heads) found.push(run);
   return found;
 }
 
 /** Those that were started on behalf of a run, or of one that was. A run comes before those that it has started. */
-export async function openDescendants(reader: Reader, run: Run): Promise<Run[]> {
+export async function openDescendants(reader: Reader, run: RunHead): Promise<RunHead[]> {
   const family = await openFamily(reader, settingsOf(run).rootRunId ?? run.id);
-  const depthOf = (each: Run) => settingsOf(each).depth ?? 0;
+  const depthOf = (each: RunHead) => settingsOf(each).depth ?? 0;
   const inside = new Set([run.id]);
   return family
     .sort((a, b) => depthOf(a) - depthOf(b))

@@ -6,7 +6,7 @@ import type { JsonObject } from "../../../../core/json/json.ts";
 import { parseExact } from "../../../../core/json/json-exact.ts";
 import { whenAborted } from "../../../../core/results.ts";
 import type { Reader } from "../../../../engine/run/reader.ts";
-import { isRunOpen, type Run, taskIdOf } from "../../../../engine/run/run.ts";
+import { isRunOpen, type Run, type RunHead, taskIdOf } from "../../../../engine/run/run.ts";
 import type { Runs } from "../../../../engine/run/runs.ts";
 import { settingsOf } from "../../dialect/settings.ts";
 import { ResultOrder } from "../../wire/messages.ts";
@@ -87,19 +87,19 @@ export class RunService {
   }
 
   async flow(runId: string): Promise<{ flow: JsonObject; flowId: string }> {
-    const run = await this.find(runId);
+    const run = await this.findHead(runId);
     const flowId = flowIdOf(run);
     const stored = await this.#deps.flows.text(flowId);
     return { flow: stored === undefined ? (await this.#deps.renderer.viewOf(run)).flow : (parseExact(stored) as JsonObject), flowId };
   }
 
   async steps(runId: string, itemIndex?: number): Promise<{ steps: Step[] }> {
-    return { steps: await this.#steps(await this.find(runId), itemIndex) };
+    return { steps: await this.#steps(await this.findHead(runId), itemIndex) };
   }
 
   /** `asof` is the number of an event that the answer must not be older than. */
   async step(runId: string, stepId: string, itemIndex = 0, asof?: number): Promise<{ step: Step }> {
-    const run = await this.find(runId);
+    const run = await this.findHead(runId);
     const item = await this.#itemOf(run, itemIndex);
     const step = item === undefined ? undefined : (await this.#deps.renderer.viewOf(item)).steps.find((each) => each.stepId === stepId);
     const task = item === undefined || step === undefined ? undefined : await this.#deps.reader.task(taskIdOf(item.id, step.node));
@@ -125,11 +125,11 @@ export class RunService {
 
   async remove(runId: string): Promise<void> {
     const { reader, removeRun, items } = this.#deps;
-    const run = await this.find(runId);
+    const run = await this.findHead(runId);
     if (isRunOpen(run.state)) throw precondition("RUN_NOT_DELETABLE", `run '${runId}' is still running: cancel it first`);
-    for await (const item of items.each(run.id)) {
+    for await (const item of items.heads(run.id)) {
       // An item that is being cancelled along with its run has a moment left.
-      const ended = isRunOpen(item.state) ? await reader.run(item.id) : item;
+      const ended = isRunOpen(item.state) ? await reader.runHead(item.id) : item;
       if (ended !== undefined && !isRunOpen(ended.state)) await removeRun(item.id);
     }
     await removeRun(run.id);
@@ -150,11 +150,12 @@ export class RunService {
   }
 
   /** The run that a client speaks of. Runs for items are no runs on this wire. */
-  async find(runId: string): Promise<Run> {
-    if (runId === "") throw invalid("run_id", "is missing, expected the id of a run");
-    const run = await this.#deps.reader.run(ownRunId(runId));
-    if (run === undefined || settingsOf(run).item !== undefined) throw notFound("run", runId);
-    return run;
+  find(runId: string): Promise<Run> {
+    return found(runId, (id) => this.#deps.reader.run(id));
+  }
+
+  findHead(runId: string): Promise<RunHead> {
+    return found(runId, (id) => this.#deps.reader.runHead(id));
   }
 
   /** The run once it has ended, or its state when the client's time has passed. */
@@ -187,21 +188,21 @@ export class RunService {
     return results.sort((a, b) => endOf(a) - endOf(b) || (a.itemIndex ?? 0) - (b.itemIndex ?? 0));
   }
 
-  async #steps(run: Run, itemIndex?: number): Promise<Step[]> {
+  async #steps(run: RunHead, itemIndex?: number): Promise<Step[]> {
     const startedAt = await this.#deps.renderer.startOf(run);
     if (itemIndex !== undefined || settingsOf(run).items === undefined) {
       const item = await this.#itemOf(run, itemIndex ?? 0);
       return item === undefined ? [] : this.#stepsOf(item, itemIndex ?? 0, startedAt);
     }
     const steps: Step[] = [];
-    for await (const item of this.#deps.items.each(run.id)) {
+    for await (const item of this.#deps.items.heads(run.id)) {
       steps.push(...(await this.#stepsOf(item, settingsOf(item).item ?? 0, startedAt)));
       if (steps.length >= stepsMax) return steps.slice(0, stepsMax);
     }
     return steps;
   }
 
-  async #stepsOf(item: Run, itemIndex: number, startedAt: number): Promise<Step[]> {
+  async #stepsOf(item: RunHead, itemIndex: number, startedAt: number): Promise<Step[]> {
     const { byNode } = await this.#deps.renderer.viewOf(item);
     const steps: Step[] = [];
     for await (const task of this.#deps.reader.records(item.id)) {
@@ -212,10 +213,17 @@ export class RunService {
   }
 
   /** The run on the board for an item; undefined when there is no such item, or it has not begun. */
-  async #itemOf(run: Run, index: number): Promise<Run | undefined> {
-    if (settingsOf(run).items !== undefined) return this.#deps.reader.run(itemRunId(run.id, index));
+  async #itemOf(run: RunHead, index: number): Promise<RunHead | undefined> {
+    if (settingsOf(run).items !== undefined) return this.#deps.reader.runHead(itemRunId(run.id, index));
     return index === 0 ? run : undefined;
   }
+}
+
+async function found<R extends RunHead>(runId: string, read: (id: string) => Promise<R | undefined>): Promise<R> {
+  if (runId === "") throw invalid("run_id", "is missing, expected the id of a run");
+  const run = await read(ownRunId(runId));
+  if (run === undefined || settingsOf(run).item !== undefined) throw notFound("run", runId);
+  return run;
 }
 
 function checkPatience({ timeoutSecs }: Patience): void {
