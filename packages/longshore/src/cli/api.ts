@@ -1,9 +1,9 @@
 // What the API answers, as types. Only types: the commands load none of the server's code for them.
 
 import type { z } from "zod";
-import type { chunkShape } from "../server/admin/logs.ts";
-import type { definitionShape, runShape, stepShape } from "../server/admin/shapes.ts";
-import type { queueShape, workerShape } from "../server/admin/workers.ts";
+import type { chunkShape } from "../protocols/longshore/server/logs.ts";
+import type { definitionShape, runShape, stepShape } from "../protocols/longshore/server/shapes.ts";
+import type { queueShape, workerShape } from "../protocols/longshore/server/workers.ts";
 
 export type Run = z.output<typeof runShape>;
 export type Step = z.output<typeof stepShape>;

@@ -12,12 +12,12 @@ import type { TaskRow as BoardTask } from "../engine/board/task.ts";
 import type { Definition } from "../engine/run/dialect.ts";
 import { noRetry } from "../engine/run/retry.ts";
 import type { Run, RunState } from "../engine/run/run.ts";
+import { taskOfStep } from "../engine/run/step-task.ts";
 import type { ProtocolHandles } from "../protocols/index.ts";
 import type { Transport, TransportSource } from "../runner/transport.ts";
 import type { Workflow } from "../workflow.ts";
 import type { Engine } from "./engine.ts";
 import { localTransport } from "./local.ts";
-import { taskOfStep } from "./step-task.ts";
 import { type WaitingNews, watchWaiting } from "./waiting-tasks.ts";
 import type { LoadedWorkflows } from "./workflows.ts";
 

@@ -3,8 +3,8 @@
 import type { Sample } from "../core/metrics.ts";
 import { Heap } from "../engine/board/heap.ts";
 import type { LaneQueue } from "../engine/board/lanes.ts";
+import { lanesAfter, type QueueState, stateOf } from "../engine/board/queue-state.ts";
 import type { Engine } from "./engine.ts";
-import { lanesAfter, type QueueState, stateOf } from "./queues.ts";
 
 /** Lanes that get a series of their own; the ready tasks of the others are summed up as `other`. */
 const lanesMax = 100;

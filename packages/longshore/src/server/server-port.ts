@@ -7,12 +7,12 @@ import type { Stopwatch } from "../core/watchdog.ts";
 import type { RouteGroup } from "../net/http/http.ts";
 import { type Auth, createAuth, type Token } from "../net/listener/auth.ts";
 import { listen } from "../net/listener/listener.ts";
+import { Changes } from "../protocols/longshore/server/changes.ts";
+import { HealthCheck } from "../protocols/longshore/server/health.ts";
+import { type AdminGroup, adminRoutes } from "../protocols/longshore/server/routes.ts";
 import type { OpenProtocol, ServedProtocol } from "../protocols/server-half.ts";
-import { type AdminGroup, adminRoutes } from "./admin/routes.ts";
 import { portDefault, type ServeOptions } from "./config.ts";
 import type { Engine } from "./engine.ts";
-import { Changes } from "./events.ts";
-import { HealthCheck } from "./health.ts";
 import { instrument } from "./instruments.ts";
 
 export interface ServerPort {

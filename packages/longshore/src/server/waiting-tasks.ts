@@ -1,10 +1,10 @@
 // Finds tasks that wait and reports why, once for each cause, and again when that has ended. For a person at a terminal: nothing here
 // decides anything. An idle server pays nothing for it: it looks only after a task has changed, and while something is queued.
 
+import { lanesAfter, stateOf } from "../engine/board/queue-state.ts";
 import { isOpen, type TaskRowHead } from "../engine/board/task.ts";
 import type { WaitReason } from "../engine/board/wait-reason.ts";
 import type { Engine } from "./engine.ts";
-import { lanesAfter, stateOf } from "./queues.ts";
 
 /** A task starts to wait for a reason, or stops waiting. */
 export interface WaitingNews {

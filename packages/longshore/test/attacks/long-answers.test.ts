@@ -3,7 +3,7 @@
 
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { turnRows } from "../../src/core/slices/slices.ts";
-import { sentTasks } from "../../src/server/queues.ts";
+import { sentTasks } from "../../src/engine/board/queue-state.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 import { all } from "../support/all.ts";
 import { startConductor } from "../support/conductor-rest.ts";

@@ -2,10 +2,10 @@
 
 import { expect, it, onTestFinished } from "vitest";
 import { openHttpBus } from "../../../src/bus/http.ts";
+import { sentTasks } from "../../../src/engine/board/queue-state.ts";
 import type { TaskRow } from "../../../src/engine/board/task.ts";
 import { flowkit } from "../../../src/protocols/flowkit/worker/index.ts";
 import { streamTask } from "../../../src/protocols/flowkit/worker/stream-task.ts";
-import { sentTasks } from "../../../src/server/queues.ts";
 import { serve } from "../../../src/server/server.ts";
 import { work } from "../../../src/work.ts";
 import { node } from "../../support/flowkit-graphs.ts";

@@ -1,0 +1,102 @@
+// The tasks on each lane, and those that have left it without a holder yet. A lane's heap may still hold places of tasks that were
+// cancelled or moved meanwhile; they are dropped when a claim reaches them, and left out here.
+
+import { type Slices, wholeRow } from "../../core/slices/slices.ts";
+import type { Engine } from "../../server/engine.ts";
+import { type LaneQueue, laneKey, type Place } from "./lanes.ts";
+import type { Lane, TaskRow, TaskRowHead } from "./task.ts";
+
+export interface QueueState {
+  readonly lane: Lane;
+  /** Tasks that could be taken now. Exact up to some hundred; of more it counts places, which may be a few too many. */
+  readonly ready: number;
+  /** The task that has been waiting for longest, among those looked at. */
+  readonly oldest: TaskRow | null;
+  /** Claims that wait for this lane, perhaps among others. */
+  readonly pollers: number;
+  /** When a worker last claimed this lane's tasks; 0 for never. */
+  readonly polledAt: number;
+}
+
+/** Tasks of a lane on their way to workers that do not come for them. */
+export interface SentTasks {
+  readonly lane: Lane;
+  readonly count: number;
+  readonly oldest: TaskRowHead;
+}
+
+/** Tasks of one lane that are looked at one by one. */
+const looksMax = 200;
+/** What it counts to compare a lane with the claims that wait and those remembered. */
+const standingRows = 50;
+/** Lanes, or places of one, that are passed without a pause. */
+const pieceMax = 500;
+/** Tasks on their way that are looked at, newest first. */
+const sentMax = 1_000;
+
+/** Every lane, in the order in which they became known, behind a position. The lists may be long, so they come in slices. */
+export async function* lanesAfter({ lanes, slices }: Pick<Engine, "lanes" | "slices">, position = 0): AsyncGenerator<LaneQueue> {
+  let passed = 0;
+  for (const queue of lanes.all()) {
+    if (passed++ % pieceMax === 0) await slices.turn(pieceMax);
+    if (queue.position > position) yield queue;
+  }
+}
+
+/** By the name of their lane and its labels. */
+export async function sentTasks({ carriers, reader }: Pick<Engine, "carriers" | "reader">): Promise<Map<string, SentTasks>> {
+  const sent = new Map<string, SentTasks>();
+  if (carriers.size === 0) return sent;
+  const { items } = await reader.taskHeads({ state: "offered", limit: sentMax });
+  for (const task of items) {
+    if (task.lane === null || ![...carriers].some((carrier) => carrier.carries(task))) continue;
+    const key = laneKey(task.lane);
+    const { count = 0, oldest = task } = sent.get(key) ?? {};
+    sent.set(key, { lane: task.lane, count: count + 1, oldest: task.queuedAt < oldest.queuedAt ? task : oldest });
+  }
+  return sent;
+}
+
+export async function stateOf(
+  { lanes, reader, slices }: Pick<Engine, "lanes" | "reader" | "slices">,
+  queue: LaneQueue,
+): Promise<QueueState> {
+  const { lane } = queue;
+  const standing = async (place: Place) => {
+    const task = await reader.task(place.id);
+    if (task !== undefined) slices.spent(task.input.length);
+    return task?.state === "queued" && task.sequence === place.sequence ? task : null;
+  };
+  let ready = queue.ready.size;
+  // Positions rise with time: the smallest is the oldest, unless it has moved on.
+  const first = await firstPlace(queue, slices);
+  await slices.turn(wholeRow);
+  let oldest = first === undefined ? null : await standing(first);
+  const places = [...take(queue.ready.values(), looksMax)];
+  for (const place of places) {
+    await slices.turn(wholeRow);
+    const task = await standing(place);
+    if (task === null) ready--;
+    else if (oldest === null || task.queuedAt < oldest.queuedAt) oldest = task;
+  }
+  await slices.turn(standingRows);
+  return { lane, ready, oldest, pollers: lanes.awaiting(lane), polledAt: lanes.polledAt(lane) };
+}
+
+async function firstPlace({ ready }: LaneQueue, slices: Slices): Promise<Place | undefined> {
+  let first: Place | undefined;
+  let passed = 0;
+  for (const place of ready.values()) {
+    if (passed++ % pieceMax === 0) await slices.turn(pieceMax);
+    if (first === undefined || place.sequence < first.sequence) first = place;
+  }
+  return first;
+}
+
+function* take<Item>(items: Iterable<Item>, most: number): Iterable<Item> {
+  let taken = 0;
+  for (const item of items) {
+    if (taken++ === most) return;
+    yield item;
+  }
+}

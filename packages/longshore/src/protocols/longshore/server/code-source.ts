@@ -1,0 +1,103 @@
+// A workflow written in code, as it arrives over HTTP: the JSON that `workflow()` makes. Nothing of it has been checked before.
+
+import { z } from "zod";
+import { isObject } from "../../../core/json/json.ts";
+import { nodesMax } from "../../../engine/run/plan.ts";
+import type { Workflow } from "../../../workflow.ts";
+
+/** The limits of a step; a number above these is a mistake. */
+const retriesMax = 1_000;
+const waitMsMax = 366 * 86_400_000;
+const labelsMax = 64;
+const labelCharsMax = 256;
+const limitsMax = 16;
+const priorityMax = 1_000_000;
+
+const name = z
+  .string()
+  .regex(/^[\w./:@-]{1,200}$/)
+  .describe("1 to 200 letters, digits and . _ - / : @");
+/** As `task()` takes them: a step of any other name would wait forever. */
+const taskName = z
+  .string()
+  .regex(/^[\w./:-]{1,200}$/)
+  .describe("1 to 200 letters, digits and . _ - / :");
+const stepId = z.string().min(1).max(256).describe("1 to 256 characters");
+const milliseconds = z.number().int().min(1).max(waitMsMax).describe(`milliseconds, 1 to ${waitMsMax}`);
+const count = z.number().int().min(0).max(retriesMax).describe(`a whole number, at most ${retriesMax}`);
+const share = z.number().min(0).max(1).optional().describe("a share from 0 to 1");
+const delay = z.number().int().min(0).max(waitMsMax).describe(`milliseconds, at most ${waitMsMax}`);
+
+const value = z
+  .unknown()
+  .refine((given) => referencesAreWhole(given), 'a reference is {"$ref":{"step":"...","path":[...]}}')
+  .describe("any JSON value, in which references are replaced by results");
+
+const backoff = z.discriminatedUnion("kind", [
+  z.strictObject({ kind: z.literal("fixed"), delayMs: delay, jitter: share }),
+  z.strictObject({ kind: z.literal("linear"), delayMs: delay, maxMs: delay.optional(), jitter: share }),
+  z.strictObject({ kind: z.literal("fibonacci"), delayMs: delay, maxMs: delay.optional(), jitter: share }),
+  z.strictObject({
+    kind: z.literal("exponential"),
+    delayMs: delay,
+    maxMs: delay.optional(),
+    factor: z.number().min(1).max(100).optional(),
+    jitter: share,
+  }),
+]);
+
+const limit = z.strictObject({
+  key: z.string().min(1).max(256),
+  held: z.number().int().min(1).max(1_000_000).optional(),
+  rate: z.strictObject({ count: z.number().int().min(1).max(1_000_000), windowMs: milliseconds }).optional(),
+});
+
+const step = z
+  .strictObject({
+    id: stepId,
+    task: taskName.optional(),
+    workflow: name.optional(),
+    input: value,
+    after: z.array(stepId).max(nodesMax).optional(),
+    when: value.optional(),
+    always: z.boolean().optional(),
+    retry: z.strictObject({ failures: count, lost: count.optional(), backoff: backoff.optional() }).optional(),
+    timeoutMs: milliseconds.optional(),
+    totalMs: milliseconds.optional(),
+    claimMs: milliseconds.optional(),
+    priority: z.number().int().min(-priorityMax).max(priorityMax).optional(),
+    labels: z.array(z.string().min(1).max(labelCharsMax)).max(labelsMax).optional(),
+    limits: z.array(limit).max(limitsMax).optional(),
+  })
+  .refine((given) => (given.task === undefined) !== (given.workflow === undefined), "a step has either a task or a workflow");
+
+export const codeSource = z
+  .strictObject({
+    name,
+    steps: z.array(step).max(nodesMax).describe(`at most ${nodesMax} steps`),
+    output: value,
+    timeoutMs: milliseconds.optional(),
+  })
+  .refine((given) => new Set(given.steps.map(({ id }) => id)).size === given.steps.length, "each step needs an id of its own")
+  .meta({ id: "WorkflowSource" });
+
+/** The checked source, without what zod may have added. */
+export function sourceText(source: z.output<typeof codeSource>): string {
+  return JSON.stringify(source satisfies Workflow["source"] | object);
+}
+
+function referencesAreWhole(given: unknown): boolean {
+  if (Array.isArray(given)) return given.every(referencesAreWhole);
+  if (!isObject(given)) return true;
+  const keys = Object.keys(given);
+  if (keys.length === 1 && keys[0] === "$ref") return isReference(given.$ref);
+  if (keys.length === 1 && keys[0] === "$value") return isObject(given.$value) && Object.values(given.$value).every(referencesAreWhole);
+  return keys.every((key) => referencesAreWhole(given[key]));
+}
+
+function isReference(given: unknown): boolean {
+  if (!isObject(given) || Object.keys(given).some((key) => key !== "step" && key !== "path")) return false;
+  const { step: from, path } = given;
+  if (from !== undefined && typeof from !== "string") return false;
+  return Array.isArray(path) && path.every((part) => typeof part === "string" || (Number.isInteger(part) && part >= 0));
+}

@@ -1,0 +1,106 @@
+import { describe, expect, it } from "vitest";
+import { startAdminServer } from "../../../../test/support/admin.ts";
+import { task } from "../../../core/task.ts";
+import { type Ref, workflow } from "../../../workflow.ts";
+
+const yaml = { "content-type": "application/yaml" };
+const json = { "content-type": "application/json; charset=utf-8" };
+const file = "name: CI\non: push\njobs:\n  test: { run: npm test, labels: [linux] }\n  ship: { needs: test, run: ./ship }\n";
+
+describe("definitions", () => {
+  it("come as YAML, and are started by their own name or the one given", async () => {
+    const { api } = await startAdminServer();
+    const own = await api("POST", "/definitions", file, yaml);
+    expect(own.status).toBe(201);
+    expect(own.body).toMatchObject({ definition: { name: "CI", version: 1, dialect: "workflow-graph" }, warnings: [] });
+    const named = await api("POST", "/definitions?name=nightly", file, yaml);
+    expect(named.body.definition.name).toBe("nightly");
+    expect((await api("POST", "/runs", { workflow: "nightly" })).status).toBe(201);
+  });
+
+  it("come as JSON too, and the same again is no new version", async () => {
+    const { api } = await startAdminServer();
+    const body = { name: "CI", on: "push", jobs: { a: { run: "true" } } };
+    const first = await api("POST", "/definitions", body, json);
+    const second = await api("POST", "/definitions", body, json);
+    expect([first.status, second.status]).toEqual([201, 200]);
+    expect(second.body.definition).toEqual(first.body.definition);
+    const changed = await api("POST", "/definitions", { ...body, jobs: { a: { run: "false" } } }, json);
+    expect([changed.status, changed.body.definition.version]).toEqual([201, 2]);
+  });
+
+  it("written in code arrive as what workflow() makes", async () => {
+    const { api } = await startAdminServer();
+    const greet = task("greet", async ({ name }: { name: string }) => ({ text: name }));
+    const made = workflow("greeting", (w, input: Ref<{ name: string }>) =>
+      w.step(greet, { name: input.name }, { labels: ["eu"], retry: { limit: 2 } }),
+    );
+    const { status } = await api("POST", "/definitions", { source: made.source }, json);
+    expect(status).toBe(201);
+    const whole = (await api("GET", "/definitions/greeting")).body;
+    expect(whole.source).toEqual(JSON.parse(JSON.stringify(made.source)));
+    expect(whole.steps).toEqual([{ id: "greet", kind: "task", after: [], lane: "greet", labels: ["eu"], workflow: null }]);
+  });
+
+  it.each([
+    ["a reference that is none", { id: "a", task: "t", input: { $ref: 5 } }, "source.steps[0].input"],
+    ["neither task nor workflow", { id: "a", input: null }, "source.steps[0]"],
+    ["a field that does not exist", { id: "a", task: "t", input: null, tasks: 1 }, "source.steps[0].tasks"],
+    ["too many retries", { id: "a", task: "t", input: null, retry: { failures: 1e6 } }, "source.steps[0].retry.failures"],
+  ])("written in code with %s are refused with the field", async (_, step, field) => {
+    const { api } = await startAdminServer();
+    const { status, body } = await api("POST", "/definitions", { source: { name: "w", steps: [step], output: null } }, json);
+    expect([status, body.error.field]).toEqual([400, field]);
+  });
+
+  it("that refer to a step that is not there, or run in a circle, are refused", async () => {
+    const { api } = await startAdminServer();
+    const step = (id: string, after: string[]) => ({ id, task: "t", input: null, after });
+    const define = (...steps: object[]) => api("POST", "/definitions", { source: { name: "w", steps, output: null } }, json);
+    expect((await define(step("a", ["b"]))).body.error).toMatchObject({ code: "LONGSHORE_BAD_DEFINITION", field: "steps.a" });
+    expect((await define(step("a", ["b"]), step("b", ["a"]))).body.error.message).toContain("circle");
+    expect((await define(step("a", []), step("a", []))).status).toBe(400);
+  });
+
+  it("with a mistake are refused with line and column", async () => {
+    const { api } = await startAdminServer();
+    const { status, body } = await api("POST", "/definitions", "name: CI\non: push\njobs:\n  a: { run: x, needs: b }\n", yaml);
+    expect(status).toBe(400);
+    expect(body.error).toMatchObject({ code: "LONGSHORE_BAD_DEFINITION", line: 4, column: expect.any(Number) });
+  });
+
+  it("with something odd are accepted, with a warning that names the place", async () => {
+    const { api } = await startAdminServer();
+    const { body } = await api("POST", "/definitions", "name: CI\non: push\njobs:\n  a: { run: x, colour: red }\n", yaml);
+    expect(body.warnings).toMatchObject([{ line: 4, field: "jobs.a.colour" }]);
+  });
+
+  it("of another content type are refused, naming those that are taken", async () => {
+    const { api } = await startAdminServer();
+    const { status, body } = await api("POST", "/definitions", file, { "content-type": "text/plain" });
+    expect([status, body.error.field]).toEqual([400, "content-type"]);
+    expect(body.error.expected).toContain("application/yaml");
+  });
+
+  it("are listed in the order in which they came, in pages", async () => {
+    const { api, clock } = await startAdminServer();
+    for (const name of ["one", "two", "three"]) {
+      await clock.advance(1);
+      await api("POST", `/definitions?name=${name}`, file, yaml);
+    }
+    const first = (await api("GET", "/definitions?limit=2")).body;
+    const second = (await api("GET", `/definitions?limit=2&after=${first.next}`)).body;
+    expect([...first.items, ...second.items].map((item: { name: string }) => item.name)).toEqual(["one", "two", "three"]);
+    expect(second.next).toBeNull();
+  });
+
+  it("are kept in every version that ran", async () => {
+    const { api } = await startAdminServer();
+    const first = (await api("POST", "/definitions?name=w", file, yaml)).body.definition;
+    await api("POST", "/definitions?name=w", file.replace("npm test", "npm run test"), yaml);
+    expect((await api("GET", "/definitions/w")).body.version).toBe(2);
+    expect((await api("GET", `/definitions/w?id=${first.id}`)).body).toMatchObject({ version: 1, name: "w" });
+    expect((await api("GET", `/definitions/other?id=${first.id}`)).status).toBe(404);
+    expect((await api("GET", "/definitions/nope")).status).toBe(404);
+  });
+});

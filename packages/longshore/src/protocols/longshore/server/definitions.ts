@@ -1,0 +1,121 @@
+// Definitions: what can be started, and putting more of it there.
+
+import { z } from "zod";
+import { LongshoreError } from "../../../core/errors.ts";
+import { isObject } from "../../../core/json/json.ts";
+import type { Definition } from "../../../engine/run/dialect.ts";
+import type { HttpReply, HttpRequest } from "../../../net/http/http.ts";
+import { DefinitionReader } from "../../../server/definition-reader.ts";
+import type { Engine } from "../../../server/engine.ts";
+import { codeSource, sourceText } from "./code-source.ts";
+import { badInput, checked, json, type Operation, operation, parseJson, rawOperation } from "./operation.ts";
+import { limit, position } from "./query.ts";
+import { definitionBody, definitionShape, pageOf, wholeDefinitionBody, wholeDefinitionShape } from "./shapes.ts";
+
+const tag = "definitions";
+const nameCharsMax = 200;
+const jsonType = "application/json";
+const yamlTypes = ["application/yaml", "application/x-yaml", "text/yaml"];
+
+const definedShape = z
+  .object({
+    definition: definitionShape,
+    warnings: z.array(z.object({ message: z.string(), field: z.string(), line: z.number().int(), column: z.number().int() })),
+  })
+  .meta({ id: "Defined" });
+
+const codeBody = z.strictObject({ source: codeSource });
+
+export function definitionOperations(engine: Engine): Operation[] {
+  const { reader, clock } = engine;
+  const files = new DefinitionReader(clock);
+  return [
+    operation({
+      ...{ id: "listDefinitions", tag, method: "GET", path: "/definitions", action: "definition.read" },
+      summary: "List the newest version of each definition, in the order in which they were first defined.",
+      query: z.strictObject({ limit, after: position, dialect: z.string().max(64).optional().describe("only those of this dialect") }),
+      answers: { 200: { description: "A page.", schema: pageOf(definitionShape) } },
+      async handle({ query: { limit: wanted, after = 0, dialect } }) {
+        // One more than requested shows whether there is a next page.
+        const found = await reader.definitions({ limit: wanted + 1, offset: after, dialect });
+        const items = found.slice(0, wanted).map(definitionBody);
+        return json(200, { items, next: found.length > items.length ? String(after + items.length) : null });
+      },
+    }),
+    operation({
+      ...{ id: "getDefinition", tag, method: "GET", path: "/definitions/:name", action: "definition.read" },
+      summary: "Look at the newest version of one definition, or at an earlier one by its id.",
+      query: z.strictObject({ id: z.string().max(64).optional().describe("the id of a version") }),
+      answers: {
+        200: { description: "The definition and its steps.", schema: wholeDefinitionShape },
+        404: { description: "There is none." },
+      },
+      async handle({ params: { name }, query: { id } }) {
+        const found = await (id === undefined ? reader.definition(name as string) : reader.definitionById(id));
+        if (found === undefined || found.name !== name) {
+          throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no definition ${name}${id === undefined ? "" : ` with the id ${id}`}.`);
+        }
+        return json(200, wholeDefinitionBody(found, engine.plan(found)));
+      },
+    }),
+    rawOperation({
+      ...{ id: "define", tag, method: "POST", path: "/definitions", action: "definition.write" },
+      summary: "Define a workflow, or a new version of it.",
+      query: z.strictObject({
+        name: z
+          .string()
+          .regex(/^[\w.:@-]+$/)
+          .max(nameCharsMax)
+          .optional()
+          .describe(`what to start it by: 1 to ${nameCharsMax} letters, digits and . _ - : @; the definition's own name when absent`),
+      }),
+      body: {
+        read: "text",
+        contentTypes: [jsonType, ...yamlTypes],
+        json: z.union([
+          codeBody,
+          z.looseObject({ name: z.string(), jobs: z.record(z.string(), z.unknown()) }),
+          z.looseObject({ steps: z.array(z.unknown()) }),
+        ]),
+        description:
+          'A workflow-graph definition file or a flow of Stepflow, as YAML or JSON; or `{"source": ...}` with what `workflow()` makes, as JSON.',
+      },
+      answers: {
+        201: { description: "It has been defined.", schema: definedShape },
+        200: { description: "The newest version is the same already.", schema: definedShape },
+      },
+      handle: (request, query) => define(engine, files, request, query.name as string | undefined),
+    }),
+  ];
+}
+
+async function define(engine: Engine, files: DefinitionReader, request: HttpRequest, name: string | undefined): Promise<HttpReply> {
+  const type = (request.headers["content-type"] ?? "").split(";")[0]?.trim().toLowerCase();
+  if (type !== jsonType && !yamlTypes.includes(type ?? "")) {
+    const expected = [jsonType, ...yamlTypes].join(", ");
+    throw badInput(`The content type is ${type || "absent"}; expected one of ${expected}.`, "content-type", expected);
+  }
+  const body = type === jsonType ? parseJson(request) : undefined;
+  if (isObject(body) && "source" in body) return defineCode(engine, body, name);
+  const ending = type === jsonType ? ".json" : ".yaml";
+  const { warnings, ...parsed } = await files.read({ text: request.text, file: `${name ?? ""}${ending}` });
+  return defined(engine, parsed, warnings);
+}
+
+function defineCode(engine: Engine, body: object, name: string | undefined): Promise<HttpReply> {
+  const { source } = checked(codeBody, body, "");
+  if (name !== undefined && name !== source.name) {
+    throw badInput(`The query has the name ${name}, the source ${source.name}.`, "query.name", `${source.name}, or nothing`);
+  }
+  return defined(engine, { name: source.name, dialect: "code", source: sourceText(source) }, []);
+}
+
+async function defined(
+  { runs, makeId, clock }: Engine,
+  wanted: Pick<Definition, "name" | "dialect" | "source">,
+  warnings: readonly object[],
+): Promise<HttpReply> {
+  const id = makeId(clock.now());
+  const definition = await runs.define({ ...wanted, id });
+  return json(definition.id === id ? 201 : 200, { definition: definitionBody(definition), warnings });
+}

@@ -1,0 +1,111 @@
+// Live changes as server-sent events.
+//
+//   event: ready                  the stream has begun; a read from now on is at least as new as its events
+//   event: run, event: task       a run or task as a commit left it
+//   event: lagged                 changes were missed: the reader was too slow, or was away for too long; read the state again
+//
+// Every frame but `lagged` carries an id to resume after.
+
+import { z } from "zod";
+import { LongshoreError } from "../../../core/errors.ts";
+import { idOfUuid } from "../../../core/ids.ts";
+import type { Slices } from "../../../core/slices/slices.ts";
+import type { EventSink, ServerSentEvent } from "../../../net/http/http.ts";
+import { type Change, type Changes, dataOf } from "./changes.ts";
+import { type Operation, operation } from "./operation.ts";
+
+/** Readers at once. Each costs its share of every change. */
+const readersMax = 500;
+
+const filter = z.strictObject({
+  run: z.string().max(512).optional().describe("only this run and its tasks"),
+  workflow: z.string().max(200).optional().describe("only runs of this workflow and their tasks"),
+});
+
+export function eventOperations(changes: Changes, slices: Slices): Operation[] {
+  return [
+    operation({
+      ...{ id: "streamEvents", tag: "events", method: "GET", path: "/events", action: "run.read" },
+      summary: "Follow changes of runs and tasks. Resumes by Last-Event-ID where possible, and reports where it is not.",
+      openEnded: true,
+      query: filter,
+      answers: {
+        200: { description: "Events `ready`, `run`, `task` and `lagged`.", contentType: "text/event-stream" },
+        429: { description: `${readersMax} readers follow already.` },
+      },
+      handle({ query: { run: asked, workflow }, request }) {
+        const run = asked === undefined ? undefined : (idOfUuid(asked) ?? asked);
+        if (changes.readers >= readersMax) {
+          throw new LongshoreError("LONGSHORE_LIMIT", `${readersMax} readers follow changes already, which is the limit.`);
+        }
+        const matches = (change: Change) =>
+          (run === undefined || (change.kind === "run" ? change.id : change.runId) === run) &&
+          (workflow === undefined || change.workflow === workflow);
+        const resumed = request.headers["last-event-id"];
+        return {
+          status: 200,
+          events: (sink) => void follow({ changes, slices, matches }, typeof resumed === "string" ? resumed : undefined, sink),
+        };
+      },
+    }),
+  ];
+}
+
+/** What a reader follows. */
+interface Wish {
+  readonly changes: Changes;
+  readonly slices: Slices;
+  readonly matches: (change: Change) => boolean;
+}
+
+/** Never rejects; ends when the reader has gone or the server closes. */
+async function follow(wish: Wish, resumed: string | undefined, sink: EventSink): Promise<void> {
+  const { changes } = wish;
+  const { gone } = sink;
+  let hasNews = false;
+  let resume = () => {};
+  const wake = () => {
+    hasNews = true;
+    resume();
+  };
+  const leave = changes.read(wake);
+  gone.addEventListener("abort", wake, { once: true });
+  const place = resumed === undefined ? undefined : changes.numberOf(resumed);
+  let at = place ?? changes.now;
+  await send(sink, { event: "ready", id: changes.idOf(at), data: "{}" });
+  // An id of another process: it is not known how much has happened since.
+  if (resumed !== undefined && place === undefined) await send(sink, lagged(null));
+  while (!gone.aborted) {
+    hasNews = false;
+    at = await pass(wish, at, sink);
+    if (at === changes.now && !hasNews) {
+      await new Promise<void>((resolve) => {
+        resume = resolve;
+      });
+    }
+  }
+  leave();
+  sink.end();
+}
+
+/** Sends what came after `at`, or some of it; returns the new position. */
+async function pass({ changes, slices, matches }: Wish, at: number, sink: EventSink): Promise<number> {
+  const { missed, changes: found } = changes.after(at);
+  // There may be hundreds of readers, and each is sent each change.
+  if (found.length > 0) await slices.turn(found.length);
+  if (missed > 0) await send(sink, lagged(missed));
+  for (const noted of found) {
+    if (!matches(noted.change)) continue;
+    await send(sink, { event: noted.change.kind, id: changes.idOf(noted.number), data: dataOf(noted) });
+  }
+  return found.at(-1)?.number ?? at + missed;
+}
+
+function lagged(missed: number | null): ServerSentEvent {
+  return { event: "lagged", data: JSON.stringify({ missed }) };
+}
+
+/** Waits for a slow reader; it continues from its position in the ring. */
+async function send(sink: EventSink, frame: ServerSentEvent): Promise<void> {
+  while (!sink.gone.aborted && !sink.send(frame)) await sink.drained();
+}

@@ -1,0 +1,66 @@
+// Whether this server can do its work: above all, whether the store can be written. Each write notices a full disk or a data folder that is
+// gone. A server without writes looks for its folder at each question (the look has a limit of its own), and tries to write now and then.
+
+import type { Clock } from "../../../core/clock.ts";
+import type { StoreState } from "../../../engine/store-state.ts";
+
+export interface Health {
+  readonly status: "ok" | "unavailable";
+  readonly version: string;
+  readonly store: "ok" | "unavailable";
+  /** Why the store cannot be written. */
+  readonly message?: string;
+  readonly uptimeSeconds: number;
+}
+
+export interface HealthOptions {
+  storage: Pick<StoreState, "commits" | "unavailable" | "look" | "tryWrite">;
+  clock: Clock;
+  version: string;
+  /** Aborted when the server begins to close. */
+  closing: AbortSignal;
+}
+
+/** A store that was written this long ago counts as writable; an idle one is tried again after it. */
+const freshMs = 10_000;
+
+export class HealthCheck {
+  readonly #options: HealthOptions;
+  readonly #startedAt: number;
+  #seenCommits = 0;
+  #writtenAt = Number.NEGATIVE_INFINITY;
+
+  constructor(options: HealthOptions) {
+    this.#options = options;
+    this.#startedAt = options.clock.now();
+  }
+
+  /** The same for a program that sends work here: a server that closes takes none, however well it is. */
+  async ready(): Promise<Health> {
+    const health = await this.look();
+    return this.#options.closing.aborted ? { ...health, status: "unavailable", message: "The server is closing." } : health;
+  }
+
+  async look(): Promise<Health> {
+    const { version, clock } = this.#options;
+    const message = await this.#trouble();
+    const store = message === undefined ? "ok" : "unavailable";
+    return { status: store, version, store, message, uptimeSeconds: Math.floor((clock.now() - this.#startedAt) / 1_000) };
+  }
+
+  async #trouble(): Promise<string | undefined> {
+    const { storage, clock } = this.#options;
+    if (storage.commits !== this.#seenCommits) this.#writtenAt = clock.now();
+    this.#seenCommits = storage.commits;
+    storage.look();
+    if (storage.unavailable === null && clock.now() - this.#writtenAt < freshMs) return undefined;
+    try {
+      await storage.tryWrite();
+    } catch (error) {
+      return (error as Error).message;
+    }
+    this.#seenCommits = storage.commits;
+    this.#writtenAt = clock.now();
+    return undefined;
+  }
+}

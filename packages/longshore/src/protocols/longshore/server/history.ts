@@ -1,0 +1,134 @@
+// What the checker of `longshore verify` reads from a live server: the history of one run, or of tasks without a run, in pages.
+
+import { z } from "zod";
+import { LongshoreError } from "../../../core/errors.ts";
+import { wholeRow } from "../../../core/slices/slices.ts";
+import type { Engine } from "../../../server/engine.ts";
+import { json, type Operation, operation } from "./operation.ts";
+import { cursor } from "./query.ts";
+import { pageOf, runStates, taskStates } from "./shapes.ts";
+
+const tag = "history";
+/** Tasks of one page with all of their attempts, and ids of one page: what is read below 5 ms. */
+const tasksMax = 200;
+const idsMax = 1_000;
+
+const maybeTime = z.number().int().nullable();
+
+const attemptHistoryShape = z.object({
+  attempt: z.number().int().describe("From 0."),
+  grant: z.number().int(),
+  holder: z.string().nullable(),
+  claimedAt: maybeTime,
+  endedAt: maybeTime,
+  closedBy: z.string().nullable(),
+  state: z.string().nullable().describe("What the task was at its end, or is now."),
+});
+
+const taskHistoryShape = z
+  .object({
+    id: z.string(),
+    runId: z.string().nullable(),
+    step: z.string(),
+    state: z.enum([...taskStates, "forgotten"]),
+    onLane: z.boolean().describe("False for a record that no worker claims."),
+    startsRun: z.boolean().describe("True for a step that starts a child run."),
+    firstAttempt: z.number().int().describe("The first attempt of the life that its run is in."),
+    grant: z.number().int().describe("The newest."),
+    closedGrant: z.number().int().describe("The newest that was closed."),
+    endedAt: maybeTime,
+    hasOutput: z.boolean(),
+    attempts: z.array(attemptHistoryShape).describe("Oldest first; the last is the current one, unless the task is forgotten."),
+    parts: z.array(z.unknown()).describe("Empty: parts are checked in the data file only."),
+  })
+  .meta({ id: "TaskHistory" });
+
+const runHistoryShape = z
+  .object({
+    id: z.string(),
+    workflow: z.string(),
+    state: z.enum(runStates),
+    endedAt: maybeTime,
+    active: z.number().int().describe("Steps that have begun and not settled."),
+    left: z.number().int().optional().describe("Rests of decisions that wait to be decided; each counts as active."),
+    retries: z.number().int(),
+    hasDefinition: z.boolean(),
+    parentTaskId: z.string().nullable(),
+    tasks: z.array(taskHistoryShape),
+    children: z.array(z.object({ taskId: z.string(), attempt: z.number().int(), runId: z.string(), state: z.enum(runStates) })),
+    messages: z.array(z.record(z.string(), z.unknown())).describe("Messages between runs that wait to be delivered."),
+    next: z.string().nullable().describe("The `after` of the next page of tasks."),
+  })
+  .meta({ id: "RunHistory" });
+
+const keptShape = z
+  .object({
+    ageMs: z.number().nullable().describe("Counted from the end."),
+    count: z.number().nullable().describe("Above this many the oldest go, whatever their age."),
+  })
+  .meta({ id: "Kept" });
+
+const page = z.strictObject({ after: cursor });
+
+export function historyOperations({ history, slices }: Engine): Operation[] {
+  return [
+    operation({
+      ...{ id: "getKept", tag, method: "GET", path: "/history/kept", action: "run.read" },
+      summary: "Get how long runs are kept after their end, for a checker.",
+      answers: { 200: { description: "Null is without end.", schema: keptShape }, 404: { description: "It is not known." } },
+      handle() {
+        const kept = history.kept();
+        if (kept === undefined) throw new LongshoreError("LONGSHORE_NOT_FOUND", "How long runs are kept is not known.");
+        return json(200, kept);
+      },
+    }),
+    operation({
+      ...{ id: "listRunIds", tag, method: "GET", path: "/history/runs", action: "run.read" },
+      summary: "List the ids of all runs, oldest first.",
+      query: page,
+      answers: { 200: { description: "A page.", schema: pageOf(z.string()) } },
+      async handle({ query }) {
+        await slices.turn(idsMax);
+        const items = history.runIds(query.after ?? "", idsMax);
+        return json(200, { items, next: items.length < idsMax ? null : items.at(-1) });
+      },
+    }),
+    operation({
+      ...{ id: "getRunHistory", tag, method: "GET", path: "/history/runs/:id", action: "run.read" },
+      summary: "Get a run with a page of its tasks and all of their attempts, for a checker.",
+      query: page,
+      answers: { 200: { description: "The run.", schema: runHistoryShape }, 404: { description: "There is no such run." } },
+      async handle({ params, query }) {
+        await slices.turn(tasksMax * wholeRow);
+        const id = params.id as string;
+        const run = history.runPage(id, { after: query.after ?? `${id}.`, limit: tasksMax });
+        if (run === undefined) throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no run ${id}.`, { detail: { field: "id" } });
+        // What messages carry besides ids is data of the run.
+        const messages = run.messages.map((message) => ({ ...message, input: undefined, output: undefined, error: undefined }));
+        return json(200, { ...run, messages });
+      },
+    }),
+    operation({
+      ...{ id: "listTaskHistory", tag, method: "GET", path: "/history/tasks", action: "task.read" },
+      summary: "List the tasks without a run, oldest first, with all of their attempts.",
+      query: page,
+      answers: { 200: { description: "A page; it may be short, even empty, and still have a next.", schema: pageOf(taskHistoryShape) } },
+      async handle({ query }) {
+        await slices.turn(tasksMax * wholeRow);
+        return json(200, history.looseTasks(query.after ?? "", tasksMax));
+      },
+    }),
+    operation({
+      ...{ id: "getTaskHistory", tag, method: "GET", path: "/history/tasks/:id", action: "task.read" },
+      summary: "Get one task with all of its attempts, for a checker.",
+      answers: { 200: { description: "The task.", schema: taskHistoryShape }, 404: { description: "There is no such task." } },
+      handle({ params }) {
+        const task = history.task(params.id as string);
+        if (task === undefined) {
+          throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no task ${params.id}.`, { detail: { field: "id" } });
+        }
+        return json(200, task);
+      },
+    }),
+  ];
+}

@@ -1,0 +1,151 @@
+// The logs of a run: a page of what is stored, and a stream that replays and then follows.
+//
+//   event: log, id: <position>    one chunk, replay first, then live, without gap
+//   event: lagged                 the reader is slower than the workers: nothing is lost, but it is behind
+//   event: end                    the run is over, its workers too, and everything has been sent
+//
+// Only `log` frames carry an id, so that a client never resumes from a control frame.
+
+import { z } from "zod";
+import { LongshoreError } from "../../../core/errors.ts";
+import { isOpen } from "../../../engine/board/task.ts";
+import { isFullPage, type LogSource, type StoredChunk } from "../../../engine/log/store.ts";
+import type { Plan } from "../../../engine/run/plan.ts";
+import { isRunOpen, type Run, taskIdOf } from "../../../engine/run/run.ts";
+import type { EventSink, ServerSentEvent } from "../../../net/http/http.ts";
+import type { Engine } from "../../../server/engine.ts";
+import { badInput, json, type Operation, operation } from "./operation.ts";
+import { limit, position } from "./query.ts";
+import { knownRun, noSuchRun } from "./runs.ts";
+import { pageOf } from "./shapes.ts";
+
+const tag = "logs";
+const step = z.string().max(512).optional().describe("only the log of this step");
+
+export const chunkShape = z
+  .object({
+    position: z.number().int().describe("Its place in order of arrival; resume after it."),
+    taskId: z.string(),
+    step: z.string(),
+    attempt: z.number().int(),
+    stream: z.enum(["stdout", "stderr"]),
+    sequence: z.number().int().describe("The worker's own count."),
+    at: z.number().describe("The worker's own time, in epoch milliseconds."),
+    data: z.string().describe("Text with its line ends."),
+  })
+  .meta({ id: "LogChunk" });
+
+export function logOperations(engine: Engine): Operation[] {
+  wakeAtTheEnd(engine);
+  return [
+    operation({
+      ...{ id: "listRunLogs", tag, method: "GET", path: "/runs/:id/logs", action: "log.read" },
+      summary: "Read the logs of one run, in order of arrival.",
+      query: z.strictObject({ step, after: position, limit }),
+      answers: { 200: { description: "A page. `next` is null when there is nothing more now.", schema: pageOf(chunkShape) }, ...noSuchRun },
+      async handle({ params, query }) {
+        const { source, body } = await sourceOf(engine, params.id as string, query.step);
+        const found = await engine.logStore.since(source, query.after ?? 0, query.limit);
+        const next = isFullPage(found, query.limit) ? String(found.at(-1)?.position) : null;
+        return json(200, { items: found.map(body), next });
+      },
+    }),
+    operation({
+      ...{ id: "streamRunLogs", tag, method: "GET", path: "/runs/:id/logs/stream", action: "log.read" },
+      summary: "Follow the logs of one run: what is stored, then what arrives, until the run is over. Resumes by Last-Event-ID.",
+      openEnded: true,
+      query: z.strictObject({ step, after: position }),
+      answers: { 200: { description: "Events `log`, `lagged` and `end`.", contentType: "text/event-stream" }, ...noSuchRun },
+      async handle({ params, query, request }) {
+        const followed = await sourceOf(engine, params.id as string, query.step);
+        const after = resumeAfter(request.headers["last-event-id"]) ?? query.after ?? 0;
+        return { status: 200, events: (sink) => void follow(engine, followed, after, sink) };
+      },
+    }),
+  ];
+}
+
+interface Followed {
+  readonly run: Run;
+  readonly source: LogSource;
+  body(chunk: StoredChunk): object;
+}
+
+async function sourceOf(engine: Engine, runId: string, stepId: string | undefined): Promise<Followed> {
+  const run = await knownRun((id) => engine.reader.run(id), runId);
+  const definition = await engine.reader.definitionById(run.definitionId);
+  if (definition === undefined) throw new Error(`Run ${runId} has no definition ${run.definitionId}.`);
+  const plan = engine.plan(definition);
+  const body = (chunk: StoredChunk) => chunkBody(plan, chunk);
+  if (stepId === undefined) return { run, source: { runId: run.id }, body };
+  const node = plan.index.get(stepId);
+  if (node === undefined)
+    throw new LongshoreError("LONGSHORE_NOT_FOUND", `Run ${runId} has no step ${stepId}.`, { detail: { field: "query.step" } });
+  return { run, source: { taskId: taskIdOf(run.id, node) }, body };
+}
+
+function chunkBody(plan: Plan, chunk: StoredChunk) {
+  const { position: at, taskId, attempt, stream, sequence, data } = chunk;
+  const node = Number(taskId.slice(taskId.lastIndexOf(".") + 1));
+  return { position: at, taskId, step: plan.nodes[node]?.id ?? "", attempt: attempt + 1, stream, sequence, at: chunk.at, data };
+}
+
+/** Never rejects: a reader whose store failed gets the end of its stream without `end`, and resumes from its last id. */
+async function follow(engine: Engine, { run, source, body }: Followed, after: number, sink: EventSink): Promise<void> {
+  const ended = async () => isOver(engine, await engine.reader.run(run.id), source);
+  try {
+    for await (const event of engine.logs.follow(source, { after, signal: sink.gone, ended, reader: sink })) {
+      const frame =
+        event.kind === "lagged"
+          ? { event: "lagged", data: JSON.stringify({ behind: event.behind }) }
+          : { event: "log", id: String(event.chunk.position), data: JSON.stringify(body(event.chunk)) };
+      if (!(await send(sink, frame))) return;
+    }
+    const state = (await engine.reader.run(run.id))?.state ?? run.state;
+    await send(sink, { event: "end", data: JSON.stringify({ state }) });
+  } catch {
+    // As above: the missing `end` shows it.
+  } finally {
+    sink.end();
+  }
+}
+
+/** A run that was cancelled may still have workers that send their last lines. */
+async function isOver(engine: Engine, run: Run | undefined, source: LogSource): Promise<boolean> {
+  if (run === undefined) return true;
+  if ("taskId" in source) {
+    const task = await engine.reader.task(source.taskId);
+    return task === undefined ? !isRunOpen(run.state) : !isOpen(task.state);
+  }
+  if (isRunOpen(run.state)) return false;
+  return (await engine.reader.heads(run.id)).every((task) => !isOpen(task.state));
+}
+
+/** Followers look again when a run or one of its tasks ends. */
+function wakeAtTheEnd({ listen, logs }: Engine): void {
+  listen({
+    task(task) {
+      if (logs.following === 0 || isOpen(task.state)) return;
+      logs.wake({ taskId: task.id });
+      if (task.runId !== null) logs.wake({ runId: task.runId });
+    },
+    run(run) {
+      if (logs.following > 0 && !isRunOpen(run.state)) logs.wake({ runId: run.id });
+    },
+  });
+}
+
+function resumeAfter(header: string | string[] | undefined): number | undefined {
+  if (header === undefined || header === "") return undefined;
+  if (typeof header === "string" && /^\d{1,15}$/.test(header)) return Number(header);
+  throw badInput("Last-Event-ID is not a position of this log.", "last-event-id", "the id of an event of this stream");
+}
+
+/** Waits for a slow reader; false when it has gone. */
+async function send(sink: EventSink, frame: ServerSentEvent): Promise<boolean> {
+  while (!sink.gone.aborted) {
+    if (sink.send(frame)) return true;
+    await sink.drained();
+  }
+  return false;
+}

@@ -1,0 +1,125 @@
+// Runs: starting, looking, cancelling, trying again.
+
+import { z } from "zod";
+import { LongshoreError } from "../../../core/errors.ts";
+import { idOfUuid } from "../../../core/ids.ts";
+import { writeExact } from "../../../core/json/json-exact.ts";
+import type { Run } from "../../../engine/run/run.ts";
+import type { Engine } from "../../../server/engine.ts";
+import { apiPrefix, json, type Operation, operation } from "./operation.ts";
+import { cursor, limit } from "./query.ts";
+import { pageOf, runBody, runShape, runStates } from "./shapes.ts";
+
+const tag = "runs";
+/** Names and keys are kept in indexes: long ones would make every row dear. */
+const nameCharsMax = 200;
+const keyCharsMax = 256;
+/** Control characters in a name would break logs and terminals, and SQLite may cut a text at NUL. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused.
+const plain = /^[^\u0000-\u001f\u007f]*$/;
+
+const startBody = z.strictObject({
+  workflow: z.string().min(1).max(nameCharsMax).regex(plain).describe("the name of a definition"),
+  input: z.unknown().optional().describe("any JSON value; null when absent"),
+  key: z
+    .string()
+    .min(1)
+    .max(keyCharsMax)
+    .regex(plain)
+    .optional()
+    .describe(`a text of 1 to ${keyCharsMax} characters; starting twice with one key starts one run`),
+});
+
+const listQuery = z.strictObject({
+  workflow: z.string().max(nameCharsMax).optional().describe("only runs of this workflow"),
+  state: z
+    .enum(runStates)
+    .optional()
+    .describe(`one of ${runStates.join(", ")}`),
+  limit,
+  before: cursor,
+});
+
+/** As much as people write; a longer text is something else. */
+const reasonCharsMax = 1_000;
+
+const cancelBody = z.strictObject({
+  reason: z
+    .string()
+    .min(1)
+    .max(reasonCharsMax)
+    .optional()
+    .describe(`a text of 1 to ${reasonCharsMax} characters; it becomes the run's error`),
+});
+
+export const noSuchRun = { 404: { description: "There is no such run." } };
+
+export function runOperations({ runs, reader, shown }: Engine): Operation[] {
+  const bodyOf = (run: Run) => runBody(shown.run(run));
+  const newRun = (run: Run) => json(201, bodyOf(run), { location: `${apiPrefix}/runs/${run.id}` });
+  return [
+    operation({
+      ...{ id: "startRun", tag, method: "POST", path: "/runs", action: "run.start" },
+      summary: "Start a run.",
+      body: startBody,
+      answers: {
+        201: { description: "It has started.", schema: runShape },
+        200: { description: "A run with this key was started before; this is its current state.", schema: runShape },
+        404: { description: "There is no such workflow." },
+      },
+      async handle({ body: { workflow, input, key } }) {
+        const { run, created } = await runs.start({ workflow, input: writeExact(input ?? null), key });
+        return created ? newRun(run) : json(200, bodyOf(run));
+      },
+    }),
+    operation({
+      ...{ id: "listRuns", tag, method: "GET", path: "/runs", action: "run.read" },
+      summary: "List runs, newest first.",
+      query: listQuery,
+      answers: { 200: { description: "A page; it may be short, even empty, and still have a next.", schema: pageOf(runShape) } },
+      async handle({ query }) {
+        const { items, next } = await reader.runs(query);
+        return json(200, { items: items.map(bodyOf), next });
+      },
+    }),
+    operation({
+      ...{ id: "getRun", tag, method: "GET", path: "/runs/:id", action: "run.read" },
+      summary: "Look at one run.",
+      answers: { 200: { description: "Its current state.", schema: runShape }, ...noSuchRun },
+      handle: async ({ params }) => json(200, bodyOf(await knownRun((id) => runs.run(id), params.id))),
+    }),
+    operation({
+      ...{ id: "cancelRun", tag, method: "POST", path: "/runs/:id/cancel", action: "run.steer" },
+      summary: "Cancel a run. One that has ended stays as it is.",
+      body: cancelBody,
+      answers: {
+        202: { description: "The run afterwards. Workers are informed at their next heartbeat.", schema: runShape },
+        ...noSuchRun,
+      },
+      handle: async ({ params, body }) => json(202, bodyOf(await knownRun((id) => runs.cancel(id, body.reason), params.id))),
+    }),
+    operation({
+      ...{ id: "retryRun", tag, method: "POST", path: "/runs/:id/retry", action: "run.steer" },
+      summary: "Try again what did not succeed, in the same run, keeping what did.",
+      answers: {
+        202: { description: "It continues.", schema: runShape },
+        409: { description: "It is still running, or has succeeded." },
+        ...noSuchRun,
+      },
+      handle: async ({ params }) => json(202, bodyOf(await knownRun((id) => runs.retry(id), params.id))),
+    }),
+    operation({
+      ...{ id: "rerunRun", tag, method: "POST", path: "/runs/:id/rerun", action: "run.steer" },
+      summary: "Start a new run of the same version with the same input.",
+      answers: { 201: { description: "The new run.", schema: runShape }, ...noSuchRun },
+      handle: async ({ params }) => newRun(await knownRun((id) => runs.rerun(id), params.id)),
+    }),
+  ];
+}
+
+/** The id may be spelled as a UUID, as protocols show it whose clients require one. */
+export async function knownRun(find: (id: string) => Promise<Run | undefined>, id = ""): Promise<Run> {
+  const run = await find(idOfUuid(id) ?? id);
+  if (run === undefined) throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no run ${id}.`, { detail: { field: "id" } });
+  return run;
+}

@@ -1,0 +1,74 @@
+// For monitoring: version, health, metrics and the API document.
+
+import { z } from "zod";
+import { type Metrics, metricsContentType } from "../../../core/metrics.ts";
+import type { HealthCheck } from "./health.ts";
+import { json, type Operation, operation } from "./operation.ts";
+import { welcomeOperation } from "./welcome.ts";
+
+const tag = "system";
+
+const healthShape = z
+  .object({
+    status: z.enum(["ok", "unavailable"]),
+    version: z.string(),
+    store: z.enum(["ok", "unavailable"]).describe("Whether the data file can be written."),
+    message: z.string().optional().describe("Why not."),
+    uptimeSeconds: z.number().int(),
+  })
+  .meta({ id: "Health" });
+
+export interface SystemDeps {
+  readonly health: HealthCheck;
+  readonly metrics: Metrics;
+  /** The OpenAPI document as JSON text. */
+  readonly document: () => Promise<string>;
+}
+
+export function systemOperations({ health, metrics, document }: SystemDeps): Operation[] {
+  return [
+    welcomeOperation(tag),
+    operation({
+      ...{ id: "health", tag, method: "GET", path: "/health", root: true, action: "server.health" },
+      summary: "Report whether the server can take work. Needs no token.",
+      answers: {
+        200: { description: "It can.", schema: healthShape },
+        503: { description: "The store cannot be written now; reads go on.", schema: healthShape },
+      },
+      async handle() {
+        const found = await health.look();
+        return json(found.status === "ok" ? 200 : 503, found, { "cache-control": "no-store" });
+      },
+    }),
+    operation({
+      ...{ id: "live", tag, method: "GET", path: "/livez", root: true, action: "server.health" },
+      summary: "Report whether the process is alive, whatever the state of its store. Needs no token.",
+      answers: { 200: { description: "It is.", schema: z.object({ status: z.literal("ok") }).meta({ id: "Alive" }) } },
+      handle: () => json(200, { status: "ok" }, { "cache-control": "no-store" }),
+    }),
+    operation({
+      ...{ id: "ready", tag, method: "GET", path: "/readyz", root: true, action: "server.health" },
+      summary: "Report whether the server accepts work now. Needs no token.",
+      answers: {
+        200: { description: "It does.", schema: healthShape },
+        503: { description: "The store cannot be written now, or the server is closing.", schema: healthShape },
+      },
+      async handle() {
+        const found = await health.ready();
+        return json(found.status === "ok" ? 200 : 503, found, { "cache-control": "no-store" });
+      },
+    }),
+    operation({
+      ...{ id: "metrics", tag, method: "GET", path: "/metrics", root: true, action: "server.measure" },
+      summary: "Read figures in the text format of Prometheus.",
+      answers: { 200: { description: "One line a series.", contentType: metricsContentType } },
+      handle: async () => ({ status: 200, headers: { "content-type": metricsContentType }, body: await metrics.read() }),
+    }),
+    operation({
+      ...{ id: "openapi", tag, method: "GET", path: "/openapi.json", action: "server.describe" },
+      summary: "Read this document.",
+      answers: { 200: { description: "OpenAPI 3.1.", contentType: "application/json" } },
+      handle: async () => ({ status: 200, headers: { "content-type": "application/json" }, body: await document() }),
+    }),
+  ];
+}
