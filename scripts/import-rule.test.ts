@@ -47,6 +47,18 @@ describe("import rule", () => {
     expect(check(clean)).toEqual([]);
   });
 
+  it("lets the command line know the shapes of our own API, and of no other protocol", () => {
+    const own = {
+      ...clean,
+      "protocols/longshore/wire/shapes.ts": "",
+      "cli/api.ts": `import type { Run } from "../protocols/longshore/wire/shapes.ts";`,
+    };
+    expect(check(own)).toEqual([]);
+    expect(check({ ...clean, "cli/api.ts": `import type { Run } from "../protocols/alpha/wire/shapes.ts";` })).toEqual([
+      "cli/api.ts: may not import protocols/alpha/wire/shapes.ts, which belongs to another protocol or store",
+    ]);
+  });
+
   it("refuses a value import that points upwards", () => {
     expect(check({ ...clean, "engine/board/lanes.ts": `import { LocalBoard } from "./local-board.ts";` })).toEqual([
       "engine/board/lanes.ts: the engine layer may not import engine/board/local-board.ts (operations)",

@@ -17,6 +17,9 @@ const REGISTRY = ["registry", "serving-port", "worker-port"];
 /** The one file that names every protocol. */
 const REGISTRY_FILE = "protocols/index.ts";
 
+/** The shapes of our own API: the command line is its client. */
+const OWN_WIRE = "protocols/longshore/wire/";
+
 /** What each layer may import besides itself. So a worker half never reaches the engine, and a server half never reaches the runner. */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   core: [],
@@ -39,7 +42,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   store: ["core", "engine", "rows"],
   verify: ["core", "engine"],
   server: ["core", "verify", "net", "runner", "engine", "operations", "rows", "bus", "api", "store", ...REGISTRY],
-  cli: ["core", "net", "verify", "signature", "runner", "telemetry", "engine", "api", "server", ...REGISTRY],
+  cli: ["core", "net", "verify", "signature", "runner", "telemetry", "engine", "api", "server", "wire", ...REGISTRY],
   testing: ["core", "net", "runner", "engine", "bus", "api", "server", ...REGISTRY],
 };
 
@@ -161,7 +164,8 @@ function crossesFamily(file: SourceFile, target: string): boolean {
   const [fromFolder, fromName] = file.path.split("/");
   const [toFolder, toName] = target.split("/");
   // Whatever a protocol's folder holds, others reach it through the registry.
-  if (fromFolder !== "protocols" && toFolder === "protocols" && file.layer !== "api") return target.split("/").length > 2;
+  if (fromFolder !== "protocols" && toFolder === "protocols" && file.layer !== "api")
+    return target.split("/").length > 2 && !target.startsWith(OWN_WIRE);
   if (fromFolder !== toFolder || fromName === toName) return false;
   // A file directly in store/ or protocols/ is shared by its siblings, and the registry names every protocol.
   if (target.split("/").length === 2 || file.path === REGISTRY_FILE) return false;

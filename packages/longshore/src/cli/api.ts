@@ -1,9 +1,7 @@
 // What the API answers, as types. Only types: the commands load none of the server's code for them.
 
 import type { z } from "zod";
-import type { chunkShape } from "../protocols/longshore/server/logs.ts";
-import type { definitionShape, runShape, stepShape } from "../protocols/longshore/server/shapes.ts";
-import type { queueShape, workerShape } from "../protocols/longshore/server/workers.ts";
+import type { chunkShape, definitionShape, queueShape, runShape, stepShape, workerShape } from "../protocols/longshore/wire/shapes.ts";
 
 export type Run = z.output<typeof runShape>;
 export type Step = z.output<typeof stepShape>;

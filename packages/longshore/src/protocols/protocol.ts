@@ -3,7 +3,7 @@
 
 import type { Environment } from "../core/environment.ts";
 import type { HintOptions, ProtocolHints } from "./hints.ts";
-import type { DefinitionFormat, PreparedProtocol, Preparing } from "./server-half.ts";
+import type { DefinitionFormat, FileDescription, PreparedProtocol, Preparing } from "./server-half.ts";
 import type { WorkerProtocol } from "./worker-half.ts";
 
 /** For a protocol that adds nothing. */
@@ -19,7 +19,7 @@ export interface Protocol<Options extends object = object, Handle extends object
   /** Its files that no definition may read. */
   secretPaths?(options: Options): readonly string[];
   /** Its format of definition files. */
-  format?(): Promise<DefinitionFormat>;
+  readonly format?: FileDescription & { load(): Promise<DefinitionFormat> };
   /** Its options of the commands that start a server. */
   readonly flags?: ServerFlags<Options>;
   /** Its ways to get tasks in `longshore work`. */

@@ -4,21 +4,26 @@ import type { BusLog } from "../bus/log.ts";
 import type { OutboxStore } from "../bus/outbox.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Environment } from "../core/environment.ts";
+import type { LongshoreError } from "../core/errors.ts";
 import type { FailureListener } from "../core/failure-listener.ts";
 import type { ReadFile, Warning } from "../core/file-place.ts";
 import type { MakeId } from "../core/ids.ts";
+import type { JsonObject } from "../core/json/json.ts";
 import type { Metrics } from "../core/metrics.ts";
 import type { Slices } from "../core/slices/slices.ts";
 import type { BlobStore } from "../engine/blob/blob.ts";
 import type { Board } from "../engine/board/board.ts";
-import type { DeadLetterSource } from "../engine/board/dead-letter.ts";
-import type { TaskRow } from "../engine/board/task.ts";
-import type { Carrier } from "../engine/board/wait-reason.ts";
+import type { DeadLetter, DeadLetterSource } from "../engine/board/dead-letter.ts";
+import type { LaneView } from "../engine/board/queue-state.ts";
+import type { TaskRow, TaskRowHead } from "../engine/board/task.ts";
+import type { Carrier, Waiting } from "../engine/board/wait-reason.ts";
 import type { Workers } from "../engine/board/workers.ts";
 import type { Logs } from "../engine/log/log.ts";
+import type { LogStore } from "../engine/log/store.ts";
 import type { PartStore } from "../engine/part/store.ts";
 import type { Definition, Dialect } from "../engine/run/dialect.ts";
 import type { DocumentStore } from "../engine/run/documents.ts";
+import type { HistoryReader } from "../engine/run/history.ts";
 import type { Plan } from "../engine/run/plan.ts";
 import type { Reader } from "../engine/run/reader.ts";
 import type { Run } from "../engine/run/run.ts";
@@ -35,22 +40,59 @@ export interface ProtocolEngine {
   readonly documents: DocumentStore;
   readonly parts: PartStore;
   readonly logs: Logs;
+  readonly logStore: LogStore;
   readonly blobs: BlobStore;
   readonly busLog: BusLog;
   readonly outboxStore: OutboxStore;
   readonly reader: Reader;
+  readonly history: HistoryReader;
+  readonly lanes: LaneView;
+  readonly storage: Storage;
+  /** Runs and tasks for display. */
+  readonly shown: DisplayedInput;
   /** Bounds what all readers together do in one turn of the event loop. */
   readonly slices: Slices;
   readonly workers: Workers;
   /** What carries tasks to workers, and knows why they wait. */
   readonly carriers: Set<Carrier>;
+  /** Reports why a queued task, or one on its way, has not been taken; null for any other. Looks at the workers once, for any number of tasks. */
+  waiting(): (task: TaskRowHead) => Promise<Waiting | null>;
   /** What knows which items tasks have put aside. */
   readonly deadLetterSources: Set<DeadLetterSource>;
+  /** What the task has put aside, or failed for; oldest first. */
+  deadLetters(task: TaskRow): Promise<readonly DeadLetter[]>;
   plan(definition: Definition): Plan;
+  /** The name of a run's workflow. */
+  workflowOf(runId: string): string | undefined;
+  /** Whether it was not written by an author, and is not shown to people. */
+  isHidden(task: Pick<TaskRow, "runId" | "node">): boolean;
   /** Removes a run that has ended, with all that belongs to it. False when there is no such run. */
   removeRun(runId: string): Promise<boolean>;
   /** Calls the listener for every task and run that a commit changed, until the returned function is called. A listener must not throw. */
-  listen(listener: { task?(task: TaskRow): void; run?(run: Run): void }): () => void;
+  listen(listener: ChangeListener): () => void;
+}
+
+export interface ChangeListener {
+  task?(task: TaskRow): void;
+  run?(run: Run): void;
+}
+
+/** Whether the data file can be written. */
+export interface Storage {
+  /** How many transactions were committed. */
+  readonly commits: number;
+  /** Null when writing works; else why it does not. */
+  readonly unavailable: LongshoreError | null;
+  /** Looks whether what was committed is still in its place. */
+  look(): void;
+  /** Writes something that changes nothing; rejects when nothing can be written. */
+  tryWrite(): Promise<void>;
+}
+
+/** Inputs as they were given, also where their dialect stores them in a form of its own. */
+export interface DisplayedInput {
+  run(run: Run): Run;
+  task(task: TaskRow): TaskRow;
 }
 
 type LogLine = (message: string, fields?: Readonly<Record<string, unknown>>) => void;
@@ -96,10 +138,16 @@ export interface Serving {
   readonly metrics: Metrics;
   /** Whether callers must show a token, and whether this is one. */
   readonly tokens: { readonly required: boolean; known(token: string): boolean };
+  /** Reads a definition file of any protocol. */
+  readonly readDefinition: ReadDefinition;
+  /** The definition files that it accepts. */
+  readonly definitionFiles: readonly FileDescription[];
 }
 
 export interface ServedProtocol {
   readonly routes: RouteGroup;
+  /** True for the group that refuses requests for paths of no group. There is one. */
+  readonly isFallback?: true;
   readonly methods?: readonly GrpcMethod[];
   /** Begins what needs the server's address. */
   start?(url: string): Promise<void>;
@@ -108,6 +156,30 @@ export interface ServedProtocol {
   /** Ends what `start` began, while the port closes. */
   stop?(deadlineMs?: number): Promise<void>;
 }
+
+/** What a definition file of a protocol looks like, for the description of the API. */
+export interface FileDescription {
+  /** Such as "A flow of ...". */
+  readonly title: string;
+  /** Its JSON Schema, as far as the keys that tell it from other files. */
+  readonly schema: JsonObject;
+}
+
+export interface DefinitionText {
+  readonly text: string;
+  /** Its name, which decides what the definition is called. */
+  readonly file: string;
+}
+
+export interface DefinitionFile {
+  readonly name: string;
+  readonly dialect: string;
+  readonly source: string;
+  readonly warnings: readonly Warning[];
+}
+
+/** Rejects with LONGSHORE_BAD_DEFINITION with line and column, or with LONGSHORE_LIMIT when too many large texts wait. */
+export type ReadDefinition = (given: DefinitionText) => Promise<DefinitionFile>;
 
 /** A format of definition files. */
 export interface DefinitionFormat {

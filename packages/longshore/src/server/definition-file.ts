@@ -1,21 +1,15 @@
 // A definition file in any of the formats that protocols bring.
 
-import { readFile, type Warning } from "../core/file-place.ts";
+import { readFile } from "../core/file-place.ts";
 import { protocols } from "../protocols/index.ts";
-
-export interface DefinitionFile {
-  readonly name: string;
-  readonly dialect: string;
-  readonly source: string;
-  readonly warnings: readonly Warning[];
-}
+import type { DefinitionFile } from "../protocols/server-half.ts";
 
 /** `file` is its name, which decides what the definition is called. Throws LONGSHORE_BAD_DEFINITION with line and column. */
 export type ParseDefinition = (text: string, file: string) => DefinitionFile;
 
 /** Loads the formats. */
 export async function definitionParser(): Promise<ParseDefinition> {
-  const [first, ...others] = await Promise.all(protocols.flatMap(({ format }) => (format === undefined ? [] : [format()])));
+  const [first, ...others] = await Promise.all(protocols.flatMap(({ format }) => (format === undefined ? [] : [format.load()])));
   return (text, file) => {
     const read = readFile(text, { json: file.endsWith(".json"), code: "LONGSHORE_BAD_DEFINITION" });
     if (first === undefined)

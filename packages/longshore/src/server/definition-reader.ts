@@ -5,7 +5,7 @@
 import { Worker } from "node:worker_threads";
 import type { Clock } from "../core/clock.ts";
 import { type ErrorCode, type ErrorDetail, LongshoreError } from "../core/errors.ts";
-import type { DefinitionFile } from "./definition-file.ts";
+import type { DefinitionFile, DefinitionText } from "../protocols/server-half.ts";
 
 /** Longer texts go to a thread: the parser takes some milliseconds for this many characters, and so does the start of a thread. */
 export const hereCharsMax = 16_384;
@@ -15,12 +15,6 @@ const threadMsMax = 20_000;
 const threadMbMax = 1_024;
 /** Large texts under way and waiting: each is held in memory, and the last one waits for all others. */
 export const largeMax = 8;
-
-export interface DefinitionText {
-  readonly text: string;
-  /** Its name, which decides what the definition is called. */
-  readonly file: string;
-}
 
 /** What a thread posts. */
 export type ReadOutcome =

@@ -2,8 +2,9 @@
 
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import { LongshoreError } from "../core/errors.ts";
+import type { DefinitionText } from "../protocols/server-half.ts";
 import { definitionParser } from "./definition-file.ts";
-import type { DefinitionText, ReadOutcome } from "./definition-reader.ts";
+import type { ReadOutcome } from "./definition-reader.ts";
 
 const parseDefinition = await definitionParser();
 

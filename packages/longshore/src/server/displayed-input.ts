@@ -1,16 +1,11 @@
 // Inputs of runs and tasks for display: as they were given, also where their dialect stores them in a form of its own.
 
-import type { TaskRow } from "../engine/board/task.ts";
 import type { Rows } from "../engine/cached-rows.ts";
 import type { Definitions } from "../engine/run/definitions.ts";
 import type { Dialect } from "../engine/run/dialect.ts";
 import type { Run } from "../engine/run/run.ts";
 import { committed } from "../engine/tx.ts";
-
-export interface DisplayedInput {
-  run(run: Run): Run;
-  task(task: TaskRow): TaskRow;
-}
+import type { DisplayedInput } from "../protocols/server-half.ts";
 
 export interface DisplayedInputDeps {
   readonly runs: Pick<Rows<Run>, "get">;

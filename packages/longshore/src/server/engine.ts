@@ -1,40 +1,30 @@
 // The server without its ports: a store, the board, runs, and the rest of the state. Everything that serves or works is built on one
 // of these, whether over a socket or in the same process.
 
-import type { BusLog } from "../bus/log.ts";
-import type { OutboxStore } from "../bus/outbox.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
 import type { FailureListener } from "../core/failure-listener.ts";
-import { idMaker, type MakeId } from "../core/ids.ts";
+import { idMaker } from "../core/ids.ts";
 import type { Quotas } from "../core/quotas.ts";
 import { Slices } from "../core/slices/slices.ts";
-import type { BlobStore } from "../engine/blob/blob.ts";
 import { Board } from "../engine/board/board.ts";
 import { Crews } from "../engine/board/crews.ts";
-import type { DeadLetter, DeadLetterSource } from "../engine/board/dead-letter.ts";
-import type { Lanes } from "../engine/board/lanes.ts";
+import type { DeadLetterSource } from "../engine/board/dead-letter.ts";
 import type { LocalBoard } from "../engine/board/local-board.ts";
-import type { TaskRow, TaskRowHead } from "../engine/board/task.ts";
-import { type Carrier, type Waiting, whyWaiting } from "../engine/board/wait-reason.ts";
-import type { Workers } from "../engine/board/workers.ts";
+import { type Carrier, whyWaiting } from "../engine/board/wait-reason.ts";
 import { Logs } from "../engine/log/log.ts";
 import type { LogStore } from "../engine/log/store.ts";
-import type { PartStore } from "../engine/part/store.ts";
-import type { Definition, Dialect } from "../engine/run/dialect.ts";
-import type { DocumentStore } from "../engine/run/documents.ts";
+import type { Dialect } from "../engine/run/dialect.ts";
 import type { HistoryReader } from "../engine/run/history.ts";
-import type { Plan } from "../engine/run/plan.ts";
-import type { Reader } from "../engine/run/reader.ts";
 import { Retention, type RetentionPolicy, retentionDefault } from "../engine/run/retention.ts";
-import type { Run } from "../engine/run/run.ts";
 import { brainOf, Runs } from "../engine/run/runs.ts";
 import { StoreState } from "../engine/store-state.ts";
 import { committed } from "../engine/tx.ts";
+import type { ChangeListener, ProtocolEngine } from "../protocols/server-half.ts";
 import { inWords } from "../store/sqlite/data-file.ts";
 import { openDatabase } from "../store/sqlite/driver.ts";
 import { SqliteHistory } from "../store/sqlite/history.ts";
 import { openSqliteStore, type SqliteStore } from "./data-store.ts";
-import { type DisplayedInput, displayedInputBy } from "./displayed-input.ts";
+import { displayedInputBy } from "./displayed-input.ts";
 import { plainDialects } from "./protocols.ts";
 import { openSideStores } from "./side-stores.ts";
 
@@ -68,55 +58,13 @@ export interface EngineProbe {
   logged(bytes: number): void;
 }
 
-/** Called for every task and run that a commit changed. */
-export interface ChangeListener {
-  task?(task: TaskRow): void;
-  run?(run: Run): void;
-}
-
-export interface Engine {
-  /** Runs and tasks for display. */
-  readonly shown: DisplayedInput;
-  readonly clock: Clock;
-  readonly makeId: MakeId;
+/** What protocols get of it, and what only the server itself uses. */
+export interface Engine extends ProtocolEngine {
   /** Whether the data file can be written, and how much it has. */
   readonly storage: StoreState;
-  /** What is ready in each lane, and which claims wait for it. */
-  readonly lanes: Pick<Lanes, "all" | "awaiting" | "polledAt" | "knows">;
   /** Tasks that were handed out, and attempts that closed without a result, since the start. */
   readonly taskCounts: Readonly<LocalBoard["counts"]>;
-  readonly board: Board;
-  readonly runs: Runs;
-  readonly documents: DocumentStore;
-  readonly parts: PartStore;
-  readonly logs: Logs;
-  readonly logStore: LogStore;
-  readonly blobs: BlobStore;
-  readonly busLog: BusLog;
-  readonly outboxStore: OutboxStore;
-  readonly reader: Reader;
-  /** Bounds what all readers together do in one turn of the event loop. */
-  readonly slices: Slices;
-  readonly history: HistoryReader;
-  readonly workers: Workers;
   openRuns(): number;
-  /** Removes a run that has ended, with all that belongs to it. False when there is no such run. */
-  removeRun(runId: string): Promise<boolean>;
-  /** Components that bring tasks to workers; they report why tasks wait. */
-  readonly carriers: Set<Carrier>;
-  /** Reports why a queued task, or one on its way, has not been taken; null for any other. Looks at the workers once, for any number of tasks. */
-  waiting(): (task: TaskRowHead) => Promise<Waiting | null>;
-  /** Who knows what tasks have put aside. */
-  readonly deadLetterSources: Set<DeadLetterSource>;
-  /** What the task has put aside, or failed for; oldest first. */
-  deadLetters(task: TaskRow): Promise<readonly DeadLetter[]>;
-  plan(definition: Definition): Plan;
-  /** The name of a run's workflow. */
-  workflowOf(runId: string): string | undefined;
-  /** Whether it was not written by an author, and is not shown to people. */
-  isHidden(task: Pick<TaskRow, "runId" | "node">): boolean;
-  /** Ends with the function that is returned. A listener must not throw. */
-  listen(listener: ChangeListener): () => void;
   close(): Promise<void>;
 }
 

@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import type { Logger } from "../core/logger.ts";
 import type { Dialect } from "../engine/run/dialect.ts";
 import { type ProtocolHandles, protocols } from "../protocols/index.ts";
-import type { OpenProtocol, PreparedProtocol, Preparing, ProtocolEngine } from "../protocols/server-half.ts";
+import type { FileDescription, OpenProtocol, PreparedProtocol, Preparing, ProtocolEngine } from "../protocols/server-half.ts";
 import { directoryOf, type ServeOptions } from "./config.ts";
 import { FailureLog } from "./failure-log.ts";
 
@@ -21,6 +21,9 @@ export async function plainDialects(): Promise<Dialect[]> {
   const prepared = await prepareProtocols({ port: null }, { debug: quiet, info: quiet, warn: quiet, error: quiet });
   return prepared.flatMap(({ dialects }) => dialects);
 }
+
+/** The definition files that protocols bring. */
+export const definitionFiles: readonly FileDescription[] = protocols.flatMap(({ format }) => format ?? []);
 
 export interface OpenProtocols {
   readonly list: readonly OpenProtocol[];

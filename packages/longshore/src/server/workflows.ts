@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { LongshoreError } from "../core/errors.ts";
 import type { Definition } from "../engine/run/dialect.ts";
 import type { Runs } from "../engine/run/runs.ts";
-import type { DefinitionFile } from "./definition-file.ts";
+import type { DefinitionFile } from "../protocols/server-half.ts";
 
 /** What a server has read from its definition files at its start. */
 export interface LoadedWorkflows {

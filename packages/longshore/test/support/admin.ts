@@ -8,12 +8,12 @@ import type { RouteGroup } from "../../src/net/http/http.ts";
 import { createAuth } from "../../src/net/listener/auth.ts";
 import { createRouter } from "../../src/net/listener/router.ts";
 import type { Operation } from "../../src/protocols/longshore/server/operation.ts";
-import type { AdminGroup } from "../../src/protocols/longshore/server/routes.ts";
+import type { OwnGroup } from "../../src/protocols/longshore/server/routes.ts";
 import type { ServeOptions } from "../../src/server/config.ts";
 import { FailureLog } from "../../src/server/failure-log.ts";
 import { programSide } from "../../src/server/handle.ts";
 import { engineProbe } from "../../src/server/instruments.ts";
-import { changesOf, openServerPort, tableOf } from "../../src/server/server-port.ts";
+import { openServerPort, tableOf } from "../../src/server/server-port.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 import { openEngineWithStore } from "./engine.ts";
 import { temporaryFolder } from "./parts.ts";
@@ -95,12 +95,17 @@ async function realTable() {
   const engine = await openEngineWithStore({ directory: null, clock: new TestClock() });
   onTestFinished(() => engine.close());
   const auth = createAuth([]);
-  return tableOf({ engine, protocols: await protocolsOn(engine), changes: changesOf(engine), metrics: createMetrics(), auth });
+  return tableOf({ engine, protocols: await protocolsOn(engine), metrics: createMetrics(), auth });
+}
+
+/** Our own API among them. */
+export function ownGroup(groups: readonly RouteGroup[]): OwnGroup {
+  return groups.find(({ name }) => name === "longshore") as OwnGroup;
 }
 
 async function operationFinder(): Promise<(method: string, path: string) => Operation | undefined> {
   const groups = await realGroups();
-  const admin = groups.at(-1) as AdminGroup;
+  const admin = ownGroup(groups);
   const router = createRouter([groups[0] as RouteGroup, admin], admin);
   return (method, path) => router.find(method, path.split("?")[0] as string).entry?.route as Operation | undefined;
 }

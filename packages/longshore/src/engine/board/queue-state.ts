@@ -2,9 +2,13 @@
 // cancelled or moved meanwhile; they are dropped when a claim reaches them, and left out here.
 
 import { type Slices, wholeRow } from "../../core/slices/slices.ts";
-import type { Engine } from "../../server/engine.ts";
-import { type LaneQueue, laneKey, type Place } from "./lanes.ts";
+import type { Reader } from "../run/reader.ts";
+import { type LaneQueue, type Lanes, laneKey, type Place } from "./lanes.ts";
 import type { Lane, TaskRow, TaskRowHead } from "./task.ts";
+import type { Carrier } from "./wait-reason.ts";
+
+/** What is ready in each lane, and which claims wait for it. */
+export type LaneView = Pick<Lanes, "all" | "awaiting" | "polledAt" | "knows">;
 
 export interface QueueState {
   readonly lane: Lane;
@@ -34,8 +38,22 @@ const pieceMax = 500;
 /** Tasks on their way that are looked at, newest first. */
 const sentMax = 1_000;
 
+export interface LaneDeps {
+  readonly lanes: LaneView;
+  readonly slices: Slices;
+}
+
+export interface StateDeps extends LaneDeps {
+  readonly reader: Reader;
+}
+
+export interface SentDeps {
+  readonly carriers: ReadonlySet<Carrier>;
+  readonly reader: Reader;
+}
+
 /** Every lane, in the order in which they became known, behind a position. The lists may be long, so they come in slices. */
-export async function* lanesAfter({ lanes, slices }: Pick<Engine, "lanes" | "slices">, position = 0): AsyncGenerator<LaneQueue> {
+export async function* lanesAfter({ lanes, slices }: LaneDeps, position = 0): AsyncGenerator<LaneQueue> {
   let passed = 0;
   for (const queue of lanes.all()) {
     if (passed++ % pieceMax === 0) await slices.turn(pieceMax);
@@ -44,7 +62,7 @@ export async function* lanesAfter({ lanes, slices }: Pick<Engine, "lanes" | "sli
 }
 
 /** By the name of their lane and its labels. */
-export async function sentTasks({ carriers, reader }: Pick<Engine, "carriers" | "reader">): Promise<Map<string, SentTasks>> {
+export async function sentTasks({ carriers, reader }: SentDeps): Promise<Map<string, SentTasks>> {
   const sent = new Map<string, SentTasks>();
   if (carriers.size === 0) return sent;
   const { items } = await reader.taskHeads({ state: "offered", limit: sentMax });
@@ -57,10 +75,7 @@ export async function sentTasks({ carriers, reader }: Pick<Engine, "carriers" | 
   return sent;
 }
 
-export async function stateOf(
-  { lanes, reader, slices }: Pick<Engine, "lanes" | "reader" | "slices">,
-  queue: LaneQueue,
-): Promise<QueueState> {
+export async function stateOf({ lanes, reader, slices }: StateDeps, queue: LaneQueue): Promise<QueueState> {
   const { lane } = queue;
   const standing = async (place: Place) => {
     const task = await reader.task(place.id);

@@ -1,14 +1,17 @@
 // Where a step of a run is recorded.
 
-import type { Engine } from "../../server/engine.ts";
+import type { Definition } from "./dialect.ts";
+import type { Plan } from "./plan.ts";
 import { taskIdOf } from "./run.ts";
+import type { Runs } from "./runs.ts";
+
+export interface StepTaskDeps {
+  readonly runs: Pick<Runs, "run" | "definitionById">;
+  plan(definition: Definition): Plan;
+}
 
 /** The task of a step, begun or not; undefined when the run has no such step, or there is no such run. */
-export async function taskOfStep(
-  { runs, plan }: Pick<Engine, "runs" | "plan">,
-  runId: string,
-  stepId: string,
-): Promise<string | undefined> {
+export async function taskOfStep({ runs, plan }: StepTaskDeps, runId: string, stepId: string): Promise<string | undefined> {
   const run = await runs.run(runId);
   const definition = run === undefined ? undefined : await runs.definitionById(run.definitionId);
   const node = definition === undefined ? undefined : plan(definition).index.get(stepId);

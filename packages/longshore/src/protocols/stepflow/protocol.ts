@@ -101,7 +101,11 @@ export const stepflowProtocol: Protocol<StepflowServing> = {
   name: "stepflow",
   prepare: async ({ stepflow = {} }, around) => (await import("./server/prepare.ts")).prepare(stepflow, around),
   secretPaths: ({ stepflow }) => (stepflow?.config === undefined ? [] : [stepflow.config]),
-  format: async () => (await import("./dialect/format.ts")).format,
+  format: {
+    title: "A flow of Stepflow",
+    schema: { type: "object", properties: { steps: { type: "array" } }, required: ["steps"] },
+    load: async () => (await import("./dialect/format.ts")).format,
+  },
   flags: {
     list: [
       { flag: "--stepflow-config <file>", description: "plugins and routes for Stepflow flows; may start their workers" },

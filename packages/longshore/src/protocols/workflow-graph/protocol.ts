@@ -28,7 +28,11 @@ const worker: WorkerProtocol = {
 export const workflowGraphProtocol: Protocol = {
   name: "workflow-graph",
   prepare: async () => (await import("./server/prepare.ts")).prepared,
-  format: async () => (await import("./dialect/format.ts")).format,
+  format: {
+    title: "A workflow-graph definition file",
+    schema: { type: "object", properties: { name: { type: "string" }, jobs: { type: "object" } }, required: ["name", "jobs"] },
+    load: async () => (await import("./dialect/format.ts")).format,
+  },
   workers: [worker],
   hints: async (options) => (await import("./hints.ts")).hints(options),
 };

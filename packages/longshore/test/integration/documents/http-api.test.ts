@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { httpLimits } from "../../../src/net/listener/limits.ts";
-import { apiPrefix } from "../../../src/protocols/longshore/server/operation.ts";
+import { apiPrefix } from "../../../src/protocols/longshore/wire/shapes.ts";
 import { workerMetrics } from "../../../src/runner/instruments.ts";
 import { type Server, serve } from "../../../src/server/index.ts";
 import { readDocument, section, unquoted } from "../../support/markdown.ts";

@@ -4,7 +4,7 @@ import { z } from "zod";
 import { LongshoreError } from "../../../core/errors.ts";
 import { blobBytesMax } from "../../../engine/blob/blob.ts";
 import type { HttpRequest } from "../../../net/http/http.ts";
-import type { Engine } from "../../../server/engine.ts";
+import type { ProtocolEngine } from "../../server-half.ts";
 import { json, type Operation, operation, rawOperation } from "./operation.ts";
 
 const tag = "blobs";
@@ -20,7 +20,9 @@ const stored = {
   507: { description: "All blobs together have reached the quota." },
 };
 
-export function blobOperations({ blobs }: Engine): Operation[] {
+type BlobDeps = Pick<ProtocolEngine, "blobs">;
+
+export function blobOperations({ blobs }: BlobDeps): Operation[] {
   const put = async (request: HttpRequest, hash: string | undefined) => {
     const blob = await blobs.put(request.stream, { hash });
     return json(201, { hash: blob.hash, bytes: blob.bytes });

@@ -8,6 +8,7 @@ import type { Clock } from "../../../core/clock.ts";
 import { cutMiddle } from "../../../core/text.ts";
 import type { TaskRow } from "../../../engine/board/task.ts";
 import type { Run, RunState } from "../../../engine/run/run.ts";
+import type { ProtocolEngine } from "../../server-half.ts";
 
 export interface RunChange {
   readonly kind: "run";
@@ -88,6 +89,8 @@ const keptMaxDefault = 8_192;
 const lookMax = 500;
 /** How long after the last reader left changes are still noted. */
 const lingerMs = 60_000;
+
+type ChangesDeps = Pick<ProtocolEngine, "clock" | "makeId" | "isHidden" | "workflowOf" | "listen">;
 
 export class Changes {
   readonly #options: ChangesOptions;
@@ -198,4 +201,11 @@ export class Changes {
     this.#last++;
     this.#first = this.#last + 1;
   }
+}
+
+/** The changes of an engine from now on. */
+export function changesOf({ clock, makeId, isHidden, workflowOf, listen }: ChangesDeps): Changes {
+  const changes = new Changes({ clock, epoch: makeId(clock.now()), workflowOf, isHidden });
+  listen(changes);
+  return changes;
 }

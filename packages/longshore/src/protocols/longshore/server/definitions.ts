@@ -5,12 +5,12 @@ import { LongshoreError } from "../../../core/errors.ts";
 import { isObject } from "../../../core/json/json.ts";
 import type { Definition } from "../../../engine/run/dialect.ts";
 import type { HttpReply, HttpRequest } from "../../../net/http/http.ts";
-import { DefinitionReader } from "../../../server/definition-reader.ts";
-import type { Engine } from "../../../server/engine.ts";
+import type { FileDescription, ProtocolEngine, ReadDefinition } from "../../server-half.ts";
+import { definitionShape, pageOf, wholeDefinitionShape } from "../wire/shapes.ts";
+import { definitionBody, wholeDefinitionBody } from "./bodies.ts";
 import { codeSource, sourceText } from "./code-source.ts";
 import { badInput, checked, json, type Operation, operation, parseJson, rawOperation } from "./operation.ts";
 import { limit, position } from "./query.ts";
-import { definitionBody, definitionShape, pageOf, wholeDefinitionBody, wholeDefinitionShape } from "./shapes.ts";
 
 const tag = "definitions";
 const nameCharsMax = 200;
@@ -26,9 +26,14 @@ const definedShape = z
 
 const codeBody = z.strictObject({ source: codeSource });
 
-export function definitionOperations(engine: Engine): Operation[] {
-  const { reader, clock } = engine;
-  const files = new DefinitionReader(clock);
+interface DefinitionDeps extends Pick<ProtocolEngine, "clock" | "makeId" | "plan" | "reader" | "runs"> {
+  readonly readDefinition: ReadDefinition;
+  /** The definition files that `readDefinition` accepts. */
+  readonly files: readonly FileDescription[];
+}
+
+export function definitionOperations(deps: DefinitionDeps): Operation[] {
+  const { reader, files } = deps;
   return [
     operation({
       ...{ id: "listDefinitions", tag, method: "GET", path: "/definitions", action: "definition.read" },
@@ -55,7 +60,7 @@ export function definitionOperations(engine: Engine): Operation[] {
         if (found === undefined || found.name !== name) {
           throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no definition ${name}${id === undefined ? "" : ` with the id ${id}`}.`);
         }
-        return json(200, wholeDefinitionBody(found, engine.plan(found)));
+        return json(200, wholeDefinitionBody(found, deps.plan(found)));
       },
     }),
     rawOperation({
@@ -72,46 +77,44 @@ export function definitionOperations(engine: Engine): Operation[] {
       body: {
         read: "text",
         contentTypes: [jsonType, ...yamlTypes],
-        json: z.union([
-          codeBody,
-          z.looseObject({ name: z.string(), jobs: z.record(z.string(), z.unknown()) }),
-          z.looseObject({ steps: z.array(z.unknown()) }),
-        ]),
-        description:
-          'A workflow-graph definition file or a flow of Stepflow, as YAML or JSON; or `{"source": ...}` with what `workflow()` makes, as JSON.',
+        json: z.union([codeBody, ...files.map(({ schema }) => z.looseObject({}).meta({ ...schema }))]),
+        description: [
+          ...files.map(({ title }) => `${title}, as YAML or JSON`),
+          '`{"source": ...}` with what `workflow()` makes, as JSON.',
+        ].join("; or "),
       },
       answers: {
         201: { description: "It has been defined.", schema: definedShape },
         200: { description: "The newest version is the same already.", schema: definedShape },
       },
-      handle: (request, query) => define(engine, files, request, query.name as string | undefined),
+      handle: (request, query) => define(deps, request, query.name as string | undefined),
     }),
   ];
 }
 
-async function define(engine: Engine, files: DefinitionReader, request: HttpRequest, name: string | undefined): Promise<HttpReply> {
+async function define(deps: DefinitionDeps, request: HttpRequest, name: string | undefined): Promise<HttpReply> {
   const type = (request.headers["content-type"] ?? "").split(";")[0]?.trim().toLowerCase();
   if (type !== jsonType && !yamlTypes.includes(type ?? "")) {
     const expected = [jsonType, ...yamlTypes].join(", ");
     throw badInput(`The content type is ${type || "absent"}; expected one of ${expected}.`, "content-type", expected);
   }
   const body = type === jsonType ? parseJson(request) : undefined;
-  if (isObject(body) && "source" in body) return defineCode(engine, body, name);
+  if (isObject(body) && "source" in body) return defineCode(deps, body, name);
   const ending = type === jsonType ? ".json" : ".yaml";
-  const { warnings, ...parsed } = await files.read({ text: request.text, file: `${name ?? ""}${ending}` });
-  return defined(engine, parsed, warnings);
+  const { warnings, ...parsed } = await deps.readDefinition({ text: request.text, file: `${name ?? ""}${ending}` });
+  return defined(deps, parsed, warnings);
 }
 
-function defineCode(engine: Engine, body: object, name: string | undefined): Promise<HttpReply> {
+function defineCode(deps: DefinitionDeps, body: object, name: string | undefined): Promise<HttpReply> {
   const { source } = checked(codeBody, body, "");
   if (name !== undefined && name !== source.name) {
     throw badInput(`The query has the name ${name}, the source ${source.name}.`, "query.name", `${source.name}, or nothing`);
   }
-  return defined(engine, { name: source.name, dialect: "code", source: sourceText(source) }, []);
+  return defined(deps, { name: source.name, dialect: "code", source: sourceText(source) }, []);
 }
 
 async function defined(
-  { runs, makeId, clock }: Engine,
+  { runs, makeId, clock }: DefinitionDeps,
   wanted: Pick<Definition, "name" | "dialect" | "source">,
   warnings: readonly object[],
 ): Promise<HttpReply> {

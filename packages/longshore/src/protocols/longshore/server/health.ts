@@ -2,7 +2,7 @@
 // gone. A server without writes looks for its folder at each question (the look has a limit of its own), and tries to write now and then.
 
 import type { Clock } from "../../../core/clock.ts";
-import type { StoreState } from "../../../engine/store-state.ts";
+import type { Storage } from "../../server-half.ts";
 
 export interface Health {
   readonly status: "ok" | "unavailable";
@@ -13,8 +13,8 @@ export interface Health {
   readonly uptimeSeconds: number;
 }
 
-export interface HealthOptions {
-  storage: Pick<StoreState, "commits" | "unavailable" | "look" | "tryWrite">;
+export interface HealthDeps {
+  storage: Storage;
   clock: Clock;
   version: string;
   /** Aborted when the server begins to close. */
@@ -25,31 +25,31 @@ export interface HealthOptions {
 const freshMs = 10_000;
 
 export class HealthCheck {
-  readonly #options: HealthOptions;
+  readonly #deps: HealthDeps;
   readonly #startedAt: number;
   #seenCommits = 0;
   #writtenAt = Number.NEGATIVE_INFINITY;
 
-  constructor(options: HealthOptions) {
-    this.#options = options;
-    this.#startedAt = options.clock.now();
+  constructor(deps: HealthDeps) {
+    this.#deps = deps;
+    this.#startedAt = deps.clock.now();
   }
 
   /** The same for a program that sends work here: a server that closes takes none, however well it is. */
   async ready(): Promise<Health> {
     const health = await this.look();
-    return this.#options.closing.aborted ? { ...health, status: "unavailable", message: "The server is closing." } : health;
+    return this.#deps.closing.aborted ? { ...health, status: "unavailable", message: "The server is closing." } : health;
   }
 
   async look(): Promise<Health> {
-    const { version, clock } = this.#options;
+    const { version, clock } = this.#deps;
     const message = await this.#trouble();
     const store = message === undefined ? "ok" : "unavailable";
     return { status: store, version, store, message, uptimeSeconds: Math.floor((clock.now() - this.#startedAt) / 1_000) };
   }
 
   async #trouble(): Promise<string | undefined> {
-    const { storage, clock } = this.#options;
+    const { storage, clock } = this.#deps;
     if (storage.commits !== this.#seenCommits) this.#writtenAt = clock.now();
     this.#seenCommits = storage.commits;
     storage.look();

@@ -3,10 +3,10 @@
 import { z } from "zod";
 import { LongshoreError } from "../../../core/errors.ts";
 import { wholeRow } from "../../../core/slices/slices.ts";
-import type { Engine } from "../../../server/engine.ts";
+import type { ProtocolEngine } from "../../server-half.ts";
+import { pageOf, runStates, taskStates } from "../wire/shapes.ts";
 import { json, type Operation, operation } from "./operation.ts";
 import { cursor } from "./query.ts";
-import { pageOf, runStates, taskStates } from "./shapes.ts";
 
 const tag = "history";
 /** Tasks of one page with all of their attempts, and ids of one page: what is read below 5 ms. */
@@ -70,7 +70,9 @@ const keptShape = z
 
 const page = z.strictObject({ after: cursor });
 
-export function historyOperations({ history, slices }: Engine): Operation[] {
+type HistoryDeps = Pick<ProtocolEngine, "history" | "slices">;
+
+export function historyOperations({ history, slices }: HistoryDeps): Operation[] {
   return [
     operation({
       ...{ id: "getKept", tag, method: "GET", path: "/history/kept", action: "run.read" },

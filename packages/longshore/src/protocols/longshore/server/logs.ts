@@ -13,30 +13,19 @@ import { isFullPage, type LogSource, type StoredChunk } from "../../../engine/lo
 import type { Plan } from "../../../engine/run/plan.ts";
 import { isRunOpen, type Run, taskIdOf } from "../../../engine/run/run.ts";
 import type { EventSink, ServerSentEvent } from "../../../net/http/http.ts";
-import type { Engine } from "../../../server/engine.ts";
+import type { ProtocolEngine } from "../../server-half.ts";
+import { chunkShape, pageOf } from "../wire/shapes.ts";
 import { badInput, json, type Operation, operation } from "./operation.ts";
 import { limit, position } from "./query.ts";
 import { knownRun, noSuchRun } from "./runs.ts";
-import { pageOf } from "./shapes.ts";
 
 const tag = "logs";
 const step = z.string().max(512).optional().describe("only the log of this step");
 
-export const chunkShape = z
-  .object({
-    position: z.number().int().describe("Its place in order of arrival; resume after it."),
-    taskId: z.string(),
-    step: z.string(),
-    attempt: z.number().int(),
-    stream: z.enum(["stdout", "stderr"]),
-    sequence: z.number().int().describe("The worker's own count."),
-    at: z.number().describe("The worker's own time, in epoch milliseconds."),
-    data: z.string().describe("Text with its line ends."),
-  })
-  .meta({ id: "LogChunk" });
+type LogDeps = Pick<ProtocolEngine, "listen" | "logs" | "logStore" | "plan" | "reader">;
 
-export function logOperations(engine: Engine): Operation[] {
-  wakeAtTheEnd(engine);
+export function logOperations(deps: LogDeps): Operation[] {
+  wakeAtTheEnd(deps);
   return [
     operation({
       ...{ id: "listRunLogs", tag, method: "GET", path: "/runs/:id/logs", action: "log.read" },
@@ -44,8 +33,8 @@ export function logOperations(engine: Engine): Operation[] {
       query: z.strictObject({ step, after: position, limit }),
       answers: { 200: { description: "A page. `next` is null when there is nothing more now.", schema: pageOf(chunkShape) }, ...noSuchRun },
       async handle({ params, query }) {
-        const { source, body } = await sourceOf(engine, params.id as string, query.step);
-        const found = await engine.logStore.since(source, query.after ?? 0, query.limit);
+        const { source, body } = await sourceOf(deps, params.id as string, query.step);
+        const found = await deps.logStore.since(source, query.after ?? 0, query.limit);
         const next = isFullPage(found, query.limit) ? String(found.at(-1)?.position) : null;
         return json(200, { items: found.map(body), next });
       },
@@ -57,9 +46,9 @@ export function logOperations(engine: Engine): Operation[] {
       query: z.strictObject({ step, after: position }),
       answers: { 200: { description: "Events `log`, `lagged` and `end`.", contentType: "text/event-stream" }, ...noSuchRun },
       async handle({ params, query, request }) {
-        const followed = await sourceOf(engine, params.id as string, query.step);
+        const followed = await sourceOf(deps, params.id as string, query.step);
         const after = resumeAfter(request.headers["last-event-id"]) ?? query.after ?? 0;
-        return { status: 200, events: (sink) => void follow(engine, followed, after, sink) };
+        return { status: 200, events: (sink) => void follow(deps, followed, after, sink) };
       },
     }),
   ];
@@ -71,11 +60,11 @@ interface Followed {
   body(chunk: StoredChunk): object;
 }
 
-async function sourceOf(engine: Engine, runId: string, stepId: string | undefined): Promise<Followed> {
-  const run = await knownRun((id) => engine.reader.run(id), runId);
-  const definition = await engine.reader.definitionById(run.definitionId);
+async function sourceOf(deps: LogDeps, runId: string, stepId: string | undefined): Promise<Followed> {
+  const run = await knownRun((id) => deps.reader.run(id), runId);
+  const definition = await deps.reader.definitionById(run.definitionId);
   if (definition === undefined) throw new Error(`Run ${runId} has no definition ${run.definitionId}.`);
-  const plan = engine.plan(definition);
+  const plan = deps.plan(definition);
   const body = (chunk: StoredChunk) => chunkBody(plan, chunk);
   if (stepId === undefined) return { run, source: { runId: run.id }, body };
   const node = plan.index.get(stepId);
@@ -91,17 +80,17 @@ function chunkBody(plan: Plan, chunk: StoredChunk) {
 }
 
 /** Never rejects: a reader whose store failed gets the end of its stream without `end`, and resumes from its last id. */
-async function follow(engine: Engine, { run, source, body }: Followed, after: number, sink: EventSink): Promise<void> {
-  const ended = async () => isOver(engine, await engine.reader.run(run.id), source);
+async function follow(deps: LogDeps, { run, source, body }: Followed, after: number, sink: EventSink): Promise<void> {
+  const ended = async () => isOver(deps, await deps.reader.run(run.id), source);
   try {
-    for await (const event of engine.logs.follow(source, { after, signal: sink.gone, ended, reader: sink })) {
+    for await (const event of deps.logs.follow(source, { after, signal: sink.gone, ended, reader: sink })) {
       const frame =
         event.kind === "lagged"
           ? { event: "lagged", data: JSON.stringify({ behind: event.behind }) }
           : { event: "log", id: String(event.chunk.position), data: JSON.stringify(body(event.chunk)) };
       if (!(await send(sink, frame))) return;
     }
-    const state = (await engine.reader.run(run.id))?.state ?? run.state;
+    const state = (await deps.reader.run(run.id))?.state ?? run.state;
     await send(sink, { event: "end", data: JSON.stringify({ state }) });
   } catch {
     // As above: the missing `end` shows it.
@@ -111,18 +100,18 @@ async function follow(engine: Engine, { run, source, body }: Followed, after: nu
 }
 
 /** A run that was cancelled may still have workers that send their last lines. */
-async function isOver(engine: Engine, run: Run | undefined, source: LogSource): Promise<boolean> {
+async function isOver(deps: LogDeps, run: Run | undefined, source: LogSource): Promise<boolean> {
   if (run === undefined) return true;
   if ("taskId" in source) {
-    const task = await engine.reader.task(source.taskId);
+    const task = await deps.reader.task(source.taskId);
     return task === undefined ? !isRunOpen(run.state) : !isOpen(task.state);
   }
   if (isRunOpen(run.state)) return false;
-  return (await engine.reader.heads(run.id)).every((task) => !isOpen(task.state));
+  return (await deps.reader.heads(run.id)).every((task) => !isOpen(task.state));
 }
 
 /** Followers look again when a run or one of its tasks ends. */
-function wakeAtTheEnd({ listen, logs }: Engine): void {
+function wakeAtTheEnd({ listen, logs }: LogDeps): void {
   listen({
     task(task) {
       if (logs.following === 0 || isOpen(task.state)) return;

@@ -10,8 +10,7 @@ import { type JsonPath, pathText } from "../../../core/json/json-position.ts";
 import type { HttpReply, HttpRequest, Route } from "../../../net/http/http.ts";
 import { problemReply } from "../../../net/http/problem.ts";
 import { faultOf, isTooDeep, type JsonBody, jsonOf } from "../../../net/http/request-json.ts";
-
-export const apiPrefix = "/api/longshore/v1";
+import { apiPrefix } from "../wire/shapes.ts";
 
 /** What an operation may answer with one status. */
 export interface Answer {

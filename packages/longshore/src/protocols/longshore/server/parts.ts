@@ -7,11 +7,11 @@ import { parseExact } from "../../../core/json/json-exact.ts";
 import { pollParts } from "../../../engine/part/follow.ts";
 import type { Part } from "../../../engine/part/store.ts";
 import { taskOfStep } from "../../../engine/run/step-task.ts";
-import type { Engine } from "../../../server/engine.ts";
+import type { ProtocolEngine } from "../../server-half.ts";
+import { pageOf } from "../wire/shapes.ts";
 import { json, type Operation, operation } from "./operation.ts";
 import { limit, position, waitMs } from "./query.ts";
 import { knownRun } from "./runs.ts";
-import { pageOf } from "./shapes.ts";
 
 const ends = ["done", "failed", "cancelled", "skipped"] as const;
 
@@ -28,7 +28,9 @@ const answer = pageOf(partShape).extend({
   ended: z.enum(ends).nullable().describe("What became of the step; null while it may give more."),
 });
 
-export function partOperations(engine: Engine): Operation[] {
+type PartDeps = Pick<ProtocolEngine, "board" | "clock" | "parts" | "plan" | "reader" | "runs">;
+
+export function partOperations(deps: PartDeps): Operation[] {
   return [
     operation({
       ...{ id: "listStepParts", tag: "runs", method: "GET", path: "/runs/:id/steps/:step/parts", action: "run.read" },
@@ -39,11 +41,11 @@ export function partOperations(engine: Engine): Operation[] {
         404: { description: "There is no such run, or it has no such step." },
       },
       async handle({ params, query, request }) {
-        const source = await sourceOf(engine, params.id as string, params.step as string);
+        const source = await sourceOf(deps, params.id as string, params.step as string);
         const after = query.after ?? 0;
-        const signal = AbortSignal.any([request.gone, engine.board.dismissed]);
-        const waiting = { clock: engine.clock, waitMs: query.waitMs, signal };
-        const { parts, ended } = await pollParts(engine.parts, { source, after, limit: query.limit }, waiting);
+        const signal = AbortSignal.any([request.gone, deps.board.dismissed]);
+        const waiting = { clock: deps.clock, waitMs: query.waitMs, signal };
+        const { parts, ended } = await pollParts(deps.parts, { source, after, limit: query.limit }, waiting);
         const next = parts.length === 0 && ended !== null ? null : String(parts.at(-1)?.sequence ?? after);
         return json(200, { items: parts.map(partBody), next, ended });
       },
@@ -51,9 +53,9 @@ export function partOperations(engine: Engine): Operation[] {
   ];
 }
 
-async function sourceOf(engine: Engine, runId: string, stepId: string): Promise<string> {
-  const run = await knownRun((id) => engine.reader.run(id), runId);
-  const source = await taskOfStep(engine, run.id, stepId);
+async function sourceOf(deps: PartDeps, runId: string, stepId: string): Promise<string> {
+  const run = await knownRun((id) => deps.reader.run(id), runId);
+  const source = await taskOfStep(deps, run.id, stepId);
   if (source !== undefined) return source;
   throw new LongshoreError("LONGSHORE_NOT_FOUND", `Run ${runId} has no step ${stepId}.`, { detail: { field: "step" } });
 }

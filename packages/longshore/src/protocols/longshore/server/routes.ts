@@ -1,15 +1,14 @@
 // The whole of our own API as one group of routes. Each topic has its own file beside this one.
 
-import type { Metrics } from "../../../core/metrics.ts";
 import { turnRows } from "../../../core/slices/slices.ts";
 import type { RouteGroup } from "../../../net/http/http.ts";
 import { refuse } from "../../../net/http/problem.ts";
-import type { Engine } from "../../../server/engine.ts";
+import type { ProtocolEngine, Serving } from "../../server-half.ts";
 import { blobOperations } from "./blobs.ts";
 import type { Changes } from "./changes.ts";
 import { definitionOperations } from "./definitions.ts";
 import { eventOperations } from "./events.ts";
-import type { HealthCheck } from "./health.ts";
+import { HealthCheck } from "./health.ts";
 import { historyOperations } from "./history.ts";
 import { logOperations } from "./logs.ts";
 import { openApi } from "./openapi.ts";
@@ -20,22 +19,23 @@ import { systemOperations } from "./system.ts";
 import { taskOperations } from "./tasks.ts";
 import { workerOperations } from "./workers.ts";
 
-export interface AdminGroup extends RouteGroup {
+export interface OwnGroup extends RouteGroup {
   readonly routes: readonly Operation[];
 }
 
-export interface AdminDeps {
-  readonly engine: Engine;
+export interface OwnDeps {
+  readonly engine: ProtocolEngine;
+  readonly serving: Pick<Serving, "metrics" | "version" | "readDefinition" | "definitionFiles">;
   readonly changes: Changes;
-  readonly health: HealthCheck;
-  readonly metrics: Metrics;
-  readonly version: string;
 }
 
-export function adminRoutes({ engine, changes, health, metrics, version }: AdminDeps): AdminGroup {
+export function ownRoutes({ engine, serving, changes }: OwnDeps): OwnGroup {
+  const { board, clock, makeId, plan, reader, runs, slices, storage } = engine;
+  const { metrics, version, readDefinition, definitionFiles: files } = serving;
+  const health = new HealthCheck({ storage, clock, version, closing: board.dismissed });
   let document: Promise<string> | undefined;
   const routes: Operation[] = [
-    ...definitionOperations(engine),
+    ...definitionOperations({ clock, makeId, plan, reader, runs, readDefinition, files }),
     ...runOperations(engine),
     ...taskOperations(engine),
     ...historyOperations(engine),
@@ -43,13 +43,13 @@ export function adminRoutes({ engine, changes, health, metrics, version }: Admin
     ...partOperations(engine),
     ...workerOperations(engine),
     ...blobOperations(engine),
-    ...eventOperations(changes, engine.slices),
+    ...eventOperations(changes, slices),
     ...systemOperations({
       health,
       metrics,
       // Made when it is first read: on most servers it never is.
       document: () => {
-        document ??= openApi(routes, version, () => engine.slices.turn(turnRows / 4)).then((made) => JSON.stringify(made));
+        document ??= openApi(routes, version, () => slices.turn(turnRows / 4)).then((made) => JSON.stringify(made));
         return document;
       },
     }),

@@ -5,10 +5,11 @@ import { LongshoreError } from "../../../core/errors.ts";
 import { idOfUuid } from "../../../core/ids.ts";
 import { writeExact } from "../../../core/json/json-exact.ts";
 import type { Run } from "../../../engine/run/run.ts";
-import type { Engine } from "../../../server/engine.ts";
-import { apiPrefix, json, type Operation, operation } from "./operation.ts";
+import type { ProtocolEngine } from "../../server-half.ts";
+import { apiPrefix, pageOf, runShape, runStates } from "../wire/shapes.ts";
+import { runBody } from "./bodies.ts";
+import { json, type Operation, operation } from "./operation.ts";
 import { cursor, limit } from "./query.ts";
-import { pageOf, runBody, runShape, runStates } from "./shapes.ts";
 
 const tag = "runs";
 /** Names and keys are kept in indexes: long ones would make every row dear. */
@@ -54,7 +55,9 @@ const cancelBody = z.strictObject({
 
 export const noSuchRun = { 404: { description: "There is no such run." } };
 
-export function runOperations({ runs, reader, shown }: Engine): Operation[] {
+type RunDeps = Pick<ProtocolEngine, "runs" | "reader" | "shown">;
+
+export function runOperations({ runs, reader, shown }: RunDeps): Operation[] {
   const bodyOf = (run: Run) => runBody(shown.run(run));
   const newRun = (run: Run) => json(201, bodyOf(run), { location: `${apiPrefix}/runs/${run.id}` });
   return [

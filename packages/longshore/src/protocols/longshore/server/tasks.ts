@@ -7,11 +7,12 @@ import type { TaskRow } from "../../../engine/board/task.ts";
 import type { PlanNode } from "../../../engine/run/plan.ts";
 import { pageCharsMax } from "../../../engine/run/reader.ts";
 import { taskIdOf } from "../../../engine/run/run.ts";
-import type { Engine } from "../../../server/engine.ts";
+import type { ProtocolEngine } from "../../server-half.ts";
+import { attemptShape, pageOf, stepShape, taskShape, taskStates } from "../wire/shapes.ts";
+import { attemptBody, isShown, stepBody, taskBody } from "./bodies.ts";
 import { json, type Operation, operation } from "./operation.ts";
 import { cursor, flag, limit, position } from "./query.ts";
 import { knownRun, noSuchRun } from "./runs.ts";
-import { attemptBody, attemptShape, isShown, pageOf, stepBody, stepShape, taskBody, taskShape, taskStates } from "./shapes.ts";
 
 const tag = "tasks";
 const noSuchTask = { 404: { description: "There is no such task." } };
@@ -26,13 +27,15 @@ const listQuery = z.strictObject({
   before: cursor,
 });
 
-export function taskOperations(engine: Engine): Operation[] {
-  const { board, reader } = engine;
-  const body = async (task: TaskRow) => taskBody(engine.shown.task(task), await engine.waiting()(task));
+type TaskDeps = Pick<ProtocolEngine, "board" | "deadLetters" | "isHidden" | "logs" | "plan" | "reader" | "shown" | "slices" | "waiting">;
+
+export function taskOperations(deps: TaskDeps): Operation[] {
+  const { board, reader } = deps;
+  const body = async (task: TaskRow) => taskBody(deps.shown.task(task), await deps.waiting()(task));
   const bodies = async (tasks: readonly TaskRow[]) => {
-    const why = engine.waiting();
-    const shown = tasks.filter((task) => isShown(task) && !engine.isHidden(task));
-    return Promise.all(shown.map(async (task) => taskBody(engine.shown.task(task), await why(task))));
+    const why = deps.waiting();
+    const shown = tasks.filter((task) => isShown(task) && !deps.isHidden(task));
+    return Promise.all(shown.map(async (task) => taskBody(deps.shown.task(task), await why(task))));
   };
   return [
     operation({
@@ -44,7 +47,7 @@ export function taskOperations(engine: Engine): Operation[] {
         ...noSuchRun,
       },
       async handle({ params, query }) {
-        const { steps, next } = await stepsOf(engine, params.id as string, query);
+        const { steps, next } = await stepsOf(deps, params.id as string, query);
         return json(200, { items: await bodies(steps.flatMap(({ task }) => task ?? [])), next });
       },
     }),
@@ -54,15 +57,15 @@ export function taskOperations(engine: Engine): Operation[] {
       query: z.strictObject({ limit, after: position, lines: flag.describe("true adds the last log line of each") }),
       answers: { 200: { description: "A page of steps, in the order of the definition.", schema: pageOf(stepShape) }, ...noSuchRun },
       async handle({ params, query }) {
-        const { plan, steps, next } = await stepsOf(engine, params.id as string, query);
-        const lastLine = (task: TaskRow | undefined) => (task === undefined ? null : engine.logs.lastLine(task.id));
-        const why = engine.waiting();
+        const { plan, steps, next } = await stepsOf(deps, params.id as string, query);
+        const lastLine = (task: TaskRow | undefined) => (task === undefined ? null : deps.logs.lastLine(task.id));
+        const why = deps.waiting();
         const items: ReturnType<typeof stepBody>[] = [];
         // One after another: what was read of one step is not held while the others are read.
         for (const { node, task } of steps) {
           const waiting = task === undefined ? null : await why(task);
-          const deadLetters = task === undefined ? [] : await engine.deadLetters(task);
-          const lastError = await lastErrorOf(engine, task);
+          const deadLetters = task === undefined ? [] : await deps.deadLetters(task);
+          const lastError = await lastErrorOf(deps, task);
           const line = query.lines ? await lastLine(task) : undefined;
           items.push(stepBody(plan, node, task, { waiting, lastError, deadLetters, lastLine: line }));
         }
@@ -83,14 +86,14 @@ export function taskOperations(engine: Engine): Operation[] {
       ...{ id: "getTask", tag, method: "GET", path: "/tasks/:id", action: "task.read" },
       summary: "Look at one task.",
       answers: { 200: { description: "Its current state.", schema: taskShape }, ...noSuchTask },
-      handle: async ({ params }) => json(200, await body(await knownTask(engine, params.id as string))),
+      handle: async ({ params }) => json(200, await body(await knownTask(deps, params.id as string))),
     }),
     operation({
       ...{ id: "listTaskAttempts", tag, method: "GET", path: "/tasks/:id/attempts", action: "task.read" },
       summary: "List the attempts of one task, oldest first.",
       answers: { 200: { description: "The last one is the current one.", schema: pageOf(attemptShape) }, ...noSuchTask },
       async handle({ params }) {
-        const { id } = await knownTask(engine, params.id as string);
+        const { id } = await knownTask(deps, params.id as string);
         return json(200, { items: (await reader.attempts(id)).map(attemptBody), next: null });
       },
     }),
@@ -102,32 +105,32 @@ export function taskOperations(engine: Engine): Operation[] {
         ...noSuchTask,
       },
       async handle({ params }) {
-        const { id } = await knownTask(engine, params.id as string);
+        const { id } = await knownTask(deps, params.id as string);
         await board.cancel(id);
-        return json(202, await body(await knownTask(engine, id)));
+        return json(202, await body(await knownTask(deps, id)));
       },
     }),
   ];
 }
 
-async function knownTask({ reader, isHidden }: Engine, id: string): Promise<TaskRow> {
+async function knownTask({ reader, isHidden }: TaskDeps, id: string): Promise<TaskRow> {
   const task = await reader.task(id);
   if (task === undefined || !isShown(task) || isHidden(task))
     throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no task ${id}.`, { detail: { field: "id" } });
   return task;
 }
 
-async function lastErrorOf({ reader }: Engine, task: TaskRow | undefined): Promise<string | undefined> {
+async function lastErrorOf({ reader }: TaskDeps, task: TaskRow | undefined): Promise<string | undefined> {
   if (task?.state !== "queued" || task.attempt === 0) return undefined;
   return (await reader.lastError(task.id)) ?? undefined;
 }
 
 /** One page of a run's steps with their tasks. Looked up one by one, so a page costs the same in a run of any size. */
-async function stepsOf(engine: Engine, runId: string, page: { limit: number; after?: number }) {
-  const run = await knownRun((id) => engine.reader.run(id), runId);
-  const definition = await engine.reader.definitionById(run.definitionId);
+async function stepsOf(deps: TaskDeps, runId: string, page: { limit: number; after?: number }) {
+  const run = await knownRun((id) => deps.reader.run(id), runId);
+  const definition = await deps.reader.definitionById(run.definitionId);
   if (definition === undefined) throw new Error(`Run ${runId} has no definition ${run.definitionId}.`);
-  const plan = engine.plan(definition);
+  const plan = deps.plan(definition);
   const from = page.after ?? 0;
   const to = Math.min(from + page.limit, plan.nodes.length);
   const steps: { node: PlanNode; task: TaskRow | undefined }[] = [];
@@ -135,11 +138,11 @@ async function stepsOf(engine: Engine, runId: string, page: { limit: number; aft
   let at = from;
   for (; at < to && chars < pageCharsMax; at++) {
     const node = plan.nodes[at] as PlanNode;
-    await engine.slices.turn(wholeRow);
+    await deps.slices.turn(wholeRow);
     if (node.hidden) continue;
-    const task = await engine.reader.task(taskIdOf(run.id, at));
+    const task = await deps.reader.task(taskIdOf(run.id, at));
     const size = task === undefined ? 0 : task.input.length + (task.output?.length ?? 0);
-    engine.slices.spent(size);
+    deps.slices.spent(size);
     chars += size;
     steps.push({ node, task });
   }

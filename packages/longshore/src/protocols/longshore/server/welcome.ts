@@ -2,7 +2,8 @@
 // server: it is open, so it must disclose nothing about this one.
 
 import type { HttpReply, HttpRequest } from "../../../net/http/http.ts";
-import { apiPrefix, type Operation, operation } from "./operation.ts";
+import { apiPrefix } from "../wire/shapes.ts";
+import { type Operation, operation } from "./operation.ts";
 
 const places: readonly (readonly [path: string, what: string])[] = [
   ["/health", "whether the server can take work"],

@@ -1,16 +1,9 @@
-// The answers of our own API: shapes for the document, and the functions that make them from stored rows. Times are epoch
-// milliseconds; inputs and outputs are the JSON values themselves.
+// The answers of our own API, as shapes: the server documents them and the command line reads them. Times are epoch milliseconds; inputs and
+// outputs are the JSON values themselves.
 
 import { z } from "zod";
-import type { Json } from "../../../core/json/json.ts";
-import { parseExact } from "../../../core/json/json-exact.ts";
-import type { DeadLetter } from "../../../engine/board/dead-letter.ts";
-import type { TaskRow } from "../../../engine/board/task.ts";
-import type { Waiting } from "../../../engine/board/wait-reason.ts";
-import type { Definition } from "../../../engine/run/dialect.ts";
-import type { Plan, PlanNode } from "../../../engine/run/plan.ts";
-import type { AttemptView } from "../../../engine/run/reader.ts";
-import type { Run } from "../../../engine/run/run.ts";
+
+export const apiPrefix = "/api/longshore/v1";
 
 const time = z.number().int();
 const maybeTime = time.nullable();
@@ -39,27 +32,7 @@ export const runShape = z
   })
   .meta({ id: "Run" });
 
-export function runBody(run: Run) {
-  return {
-    id: run.id,
-    workflow: run.workflow,
-    definitionId: run.definitionId,
-    state: run.state,
-    input: parsed(run.input),
-    output: parsed(run.output),
-    error: run.error,
-    createdAt: run.createdAt,
-    endedAt: run.endedAt,
-    endBy: run.endBy,
-    left: run.left,
-    failed: run.failed,
-    retries: run.retries,
-    alias: run.alias,
-    parentTaskId: run.parentTaskId,
-  };
-}
-
-export const waitingShape = z
+const waitingShape = z
   .object({
     reason: z.enum(["not-due", "limit", "no-worker", "busy", "unreachable", "sent", "next", "record"]),
     text: z.string().describe("For people."),
@@ -95,33 +68,8 @@ export const taskShape = z
   })
   .meta({ id: "Task" });
 
-export function taskBody(task: TaskRow, waiting: Waiting | null) {
-  return {
-    id: task.id,
-    runId: task.runId,
-    step: task.step,
-    state: task.state,
-    attempt: task.attempt + 1,
-    grant: task.grant,
-    failures: task.failures,
-    lost: task.lost,
-    holder: task.holder,
-    lane: task.lane?.name ?? null,
-    labels: task.lane?.labels ?? [],
-    priority: task.priority,
-    input: parsed(task.input),
-    output: parsed(task.output),
-    error: task.error,
-    postedAt: task.postedAt,
-    dueAt: task.dueAt,
-    startedAt: task.startedAt,
-    endedAt: task.endedAt,
-    waiting: waiting ?? undefined,
-  };
-}
-
 /** Dead letters of each step in a list of steps; the protocol of the task lists all. */
-const deadLettersShown = 20;
+export const deadLettersShown = 20;
 
 const deadLettersShape = z
   .object({
@@ -159,34 +107,6 @@ export const stepShape = z
   })
   .meta({ id: "Step" });
 
-/** What is shown of a step besides its task. */
-export interface StepMore {
-  readonly lastLine?: string | null | undefined;
-  readonly waiting?: Waiting | null;
-  readonly lastError?: string | undefined;
-  readonly deadLetters?: readonly DeadLetter[];
-}
-
-export function stepBody(plan: Plan, node: PlanNode, task: TaskRow | undefined, more: StepMore = {}) {
-  const { lastLine, waiting, lastError, deadLetters = [] } = more;
-  const recorded = task !== undefined && isShown(task);
-  return {
-    id: node.id,
-    state: recorded ? task.state : "waiting",
-    after: shownAfter(plan, node),
-    taskId: recorded ? task.id : null,
-    attempt: recorded ? task.attempt + 1 : 0,
-    holder: recorded ? task.holder : null,
-    error: recorded ? task.error : null,
-    startedAt: recorded ? task.startedAt : null,
-    endedAt: recorded ? task.endedAt : null,
-    lastLine,
-    waiting: waiting ?? undefined,
-    lastError,
-    deadLetters: deadLetters.length === 0 ? undefined : { total: deadLetters.length, first: deadLetters.slice(0, deadLettersShown) },
-  };
-}
-
 export const attemptShape = z
   .object({
     attempt: z.number().int().describe("From 1."),
@@ -199,16 +119,6 @@ export const attemptShape = z
     closedBy: z.string().nullable().describe("What ended it: complete, fail, defer, cancel or expire."),
   })
   .meta({ id: "Attempt" });
-
-export function attemptBody(attempt: AttemptView) {
-  const { grant, holder, error, queuedAt, startedAt, endedAt, closedBy } = attempt;
-  return { attempt: attempt.attempt + 1, grant, holder, error, queuedAt, startedAt, endedAt, closedBy };
-}
-
-/** A step whose earlier life is void has no task now: it waits to be started again. */
-export function isShown(task: TaskRow): boolean {
-  return task.state !== "forgotten";
-}
 
 const definitionFields = {
   id: z.string(),
@@ -235,46 +145,48 @@ export const wholeDefinitionShape = z
   .object({ ...definitionFields, source: value.describe("As it is kept, in its own dialect."), steps: z.array(planStepShape) })
   .meta({ id: "WholeDefinition" });
 
-export function definitionBody(definition: Definition) {
-  const { id, name, version, dialect, createdAt } = definition;
-  return { id, name, version, dialect, createdAt };
-}
-
-export function wholeDefinitionBody(definition: Definition, plan: Plan) {
-  const steps = plan.nodes.filter(({ hidden }) => !hidden).map((node) => planStep(plan, node));
-  return { ...definitionBody(definition), source: parsed(definition.source), steps };
-}
-
-/** The ids of the steps that it waits for. Behind a node that is not shown are those that it waits for, and those it was chosen by. */
-function shownAfter(plan: Plan, node: PlanNode): string[] {
-  const ids: string[] = [];
-  // What is added on the way is walked over as well.
-  const upstreams = new Set(node.after);
-  for (const at of upstreams) {
-    const upstream = plan.nodes[at] as PlanNode;
-    if (!upstream.hidden) ids.push(upstream.id);
-    else for (const further of [...upstream.after, ...(plan.starters.get(at) ?? [])]) upstreams.add(further);
-  }
-  return ids;
-}
-
-function planStep(plan: Plan, node: PlanNode) {
-  const lane = node.kind === "task" ? node.lanes.at(-1) : undefined;
-  return {
-    id: node.id,
-    kind: node.kind,
-    after: shownAfter(plan, node),
-    lane: lane?.name ?? null,
-    labels: lane?.labels ?? [],
-    workflow: node.kind === "run" ? node.workflow : null,
-  };
-}
-
 /** A page of any list, newest first or in order; `next` is the parameter for the following page, null at the end. */
 export function pageOf<Item extends z.ZodType>(item: Item) {
   return z.object({ items: z.array(item), next: z.string().nullable() });
 }
 
-function parsed(text: string | null): Json {
-  return text === null ? null : (parseExact(text) as Json);
-}
+export const chunkShape = z
+  .object({
+    position: z.number().int().describe("Its place in order of arrival; resume after it."),
+    taskId: z.string(),
+    step: z.string(),
+    attempt: z.number().int(),
+    stream: z.enum(["stdout", "stderr"]),
+    sequence: z.number().int().describe("The worker's own count."),
+    at: z.number().describe("The worker's own time, in epoch milliseconds."),
+    data: z.string().describe("Text with its line ends."),
+  })
+  .meta({ id: "LogChunk" });
+
+export const workerShape = z
+  .object({
+    id: z.string(),
+    protocol: z.string(),
+    status: z.enum(["idle", "busy", "unheard", "offline"]).describe("`unheard`: known from before the server started, and silent since."),
+    labels: z.array(z.string()),
+    lanes: z.array(z.string()).describe("The names it has claimed lately; empty when it has not claimed since the server started."),
+    does: z.array(z.string()).describe("What it does, in the words of its protocol: handlers, types of tasks, components or roles."),
+    registeredAt: time,
+    seenAt: time,
+    tasks: z.array(z.object({ taskId: z.string(), runId: z.string().nullable(), step: z.string(), claimedAt: time })),
+  })
+  .meta({ id: "Worker" });
+
+export const queueShape = z
+  .object({
+    lane: z.string(),
+    labels: z.array(z.string()),
+    ready: z.number().int().describe("Tasks that could be taken now."),
+    sent: z.number().int().describe("Tasks that the server sends to workers that do not poll, and that no worker has started yet."),
+    oldestAt: time.nullable().describe("Since when the oldest ready or sent task has been waiting."),
+    pollers: z.number().int().describe("Claims that wait for this lane."),
+    workers: z.number().int().describe("Live workers that could take from this lane."),
+    polledAt: time.nullable().describe("When a worker last claimed from this lane."),
+    waiting: waitingShape.nullable().describe("Why the oldest has not been taken; null when there is none."),
+  })
+  .meta({ id: "Queue" });

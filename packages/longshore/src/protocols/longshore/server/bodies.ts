@@ -1,0 +1,134 @@
+// The answers of our own API, made from stored rows.
+
+import type { Json } from "../../../core/json/json.ts";
+import { parseExact } from "../../../core/json/json-exact.ts";
+import type { DeadLetter } from "../../../engine/board/dead-letter.ts";
+import type { TaskRow } from "../../../engine/board/task.ts";
+import type { Waiting } from "../../../engine/board/wait-reason.ts";
+import type { Definition } from "../../../engine/run/dialect.ts";
+import type { Plan, PlanNode } from "../../../engine/run/plan.ts";
+import type { AttemptView } from "../../../engine/run/reader.ts";
+import type { Run } from "../../../engine/run/run.ts";
+import { deadLettersShown } from "../wire/shapes.ts";
+
+export function runBody(run: Run) {
+  return {
+    id: run.id,
+    workflow: run.workflow,
+    definitionId: run.definitionId,
+    state: run.state,
+    input: parsed(run.input),
+    output: parsed(run.output),
+    error: run.error,
+    createdAt: run.createdAt,
+    endedAt: run.endedAt,
+    endBy: run.endBy,
+    left: run.left,
+    failed: run.failed,
+    retries: run.retries,
+    alias: run.alias,
+    parentTaskId: run.parentTaskId,
+  };
+}
+
+export function taskBody(task: TaskRow, waiting: Waiting | null) {
+  return {
+    id: task.id,
+    runId: task.runId,
+    step: task.step,
+    state: task.state,
+    attempt: task.attempt + 1,
+    grant: task.grant,
+    failures: task.failures,
+    lost: task.lost,
+    holder: task.holder,
+    lane: task.lane?.name ?? null,
+    labels: task.lane?.labels ?? [],
+    priority: task.priority,
+    input: parsed(task.input),
+    output: parsed(task.output),
+    error: task.error,
+    postedAt: task.postedAt,
+    dueAt: task.dueAt,
+    startedAt: task.startedAt,
+    endedAt: task.endedAt,
+    waiting: waiting ?? undefined,
+  };
+}
+
+/** What is shown of a step besides its task. */
+export interface StepMore {
+  readonly lastLine?: string | null | undefined;
+  readonly waiting?: Waiting | null;
+  readonly lastError?: string | undefined;
+  readonly deadLetters?: readonly DeadLetter[];
+}
+
+export function stepBody(plan: Plan, node: PlanNode, task: TaskRow | undefined, more: StepMore = {}) {
+  const { lastLine, waiting, lastError, deadLetters = [] } = more;
+  const recorded = task !== undefined && isShown(task);
+  return {
+    id: node.id,
+    state: recorded ? task.state : "waiting",
+    after: shownAfter(plan, node),
+    taskId: recorded ? task.id : null,
+    attempt: recorded ? task.attempt + 1 : 0,
+    holder: recorded ? task.holder : null,
+    error: recorded ? task.error : null,
+    startedAt: recorded ? task.startedAt : null,
+    endedAt: recorded ? task.endedAt : null,
+    lastLine,
+    waiting: waiting ?? undefined,
+    lastError,
+    deadLetters: deadLetters.length === 0 ? undefined : { total: deadLetters.length, first: deadLetters.slice(0, deadLettersShown) },
+  };
+}
+
+export function attemptBody(attempt: AttemptView) {
+  const { grant, holder, error, queuedAt, startedAt, endedAt, closedBy } = attempt;
+  return { attempt: attempt.attempt + 1, grant, holder, error, queuedAt, startedAt, endedAt, closedBy };
+}
+
+/** A step whose earlier life is void has no task now: it waits to be started again. */
+export function isShown(task: TaskRow): boolean {
+  return task.state !== "forgotten";
+}
+
+export function definitionBody(definition: Definition) {
+  const { id, name, version, dialect, createdAt } = definition;
+  return { id, name, version, dialect, createdAt };
+}
+
+export function wholeDefinitionBody(definition: Definition, plan: Plan) {
+  const steps = plan.nodes.filter(({ hidden }) => !hidden).map((node) => planStep(plan, node));
+  return { ...definitionBody(definition), source: parsed(definition.source), steps };
+}
+
+/** The ids of the steps that it waits for. Behind a node that is not shown are those that it waits for, and those it was chosen by. */
+function shownAfter(plan: Plan, node: PlanNode): string[] {
+  const ids: string[] = [];
+  // What is added on the way is walked over as well.
+  const upstreams = new Set(node.after);
+  for (const at of upstreams) {
+    const upstream = plan.nodes[at] as PlanNode;
+    if (!upstream.hidden) ids.push(upstream.id);
+    else for (const further of [...upstream.after, ...(plan.starters.get(at) ?? [])]) upstreams.add(further);
+  }
+  return ids;
+}
+
+function planStep(plan: Plan, node: PlanNode) {
+  const lane = node.kind === "task" ? node.lanes.at(-1) : undefined;
+  return {
+    id: node.id,
+    kind: node.kind,
+    after: shownAfter(plan, node),
+    lane: lane?.name ?? null,
+    labels: lane?.labels ?? [],
+    workflow: node.kind === "run" ? node.workflow : null,
+  };
+}
+
+function parsed(text: string | null): Json {
+  return text === null ? null : (parseExact(text) as Json);
+}
