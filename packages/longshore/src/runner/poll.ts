@@ -9,7 +9,8 @@ export interface Poll<Answer> {
   /** How many tasks are requested. */
   readonly count: number;
   readonly call: () => Promise<Answer>;
-  readonly received: (answer: Answer) => number;
+  /** How many tasks came. Absent for a stream: its end is no event. */
+  readonly received?: (answer: Answer) => number;
 }
 
 /** Rejects with what `call` rejects with. A poll that ends because the worker drains has not failed. */
@@ -19,7 +20,7 @@ export async function poll<Answer>(host: TransportHost, { task, worker, count, c
   if (host.wants("pollStarted")) host.emit("pollStarted", { task, worker, count });
   try {
     const answer = await call();
-    if (host.wants("pollCompleted")) {
+    if (received !== undefined && host.wants("pollCompleted")) {
       host.emit("pollCompleted", { task, worker, durationMs: clock.now() - startedMs, received: received(answer) });
     }
     return answer;

@@ -8,7 +8,7 @@ import { TaskAssignment } from "../../src/protocols/stepflow/wire/messages.ts";
 import { OrchestratorService } from "../../src/protocols/stepflow/wire/services.ts";
 import { natsSettings } from "../../src/protocols/stepflow/worker/nats/options.ts";
 import { stepflowNats } from "../../src/protocols/stepflow/worker/nats/worker.ts";
-import { channelOpener } from "../../src/protocols/stepflow/worker/queue-worker.ts";
+import { channelOpener } from "../../src/protocols/stepflow/worker/queue-transport.ts";
 import { natsMissing, TestNats } from "../support/nats.ts";
 import { StepflowOrchestrator } from "../support/stepflow-orchestrator.ts";
 import { startWorker } from "../support/stepflow-worker.ts";

@@ -1,12 +1,12 @@
 // What workers over gRPC and over NATS do with an assignment, however it came: claim it by a first heartbeat, run it, or drop it; and answer
 // discovery. Which of them brings assignments, and how one is given back there, is the transport's.
 
-import { type Clock, pause } from "../../../core/clock.ts";
+import { pause } from "../../../core/clock.ts";
 import { isTransient } from "../../../core/errors.ts";
 import type { Verdict } from "../../../core/verdict.ts";
-import { type ChannelOptions, type GrpcChannel, openChannel } from "../../../net/grpc/client.ts";
+import type { ChannelOptions, GrpcChannel } from "../../../net/grpc/client.ts";
 import { GrpcCode } from "../../../net/grpc/status.ts";
-import type { Capabilities, ReportTries, Slot, TransportHost } from "../../../runner/transport.ts";
+import type { Slot, TransportHost } from "../../../runner/transport.ts";
 import { type ComponentInfo, type TaskAssignment, TaskErrorCode } from "../wire/messages.ts";
 import { OrchestratorService } from "../wire/services.ts";
 import { type ComponentDescription, Components } from "./components.ts";
@@ -14,11 +14,6 @@ import { failureOfCall, hasCode } from "./grpc-failure.ts";
 import { Orchestrators } from "./orchestrators.ts";
 import type { QueueSettings } from "./queue-options.ts";
 import { QueueTask, type TaskSurroundings } from "./queue-task.ts";
-
-/** Progress travels with heartbeats; log lines have no place. */
-export const queueCapabilities: Capabilities = { defer: false, progress: true, streams: false, logs: false, blobs: true, cancel: true };
-/** Longer than an orchestrator takes to come back or to be replaced, as the reference's 88 s are; then the slot is worth more. */
-export const queueReportTries: ReportTries = { patienceMs: 120_000 };
 
 /** How an assignment came, and how to answer its source. */
 export interface Delivery {
@@ -54,16 +49,6 @@ export const discoveriesMax = 64;
 const giveBackTimeoutMs = 2_000;
 /** No answer is sent where a stream brought it: what is not claimed in time is offered again. */
 const untold: Delivery = { taken: () => {}, later: () => {}, useless: () => {}, waiting: () => {} };
-
-/**
- * Makes channels to orchestrators, which all share the worker's options. The token is sent where `trusts` allows it, to every address when
- * it is absent: then addresses come from an orchestrator that the worker was pointed at.
- */
-export function channelOpener({ token, tls }: QueueSettings, clock: Clock, trusts?: (address: string) => boolean): OpenChannel {
-  const told = { clock, ...(tls === undefined ? {} : { tls }) };
-  const metadata: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
-  return (address, options = {}) => openChannel(address, { ...told, metadata: (trusts?.(address) ?? true) ? metadata : {}, ...options });
-}
 
 export class QueueWorker {
   readonly #host: TransportHost;

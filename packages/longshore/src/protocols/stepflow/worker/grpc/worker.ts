@@ -8,16 +8,17 @@
 // An assignment is read before there is a slot, and not after, so that a worker that is full still answers discovery, for which an
 // orchestrator waits five seconds, and so that an idle one keeps no slot from other transports.
 
-import { type Backoff, backoffMs } from "../../../../core/backoff.ts";
-import { pause } from "../../../../core/clock.ts";
-import type { Task } from "../../../../core/task.ts";
+import type { Backoff } from "../../../../core/backoff.ts";
 import type { GrpcChannel } from "../../../../net/grpc/client.ts";
+import { poll } from "../../../../runner/poll.ts";
+import { keepReceiving } from "../../../../runner/receive.ts";
 import type { Transport, TransportHost } from "../../../../runner/transport.ts";
 import type { TaskAssignment } from "../../wire/messages.ts";
 import { TasksService } from "../../wire/services.ts";
 import { failureOfCall } from "../grpc-failure.ts";
 import { addressOf } from "../orchestrators.ts";
-import { channelOpener, QueueWorker, queueCapabilities, queueReportTries } from "../queue-worker.ts";
+import { type QueueSource, queueTransport } from "../queue-transport.ts";
+import { type OpenChannel, QueueWorker } from "../queue-worker.ts";
 import { type GrpcSettings, grpcSettings, type StepflowGrpcOptions } from "./options.ts";
 
 /**
@@ -25,7 +26,7 @@ import { type GrpcSettings, grpcSettings, type StepflowGrpcOptions } from "./opt
  * `localhost:7837`.
  */
 export function stepflowGrpc(url?: string, options: StepflowGrpcOptions = {}): Transport {
-  return new StepflowGrpc(grpcSettings(url, options));
+  return queueTransport(new PullStream(grpcSettings(url, options)));
 }
 
 /** Soon after an orchestrator that only restarts; never so often that one which stays away would mind. */
@@ -35,86 +36,57 @@ const pullWindowBytes = 16_384;
 /** The name in events of polls instead of a task's. */
 const anyTask = "*";
 
-class StepflowGrpc implements Transport {
+class PullStream implements QueueSource {
   readonly name: string;
-  readonly capabilities = queueCapabilities;
-  readonly reportTries = queueReportTries;
-  readonly drainMs?: number;
-  readonly slotsFor?: (tasks: ReadonlyMap<string, Task>) => number;
-  readonly #settings: GrpcSettings;
-  #host!: TransportHost;
-  #worker: QueueWorker | undefined;
+  readonly settings: GrpcSettings;
+  readonly orchestratorUrl: string;
   #channel: GrpcChannel | undefined;
-  #pulling: Promise<void> = Promise.resolve();
 
   constructor(settings: GrpcSettings) {
-    const { slots, drainMs } = settings;
-    this.#settings = settings;
+    this.settings = settings;
+    this.orchestratorUrl = settings.url;
     this.name = `stepflow ${addressOf(settings.url)} queue ${settings.queue}`;
-    if (drainMs !== undefined) this.drainMs = drainMs;
-    if (slots !== undefined) this.slotsFor = () => slots;
-  }
-
-  async start(host: TransportHost): Promise<void> {
-    const settings = this.#settings;
-    const open = channelOpener(settings, host.clock);
-    this.#host = host;
-    this.#worker = new QueueWorker({ settings, host, open, orchestratorUrl: settings.url });
-    this.#channel = open(settings.url, { windowBytes: pullWindowBytes });
-    this.#pulling = this.#pull(this.#channel, this.#worker);
-  }
-
-  async drain(): Promise<void> {
-    await this.#pulling;
-    await this.#worker?.idle();
-  }
-
-  async stop(): Promise<void> {
-    await Promise.all([this.#channel?.close(), this.#worker?.close()]);
   }
 
   /** Keeps a stream open until the worker drains. */
-  async #pull(channel: GrpcChannel, worker: QueueWorker): Promise<void> {
-    const { clock, draining, failing, working, emit, wants } = this.#host;
-    const what = `pull of queue ${this.#settings.queue}`;
-    const poll = { task: anyTask, worker: this.#settings.workerId };
-    for (let failures = 0; !draining.aborted; ) {
-      const sinceMs = clock.now();
-      const opened = () => {
-        failures = 0;
-        working(what);
-      };
-      if (wants("pollStarted")) emit("pollStarted", { ...poll, count: this.#host.slots.free });
-      try {
-        await this.#read(channel, worker, opened);
-      } catch (error) {
-        if (draining.aborted) return;
-        const failure = failureOfCall(`PullTasks at ${this.#settings.url}`, error);
-        failing(what, failure);
-        if (wants("pollFailed")) emit("pollFailed", { ...poll, durationMs: clock.now() - sinceMs, error: failure });
-      }
-      // Also after a stream that ended well: an orchestrator that ends streams is closing.
-      await pause(clock, backoffMs(reopening, ++failures, Math.random()), draining);
-    }
+  receive(host: TransportHost, worker: QueueWorker, open: OpenChannel): Promise<void> {
+    const { url, queue, workerId } = this.settings;
+    const channel = open(url, { windowBytes: pullWindowBytes });
+    this.#channel = channel;
+    return keepReceiving(host, {
+      what: `pull of queue ${queue}`,
+      backoff: reopening,
+      receive: (opened) => {
+        const call = () => this.#read(host, channel, worker, opened);
+        return poll(host, { task: anyTask, worker: workerId, count: host.slots.free, call });
+      },
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.#channel?.close();
   }
 
   /** Resolves when the orchestrator has ended the stream or the worker drains. */
-  async #read(channel: GrpcChannel, worker: QueueWorker, opened: () => void): Promise<void> {
-    const { draining: signal } = this.#host;
-    const { queue: queueName, workerId } = this.#settings;
+  async #read(host: TransportHost, channel: GrpcChannel, worker: QueueWorker, opened: () => void): Promise<void> {
+    const { draining: signal } = host;
+    const { url, queue: queueName, workerId } = this.settings;
     const stream = channel.serverStream(TasksService.PullTasks, { queueName, workerId }, { signal, opened });
-    for await (const assignment of stream) {
-      if (QueueWorker.isDiscovery(assignment)) worker.discover(assignment);
-      else await this.#take(assignment, worker);
-      if (signal.aborted) return;
+    try {
+      for await (const assignment of stream) {
+        if (QueueWorker.isDiscovery(assignment)) worker.discover(assignment);
+        else await this.#take(host, assignment, worker);
+        if (signal.aborted) return;
+      }
+    } catch (error) {
+      throw failureOfCall(`PullTasks at ${url}`, error);
     }
   }
 
-  async #take(assignment: TaskAssignment, worker: QueueWorker): Promise<void> {
-    const { slots, emit, wants } = this.#host;
+  async #take({ slots, emit, wants }: TransportHost, assignment: TaskAssignment, worker: QueueWorker): Promise<void> {
     let [slot] = slots.takeFree(1);
     if (slot === undefined) {
-      if (wants("slotsFull")) emit("slotsFull", { task: anyTask, worker: this.#settings.workerId });
+      if (wants("slotsFull")) emit("slotsFull", { task: anyTask, worker: this.settings.workerId });
       slot = await slots.take();
     }
     // Draining began while it waited: it is not claimed yet, and another worker can have it at once.

@@ -6,16 +6,16 @@
 // when no orchestrator can name the owner of the task, it is given back for later; when its orchestrator does not know it any more, it is
 // removed.
 
-import { type Backoff, backoffMs } from "../../../../core/backoff.ts";
-import { pause } from "../../../../core/clock.ts";
+import type { Backoff } from "../../../../core/backoff.ts";
 import { LongshoreError, toError } from "../../../../core/errors.ts";
-import type { Task } from "../../../../core/task.ts";
+import { keepReceiving } from "../../../../runner/receive.ts";
 import type { Slot, Transport, TransportHost } from "../../../../runner/transport.ts";
 import { TaskAssignment } from "../../wire/messages.ts";
 import { loadNats, type NatsClient, type NatsConnection, type NatsMessage } from "../../wire/nats/client.ts";
 import { ensureConsumer } from "../../wire/nats/consumer.ts";
 import { addressOf } from "../orchestrators.ts";
-import { channelOpener, type Delivery, QueueWorker, queueCapabilities, queueReportTries } from "../queue-worker.ts";
+import { type QueueSource, queueTransport } from "../queue-transport.ts";
+import { type Delivery, QueueWorker } from "../queue-worker.ts";
 import { type NatsSettings, natsSettings, type StepflowNatsOptions } from "./options.ts";
 import { PullConnection } from "./pull-connection.ts";
 
@@ -24,12 +24,12 @@ import { PullConnection } from "./pull-connection.ts";
  * `STEPFLOW_NATS_URL`, else `nats://localhost:4222`.
  */
 export function stepflowNats(url?: string, options: StepflowNatsOptions = {}): Transport {
-  return new StepflowNats(natsSettings(url, options));
+  return queueTransport(new NatsStream(natsSettings(url, options)));
 }
 
 const connecting: Backoff = { kind: "exponential", delayMs: 500, maxMs: 15_000, jitter: 0.3 };
 /** As the reference waits for a stream that its orchestrator has not made yet. */
-const lookAgainMs = 2_000;
+const lookingAgain: Backoff = { kind: "fixed", delayMs: 2_000 };
 /** A server that has vanished without a word is noticed within three of these; the client's own two minutes are far too long. */
 const pingMs = 15_000;
 /** How long a task is left alone whose orchestrator could not be reached. */
@@ -44,127 +44,107 @@ const acks = {
   later: Buffer.from(`-NAK {"delay":${laterMs * 1_000_000}}`),
 } as const;
 
-class StepflowNats implements Transport {
+class NatsStream implements QueueSource {
   readonly name: string;
-  readonly capabilities = queueCapabilities;
-  readonly reportTries = queueReportTries;
-  readonly drainMs?: number;
-  readonly slotsFor?: (tasks: ReadonlyMap<string, Task>) => number;
-  readonly #settings: NatsSettings;
-  #host!: TransportHost;
-  #worker: QueueWorker | undefined;
+  readonly settings: NatsSettings;
+  readonly orchestratorUrl: string | undefined;
   #client!: NatsClient;
   #connection: NatsConnection | undefined;
-  #serving: Promise<void> = Promise.resolve();
 
   constructor(settings: NatsSettings) {
-    const { slots, drainMs, servers, stream } = settings;
-    this.#settings = settings;
+    const { servers, stream, orchestratorUrl } = settings;
+    this.settings = settings;
+    this.orchestratorUrl = orchestratorUrl;
     this.name = `stepflow ${servers.join(",")} stream ${stream}`;
-    if (drainMs !== undefined) this.drainMs = drainMs;
-    if (slots !== undefined) this.slotsFor = () => slots;
   }
 
-  async start(host: TransportHost): Promise<void> {
-    const settings = this.#settings;
+  async prepare(): Promise<void> {
     this.#client = await loadNats();
-    this.#host = host;
-    const open = channelOpener(settings, host.clock, (address) => this.#trusts(address));
-    this.#worker = new QueueWorker({ settings, host, open, orchestratorUrl: settings.orchestratorUrl });
-    this.#serving = this.#serve(this.#worker);
   }
 
   /**
    * A task names its orchestrator, and any program that may publish to the stream writes tasks: the token is sent to the configured one,
    * and only there.
    */
-  #trusts(address: string): boolean {
-    const { token, orchestratorUrl, blobUrl, stream } = this.#settings;
+  trusts(address: string, host: TransportHost): boolean {
+    const { token, orchestratorUrl, blobUrl, stream } = this.settings;
     const told = [orchestratorUrl, blobUrl].map((url) => (url === undefined ? undefined : addressOf(url)));
     if (token === undefined || told.includes(addressOf(address))) return true;
     const message = `A task of stream ${stream} is from ${address}, which is called without the token: that is sent to ${orchestratorUrl} alone.`;
-    this.#host.notice({ level: "warn", message });
+    host.notice({ level: "warn", message });
     return false;
   }
 
-  async drain(): Promise<void> {
-    await this.#serving;
-    await this.#worker?.idle();
+  /** Stays connected until the worker drains. */
+  receive(host: TransportHost, worker: QueueWorker): Promise<void> {
+    return keepReceiving(host, {
+      what: "connection",
+      backoff: connecting,
+      receive: async (connected) => {
+        try {
+          this.#connection = await this.#connect();
+        } catch (error) {
+          const message = `Cannot reach ${this.settings.servers.join(",")}: ${toError(error).message}`;
+          throw new LongshoreError("LONGSHORE_UNREACHABLE", message, { cause: error });
+        }
+        await this.#consume(host, this.#connection, worker, connected);
+      },
+    });
   }
 
-  async stop(): Promise<void> {
+  async close(): Promise<void> {
     // The last acknowledgements are sent before the connection closes; where there is no server they are lost, which costs a delivery.
     await this.#connection?.drain().catch(() => this.#connection?.close());
-    await this.#worker?.close();
-  }
-
-  /** Stays connected until the worker drains. */
-  async #serve(worker: QueueWorker): Promise<void> {
-    const { clock, draining, failing } = this.#host;
-    for (let failures = 0; !draining.aborted; ) {
-      try {
-        this.#connection = await this.#connect();
-        failures = 0;
-        await this.#consume(this.#connection, worker);
-      } catch (error) {
-        if (draining.aborted) return;
-        const message = `Cannot reach ${this.#settings.servers.join(",")}: ${toError(error).message}`;
-        failing("connection", new LongshoreError("LONGSHORE_UNREACHABLE", message, { cause: error }));
-      }
-      await pause(clock, backoffMs(connecting, ++failures, Math.random()), draining);
-    }
   }
 
   #connect(): Promise<NatsConnection> {
-    const { servers, login, connection, workerId } = this.#settings;
+    const { servers, login, connection, workerId } = this.settings;
     // The client reconnects by itself, also to servers of the cluster that were not named here.
     const keeping = { maxReconnectAttempts: -1, pingInterval: pingMs, maxPingOut: 2 };
     return this.#client.transport.connect({ name: `longshore ${workerId}`, ...keeping, ...login, ...connection, servers: [...servers] });
   }
 
   /** Pulls from the consumer until the worker drains or the connection is closed for good. */
-  async #consume(connection: NatsConnection, worker: QueueWorker): Promise<void> {
-    const host = this.#host;
-    const { stream, consumer } = this.#settings;
-    const what = `consumer ${consumer} of stream ${stream}`;
+  async #consume(host: TransportHost, connection: NatsConnection, worker: QueueWorker, connected: () => void): Promise<void> {
+    const { stream, consumer } = this.settings;
     const line = new PullConnection(connection, {
       host,
       stream,
       consumer,
       inbox: this.#client.transport.createInbox(),
-      receive: (message, slot) => this.#receive(message, slot, worker),
+      receive: (message, slot) => this.#receive(host, message, slot, worker),
       refuse: (message) => answer(message, acks.again),
     });
-    while (!host.draining.aborted && !connection.isClosed()) {
-      try {
-        await ensureConsumer(this.#client.jetstream, connection, stream, consumer);
-        host.working("connection");
-        host.working(what);
-        await line.pull();
-      } catch (error) {
-        if (!host.draining.aborted) host.failing(what, error);
+    await keepReceiving(host, {
+      what: `consumer ${consumer} of stream ${stream}`,
+      backoff: lookingAgain,
+      over: () => connection.isClosed(),
+      receive: async (opened) => {
         await line.usable();
-        await pause(host.clock, lookAgainMs, host.draining);
-      }
-    }
+        await ensureConsumer(this.#client.jetstream, connection, stream, consumer);
+        connected();
+        opened();
+        await line.pull();
+      },
+    });
     await line.end();
   }
 
-  #receive(message: NatsMessage, slot: Slot, worker: QueueWorker): void {
+  #receive(host: TransportHost, message: NatsMessage, slot: Slot, worker: QueueWorker): void {
     let assignment: TaskAssignment;
     try {
       assignment = TaskAssignment.decode(message.data);
     } catch (error) {
       slot.release();
-      const text = `A message of stream ${this.#settings.stream} is no task and was removed: ${toError(error).message}`;
-      this.#host.notice({ level: "error", message: text });
+      const text = `A message of stream ${this.settings.stream} is no task and was removed: ${toError(error).message}`;
+      host.notice({ level: "error", message: text });
       return answer(message, acks.never);
     }
     const delivery: Delivery = {
       taken: () => answer(message, acks.done),
       later: () => answer(message, acks.later),
       useless: (why, expected) => {
-        if (!expected) this.#host.notice({ level: "error", message: `A message of stream ${this.#settings.stream} was removed: ${why}.` });
+        if (!expected) host.notice({ level: "error", message: `A message of stream ${this.settings.stream} was removed: ${why}.` });
         answer(message, acks.never);
       },
       waiting: () => answer(message, acks.inProgress),

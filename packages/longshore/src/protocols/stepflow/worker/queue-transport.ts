@@ -1,0 +1,62 @@
+// The transport of a worker over gRPC and over NATS. They differ in where assignments come from, which is a source; all else is here once.
+
+import type { Clock } from "../../../core/clock.ts";
+import { openChannel } from "../../../net/grpc/client.ts";
+import type { Capabilities, ReportTries, Transport, TransportHost } from "../../../runner/transport.ts";
+import type { QueueSettings } from "./queue-options.ts";
+import { type OpenChannel, QueueWorker } from "./queue-worker.ts";
+
+/** Progress travels with heartbeats; log lines have no place. */
+const capabilities: Capabilities = { defer: false, progress: true, streams: false, logs: false, blobs: true, cancel: true };
+/** Longer than an orchestrator takes to come back or to be replaced, as the reference's 88 s are; then the slot is worth more. */
+const reportTries: ReportTries = { patienceMs: 120_000 };
+
+export interface QueueSource {
+  /** For logs and `status()`. */
+  readonly name: string;
+  readonly settings: QueueSettings;
+  /** The orchestrator that is called about tasks that name none. */
+  readonly orchestratorUrl: string | undefined;
+  /** Whether an orchestrator gets the worker's token; every one does when absent. */
+  trusts?(address: string, host: TransportHost): boolean;
+  /** Loads what it needs. Rejects for a mistake in the configuration. */
+  prepare?(): Promise<void>;
+  /** Hands assignments to the worker until it drains. Never rejects. */
+  receive(host: TransportHost, worker: QueueWorker, open: OpenChannel): Promise<void>;
+  close(): Promise<void>;
+}
+
+export function queueTransport(source: QueueSource): Transport {
+  const { settings, orchestratorUrl } = source;
+  const { slots, drainMs } = settings;
+  let worker: QueueWorker | undefined;
+  let receiving: Promise<void> = Promise.resolve();
+  return {
+    name: source.name,
+    capabilities,
+    reportTries,
+    ...(drainMs === undefined ? {} : { drainMs }),
+    ...(slots === undefined ? {} : { slotsFor: () => slots }),
+    async start(host) {
+      await source.prepare?.();
+      const open = channelOpener(settings, host.clock, (address) => source.trusts?.(address, host) ?? true);
+      worker = new QueueWorker({ settings, host, open, orchestratorUrl });
+      receiving = source.receive(host, worker, open);
+    },
+    async drain() {
+      await receiving;
+      await worker?.idle();
+    },
+    async stop() {
+      await source.close();
+      await worker?.close();
+    },
+  };
+}
+
+/** Makes channels to orchestrators, which all share the worker's options. The token is sent where `trusts` allows it. */
+export function channelOpener({ token, tls }: QueueSettings, clock: Clock, trusts: (address: string) => boolean): OpenChannel {
+  const told = { clock, ...(tls === undefined ? {} : { tls }) };
+  const metadata: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  return (address, options = {}) => openChannel(address, { ...told, metadata: trusts(address) ? metadata : {}, ...options });
+}
