@@ -59,6 +59,7 @@ export class Amounts implements Writable {
   }
 
   applied(): void {
+    if (this.#changed.size === 0) return;
     for (const amount of this.#changed) amount.applied();
     this.#changed.clear();
   }

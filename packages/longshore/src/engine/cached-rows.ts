@@ -103,16 +103,22 @@ export class Rows<R> implements Writable {
   }
 
   write(): void {
-    for (const [key, row] of this.#refreshed) if (!this.#pending.has(key)) this.#options.save(row, false, row);
-    // Should this transaction fail, nothing is lost: a restart would restore the same.
-    this.#refreshed.clear();
+    if (this.#refreshed.size > 0) this.#writeRefreshed();
     for (const [key, { row, isNew }] of this.#pending) {
       if (row === null) this.#options.remove?.(key);
       else this.#options.save(row, isNew, this.#kept.get(key));
     }
   }
 
+  #writeRefreshed(): void {
+    for (const [key, row] of this.#refreshed) if (!this.#pending.has(key)) this.#options.save(row, false, row);
+    // Should this transaction fail, nothing is lost: a restart would restore the same.
+    this.#refreshed.clear();
+  }
+
   applied(): void {
+    // Most tables have no part in most commits, and clearing an empty map allocates another.
+    if (this.#pending.size === 0) return;
     const { committed } = this.#options;
     for (const [key, { row }] of this.#pending) {
       if (row !== null && this.#keeps(key, row)) this.#kept.set(key, row);

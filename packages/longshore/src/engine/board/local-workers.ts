@@ -66,8 +66,8 @@ export class LocalWorkers implements Writable {
   }
 
   write(): void {
+    if (!this.workers.hasUnwritten) return;
     const what = this.workers.unwritten();
-    if (what.registrations.length + what.forgotten.length === 0) return;
     for (const id of what.forgotten) this.#rows.remove(id);
     for (const registration of what.registrations) this.#rows.upsert(registration);
     this.#writing = { what, after: this.#options.commit.commits };
@@ -78,7 +78,7 @@ export class LocalWorkers implements Writable {
     // The count rises only when the transaction was committed; otherwise the changes wait for the next one.
     if (this.#writing !== null && this.#options.commit.commits > this.#writing.after) {
       this.workers.written(this.#writing.what);
-      if (this.#hasUnwritten) this.#arm();
+      if (this.workers.hasUnwritten) this.#arm();
     }
     this.#writing = null;
   }
@@ -87,11 +87,6 @@ export class LocalWorkers implements Writable {
   close(): void {
     this.#cancelTimer?.();
     this.#flush();
-  }
-
-  get #hasUnwritten(): boolean {
-    const { registrations, forgotten } = this.workers.unwritten();
-    return registrations.length + forgotten.length > 0;
   }
 
   #arm(): void {
@@ -104,7 +99,7 @@ export class LocalWorkers implements Writable {
   }
 
   #flush(): void {
-    if (!this.#hasUnwritten) return;
+    if (!this.workers.hasUnwritten) return;
     const asked = this.#options.commit.run(() => {
       this.#wanted = true;
     });

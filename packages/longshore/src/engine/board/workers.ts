@@ -236,6 +236,10 @@ export class Workers {
     return worker === undefined ? undefined : viewOf(worker, this.#clock.now());
   }
 
+  get hasUnwritten(): boolean {
+    return this.#unwritten.size + this.#forgotten.size > 0;
+  }
+
   /** What has to be written down. It stays so until `written` is called. */
   unwritten(): Unwritten {
     const registrations: Registration[] = [];
