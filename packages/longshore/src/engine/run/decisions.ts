@@ -15,6 +15,7 @@ import { joinKey } from "../tables/run.ts";
 import type { ReadTx, Tx } from "../tx.ts";
 import type { Change, Frontier, Need, RunEvent } from "./decide.ts";
 import type { Definitions } from "./definitions.ts";
+import { LazyMap } from "./lazy-map.ts";
 import type { LocalDocuments } from "./local-documents.ts";
 import { OpenTasks } from "./open-tasks.ts";
 import type { Plan } from "./plan.ts";
@@ -185,10 +186,10 @@ interface About {
 /** The rows a decision has seen so far. */
 class Loaded implements Frontier {
   readonly run: Run;
-  readonly joins = new Map<number, Join | null>();
-  readonly outputs = new Map<number, Json>();
-  readonly tasks = new Map<number, TaskRow | null>();
-  readonly documents = new Map<string, Json>();
+  readonly joins = new LazyMap<number, Join | null>();
+  readonly outputs = new LazyMap<number, Json>();
+  readonly tasks = new LazyMap<number, TaskRow | null>();
+  readonly documents = new LazyMap<string, Json>();
   all: ReadonlyMap<number, TaskRow> | undefined;
 
   constructor(run: Run) {

@@ -80,8 +80,12 @@ export class Draft {
   }
 
   update(parts: Partial<Run>): void {
+    Object.assign(this.#own(), parts);
+  }
+
+  #own(): { -readonly [Field in keyof Run]: Run[Field] } {
     if (this.run === this.frontier.run) this.run = { ...this.run };
-    Object.assign(this.run, parts);
+    return this.run;
   }
 
   /** Counts what was done. */
@@ -111,17 +115,21 @@ export class Draft {
 
   /** Something has begun that must end, and has ended. */
   enter(): void {
-    this.update({ active: this.run.active + 1 });
+    this.#own().active++;
   }
 
   leave(): void {
-    this.update({ active: this.run.active - 1 });
+    this.#own().active--;
+  }
+
+  /** One node less that has not settled. */
+  settleOne(): void {
+    this.#own().left--;
   }
 
   /** The next place among the run's records. */
   nextOrdinal(): number {
-    this.update({ recorded: this.run.recorded + 1 });
-    return this.run.recorded;
+    return ++this.#own().recorded;
   }
 
   post(node: number, input: string, parts: { placement?: Placement; wakeAt?: number } = {}): void {

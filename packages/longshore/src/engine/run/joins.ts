@@ -1,6 +1,7 @@
 // Counters of nodes that wait for several others: the changes of this decision, over the rows of the store.
 
 import type { Change, Frontier, Need } from "./decide.ts";
+import { LazyMap } from "./lazy-map.ts";
 import { type PlanNode, requiredOf } from "./plan.ts";
 
 /** Joins loaded at once at least, when a cascade of skips or demands runs into one that has not been loaded. */
@@ -17,7 +18,7 @@ export class Joins {
   readonly #need: Need;
   /** Nodes that are demanded wait for that too. */
   readonly #lazy: boolean;
-  readonly #counters = new Map<number, Counter>();
+  readonly #counters = new LazyMap<number, Counter>();
   /** Counters that have been looked at, which is how far this decision has come. */
   #seen = 0;
 
@@ -32,7 +33,7 @@ export class Joins {
   }
 
   changes(): Change[] {
-    return Array.from(this.#counters, ([node, { left, begun, missed }]) => ({ kind: "join", node, left, begun, missed }));
+    return Array.from(this.#counters.entries(), ([node, { left, begun, missed }]) => ({ kind: "join", node, left, begun, missed }));
   }
 
   /** Undefined when it has to be loaded first. */

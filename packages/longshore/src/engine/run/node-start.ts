@@ -9,6 +9,7 @@ import type { Recorded } from "./decide.ts";
 import type { Resolved, Scope } from "./dialect.ts";
 import { type Draft, type Failing, startSteps } from "./draft.ts";
 import type { Joins } from "./joins.ts";
+import { LazyMap } from "./lazy-map.ts";
 import type { Ending, InstantNode, JoinNode, Placement, PlanNode, TaskNode, Template } from "./plan.ts";
 import type { Settled } from "./run.ts";
 
@@ -31,7 +32,7 @@ export class NodeStart {
   /** Ends of the run that wait until everything that begins along with them has begun. */
   readonly #endings: number[] = [];
   /** Places among the records that were kept for them. */
-  readonly #reserved = new Map<number, number>();
+  readonly #reserved = new LazyMap<number, number>();
   #beginning = 0;
 
   constructor(draft: Draft, joins: Joins, skips: ReadonlySet<number>, onward: Onward) {

@@ -6,6 +6,7 @@ import type { Decision, Frontier } from "./decide.ts";
 import type { Dialect } from "./dialect.ts";
 import { Draft, type Failing } from "./draft.ts";
 import { Joins } from "./joins.ts";
+import { LazyMap } from "./lazy-map.ts";
 import { NodeStart } from "./node-start.ts";
 import { type Plan, type PlanNode, requiredOf } from "./plan.ts";
 import { planRestart } from "./restart-plan.ts";
@@ -23,12 +24,12 @@ export class Propagation {
   readonly #later: number[] = [];
   readonly #skips: Set<number>;
   /** Nodes whose first part was announced in an earlier decision. */
-  readonly #streamed = new Set<number>();
+  readonly #streamed = new LazyMap<number, true>();
 
   constructor(plan: Plan, dialect: Dialect, frontier: Frontier, now: number) {
     this.#draft = new Draft(plan, dialect, frontier, now);
     this.#joins = new Joins(frontier, this.#draft.need, plan.lazy);
-    this.#skips = new Set(frontier.run.skips === null ? [] : (JSON.parse(frontier.run.skips) as number[]));
+    this.#skips = frontier.run.skips === null ? new Set() : new Set(JSON.parse(frontier.run.skips) as number[]);
     this.#nodeStart = new NodeStart(this.#draft, this.#joins, this.#skips, {
       settled: (settled) => this.#settled.push(settled),
       wanted: (nodes) => {
@@ -65,7 +66,7 @@ export class Propagation {
   }
 
   streamed(node: number): void {
-    this.#streamed.add(node);
+    this.#streamed.set(node, true);
   }
 
   /** A node that waits for the first part of this one may begin; the others wait for its end. */
@@ -223,14 +224,14 @@ export class Propagation {
       } else if (wanted < this.#wanted.length) this.#want(this.#wanted[wanted++] as number);
       else break;
     }
-    const rest = {
-      starts: this.#later.splice(0),
-      settled: this.#settled.slice(settled).map(this.#marked),
-      wanted: this.#wanted.slice(wanted),
-    };
+    const isRest = this.#later.length > 0 || settled < this.#settled.length || wanted < this.#wanted.length;
+    if (isRest && !this.#draft.over) {
+      const marked = this.#settled.slice(settled).map(this.#marked);
+      this.#draft.goOnLater({ starts: [...this.#later], settled: marked, wanted: this.#wanted.slice(wanted) });
+    }
+    this.#later.length = 0;
     this.#settled.length = 0;
     this.#wanted.length = 0;
-    if (!this.#draft.over && rest.starts.length + rest.settled.length + rest.wanted.length > 0) this.#draft.goOnLater(rest);
     // While rows are missing nothing has really ended, and the output need not be looked at.
     if (!this.#draft.over && !this.#draft.lacks && this.#draft.run.active === 0) this.#finish();
   }
@@ -254,7 +255,7 @@ export class Propagation {
   /** Null when all of its edges were followed; else what is left of them. */
   #follow(settled: Settled): Settled | null {
     const { node, from = 0, part = this.#streamed.has(node) ? "before" : undefined } = settled;
-    if (from === 0 && part !== "first") this.#draft.update({ left: this.#draft.run.left - 1 });
+    if (from === 0 && part !== "first") this.#draft.settleOne();
     const reached = part === undefined ? undefined : this.#draft.plan.onFirstPart.get(node);
     const dependents = part === "first" ? [...(reached ?? [])] : (this.#draft.plan.dependents[node] ?? []);
     for (let edge = from; edge < dependents.length && !this.#draft.over; edge++) {

@@ -5,14 +5,15 @@ import type { Json } from "../../core/json/json.ts";
 import { parseExact } from "../../core/json/json-exact.ts";
 import type { TaskRow } from "../board/task.ts";
 import type { Frontier } from "./decide.ts";
+import { LazyMap } from "./lazy-map.ts";
 
 export class StepStates {
   readonly #frontier: Pick<Frontier, "output" | "record" | "records">;
   /** Records that this decision has made. */
-  readonly #fresh = new Map<number, TaskRow>();
+  readonly #fresh = new LazyMap<number, TaskRow>();
   /** How steps ended in this decision whose rows are still in a state before their end. */
-  readonly #ends = new Map<number, Partial<TaskRow>>();
-  readonly #forgotten = new Set<number>();
+  readonly #ends = new LazyMap<number, Partial<TaskRow>>();
+  readonly #forgotten = new LazyMap<number, true>();
 
   constructor(frontier: Pick<Frontier, "output" | "record" | "records">) {
     this.#frontier = frontier;
@@ -27,7 +28,7 @@ export class StepStates {
   }
 
   forget(node: number): void {
-    this.#forgotten.add(node);
+    this.#forgotten.set(node, true);
   }
 
   /** During `work`, the step is known by this record. */
@@ -63,7 +64,7 @@ export class StepStates {
     if (loaded === undefined) return undefined;
     const living = new Map<number, TaskRow>();
     for (const [node, record] of loaded) if (!this.#forgotten.has(node) && record.state !== "forgotten") living.set(node, record);
-    for (const [node, record] of this.#fresh) living.set(node, record);
+    for (const [node, record] of this.#fresh.entries()) living.set(node, record);
     for (const [node, record] of living) living.set(node, this.#asItEnded(node, record));
     return living;
   }
