@@ -30,7 +30,7 @@ const fixed: readonly Column<TaskRow>[] = [
   ["total_by", (task) => task.totalBy],
 ];
 /** Changes when it is queued, for the first time or again. */
-const queueing: readonly Column<TaskRow>[] = [
+export const queueing: readonly Column<TaskRow>[] = [
   ["sequence", (task) => task.sequence],
   ["attempt", (task) => task.attempt],
   ["first_attempt", (task) => task.firstAttempt],
@@ -55,7 +55,7 @@ const holding: readonly Column<TaskRow>[] = [
   ["end_by", (task) => task.endBy],
 ];
 /** Changes when a report closes what was handed out. */
-const closing: readonly Column<TaskRow>[] = [
+export const closing: readonly Column<TaskRow>[] = [
   ["output", (task) => task.output],
   ["error", (task) => task.error],
   ["fault", faultText],
@@ -111,8 +111,8 @@ export function taskRows(store: RowStore, commit: GroupCommit, hooks: TaskRowsHo
       checkNames(task, before);
       if (isNew) return rows.upsert(task);
       if (before === undefined || before.endedAt !== null) change(task);
-      else if (task.endedAt !== null) (same(queueing, before, task) ? end : change)(task);
-      else (same(queueing, before, task) && same(closing, before, task) ? handOut : goOn)(task);
+      else if (task.endedAt !== null) (sameQueueing(before, task) ? end : change)(task);
+      else (sameQueueing(before, task) && sameClosing(before, task) ? handOut : goOn)(task);
       if (task.streamed && before?.streamed !== true) stream(task);
     },
     remove: (id) => rows.remove(id),
@@ -128,9 +128,32 @@ export function taskChars({ input, output }: TaskRow): number {
   return input.length + (output?.length ?? 0);
 }
 
-function same(columns: readonly Column<TaskRow>[], one: TaskRow, other: TaskRow): boolean {
-  for (const [, value] of columns) if (value(one) !== value(other)) return false;
-  return true;
+/** Field by field: through the functions of the columns it takes 1 us, of 6 for the statement that it may shorten. A test compares the lists. */
+export function sameQueueing(one: TaskRow, other: TaskRow): boolean {
+  return (
+    one.sequence === other.sequence &&
+    one.attempt === other.attempt &&
+    one.firstAttempt === other.firstAttempt &&
+    one.ordinal === other.ordinal &&
+    one.failures === other.failures &&
+    one.lost === other.lost &&
+    one.deferrals === other.deferrals &&
+    one.attemptAt === other.attemptAt &&
+    one.queuedAt === other.queuedAt &&
+    one.dueAt === other.dueAt
+  );
+}
+
+export function sameClosing(one: TaskRow, other: TaskRow): boolean {
+  return (
+    one.output === other.output &&
+    one.error === other.error &&
+    one.fault === other.fault &&
+    one.overdue === other.overdue &&
+    one.closedGrant === other.closedGrant &&
+    one.closedBy === other.closedBy &&
+    one.closedReceipt === other.closedReceipt
+  );
 }
 
 /** What the last commit left has been checked: only the holder and the lane can have another name since. */
