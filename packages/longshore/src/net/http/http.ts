@@ -109,4 +109,6 @@ export interface RouteGroup {
   readonly routes: readonly Route[];
   /** Turns a refusal into this protocol's own error shape. `route` is absent when none matched. */
   refuse(problem: Problem, route: Route | undefined): HttpReply;
+  /** The reply that an error of a handler carries; undefined for every other error. */
+  thrown?(error: unknown): HttpReply | undefined;
 }

@@ -149,6 +149,8 @@ export function createDispatch(options: DispatchOptions): Dispatch {
   }
 
   function fail(exchange: Exchange, error: unknown): void {
+    const thrown = exchange.begun ? undefined : exchange.group.thrown?.(error);
+    if (thrown !== undefined) return answer(exchange, thrown);
     const { problem, incident } = problemOf(error);
     if (incident !== undefined) {
       logger.error("A request failed", { incident, method: exchange.method, route: exchange.entry?.route.path, error });

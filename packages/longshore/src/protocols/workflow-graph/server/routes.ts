@@ -68,20 +68,15 @@ export function workflowGraphRoutes(deps: WorkflowGraphDeps): RouteGroup {
     route("GET", "/api/workflows/:workflow/jobs/:job/logs", "log.read", "none", workflows.logs),
     { ...route("GET", "/api/workflows/:workflow/jobs/:job/logs/stream", "log.read", "none", workflows.stream), openEnded: true },
   ];
-  return { name: "workflow-graph", routes, refuse: (problem, refused) => refuse(problem, refused === claim) };
+  return {
+    name: "workflow-graph",
+    routes,
+    refuse: (problem, refused) => refuse(problem, refused === claim),
+    thrown: (error) => (error instanceof Refused ? error.reply : undefined),
+  };
 }
 
-type Handler = (request: HttpRequest) => HttpReply | Promise<HttpReply>;
-
-function route(method: Route["method"], path: string, action: Action, body: Route["body"], handler: Handler): Route {
-  const handle = async (request: HttpRequest): Promise<HttpReply> => {
-    try {
-      return await handler(request);
-    } catch (error) {
-      if (error instanceof Refused) return error.reply;
-      throw error;
-    }
-  };
+function route(method: Route["method"], path: string, action: Action, body: Route["body"], handle: Route["handle"]): Route {
   return { method, path, action, body, handle };
 }
 
