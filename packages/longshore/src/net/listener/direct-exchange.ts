@@ -6,7 +6,7 @@ import { type BodyOutcome, decodeBody } from "./body.ts";
 import type { BodyLimits } from "./body-reading.ts";
 import type { Connection } from "./connections.ts";
 import type { DirectRequest } from "./direct-request.ts";
-import { Exchange } from "./exchange.ts";
+import { Exchange, type WholeAnswer } from "./exchange.ts";
 import type { Match } from "./router.ts";
 
 /** What every answer of a server has in common. */
@@ -15,6 +15,8 @@ export interface DirectAnswers {
   date(): string;
   /** The header of a kept connection: how long it may be idle. */
   readonly keepAliveText: string;
+  /** Throws what Node would for a header that could break out of its line. */
+  check(name: string, value: string): void;
 }
 
 export class DirectExchange extends Exchange {
@@ -55,12 +57,13 @@ export class DirectExchange extends Exchange {
     this.last = last;
   }
 
-  sendWhole(status: number, head: readonly string[], body: string | Uint8Array | undefined, left?: () => void): void {
+  sendWhole({ status, head, body, bytes }: WholeAnswer, left?: () => void): void {
     const text = this.headText(status, head);
     const { socket } = this.connection;
     this.begun = true;
-    if (body === undefined || body.length === 0 || !mayHaveBody(status)) socket.write(text, "latin1", left);
-    else if (typeof body === "string" && isAscii(body)) socket.write(text + body, "latin1", left);
+    if (body === undefined || bytes === 0 || !mayHaveBody(status)) socket.write(text, "latin1", left);
+    // A text that is as long in bytes as in characters is ASCII, and any encoding writes it the same.
+    else if (typeof body === "string" && body.length === bytes) socket.write(text + body, "latin1", left);
     else {
       socket.cork();
       socket.write(text, "latin1");
@@ -84,20 +87,34 @@ export class DirectExchange extends Exchange {
     this.onFinished();
   }
 
-  /** Throws what Node would for a header that could break out of its line. */
   private headText(status: number, head: readonly string[]): string {
     let text = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? "unknown"}\r\n`;
     for (let at = 0; at < head.length; at += 2) {
       const name = head[at] as string;
       const value = head[at + 1] as string;
-      validateHeaderName(name);
-      validateHeaderValue(name, value);
+      this.answers.check(name, value);
       text += `${name}: ${value}\r\n`;
     }
     const connection = this.last ? "Connection: close\r\n\r\n" : this.answers.keepAliveText;
     return `${text}Date: ${this.answers.date()}\r\n${connection}`;
   }
 }
+
+/** Most answers have the same headers: for each name, the value that was valid last is not checked again. */
+export function headerCheck(): (name: string, value: string) => void {
+  const valid = new Map<string, string>();
+  return (name, value) => {
+    const last = valid.get(name);
+    if (last === value) return;
+    if (last === undefined) validateHeaderName(name);
+    validateHeaderValue(name, value);
+    if (value.length <= rememberedCharsMax && (last !== undefined || valid.size < rememberedMax)) valid.set(name, value);
+  };
+}
+
+/** Names of headers that are remembered, and characters of their values: more than our replies have. */
+const rememberedMax = 64;
+const rememberedCharsMax = 256;
 
 /** The Date of answers, made once a second. */
 export function httpDate(): () => string {
@@ -111,11 +128,6 @@ export function httpDate(): () => string {
     }
     return text;
   };
-}
-
-/** Such a text is as long in bytes as in characters, and any encoding writes it the same. */
-function isAscii(text: string): boolean {
-  return Buffer.byteLength(text) === text.length;
 }
 
 function mayHaveBody(status: number): boolean {

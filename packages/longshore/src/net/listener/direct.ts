@@ -9,7 +9,7 @@
 
 import type { Socket } from "node:net";
 import type { Connection, Connections } from "./connections.ts";
-import { type DirectAnswers, DirectExchange, httpDate } from "./direct-exchange.ts";
+import { type DirectAnswers, DirectExchange, headerCheck, httpDate } from "./direct-exchange.ts";
 import { readDirect } from "./direct-request.ts";
 import type { Dispatch } from "./dispatch.ts";
 import { pathOf } from "./exchange.ts";
@@ -37,7 +37,7 @@ const earlyReadsMax = 4;
 export function createDirect(options: DirectOptions): (socket: Socket) => void {
   const { keepAliveMs } = options.limits;
   const keepAliveText = `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.trunc(keepAliveMs / 1_000)}\r\n\r\n`;
-  const answers: DirectAnswers = { date: httpDate(), keepAliveText };
+  const answers: DirectAnswers = { date: httpDate(), keepAliveText, check: headerCheck() };
   return (socket) => {
     new DirectConnection(options, answers, options.connections.add(socket));
   };

@@ -12,6 +12,16 @@ import type { Connection } from "./connections.ts";
 import type { Match, RouteEntry } from "./router.ts";
 import type { EventStream } from "./sse.ts";
 
+/** An answer that is written at once. */
+export interface WholeAnswer {
+  readonly status: number;
+  /** Names and values in turn. */
+  readonly head: readonly string[];
+  readonly body: string | Uint8Array | undefined;
+  /** The length of the body. */
+  readonly bytes: number;
+}
+
 export abstract class Exchange implements HttpRequest {
   readonly connection: Connection;
   readonly method: string;
@@ -64,8 +74,8 @@ export abstract class Exchange implements HttpRequest {
   /** Must be called before an answer is written. With `last` the connection ends after it. */
   abstract beginAnswer(last: boolean): void;
 
-  /** Writes head and body; `head` has names and values in turn. `left` is called when the system has taken the bytes, or they are lost. */
-  abstract sendWhole(status: number, head: readonly string[], body: string | Uint8Array | undefined, left?: () => void): void;
+  /** Writes head and body. `left` is called when the system has taken the bytes, or they are lost. */
+  abstract sendWhole(answer: WholeAnswer, left?: () => void): void;
 
   /** Writes the head of an answer whose body comes in pieces, and returns where to write these. */
   abstract beginPieces(status: number, head: readonly string[]): Writable;

@@ -7,7 +7,7 @@ import type { Moving, Stalls } from "../../core/stalls.ts";
 import { announcesBody, type BodyOutcome, type BodyRequest, boundedStream, discardRest } from "./body.ts";
 import { type BodyLimits, BodyReading, collectText } from "./body-reading.ts";
 import type { Connection } from "./connections.ts";
-import { Exchange } from "./exchange.ts";
+import { Exchange, type WholeAnswer } from "./exchange.ts";
 import type { Match } from "./router.ts";
 
 export interface NodeExchangeOptions {
@@ -100,7 +100,7 @@ export class NodeExchange extends Exchange {
   }
 
   /** String bodies leave in the same packet as their head. */
-  sendWhole(status: number, head: readonly string[], body: string | Uint8Array | undefined, left?: () => void): void {
+  sendWhole({ status, head, body }: WholeAnswer, left?: () => void): void {
     this.response.writeHead(status, head as string[]);
     if (left === undefined) this.response.end(body);
     else this.response.end(body, left);

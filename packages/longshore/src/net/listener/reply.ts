@@ -46,15 +46,15 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
   /** The usual reply. */
   function writeWhole(exchange: Exchange, reply: HttpReply, body: string | Uint8Array | LongBytes | undefined): void {
     const head = headOf(exchange, reply.headers);
-    const length = lengthOf(body);
-    if (mayHaveLength(reply.status)) head.push("content-length", String(length));
-    const paced = length > pieceBytes && exchange.method !== "HEAD";
-    if (paced) hold(exchange, sending.take(length));
-    const left = paced ? undefined : leaving(exchange, length);
+    const bytes = lengthOf(body);
+    if (mayHaveLength(reply.status)) head.push("content-length", String(bytes));
+    const paced = bytes > pieceBytes && exchange.method !== "HEAD";
+    if (paced) hold(exchange, sending.take(bytes));
+    const left = paced ? undefined : leaving(exchange, bytes);
     exchange.beginAnswer(connections.closing);
     if (paced) return writePaced(exchange, reply.status, head, body as string | Uint8Array | LongBytes);
     // Only the answer to HEAD gets here with a long body, which it leaves out.
-    exchange.sendWhole(reply.status, head, body instanceof LongBytes ? undefined : body, left);
+    exchange.sendWhole({ status: reply.status, head, body: body instanceof LongBytes ? undefined : body, bytes }, left);
     // Until the system has taken the bytes the socket may still close; then Connections notifies the exchange.
     if (exchange.undelivered === undefined) finish(exchange);
     const { socket } = exchange.connection;
