@@ -67,24 +67,29 @@ function tableRows<R>(db: Database, spec: TableSpec<R>): TableRows<R> {
     },
     count: (scan) => Number(once(`SELECT count(*) AS count FROM ${name} ${conditions(scan)}`).get(...boundsOf(scan))?.count),
     last: () => Number(once("SELECT seq FROM sqlite_sequence WHERE name = ?").get(name)?.seq ?? 0),
-    insert: (record) => void insert().run(...valuesOf(columns, record)),
+    insert: (record) => write(insert(), valuesOf(columns, record)),
     insertAll(records) {
       for (let from = 0; from < records.length; ) {
         const some = records.length - from >= rowsAtOnce ? rowsAtOnce : 1;
         const bound: Value[] = [];
         for (const to = from + some; from < to; from++) addValues(bound, columns, records[from] as R);
-        (some === 1 ? insert : insertMany)().run(...bound);
+        write((some === 1 ? insert : insertMany)(), bound);
       }
     },
-    upsert: (record) => void upsert().run(...valuesOf(columns, record)),
+    upsert: (record) => write(upsert(), valuesOf(columns, record)),
     updater(changed) {
       const statement = db.prepare(`UPDATE ${name} SET ${changed.map(([column]) => `${column} = ?`).join(", ")} WHERE ${ofKey}`);
       const bound = [...changed, ...keyColumns];
-      return (record) => void statement.run(...valuesOf(bound, record));
+      return (record) => write(statement, valuesOf(bound, record));
     },
-    remove: (...values) => void remove().run(...values),
-    removeAll: (scan) => void once(`DELETE FROM ${name} ${conditions(scan)}`).run(...boundsOf(scan)),
+    remove: (...values) => write(remove(), values),
+    removeAll: (scan) => write(once(`DELETE FROM ${name} ${conditions(scan)}`), boundsOf(scan)),
   };
+}
+
+/** `run` makes an object with two counts that no caller reads: 0.5 us of the 3 to 5 that a small statement takes. */
+function write(statement: Statement, values: readonly Value[]): void {
+  statement.get(...values);
 }
 
 /** Prepared when first used: a table is not read and written in every way. */
