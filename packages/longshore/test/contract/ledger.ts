@@ -171,6 +171,7 @@ export class Ledger {
       record: (node) => seen.records.get(node),
       records: () => seen.all,
       document: () => null,
+      chars: () => 0,
     };
     const cost = { asked: 0, changed: 0, calls: 0 };
     for (;;) {

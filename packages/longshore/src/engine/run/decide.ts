@@ -66,6 +66,8 @@ export interface Frontier {
   /** Every record of the run; only loaded on request. */
   records(): ReadonlyMap<number, TaskRow> | undefined;
   document(kind: string, name: string): Json | undefined;
+  /** Characters of the output that was loaded; 0 when none was. */
+  chars(node: number): number;
 }
 
 export interface Need {

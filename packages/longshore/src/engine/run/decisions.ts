@@ -12,6 +12,7 @@ import type { Rows } from "../cached-rows.ts";
 import { type GroupCommit, Postponed } from "../commit.ts";
 import type { RowStore } from "../rows.ts";
 import { joinKey } from "../tables/run.ts";
+import { taskChars } from "../tables/task.ts";
 import type { ReadTx, Tx } from "../tx.ts";
 import type { Change, Frontier, Need, RunEvent } from "./decide.ts";
 import type { Definitions } from "./definitions.ts";
@@ -23,9 +24,13 @@ import { Records } from "./records.ts";
 import type { NextTry } from "./retry.ts";
 import { type Join, type Message, type Run, taskIdOf } from "./run.ts";
 import type { Brain } from "./store.ts";
+import { readCharsMax } from "./template-reads.ts";
 
 /** How long a lane counts as polled after a claim named it. */
 const polledMsDefault = 60_000;
+
+/** Characters of steps that are loaded before the decision looks at them: it may find that they are too many (template-reads.ts). */
+const loadedCharsMax = readCharsMax;
 
 /** What decide's `now` and `random` are added to. */
 export type Happening = RunEvent extends infer E ? (E extends RunEvent ? Omit<E, "now" | "random"> : never) : never;
@@ -87,18 +92,27 @@ export class Decisions {
     }
   }
 
-  /** False when everything had been loaded before: asking on would never end. */
+  /**
+   * False when everything had been loaded before: asking on would never end. What is left when there are many characters is asked for
+   * again, unless the decision finds them to be too many.
+   */
   #load(tx: Tx, loaded: Loaded, need: Need, nodes: number): boolean {
     const { id } = loaded.run;
     const before = loaded.size;
+    let left = loadedCharsMax;
     for (const node of need.joins) loaded.joins.set(node, this.#options.joins.get(tx, joinKey(id, node)));
     for (const node of need.outputs) {
+      if (left < 0) break;
       const task = this.#options.board.tasks.get(tx, taskIdOf(id, node));
       // A forgotten record has no output any more, though its row still has its old state.
-      const output = task === null || task.state === "forgotten" ? null : task.output;
-      loaded.outputs.set(node, output === null ? null : (parseExact(output) as Json));
+      left -= loaded.addOutput(node, task === null || task.state === "forgotten" ? null : task.output);
     }
-    for (const node of need.records) loaded.tasks.set(node, this.#options.board.tasks.get(tx, taskIdOf(id, node)));
+    for (const node of need.records) {
+      if (left < 0) break;
+      const task = this.#options.board.tasks.get(tx, taskIdOf(id, node));
+      loaded.tasks.set(node, task);
+      left -= task === null ? 0 : taskChars(task);
+    }
     for (const { kind, name } of need.documents) {
       const document = this.#options.documents.find(tx, kind, name);
       loaded.documents.set(documentKey(kind, name), document === null ? null : (parseExact(document.body) as Json));
@@ -187,7 +201,8 @@ interface About {
 class Loaded implements Frontier {
   readonly run: Run;
   readonly joins = new LazyMap<number, Join | null>();
-  readonly outputs = new LazyMap<number, Json>();
+  readonly #outputs = new LazyMap<number, Json>();
+  readonly #chars = new LazyMap<number, number>();
   readonly tasks = new LazyMap<number, TaskRow | null>();
   readonly documents = new LazyMap<string, Json>();
   all: ReadonlyMap<number, TaskRow> | undefined;
@@ -201,7 +216,20 @@ class Loaded implements Frontier {
   }
 
   output(node: number): Json | undefined {
-    return this.outputs.get(node);
+    return this.#outputs.get(node);
+  }
+
+  /** Takes the JSON text of an output, and returns how many characters were read for the first time. */
+  addOutput(node: number, text: string | null): number {
+    if (this.#outputs.has(node)) return 0;
+    this.#outputs.set(node, text === null ? null : (parseExact(text) as Json));
+    const chars = text === null ? 0 : text.length;
+    this.#chars.set(node, chars);
+    return chars;
+  }
+
+  chars(node: number): number {
+    return this.#chars.get(node) ?? 0;
   }
 
   record(node: number): TaskRow | null | undefined {
@@ -218,6 +246,6 @@ class Loaded implements Frontier {
   }
 
   get size(): number {
-    return this.joins.size + this.outputs.size + this.tasks.size + this.documents.size + (this.all === undefined ? 0 : 1);
+    return this.joins.size + this.#outputs.size + this.tasks.size + this.documents.size + (this.all === undefined ? 0 : 1);
   }
 }

@@ -12,6 +12,7 @@ import type { Placement, Plan, Template } from "./plan.ts";
 import type { NextTry } from "./retry.ts";
 import { backlogOf, childIdOf, isRunOpen, type Message, type Rest, type Run, type RunState, successorIdOf, taskIdOf } from "./run.ts";
 import { StepStates } from "./step-states.ts";
+import { TemplateReads } from "./template-reads.ts";
 
 /**
  * How much one decision may do: its nodes are started or reached in some milliseconds. What is left is decided next, in a transaction of its
@@ -170,7 +171,10 @@ export class Draft {
   }
 
   resolve(template: Template, self: Scope["self"]): Resolved {
-    const resolved = this.dialect.resolve(this.plan, template, this.scope(self));
+    const reads = new TemplateReads();
+    const resolved = this.dialect.resolve(this.plan, template, this.scope(self, reads));
+    const refusal = reads.refusal("value" in resolved ? resolved.value : "failed" in resolved ? resolved.output : undefined);
+    if (refusal !== undefined) return "failed" in resolved ? { ...resolved, output: undefined } : { failed: refusal };
     if ("needs" in resolved) this.ask(resolved);
     return resolved;
   }
@@ -182,7 +186,7 @@ export class Draft {
     if (needs.all) this.need.all = true;
   }
 
-  scope(self: Scope["self"]): Scope {
+  scope(self: Scope["self"], reads: TemplateReads = new TemplateReads()): Scope {
     const { frontier, known } = this;
     return {
       run: this.run,
@@ -191,11 +195,19 @@ export class Draft {
       looked: (values) => this.spend(Math.floor(values / stepValues)),
       input: () => {
         this.#input ??= parseExact(frontier.run.input) as Json;
-        return this.#input;
+        return reads.given(this.#input);
       },
-      variables: () => this.#readVariables(),
-      output: (node) => known.output(node),
-      record: (node) => known.record(node),
+      variables: () => reads.given(this.#readVariables()),
+      output: (node) => {
+        const output = known.output(node);
+        reads.step(node, frontier.chars(node));
+        return output === undefined ? undefined : reads.given(output);
+      },
+      record: (node) => {
+        const record = known.record(node);
+        if (record) reads.step(node, record.input.length + (record.output?.length ?? 0));
+        return record;
+      },
       records: () => known.records(),
       document: (kind, name) => frontier.document(kind, name),
     };

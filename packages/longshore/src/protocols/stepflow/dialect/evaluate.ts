@@ -3,8 +3,8 @@
 // are known to be needed.
 
 import { type Json, type JsonObject, setOwn } from "../../../core/json/json.ts";
+import { grownText } from "../../../engine/run/growth.ts";
 import type { Expression } from "./expression.ts";
-import { grownCharsMax } from "./growth.ts";
 import { follow, type Path, pathText } from "./path.ts";
 import { type FlowError, type FlowResult, orchestratorError } from "./result.ts";
 
@@ -16,7 +16,7 @@ export interface Values {
   variables(): JsonObject;
   /** What became of a step; a number is the node to be loaded first. */
   step(id: string): FlowResult | number;
-  /** Counts the value of a reference. False when all of them together have become too large: growth.ts. */
+  /** Counts the value of a reference. False when all of them together have become too large. */
   took(value: Json): boolean;
 }
 
@@ -102,7 +102,7 @@ function at(value: Json, path: Path, where: string, values: Values): Evaluated {
   return { failed: expressionFailure(`${where} has nothing at ${pathText(found.missing)}`) };
 }
 
-const tooLarge = `its references together contain more than ${grownCharsMax} characters: keep large values as blobs and refer to them`;
+const tooLarge = `its references together contain more than ${grownText}: keep large values as blobs and refer to them`;
 
 function expressionFailure(message: string): FlowError {
   return orchestratorError("EXPRESSION_FAILURE", message);

@@ -1,0 +1,52 @@
+// How much the references of one value contain. A definition is small and may name a large value many times: a thousand references to an
+// input of 10 MB would be 10 GB of text, and steps that each repeat the one before double with every step.
+
+import type { Json } from "../../core/json/json.ts";
+import { payloadRequestBytes } from "../../core/payload-size.ts";
+import { sizeOf, type ValueSize } from "../../core/text-size.ts";
+
+/**
+ * What a value may contain besides the largest value that it refers to: what is passed on as it is may be as large as it was. Half a
+ * million values are written and read in a tenth of a second each, and are 26 for each step of the largest definition.
+ */
+export const grownMax: ValueSize = { chars: payloadRequestBytes, values: 524_288 };
+
+/** The limit in words, for what fails because of it. */
+export const grownText = `${grownMax.chars} characters or ${grownMax.values} values`;
+
+/** Counts the values of references one by one, for a dialect that reports them in its own words. */
+export class Growth {
+  #chars = 0;
+  #values = 0;
+  #largest: ValueSize = { chars: 0, values: 0 };
+
+  /** False from the reference on that makes it too much; what comes then is not looked at. */
+  took(value: Json): boolean {
+    if (this.#isOver()) return false;
+    // Counted to where the answer is known.
+    const { chars, values } = sizeOf(value, beside(this.#largest));
+    this.#chars += chars;
+    this.#values += values;
+    this.#largest = { chars: Math.max(this.#largest.chars, chars), values: Math.max(this.#largest.values, values) };
+    return !this.#isOver();
+  }
+
+  #isOver(): boolean {
+    const max = beside(this.#largest);
+    return this.#chars > max.chars || this.#values > max.values;
+  }
+}
+
+/** Whether a value is too large to be kept. `largest` is only called for one that is large: the size of the largest value that it was made of. */
+export function isGrown(value: Json, largest: () => ValueSize): boolean {
+  return exceeds(value, grownMax) && exceeds(value, beside(largest()));
+}
+
+function exceeds(value: Json, max: ValueSize): boolean {
+  const { chars, values } = sizeOf(value, max);
+  return chars > max.chars || values > max.values;
+}
+
+function beside(largest: ValueSize): ValueSize {
+  return { chars: largest.chars + grownMax.chars, values: largest.values + grownMax.values };
+}
