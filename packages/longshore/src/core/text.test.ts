@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { ExactNumber } from "./json/json-exact.ts";
 import { counted, cutMiddle, cutTail, kindOf, shown, withoutEndSlashes } from "./text.ts";
 
 it("leaves a text that fits alone and cuts the middle out of one that does not", () => {
@@ -17,6 +18,22 @@ it("shows a value as JSON, and of a long one its beginning", () => {
   expect([undefined, null, "a", { b: [1] }].map(shown)).toEqual(["missing", "null", '"a"', '{"b":[1]}']);
   expect(shown("x".repeat(200))).toBe(`"${"x".repeat(99)}...`);
   expect(shown(() => 1)).toBe("() => 1");
+  expect(shown([new ExactNumber("12345678901234567890"), { a: "b", c: [] }, {}])).toBe('[12345678901234567000,{"a":"b","c":[]},{}]');
+});
+
+it("writes no more of a value than it shows, however deep and large it is", () => {
+  let deep: unknown = 1;
+  for (let level = 0; level < 100_000; level++) deep = [deep];
+  expect(shown(deep)).toBe(`${"[".repeat(100)}...`);
+  let read = 0;
+  const watched = {
+    get a() {
+      read++;
+      return "x";
+    },
+  };
+  expect(shown(Array.from({ length: 1_000 }, () => watched))).toMatch(/^\[\{"a":"x"\},.*\.\.\.$/);
+  expect(read).toBeLessThan(20);
 });
 
 it("names the kind of a value", () => {

@@ -25,8 +25,36 @@ const shownCharsMax = 100;
 /** A wrong value, inside an error message. */
 export function shown(value: unknown): string {
   if (value === undefined) return "missing";
-  const text = JSON.stringify(value) ?? String(value);
+  const text = jsonHead(value, shownCharsMax);
   return text.length > shownCharsMax ? `${wholeHead(text, shownCharsMax)}...` : text;
+}
+
+/** The value as JSON, or a little more than its first `max` characters: no more of it is looked at, however large or deep it is. */
+function jsonHead(value: unknown, max: number): string {
+  let text = "";
+  const write = (part: unknown): void => {
+    if (typeof part === "string") text += JSON.stringify(part.slice(0, max + 1));
+    else if (typeof part !== "object" || part === null || hasOwnForm(part)) text += JSON.stringify(part) ?? String(part);
+    else {
+      const isList = Array.isArray(part);
+      text += isList ? "[" : "{";
+      let first = true;
+      for (const key in part) {
+        if (text.length > max) return;
+        text += `${first ? "" : ","}${isList ? "" : `${JSON.stringify(key.slice(0, max + 1))}:`}`;
+        write((part as { [key: string]: unknown })[key]);
+        first = false;
+      }
+      text += isList ? "]" : "}";
+    }
+  };
+  write(value);
+  return text;
+}
+
+/** A number of any size, or a date. No data from outside has a function. */
+function hasOwnForm(part: object): boolean {
+  return "toJSON" in part && typeof part.toJSON === "function";
 }
 
 /** The kind of a value, where the value itself would be too long or too short. */

@@ -93,6 +93,12 @@ describe("resolving", () => {
       expect(resolve(ref(undefined, inherited), scope({}))).toHaveProperty("failed");
   });
 
+  it("keeps a member that is named as the prototype of objects is", () => {
+    const named = (value: unknown) => JSON.parse(`{"__proto__":${JSON.stringify(value)}}`) as Value;
+    const resolved = resolve(named(ref("a")), scope(null, { 0: 5 }));
+    expect(JSON.stringify(resolved)).toBe('{"value":{"__proto__":5}}');
+  });
+
   it("unwraps data that only looks like a reference, and fills the true ones inside", () => {
     const wrapped = { $value: { $ref: { of: ref("a") } } };
     expect(resolve(wrapped, scope(null, { 0: 5 }))).toEqual({ value: { $ref: { of: 5 } } });

@@ -1,7 +1,7 @@
 // The dialect of workflows written in code: compiles what `workflow()` made, and resolves its references.
 
 import { LongshoreError } from "../../../core/errors.ts";
-import { isScalar, type Json } from "../../../core/json/json.ts";
+import { isScalar, type Json, setOwn } from "../../../core/json/json.ts";
 import { parseInSlices } from "../../../core/json/json-slices.ts";
 import { atOnce, mapInSlices, type Sliced } from "../../../core/slices/slice-work.ts";
 import type { Dialect, Resolved, Scope } from "../../../engine/run/dialect.ts";
@@ -101,7 +101,7 @@ function fill(value: Value, find: (reference: Reference) => Json): Json {
   if (isScalar(value)) return value;
   const parts = isWrapped(value) ? value.$value : value;
   const filled: { [key: string]: Json } = {};
-  for (const key of Object.keys(parts)) filled[key] = fill(parts[key] as Value, find);
+  for (const key of Object.keys(parts)) setOwn(filled, key, fill(parts[key] as Value, find));
   return filled;
 }
 
