@@ -90,8 +90,11 @@ export function takeAnswerBody({ taken, records }: TakeAnswer): string {
 }
 
 /** Trusts the server to send what it should; a response of another program fails on the first field. */
-export function readTakeAnswer(text: string): TakeAnswer {
-  const { taken, records } = objectIn(text) as unknown as { taken: number | null; records: (JsonObject & Omit<BusRecord, "value">)[] };
+export function readTakeAnswer(answer: unknown): TakeAnswer {
+  const { taken, records } = (isObject(answer) ? answer : {}) as {
+    taken: number | null;
+    records: (JsonObject & Omit<BusRecord, "value">)[];
+  };
   if (!Array.isArray(records)) throw bad("records", records, "a list");
   return {
     taken,

@@ -2,12 +2,10 @@
 // poll acknowledges them.
 
 import { randomUUID } from "node:crypto";
-import type { Pool } from "undici";
 import { type Clock, pause, systemClock } from "../core/clock.ts";
-import { codeOf, type ErrorCode, errorCodes, isTransient, LongshoreError, toError } from "../core/errors.ts";
-import { isObject, parseOrUndefined } from "../core/json/json.ts";
-import { withoutEndSlashes } from "../core/text.ts";
-import { answerMsMax, openPool, type Reply, send } from "../net/http/send.ts";
+import { codeOf, isTransient, LongshoreError, toError } from "../core/errors.ts";
+import { retry } from "../core/retry.ts";
+import { JsonClient } from "../net/http/json-client.ts";
 import { againMsDefault, type Bus, type BusConsumer, type BusOptions, handledRecordsMax, type Outgoing, type Subscription } from "./bus.ts";
 import { checkOutgoing, checkTopic } from "./check.ts";
 import {
@@ -45,16 +43,14 @@ class HttpBus implements Bus {
   readonly name: string;
   readonly #options: HttpBusOptions;
   readonly #clock: Clock;
-  readonly #base: string;
   readonly #consumers = new Set<HttpConsumer>();
   readonly #batcher: PublishBatcher;
   readonly #closing = new AbortController();
-  #pool: Promise<Pool> | undefined;
+  #client: Promise<JsonClient> | undefined;
 
   constructor(options: HttpBusOptions) {
     const url = new URL(options.url);
     this.name = `the bus at ${url.origin}`;
-    this.#base = withoutEndSlashes(url.pathname);
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#batcher = new PublishBatcher({
@@ -72,7 +68,7 @@ class HttpBus implements Bus {
 
   subscribe(subscription: Subscription): BusConsumer {
     if (this.#closing.signal.aborted) throw closedError();
-    const ask = (body: string, answerMs: number, signal?: AbortSignal) => this.#request(takePath, body, answerMs, signal);
+    const ask: Ask = (body, waitMs, signal) => this.#request(takePath, body, waitMs, signal);
     const consumer = new HttpConsumer(ask, subscription, this.#options, this.name);
     this.#consumers.add(consumer);
     void consumer.ended.then(() => this.#consumers.delete(consumer));
@@ -85,50 +81,42 @@ class HttpBus implements Bus {
   }
 
   async close(): Promise<void> {
-    this.#closing.abort();
+    this.#closing.abort(closedError());
     await this.#batcher.idle();
     await Promise.all([...this.#consumers].map((consumer) => consumer.close()));
-    const pool = await this.#pool;
-    this.#pool = undefined;
-    await pool?.destroy();
+    const client = await this.#client;
+    this.#client = undefined;
+    await client?.close();
   }
 
   async #publish(records: readonly Outgoing[]): Promise<void> {
     const body = publishBody(records);
     const { trouble, againMs = againMsDefault, patienceMs = patienceMsDefault } = this.#options;
+    const { signal } = this.#closing;
     const what = `publishing to ${this.name}`;
-    const until = this.#clock.now() + patienceMs;
-    for (;;) {
-      try {
-        await this.#request(publishPath, body, answerMsMax);
-        trouble?.working(what);
-        return;
-      } catch (error) {
-        if (!mayPass(error)) throw error;
-        trouble?.failing(what, error);
-        if (this.#clock.now() + againMs > until || this.#closing.signal.aborted) throw unreachable(this.name, error);
-        await pause(this.#clock, againMs, this.#closing.signal);
-      }
+    try {
+      await retry(() => this.#request(publishPath, body, 0), {
+        ...{ clock: this.#clock, signal, patienceMs, mayPass, backoff: { kind: "fixed", delayMs: againMs } },
+        failing: (error) => trouble?.failing(what, error),
+      });
+      trouble?.working(what);
+    } catch (error) {
+      throw signal.aborted || mayPass(error) ? unreachable(this.name, error) : error;
     }
   }
 
-  async #request(path: string, body: string, answerMs: number, signal?: AbortSignal): Promise<string> {
-    // Any number: every consumer has a poll of its own.
-    this.#pool ??= openPool(new URL(this.#options.url), null);
-    const { token } = this.#options;
-    const headers: Record<string, string> = { "content-type": "application/json" };
-    if (token !== undefined) headers.authorization = `Bearer ${token}`;
-    const request = { method: "POST" as const, path: this.#base + path, headers, body, headersTimeout: answerMs, bodyTimeout: answerMs };
-    const reply = await send(await this.#pool, request, signal);
-    if (reply.status === 200) return reply.text;
-    throw refusedBy(this.name, reply);
+  async #request(path: string, body: string, waitMs: number, signal?: AbortSignal): Promise<unknown> {
+    const { url, token } = this.#options;
+    // Any number of connections: every consumer has a poll of its own.
+    this.#client ??= JsonClient.open({ url: new URL(url), token, connections: null });
+    return (await this.#client).call({ method: "POST", path, body, waitMs, signal });
   }
 }
 
 /** Requests nothing: joins, commits, renews the membership. */
 const sign = { max: 0, waitMs: 0, leave: false, holding: undefined };
 
-type Ask = (body: string, answerMs: number, signal?: AbortSignal) => Promise<string>;
+type Ask = (body: string, waitMs: number, signal?: AbortSignal) => Promise<unknown>;
 
 class HttpConsumer implements BusConsumer {
   readonly ready: Promise<void>;
@@ -178,7 +166,7 @@ class HttpConsumer implements BusConsumer {
   }
 
   async close(): Promise<void> {
-    this.#closing.abort();
+    this.#closing.abort(closedError());
     this.#polling?.abort();
     this.#latch.open();
     await this.ended;
@@ -250,18 +238,14 @@ class HttpConsumer implements BusConsumer {
 
   /** Joins, and commits what is done, until that has worked. */
   async #settle(): Promise<void> {
-    for (;;) {
-      try {
-        await this.#take(sign);
-        this.#options.trouble?.working(this.#what);
-        return;
-      } catch (error) {
-        if (this.#closing.signal.aborted) throw closedError();
-        // A server that refuses may have another configuration by the next time; a mistake of ours stays one.
-        if (codeOf(toError(error)) === "LONGSHORE_BAD_INPUT") throw error;
-        await this.#again(error);
-      }
-    }
+    const { trouble, againMs = againMsDefault } = this.#options;
+    await retry(() => this.#take(sign), {
+      ...{ clock: this.#clock, signal: this.#closing.signal, backoff: { kind: "fixed", delayMs: againMs } },
+      // A server that refuses may have another configuration by the next time; a mistake of ours stays one.
+      mayPass: (error) => codeOf(error) !== "LONGSHORE_BAD_INPUT",
+      failing: (error) => trouble?.failing(this.#what, error),
+    });
+    trouble?.working(this.#what);
   }
 
   async #again(error: unknown): Promise<void> {
@@ -273,28 +257,15 @@ class HttpConsumer implements BusConsumer {
     const { group, from } = this.#subscription;
     const commit = [...this.#done];
     const body = { group, member: this.#member, topics: this.#topics, from, ...how, commit };
-    const text = await this.#ask(JSON.stringify(body), answerMsMax + how.waitMs, signal);
+    const answer = await this.#ask(JSON.stringify(body), how.waitMs, signal);
     this.#done = this.#done.filter((id) => !commit.includes(id));
-    return readTakeAnswer(text);
+    return readTakeAnswer(answer);
   }
 }
 
-/** Whether another try may help: no server was there, or the server was busy or closing. */
+/** A mistake of the server may pass as well: its next version, or another server, answers the next try. */
 function mayPass(error: unknown): boolean {
   return isTransient(error) || codeOf(toError(error)) === "LONGSHORE_INTERNAL";
-}
-
-function refusedBy(name: string, reply: Reply): LongshoreError {
-  // From what is no Longshore server, only the status is used.
-  const told = parseOrUndefined(reply.text);
-  const error = isObject(told) && isObject(told.error) ? told.error : {};
-  const { message = `answered ${reply.status}`, field } = error as { message?: string; field?: string };
-  const code = reply.status >= 500 || reply.status === 429 ? "LONGSHORE_UNREACHABLE" : ourCode(error.code);
-  return new LongshoreError(code, `${name}: ${message}`, field === undefined ? {} : { detail: { field } });
-}
-
-function ourCode(code: unknown): ErrorCode {
-  return errorCodes.find((one) => one === code) ?? "LONGSHORE_BAD_CONFIG";
 }
 
 function unreachable(name: string, cause: unknown): LongshoreError {

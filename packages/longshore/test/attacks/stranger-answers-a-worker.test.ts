@@ -5,6 +5,7 @@
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, it, onTestFinished, vi } from "vitest";
+import { HttpAgent } from "../../src/net/http/agent.ts";
 import { getBlob, putJson } from "../../src/protocols/stepflow/worker/http/blob-api.ts";
 import { type TelemetryOptions, telemetry } from "../../src/telemetry/index.ts";
 import { TestClock } from "../../src/testing/clock.ts";
@@ -35,7 +36,9 @@ async function inside() {
 
 it("blobs are not fetched from where a redirect leads", async () => {
   const { reached, leading } = await inside();
-  const options = { url: leading, clock: new TestClock(), signal: new AbortController().signal, trace: undefined };
+  const http = new HttpAgent(1);
+  onTestFinished(() => http.close());
+  const options = { url: leading, http, clock: new TestClock(), signal: new AbortController().signal, trace: undefined };
   await expect(getBlob("any", options)).rejects.toThrow(/answered 307/);
   await expect(putJson("any", "data", options)).rejects.toThrow(/answered 307/);
   expect(reached).toEqual([]);

@@ -2,6 +2,7 @@
 // every answer, which takes a worker longer than all the rest of a claim; the answers to workers are small and read whole.
 
 import type { Dispatcher, Pool } from "undici";
+import { LongshoreError } from "../../core/errors.ts";
 import { ReceivedBody } from "./received-body.ts";
 
 export interface Reply {
@@ -25,9 +26,9 @@ export const shortAnswerBytesMax = 64 * 1024;
  * `connections` is how many requests may be under way at once; null is any number. The HTTP library is loaded only now, so that importing
  * a worker file stays cheap.
  */
-export async function openPool(url: URL, connections: number | null): Promise<Pool> {
+export async function openPool(origin: string, connections: number | null): Promise<Pool> {
   const undici = await import("undici");
-  return new undici.Pool(url.origin, {
+  return new undici.Pool(origin, {
     connections,
     // A pipelined answer would wait behind a long poll.
     pipelining: 1,
@@ -36,7 +37,7 @@ export async function openPool(url: URL, connections: number | null): Promise<Po
   });
 }
 
-/** Rejects when there is no whole answer: no server is there, the time has passed, it is larger than `bytesMax`, or `signal` aborts. */
+/** Rejects when there is no whole answer: no server is there, the time has passed, it is too large (LONGSHORE_LIMIT), or `signal` aborts. */
 export function send(
   dispatcher: Dispatcher,
   request: Dispatcher.DispatchOptions,
@@ -85,7 +86,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     const refusal = this.#body.push(chunk);
-    if (refusal !== undefined) controller.abort(new Error(refusal));
+    if (refusal !== undefined) controller.abort(new LongshoreError("LONGSHORE_LIMIT", refusal));
   }
 
   onResponseEnd(): void {

@@ -5,6 +5,7 @@
 
 import type { buildConnector, Dispatcher, Client as SingleClient } from "undici";
 import { LongshoreError } from "../../../core/errors.ts";
+import { HttpAgent } from "../../../net/http/agent.ts";
 import { type Reply, send } from "../../../net/http/send.ts";
 import type { Settings } from "./options.ts";
 
@@ -45,7 +46,7 @@ export class Connection {
   readonly #origin: string;
   #kept: Dispatcher;
   #burst: Dispatcher;
-  #elsewhere: Dispatcher | undefined;
+  readonly #elsewhere = new HttpAgent(elsewhereConnectionsMax);
   #keptRunning = 0;
   #http2Failures = 0;
   #http2: boolean;
@@ -86,19 +87,11 @@ export class Connection {
 
   /** From any address; for payloads that the server keeps elsewhere. No header of ours is sent there. */
   fetch(url: URL, timeoutMs: number): Promise<Reply> {
-    this.#elsewhere ??= new this.#undici.Agent({ connections: elsewhereConnectionsMax, maxResponseSize: answerBytesMax });
-    const options = {
-      origin: url.origin,
-      method: "GET",
-      path: url.pathname + url.search,
-      headersTimeout: timeoutMs,
-      bodyTimeout: timeoutMs,
-    };
-    return send(this.#elsewhere, options as Dispatcher.DispatchOptions, undefined, answerBytesMax);
+    return this.#elsewhere.send({ url, method: "GET", timeoutMs, bytesMax: answerBytesMax });
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#kept.destroy(), this.#burst.destroy(), this.#elsewhere?.destroy()]);
+    await Promise.all([this.#kept.destroy(), this.#burst.destroy(), this.#elsewhere.close()]);
   }
 
   #onFailure(error: unknown): void {

@@ -1,11 +1,11 @@
 // The worker's HTTP calls, one method per endpoint of the worker protocol. Answers are parsed here, once.
 
-import type { Pool } from "undici";
 import { LongshoreError } from "../../../core/errors.ts";
 import { isObject, parseOrUndefined } from "../../../core/json/json.ts";
 import { withoutEndSlashes } from "../../../core/text.ts";
 import type { Verdict } from "../../../core/verdict.ts";
-import { answerMsMax, openPool, quoteCharsMax, quoted, type Reply, send, shortAnswerBytesMax } from "../../../net/http/send.ts";
+import { HttpClient } from "../../../net/http/client.ts";
+import { quoteCharsMax, quoted, type Reply, shortAnswerBytesMax } from "../../../net/http/send.ts";
 import { idempotencyHeader, verdictOfStatus, waitHeader } from "../wire/codes.ts";
 import type {
   ClaimRequest,
@@ -35,28 +35,23 @@ interface Request {
   readonly path: string;
   readonly body?: unknown;
   readonly headers?: { readonly [name: string]: string };
-  readonly answerMs?: number;
+  readonly waitMs?: number;
   /** The answer carries a job; others are short. */
   readonly carriesJob?: boolean;
   readonly signal?: AbortSignal | undefined;
 }
 
 export class Client {
-  readonly #pool: Pool;
-  readonly #base: string;
-  readonly #origin: string;
-  readonly #headers: { readonly [name: string]: string };
+  readonly #http: HttpClient;
 
-  static async open(options: ClientOptions): Promise<Client> {
-    return new Client(await openPool(options.url, options.connections), options);
+  static async open({ url, token, connections }: ClientOptions): Promise<Client> {
+    // The address may be given with or without the `/api` that every path begins with.
+    const base = `${withoutEndSlashes(url.pathname).replace(/\/api$/, "")}/api`;
+    return new Client(await HttpClient.open({ origin: url.origin, base, token, connections }));
   }
 
-  private constructor(pool: Pool, options: ClientOptions) {
-    this.#pool = pool;
-    this.#origin = options.url.origin;
-    // The address may be given with or without the `/api` that every path begins with.
-    this.#base = `${withoutEndSlashes(options.url.pathname).replace(/\/api$/, "")}/api`;
-    this.#headers = options.token === undefined ? {} : { authorization: `Bearer ${options.token}` };
+  private constructor(http: HttpClient) {
+    this.#http = http;
   }
 
   /** Returns the longest long poll the server offers, in seconds; 0 for none. */
@@ -73,8 +68,8 @@ export class Client {
   }
 
   async claim(body: ClaimRequest, signal?: AbortSignal): Promise<ClaimAnswer> {
-    const answerMs = answerMsMax + (body.wait_secs ?? 0) * 1_000;
-    const reply = await this.#send({ method: "POST", path: "/jobs/claim", body, answerMs, carriesJob: true, signal });
+    const waitMs = (body.wait_secs ?? 0) * 1_000;
+    const reply = await this.#send({ method: "POST", path: "/jobs/claim", body, waitMs, carriesJob: true, signal });
     if (reply.status !== 200) throw unexpected("claim", reply);
     return { claim: parseClaim(reply.text), waitSecs: waitSecsOf(reply) };
   }
@@ -108,8 +103,8 @@ export class Client {
     return this.#report(leaseId, "fail", body, signal);
   }
 
-  async close(): Promise<void> {
-    await this.#pool.destroy();
+  close(): Promise<void> {
+    return this.#http.close();
   }
 
   async #report(leaseId: string, verb: "complete" | "fail", body: CompleteRequest | FailRequest, signal: AbortSignal): Promise<Verdict> {
@@ -124,18 +119,9 @@ export class Client {
     throw unexpected(verb, reply);
   }
 
-  async #send(request: Request): Promise<Reply> {
-    const { method, signal } = request;
-    const body = request.body === undefined ? null : JSON.stringify(request.body);
-    const headers = { ...this.#headers, ...request.headers, ...(body === null ? {} : { "content-type": "application/json" }) };
-    const path = this.#base + request.path;
-    const headersTimeout = request.answerMs ?? answerMsMax;
-    const bytesMax = request.carriesJob ? undefined : shortAnswerBytesMax;
-    try {
-      return await send(this.#pool, { method, path, headers, body, headersTimeout, bodyTimeout: answerMsMax }, signal, bytesMax);
-    } catch (error) {
-      throw new LongshoreError("LONGSHORE_UNREACHABLE", `${method} ${this.#origin}${path}: ${(error as Error).message}`, { cause: error });
-    }
+  #send({ body, carriesJob, ...request }: Request): Promise<Reply> {
+    const bytesMax = carriesJob ? undefined : shortAnswerBytesMax;
+    return this.#http.send({ ...request, body: body === undefined ? undefined : JSON.stringify(body), bytesMax });
   }
 }
 

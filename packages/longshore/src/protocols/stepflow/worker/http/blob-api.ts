@@ -6,11 +6,12 @@ import { LongshoreError, toError } from "../../../../core/errors.ts";
 import { isObject, type Json } from "../../../../core/json/json.ts";
 import { retry } from "../../../../core/retry.ts";
 import { type SpanIds, traceparent } from "../../../../core/trace.ts";
-import { readAnswer } from "../../../../net/http/read-answer.ts";
-import { quoted } from "../../../../net/http/send.ts";
+import type { HttpAgent } from "../../../../net/http/agent.ts";
+import { quoted, type Reply } from "../../../../net/http/send.ts";
 
 export interface BlobApiOptions {
   readonly url: string;
+  readonly http: Pick<HttpAgent, "send">;
   readonly clock: Clock;
   /** Aborts when nothing waits for the answer any more. */
   readonly signal: AbortSignal;
@@ -30,68 +31,78 @@ const answerBytesMax = 250 * 1024 * 1024;
 
 export async function putJson(data: Json, type: "data" | "flow", options: BlobApiOptions): Promise<string> {
   const body = JSON.stringify({ data, blobType: type });
-  return idIn(await send("", { method: "POST", headers: { "content-type": "application/json" }, body }, options));
+  return idIn(await send("", { type: "application/json", body }, options));
 }
 
 export async function putBytes(bytes: Uint8Array, options: BlobApiOptions): Promise<string> {
-  const body = bytes as Uint8Array<ArrayBuffer>;
-  return idIn(await send("", { method: "POST", headers: { "content-type": "application/octet-stream" }, body }, options));
+  return idIn(await send("", { type: "application/octet-stream", body: bytes }, options));
 }
 
 /** Rejects with LONGSHORE_NOT_FOUND when there is no such blob. */
 export async function getBlob(id: string, options: BlobApiOptions): Promise<KeptBlob> {
-  const headers = { accept: "application/json" };
-  const answer = parse(await send(`/${encodeURIComponent(id)}`, { headers }, options));
+  const answer = parse(await send(`/${encodeURIComponent(id)}`, undefined, options));
   if (!isObject(answer) || !("data" in answer)) throw unexpected("no data");
   const { data, blobType } = answer as { data: Json; blobType?: unknown };
   return blobType === "binary" && typeof data === "string" ? { bytes: Buffer.from(data, "base64") } : { json: data };
 }
 
-function send(path: string, request: RequestInit, options: BlobApiOptions): Promise<Uint8Array> {
-  const { clock, signal } = options;
-  return retry(() => sendOnce(path, request, options), { clock, signal, backoff: retrying, triesMax });
+interface Content {
+  readonly type: string;
+  readonly body: string | Uint8Array;
 }
 
-async function sendOnce(path: string, request: RequestInit, { url, clock, signal, trace }: BlobApiOptions): Promise<Uint8Array> {
+/** Stores the content, or fetches what is at `path`. Returns the text of the answer. */
+function send(path: string, content: Content | undefined, options: BlobApiOptions): Promise<string> {
+  const { clock, signal } = options;
+  return retry(() => sendOnce(path, content, options), { clock, signal, backoff: retrying, triesMax });
+}
+
+async function sendOnce(path: string, content: Content | undefined, options: BlobApiOptions): Promise<string> {
+  const { url, http, clock, signal, trace } = options;
   const timeout = new AbortController();
   const disarm = clock.at(clock.now() + tryMsMax, () => timeout.abort(new LongshoreError("LONGSHORE_DEADLINE", "the try took too long")));
   try {
-    const headers = { ...request.headers, ...(trace === undefined ? {} : { traceparent: traceparent(trace) }) };
-    const until = AbortSignal.any([signal, timeout.signal]);
-    // A redirect would lead the worker to addresses that only it can reach.
-    const response = await fetch(`${url}${path}`, { ...request, headers, signal: until, redirect: "manual" });
-    const body = await readAnswer(response, answerBytesMax);
-    if (body.length > answerBytesMax) throw new LongshoreError("LONGSHORE_LIMIT", `A blob is larger than ${answerBytesMax} bytes.`);
-    if (!response.ok) throw refusalOf(response.status, body.toString(), url);
-    return body;
+    const reply = await http.send({
+      url: new URL(`${url}${path}`),
+      method: content === undefined ? "GET" : "POST",
+      headers: {
+        ...(content === undefined ? { accept: "application/json" } : { "content-type": content.type }),
+        ...(trace === undefined ? {} : { traceparent: traceparent(trace) }),
+      },
+      ...(content === undefined ? {} : { body: content.body }),
+      timeoutMs: tryMsMax,
+      signal: AbortSignal.any([signal, timeout.signal]),
+      bytesMax: answerBytesMax,
+    });
+    if (reply.status < 200 || reply.status > 299) throw refusalOf(reply, url);
+    return reply.text;
   } catch (error) {
     if (error instanceof LongshoreError && error.code !== "LONGSHORE_DEADLINE") throw error;
-    const why = toError(error);
-    const message = `The blob API at ${url} did not answer: ${why.cause instanceof Error ? why.cause.message : why.message}`;
-    throw new LongshoreError("LONGSHORE_UNREACHABLE", message, { cause: error });
+    throw new LongshoreError("LONGSHORE_UNREACHABLE", `The blob API at ${url} did not answer: ${toError(error).message}`, { cause: error });
   } finally {
     disarm();
   }
 }
 
-function refusalOf(status: number, text: string, url: string): LongshoreError {
-  const message = `The blob API at ${url} answered ${quoted({ status, text }).slice("status ".length)}`;
+function refusalOf(reply: Reply, url: string): LongshoreError {
+  const { status } = reply;
+  const message = `The blob API at ${url} answered ${quoted(reply).slice("status ".length)}`;
   if (status === 404) return new LongshoreError("LONGSHORE_NOT_FOUND", message);
   if (status === 413) return new LongshoreError("LONGSHORE_LIMIT", message);
   if (status < 500 && status !== 429) return new LongshoreError("LONGSHORE_BAD_INPUT", message);
   return new LongshoreError("LONGSHORE_UNREACHABLE", message);
 }
 
-function idIn(body: Uint8Array): string {
-  const answer = parse(body);
+function idIn(text: string): string {
+  const answer = parse(text);
   const id = isObject(answer) ? (answer.blobId ?? answer.blob_id) : undefined;
   if (typeof id !== "string") throw unexpected("no blobId");
   return id;
 }
 
-function parse(body: Uint8Array): unknown {
+function parse(text: string): unknown {
   try {
-    return JSON.parse(Buffer.from(body).toString());
+    return JSON.parse(text);
   } catch (error) {
     throw unexpected("a body that is not JSON", error);
   }

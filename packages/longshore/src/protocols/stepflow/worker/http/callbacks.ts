@@ -6,6 +6,7 @@ import type { Blobs } from "../../../../core/context.ts";
 import { LongshoreError } from "../../../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../../../core/json/json.ts";
 import type { SpanIds } from "../../../../core/trace.ts";
+import type { HttpAgent } from "../../../../net/http/agent.ts";
 import { bareBlobId } from "../../wire/blob-id.ts";
 import type { RpcDialect } from "../../wire/codes.ts";
 import { type Observability, observabilityJson, onBehalf } from "../../wire/observability.ts";
@@ -23,6 +24,8 @@ export interface CallerSurroundings {
   readonly dialect: RpcDialect;
   /** Undefined: blobs travel over the channel. */
   readonly blobApiUrl: string | undefined;
+  /** For the blob API. */
+  readonly http: Pick<HttpAgent, "send">;
   readonly observability: Observability;
   /** The span of the execution. */
   readonly trace: SpanIds | undefined;
@@ -106,8 +109,8 @@ export class HttpCallbacks implements Callbacks, Blobs {
   }
 
   #blobApi(): BlobApiOptions | undefined {
-    const { blobApiUrl: url, clock, over: signal, trace } = this.#around;
-    return url === undefined ? undefined : { url, clock, signal, trace };
+    const { blobApiUrl: url, http, clock, over: signal, trace } = this.#around;
+    return url === undefined ? undefined : { url, http, clock, signal, trace };
   }
 
   #call(method: string, params: JsonObject, limitMs: number | undefined): Promise<Json> {

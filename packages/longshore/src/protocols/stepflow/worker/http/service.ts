@@ -3,6 +3,7 @@
 import type { Clock } from "../../../../core/clock.ts";
 import { toError } from "../../../../core/errors.ts";
 import type { Json, JsonObject } from "../../../../core/json/json.ts";
+import { HttpAgent } from "../../../../net/http/agent.ts";
 import type { Slot, TransportHost } from "../../../../runner/transport.ts";
 import { rpcCode } from "../../wire/codes.ts";
 import { componentIn, executeParams, inputSchemaIn } from "../../wire/http/params.ts";
@@ -24,6 +25,8 @@ type Request = Extract<RpcMessage, { kind: "request" }>;
 const nothing = '""';
 /** This many names help the reader of the message. */
 const namesMax = 20;
+/** Calls of the blob API at once: what one runtime serves without a queue, and far below its limit of open files. */
+const blobConnectionsMax = 64;
 /** A text that every reference to a blob holds. */
 const blobRefMark = '"$blob"';
 
@@ -35,6 +38,7 @@ export class WorkerService {
   readonly #calls: Calls;
   readonly #handshake: Handshake;
   readonly #waiting: RequestQueue;
+  readonly #http = new HttpAgent(blobConnectionsMax);
   readonly #methods: { readonly [method: string]: Method };
 
   constructor(host: TransportHost, settings: Settings) {
@@ -62,7 +66,12 @@ export class WorkerService {
     await this.#waiting.empty();
   }
 
-  /** Returns one body. Never rejects. */
+  /** Nothing is running any more. */
+  close(): Promise<void> {
+    return this.#http.close();
+  }
+
+  /** Handles one body. Never rejects. */
   async take(text: string, exchange: Exchange): Promise<void> {
     let id: RpcId | undefined;
     try {
@@ -129,7 +138,7 @@ export class WorkerService {
     const { instanceId } = this.#settings;
     const mayHaveBlobRefs = text.includes(blobRefMark);
     const around = { id, params, found, exchange, dialect, blobApiUrl, blobThresholdBytes, instanceId, mayHaveBlobRefs };
-    await slot.run(new ExecuteWork({ ...around, calls: this.#calls, clock: this.#clock }));
+    await slot.run(new ExecuteWork({ ...around, calls: this.#calls, clock: this.#clock, http: this.#http }));
     // Lost work is not reported; its caller still waits, and no other worker will answer.
     if (!exchange.answered) await exchange.answer(unanswered(id, rpcCode("server", dialect)));
   }

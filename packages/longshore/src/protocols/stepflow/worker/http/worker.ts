@@ -60,6 +60,7 @@ class StepflowHttp implements StepflowHttpTransport {
 
   async stop(): Promise<void> {
     await this.#listener?.close();
+    await this.#service?.close();
   }
 }
 

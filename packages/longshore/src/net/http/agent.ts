@@ -1,0 +1,39 @@
+// Requests to servers whose addresses are known only when they are called, such as the places of large payloads. No redirect is followed.
+
+import type { Agent, Dispatcher } from "undici";
+import { type Reply, send } from "./send.ts";
+
+export interface AgentCall {
+  readonly url: URL;
+  readonly method: "GET" | "POST";
+  readonly headers?: { readonly [name: string]: string };
+  readonly body?: string | Uint8Array;
+  /** How long to wait for the answer to begin, and for each of its pieces. */
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal;
+  readonly bytesMax: number;
+}
+
+export class HttpAgent {
+  readonly #connections: number;
+  #agent: Promise<Agent> | undefined;
+
+  /** `connections` is how many requests may be under way at once to each server. */
+  constructor(connections: number) {
+    this.#connections = connections;
+  }
+
+  /** Rejects when there is no whole answer, and with LONGSHORE_LIMIT when it is larger than `bytesMax`. */
+  async send({ url, method, headers = {}, body, timeoutMs, signal, bytesMax }: AgentCall): Promise<Reply> {
+    this.#agent ??= import("undici").then((undici) => new undici.Agent({ connections: this.#connections }));
+    const request = {
+      ...{ origin: url.origin, path: url.pathname + url.search, method, headers, body: body ?? null },
+      ...{ headersTimeout: timeoutMs, bodyTimeout: timeoutMs },
+    };
+    return send(await this.#agent, request as Dispatcher.DispatchOptions, signal, bytesMax);
+  }
+
+  async close(): Promise<void> {
+    await (await this.#agent)?.destroy();
+  }
+}
