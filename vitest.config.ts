@@ -1,22 +1,17 @@
 // Four projects, so that one command picks what it runs by name: `npm test` takes unit and integration.
+import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 
-const source = (path: string): string => fileURLToPath(new URL(`./packages/longshore/src/${path}`, import.meta.url));
+const PACKAGE = new URL("./packages/longshore/", import.meta.url);
+const { exports } = JSON.parse(readFileSync(new URL("package.json", PACKAGE), "utf8")) as { exports: Record<string, { default?: string }> };
 
 // Tests import the package by its public name and get the source, so that no build is needed first.
-const alias = [
-  { find: /^longshore$/, replacement: source("index.ts") },
-  { find: /^longshore\/server$/, replacement: source("server/index.ts") },
-  { find: /^longshore\/workflow-graph$/, replacement: source("protocols/workflow-graph/worker/index.ts") },
-  { find: /^longshore\/conductor$/, replacement: source("protocols/conductor/worker/index.ts") },
-  { find: /^longshore\/conductor\/compat$/, replacement: source("protocols/conductor/worker/compat/index.ts") },
-  { find: /^longshore\/stepflow$/, replacement: source("protocols/stepflow/worker/index.ts") },
-  { find: /^longshore\/flowkit$/, replacement: source("protocols/flowkit/worker/index.ts") },
-  { find: /^longshore\/telemetry$/, replacement: source("telemetry/index.ts") },
-  { find: /^longshore\/transport$/, replacement: source("transport.ts") },
-  { find: /^longshore\/testing$/, replacement: source("testing/index.ts") },
-];
+const alias = Object.entries(exports).flatMap(([name, { default: built }]) => {
+  if (built === undefined) return [];
+  const source = built.replace("./dist/", "./src/").replace(/\.js$/, ".ts");
+  return [{ find: new RegExp(`^longshore${name.slice(1)}$`), replacement: fileURLToPath(new URL(source, PACKAGE)) }];
+});
 
 const EVERYWHERE_EXCLUDED = ["**/node_modules/**", "**/dist/**"];
 const BUILD = ["./scripts/build-before-tests.ts"];

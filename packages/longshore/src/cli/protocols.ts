@@ -1,12 +1,20 @@
 // The protocols of the registry, as the commands need them.
 
 import { LongshoreError } from "../core/errors.ts";
+import type { ReadAddress } from "../core/recording.ts";
 import type { HintOptions, ProtocolHints } from "../protocols/hints.ts";
 import { protocols } from "../protocols/index.ts";
 import type { WorkerProtocol } from "../protocols/worker-half.ts";
+import type { TelemetryVariables } from "../runner/telemetry.ts";
 
 /** Every way in which `longshore work` gets tasks. */
 export const workerProtocols: readonly WorkerProtocol[] = protocols.flatMap(({ workers = [] }) => workers);
+
+/** Their variables for traces and logs. */
+export const telemetryVariables: readonly TelemetryVariables[] = workerProtocols.flatMap(({ telemetry }) => telemetry ?? []);
+
+/** How they write the ids of tasks. */
+export const recordedAddresses: readonly ReadAddress[] = protocols.flatMap(({ recordedAddress }) => recordedAddress ?? []);
 
 /** By its name; without one, the protocol that takes the address of `--on`. */
 export function workerProtocol(name?: string): WorkerProtocol {

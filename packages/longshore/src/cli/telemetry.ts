@@ -4,7 +4,7 @@
 import { type Logger, stderrLogger } from "../runner/notices.ts";
 import type { Telemetry } from "../runner/telemetry.ts";
 import { isTelemetryWanted } from "../telemetry/options.ts";
-import { workerProtocol } from "./protocols.ts";
+import { telemetryVariables, workerProtocol } from "./protocols.ts";
 
 export interface Teller {
   /** Prints a message for the person who runs the worker. */
@@ -14,10 +14,9 @@ export interface Teller {
 
 /** Throws LONGSHORE_BAD_CONFIG when a variable makes no sense, or switches on what is not installed. */
 export async function tellerFor(protocol: string | undefined, workerId: string | undefined): Promise<Teller> {
-  const { structuredLog, service } = workerProtocol(protocol);
-  if (!structuredLog && !isTelemetryWanted()) return { tell: stderrLogger, telemetry: undefined };
+  const { structuredLog } = workerProtocol(protocol);
+  if (!structuredLog && !isTelemetryWanted(process.env, telemetryVariables)) return { tell: stderrLogger, telemetry: undefined };
   const { telemetry } = await import("../telemetry/index.ts");
-  const worker = service ?? workerId;
-  const made = await telemetry(worker === undefined ? {} : { worker });
+  const made = await telemetry({ variables: telemetryVariables, ...(workerId === undefined ? {} : { worker: workerId }) });
   return { tell: made.logger, telemetry: made };
 }

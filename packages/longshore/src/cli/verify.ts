@@ -8,6 +8,7 @@ import type { Verification } from "../verify/verify.ts";
 import { CommandFailure, exitFailed } from "./failure.ts";
 import { type ConnectionOptions, parseDuration, withConnection, withExamples, withJson } from "./options.ts";
 import { printJson } from "./print-json.ts";
+import { recordedAddresses } from "./protocols.ts";
 import { oneLine, type Paint, painter } from "./terminal.ts";
 
 interface VerifyFlags extends ConnectionOptions {
@@ -57,7 +58,13 @@ async function verify(recordings: string[], flags: VerifyFlags, command: Command
   const { source, close } = await sourceOf(flags);
   try {
     const { verify: check } = await import("../verify/verify.ts");
-    const verification = await check(source, { recorded, now: Date.now(), keptMs, progress: progressOn(process.stderr) });
+    const verification = await check(source, {
+      recorded,
+      addresses: recordedAddresses,
+      now: Date.now(),
+      keptMs,
+      progress: progressOn(process.stderr),
+    });
     if (flags.json) printJson(verification);
     else process.stdout.write(`${asText(verification, painter(process.stdout)).join("\n")}\n`);
     if (verification.total > 0) throw new CommandFailure("", exitFailed);

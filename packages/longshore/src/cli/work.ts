@@ -51,7 +51,7 @@ export function workCommand(): Command {
       .option("--labels <labels>", "labels of this worker, such as linux,gpu", parseList)
       .option("--slots <number>", "how many tasks run at the same time (default: 10)", parseCount)
       .option("--worker-id <id>", "id of this worker at the server")
-      .option("--lease-ttl <duration>", "lease duration without a heartbeat (default: 30s, for FlowKit 60s)", parseDuration)
+      .option("--lease-ttl <duration>", `lease duration without a heartbeat (${defaultOf("leaseTtl", "30s")})`, parseDuration)
       .option("--heartbeat <duration>", "pause between heartbeats (default: a third of the lease)", parseDuration)
       .option("--poll <duration>", "pause between polls, on servers without long polls (default: 2s)", parseDuration)
       .option("--cancel-poll <duration>", "pause between checks for a cancel (default: 2s)", parseDuration)
@@ -77,6 +77,14 @@ export function workCommand(): Command {
     ],
     notes,
   );
+}
+
+/** The default of an option, and those of protocols that have another. */
+function defaultOf(option: keyof WorkerSettings, common: string): string {
+  const others = workerProtocols.flatMap(({ title, defaults }) =>
+    defaults?.[option] === undefined ? [] : [`for ${title} ${defaults[option]}`],
+  );
+  return `default: ${[common, ...others].join(", ")}`;
 }
 
 /** The flags by which protocols are chosen. */

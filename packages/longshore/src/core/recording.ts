@@ -19,6 +19,24 @@ export interface RecordedWork {
   readonly attempt: number;
 }
 
+/** The row that recorded work belongs to, as far as its ids show. */
+export interface Address {
+  readonly taskId?: string;
+  readonly grant?: number;
+  /** From 0. */
+  readonly attempt?: number;
+}
+
+/** Reads the ids of a protocol; undefined when they are not of its form. */
+export type ReadAddress = (work: RecordedWork) => Address | undefined;
+
+/** An id that ends with a number; undefined when it does not. */
+export function numbered(text: string, separator: string): { before: string; number: number } | undefined {
+  const at = text.lastIndexOf(separator);
+  const digits = text.slice(at + 1);
+  return at > 0 && /^\d{1,15}$/.test(digits) ? { before: text.slice(0, at), number: Number(digits) } : undefined;
+}
+
 export type Recorded =
   /** A worker begins with a task that it was handed. */
   | ({ readonly kind: "taken" } & RecordedWork)

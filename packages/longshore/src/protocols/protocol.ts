@@ -2,8 +2,9 @@
 // memory or time to load is behind a function.
 
 import type { Environment } from "../core/environment.ts";
+import type { ReadAddress } from "../core/recording.ts";
 import type { HintOptions, ProtocolHints } from "./hints.ts";
-import type { DefinitionFormat, FileDescription, PreparedProtocol, Preparing } from "./server-half.ts";
+import type { DefinitionFormat, FileDescription, PreparedProtocol, Preparing, Reservation } from "./server-half.ts";
 import type { WorkerProtocol } from "./worker-half.ts";
 
 /** For a protocol that adds nothing. */
@@ -18,12 +19,16 @@ export interface Protocol<Options extends object = object, Handle extends object
   prepare(options: Options, around: Preparing): Promise<PreparedProtocol<Handle>>;
   /** Its files that no definition may read. */
   secretPaths?(options: Options): readonly string[];
+  /** Lanes that are not for workers of other protocols. */
+  readonly reserved?: readonly Reservation[];
   /** Its format of definition files. */
   readonly format?: FileDescription & { load(): Promise<DefinitionFormat> };
   /** Its options of the commands that start a server. */
   readonly flags?: ServerFlags<Options>;
   /** Its ways to get tasks in `longshore work`. */
   readonly workers?: readonly WorkerProtocol[];
+  /** The row that its ids name, for `longshore verify`. Default: what the lease says. */
+  readonly recordedAddress?: ReadAddress;
   /** What `longshore dev` prints about its workers. */
   hints?(options: HintOptions): Promise<ProtocolHints>;
 }

@@ -15,6 +15,7 @@ import type { BlobStore } from "../engine/blob/blob.ts";
 import type { Board } from "../engine/board/board.ts";
 import type { DeadLetter, DeadLetterSource } from "../engine/board/dead-letter.ts";
 import type { LaneView } from "../engine/board/queue-state.ts";
+import type { ReservedLanes } from "../engine/board/reserved-lanes.ts";
 import type { TaskRow, TaskRowHead } from "../engine/board/task.ts";
 import type { Carrier, Waiting } from "../engine/board/wait-reason.ts";
 import type { Workers } from "../engine/board/workers.ts";
@@ -100,6 +101,8 @@ type LogLine = (message: string, fields?: Readonly<Record<string, unknown>>) => 
 /** The server's log. */
 export type ProtocolLog = Readonly<Record<"debug" | "info" | "warn" | "error", LogLine>>;
 
+export type { Reservation } from "../engine/board/reserved-lanes.ts";
+
 /** What a protocol gets before the server opens anything. */
 export interface Preparing {
   readonly log: ProtocolLog;
@@ -108,6 +111,8 @@ export interface Preparing {
   /** Files and folders with secrets of this server. No definition may read them. */
   readonly secretPaths: readonly string[];
   readonly environment: Environment;
+  /** Names that no task may have. */
+  readonly reservedLanes: ReservedLanes;
 }
 
 /** A protocol whose configuration was read. */

@@ -3,6 +3,7 @@
 import type { Duration } from "../core/duration.ts";
 import type { Environment } from "../core/environment.ts";
 import type { Isolate } from "../core/task.ts";
+import type { TelemetryVariables } from "../runner/telemetry.ts";
 import type { Transport } from "../runner/transport.ts";
 
 /** Data, so that it can be handed to another process. */
@@ -42,10 +43,12 @@ export interface WorkerProtocol {
   readonly ownsOutput: boolean;
   /** True when its workers log in JSON by default. */
   readonly structuredLog: boolean;
-  /** The name that its own conventions give a worker's traces and logs. By default it is the worker's. */
-  readonly service?: string;
+  /** Variables of its own for traces and logs. They take precedence over those of OpenTelemetry. */
+  readonly telemetry?: TelemetryVariables;
   /** True when a worker is called at a port: one that runs in a process of its own needs a fixed port. */
   readonly isCalled: boolean;
+  /** Defaults of options where they are not the common ones. */
+  readonly defaults?: { readonly [Option in keyof WorkerSettings]?: string };
   /** Options that would do nothing, and why; giving one of them is a mistake. */
   readonly without: { readonly [Option in keyof WorkerSettings]?: string };
   /** How `longshore work` finds out that this protocol is meant. */

@@ -18,6 +18,16 @@ export interface Telemetry {
   close?(): Promise<void>;
 }
 
+/** Names of environment variables for options of `telemetry()`. */
+export interface TelemetryVariables {
+  readonly endpoint?: string;
+  readonly service?: string;
+  readonly traces?: string;
+  readonly logs?: string;
+  readonly logLevel?: string;
+  readonly logFile?: string;
+}
+
 /** None of these may wait or throw: they are on the path of every task. */
 export interface Tracer {
   /** Begins the span of one execution, before anything of it runs. */

@@ -25,7 +25,7 @@ import { openDatabase } from "../store/sqlite/driver.ts";
 import { SqliteHistory } from "../store/sqlite/history.ts";
 import { openSqliteStore, type SqliteStore } from "./data-store.ts";
 import { displayedInputBy } from "./displayed-input.ts";
-import { plainDialects } from "./protocols.ts";
+import { plainDialects, reservedLanes } from "./protocols.ts";
 import { openSideStores } from "./side-stores.ts";
 
 export interface EngineOptions {
@@ -88,7 +88,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     warn: options.warn,
     clock,
     random,
-    brain: brainOf(dialects, slices),
+    brain: brainOf(dialects, { slices, reserved: reservedLanes }),
     quotas: options.quotas,
     hooks: {
       deadline: (id, at) => board.deadline(id, at),
@@ -109,7 +109,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   const { trouble } = options;
   if (trouble !== undefined) store.commit.hear((why) => (why === null ? trouble.working(dataFile) : trouble.failing(dataFile, why)));
   const beside = await orClose(store, directory, () => openSideStores(store, { clock, directory, slices }));
-  const board = new Board({ store: store.board, clock });
+  const board = new Board({ store: store.board, clock, reserved: reservedLanes });
   const runs = new Runs({ store: store.runs, clock, makeId, dialects, slices });
   const age = await orClose(store, directory, async () => {
     await store.recover();

@@ -8,7 +8,7 @@ import type { Json } from "../core/json/json.ts";
 import type { Task } from "../core/task.ts";
 import type { Board } from "../engine/board/board.ts";
 import type { Reach } from "../engine/board/lanes.ts";
-import { isReservedLane, reservedForServer } from "../engine/board/reserved-lanes.ts";
+import { reservedForServer } from "../engine/board/reserved-lanes.ts";
 import type { TaskRow as BoardTask, Hold } from "../engine/board/task.ts";
 import type { Workers } from "../engine/board/workers.ts";
 import type { Logs } from "../engine/log/log.ts";
@@ -120,7 +120,7 @@ export function localTransport(options: LocalOptions): Transport {
     async start(around) {
       host = around;
       const tasks = [...around.tasks.values()];
-      const kept = tasks.find(({ name }) => isReservedLane(name));
+      const kept = tasks.find(({ name }) => options.board.reserved.has(name));
       if (kept !== undefined)
         throw new LongshoreError("LONGSHORE_BAD_CONFIG", reservedForServer(kept.name), { detail: { field: "tasks" } });
       reach = { names: tasks.map((task) => task.name).sort(), labels: [...new Set(tasks.flatMap((task) => task.labels))].sort() };

@@ -2,16 +2,20 @@
 
 import { resolve } from "node:path";
 import type { Logger } from "../core/logger.ts";
+import { ReservedLanes } from "../engine/board/reserved-lanes.ts";
 import type { Dialect } from "../engine/run/dialect.ts";
 import { type ProtocolHandles, protocols } from "../protocols/index.ts";
 import type { FileDescription, OpenProtocol, PreparedProtocol, Preparing, ProtocolEngine } from "../protocols/server-half.ts";
 import { directoryOf, type ServeOptions } from "./config.ts";
 import { FailureLog } from "./failure-log.ts";
 
+/** The names of lanes that protocols reserve. */
+export const reservedLanes = new ReservedLanes(protocols.flatMap(({ reserved }) => reserved ?? []));
+
 /** Reads the configuration of every protocol. Nothing is opened yet. */
 export function prepareProtocols(options: ServeOptions, log: Preparing["log"], from = protocols): Promise<PreparedProtocol[]> {
   const listens = options.port !== null;
-  const around: Preparing = { log, listens, secretPaths: secretPathsOf(options), environment: process.env };
+  const around: Preparing = { log, listens, secretPaths: secretPathsOf(options), environment: process.env, reservedLanes };
   return Promise.all(from.map((protocol) => protocol.prepare(options, around)));
 }
 

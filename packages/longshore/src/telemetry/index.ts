@@ -11,6 +11,7 @@ import type { LogSink } from "./records.ts";
 import type { Sdk } from "./sdk.ts";
 import { FileSink, stderrSink } from "./sinks.ts";
 
+export type { TelemetryVariables } from "../runner/telemetry.ts";
 export type { OpenTelemetryApi } from "./api-tracer.ts";
 export { isTelemetryWanted, type LogDestination, type OtlpProtocol, type TelemetryOptions } from "./options.ts";
 export type { Level } from "./records.ts";

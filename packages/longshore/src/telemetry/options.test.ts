@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
+import { telemetryVariables } from "../protocols/stepflow/worker/environment.ts";
 import { isTelemetryWanted, settingsOf } from "./options.ts";
 
-const from = (env: Record<string, string>) => settingsOf({ env });
+const variables = [telemetryVariables];
+const from = (env: Record<string, string>) => settingsOf({ env, variables });
 
 describe("the environment", () => {
   it("[S-OBS-12, S-OBS-14, S-OBS-16] without an endpoint exports nothing and logs to standard error", () => {
@@ -15,7 +17,8 @@ describe("the environment", () => {
     expect(from({ STEPFLOW_OTLP_ENDPOINT })).toMatchObject({ traces: true, logs: ["otlp"], protocol: "grpc" });
     expect(from({ STEPFLOW_OTLP_ENDPOINT, STEPFLOW_TRACE_ENABLED: "false" })).toMatchObject({ traces: false, logs: ["otlp"] });
     expect(from({ STEPFLOW_OTLP_ENDPOINT, STEPFLOW_LOG_DESTINATION: "stderr" })).toMatchObject({ traces: true, logs: ["stderr"] });
-    expect(isTelemetryWanted({ STEPFLOW_OTLP_ENDPOINT })).toBe(true);
+    expect(isTelemetryWanted({ STEPFLOW_OTLP_ENDPOINT }, variables)).toBe(true);
+    expect(isTelemetryWanted({ STEPFLOW_OTLP_ENDPOINT })).toBe(false);
   });
 
   it("[S-OBS-12] chooses the protocol by port and path: 4317 is gRPC, 4318 is HTTP", () => {
@@ -29,7 +32,7 @@ describe("the environment", () => {
 
   it("[S-OBS-13] names the service", () => {
     const started = { STEPFLOW_TASKS_URL: "http://h:7837" };
-    expect(from(started).service).toBe("stepflow-worker");
+    expect(from(started).service).toBe("longshore-worker");
     expect(from({ ...started, STEPFLOW_SERVICE_NAME: "my-worker" }).service).toBe("my-worker");
     expect(from({ STEPFLOW_SERVICE_NAME: "my-worker", OTEL_SERVICE_NAME: "other" }).service).toBe("my-worker");
     expect(from({ OTEL_SERVICE_NAME: "other" }).service).toBe("other");

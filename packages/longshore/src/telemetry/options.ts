@@ -1,9 +1,10 @@
-// The options of `telemetry()`, and the variables for them. The names with STEPFLOW_ are those of Stepflow's worker guide, those with
-// OTEL_ OpenTelemetry's own; the former take precedence. docs/reference/environment.md lists them.
+// The options of `telemetry()`, and the variables for them: OpenTelemetry's own, and those that a protocol brings, which take precedence.
+// docs/reference/environment.md lists them.
 
 import { type Clock, systemClock } from "../core/clock.ts";
 import { type Environment, variable } from "../core/environment.ts";
 import { LongshoreError } from "../core/errors.ts";
+import type { TelemetryVariables } from "../runner/telemetry.ts";
 import type { OpenTelemetryApi } from "./api-tracer.ts";
 import { type Level, levels } from "./records.ts";
 
@@ -22,7 +23,7 @@ export interface TelemetryOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** The name of the service on traces and logs; by default that of the environment, else the worker's. */
   readonly service?: string;
-  /** The worker's name; by default `stepflow-worker` where Stepflow's variables start the worker, else `longshore-worker`. */
+  /** The worker's name; `longshore-worker` by default. */
   readonly worker?: string;
   /** Attributes of this process on every span and record, beside those it has by itself. */
   readonly resource?: Readonly<Record<string, string>>;
@@ -41,6 +42,8 @@ export interface TelemetryOptions {
   readonly logFile?: string;
   /** Where variables are looked up; by default this process's environment. */
   readonly env?: Environment;
+  /** Further variables, such as `telemetryVariables` of the entry point of a protocol. They take precedence over OpenTelemetry's own. */
+  readonly variables?: readonly TelemetryVariables[];
   readonly clock?: Clock;
 }
 
@@ -59,56 +62,76 @@ export interface Settings {
   readonly nowMs: () => number;
 }
 
-/** Variables that switch telemetry on. */
-const switches = [
-  "STEPFLOW_OTLP_ENDPOINT",
-  "STEPFLOW_LOG_LEVEL",
-  "STEPFLOW_LOG_DESTINATION",
-  "STEPFLOW_LOG_FILE",
-  "OTEL_EXPORTER_OTLP_ENDPOINT",
-];
+const ofOpenTelemetry: TelemetryVariables = { endpoint: "OTEL_EXPORTER_OTLP_ENDPOINT", service: "OTEL_SERVICE_NAME" };
 
-/** Variables that start a worker of Stepflow. */
-const stepflowStarts = ["STEPFLOW_TRANSPORT", "STEPFLOW_TASKS_URL", "STEPFLOW_NATS_URL"];
+/** The options whose variables switch telemetry on. */
+const switches = ["endpoint", "logLevel", "logs", "logFile"] as const;
 
-/** Whether the environment switches it on. */
-export function isTelemetryWanted(env: Environment = process.env): boolean {
-  return switches.some((name) => variable(env, name) !== undefined);
+/** Whether the environment switches it on. `variables` are those of protocols. */
+export function isTelemetryWanted(env: Environment = process.env, variables: readonly TelemetryVariables[] = []): boolean {
+  return switches.some((option) => new Variables(env, variables).read(option) !== undefined);
+}
+
+class Variables {
+  readonly #env: Environment;
+  readonly #known: readonly TelemetryVariables[];
+
+  constructor(env: Environment, variables: readonly TelemetryVariables[] = []) {
+    this.#env = env;
+    this.#known = [...variables, ofOpenTelemetry];
+  }
+
+  /** The first that is set. */
+  read(option: keyof TelemetryVariables): string | undefined {
+    return this.#names(option)
+      .map((name) => variable(this.#env, name))
+      .find((value) => value !== undefined);
+  }
+
+  /** How an error names the option. */
+  label(option: keyof TelemetryVariables): string {
+    const names = this.#names(option);
+    return names.length === 0 ? option : `${option} (${names.join(", ")})`;
+  }
+
+  #names(option: keyof TelemetryVariables): string[] {
+    return [...new Set(this.#known.flatMap((names) => names[option] ?? []))];
+  }
 }
 
 export function settingsOf(options: TelemetryOptions): Settings {
   const env = options.env ?? process.env;
-  const first = (...names: string[]) => names.map((name) => variable(env, name)).find((value) => value !== undefined);
-  const endpoint = endpointOf(options.endpoint ?? first("STEPFLOW_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"));
-  const worker = options.worker ?? (first(...stepflowStarts) === undefined ? "longshore-worker" : "stepflow-worker");
-  const service = options.service ?? first("STEPFLOW_SERVICE_NAME", "OTEL_SERVICE_NAME") ?? worker;
-  const logs = destinationsOf(options.logs ?? first("STEPFLOW_LOG_DESTINATION")) ?? (endpoint === undefined ? ["stderr"] : ["otlp"]);
-  const traces = options.traces ?? truth(first("STEPFLOW_TRACE_ENABLED"), "STEPFLOW_TRACE_ENABLED") ?? endpoint !== undefined;
+  const variables = new Variables(env, options.variables);
+  const own = (name: string) => variable(env, name);
+  const endpoint = endpointOf(options.endpoint ?? variables.read("endpoint"), variables);
+  const service = options.service ?? variables.read("service") ?? options.worker ?? "longshore-worker";
+  const logs = destinationsOf(options.logs ?? variables.read("logs"), variables) ?? (endpoint === undefined ? ["stderr"] : ["otlp"]);
+  const traces = options.traces ?? truth(variables.read("traces"), variables.label("traces")) ?? endpoint !== undefined;
   if (endpoint === undefined && logs.includes("otlp")) {
-    throw bad("logs", "otlp", "an endpoint (STEPFLOW_OTLP_ENDPOINT) beside it, or another destination");
+    throw bad(variables.label("logs"), "otlp", `an ${variables.label("endpoint")} beside it, or another destination`);
   }
   return {
     endpoint,
-    protocol: protocolOf(options.protocol ?? first("OTEL_EXPORTER_OTLP_PROTOCOL"), endpoint),
-    headers: options.headers ?? pairs(first("OTEL_EXPORTER_OTLP_HEADERS"), "OTEL_EXPORTER_OTLP_HEADERS"),
+    protocol: protocolOf(options.protocol ?? own("OTEL_EXPORTER_OTLP_PROTOCOL"), endpoint),
+    headers: options.headers ?? pairs(own("OTEL_EXPORTER_OTLP_HEADERS"), "OTEL_EXPORTER_OTLP_HEADERS"),
     service,
-    resource: { ...pairs(first("OTEL_RESOURCE_ATTRIBUTES"), "OTEL_RESOURCE_ATTRIBUTES"), ...options.resource },
+    resource: { ...pairs(own("OTEL_RESOURCE_ATTRIBUTES"), "OTEL_RESOURCE_ATTRIBUTES"), ...options.resource },
     // Without a collector there is nowhere to send spans to.
     traces: traces && endpoint !== undefined,
     logs,
-    logLevel: levelOf(options.logLevel ?? first("STEPFLOW_LOG_LEVEL")),
-    logFile: options.logFile ?? first("STEPFLOW_LOG_FILE") ?? `${service.replace(/[^\w.-]/g, "_")}.log`,
+    logLevel: levelOf(options.logLevel ?? variables.read("logLevel"), variables),
+    logFile: options.logFile ?? variables.read("logFile") ?? `${service.replace(/[^\w.-]/g, "_")}.log`,
     clock: options.clock ?? systemClock,
     nowMs: options.clock === undefined ? () => performance.timeOrigin + performance.now() : () => (options.clock as Clock).now(),
   };
 }
 
-function endpointOf(text: string | undefined): URL | undefined {
+function endpointOf(text: string | undefined, variables: Variables): URL | undefined {
   if (text === undefined) return undefined;
   // Addresses of gRPC are often written without a scheme.
   const url = /^[a-z]+:\/\//i.test(text) ? text : `http://${text}`;
   if (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)) return new URL(url);
-  throw bad("endpoint (STEPFLOW_OTLP_ENDPOINT)", text, "a URL such as http://localhost:4317");
+  throw bad(variables.label("endpoint"), text, "a URL such as http://localhost:4317");
 }
 
 const httpPort = "4318";
@@ -121,19 +144,19 @@ function protocolOf(text: string | undefined, endpoint: URL | undefined): OtlpPr
   throw bad("protocol (OTEL_EXPORTER_OTLP_PROTOCOL)", text, "grpc, http, http/json or http/protobuf");
 }
 
-function destinationsOf(told: string | readonly string[] | undefined): readonly LogDestination[] | undefined {
+function destinationsOf(told: string | readonly string[] | undefined, variables: Variables): readonly LogDestination[] | undefined {
   if (told === undefined) return undefined;
   const names = (typeof told === "string" ? told.split(",") : told).map((name) => name.trim().toLowerCase()).filter((name) => name !== "");
   const known: readonly string[] = ["stderr", "file", "otlp"];
   const wrong = names.find((name) => !known.includes(name));
-  if (wrong !== undefined) throw bad("logs (STEPFLOW_LOG_DESTINATION)", wrong, "stderr, file, otlp, or some of them with commas between");
+  if (wrong !== undefined) throw bad(variables.label("logs"), wrong, "stderr, file, otlp, or some of them with commas between");
   return [...new Set(names)] as LogDestination[];
 }
 
-function levelOf(text: string | undefined): Level {
+function levelOf(text: string | undefined, variables: Variables): Level {
   const name = text?.toUpperCase() ?? "INFO";
   const level = levels.find((known) => known === (name === "WARN" ? "WARNING" : name));
-  if (level === undefined) throw bad("logLevel (STEPFLOW_LOG_LEVEL)", text, levels.join(", "));
+  if (level === undefined) throw bad(variables.label("logLevel"), text, levels.join(", "));
   return level;
 }
 

@@ -1,10 +1,10 @@
 // The answers to workers and clients, against what the server stored. A rule reports only what leaves no doubt: where no answer came, both
 // outcomes are allowed, and what retention may have removed is counted and not judged.
 
-import type { RecordedLine, RecordedWork } from "../core/recording.ts";
+import type { Address, ReadAddress, RecordedLine, RecordedWork } from "../core/recording.ts";
 import type { TaskHistory } from "../engine/run/history.ts";
 import { isRunOpen, type RunState } from "../engine/run/run.ts";
-import { type Address, addressesOf, attemptAt, runIdOf } from "./address.ts";
+import { addressesOf, attemptAt, runIdOf } from "./address.ts";
 import { type Finding, finding } from "./finding.ts";
 
 /** A recorded line with its place. */
@@ -16,6 +16,12 @@ export interface Rows {
   task(id: string): Promise<TaskHistory | undefined>;
   /** A task by the name of its step. */
   step(runId: string, step: string): Promise<TaskHistory | undefined>;
+}
+
+/** The rows, and how protocols write the ids of tasks. */
+export interface RecordedDeps {
+  readonly rows: Rows;
+  readonly addresses: readonly ReadAddress[];
 }
 
 export interface RecordedOutcome {
@@ -33,13 +39,13 @@ type Taken = Extract<PlacedLine, { kind: "taken" }>;
 type Reported = Extract<PlacedLine, { kind: "reported" }>;
 type Told = Exclude<PlacedLine, RecordedWork>;
 
-export async function checkRecorded(lines: readonly PlacedLine[], rows: Rows, keptSince: number): Promise<RecordedOutcome> {
+export async function checkRecorded(lines: readonly PlacedLine[], deps: RecordedDeps, keptSince: number): Promise<RecordedOutcome> {
   const findings = sharedHolds(lines);
   let judged = 0;
   let tooOld = 0;
   let unknown = 0;
   for (const line of lines) {
-    const judgement = await check(line, lines, rows);
+    const judgement = await check(line, lines, deps);
     if (judgement === "silent") continue;
     if (judgement === "unknown") unknown++;
     else if (judgement === "missing" && line.at < keptSince) tooOld++;
@@ -52,9 +58,9 @@ export async function checkRecorded(lines: readonly PlacedLine[], rows: Rows, ke
   return { findings, judged, tooOld, unknown };
 }
 
-function check(line: PlacedLine, lines: readonly PlacedLine[], rows: Rows): Promise<Judgement> {
-  if (line.kind === "taken") return checkTaken(line, rows);
-  return line.kind === "reported" ? checkReport(line, rows) : checkRun(line, lines, rows);
+function check(line: PlacedLine, lines: readonly PlacedLine[], deps: RecordedDeps): Promise<Judgement> {
+  if (line.kind === "taken") return checkTaken(line, deps);
+  return line.kind === "reported" ? checkReport(line, deps) : checkRun(line, lines, deps.rows);
 }
 
 function missing(line: PlacedLine): Finding {
@@ -78,8 +84,8 @@ async function checkRun(line: Told, lines: readonly PlacedLine[], rows: Rows): P
 }
 
 /** A hand-out is stored before it leaves. Where the ids do not show which one it was, there is nothing to compare. */
-async function checkTaken(line: Taken, rows: Rows): Promise<Judgement> {
-  const [given] = addressesOf(line);
+async function checkTaken(line: Taken, { rows, addresses }: RecordedDeps): Promise<Judgement> {
+  const [given] = addressesOf(line, addresses);
   if (given?.grant === undefined) return "silent";
   const task = await rows.task(given.taskId as string);
   if (task === undefined) return (await rows.run(runIdOf(line))) === undefined ? "unknown" : "missing";
@@ -87,10 +93,11 @@ async function checkTaken(line: Taken, rows: Rows): Promise<Judgement> {
   return [finding("recorded-holds", task.id, `a worker was given hand-out ${given.grant} of it and the server knows ${task.grant}`, line)];
 }
 
-async function checkReport(line: Reported, rows: Rows): Promise<Judgement> {
+async function checkReport(line: Reported, deps: RecordedDeps): Promise<Judgement> {
+  const { rows } = deps;
   const verb = verbOf(line);
   if (verb === undefined) return "silent";
-  const { task, address } = await find(line, rows);
+  const { task, address } = await find(line, deps);
   if (task === undefined) {
     const known = address !== undefined || (await rows.run(runIdOf(line))) !== undefined;
     return known ? "missing" : "unknown";
@@ -113,8 +120,8 @@ function verbOf({ outcome, verdict }: Reported): "complete" | "fail" | undefined
   return outcome === "done" ? "complete" : outcome === "failed" ? "fail" : undefined;
 }
 
-async function find(work: RecordedWork, rows: Rows): Promise<{ task?: TaskHistory; address?: Address }> {
-  const addresses = addressesOf(work);
+async function find(work: RecordedWork, { rows, addresses: readers }: RecordedDeps): Promise<{ task?: TaskHistory; address?: Address }> {
+  const addresses = addressesOf(work, readers);
   for (const address of addresses) {
     const task = await rows.task(address.taskId as string);
     if (task !== undefined) return { task, address };

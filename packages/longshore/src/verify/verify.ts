@@ -1,6 +1,7 @@
 // The checker: walks everything that a server keeps, one run at a time, then compares it with recordings. It is the same for a data file and
 // for a live server; only the source differs.
 
+import type { ReadAddress } from "../core/recording.ts";
 import type { RunHistory, TaskHistory } from "../engine/run/history.ts";
 import { type Keep, lingerMs, retentionDefault } from "../engine/run/retention.ts";
 import type { Finding } from "./finding.ts";
@@ -23,6 +24,8 @@ export interface HistorySource extends Rows {
 
 export interface VerifyOptions {
   readonly recorded: readonly PlacedLine[];
+  /** How protocols write the ids of tasks, where it is not the common form. */
+  readonly addresses?: readonly ReadAddress[];
   readonly now: number;
   /** How long runs are kept after their end, in place of what the source reports. */
   readonly keptMs?: number;
@@ -64,7 +67,11 @@ export async function verify(source: HistorySource, options: VerifyOptions): Pro
   }
   for await (const found of source.others()) add([found]);
   const keptSince = await keptSinceOf(source, options, counts.runs);
-  const { findings: told, ...lines } = await checkRecorded(options.recorded, source, keptSince);
+  const { findings: told, ...lines } = await checkRecorded(
+    options.recorded,
+    { rows: source, addresses: options.addresses ?? [] },
+    keptSince,
+  );
   add(told);
   const { runs, tasks, attempts, total } = counts;
   return { runs, tasks, attempts, lines, total, findings };

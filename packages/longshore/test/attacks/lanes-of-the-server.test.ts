@@ -6,6 +6,7 @@ import { task } from "../../src/core/task.ts";
 import { defaultConfig } from "../../src/protocols/stepflow/server/config/default.ts";
 import { makeRouter } from "../../src/protocols/stepflow/server/config/router.ts";
 import { serve } from "../../src/server/index.ts";
+import { reservedLanes } from "../../src/server/protocols.ts";
 import { work } from "../../src/work.ts";
 import { startGraphServer } from "../support/workflow-graph.ts";
 
@@ -46,7 +47,7 @@ describe.each(kept)("the lane %s", (name) => {
   });
 
   it("is not reached by a Stepflow component of this name, which goes to the workers of a queue", () => {
-    const routed = makeRouter(defaultConfig()).route(`/${name}`, null, () => null);
+    const routed = makeRouter(defaultConfig(), reservedLanes).route(`/${name}`, null, () => null);
     expect(routed).toMatchObject({ lanes: [{ name: "stepflow:default" }], given: { component: `/${name}` } });
   });
 

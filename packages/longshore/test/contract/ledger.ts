@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import type { Json } from "../../src/core/json/json.ts";
 import { newTask } from "../../src/engine/board/new-task.ts";
+import { ReservedLanes } from "../../src/engine/board/reserved-lanes.ts";
 import type { EndState, TaskRow } from "../../src/engine/board/task.ts";
 import { type Change, decide, type Frontier, type Need, type RunEvent } from "../../src/engine/run/decide.ts";
 import type { Dialect, Resolved } from "../../src/engine/run/dialect.ts";
@@ -176,7 +177,7 @@ export class Ledger {
     const cost = { asked: 0, changed: 0, calls: 0 };
     for (;;) {
       cost.calls++;
-      const decision = decide(this.plan, this.#dialect, frontier, event);
+      const decision = decide({ plan: this.plan, dialect: this.#dialect, reserved: new ReservedLanes([]) }, frontier, event);
       if ("changes" in decision) {
         cost.changed = decision.changes.length;
         costs.push(cost);

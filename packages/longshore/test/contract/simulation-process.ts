@@ -8,6 +8,7 @@ import type { Dialect } from "../../src/engine/run/dialect.ts";
 import { brainOf, Runs } from "../../src/engine/run/runs.ts";
 import { codeDialect } from "../../src/protocols/longshore/dialect/dialect.ts";
 import { openSqliteStore, type SqliteStore } from "../../src/server/data-store.ts";
+import { reservedLanes } from "../../src/server/protocols.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 import type { Random } from "../faults/random.ts";
 import { missingRows } from "./missing-rows.ts";
@@ -87,7 +88,7 @@ export async function startProcess(machine: Machine): Promise<Process> {
     directory: null,
     clock,
     random: () => random.next(),
-    brain: machine.lives.watch(brainOf(dialects), (error) => machine.failed(error)),
+    brain: machine.lives.watch(brainOf(dialects, { reserved: reservedLanes }), (error) => machine.failed(error)),
     open: async () => ({ ...db, transaction, close: () => {} }),
     // Ended runs have few tasks here: most of them end in several transactions, with other calls and crashes between these.
     sliceTasks: 1,
@@ -102,7 +103,7 @@ export async function startProcess(machine: Machine): Promise<Process> {
       messagesLeft: () => carry(),
     },
   });
-  const board = new Board({ store: store.board, clock });
+  const board = new Board({ store: store.board, clock, reserved: reservedLanes });
   const runs = new Runs({ store: store.runs, clock, makeId: machine.makeId, dialects });
 
   /** Messages between runs may be long on their way, while orders overtake them. */

@@ -14,6 +14,7 @@ import { brainOf, Runs } from "../../src/engine/run/runs.ts";
 import type { Brain, RunStore } from "../../src/engine/run/store.ts";
 import { codeDialect } from "../../src/protocols/longshore/dialect/dialect.ts";
 import type { StepSource, Value } from "../../src/protocols/longshore/dialect/source.ts";
+import { reservedLanes } from "../../src/server/protocols.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 import { flowDialect } from "./simulation-flows.ts";
 import { tiedDialect } from "./tied-dialect.ts";
@@ -120,7 +121,7 @@ export async function openWorld(kind: StoreKind, options: WorldOptions = {}): Pr
     place,
     clock,
     random: () => 0.5,
-    brain: brainOf(dialects),
+    brain: brainOf(dialects, { reserved: reservedLanes }),
     probe,
     sliceTasks: options.sliceTasks,
     hooks: {
@@ -132,7 +133,7 @@ export async function openWorld(kind: StoreKind, options: WorldOptions = {}): Pr
       },
     },
   });
-  const board = new Board({ store: store.board, clock });
+  const board = new Board({ store: store.board, clock, reserved: reservedLanes });
   const runs = new Runs({ store: store.runs, clock, makeId: idMaker(), dialects });
   if (clock instanceof QuietClock) clock.quiet = () => store.quiet();
   await store.recover();

@@ -28,6 +28,7 @@ import { childRequestOf, lookupsOf, snapshot, startInput } from "../../src/proto
 import { parseTaskDef } from "../../src/protocols/conductor/dialect/task-def.ts";
 import { parseWorkflowDef } from "../../src/protocols/conductor/dialect/workflow-def.ts";
 import { openSqliteStore } from "../../src/server/data-store.ts";
+import { reservedLanes } from "../../src/server/protocols.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 
 /** A record as Conductor would show it, as far as tests of a workflow look at it. */
@@ -51,7 +52,7 @@ export async function openConductor(options: { environment?: { [name: string]: s
     directory: null,
     clock,
     random: () => 0.5,
-    brain: brainOf(dialects),
+    brain: brainOf(dialects, { reserved: reservedLanes }),
     hooks: {
       deadline: (id, at) => board.deadline(id, at),
       taskChanged: (task) => board.changed(task),
@@ -59,7 +60,7 @@ export async function openConductor(options: { environment?: { [name: string]: s
       messagesLeft: () => runs.carry(),
     },
   });
-  const board = new Board({ store: store.board, clock });
+  const board = new Board({ store: store.board, clock, reserved: reservedLanes });
   const makeId = idMaker();
   const runs = new Runs({ store: store.runs, clock, makeId, dialects });
   await store.recover();

@@ -8,6 +8,7 @@ import { idMaker, type MakeId } from "../../src/core/ids.ts";
 import type { Json } from "../../src/core/json/json.ts";
 import type { Quotas } from "../../src/core/quotas.ts";
 import { LocalBoard } from "../../src/engine/board/local-board.ts";
+import { ReservedLanes } from "../../src/engine/board/reserved-lanes.ts";
 import type { TaskRow } from "../../src/engine/board/task.ts";
 import { GroupCommit } from "../../src/engine/commit.ts";
 import type { RowStore } from "../../src/engine/rows.ts";
@@ -178,4 +179,4 @@ const chain: Dialect = {
 };
 
 const decideChain: ConstructorParameters<typeof LocalRuns>[0]["brain"]["decide"] = (plan, frontier, event) =>
-  decide(plan, chain, frontier, event);
+  decide({ plan, dialect: chain, reserved: new ReservedLanes([]) }, frontier, event);

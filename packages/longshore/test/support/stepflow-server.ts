@@ -15,7 +15,7 @@ import { defaultConfig } from "../../src/protocols/stepflow/server/config/defaul
 import { preparedWith } from "../../src/protocols/stepflow/server/prepare.ts";
 import type { ServeOptions } from "../../src/server/config.ts";
 import { type Engine, openEngine } from "../../src/server/engine.ts";
-import { plainDialects } from "../../src/server/protocols.ts";
+import { plainDialects, reservedLanes } from "../../src/server/protocols.ts";
 import { openServerPort } from "../../src/server/server-port.ts";
 import { EventReader } from "./event-reader.ts";
 import { temporaryFolder } from "./parts.ts";
@@ -62,7 +62,7 @@ export interface StepflowServerOptions extends Pick<ServeOptions, "origins"> {
 
 export async function startStepflow(options: StepflowServerOptions = {}): Promise<StepflowServer> {
   const { data = temporaryFolder(), config = defaultConfig(), tokens = [], origins } = options;
-  const stepflow = preparedWith(config);
+  const stepflow = preparedWith(config, { reservedLanes });
   const engine = await openEngine({ directory: data, dialects: [...(await plainDialects()), ...stepflow.dialects] });
   const door = await openServerPort({
     engine,

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { TestClock } from "../../testing/clock.ts";
 import { Board, waitersMax } from "./board.ts";
+import { ReservedLanes } from "./reserved-lanes.ts";
 import type { BoardStore, Standing } from "./store.ts";
 
 /** A store on which nothing ever happens: claims wait until they are cancelled. */
@@ -24,7 +25,7 @@ function setup() {
     },
   };
   const clock = new TestClock(0);
-  const board = new Board({ store, clock });
+  const board = new Board({ store, clock, reserved: new ReservedLanes([]) });
   const wait = (waitMs: number, signal?: AbortSignal) =>
     board.claim({ reach: { names: ["work"], labels: [] }, holder: "ann", termMs: 1_000, waitMs, signal });
   return { board, clock, standing, expired, refusing, wait };

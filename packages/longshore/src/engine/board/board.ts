@@ -7,7 +7,7 @@ import { Results } from "../../core/results.ts";
 import type { Verdict } from "../../core/verdict.ts";
 import { Deadlines } from "./deadlines.ts";
 import type { Reach } from "./lanes.ts";
-import { foreignLane, refusedClaim, reservedForServer } from "./reserved-lanes.ts";
+import { type ReservedLanes, reservedForServer } from "./reserved-lanes.ts";
 import type { BoardStore, ClaimRequest, Extending, Extension, Leave, NewTaskRow } from "./store.ts";
 import { type Hold, isOpen, type TaskRow } from "./task.ts";
 
@@ -47,7 +47,15 @@ export const waitersMax = 20_000;
 /** When the store could not be written, what is due is looked at again after this long. */
 const retryMs = 1_000;
 
+export interface BoardDeps {
+  readonly store: BoardStore;
+  readonly clock: Clock;
+  readonly reserved: ReservedLanes;
+}
+
 export class Board {
+  /** The lanes that no worker may claim. */
+  readonly reserved: ReservedLanes;
   readonly #store: BoardStore;
   readonly #clock: Clock;
   readonly #deadlines: Deadlines;
@@ -57,20 +65,21 @@ export class Board {
   #waiting = 0;
   readonly #dismissal = new AbortController();
 
-  constructor(options: { store: BoardStore; clock: Clock }) {
-    this.#store = options.store;
-    this.#clock = options.clock;
-    this.#deadlines = new Deadlines(options.clock, (ids) => this.#expire(ids));
+  constructor({ store, clock, reserved }: BoardDeps) {
+    this.#store = store;
+    this.#clock = clock;
+    this.reserved = reserved;
+    this.#deadlines = new Deadlines(clock, (ids) => this.#expire(ids));
   }
 
   async post(tasks: readonly NewTaskRow[]): Promise<void> {
-    tasks.forEach(refuseKeptName);
+    for (const task of tasks) this.#refuseReserved(task);
     await this.#store.post(tasks);
   }
 
   /** Posts a task and waits for its end. */
   async perform(task: NewTaskRow): Promise<TaskRow> {
-    refuseKeptName(task);
+    this.#refuseReserved(task);
     const { ended, leave } = this.#results.expect(task.id);
     try {
       await this.#store.post([task]);
@@ -182,7 +191,7 @@ export class Board {
   }
 
   #handOut({ reach, serves, termMs, offerMs, max = 1, waitMs, signal }: Offer, holder: string | null): Promise<TaskRow[]> {
-    const refused = refusedClaim(reach.names, serves);
+    const refused = this.reserved.refusedClaim(reach.names, serves);
     if (refused !== undefined) return Promise.reject(refused);
     const request = { reach, holder, termMs, offerMs, max };
     if (this.dismissed.aborted)
@@ -248,9 +257,10 @@ export class Board {
       for (const id of ids) this.#deadlines.add(id, at);
     });
   }
-}
 
-function refuseKeptName({ lanes }: NewTaskRow): void {
-  const kept = foreignLane(lanes);
-  if (kept !== undefined) throw new LongshoreError("LONGSHORE_BAD_INPUT", reservedForServer(kept.name), { detail: { field: "name" } });
+  #refuseReserved({ lanes }: NewTaskRow): void {
+    const foreign = this.reserved.foreign(lanes);
+    if (foreign !== undefined)
+      throw new LongshoreError("LONGSHORE_BAD_INPUT", reservedForServer(foreign.name), { detail: { field: "name" } });
+  }
 }

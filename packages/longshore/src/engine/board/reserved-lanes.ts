@@ -5,46 +5,53 @@
 import { LongshoreError } from "../../core/errors.ts";
 import type { Lane } from "./task.ts";
 
-/** How the names begin that belong to no dialect unless the table below has one. */
+/** How the names begin that belong to no dialect, except those that a protocol reserves. */
 const ownMark = "$";
 
-/** The dialects of each kept name. Data files hold these names, so they stay as they are. */
-const keepers: readonly { readonly names: RegExp; readonly dialects: readonly string[] }[] = [
-  { names: /^\$command$/, dialects: ["workflow-graph"] },
-  { names: /^stepflow[:-]/, dialects: ["stepflow", "stepflow-items"] },
-  { names: /^flowkit-fn$/, dialects: ["flowkit"] },
-];
+/** Names that a protocol reserves for its dialects. Data files hold these names, so they stay as they are. */
+export interface Reservation {
+  readonly names: RegExp;
+  readonly dialects: readonly string[];
+}
 
-/** All of them at once: nearly every name is none of them, and this runs for each task and claim. */
-const keptName = /^(?:\$|stepflow[:-]|flowkit-fn$)/;
+export class ReservedLanes {
+  readonly #reservations: readonly Reservation[];
+  /** All of them at once: nearly every name is none of them, and this is tested for each task and claim. */
+  readonly #names: RegExp;
+
+  constructor(reservations: readonly Reservation[]) {
+    this.#reservations = reservations;
+    this.#names = new RegExp([`^\\${ownMark}`, ...reservations.map(({ names }) => names.source)].join("|"));
+  }
+
+  has(name: string): boolean {
+    return this.#names.test(name);
+  }
+
+  /** The first of these lanes that this dialect may not post to; undefined for none. Without a dialect every reserved lane is foreign. */
+  foreign(lanes: readonly Lane[], dialect?: string): Lane | undefined {
+    return lanes.find(({ name }) => this.has(name) && !this.#belongsTo(name, dialect));
+  }
+
+  /** Why a claim is refused that names a reserved lane other than `serves`, the one that the server makes it for; undefined when it names none. */
+  refusedClaim(names: readonly string[], serves: string | undefined): LongshoreError | undefined {
+    for (const name of names) {
+      if (name === serves || !this.has(name)) continue;
+      const message = `No worker may claim ${JSON.stringify(name)}: this name is reserved for the server. Claim the names of the tasks that the worker has.`;
+      return new LongshoreError("LONGSHORE_BAD_INPUT", message, { detail: { field: "name" } });
+    }
+    return undefined;
+  }
+
+  #belongsTo(name: string, dialect: string | undefined): boolean {
+    return dialect !== undefined && this.#reservations.some(({ names, dialects }) => names.test(name) && dialects.includes(dialect));
+  }
+}
 
 export function ownLane(name: string): string {
   return ownMark + name;
 }
 
-export function isReservedLane(name: string): boolean {
-  return keptName.test(name);
-}
-
-/** The first of these lanes that this dialect may not post to; undefined for none. Without a dialect every reserved lane is foreign. */
-export function foreignLane(lanes: readonly Lane[], dialect?: string): Lane | undefined {
-  return lanes.find(({ name }) => isReservedLane(name) && !belongsTo(name, dialect));
-}
-
 export function reservedForServer(name: string): string {
   return `No task may be called ${JSON.stringify(name)}: this name is reserved for the server. Give the task another name.`;
-}
-
-/** Why a claim is refused that names a kept lane other than `serves`, the one that the server makes it for; undefined when it names none. */
-export function refusedClaim(names: readonly string[], serves: string | undefined): LongshoreError | undefined {
-  for (const name of names) {
-    if (name === serves || !isReservedLane(name)) continue;
-    const message = `No worker may claim ${JSON.stringify(name)}: this name is reserved for the server. Claim the names of the tasks that the worker has.`;
-    return new LongshoreError("LONGSHORE_BAD_INPUT", message, { detail: { field: "name" } });
-  }
-  return undefined;
-}
-
-function belongsTo(name: string, dialect: string | undefined): boolean {
-  return dialect !== undefined && keepers.some(({ names, dialects }) => names.test(name) && dialects.includes(dialect));
 }

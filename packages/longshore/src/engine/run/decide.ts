@@ -5,8 +5,8 @@
 
 import type { Json } from "../../core/json/json.ts";
 import type { EndState, Fault, TaskRow } from "../board/task.ts";
-import type { Dialect } from "./dialect.ts";
 import type { DocumentKey } from "./documents.ts";
+import type { Rules } from "./draft.ts";
 import type { Placement, Plan, PlanNode, RetryPolicy } from "./plan.ts";
 import { Propagation } from "./propagation.ts";
 import { type Closure, errorOf, faultOf, type NextTry, nextTry, noRetry, overdueOf } from "./retry.ts";
@@ -107,8 +107,9 @@ export interface Recorded {
 
 export type Decision = { need: Need } | { changes: Change[]; next: NextTry | null };
 
-export function decide(plan: Plan, dialect: Dialect, frontier: Frontier, event: RunEvent): Decision {
-  const propagation = new Propagation(plan, dialect, frontier, event.now);
+export function decide(rules: Rules, frontier: Frontier, event: RunEvent): Decision {
+  const { plan } = rules;
+  const propagation = new Propagation(rules, frontier, event.now);
   const next = react(propagation, plan, event);
   return propagation.answer(next);
 }

@@ -5,6 +5,7 @@ import { isObject, type Json } from "../../core/json/json.ts";
 import { parseExact, writeExact } from "../../core/json/json-exact.ts";
 import { newTask } from "../board/new-task.ts";
 import { keptError } from "../board/report-texts.ts";
+import type { ReservedLanes } from "../board/reserved-lanes.ts";
 import type { Deadline, EndState, Fault, TaskRow } from "../board/task.ts";
 import type { Change, Decision, Frontier, Need, Recorded } from "./decide.ts";
 import type { Dialect, Needs, Resolved, Scope } from "./dialect.ts";
@@ -39,9 +40,17 @@ export interface Failing {
   output?: string | null;
 }
 
+/** What a decision follows besides the state of the run. */
+export interface Rules {
+  readonly plan: Plan;
+  readonly dialect: Dialect;
+  readonly reserved: ReservedLanes;
+}
+
 export class Draft {
   readonly plan: Plan;
   readonly dialect: Dialect;
+  readonly reserved: ReservedLanes;
   readonly frontier: Frontier;
   readonly now: number;
   readonly known: StepStates;
@@ -56,9 +65,10 @@ export class Draft {
   #input: Json | undefined;
   #variables: { [name: string]: Json } | undefined;
 
-  constructor(plan: Plan, dialect: Dialect, frontier: Frontier, now: number) {
+  constructor({ plan, dialect, reserved }: Rules, frontier: Frontier, now: number) {
     this.plan = plan;
     this.dialect = dialect;
+    this.reserved = reserved;
     this.frontier = frontier;
     this.now = now;
     this.known = new StepStates(frontier);

@@ -3,7 +3,7 @@
 
 import type { Json } from "../../core/json/json.ts";
 import { parseExact, writeExact } from "../../core/json/json-exact.ts";
-import { foreignLane, reservedForServer } from "../board/reserved-lanes.ts";
+import { reservedForServer } from "../board/reserved-lanes.ts";
 import type { Fault } from "../board/task.ts";
 import type { Recorded } from "./decide.ts";
 import type { Resolved, Scope } from "./dialect.ts";
@@ -115,7 +115,7 @@ export class NodeStart {
     const placed = node.placed ? this.#place(at, node, input) : {};
     if (placed === null) return;
     const { placement, given } = placed;
-    const foreign = foreignLane((placement ?? node).lanes, this.#draft.dialect.name);
+    const foreign = this.#draft.reserved.foreign((placement ?? node).lanes, this.#draft.dialect.name);
     if (foreign !== undefined) return this.#failAtOnce(at, { failed: reservedForServer(foreign.name) }, text);
     this.#draft.post(at, given === undefined ? text : writeExact(given), placement === undefined ? {} : { placement });
   }

@@ -3,8 +3,7 @@
 import { writeExact } from "../../core/json/json-exact.ts";
 import type { TaskRow } from "../board/task.ts";
 import type { Decision, Frontier } from "./decide.ts";
-import type { Dialect } from "./dialect.ts";
-import { Draft, type Failing } from "./draft.ts";
+import { Draft, type Failing, type Rules } from "./draft.ts";
 import { Joins } from "./joins.ts";
 import { LazyMap } from "./lazy-map.ts";
 import { NodeStart } from "./node-start.ts";
@@ -26,8 +25,9 @@ export class Propagation {
   /** Nodes whose first part was announced in an earlier decision. */
   readonly #streamed = new LazyMap<number, true>();
 
-  constructor(plan: Plan, dialect: Dialect, frontier: Frontier, now: number) {
-    this.#draft = new Draft(plan, dialect, frontier, now);
+  constructor(rules: Rules, frontier: Frontier, now: number) {
+    const { plan } = rules;
+    this.#draft = new Draft(rules, frontier, now);
     this.#joins = new Joins(frontier, this.#draft.need, plan.lazy);
     this.#skips = frontier.run.skips === null ? new Set() : new Set(JSON.parse(frontier.run.skips) as number[]);
     this.#nodeStart = new NodeStart(this.#draft, this.#joins, this.#skips, {

@@ -8,6 +8,7 @@ import { checkName } from "../../core/names.ts";
 import { type GiveUp, Results } from "../../core/results.ts";
 import { inTurns } from "../../core/slices/slice-work.ts";
 import { Slices } from "../../core/slices/slices.ts";
+import type { ReservedLanes } from "../board/reserved-lanes.ts";
 import { decide } from "./decide.ts";
 import type { Definition, Dialect } from "./dialect.ts";
 import { atOnceCharsMax, type Plan } from "./plan.ts";
@@ -228,11 +229,14 @@ function isRefusal(error: unknown): error is LongshoreError {
 }
 
 /** The pure half that a store is opened with. */
-export function brainOf(dialects: ReadonlyMap<string, Dialect>, slices: Slices = new Slices()): Brain {
+export function brainOf(
+  dialects: ReadonlyMap<string, Dialect>,
+  { slices = new Slices(), reserved }: { slices?: Slices; reserved: ReservedLanes },
+): Brain {
   return {
     plan: (definition) => dialectOf(dialects, definition.dialect).compile(definition.source),
     planInTurns: (definition) => compileInTurns(dialectOf(dialects, definition.dialect), definition.source, slices),
-    decide: (plan, frontier, event) => decide(plan, dialectOf(dialects, plan.dialect), frontier, event),
+    decide: (plan, frontier, event) => decide({ plan, dialect: dialectOf(dialects, plan.dialect), reserved }, frontier, event),
   };
 }
 

@@ -2,6 +2,7 @@
 
 import { join } from "node:path";
 import type { Environment } from "../../core/environment.ts";
+import { numbered } from "../../core/recording.ts";
 import type { Protocol } from "../protocol.ts";
 import { notServing, type WorkerProtocol } from "../worker-half.ts";
 
@@ -60,5 +61,10 @@ export const conductorProtocol: Protocol = {
   name: "conductor",
   prepare: async () => (await import("./server/prepare.ts")).prepared,
   workers: [worker],
+  recordedAddress({ taskId }) {
+    // <task>.<attempt>
+    const found = numbered(taskId, ".");
+    return found === undefined ? undefined : { taskId: found.before, attempt: found.number };
+  },
   hints: async (options) => (await import("./hints.ts")).hints(options),
 };

@@ -16,6 +16,7 @@ const worker: WorkerProtocol = {
   ownsOutput: false,
   structuredLog: false,
   isCalled: false,
+  defaults: { leaseTtl: "60s" },
   without: {
     ...notServing,
     shell: "its workers run tasks, not shell commands",
@@ -56,6 +57,7 @@ const worker: WorkerProtocol = {
 
 export const flowkitProtocol: Protocol<FlowkitServing, FlowkitSide> = {
   name: "flowkit",
+  reserved: [{ names: /^flowkit-fn$/, dialects: ["flowkit"] }],
   prepare: async ({ flowkit }, around) => (await import("./server/prepare.ts")).prepare(flowkit, around),
   secretPaths: ({ flowkit }) => (typeof flowkit?.config === "string" ? [flowkit.config] : []),
   flags,

@@ -5,7 +5,7 @@ import type { Transport } from "../../runner/transport.ts";
 import type { Protocol } from "../protocol.ts";
 import { notServing, type WorkerProtocol } from "../worker-half.ts";
 import type { StepflowServing } from "./server/options.ts";
-import { transportIn } from "./worker/environment.ts";
+import { telemetryVariables, transportIn } from "./worker/environment.ts";
 
 const ofComponents = {
   shell: "its workers run components, not shell commands",
@@ -21,7 +21,7 @@ const queueWorker: WorkerProtocol = {
   isolate: "process",
   ownsOutput: false,
   structuredLog: true,
-  service: "stepflow-worker",
+  telemetry: telemetryVariables,
   isCalled: false,
   without: {
     ...notServing,
@@ -55,7 +55,7 @@ const httpWorker: WorkerProtocol = {
   isolate: "thread",
   ownsOutput: true,
   structuredLog: true,
-  service: "stepflow-worker",
+  telemetry: telemetryVariables,
   isCalled: true,
   without: {
     ...ofComponents,
@@ -99,6 +99,7 @@ const httpWorker: WorkerProtocol = {
 
 export const stepflowProtocol: Protocol<StepflowServing> = {
   name: "stepflow",
+  reserved: [{ names: /^stepflow[:-]/, dialects: ["stepflow", "stepflow-items"] }],
   prepare: async ({ stepflow = {} }, around) => (await import("./server/prepare.ts")).prepare(stepflow, around),
   secretPaths: ({ stepflow }) => (stepflow?.config === undefined ? [] : [stepflow.config]),
   format: {

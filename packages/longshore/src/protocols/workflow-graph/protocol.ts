@@ -27,6 +27,7 @@ const worker: WorkerProtocol = {
 
 export const workflowGraphProtocol: Protocol = {
   name: "workflow-graph",
+  reserved: [{ names: /^\$command$/, dialects: ["workflow-graph"] }],
   prepare: async () => (await import("./server/prepare.ts")).prepared,
   format: {
     title: "A workflow-graph definition file",

@@ -40,7 +40,7 @@ it("[S-QUEUE-18, S-OBS-12, S-OBS-13] pulls from the queue that the variables nam
   expect(collector.spans).toMatchObject([
     { traceId: observability.traceId, parentSpanId: observability.spanId, name: "component.execute", kind: 5 },
   ]);
-  expect(collector.spans[0]?.resource["service.name"]).toBe("stepflow-worker");
+  expect(collector.spans[0]?.resource["service.name"]).toBe("longshore-worker");
   const [span] = collector.spans;
   const line = { flow_id: "f1", run_id: "r1", step_id: "s1" };
   expect(collector.logs.find(({ body }) => body === "greeting Ada")).toMatchObject({ spanId: span?.spanId, attributes: line });

@@ -7,6 +7,7 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { TerminalError } from "../../../src/core/errors.ts";
 import { task } from "../../../src/core/task.ts";
 import { traceparent } from "../../../src/core/trace.ts";
+import { telemetryVariables } from "../../../src/protocols/stepflow/worker/environment.ts";
 import { stepflowTask } from "../../../src/protocols/stepflow/worker/index.ts";
 import { workflowGraph } from "../../../src/protocols/workflow-graph/worker/index.ts";
 import { serve } from "../../../src/server/index.ts";
@@ -18,6 +19,8 @@ import { setup as conductorSetup } from "../../support/conductor-worker.ts";
 import { freePort } from "../../support/port.ts";
 import { blobStore, setup } from "../../support/stepflow-runtime.ts";
 import { until } from "../../support/until.ts";
+
+const variables = [telemetryVariables];
 
 const observability = {
   trace_id: "a1b2c3d4e5f67890a1b2c3d4e5f67890",
@@ -179,7 +182,7 @@ it("[S-OBS-11, S-BP-06, S-OBS-10] without a collector the log is JSON on standar
     return true;
   });
   onTestFinished(() => write.mockRestore());
-  const watched = await telemetry({ env: { STEPFLOW_LOG_LEVEL: "DEBUG" } });
+  const watched = await telemetry({ env: { STEPFLOW_LOG_LEVEL: "DEBUG" }, variables });
   const s = await setup({ tasks, work: { logger: undefined, telemetry: watched } });
   await s.runtime.execute("/greet", { name: "Ada" }, { observability });
   await s.runtime.execute("/never", {}, { observability });
@@ -223,7 +226,7 @@ it("[S-OBS-14, S-OBS-16] a file and a collector can have the log at the same tim
     STEPFLOW_LOG_FILE: join(folder, "worker.log"),
     STEPFLOW_TRACE_ENABLED: "false",
   };
-  await using s = await setup({ tasks, work: { logger: undefined, telemetry: await telemetry({ env }) } });
+  await using s = await setup({ tasks, work: { logger: undefined, telemetry: await telemetry({ env, variables }) } });
   await s.runtime.execute("/greet", { name: "Ada" }, { observability });
   await s.worker.stop();
   const written = readFileSync(env.STEPFLOW_LOG_FILE, "utf8").trim().split("\n");
@@ -247,7 +250,7 @@ it.each([
   });
   const collector = await httpCollector();
   const env = { STEPFLOW_OTLP_ENDPOINT: collector.endpoint, STEPFLOW_LOG_LEVEL: level };
-  await using s = await setup({ tasks: [talks], work: { logger: undefined, telemetry: await telemetry({ env }) } });
+  await using s = await setup({ tasks: [talks], work: { logger: undefined, telemetry: await telemetry({ env, variables }) } });
   await s.runtime.execute("/talks", {}, { observability });
   await s.worker.stop();
   const lines = collector.logs.filter(({ attributes }) => attributes.logger === "longshore.talks");

@@ -3,6 +3,7 @@
 
 import type { JsonObject } from "../../../core/json/json.ts";
 import { atOnce, eachInSlices, type Sliced } from "../../../core/slices/slice-work.ts";
+import type { ReservedLanes } from "../../../engine/board/reserved-lanes.ts";
 import { planInSlices } from "./compile.ts";
 import { refusal } from "./fields.ts";
 import { functionType, type Graph, type GraphNode, readInSlices } from "./graph.ts";
@@ -10,6 +11,8 @@ import { type IsSensitive, looksSensitive } from "./sensitive-values.ts";
 import { changeVars, isVarsFunction, VarsError } from "./vars.ts";
 
 export interface GraphChecks {
+  /** Names that are reserved for the server. */
+  readonly reserved?: Pick<ReservedLanes, "has">;
   /** Names of functions that this server brings besides its own. */
   readonly functions?: ReadonlySet<string>;
   readonly isSensitive?: IsSensitive;
@@ -29,6 +32,10 @@ export function checkedGraph(document: unknown, checks: GraphChecks = {}): Graph
 
 export function* checkInSlices(document: unknown, checks: GraphChecks): Sliced<Graph> {
   const graph = yield* readInSlices(document, checks.ignored);
+  yield* eachInSlices(graph.nodes, ({ type }, index) => {
+    if (checks.reserved?.has(type))
+      throw refusal(`graph.nodes[${index}].type`, `is ${JSON.stringify(type)}, which the server keeps for itself; give it another name`);
+  });
   yield* planInSlices(graph);
   const ids = new Set(graph.nodes.map(({ node_id }) => node_id));
   yield* eachInSlices(graph.nodes, (node, index) => {

@@ -5,7 +5,6 @@
 import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
 import { mapInSlices, type Sliced } from "../../../core/slices/slice-work.ts";
 import { shown } from "../../../core/text.ts";
-import { isReservedLane } from "../../../engine/board/reserved-lanes.ts";
 import { nodesMax } from "../../../engine/run/plan.ts";
 import { type Condition, readCondition } from "./condition.ts";
 import { Fields, type Ignored, refusal } from "./fields.ts";
@@ -98,8 +97,6 @@ function readNode(document: unknown, at: string, incoming: ReadonlyMap<string, s
   const node_id = node.text("node_id", { charsMax: idCharsMax });
   const type = node.text("type", {});
   if (!typeShape.test(type)) throw node.refuse("type", `is ${JSON.stringify(type.slice(0, 100))}, expected ${typeExpected}`);
-  if (isReservedLane(type))
-    throw node.refuse("type", `is ${JSON.stringify(type)}, which the server keeps for itself; give it another name`);
   const status = node.value("status");
   if (status !== null && status !== "queued") {
     throw node.refuse("status", `is ${JSON.stringify(status)}, expected "queued" or nothing: every node begins at its beginning`);

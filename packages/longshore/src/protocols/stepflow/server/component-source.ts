@@ -3,7 +3,7 @@
 
 import { type Clock, pause } from "../../../core/clock.ts";
 import { toError } from "../../../core/errors.ts";
-import { isReservedLane } from "../../../engine/board/reserved-lanes.ts";
+import type { ReservedLanes } from "../../../engine/board/reserved-lanes.ts";
 import type { Workers } from "../../../engine/board/workers.ts";
 import type { DocumentStore } from "../../../engine/run/documents.ts";
 import type { ComponentSource, ListedComponent } from "./api/components.ts";
@@ -16,6 +16,7 @@ export interface ComponentSourceOptions {
   readonly clock: Clock;
   readonly documents: DocumentStore;
   readonly workers: Pick<Workers, "inOrder">;
+  readonly reserved: ReservedLanes;
   readonly builtins: readonly ListedComponent[];
   /** Calls a worker over HTTP. */
   discover(plugin: string, signal: AbortSignal): Promise<readonly RegisteredComponent[]>;
@@ -46,7 +47,7 @@ export function componentSource(options: ComponentSourceOptions): ComponentSourc
 async function componentsOf(plugin: Plugin, options: ComponentSourceOptions): Promise<readonly ListedComponent[]> {
   if (plugin.type === "builtin") return options.builtins;
   if (plugin.type === "mock") return [...plugin.components].map(([path, component]) => ({ ...component, id: path, path }));
-  if (plugin.type === "longshore") return tasksOf(options.workers);
+  if (plugin.type === "longshore") return tasksOf(options);
   if (plugin.type === "stepflow") return overHttp(plugin, options);
   const lanes = queuesOf(options.config)
     .filter((queue) => queue.plugin === plugin)
@@ -79,8 +80,8 @@ async function overHttp(
   }
 }
 
-async function tasksOf(workers: Pick<Workers, "inOrder">): Promise<ListedComponent[]> {
+async function tasksOf({ workers, reserved }: ComponentSourceOptions): Promise<ListedComponent[]> {
   const names = new Set<string>();
   for await (const { reach } of workers.inOrder()) for (const name of reach?.names ?? []) names.add(name);
-  return [...names].filter((name) => !isReservedLane(name)).map((name) => ({ id: `/${name}`, path: `/${name}` }));
+  return [...names].filter((name) => !reserved.has(name)).map((name) => ({ id: `/${name}`, path: `/${name}` }));
 }

@@ -1,6 +1,7 @@
 // Stepflow's server half on a server: the configuration is read first, then the dialect follows it, and routes are loaded where there is
 // a port.
 
+import type { ReservedLanes } from "../../../engine/board/reserved-lanes.ts";
 import type { PreparedProtocol, Preparing } from "../../server-half.ts";
 import { stepflowDialect } from "../dialect/dialect.ts";
 import { itemsDialect } from "../dialect/items.ts";
@@ -11,22 +12,23 @@ import { type FlowAccess, flowAccess } from "./flow-access.ts";
 import type { StepflowOptions } from "./options.ts";
 
 export async function prepare(options: StepflowOptions, around: Preparing): Promise<PreparedProtocol> {
-  const { log, listens, secretPaths, environment } = around;
+  const { log, listens, secretPaths, environment, reservedLanes } = around;
   const config = await configOf(options.config, log);
   if (!listens && config.file !== null) log.warn(`${config.file}: No plugin runs, because this server has no port.`);
   const orchestratorUrl = options.orchestratorUrl ?? (environment.STEPFLOW_ORCHESTRATOR_URL || undefined);
-  return preparedWith(config, { access: flowAccess(options, secretPaths), orchestratorUrl });
+  return preparedWith(config, { access: flowAccess(options, secretPaths), orchestratorUrl, reservedLanes });
 }
 
 interface More {
   /** What flows may read of this machine. */
   readonly access?: FlowAccess;
   readonly orchestratorUrl?: string | undefined;
+  readonly reservedLanes: ReservedLanes;
 }
 
-export function preparedWith(config: StepflowConfig, { access = flowAccess(), orchestratorUrl }: More = {}): PreparedProtocol {
+export function preparedWith(config: StepflowConfig, { access = flowAccess(), orchestratorUrl, reservedLanes }: More): PreparedProtocol {
   return {
-    dialects: [stepflowDialect(makeRouter(config)), itemsDialect],
+    dialects: [stepflowDialect(makeRouter(config, reservedLanes)), itemsDialect],
     open: async ({ engine, log, trouble }) => ({
       handle: {},
       async serve({ version, tokens }) {

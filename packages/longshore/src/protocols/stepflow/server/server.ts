@@ -120,7 +120,7 @@ export class StepflowServer {
       routes: (builtins) => routeFacts(config, builtins),
       components: (builtins) =>
         componentSource({
-          ...{ clock, documents, workers },
+          ...{ clock, documents, workers, reserved: board.reserved },
           config,
           builtins,
           discover: async (plugin, signal) => (await this.#plugins?.discover(plugin, signal)) ?? [],

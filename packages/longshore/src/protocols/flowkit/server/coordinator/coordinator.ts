@@ -100,7 +100,7 @@ export class Coordinator {
     this.#warn = onceEach((code, message) => log.warn(message, { event: `coord.${code}` }));
     this.places = new Places(engine);
     const { places } = this;
-    const checks = { functions: new Set(Object.keys(functions)), isSensitive };
+    const checks = { reserved: engine.board.reserved, functions: new Set(Object.keys(functions)), isSensitive };
     this.tasks = new FlowkitTasks({ runs: engine.runs, log, checks, strict });
     const registry = new Registry({
       clock,

@@ -10,7 +10,6 @@ import { pause } from "../../../../core/clock.ts";
 import { isClosing, isRefused, toError } from "../../../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../../../core/json/json.ts";
 import { parseExact, writeExact } from "../../../../core/json/json-exact.ts";
-import { isReservedLane } from "../../../../engine/board/reserved-lanes.ts";
 import type { Hold, TaskRow, TaskRowHead } from "../../../../engine/board/task.ts";
 import { taskIdOf } from "../../../../engine/run/run.ts";
 import { dialectName } from "../../dialect/compile.ts";
@@ -98,7 +97,7 @@ export class Dispatcher {
     if (this.#closed) return;
     for (const role of roles) {
       // A worker may announce any role, also the name of a lane that is not for workers.
-      if (!this.#deps.isServed(role) || isReservedLane(role)) continue;
+      if (!this.#deps.isServed(role) || this.#deps.board.reserved.has(role)) continue;
       const line = this.#lineOf(role);
       const wanted = Math.min(standingMax, this.#deps.registry.room(role) - line.unclaimed.size);
       for (let count = line.standing.size; count < wanted && (count === 0 || this.#standing < standingAllMax); count++) {

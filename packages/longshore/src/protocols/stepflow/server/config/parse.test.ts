@@ -2,9 +2,12 @@
 
 import { describe, expect, it } from "vitest";
 import { LongshoreError } from "../../../../core/errors.ts";
+import { ReservedLanes } from "../../../../engine/board/reserved-lanes.ts";
 import { parseConfig } from "./parse.ts";
 import { queuesOf } from "./queues.ts";
 import { makeRouter } from "./router.ts";
+
+const reserved = new ReservedLanes([]);
 
 const parse = (text: string, environment: { [name: string]: string } = {}, file = "/etc/flows/stepflow-config.yml") =>
   parseConfig(text, { file, environment });
@@ -214,7 +217,7 @@ describe("routes of a configuration", () => {
   it("[S-QUEUE-11, S-QUEUE-12] follow patterns, and lead to another queue by a nested parameter", () => {
     const config = parsed(routingFragment);
     const lane = (path: string) => {
-      const found = makeRouter(config).route(path, {}, () => null);
+      const found = makeRouter(config, reserved).route(path, {}, () => null);
       return "lanes" in found ? [found.lanes[0]?.name, found.remainder] : found;
     };
     expect(lane("/ml/train/deep")).toEqual(["stepflow:gpu", "/train/deep"]);
@@ -238,7 +241,7 @@ routes:
 
   it("are read as servers of 0.13 and of 0.12 have them", () => {
     for (const text of [peer13, peer13.replaceAll('python":', 'python/{*component}":').replaceAll('builtin":', 'builtin/{*component}":')]) {
-      const routed = makeRouter(parsed(text)).route("/python/echo", null, () => null);
+      const routed = makeRouter(parsed(text), reserved).route("/python/echo", null, () => null);
       expect(routed).toMatchObject({ plugin: "python", remainder: "/echo", lanes: [{ name: "stepflow:python" }] });
     }
   });

@@ -1,16 +1,19 @@
 import { describe, expect, it } from "vitest";
 import type { Json } from "../../../../core/json/json.ts";
+import { ReservedLanes } from "../../../../engine/board/reserved-lanes.ts";
 import type { Documents } from "../../dialect/router.ts";
 import { defaultConfig } from "./default.ts";
 import { parseConfig } from "./parse.ts";
 import { componentsBody, componentsKind, findComponent, pathOf, type RegisteredComponent } from "./registered-components.ts";
 import { makeRouter } from "./router.ts";
 
+const reserved = new ReservedLanes([]);
+
 const none: Documents = () => null;
 
 function routerOf(routes: string, plugins = "a: { type: grpc, queueName: a }, b: { type: grpc, queueName: b }") {
   const text = `plugins: { ${plugins} }\nroutes:\n${routes}\nretry: { transportMaxRetries: 2, backoff: { type: constant, delayMs: 5 } }`;
-  return makeRouter(parseConfig(text, { file: "c.yml", environment: {} }).config);
+  return makeRouter(parseConfig(text, { file: "c.yml", environment: {} }).config, reserved);
 }
 
 /** Where it leads, in short: plugin and remainder, or why it leads nowhere. */
@@ -108,7 +111,7 @@ describe("several rules that take a step", () => {
   });
 
   it("without a configuration, lead to workers of other protocols unless one of Stepflow has the component", () => {
-    const router = makeRouter(defaultConfig());
+    const router = makeRouter(defaultConfig(), reserved);
     expect(router.route("/greet", { name: "Ada" }, none)).toMatchObject({
       plugin: "longshore",
       lanes: [{ name: "greet", labels: [] }],

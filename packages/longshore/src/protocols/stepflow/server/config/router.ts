@@ -6,7 +6,7 @@
 
 import { isDeepStrictEqual } from "node:util";
 import type { Json } from "../../../../core/json/json.ts";
-import { isReservedLane } from "../../../../engine/board/reserved-lanes.ts";
+import type { ReservedLanes } from "../../../../engine/board/reserved-lanes.ts";
 import type { DocumentKey } from "../../../../engine/run/documents.ts";
 import type { Timeouts } from "../../../../engine/run/plan.ts";
 import { follow } from "../../dialect/path.ts";
@@ -31,13 +31,18 @@ interface Candidate {
 /** What is known about a plugin's components: whether it has this one, that it takes any, or nothing. */
 type Knowledge = "has" | "lacks" | "takes-any" | "unknown";
 
-export function makeRouter(config: StepflowConfig): Router {
+interface RouterDeps {
+  readonly config: StepflowConfig;
+  readonly reserved: ReservedLanes;
+}
+
+export function makeRouter(config: StepflowConfig, reserved: ReservedLanes): Router {
   const routes = inOrder(config.routes);
   return {
     route(component, input, documents) {
       const path = withSlash(component);
       for (const route of routes) {
-        const candidates = candidatesOf(route, path, input, config);
+        const candidates = candidatesOf(route, path, input, { config, reserved });
         if ("failed" in candidates) return candidates;
         if (candidates.length > 0) return pick(candidates, input, documents, config.retry);
       }
@@ -46,7 +51,7 @@ export function makeRouter(config: StepflowConfig): Router {
   };
 }
 
-function candidatesOf(route: Route, path: string, input: Json, config: StepflowConfig): Candidate[] | Unrouted {
+function candidatesOf(route: Route, path: string, input: Json, { config, reserved }: RouterDeps): Candidate[] | Unrouted {
   const captures = route.pattern.match(path);
   if (captures === undefined) return [];
   const candidates: Candidate[] = [];
@@ -57,14 +62,14 @@ function candidatesOf(route: Route, path: string, input: Json, config: StepflowC
     const met = conditionsMet(rule, input);
     if (typeof met === "string") return unrouted(`${met}, which a condition of '${route.pattern.text}' reads`);
     const plugin = config.plugins.get(rule.plugin);
-    if (met && plugin !== undefined && !isKept(plugin, component)) candidates.push({ plugin, rule, component });
+    if (met && plugin !== undefined && !isReserved(plugin, component, reserved)) candidates.push({ plugin, rule, component });
   }
   return candidates;
 }
 
 /** A component that has its own name for workers of every protocol, when that name is a reserved lane. */
-function isKept(plugin: Plugin, component: string): boolean {
-  return plugin.type === "longshore" && isReservedLane(component.slice(1));
+function isReserved(plugin: Plugin, component: string, reserved: ReservedLanes): boolean {
+  return plugin.type === "longshore" && reserved.has(component.slice(1));
 }
 
 /** A text names the path that the input lacks: as in the reference that is a mistake, not a condition that does not hold. */

@@ -7,7 +7,6 @@ import type { Json } from "../../../../core/json/json.ts";
 import { parseExact } from "../../../../core/json/json-exact.ts";
 import type { Board } from "../../../../engine/board/board.ts";
 import type { Reach } from "../../../../engine/board/lanes.ts";
-import { isReservedLane } from "../../../../engine/board/reserved-lanes.ts";
 import type { Lane, TaskRow } from "../../../../engine/board/task.ts";
 import type { DocumentStore } from "../../../../engine/run/documents.ts";
 import type { Runs } from "../../../../engine/run/runs.ts";
@@ -73,7 +72,7 @@ const sharedLanesMax = 200;
 
 export interface QueueDeps {
   readonly clock: Clock;
-  readonly board: Pick<Board, "offer" | "retract" | "fail">;
+  readonly board: Pick<Board, "offer" | "retract" | "fail" | "reserved">;
   readonly runs: Pick<Runs, "run">;
   readonly unclaimed: UnclaimedOffers;
   readonly discoveries: Discoveries;
@@ -126,7 +125,9 @@ export class BoardQueue implements TaskQueue {
     if (components === null) return this.#own;
     let reach = this.#reaches.get(components);
     if (reach === undefined) {
-      const names = components.map(({ path }) => path.slice(1)).filter((name) => !name.includes("{") && !isReservedLane(name));
+      const names = components
+        .map(({ path }) => path.slice(1))
+        .filter((name) => !name.includes("{") && !this.#deps.board.reserved.has(name));
       reach = { names: [this.lane.name, ...names.slice(0, sharedLanesMax)], labels: [] };
       this.#reaches.set(components, reach);
     }
