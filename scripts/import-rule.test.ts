@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, it } from "vitest";
-import { findImportViolations } from "./import-rule.ts";
+import { findImportViolations, findNamedProtocols } from "./import-rule.ts";
 
 const folders: string[] = [];
 
@@ -12,14 +12,14 @@ afterEach(() => {
 });
 
 /** Writes a small source tree and answers what the rule says about it. */
-function check(files: Record<string, string>): string[] {
+function check(files: Record<string, string>, rule = findImportViolations): string[] {
   const root = mkdtempSync(join(tmpdir(), "longshore-imports-"));
   folders.push(root);
   for (const [path, body] of Object.entries(files)) {
     mkdirSync(dirname(join(root, path)), { recursive: true });
     writeFileSync(join(root, path), body);
   }
-  return findImportViolations(root);
+  return rule(root);
 }
 
 const clean = {
@@ -183,5 +183,39 @@ describe("import rule", () => {
 
   it("holds for the real source", () => {
     expect(findImportViolations(fileURLToPath(new URL("../packages/longshore/src", import.meta.url)))).toEqual([]);
+  });
+});
+
+describe("names of protocols", () => {
+  const named = (files: Record<string, string>) =>
+    check({ ...clean, "protocols/two-words/protocol.ts": "", ...migration, ...files }, findNamedProtocols);
+  const migration = { "store/sqlite/schema.ts": "WHERE dialect = 'alpha'" };
+
+  it("may be in the folders of protocols, in the registry and in tests", () => {
+    expect(named({ "core/clock.test.ts": "alpha" })).toEqual([]);
+  });
+
+  it("are refused elsewhere, in comments too and however they are spelled", () => {
+    expect(named({ "core/clock.ts": "// As Alpha does.", "cli/work.ts": "x\nconst twoWords = 1;", "net/a.ts": "TWO_WORDS_URL" })).toEqual([
+      "cli/work.ts:2: names a protocol (twoWords); its folder must bring this",
+      "core/clock.ts:1: names a protocol (Alpha); its folder must bring this",
+      "net/a.ts:1: names a protocol (TWO_WORDS); its folder must bring this",
+    ]);
+  });
+
+  it("may be in a file of the list, which holds no file without a name", () => {
+    expect(named({ "store/sqlite/schema.ts": "" })).toEqual([
+      "store/sqlite/schema.ts: names no protocol; remove it from the list in scripts/import-rule.ts",
+    ]);
+  });
+
+  it("are looked for in a tree that has protocols", () => {
+    expect(check({ "protocols/index.ts": "", "core/clock.ts": "" }, findNamedProtocols)).toEqual([
+      expect.stringContaining("no protocols found, so nothing was checked"),
+    ]);
+  });
+
+  it("are not in our own source", () => {
+    expect(findNamedProtocols(fileURLToPath(new URL("../packages/longshore/src", import.meta.url)))).toEqual([]);
   });
 });

@@ -3,6 +3,8 @@
 // Every file of packages/longshore/src belongs to one layer, found from its path. A layer may import itself and the layers
 // listed for it, nothing else. Static, type-only and dynamic imports count alike: a type import is still knowledge of the other part.
 // Tests beside the source are free, since a test may assemble several layers.
+//
+// No file outside protocols/ names a protocol, not even in a comment: what is about one protocol belongs to its folder.
 import { readdirSync, readFileSync } from "node:fs";
 import { join, posix, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -17,8 +19,9 @@ const REGISTRY = ["registry", "serving-port", "worker-port"];
 /** The one file that names every protocol. */
 const REGISTRY_FILE = "protocols/index.ts";
 
-/** The shapes of our own API: the command line is its client. */
-const OWN_WIRE = "protocols/longshore/wire/";
+/** The folder of our own protocol. The command line is a client of its API, and knows the shapes of it. */
+const OURS = "longshore";
+const OWN_WIRE = `protocols/${OURS}/wire/`;
 
 /** What each layer may import besides itself. So a worker half never reaches the engine, and a server half never reaches the runner. */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
@@ -69,6 +72,11 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
 /** An import of the package by its own name, at the start of a line: examples in comments and indented texts are not meant. */
 const OWN_NAME = /^(?:import|export|\})[^\n]*\bfrom\s*["']longshore(?:\/[^"']*)?["']/m;
 
+/** Files outside protocols/ that name a protocol, and why they may. */
+const NAMING: Readonly<Record<string, string>> = {
+  "store/sqlite/schema.ts": "a migration finds the rows of one dialect in data files of earlier versions",
+};
+
 interface SourceFile {
   path: string;
   layer: string;
@@ -97,6 +105,26 @@ export function findImportViolations(sourceRoot: string): string[] {
   }
   if (files.size === 0) violations.push(`${sourceRoot}: no source files found, so nothing was checked`);
   for (const file of files.values()) violations.push(...edgeViolations(file));
+  return violations;
+}
+
+/** Returns one sentence for each line outside protocols/ that names a protocol, in whatever spelling. Our own is no such name. */
+export function findNamedProtocols(sourceRoot: string): string[] {
+  const folders = readdirSync(join(sourceRoot, "protocols"), { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  const names = folders.map(({ name }) => name).filter((name) => name !== OURS);
+  if (names.length === 0) return [`${sourceRoot}: no protocols found, so nothing was checked`];
+  const named = new RegExp(names.map((name) => name.split("-").join("[-_ ]?")).join("|"), "i");
+  const violations: string[] = [];
+  for (const path of listSourceFiles(sourceRoot)) {
+    if (path.startsWith("protocols/")) continue;
+    const found = readFileSync(join(sourceRoot, path), "utf8")
+      .split("\n")
+      .flatMap((line, at) =>
+        named.test(line) ? [`${path}:${at + 1}: names a protocol (${named.exec(line)?.[0]}); its folder must bring this`] : [],
+      );
+    if (!Object.hasOwn(NAMING, path)) violations.push(...found);
+    else if (found.length === 0) violations.push(`${path}: names no protocol; remove it from the list in scripts/import-rule.ts`);
+  }
   return violations;
 }
 
@@ -173,7 +201,8 @@ function crossesFamily(file: SourceFile, target: string): boolean {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const violations = findImportViolations(fileURLToPath(new URL("../packages/longshore/src", import.meta.url)));
+  const source = fileURLToPath(new URL("../packages/longshore/src", import.meta.url));
+  const violations = [...findImportViolations(source), ...findNamedProtocols(source)];
   for (const violation of violations) console.error(violation);
   if (violations.length > 0) process.exitCode = 1;
 }

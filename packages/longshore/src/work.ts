@@ -17,7 +17,7 @@ import type { RunnerStatus } from "./runner/status.ts";
 import type { Telemetry } from "./runner/telemetry.ts";
 import type { Transport, TransportSource } from "./runner/transport.ts";
 
-/** Where a worker gets its tasks: a transport such as `conductor(url)`, or a server in this process. */
+/** Where a worker gets its tasks: the transport of a protocol, or a server in this process. */
 export type WorkTarget = Transport | TransportSource;
 
 /** The options of `work()`. */

@@ -27,7 +27,7 @@ const table = {
 
   "server.describe": { who: "read", what: "read the description of the HTTP API", reads: true },
   "server.measure": { who: "read", what: "read metrics", reads: true, vital: true },
-  "setting.read": { who: "read", what: "read Conductor's settings and the names of its secrets", reads: true },
+  "setting.read": { who: "read", what: "read settings of the server's environment and the names of its secrets", reads: true },
   "definition.read": { who: "read", what: "read workflows, flows and schemas", reads: true },
   "definition.check": { who: "read", what: "have a workflow checked without storing it", reads: true, carries: "definition" },
   "component.read": { who: "read", what: "list components of flows", reads: true },
@@ -47,8 +47,8 @@ const table = {
   "part.read": { who: "worker", what: "read what other tasks of its run produced", reads: true, bound: true },
   "blob.write": { who: "worker", what: "store blobs", carries: "payload" },
   "blob.read": { who: "worker", what: "read blobs by their hash", reads: true },
-  "bus.publish": { who: "worker", what: "send what FlowKit's workers send: announcements, status, replies", carries: "payload" },
-  "bus.take": { who: "worker", what: "receive what FlowKit's workers receive: commands, queries, signals" },
+  "bus.publish": { who: "worker", what: "send on the bus what workers send: announcements, status, replies", carries: "payload" },
+  "bus.take": { who: "worker", what: "receive on the bus what workers receive: commands, queries, signals" },
   "task-definition.read": { who: "worker", what: "read task definitions", reads: true },
   "task-definition.write": { who: "worker", what: "store task definitions and schemas", carries: "definition" },
   "run.locate": { who: "worker", what: "ask which server looks after a run", reads: true },
@@ -60,7 +60,7 @@ const table = {
   "run.start": { who: "operator", what: "start runs of anything", carries: "payload" },
   "run.steer": { who: "operator", what: "cancel, pause, retry, rerun runs and skip steps", vital: true, carries: "payload" },
   "run.remove": { who: "operator", what: "remove runs" },
-  "bus.lead": { who: "operator", what: "send and receive everything on FlowKit's bus, as its coordinator does" },
+  "bus.lead": { who: "operator", what: "send and receive everything on the bus, as a coordinator does" },
   "queue.steer": { who: "operator", what: "put the tasks of a queue in line again" },
 } as const satisfies { readonly [action: string]: Rule };
 

@@ -4,7 +4,7 @@
 // SQLite about 5 ms for each megabyte and row, and a report writes two or three rows. Larger content belongs into a blob, which is
 // received, stored and sent in pieces.
 
-/** What Conductor's own servers take for the input or output of a task. */
+/** What other orchestrators accept for the input or output of a task. */
 export const payloadBytesMax = 10_240 * 1_024;
 
 /** A request that carries one, with what surrounds it: four times what peers of gRPC take for a message by default. */

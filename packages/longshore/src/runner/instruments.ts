@@ -1,4 +1,4 @@
-// What is measured of a worker: its events, counted under the names that Conductor's own SDKs use, so that their dashboards and alerts
+// What is measured of a worker: its events, counted under the names that SDKs for workers already use, so that their dashboards and alerts
 // work for every protocol. The names, labels and buckets are those of the canonical metrics of these SDKs; three are ours to add:
 // `task_update_failed_total`, the label `retryable`, and `worker_events_dropped_total`. What a worker has no occasion to count, such as
 // acknowledgements and starts of workflows, is not named.

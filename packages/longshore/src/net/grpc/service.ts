@@ -6,7 +6,7 @@ import type { Action, Caller } from "../../core/actions.ts";
 import type { Decoded, Encodable, Message, Rpc } from "../protobuf/protobuf.ts";
 
 export interface GrpcMethod<Request = unknown, Response = unknown> {
-  /** `/stepflow.v1.TasksService/PullTasks` */
+  /** `/package.v1.TasksService/PullTasks` */
   readonly path: string;
   /** What it does: the same gate as for routes, with the metadata `authorization: Bearer ...`. */
   readonly action: Action;

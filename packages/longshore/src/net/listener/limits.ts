@@ -5,7 +5,7 @@ import type { ValueLimits } from "../http/request-size.ts";
 
 /** What one request may cost. docs/reference/limits.md has the defaults. */
 export interface HttpLimits extends ValueLimits {
-  /** Largest request body a route reads unless it names its own: what workflow-graph workers already know (2 MiB). */
+  /** Largest request body a route reads unless it names its own. Workers that exist know this limit (2 MiB). */
   bodyBytes: number;
   /** The same of a route that needs no token. A caller without a token has nothing large to send. */
   openBytes: number;

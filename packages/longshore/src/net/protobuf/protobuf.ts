@@ -66,7 +66,7 @@ export function message<const F extends Fields>(
 
 /** One method of a service, as data: gRPC's client and server both work from it. */
 export interface Rpc<Request extends Message = Message, Response extends Message = Message> {
-  /** For example `/stepflow.v1.TasksService/PullTasks`. */
+  /** For example `/package.v1.TasksService/PullTasks`. */
   readonly path: string;
   readonly kind: "unary" | "server-stream";
   readonly request: Request;
@@ -75,7 +75,7 @@ export interface Rpc<Request extends Message = Message, Response extends Message
 
 type RpcEntry = readonly [request: Message<object, object>, response: Message<object, object>, stream?: "stream"];
 
-/** The methods of a service by name: `service("stepflow.v1.TasksService", { PullTasks: [PullTasksRequest, TaskAssignment, "stream"] })`. */
+/** The methods of a service by name: `service("package.v1.TasksService", { PullTasks: [PullTasksRequest, TaskAssignment, "stream"] })`. */
 export function service<const M extends Readonly<Record<string, RpcEntry>>>(
   name: string,
   methods: M,
