@@ -48,11 +48,15 @@ function refusalOf(what: string, reply: Reply, value: unknown): LongshoreError {
   });
 }
 
+/** What an HTTP server says by itself about a request that it will never take: it is malformed or too large, or its address or headers are. */
+const refusedStatuses: ReadonlySet<number> = new Set([400, 413, 414, 431]);
+
 function codeFor(status: number, code: unknown): ErrorCode {
   if (isTransientStatus(status)) return "LONGSHORE_UNREACHABLE";
   if (status === 401 || status === 403) return "LONGSHORE_UNAUTHORIZED";
   const known = errorCodes.find((one) => one === code);
   if (known !== undefined) return known;
+  if (refusedStatuses.has(status)) return "LONGSHORE_BAD_INPUT";
   // An answer in another form is not from a working server of ours.
   return "LONGSHORE_UNREACHABLE";
 }

@@ -5,9 +5,9 @@
 // leaves it to others, and one that dies in between is followed by another that gets it again.
 
 import type { Bus, BusConsumer, BusRecord } from "../../../bus/bus.ts";
+import { NoRoom, skipping } from "../../../bus/skip-records.ts";
 import type { Backoff } from "../../../core/backoff.ts";
 import { pause } from "../../../core/clock.ts";
-import { LongshoreError } from "../../../core/errors.ts";
 import { retry } from "../../../core/retry.ts";
 import { untilAborted } from "../../../core/until-aborted.ts";
 import type { Capabilities, Transport, TransportHost } from "../../../runner/transport.ts";
@@ -144,9 +144,9 @@ class FlowkitWorker implements Transport {
       from: "latest",
       // Each command is committed by itself: it is ours when its acceptance was sent.
       maxRecords: 1,
-      handle: async (records) => {
-        for (const record of records) await handle(record);
-      },
+      handle: skipping(handle, ({ place }, { message }) =>
+        this.#warn(`${topic}.refused`, `A record was passed over (${place}): ${message}`),
+      ),
     });
   }
 
@@ -162,7 +162,7 @@ class FlowkitWorker implements Transport {
     if (command.cmd === "TASK_CANCEL") return this.#runOf(envelope)?.cancel(command.reason || "coordinator_cmd", null);
     if (command.cmd !== "TASK_START" || (await this.#isOvertaken(envelope))) return;
     const slot = this.#isFull(role) ? undefined : await this.#intake.take();
-    if (slot === undefined) throw new LongshoreError("LONGSHORE_LIMIT", "No slot is free for a command; it is left where it was.");
+    if (slot === undefined) throw new NoRoom("No slot is free for a command; it is left where it was.");
     const stateId = this.#freeStates.shift();
     const run = new FlowkitRun(envelope, command, this.#around, stateId);
     try {

@@ -1,6 +1,7 @@
 // Workers that come and go. One that comes back and lists its runs does not work on them any more: they are given to free workers.
 
-import type { BusRecord } from "../../../../bus/bus.ts";
+import type { BusRecord, Subscription } from "../../../../bus/bus.ts";
+import { skipping } from "../../../../bus/skip-records.ts";
 import { decodeEnvelope, readAnnouncement } from "../../wire/decode.ts";
 import type { Attempts } from "./attempts.ts";
 import type { CoordinatorCounts } from "./parts.ts";
@@ -14,14 +15,15 @@ export interface AnnouncementsDeps {
 }
 
 export class Announcements {
+  readonly handle: Subscription["handle"];
   readonly #deps: AnnouncementsDeps;
 
   constructor(deps: AnnouncementsDeps) {
     this.#deps = deps;
-  }
-
-  async handle(records: readonly BusRecord[]): Promise<void> {
-    for (const record of records) await this.#handle(record);
+    this.handle = skipping(
+      (record) => this.#handle(record),
+      ({ place }, { message }) => deps.warn("announce.refused", `The record ${place} is passed over: ${message}`),
+    );
   }
 
   async #handle(record: BusRecord): Promise<void> {

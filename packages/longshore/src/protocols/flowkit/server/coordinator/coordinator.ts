@@ -274,8 +274,8 @@ export class Coordinator {
     const announcements = new Announcements(parts);
     const discovery = new Discovery({ ...parts, outbox, topics });
     if (!(await this.#ensure([topics.announce, topics.query, topics.reply, topics.signals]))) return;
-    this.#subscribe("announce", topics.announce, (records) => announcements.handle(records));
-    this.#subscribe("reply", topics.reply, (records) => discovery.handle(records));
+    this.#subscribe("announce", topics.announce, announcements.handle);
+    this.#subscribe("reply", topics.reply, discovery.handle);
     await discovery.ask();
   }
 

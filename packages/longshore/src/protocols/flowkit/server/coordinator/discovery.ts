@@ -1,7 +1,8 @@
 // Finds the workers of tasks after a restart. A hold continues for one term, in which its worker sends something; one whose worker is not
 // known here is searched by a query. A worker that answers that it runs the current attempt keeps it.
 
-import type { BusRecord } from "../../../../bus/bus.ts";
+import type { BusRecord, Subscription } from "../../../../bus/bus.ts";
+import { skipping } from "../../../../bus/skip-records.ts";
 import { decodeEnvelope, readReply } from "../../wire/decode.ts";
 import type { TopicNames } from "../../wire/shapes.ts";
 import type { Places } from "../task-addresses.ts";
@@ -21,10 +22,15 @@ export interface DiscoveryDeps extends Pick<CoordinatorEngine, "clock" | "reader
 }
 
 export class Discovery {
+  readonly handle: Subscription["handle"];
   readonly #deps: DiscoveryDeps;
 
   constructor(deps: DiscoveryDeps) {
     this.#deps = deps;
+    this.handle = skipping(
+      (record) => this.#handle(record),
+      ({ place }, { message }) => deps.warn("reply.refused", `The record ${place} is passed over: ${message}`),
+    );
   }
 
   async ask(): Promise<void> {
@@ -35,10 +41,6 @@ export class Discovery {
       const { task_id, node_id } = await places.of(task);
       await outbox.enqueue(discoverMessage(topics, { task_id, node_id, step_type: role, attempt_epoch: task.grant }, clock.now()));
     }
-  }
-
-  async handle(records: readonly BusRecord[]): Promise<void> {
-    for (const record of records) await this.#handle(record);
   }
 
   async #handle(record: BusRecord): Promise<void> {

@@ -3,7 +3,8 @@
 // of records is acknowledged when all its changes are written, and what cannot be written now comes again. Everything may come twice.
 
 import type { BusRecord } from "../../../../bus/bus.ts";
-import { isClosing, isTransient, toError } from "../../../../core/errors.ts";
+import { mayPass } from "../../../../bus/skip-records.ts";
+import { toError } from "../../../../core/errors.ts";
 import type { JsonObject } from "../../../../core/json/json.ts";
 import { parseExact } from "../../../../core/json/json-exact.ts";
 import { decodeEnvelope, readStatus } from "../../wire/decode.ts";
@@ -96,7 +97,7 @@ export class StatusReader {
       await attempts.apply(attempt);
     } catch (error) {
       // Nothing can be written now, or the server is closing: the records are read again.
-      if (isTransient(error) || isClosing(error)) throw error;
+      if (mayPass(error)) throw error;
       // The events of one attempt must not delay all others forever.
       warn(
         "status.refused",
