@@ -1,10 +1,11 @@
 // One value of a file that a person wrote, together with its position. Files are read through these, so that every refusal and every
 // warning can name line and column. YAML and JSON are read by the same parser: JSON is YAML.
 
-import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from "yaml";
+import { Composer, type Document, isAlias, isMap, isScalar, isSeq, LineCounter, type Node } from "yaml";
 import { type ErrorCode, LongshoreError } from "./errors.ts";
 import { type Json, jsonDepthMax } from "./json/json.ts";
 import { findJsonFault, type JsonPath, pathText } from "./json/json-position.ts";
+import { ShallowParser } from "./yaml-nesting.ts";
 
 /** A file larger than this is generated; the HTTP API takes the same content. */
 const fileCharsMax = 2_097_152;
@@ -160,7 +161,15 @@ export class Place {
 function parseYaml(text: string, lineCounter: LineCounter, code: FileErrorCode): Document {
   try {
     // The check for keys that are there twice compares all with all; `entries` does it in one pass.
-    const document = parseDocument(text, { lineCounter, prettyErrors: false, uniqueKeys: false, version: "1.2", schema: "core" });
+    const composer = new Composer({ lineCounter, prettyErrors: false, uniqueKeys: false, version: "1.2", schema: "core" });
+    const documents = composer.compose(new ShallowParser(lineCounter.addNewLine).parse(text), true, text.length);
+    // There is one, also of an empty text.
+    const document = documents.next().value as Document;
+    const next = documents.next().value as Document | undefined;
+    if (next !== undefined) {
+      const detail = { field: "", expected: "one document", ...lineColumn(lineCounter, next.range?.[0] ?? 0) };
+      throw bad(code, "This is not YAML: There are several documents in it.", detail);
+    }
     const error = document.errors.find((one) => !isSpurious(one));
     if (error !== undefined) {
       throw bad(code, `This is not YAML: ${error.message}`, {
@@ -174,7 +183,7 @@ function parseYaml(text: string, lineCounter: LineCounter, code: FileErrorCode):
     return document;
   } catch (error) {
     if (error instanceof LongshoreError) throw error;
-    const reason = error instanceof RangeError ? "it is nested too deeply" : (error as Error).message;
+    const reason = (error as Error).message;
     throw bad(code, `This cannot be read: ${reason}`, {
       field: "",
       line: 1,

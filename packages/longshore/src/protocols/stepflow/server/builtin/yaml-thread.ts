@@ -12,11 +12,18 @@ const threadMbMax = 1_024;
 /** Of YAML: an alias means what it names, so a few lines could otherwise become a very large value. */
 const aliasesMax = 100;
 
-/** Plain JavaScript, which a thread starts with whatever reads TypeScript for the rest. */
+/** Plain JavaScript, which a thread starts with whatever reads TypeScript for the rest. Its parser is the one of core/yaml-nesting.ts. */
 const program = `
 const { parentPort, workerData } = require("node:worker_threads");
-const { parse } = require(workerData.parser);
+const { Parser, parse } = require(workerData.parser);
+class ShallowParser extends Parser {
+  *next(source) {
+    yield* super.next(source);
+    if (this.stack.length > workerData.stackMax) throw new RangeError(workerData.nestsTooDeep);
+  }
+}
 try {
+  for (const _token of new ShallowParser().parse(workerData.text)) {}
   parentPort.postMessage({ value: parse(workerData.text, workerData.options) });
 } catch (error) {
   parentPort.postMessage({ failed: error.message });
@@ -33,10 +40,13 @@ export async function parseYaml(text: string): Promise<unknown> {
   const options = { maxAliasCount: aliasesMax };
   if (text.length <= hereCharsMax) {
     // Loaded where there is YAML to read.
-    const { parse } = await import("yaml");
+    const [{ parse }, { ShallowParser }] = await Promise.all([import("yaml"), import("../../../../core/yaml-nesting.ts")]);
+    for (const _token of new ShallowParser().parse(text));
     return parse(text, options);
   }
-  const result = last.then(() => inThread({ text, options, parser: createRequire(import.meta.url).resolve("yaml") }));
+  const parser = createRequire(import.meta.url).resolve("yaml");
+  const { nestsTooDeep, stackMax } = await import("../../../../core/yaml-nesting.ts");
+  const result = last.then(() => inThread({ text, options, parser, nestsTooDeep, stackMax }));
   last = result.catch(() => {});
   const outcome = await result;
   if ("failed" in outcome) throw new Error(outcome.failed);
