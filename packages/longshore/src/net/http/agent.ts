@@ -30,7 +30,7 @@ export class HttpAgent {
       ...{ origin: url.origin, path: url.pathname + url.search, method, headers, body: body ?? null },
       ...{ headersTimeout: timeoutMs, bodyTimeout: timeoutMs },
     };
-    return send(await this.#agent, request as Dispatcher.DispatchOptions, signal, bytesMax);
+    return send(await this.#agent, request as Dispatcher.DispatchOptions, signal, { bytesMax });
   }
 
   async close(): Promise<void> {

@@ -54,7 +54,7 @@ export class HttpClient {
       bodyTimeout: answerMsMax,
     };
     try {
-      return await send(this.#pool, request, signal, bytesMax);
+      return await send(this.#pool, request, signal, { bytesMax });
     } catch (error) {
       const message = `${method} ${this.address}${path}: ${toError(error).message}`;
       throw new LongshoreError("LONGSHORE_UNREACHABLE", message, { cause: error });

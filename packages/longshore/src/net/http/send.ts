@@ -22,6 +22,10 @@ const answerBytesMax = 64 * 1024 * 1024;
 /** An answer that says whether something was taken: every running task may wait for one at the same time. */
 export const shortAnswerBytesMax = 64 * 1024;
 
+/** An answer may take long for its size, never for its slowness: a server that sends a byte now and then would hold a slot for days. */
+const slowMsMax = answerMsMax;
+const bytesPerSecondMin = 1_024;
+
 /**
  * `connections` is how many requests may be under way at once; null is any number. The HTTP library is loaded only now, so that importing
  * a worker file stays cheap.
@@ -37,16 +41,25 @@ export async function openPool(origin: string, connections: number | null): Prom
   });
 }
 
-/** Rejects when there is no whole answer: no server is there, the time has passed, it is too large (LONGSHORE_LIMIT), or `signal` aborts. */
+export interface SendLimits {
+  readonly bytesMax?: number | undefined;
+  /** Milliseconds that only ever pass. */
+  readonly steady?: () => number;
+}
+
+/**
+ * Rejects when there is no whole answer: no server is there, the time has passed, it is too large (LONGSHORE_LIMIT), it drips, or
+ * `signal` aborts.
+ */
 export function send(
   dispatcher: Dispatcher,
   request: Dispatcher.DispatchOptions,
   signal: AbortSignal | undefined,
-  bytesMax = answerBytesMax,
+  { bytesMax = answerBytesMax, steady = () => performance.now() }: SendLimits = {},
 ): Promise<Reply> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(reasonOf(signal));
-    dispatcher.dispatch(request, new Exchange({ resolve, reject, signal, bytesMax }));
+    dispatcher.dispatch(request, new Exchange({ resolve, reject, signal, bytesMax, steady }));
   });
 }
 
@@ -55,6 +68,7 @@ interface ExchangeOptions {
   readonly reject: (error: Error) => void;
   readonly signal: AbortSignal | undefined;
   readonly bytesMax: number;
+  readonly steady: () => number;
 }
 
 class Exchange implements Dispatcher.DispatchHandler {
@@ -62,6 +76,8 @@ class Exchange implements Dispatcher.DispatchHandler {
   readonly #body: ReceivedBody;
   #controller: Dispatcher.DispatchController | undefined;
   #status = 0;
+  #beganMs = 0;
+  #bytes = 0;
   #headers: Reply["headers"] = {};
 
   constructor(options: ExchangeOptions) {
@@ -82,11 +98,14 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (status < 200) return;
     this.#status = status;
     this.#headers = headers;
+    this.#beganMs = this.#options.steady();
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     const refusal = this.#body.push(chunk);
-    if (refusal !== undefined) controller.abort(new LongshoreError("LONGSHORE_LIMIT", refusal));
+    if (refusal !== undefined) return controller.abort(new LongshoreError("LONGSHORE_LIMIT", refusal));
+    const slowness = this.#slowness(chunk.length);
+    if (slowness !== undefined) controller.abort(new LongshoreError("LONGSHORE_UNREACHABLE", slowness));
   }
 
   onResponseEnd(): void {
@@ -97,6 +116,14 @@ class Exchange implements Dispatcher.DispatchHandler {
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     this.#over();
     this.#options.reject(error);
+  }
+
+  /** Looked at as pieces come: a pause between two of them has a limit of its own. */
+  #slowness(bytes: number): string | undefined {
+    this.#bytes += bytes;
+    const tookMs = this.#options.steady() - this.#beganMs;
+    if (tookMs <= slowMsMax || this.#bytes * 1_000 >= tookMs * bytesPerSecondMin) return undefined;
+    return `The answer came with fewer than ${bytesPerSecondMin} bytes a second.`;
   }
 
   #over(): void {

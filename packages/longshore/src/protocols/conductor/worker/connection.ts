@@ -72,7 +72,7 @@ export class Connection {
       const { method, path, headers, body = null, timeoutMs } = request;
       const options = { origin: this.#origin, method, path, headers, body, headersTimeout: timeoutMs, bodyTimeout: timeoutMs };
       const bytesMax = request.carriesTask ? answerBytesMax : shortAnswerBytesMax;
-      const reply = await send(kept ? this.#kept : this.#burst, options, request.signal, bytesMax);
+      const reply = await send(kept ? this.#kept : this.#burst, options, request.signal, { bytesMax });
       this.#http2Failures = 0;
       return reply;
     } catch (error) {
