@@ -9,6 +9,7 @@ import { ByteBudget } from "../../src/core/byte-budget.ts";
 import { systemClock } from "../../src/core/clock.ts";
 import { task } from "../../src/core/task.ts";
 import { receivedValuesMax } from "../../src/net/http/received-body.ts";
+import { surplusMax } from "../../src/protocols/conductor/worker/client.ts";
 import { conductor } from "../../src/protocols/conductor/worker/index.ts";
 import type { TaskAssignment } from "../../src/protocols/stepflow/wire/messages.ts";
 import { listen } from "../../src/protocols/stepflow/worker/http/listener.ts";
@@ -71,6 +72,21 @@ it("a poll of Conductor that is answered with millions of values is refused befo
   const { worker, troubles } = await working(conductor(url));
   await vi.waitFor(() => expect(worker.status().counts.done).toBe(1), { timeout: 20_000 });
   expect(troubles.join()).toMatch(/more than 4194304 values/);
+});
+
+it("of a poll of Conductor that brings far more tasks than were requested, a bounded number is kept", async () => {
+  let polls = 0;
+  const url = await hostile((request, response) => {
+    response.setHeader("content-type", "application/json");
+    if (!request.url?.includes("/poll/")) return void response.end();
+    const many = Array.from({ length: 20_000 }, (_, at) => ({ taskId: `t${at}`, workflowInstanceId: "w" }));
+    const task = { taskId: "last", workflowInstanceId: "w" };
+    response.end(JSON.stringify(++polls === 1 ? many : polls === 2 ? [task] : []));
+  });
+  const { worker, troubles } = await working(conductor(url));
+  await vi.waitFor(() => expect(polls).toBeGreaterThan(2), { timeout: 20_000 });
+  expect(worker.status().counts.done).toBeLessThanOrEqual(worker.status().slots.total + surplusMax + 1);
+  expect(troubles.join()).toMatch(/brought 20000; 19\d\d\d of them are left/);
 });
 
 it("the answer to a report is not read beyond what it can say", async () => {

@@ -33,6 +33,8 @@ export interface PollAnswer {
   readonly tasks: readonly PolledTask[];
   /** How many entries were no tasks. */
   readonly malformed: number;
+  /** How many entries were not looked at, because there were far too many. */
+  readonly left: number;
   /** The server gives back tasks of polls that are gone. */
   readonly returns: boolean;
 }
@@ -47,6 +49,8 @@ export interface ClientOptions {
   readonly ended: (method: string, uri: string, status: number, durationMs: number) => void;
 }
 
+/** Tasks beyond what was requested that are kept until there is a slot. A server that sends more than that does not count. */
+export const surplusMax = 100;
 /** How long the answer to a long poll may take beyond its wait. */
 const pollGraceMs = 10_000;
 
@@ -103,11 +107,12 @@ export class Client {
     const timeoutMs = request.timeoutMs + pollGraceMs;
     const reply = await this.#call({ method: "GET", uri: paths.poll, path, timeoutMs, signal, carriesTask: true, repeat: true });
     const returns = reply.headers[pollReturnsHeader] !== undefined;
-    if (reply.status === 204) return { tasks: [], malformed: 0, returns };
+    if (reply.status === 204) return { tasks: [], malformed: 0, left: 0, returns };
     const entries = reply.status === 200 ? parseOrUndefined(reply.text) : undefined;
     if (!Array.isArray(entries)) throw unexpected("poll", reply, "200 and a list of tasks");
-    const tasks = entries.map((entry) => parsePolledTask(entry, request.task)).filter((task) => task !== undefined);
-    return { tasks, malformed: entries.length - tasks.length, returns };
+    const looked = entries.slice(0, request.count + surplusMax);
+    const tasks = looked.map((entry) => parsePolledTask(entry, request.task)).filter((task) => task !== undefined);
+    return { tasks, malformed: looked.length - tasks.length, left: entries.length - looked.length, returns };
   }
 
   /** `body` is a TaskResult as JSON, so that repeats send the same bytes. */

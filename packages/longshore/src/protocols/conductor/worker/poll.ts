@@ -170,10 +170,14 @@ export class Poller {
     return poll(host, { task, worker: workerId, count, call, received: ({ tasks }) => tasks.length });
   }
 
-  #start(slots: readonly Slot[], { tasks, malformed }: PollAnswer): void {
+  #start(slots: readonly Slot[], { tasks, malformed, left }: PollAnswer): void {
     const { host } = this.#options;
     if (malformed > 0) {
       host.notice({ level: "warn", message: `A poll of ${this.config.task} brought ${malformed} entries without ids, which are skipped.` });
+    }
+    if (left > 0) {
+      const message = `A poll of ${this.config.task} for ${slots.length} tasks brought ${tasks.length + malformed + left}; ${left} of them are left to the server's response timeout.`;
+      host.notice({ level: "warn", message });
     }
     if (host.draining.aborted) {
       // Too late to begin with them; another worker can have them at once.
