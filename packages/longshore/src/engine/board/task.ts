@@ -23,8 +23,11 @@ export const attemptsKeptMax = 1_000;
 
 export type OpenState = "queued" | "offered" | "held" | "cancelling";
 export type EndState = "done" | "failed" | "cancelled" | "skipped" | "forgotten";
-/** Why a task, or an attempt of it, ended without a result: it failed, failed for good, its holder vanished, or its time was over. */
-export type Fault = "failed" | "final" | "lost" | "timed-out";
+/**
+ * Why a task, or an attempt of it, ended without a result: it failed, failed for good, its holder vanished, its time was over, or it could
+ * not be made from its definition.
+ */
+export type Fault = "failed" | "final" | "lost" | "timed-out" | "unmade";
 export type TaskState = OpenState | EndState;
 export type Verb = "claim" | "offer" | "extend" | "complete" | "fail" | "defer" | "cancel" | "expire";
 /** The verbs that a holder reports with. */

@@ -8,11 +8,26 @@ export function faultText({ fault, overdue }: Faulty): string | null {
   return fault === null || overdue === null ? fault : `${fault}:${overdue}`;
 }
 
-/** `error` is the text in the same row. Rows of earlier versions name no deadline: there the error text shows it. */
-export function faultOfText(text: string | null, error: string | null): Faulty {
+/** The row that a fault is read from. */
+export interface FaultRow {
+  readonly fault: string | null;
+  readonly error: string | null;
+  /** How often the task was handed out. */
+  readonly grants: number;
+}
+
+/** Rows of earlier versions name no deadline and no task that could not be made: there the error text shows it. */
+export function faultOfRow({ fault: text, error, grants }: FaultRow): Faulty {
   if (text === null) return { fault: null, overdue: null };
   const [fault, overdue] = text.split(":") as [Fault, Deadline | undefined];
+  if (grants === 0 && isEarlierUnmade(fault, error)) return { fault: "unmade", overdue: null };
   return { fault, overdue: overdue ?? earlierOverdue(fault, error) };
+}
+
+const earlierUnmade = ["Cannot map a dynamic task", "No evaluator registered", "Fork task definition is not"];
+
+function isEarlierUnmade(fault: Fault, error: string | null): boolean {
+  return (fault === "final" || fault === "failed") && error !== null && earlierUnmade.some((text) => error.startsWith(text));
 }
 
 function earlierOverdue(fault: Fault, error: string | null): Deadline | null {

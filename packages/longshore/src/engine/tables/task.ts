@@ -6,7 +6,7 @@ import type { Lane, TaskRow, TaskState, Verb } from "../board/task.ts";
 import { Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import type { Column, Row, RowStore, TableSpec } from "../rows.ts";
-import { faultOfText, faultText } from "./fault.ts";
+import { faultOfRow, faultText } from "./fault.ts";
 
 /** Queued tasks whose payloads stay in memory; those of a longer backlog are read when they are claimed. */
 const queuedKeptMax = 20_000;
@@ -191,7 +191,7 @@ export function taskOf(row: Row): TaskRow {
     input: row.input as string,
     output: row.output as string | null,
     error: row.error as string | null,
-    ...faultOfText(row.fault as string | null, row.error as string | null),
+    ...faultOfRow({ fault: row.fault as string | null, error: row.error as string | null, grants: row.grant_count as number }),
     failures: row.failures as number,
     lost: row.lost as number,
     deferrals: row.deferrals as number,

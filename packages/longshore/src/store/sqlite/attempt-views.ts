@@ -2,7 +2,7 @@
 
 import type { TaskRow, Verb } from "../../engine/board/task.ts";
 import type { AttemptView } from "../../engine/run/reader.ts";
-import { faultOfText } from "../../engine/tables/fault.ts";
+import { faultOfRow } from "../../engine/tables/fault.ts";
 import type { SqlRow } from "./driver.ts";
 
 /** Columns without the texts. */
@@ -24,7 +24,7 @@ export function attemptOf(row: SqlRow): AttemptView {
     startedAt: row.started_at as number | null,
     endedAt: row.ended_at as number,
     closedBy: row.closed_by as Verb,
-    ...faultOfText(row.fault as string | null, row.error as string | null),
+    ...faultOfRow({ fault: row.fault as string | null, error: row.error as string | null, grants: row.grant_count as number }),
     ordinal: row.ordinal as number,
     deferrals: row.deferrals as number,
     attemptAt: row.attempt_at as number,

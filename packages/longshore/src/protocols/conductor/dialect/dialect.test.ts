@@ -220,6 +220,16 @@ describe("SIMPLE tasks", () => {
 });
 
 describe("DYNAMIC and user-defined tasks", () => {
+  it("have a record when a worker reports an error in the words of a definition's mistake", async () => {
+    const world = await openConductor();
+    const id = await world.start([simple("t1")]);
+    await world.work("t1", { error: "No evaluator registered for type: magic", terminal: true });
+    expect((await world.run(id)).error).toMatch(
+      /^Task \S+ failed with status: FAILED and reason: 'No evaluator registered for type: magic'$/,
+    );
+    expect(await world.records(id)).toHaveLength(1);
+  });
+
   const dynamic = operator("DYNAMIC", "d", { dynamicTaskNameParam: "which", inputParameters: { which: "${workflow.input.which}", x: 1 } });
 
   it("run as the task that the input names, and without retries when it is not registered", async () => {

@@ -4,7 +4,7 @@
 import { isObject, type Json } from "../../../core/json/json.ts";
 import { laneOf } from "../../../engine/board/lanes.ts";
 import type { Lane } from "../../../engine/board/task.ts";
-import type { Dialect, Needs, Scope } from "../../../engine/run/dialect.ts";
+import type { Dialect, Needs, Scope, Unplaced } from "../../../engine/run/dialect.ts";
 import type { Placement, TaskNode } from "../../../engine/run/plan.ts";
 import { workerTypeOf } from "./compile.ts";
 import { javaText } from "./java-text.ts";
@@ -53,7 +53,7 @@ function placeDynamic(
   input: Json,
   scope: Scope,
   taskToDomain: Settings["taskToDomain"],
-): { placement: Placement } | Needs | { failed: string } {
+): { placement: Placement } | Needs | Unplaced {
   const found = dynamicDefinition(task, input, scope);
   if (!("definition" in found)) return found;
   const { name, definition } = found;
@@ -68,11 +68,12 @@ export function dynamicDefinition(
   task: Pick<WorkflowTask, "dynamicTaskNameParam" | "taskDefinition">,
   input: Json,
   scope: Scope,
-): { name: string; definition: TaskDef } | Needs | { failed: string } {
+): { name: string; definition: TaskDef } | Needs | Unplaced {
   const name = dynamicNameOf(task, input);
   if (name === null) {
     const parameter = task.dynamicTaskNameParam;
-    return { failed: `Cannot map a dynamic task based on the parameter and input. Parameter= ${parameter}, input= ${javaText(input)}` };
+    const failed = `Cannot map a dynamic task based on the parameter and input. Parameter= ${parameter}, input= ${javaText(input)}`;
+    return { failed, fault: "unmade" };
   }
   const own = task.taskDefinition;
   if (own !== undefined && !isBare(own)) return { name, definition: own };

@@ -7,16 +7,6 @@ import { childIdOf } from "../../../engine/run/run.ts";
 import { attemptIdOf } from "./ids.ts";
 import type { SubWorkflowParam, TaskDef, WorkflowDef, WorkflowTask } from "./model.ts";
 
-/**
- * Faults of the definition itself, found when a task was to be made from it: Conductor has no record of the task and reports them without a
- * prefix.
- */
-const mappingFaults = ["Cannot map a dynamic task", "No evaluator registered", "Fork task definition is not"];
-
-export function isMappingFault(error: string | null): boolean {
-  return error !== null && mappingFaults.some((text) => error.startsWith(text));
-}
-
 /** The fields of an attempt that explain why it has no result. */
 export type Ended = Pick<TaskRow, "id" | "attempt" | "error" | "fault" | "overdue">;
 
@@ -60,7 +50,8 @@ function overdueReason(definition: TaskDef, { id, attempt, overdue }: Ended): st
 export function explain(plan: Plan, failure: StepFailure, before: string | null): string {
   const node = plan.nodes[failure.node] as PlanNode;
   const { taskId, attempt, fault, overdue = null, error } = failure;
-  if (isMappingFault(error)) return error as string;
+  // A mistake of the definition itself, found when a task was to be made from it: Conductor reports it without a prefix.
+  if (fault === "unmade") return error ?? "";
   const timedOut = fault === "timed-out" || fault === "lost";
   const status = failure.state === "cancelled" ? "TERMINATED" : timedOut ? "TIMED_OUT" : "FAILED";
   const reason = reasonOf(node, { id: taskId, attempt, error, fault, overdue });

@@ -8,7 +8,7 @@ import { childIdOf, type Run, type RunState } from "../../../engine/run/run.ts";
 import { attemptIdOf } from "./ids.ts";
 import type { WorkflowDef, WorkflowTask } from "./model.ts";
 import { operatorOf } from "./operators.ts";
-import { isMappingFault, reasonOf } from "./reasons.ts";
+import { reasonOf } from "./reasons.ts";
 import { settingsOf } from "./settings.ts";
 
 export type TaskStatus =
@@ -29,8 +29,8 @@ export function definitionOf(plan: Plan): WorkflowDef {
 }
 
 /** False for a record that Conductor would not have: of a node that is no task, or of a task that could not be made at all. */
-export function isShown(node: PlanNode, task: Pick<TaskRow, "state" | "fault" | "error">): boolean {
-  return workflowTaskOf(node) !== undefined && !(task.state === "failed" && isMappingFault(task.error));
+export function isShown(node: PlanNode, task: Pick<TaskRow, "fault">): boolean {
+  return workflowTaskOf(node) !== undefined && task.fault !== "unmade";
 }
 
 /** Undefined for a node without a task of the definition. */

@@ -40,7 +40,7 @@ class Resolving {
       case "nothing":
         return { value: {} };
       case "impossible":
-        return { failed: template.reason };
+        return { failed: template.reason, fault: "unmade" };
       case "input":
         return this.#input(template);
       case "dynamic":
