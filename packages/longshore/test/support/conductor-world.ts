@@ -8,7 +8,7 @@ import type { TaskRow } from "../../src/engine/board/task.ts";
 import type { PlanNode } from "../../src/engine/run/plan.ts";
 import type { Run } from "../../src/engine/run/run.ts";
 import { brainOf, Runs } from "../../src/engine/run/runs.ts";
-import type { NewChild } from "../../src/engine/run/store.ts";
+import type { NewChild, Order } from "../../src/engine/run/store.ts";
 import { taskColumns, taskOf } from "../../src/engine/tables/task.ts";
 import { committed } from "../../src/engine/tx.ts";
 import { conductorDialect } from "../../src/protocols/conductor/dialect/dialect.ts";
@@ -44,7 +44,8 @@ export interface Shown {
 
 export type ConductorWorld = Awaited<ReturnType<typeof openConductor>>;
 
-export async function openConductor(options: { environment?: { [name: string]: string } } = {}) {
+/** `sliceTasks`: tasks of a run that one transaction ends or makes void. */
+export async function openConductor(options: { environment?: { [name: string]: string }; sliceTasks?: number } = {}) {
   const clock = new TestClock();
   const dialect = conductorDialect((name) => options.environment?.[name] ?? null);
   const dialects = new Map([[dialect.name, dialect]]);
@@ -53,6 +54,7 @@ export async function openConductor(options: { environment?: { [name: string]: s
     clock,
     random: () => 0.5,
     brain: brainOf(dialects, { reserved: reservedLanes }),
+    sliceTasks: options.sliceTasks,
     hooks: {
       deadline: (id, at) => board.deadline(id, at),
       taskChanged: (task) => board.changed(task),
@@ -151,11 +153,19 @@ export async function openConductor(options: { environment?: { [name: string]: s
       await world.settle();
       return run.id;
     },
+    /** The id of the newest version of a workflow that was registered, as a run keeps it. */
+    keep: (name: string): Promise<string> => keep(newest(name) as WorkflowDef),
     /** Starts the newest version of a workflow that was registered. */
     async startNamed(name: string, input: JsonObject): Promise<string> {
       const { id } = await begin(newest(name) as WorkflowDef, input, {});
       await world.settle();
       return id;
+    },
+    /** An order to a run; a step is named by its reference. */
+    async tell(id: string, kind: "pause" | "resume" | "cancel" | "retry" | "restart" | "rerun" | "skip", ref = ""): Promise<void> {
+      const node = (await planOf((await runs.run(id)) as Run)).index.get(ref) ?? -1;
+      await runs.tell(id, { kind, ...(ref === "" ? {} : { node, input: "{}", output: "{}" }) } as Order);
+      await world.settle();
     },
     async cancel(id: string, reason: string | null): Promise<void> {
       await runs.tell(id, { kind: "cancel", ...(reason === null ? {} : { error: reason }) });

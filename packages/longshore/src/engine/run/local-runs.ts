@@ -21,7 +21,7 @@ import { Messages } from "./messages.ts";
 import { newRun } from "./new-run.ts";
 import type { Plan, RetryPolicy } from "./plan.ts";
 import { type Closure, errorOf, type NextTry } from "./retry.ts";
-import { isRunOpen, type Run, type StoredMessage, taskIdOf } from "./run.ts";
+import { backlogOf, isRunOpen, type Run, type StoredMessage, taskIdOf } from "./run.ts";
 import type { Brain, NewChild, NewRun, Order, RunStore } from "./store.ts";
 
 export interface LocalRunsDeps {
@@ -256,12 +256,22 @@ export class LocalRuns implements RunStore, Follower {
     if (order.kind === "restart") return this.#restart(tx, run, order);
     this.decisions.decide(tx, run, order);
     if (order.kind !== "resume" || run.backlog === null) return;
-    for (const happening of JSON.parse(run.backlog) as Happening[]) {
+    const { nodes } = this.decisions.planOf(tx, run);
+    const isAboutJoin = (happening: Happening) => "node" in happening && nodes[happening.node]?.kind === "join";
+    // A join that a report has ended comes first: what it waited for must not end it otherwise.
+    const backlog = (JSON.parse(run.backlog) as Happening[]).sort((a, b) => Number(isAboutJoin(b)) - Number(isAboutJoin(a)));
+    for (const [at, happening] of backlog.entries()) {
       const now = this.runs.get(tx, run.id);
-      if (now === null || !isRunOpen(now.state)) return;
+      if (now === null) return;
+      if (!isRunOpen(now.state)) return this.#keepForRetry(tx, now, backlog.slice(at));
       const next = this.decisions.decide(tx, now, happening);
       if (next?.again && "node" in happening) this.#options.board.ofRuns.tryAgain(tx, taskIdOf(run.id, happening.node), next);
     }
+  }
+
+  /** The run has ended before it came to these: a retry continues behind the steps that they are about. */
+  #keepForRetry(tx: Tx, run: Run, happenings: readonly Happening[]): void {
+    this.runs.put(tx, run.id, { ...run, backlog: JSON.stringify([...backlogOf(run), ...happenings]) });
   }
 
   #restart(tx: Tx, run: Run, order: Order & { kind: "restart" }): void {

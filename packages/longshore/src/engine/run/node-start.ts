@@ -12,6 +12,7 @@ import type { Joins } from "./joins.ts";
 import { LazyMap } from "./lazy-map.ts";
 import type { Ending, InstantNode, JoinNode, Placement, PlanNode, TaskNode, Template } from "./plan.ts";
 import type { Settled } from "./run.ts";
+import type { Skips } from "./skips.ts";
 
 /** How the run continues after a start. Nothing is followed before the start is complete. */
 export interface Onward {
@@ -27,7 +28,7 @@ export class NodeStart {
   readonly #draft: Draft;
   readonly #joins: Joins;
   /** Nodes that were settled before their turn. */
-  readonly #skips: ReadonlySet<number>;
+  readonly #skips: Skips;
   readonly #onward: Onward;
   /** Ends of the run that wait until everything that begins along with them has begun. */
   readonly #endings: number[] = [];
@@ -35,7 +36,7 @@ export class NodeStart {
   readonly #reserved = new LazyMap<number, number>();
   #beginning = 0;
 
-  constructor(draft: Draft, joins: Joins, skips: ReadonlySet<number>, onward: Onward) {
+  constructor(draft: Draft, joins: Joins, skips: Skips, onward: Onward) {
     this.#draft = draft;
     this.#joins = joins;
     this.#skips = skips;
@@ -69,6 +70,8 @@ export class NodeStart {
       return;
     }
     if (this.#skips.has(at)) {
+      this.#skips.reach(at);
+      this.#draft.update({ skips: this.#skips.text });
       this.#onward.settled({ node: at, succeeded: true });
       return;
     }

@@ -11,6 +11,7 @@ import { type Plan, type PlanNode, requiredOf } from "./plan.ts";
 import { planRestart } from "./restart-plan.ts";
 import type { NextTry } from "./retry.ts";
 import { backlogOf, type Rest, type Run, type Settled } from "./run.ts";
+import { Skips } from "./skips.ts";
 
 export class Propagation {
   readonly #draft: Draft;
@@ -21,7 +22,7 @@ export class Propagation {
   readonly #wanted: number[] = [];
   /** Nodes that are to start in the next decision, because this one is large enough. */
   readonly #later: number[] = [];
-  readonly #skips: Set<number>;
+  readonly #skips: Skips;
   /** Nodes whose first part was announced in an earlier decision. */
   readonly #streamed = new LazyMap<number, true>();
 
@@ -29,7 +30,7 @@ export class Propagation {
     const { plan } = rules;
     this.#draft = new Draft(rules, frontier, now);
     this.#joins = new Joins(frontier, this.#draft.need, plan.lazy);
-    this.#skips = frontier.run.skips === null ? new Set() : new Set(JSON.parse(frontier.run.skips) as number[]);
+    this.#skips = new Skips(frontier.run);
     this.#nodeStart = new NodeStart(this.#draft, this.#joins, this.#skips, {
       settled: (settled) => this.#settled.push(settled),
       wanted: (nodes) => {
@@ -76,17 +77,32 @@ export class Propagation {
   }
 
   succeed(node: number): void {
-    this.#draft.leave();
+    if (!this.#leave(node)) return;
     this.#settled.push({ node, succeeded: true });
     this.#pursue();
   }
 
   /** A node that was begun ended otherwise than by a result. */
   end(node: number, failing: Failing): void {
-    this.#draft.leave();
+    if (!this.#leave(node)) return;
     if (failing.state === "done") this.#settled.push({ node, succeeded: true });
     else this.#fail(node, failing);
     this.#pursue();
+  }
+
+  /**
+   * False when it has ended before. A join may be ended by a report, too: what it waits for must not end it again, nor a report that came
+   * while the run was paused after it.
+   */
+  #leave(at: number): boolean {
+    const node = this.#draft.plan.nodes[at] as PlanNode;
+    if (node.kind === "join") {
+      const counter = this.#joins.of(at, node);
+      if (counter === undefined || counter.left <= 0) return false;
+      this.#joins.set(at, { ...counter, left: -1 });
+    }
+    this.#draft.leave();
+    return true;
   }
 
   /** It ended, and the run ends with it, whatever the node's policy for failures is. */
@@ -138,9 +154,17 @@ export class Propagation {
     if (this.#draft.run.state === "paused") this.#draft.update({ state: "running", backlog: null, ...this.#draft.counted() });
   }
 
+  /** A step that has begun in the meantime goes on: its record is not replaced. */
   skip(node: number, input: string, output: string): void {
+    const record = this.#draft.frontier.record(node);
+    if (record === undefined) {
+      this.#draft.need.records.push(node);
+      return;
+    }
+    if (record !== null && record.state !== "forgotten") return;
     this.#draft.change({ kind: "record", node, ordinal: 0, state: "skipped", error: null, input, output });
-    this.#draft.update({ skips: JSON.stringify([...this.#skips, node]) });
+    this.#skips.add(node);
+    this.#draft.update({ skips: this.#skips.text });
   }
 
   restart(): void {
@@ -154,6 +178,7 @@ export class Propagation {
       const counts = node.after.length > 1 || node.kind === "join" || (this.#draft.plan.lazy && node.demanded);
       if (counts) this.#joins.set(at, { left: requiredOf(node), begun: false, missed: 0 });
     });
+    this.#skips.clear();
     // It begins again, which is not a retry: it counts from its beginning, however much later this is decided.
     this.#draft.revive({ skips: null, backlog: null, recorded: 0, countedFrom: this.#draft.run.createdAt });
     this.begin();
@@ -171,15 +196,18 @@ export class Propagation {
     if (how.from !== undefined) this.#unskip(how.from);
     const due = dueIn(this.#draft.run, this.#draft.plan);
     const again = planRestart(this.#draft.plan, records, { ...how, skips: this.#skips, begun: new Set([...begun, ...due]), due });
-    this.#draft.revive({ backlog: null });
+    this.#skips.leave(again.all);
+    this.#draft.revive({ backlog: null, skips: this.#skips.text });
     this.#draft.update({ left: again.all.size });
     for (const node of again.permitted) {
       const { error, fault, overdue, attempt } = records.get(node) as TaskRow;
       this.#draft.countFailure(node, { state: "failed", error, fault, overdue, attempt });
     }
     for (const node of again.forget) this.#draft.forget(node);
-    // The step that was named begins as if it had never been tried.
-    if (how.from !== undefined && records.has(how.from) && !again.forget.includes(how.from)) this.#draft.forget(how.from);
+    // The step that was named begins as if it had never been tried; a join only waits again.
+    const kept = [...again.forget, ...again.reopen];
+    if (how.from !== undefined && records.has(how.from) && !kept.includes(how.from)) this.#draft.forget(how.from);
+    this.#endJoins(again.all);
     for (const [node, counter] of again.joins) this.#joins.set(node, counter);
     for (const node of again.reopen) this.#draft.reopen(node);
     // Only now: a step that is skipped at once reaches others, whose counters must be right by then.
@@ -191,9 +219,16 @@ export class Propagation {
     this.#pursue();
   }
 
+  /** Joins that a report has ended while the run was paused, and which it has not come to before its end, wait for nothing any more. */
+  #endJoins(all: ReadonlySet<number>): void {
+    for (const { node } of backlogOf(this.#draft.frontier.run))
+      if (node !== undefined && this.#draft.plan.nodes[node]?.kind === "join" && !all.has(node))
+        this.#joins.set(node, { left: -1, begun: true, missed: 0 });
+  }
+
   /** A step that the caller names runs, although it was skipped by order before. */
   #unskip(node: number): void {
-    if (this.#skips.delete(node)) this.#draft.update({ skips: this.#skips.size === 0 ? null : JSON.stringify([...this.#skips]) });
+    if (this.#skips.delete(node)) this.#draft.update({ skips: this.#skips.text });
   }
 
   /** Which nodes were wanted in the run's last life; null when that has to be loaded first. */
@@ -306,12 +341,15 @@ export class Propagation {
 /** Nodes that the run was about to start, or to reach, when it ended: they have no records yet. */
 function dueIn(run: Run, plan: Plan): ReadonlySet<number> {
   const due = new Set<number>();
-  for (const { kind, rest } of backlogOf(run)) {
-    if (kind !== "go-on" || rest === undefined) continue;
-    for (const node of [...rest.starts, ...rest.wanted]) due.add(node);
-    // Of those that wait for several nodes, planAgain counts what has come by itself.
-    for (const { node, chose } of rest.settled)
-      if (!chose) for (const next of plan.dependents[node] ?? []) if (plan.nodes[next]?.waitsFor === "any") due.add(next);
+  // Of those that wait for several nodes, planRestart counts what has come by itself.
+  const reach = (node: number) => {
+    for (const next of plan.dependents[node] ?? []) if (plan.nodes[next]?.waitsFor === "any") due.add(next);
+  };
+  for (const { rest, node } of backlogOf(run)) {
+    // What happened while it was paused.
+    if (node !== undefined) reach(node);
+    for (const next of [...(rest?.starts ?? []), ...(rest?.wanted ?? [])]) due.add(next);
+    for (const settled of rest?.settled ?? []) if (!settled.chose) reach(settled.node);
   }
   return due;
 }

@@ -3,6 +3,7 @@
 import type { TaskRow } from "../board/task.ts";
 import type { Counter } from "./joins.ts";
 import { namedBy, type Plan, type PlanNode, requiredOf } from "./plan.ts";
+import type { Skips } from "./skips.ts";
 
 export interface RestartPlan {
   /** Every node that has to end again. */
@@ -24,7 +25,7 @@ export interface RestartOptions {
   /** This step's child run is alive again: it waits, and is not started. */
   reopen?: number;
   /** Steps that were skipped by order stay so. */
-  skips: ReadonlySet<number>;
+  skips: Pick<Skips, "has" | "isReached">;
   /** In a lazy plan: nodes that were wanted before, of those that have to be demanded. */
   begun: ReadonlySet<number>;
   /** Nodes whose turn had come when the run ended, and which had not begun yet. */
@@ -35,7 +36,7 @@ export function planRestart(plan: Plan, records: ReadonlyMap<number, TaskRow>, o
   const { starters } = plan;
   const { due } = options;
   const hasRecord = (at: number) => records.has(at) && records.get(at)?.state !== "forgotten";
-  const lives = (at: number) => due.has(at) || hasRecord(at);
+  const lives = (at: number) => due.has(at) || hadItsTurn(records, options, at);
   const permitted = permittedBefore(plan, records, options.from ?? options.reopen);
   const all = everythingAgain(plan, records, options, new Set(permitted));
   const wanted = plan.lazy ? wantedAgain(plan, all, starters, options) : null;
@@ -78,6 +79,12 @@ export function planRestart(plan: Plan, records: ReadonlyMap<number, TaskRow>, o
   return again;
 }
 
+/** A step that was skipped by order has a record before the run comes to it. */
+function hadItsTurn(records: ReadonlyMap<number, TaskRow>, { skips }: RestartOptions, at: number): boolean {
+  const record = records.get(at);
+  return record !== undefined && record.state !== "forgotten" && (!skips.has(at) || skips.isReached(at));
+}
+
 /**
  * What is wanted in the next life of a lazy plan before anything is chosen again: what always is, what was chosen by a node that keeps its
  * choice, the step that the caller named, and what all these demand.
@@ -107,15 +114,19 @@ function everythingAgain(
   const again = new Set<number>();
   plan.nodes.forEach((node, at) => {
     const state = records.get(at)?.state;
-    const tolerated = state === "failed" && node.onFailure === "tolerate";
-    const accepted = state === "done" || tolerated || permitted.has(at) || options.skips.has(at);
+    const tolerated = node.onFailure === "tolerate" && endedAlone(records.get(at));
+    const accepted = state === "done" || tolerated || permitted.has(at) || options.skips.isReached(at);
     if (!accepted || at === options.from || at === options.reopen) again.add(at);
   });
   // What is added on the way is walked over as well.
   for (const at of again) {
     // A branch that was never reached gives no information about the nodes behind it.
-    if (!records.has(at) && !options.due.has(at) && plan.nodes[at]?.demanded) continue;
-    for (const next of nextOf(plan, at)) if (at === options.from || !isAcceptedElsewhere(plan, records, next, again)) again.add(next);
+    const reached = records.has(at) && (!options.skips.has(at) || options.skips.isReached(at));
+    if (!reached && !options.due.has(at) && plan.nodes[at]?.demanded) continue;
+    for (const next of nextOf(plan, at)) {
+      if (isEndedJoin(plan, records, next) && !hasSettled(records.get(at))) continue;
+      if (at === options.from || !isAcceptedElsewhere(plan, records, options, next, again)) again.add(next);
+    }
   }
   return again;
 }
@@ -128,7 +139,21 @@ function permittedBefore(plan: Plan, records: ReadonlyMap<number, TaskRow>, step
   const before = new Set<number>(step === undefined ? [] : leadingTo(plan, step));
   // What is added on the way is walked over as well.
   for (const at of before) for (const earlier of leadingTo(plan, at)) before.add(earlier);
-  return [...before].filter((at) => plan.nodes[at]?.onFailure === "permit" && records.get(at)?.state === "failed");
+  return [...before].filter((at) => plan.nodes[at]?.onFailure === "permit" && endedAlone(records.get(at)));
+}
+
+/** A report has ended the join before all that it waited for had settled: it does not wait for the rest of them again. */
+function isEndedJoin(plan: Plan, records: ReadonlyMap<number, TaskRow>, at: number): boolean {
+  return plan.nodes[at]?.kind === "join" && records.get(at)?.state === "done";
+}
+
+function hasSettled(record: TaskRow | undefined): boolean {
+  return record?.state === "done" || record?.state === "skipped" || endedAlone(record);
+}
+
+/** It failed, or was cancelled by itself and not along with its run: its run decided whether to continue without it. */
+function endedAlone(record: TaskRow | undefined): boolean {
+  return record?.state === "failed" || (record?.state === "cancelled" && record.fault !== null);
 }
 
 function leadingTo(plan: Plan, at: number): readonly number[] {
@@ -136,14 +161,18 @@ function leadingTo(plan: Plan, at: number): readonly number[] {
 }
 
 /** A node that some of several may start is only started again when too few of those that keep their results are left. */
-function isAcceptedElsewhere(plan: Plan, records: ReadonlyMap<number, TaskRow>, at: number, again: ReadonlySet<number>): boolean {
+function isAcceptedElsewhere(
+  plan: Plan,
+  records: ReadonlyMap<number, TaskRow>,
+  options: RestartOptions,
+  at: number,
+  again: ReadonlySet<number>,
+): boolean {
   const node = plan.nodes[at] as PlanNode;
   if (records.get(at)?.state !== "done") return false;
   if (node.waitsFor !== "any") return node.threshold !== undefined && isReached(node, again);
-  const hasRecord = (other: number) => records.has(other) && records.get(other)?.state !== "forgotten";
-  return node.after.some(
-    (upstream) => records.get(upstream)?.state === "done" && !again.has(upstream) && leadsTo(plan, upstream, at, hasRecord),
-  );
+  const lives = (other: number) => hadItsTurn(records, options, other);
+  return node.after.some((upstream) => lives(upstream) && !again.has(upstream) && leadsTo(plan, upstream, at, lives));
 }
 
 /** A node that chose a branch leads to what is behind the branches through that branch alone. */

@@ -138,9 +138,15 @@ export interface StoredMessage {
   readonly message: Message;
 }
 
-/** What waits in a run to be decided; what decisions left is of the kind `go-on`. */
-export function backlogOf({ backlog }: Pick<Run, "backlog">): { readonly kind: string; readonly rest?: Rest }[] {
-  return backlog === null ? [] : (JSON.parse(backlog) as { kind: string; rest?: Rest }[]);
+/** What waits in a run to be decided: what decisions left is of the kind `go-on`; the others happened to a `node` while it was paused. */
+export interface Waiting {
+  readonly kind: string;
+  readonly rest?: Rest;
+  readonly node?: number;
+}
+
+export function backlogOf({ backlog }: Pick<Run, "backlog">): Waiting[] {
+  return backlog === null ? [] : (JSON.parse(backlog) as Waiting[]);
 }
 
 /** `<run id>.<node>`: a step's record is found by its key alone, and the records of a run are stored side by side. */

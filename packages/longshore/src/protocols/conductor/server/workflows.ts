@@ -6,6 +6,7 @@ import { isOpen } from "../../../engine/board/task.ts";
 import type { Reader } from "../../../engine/run/reader.ts";
 import { isRunOpen, type Run } from "../../../engine/run/run.ts";
 import type { Runs } from "../../../engine/run/runs.ts";
+import { Skips } from "../../../engine/run/skips.ts";
 import type { HttpReply, HttpRequest } from "../../../net/http/http.ts";
 import { dialectName } from "../dialect/compile.ts";
 import { parseAttemptId } from "../dialect/ids.ts";
@@ -163,8 +164,9 @@ export class Workflows {
 
   async terminateRun(id: string, reason: string | undefined): Promise<void> {
     const run = await this.known(id);
-    if (run.state === "succeeded") throw conflict("Cannot terminate a COMPLETED workflow.");
-    await this.#deps.runs.tell(id, { kind: "cancel", error: reason });
+    const after = run.state === "succeeded" ? run : await this.#deps.runs.tell(id, { kind: "cancel", error: reason });
+    // It may have completed since it was read.
+    if (after?.state === "succeeded") throw conflict("Cannot terminate a COMPLETED workflow.");
   }
 
   remove = async (request: HttpRequest): Promise<HttpReply> => {
@@ -317,10 +319,13 @@ export class Workflows {
     const view = await this.#deps.renderer.viewOf(run);
     const node = view.steps.findIndex((step) => step?.task.taskReferenceName === reference);
     if (node < 0) throw badRequest(`The task referenced by ${reference} does not exist in the WorkflowDefinition ${run.workflow}`);
+    const processed = () => conflict(`The task referenced ${reference} has already been processed, cannot be skipped`);
     const begun = (await this.#deps.reader.heads(id)).some((task) => task.node === node && task.state !== "forgotten");
-    if (begun) throw conflict(`The task referenced ${reference} has already been processed, cannot be skipped`);
+    if (begun) throw processed();
     const input = taskInputText(mapIn(body, "taskInput") ?? {}, view);
-    await this.#deps.runs.tell(id, { kind: "skip", node, input, output: writeExact(mapIn(body, "taskOutput") ?? {}) });
+    const after = await this.#deps.runs.tell(id, { kind: "skip", node, input, output: writeExact(mapIn(body, "taskOutput") ?? {}) });
+    // It may have begun since it was looked for.
+    if (after === undefined || !new Skips(after).has(node)) throw processed();
     return nothing;
   };
 

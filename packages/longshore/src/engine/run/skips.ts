@@ -1,0 +1,57 @@
+// Steps of a run that a caller has ordered to be skipped. Their records exist from the order on, so a record alone does not show whether the
+// run has come to the step: that is noted here.
+
+import type { Run } from "./run.ts";
+
+/** As the run keeps it, in JSON text. A run of an earlier version has the list of nodes alone; all of them count as reached. */
+type Kept = readonly number[] | { readonly nodes: readonly number[]; readonly reached: readonly number[] };
+
+export class Skips {
+  /** By node, whether the run has come to it. Made when it is needed: few runs have any. */
+  #reached: Map<number, boolean> | null = null;
+
+  constructor({ skips }: Pick<Run, "skips">) {
+    if (skips === null) return;
+    const kept = JSON.parse(skips) as Kept;
+    const [nodes, reached] = "nodes" in kept ? [kept.nodes, new Set(kept.reached)] : [kept, new Set(kept)];
+    this.#reached = new Map(nodes.map((node) => [node, reached.has(node)]));
+  }
+
+  has(node: number): boolean {
+    return this.#reached?.has(node) === true;
+  }
+
+  /** The run has come to the step, and continued behind it. */
+  isReached(node: number): boolean {
+    return this.#reached?.get(node) === true;
+  }
+
+  add(node: number): void {
+    this.#reached ??= new Map();
+    this.#reached.set(node, false);
+  }
+
+  reach(node: number): void {
+    if (this.has(node)) this.#reached?.set(node, true);
+  }
+
+  /** They are ahead of the run again. */
+  leave(nodes: Iterable<number>): void {
+    if (this.#reached !== null) for (const node of nodes) if (this.has(node)) this.#reached.set(node, false);
+  }
+
+  /** False when there was no such order. */
+  delete(node: number): boolean {
+    return this.#reached?.delete(node) === true;
+  }
+
+  clear(): void {
+    this.#reached = null;
+  }
+
+  get text(): string | null {
+    if (this.#reached === null || this.#reached.size === 0) return null;
+    const nodes = [...this.#reached.keys()];
+    return JSON.stringify({ nodes, reached: nodes.filter((node) => this.isReached(node)) });
+  }
+}

@@ -1,0 +1,201 @@
+// Orders of operators in the middle of a run, in combinations that a random plan found. None of them may lose a step, start one twice, or
+// leave a run that never ends.
+
+import { describe, expect, it } from "vitest";
+import { type ConductorWorld, fork, openConductor, operator, simple, switchOn } from "../../../../test/support/conductor-world.ts";
+import type { TaskRow } from "../../../engine/board/task.ts";
+
+const once = { retryCount: 0 };
+/** A branch `a` that is taken, and one that is not. */
+const chosen = (taken: object[], other: object[] = []) => switchOn("choose", { a: taken, b: other }, [], "a");
+
+async function finish(world: ConductorWorld, id: string, ...lanes: string[]): Promise<void> {
+  for (const lane of lanes) await world.work(lane);
+  expect((await world.run(id)).status).toBe("COMPLETED");
+}
+
+describe("a JOIN that a report has ended", () => {
+  const tasks = [...fork("f", [[simple("left")], [simple("right")]], ["left", "right"]), simple("after")];
+
+  it("is not ended again by the tasks that it waited for", async () => {
+    const world = await openConductor();
+    const id = await world.start(tasks);
+    await world.signal(id, "f_join", { by: "hand" });
+    const { id: taskId, grant } = (await world.poll("after")) as TaskRow;
+    await world.work("left");
+    await world.work("right");
+    expect(await world.board.complete({ taskId, grant }, "{}")).toBe("ok");
+    await finish(world, id);
+    expect((await world.record(id, "f_join")).output).toEqual({ by: "hand" });
+  });
+
+  it("keeps its run open until the tasks that it waited for have ended, and starts nothing then", async () => {
+    const world = await openConductor();
+    const id = await world.start(tasks);
+    await world.signal(id, "f_join");
+    await world.work("after");
+    expect((await world.run(id)).status).toBe("RUNNING");
+    await finish(world, id, "left", "right");
+    expect(await world.poll("after")).toBeUndefined();
+  });
+
+  it.each(["COMPLETED", "FAILED"])(
+    "while its run was paused is %s afterwards, although all that it waited for has ended",
+    async (status) => {
+      const world = await openConductor();
+      const id = await world.start(tasks);
+      await world.tell(id, "pause");
+      await world.work("left");
+      await world.work("right");
+      await world.report(id, "f_join", status);
+      await world.tell(id, "resume");
+      if (status === "COMPLETED") await finish(world, id, "after");
+      else expect(await world.run(id)).toMatchObject({ status: "FAILED", active: 0 });
+    },
+  );
+
+  it("is not waited for again when a task that it did not wait for is tried again", async () => {
+    const world = await openConductor();
+    const id = await world.start(tasks);
+    await world.signal(id, "f_join");
+    await world.work("after");
+    await world.cancel(id, null);
+    await world.tell(id, "retry");
+    await finish(world, id, "left", "right");
+    expect((await world.record(id, "after")).retryCount).toBe(0);
+  });
+
+  it("stays ended when its run was terminated before it came to the report", async () => {
+    const world = await openConductor();
+    const id = await world.start(tasks);
+    await world.tell(id, "pause");
+    await world.signal(id, "f_join");
+    await world.cancel(id, null);
+    await world.tell(id, "retry");
+    await finish(world, id, "after", "left", "right");
+    expect(await world.poll("after")).toBeUndefined();
+  });
+});
+
+describe("what happened while a run was paused", () => {
+  it("is continued when the run is terminated and tried again", async () => {
+    const world = await openConductor();
+    const id = await world.start([chosen([simple("inside")]), simple("after")]);
+    await world.tell(id, "pause");
+    await world.work("inside");
+    await world.cancel(id, null);
+    await world.tell(id, "retry");
+    await finish(world, id, "after");
+  });
+
+  it("is continued when something else that happened ends the run at its resume", async () => {
+    const world = await openConductor();
+    const branch = [chosen([simple("inside")]), simple("after")];
+    const id = await world.start(fork("f", [[simple("bad", once)], branch], ["bad", "after"]));
+    await world.tell(id, "pause");
+    await world.work("bad", { error: "no", terminal: true });
+    await world.work("inside");
+    await world.tell(id, "resume");
+    expect((await world.run(id)).status).toBe("FAILED");
+    await world.tell(id, "retry");
+    await finish(world, id, "bad", "after");
+  });
+});
+
+describe("a task that is skipped by order", () => {
+  it("is done when it has begun before the order comes", async () => {
+    const world = await openConductor();
+    const id = await world.start([simple("one"), simple("two")]);
+    await world.work("one");
+    await world.tell(id, "skip", "two");
+    await finish(world, id, "two");
+    expect((await world.record(id, "two")).status).toBe("COMPLETED");
+  });
+
+  it("in a branch that is not taken leads nowhere when its run is rerun from another branch", async () => {
+    const world = await openConductor();
+    const id = await world.start([chosen([simple("inside")], [simple("other"), simple("behind")]), simple("after"), simple("last")]);
+    await world.work("inside");
+    await world.tell(id, "skip", "other");
+    await world.work("after");
+    await world.work("last");
+    await world.tell(id, "rerun", "inside");
+    expect(await world.statuses(id)).not.toContain("after:SCHEDULED");
+    expect(await world.statuses(id)).not.toContain("behind:SCHEDULED");
+    await finish(world, id, "inside", "after", "last");
+  });
+
+  it("is done when the run is restarted and comes to it at once", async () => {
+    const world = await openConductor();
+    const id = await world.start([simple("one"), simple("two")]);
+    await world.tell(id, "skip", "two");
+    await world.cancel(id, null);
+    world.workflow({ name: "w", version: 2, tasks: [operator("NOOP", "first"), simple("two")] });
+    await world.runs.tell(id, { kind: "restart", definitionId: await world.keep("w") });
+    await world.settle();
+    await finish(world, id, "two");
+  });
+});
+
+describe("a run that continued without a child", () => {
+  const child = (more: object) => operator("SUB_WORKFLOW", "child", { subWorkflowParam: { name: "inner" }, ...more });
+
+  async function cancelledChild(world: ConductorWorld, more: object): Promise<string> {
+    world.workflow({ name: "inner", tasks: [simple("deep")] });
+    const id = await world.start([child(more), simple("after", once)]);
+    await world.cancel(`${id}-0-0`, "enough");
+    await world.work("after", { error: "no", terminal: true });
+    return id;
+  }
+
+  it.each([["optional"], ["permissive"]])(
+    "does not start it again when it was %s and cancelled, and a later task is rerun",
+    async (kind) => {
+      const world = await openConductor();
+      const id = await cancelledChild(world, { [kind]: true });
+      await world.tell(id, "rerun", "after");
+      await world.work("after");
+      expect((await world.run(id)).endedAt).not.toBeNull();
+      expect(await world.poll("deep")).toBeUndefined();
+      expect(await world.poll("after")).toBeUndefined();
+    },
+  );
+
+  it("does not start it again when it was optional and cancelled, and the run is tried again", async () => {
+    const world = await openConductor();
+    const id = await cancelledChild(world, { optional: true });
+    await world.tell(id, "retry");
+    await finish(world, id, "after");
+    expect(await world.poll("deep")).toBeUndefined();
+  });
+});
+
+describe("a rerun", () => {
+  it("from inside a fork leaves the fork alone that follows a permitted failure in a branch", async () => {
+    const world = await openConductor();
+    const permitted = simple("inside", { permissive: true, ...once });
+    const tasks = [
+      chosen([permitted], [simple("other"), simple("more")]),
+      ...fork("f", [[simple("left")], [simple("right")]], ["left", "right"]),
+    ];
+    const id = await world.start(tasks);
+    await world.work("inside", { error: "no", terminal: true });
+    await world.work("left");
+    await world.work("right");
+    await world.tell(id, "rerun", "left");
+    expect(await world.poll("right")).toBeUndefined();
+    await world.work("left");
+    expect((await world.run(id)).endedAt).not.toBeNull();
+  });
+
+  it("from a JOIN makes it wait, also in a run whose records are made void in slices", async () => {
+    const world = await openConductor({ sliceTasks: 1 });
+    const beside = [simple("bad", { permissive: true, ...once }), simple("more")];
+    const id = await world.start(fork("f", [beside, [simple("left")]], ["left"]));
+    await world.work("bad", { error: "no", terminal: true });
+    await world.cancel(id, null);
+    await world.tell(id, "rerun", "f_join");
+    expect(await world.statuses(id)).toContain("f_join:IN_PROGRESS");
+    await finish(world, id, "left", "bad", "more");
+  });
+});
