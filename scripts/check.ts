@@ -18,6 +18,7 @@ const STEPS: readonly Step[] = [
   { name: "lint", says: "format and lint", command: ["biome", "ci", "--error-on-warnings", `--colors=${COLORS}`, "."] },
   { name: "types", says: "types of source, tests and tools", command: ["tsc", "-p", "tsconfig.json"] },
   { name: "imports", says: "the import rule of the layers", command: ["tsx", "scripts/import-rule.ts"] },
+  { name: "without", says: "types without each protocol in turn", command: ["tsx", "scripts/without-protocol.ts", "--types"] },
   { name: "hygiene", says: "machine paths, registry hosts, test titles, lockfile, plain words", command: ["tsx", "scripts/hygiene.ts"] },
   { name: "unused", says: "unused files, exports and dependencies", command: ["knip", "--no-progress"] },
   { name: "build", says: "the published package compiles", command: ["node", "scripts/build.mjs"] },

@@ -1,7 +1,8 @@
 // `npm run without -- [--types] [NAME ...]`: shows that no protocol is needed by anything but itself. In a copy of the tree it removes one
 // protocol: its lines of the registry, its folder, and the tests and programs that are about it. Then the type check and the unit tests
-// of the rest must pass. Without names it does so for each protocol in turn; with --types it runs no tests.
+// of the rest must pass. Without names it does so for each protocol in turn; with --types it runs no tests, which `npm run check` does.
 //
+// There is one copy: what was removed is put back before the next turn, and the compiler looks again only at what changed.
 // Our own protocol is not among them: `workflow()` of the public API is its dialect.
 import { execFileSync, spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -71,29 +72,45 @@ function copyTree(root: string, to: string): Map<string, string> {
   return files;
 }
 
-/** True when the rest holds without it. */
-function holdsWithout(root: string, name: string, withTests: boolean): boolean {
-  const copy = mkdtempSync(join(tmpdir(), `longshore-without-${name}-`));
-  try {
-    const files = copyTree(root, copy);
-    const registry = join(copy, PROTOCOLS, "index.ts");
-    writeFileSync(registry, withoutLines(readFileSync(registry, "utf8"), name));
-    const removed = [...aboutIt(files, name), ...testsNaming(files, name)];
-    for (const path of removed) rmSync(join(copy, path), { force: true });
-    rmSync(join(copy, PROTOCOLS, name), { recursive: true, force: true });
-    console.log(`-- without ${name}: types, ${files.size - new Set(removed).size} of ${files.size} files left`);
-    if (!run(copy, root, "tsc", ["-p", "tsconfig.json"])) return false;
-    if (!withTests) return true;
-    console.log(`-- without ${name}: unit tests`);
-    return run(copy, root, "vitest", ["run", "--project", "unit"]);
-  } finally {
-    rmSync(copy, { recursive: true, force: true });
-  }
-}
+/** A copy of the tree, from which one protocol at a time is removed. */
+class Copy {
+  readonly #root: string;
+  readonly #folder: string;
+  readonly #files: Map<string, string>;
 
-function run(cwd: string, root: string, program: string, args: readonly string[]): boolean {
-  const env = { ...process.env, PATH: `${join(root, "node_modules/.bin")}:${process.env.PATH}` };
-  return spawnSync(program, args, { cwd, env, stdio: "inherit" }).status === 0;
+  constructor(root: string) {
+    this.#root = root;
+    this.#folder = mkdtempSync(join(tmpdir(), "longshore-without-"));
+    this.#files = copyTree(root, this.#folder);
+  }
+
+  /** True when the rest holds without it. */
+  holdsWithout(name: string, withTests: boolean): boolean {
+    const registry = join(this.#folder, PROTOCOLS, "index.ts");
+    const whole = readFileSync(registry, "utf8");
+    const removed = new Set([...aboutIt(this.#files, name), ...testsNaming(this.#files, name)]);
+    try {
+      writeFileSync(registry, withoutLines(whole, name));
+      for (const path of removed) rmSync(join(this.#folder, path));
+      console.log(`-- without ${name}: types, ${this.#files.size - removed.size} of ${this.#files.size} files left`);
+      if (!this.#run("tsc", ["-p", "tsconfig.json", "--incremental", "--tsBuildInfoFile", ".tsbuildinfo"])) return false;
+      if (!withTests) return true;
+      console.log(`-- without ${name}: unit tests`);
+      return this.#run("vitest", ["run", "--project", "unit"]);
+    } finally {
+      writeFileSync(registry, whole);
+      for (const path of removed) writeFileSync(join(this.#folder, path), this.#files.get(path) as string);
+    }
+  }
+
+  remove(): void {
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  #run(program: string, args: readonly string[]): boolean {
+    const env = { ...process.env, PATH: `${join(this.#root, "node_modules/.bin")}:${process.env.PATH}` };
+    return spawnSync(program, args, { cwd: this.#folder, env, stdio: "inherit" }).status === 0;
+  }
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
@@ -107,7 +124,13 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     process.exit(2);
   }
   const tried = named.length > 0 ? named : known;
-  const failed = tried.filter((name) => !holdsWithout(root, name, !given.includes("--types")));
+  const copy = new Copy(root);
+  let failed: string[];
+  try {
+    failed = tried.filter((name) => !copy.holdsWithout(name, !given.includes("--types")));
+  } finally {
+    copy.remove();
+  }
   console.log(`${tried.length - failed.length} passed, ${failed.length} failed${failed.length > 0 ? `: ${failed.join(", ")}` : ""}`);
   if (failed.length > 0) process.exitCode = 1;
 }
