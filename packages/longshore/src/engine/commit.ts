@@ -62,7 +62,7 @@ const loadsMax = 10_000;
 
 export class GroupCommit {
   readonly #store: RowStore;
-  readonly #parts: Writable[] = [];
+  readonly #writables: Writable[] = [];
   readonly #undo: (() => void)[] = [];
   readonly #after: (() => void)[] = [];
   readonly #now: () => number;
@@ -100,12 +100,12 @@ export class GroupCommit {
   }
 
   /** Takes part in every commit from now on. */
-  join(part: Writable): void {
-    this.#parts.push(part);
+  join(writable: Writable): void {
+    this.#writables.push(writable);
   }
 
   /**
-   * Runs `work` in the next batch. It must not await, and must make its changes through parts of this commit. Where it returns the
+   * Runs `work` in the next batch. It must not await, and must make its changes through what has joined this commit. Where it returns the
    * promise of another operation, its caller waits for that one too.
    */
   run<T>(work: (tx: Tx) => T | Promise<T>): Promise<T> {
@@ -309,7 +309,7 @@ export class GroupCommit {
   }
 
   #write(): Later<Error | null> {
-    if (!this.#parts.some((part) => part.dirty)) return null;
+    if (!this.#writables.some((writable) => writable.dirty)) return null;
     const failure = this.#writeNow();
     const tell = (reason: Error | null) => {
       this.#tell(reason);
@@ -340,7 +340,7 @@ export class GroupCommit {
   }
 
   readonly #writeParts = (): void => {
-    for (const part of this.#parts) part.write(this.#tx);
+    for (const writable of this.#writables) writable.write(this.#tx);
   };
 
   readonly #written = (): null => {
@@ -359,7 +359,7 @@ export class GroupCommit {
   #answer(jobs: Job[], doubt: LongshoreError | null): void {
     this.#undo.length = 0;
     this.#isWriting = false;
-    for (const part of this.#parts) part.applied();
+    for (const writable of this.#writables) writable.applied();
     const after = this.#after.splice(0);
     for (const then of after) then();
     for (const job of jobs) {

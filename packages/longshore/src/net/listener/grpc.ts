@@ -22,7 +22,7 @@ import type { HttpLimits } from "./limits.ts";
 import { problemOf } from "./problems.ts";
 import type { Traffic } from "./traffic.ts";
 
-export interface GrpcPartOptions {
+export interface GrpcDeps {
   methods: readonly GrpcMethod[];
   gate: Gate;
   connections: Connections;
@@ -43,7 +43,7 @@ export interface GrpcPartOptions {
   watch?: Stopwatch;
 }
 
-export interface GrpcPart {
+export interface GrpcSide {
   /** Serves this socket from now on; `bytes` are received and not read yet. */
   take(socket: Socket, bytes?: Buffer): void;
   /** Ends streams and sends GOAWAY to every client; other calls may finish. */
@@ -66,7 +66,7 @@ export function createGrpc({
   sendStalls,
   turns,
   watch,
-}: GrpcPartOptions): GrpcPart {
+}: GrpcDeps): GrpcSide {
   function refuse(call: ServerCall, problem: Problem): GrpcError {
     traffic.refused({ method: "gRPC", route: call.method?.path, from: call.session.socket.remoteAddress, caller: call.caller }, problem);
     return grpcErrorOf(problem);

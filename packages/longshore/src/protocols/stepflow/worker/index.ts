@@ -1,7 +1,6 @@
 // The worker half of Stepflow, published as `longshore/stepflow`.
 
 export type { Environment } from "../../../core/environment.ts";
-export type { TelemetryVariables } from "../../../runner/telemetry.ts";
 export { telemetryVariables } from "./environment.ts";
 export { stepflowFromEnvironment } from "./from-environment.ts";
 export type { StepflowGrpcOptions } from "./grpc/options.ts";

@@ -25,7 +25,7 @@ export interface Placed {
 
 export interface RunOptions {
   readonly connection: Connection;
-  /** The folder in which each part has one of its own. */
+  /** The folder in which each group has one of its own. */
   readonly outbox: string | false;
   readonly listeners: readonly Listeners[];
   readonly logger: Logger;
@@ -33,7 +33,7 @@ export interface RunOptions {
 }
 
 /** Some of the workers, in one place. */
-export interface Part {
+export interface WorkerGroup {
   readonly placed: readonly Placed[];
   workers(): WorkerStatuses;
   stop(): Promise<void>;
@@ -50,24 +50,24 @@ export interface ChildWork {
 }
 
 /** Starts all of them, or none. */
-export async function startWorkers(placed: readonly Placed[], options: RunOptions): Promise<Part[]> {
-  const parts: Part[] = [];
+export async function startWorkers(placed: readonly Placed[], options: RunOptions): Promise<WorkerGroup[]> {
+  const started: WorkerGroup[] = [];
   try {
     for (const group of groupsOf(placed)) {
-      const { length } = parts;
+      const { length } = started;
       const inProcesses = group.filter(({ module }) => module !== undefined);
       const here = group.filter(({ module }) => module === undefined);
-      if (here.length > 0) parts.push(await startHere(here, options, length));
-      if (inProcesses.length > 0) parts.push(await startProcesses(inProcesses, options));
+      if (here.length > 0) started.push(await startHere(here, options, length));
+      if (inProcesses.length > 0) started.push(await startProcesses(inProcesses, options));
     }
-    return parts;
+    return started;
   } catch (error) {
-    await Promise.all(parts.map((part) => part.stop()));
+    await Promise.all(started.map((group) => group.stop()));
     throw error;
   }
 }
 
-/** One part serves a name once; workers of the same name in several domains go into several. */
+/** One group serves a name once; workers of the same name in several domains go into several. */
 function groupsOf(placed: readonly Placed[]): Placed[][] {
   const groups: Placed[][] = [];
   for (const each of placed) {
@@ -78,7 +78,7 @@ function groupsOf(placed: readonly Placed[]): Placed[][] {
   return groups;
 }
 
-async function startHere(placed: readonly Placed[], options: RunOptions, at: number): Promise<Part> {
+async function startHere(placed: readonly Placed[], options: RunOptions, at: number): Promise<WorkerGroup> {
   const { connection, listeners, logger, outbox } = options;
   const workers = Object.fromEntries(placed.map((each) => [each.worker.taskDefName, optionsOf(each)]));
   const handle = await work({
@@ -92,7 +92,7 @@ async function startHere(placed: readonly Placed[], options: RunOptions, at: num
   return { placed, workers: () => handle.workers(), stop: () => handle.stop() };
 }
 
-async function startProcesses(placed: readonly Placed[], options: RunOptions): Promise<Part> {
+async function startProcesses(placed: readonly Placed[], options: RunOptions): Promise<WorkerGroup> {
   const { listeners, logger, restarts } = options;
   const handle = await supervise({
     workers: placed.map((each) => ({ tasks: [each.worker.taskDefName], work: childWork(each, options) })),
@@ -139,10 +139,10 @@ export function freshWorkerId(): string {
   return `${hostname()}-${process.pid}-${randomBytes(4).toString("hex")}`;
 }
 
-export function statusOf(parts: readonly Part[], each: Placed): WorkerStatus | undefined {
-  return parts.find(({ placed }) => placed.includes(each))?.workers()[each.worker.taskDefName];
+export function statusOf(started: readonly WorkerGroup[], each: Placed): WorkerStatus | undefined {
+  return started.find(({ placed }) => placed.includes(each))?.workers()[each.worker.taskDefName];
 }
 
-export function allWell(parts: readonly Part[]): boolean {
-  return parts.every((part) => allAlive(part.workers()));
+export function allWell(started: readonly WorkerGroup[]): boolean {
+  return started.every((group) => allAlive(group.workers()));
 }

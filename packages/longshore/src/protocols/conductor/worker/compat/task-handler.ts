@@ -9,7 +9,7 @@ import { type ConductorLogger, DefaultLogger, loggerOf } from "./logger.ts";
 import { CanonicalMetricsCollector } from "./metrics.ts";
 import { findModule } from "./modules.ts";
 import { getRegisteredWorkers, moduleOf } from "./registry.ts";
-import { allWell, freshWorkerId, type Part, type Placed, startWorkers, statusOf } from "./running-workers.ts";
+import { allWell, freshWorkerId, type Placed, startWorkers, statusOf, type WorkerGroup } from "./running-workers.ts";
 import { isAsync } from "./task-adapter.ts";
 import type { ConductorWorker, RegisteredWorker, Task } from "./types.ts";
 
@@ -57,7 +57,7 @@ export class TaskHandler implements AsyncDisposable {
   readonly #logger: ConductorLogger;
   readonly #paused = new Set<string>();
   #placed: readonly Placed[] = [];
-  #parts: readonly Part[] = [];
+  #groups: readonly WorkerGroup[] = [];
   #loaded = false;
   #starting: Promise<void> | undefined;
 
@@ -88,20 +88,20 @@ export class TaskHandler implements AsyncDisposable {
   async stopWorkers(): Promise<void> {
     // A start that failed has stopped what it had started.
     await this.#starting?.catch(() => {});
-    const parts = this.#parts;
-    this.#parts = [];
+    const groups = this.#groups;
+    this.#groups = [];
     this.#starting = undefined;
-    await Promise.all(parts.map((part) => part.stop()));
+    await Promise.all(groups.map((group) => group.stop()));
   }
 
   /** False when a worker's process has ended or its event loop is blocked. */
   isHealthy(): boolean {
-    return this.running && allWell(this.#parts);
+    return this.running && allWell(this.#groups);
   }
 
   getWorkerStatus(): WorkerHealth[] {
     return this.#placed.map((each) => {
-      const status = statusOf(this.#parts, each);
+      const status = statusOf(this.#groups, each);
       const { taskDefName, domain } = each.worker;
       return {
         taskDefName,
@@ -123,7 +123,7 @@ export class TaskHandler implements AsyncDisposable {
   }
 
   get running(): boolean {
-    return this.#parts.length > 0;
+    return this.#groups.length > 0;
   }
 
   printSummary(): void {
@@ -172,7 +172,7 @@ export class TaskHandler implements AsyncDisposable {
       paused: ({ task }) => this.#paused.add(task),
       resumed: ({ task }) => this.#paused.delete(task),
     };
-    this.#parts = await startWorkers(this.#placed, {
+    this.#groups = await startWorkers(this.#placed, {
       connection: connectionOf(client),
       outbox,
       listeners: [own, ...eventListeners.map((each) => (each instanceof CanonicalMetricsCollector ? each.listeners() : listenersOf(each)))],
