@@ -13,6 +13,12 @@ const alias = Object.entries(exports).flatMap(([name, { default: built }]) => {
   return [{ find: new RegExp(`^longshore${name.slice(1)}$`), replacement: fileURLToPath(new URL(source, PACKAGE)) }];
 });
 
+// The server of tests in this process on a store that reads no row at once: LONGSHORE_TEST_ROWS=later npx vitest run --project unit.
+if (process.env.LONGSHORE_TEST_ROWS === "later") {
+  const replacement = fileURLToPath(new URL("./packages/longshore/test/support/later-row-store.ts", import.meta.url));
+  alias.push({ find: /^(?:\.\.\/store\/sqlite|\.)\/row-store\.ts$/, replacement });
+}
+
 const EVERYWHERE_EXCLUDED = ["**/node_modules/**", "**/dist/**"];
 const BUILD = ["./scripts/build-before-tests.ts"];
 // Kafka and the like: started only when a test asks for one.

@@ -34,7 +34,7 @@ export class Amounts implements Writable {
 
   /** Reads what they are; they count from 0 before. */
   async recover(): Promise<void> {
-    const stored = await this.#commit.read(() => [...this.#rows.scan({ by: ["name"] })]);
+    const stored = await this.#commit.read((tx) => [...this.#rows.scan(tx, { by: ["name"] })]);
     for (const { name, value } of stored) this.of(name).restore(value);
   }
 

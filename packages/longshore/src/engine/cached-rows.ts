@@ -7,7 +7,7 @@ import type { ReadTx, Tx } from "./tx.ts";
 /** How a table's rows are read, written and kept. */
 export interface RowsOptions<R> {
   /** May throw `Missing`. */
-  load(key: string): R | null;
+  load(tx: ReadTx, key: string): R | null;
   /** Writes one row; `isNew` when there may be none on disk yet. `before` is what the last commit left in memory, if it left it there. */
   save(row: R, isNew: boolean, before: R | undefined): void;
   remove?(key: string): void;
@@ -49,7 +49,7 @@ export class Rows<R> implements Writable {
   own(tx: ReadTx, key: string): R | null {
     const pending = tx.isOperation ? this.#pending.get(key) : undefined;
     if (pending !== undefined) return pending.row;
-    return this.#kept.get(key) ?? this.#options.load(key);
+    return this.#kept.get(key) ?? this.#options.load(tx, key);
   }
 
   /** What memory has made of a row that was read by another way; null when it was removed. */
@@ -159,7 +159,7 @@ export interface EachRow<R> {
 /** Takes every row of a scan, page by page. */
 export async function eachRow<R>(commit: GroupCommit, rows: TableRows<R>, scan: Scan, { at, take }: EachRow<R>): Promise<void> {
   for (let above: Value[] | undefined; ; ) {
-    const page = await commit.read(() => [...rows.scan({ ...scan, above, limit: pageRows })]);
+    const page = await commit.read((tx) => [...rows.scan(tx, { ...scan, above, limit: pageRows })]);
     for (const row of page) take(row);
     if (page.length < pageRows) return;
     above = at(page.at(-1) as R);

@@ -7,9 +7,11 @@
 // back what it did from the first such operation on, loads all that was missing at once, and performs those operations again in their
 // order. The next batch begins when this one is committed. A synchronous store never waits here.
 
-import { LongshoreError, toError } from "../core/errors.ts";
+import { type LongshoreError, toError } from "../core/errors.ts";
+import { closedError, unavailableError } from "./commit-errors.ts";
+import { CommittedReads } from "./committed-reads.ts";
 import { Missing, type RowStore } from "./rows.ts";
-import { committed, type ReadTx, type Tx } from "./tx.ts";
+import type { Later, ReadTx, Tx } from "./tx.ts";
 
 /**
  * Thrown by an operation that needs something which takes long to make, such as the plan of a large definition. What it has changed is taken
@@ -37,6 +39,9 @@ interface Job {
   until: Promise<unknown> | null;
 }
 
+/** A job that is performed again: how it ended before means nothing. */
+const untried: Pick<Job, "error" | "until"> = { error: null, until: null };
+
 /** What a batch has changed; implemented by `Rows` and `Additions`. */
 export interface Writable {
   /** True when something has to be written. */
@@ -47,8 +52,6 @@ export interface Writable {
   applied(): void;
 }
 
-type Later<T> = T | Promise<T>;
-
 /** Operations of one transaction at most: keeps the longest pause of the event loop near 20 ms. */
 const batchMax = 500;
 /** Steps that operations report, after which a transaction takes no more of them: some milliseconds. */
@@ -57,7 +60,7 @@ const stepsMax = 50_000;
 const stepChars = 32;
 /** After the disk refused a commit, callers are refused for this long before the next try. */
 const restMs = 250;
-/** Times that a batch or a read is performed again for rows that were missing: each needs at least one more row, so this is a defect. */
+/** Times that a batch is performed again for rows that were missing: each needs at least one more row, so this is a defect. */
 const loadsMax = 10_000;
 
 export class GroupCommit {
@@ -70,13 +73,14 @@ export class GroupCommit {
   #queue: Job[] = [];
   #scheduled = false;
   /** The batch that waits for its store; null between batches. */
-  #underWay: Promise<void> | null = null;
+  #underWay: Promise<unknown> | null = null;
   /** From the first operation of a batch to its results. */
   #isWriting = false;
   #closed = false;
   #restUntil = 0;
   #commits = 0;
   #steps = 0;
+  readonly #reads: CommittedReads;
   /** Why commits do not last: the data file is not in its place any more. */
   #gone: LongshoreError | null = null;
   #refusal: LongshoreError | null = null;
@@ -86,8 +90,10 @@ export class GroupCommit {
   constructor(store: RowStore, now: () => number) {
     this.#store = store;
     this.#now = now;
+    this.#reads = new CommittedReads(store, { commits: () => this.#commits, alone: (work) => this.#alone(work) });
     this.#tx = {
       isOperation: true,
+      loaded: new Map(),
       undo: (takeBack) => this.#undo.push(takeBack),
       after: (then) => this.#after.push(then),
       spend: (steps) => {
@@ -113,14 +119,14 @@ export class GroupCommit {
     return new Promise<T>((resolve, reject) => this.#add({ work, resolve, reject, value: undefined, error: null, until: null }));
   }
 
-  /** Reads what is committed, outside of any batch: at once where the store can. */
-  read<T>(work: (tx: ReadTx) => T | Promise<T>, loads = 0): Promise<T> {
-    try {
-      return Promise.resolve(work(committed));
-    } catch (thrown) {
-      if (!(thrown instanceof Missing) || loads === loadsMax) return Promise.reject(thrown);
-      return this.#store.load(thrown.all).then(() => this.read(work, loads + 1));
-    }
+  /** Reads what is committed, outside of any batch. */
+  read<T>(work: (tx: ReadTx) => Later<T>): Promise<T> {
+    return this.#reads.read(work);
+  }
+
+  /** The same: at once where the store can. */
+  look<T>(work: (tx: ReadTx) => Later<T>): Later<T> {
+    return this.#reads.look(work);
   }
 
   /** Whether a batch is under way: what is kept in memory may be older than what it makes durable. */
@@ -168,6 +174,23 @@ export class GroupCommit {
     this.#closed = true;
   }
 
+  /** Performs it between two batches. */
+  async #alone<T>(work: () => Promise<T>): Promise<T> {
+    while (this.#underWay !== null) await this.#underWay;
+    const done = work();
+    // Its caller gets the error.
+    this.#occupy(done.catch(() => {}));
+    return done;
+  }
+
+  /** No batch begins before this has settled. */
+  #occupy(done: Promise<unknown>): void {
+    this.#underWay = done.finally(() => {
+      this.#underWay = null;
+      if (this.#queue.length > 0) this.#schedule();
+    });
+  }
+
   #add(job: Job): void {
     this.#queue.push(job);
     this.#schedule();
@@ -193,12 +216,8 @@ export class GroupCommit {
     this.#isWriting = true;
     const jobs = this.#performSome();
     const done = jobs instanceof Promise ? jobs.then((some) => this.#commit(some)) : this.#commit(jobs);
-    if (done instanceof Promise) {
-      this.#underWay = done.finally(() => {
-        this.#underWay = null;
-        if (this.#queue.length > 0) this.#schedule();
-      });
-    } else if (this.#queue.length > 0) this.#schedule();
+    if (done instanceof Promise) this.#occupy(done);
+    else if (this.#queue.length > 0) this.#schedule();
   }
 
   #performSome(): Later<Job[]> {
@@ -234,7 +253,10 @@ export class GroupCommit {
   /** What they did is taken back before each load, so that they run in their order. */
   async #performWhenLoaded(jobs: Job[], from: number, first: Missing): Promise<void> {
     for (let loads = 0, missing = first, at = from; loads < loadsMax; loads++) {
-      await this.#store.load([missing, ...this.#missedBy(jobs.slice(at + 1))].flatMap(({ all }) => all));
+      await this.#store.load(
+        this.#tx,
+        [missing, ...this.#missedBy(jobs.slice(at + 1))].flatMap(({ all }) => all),
+      );
       let next: Missing | null = null;
       while (at < jobs.length) {
         next = this.#perform(jobs[at] as Job);
@@ -258,7 +280,7 @@ export class GroupCommit {
     }
     this.#takeBack(undoFrom);
     this.#after.length = afterFrom;
-    for (const job of jobs) forget(job);
+    for (const job of jobs) Object.assign(job, untried);
     return missed;
   }
 
@@ -283,7 +305,7 @@ export class GroupCommit {
   #oneByOne(jobs: readonly Job[], from: number): Later<void> {
     for (let at = from; at < jobs.length; at++) {
       const job = jobs[at] as Job;
-      forget(job);
+      Object.assign(job, untried);
       this.#isWriting = true;
       const missing = this.#perform(job);
       const done = missing === null ? this.#commit([job]) : this.#loadAndPerform([job], 0, missing).then((some) => this.#commit(some));
@@ -359,6 +381,7 @@ export class GroupCommit {
   #answer(jobs: Job[], doubt: LongshoreError | null): void {
     this.#undo.length = 0;
     this.#isWriting = false;
+    if (this.#tx.loaded.size > 0) this.#tx.loaded.clear();
     for (const writable of this.#writables) writable.applied();
     const after = this.#after.splice(0);
     for (const then of after) then();
@@ -373,23 +396,4 @@ export class GroupCommit {
   #takeBack(from: number): void {
     while (this.#undo.length > from) this.#undo.pop()?.();
   }
-}
-
-/** It is performed again: how it ended before means nothing. */
-function forget(job: Job): void {
-  job.error = null;
-  job.until = null;
-}
-
-function closedError(): LongshoreError {
-  return new LongshoreError("LONGSHORE_CLOSED", "The store has been closed.");
-}
-
-function unavailableError(cause: unknown): LongshoreError {
-  const why = cause === undefined ? "" : `: ${toError(cause).message}`;
-  return new LongshoreError(
-    "LONGSHORE_STORE_UNAVAILABLE",
-    `The data file cannot be written now${why}. Make room on the disk; service resumes by itself.`,
-    { cause },
-  );
 }

@@ -2,6 +2,7 @@
 // decides nothing: what a row means and when it changes is the engine's business.
 
 import type { LongshoreError } from "../core/errors.ts";
+import type { ReadTx } from "./tx.ts";
 
 export type Value = string | number | null | Uint8Array;
 
@@ -59,18 +60,18 @@ export interface Owned {
   readonly limit: number;
 }
 
-/** The rows of one table. Reads may throw `Missing`; changes belong into a transaction. */
+/** The rows of one table. Reads may throw `Missing`, until it was loaded for their transaction; changes belong into a commit. */
 export interface TableRows<R> {
-  get(...key: Value[]): R | null;
-  scan(scan: Scan): Iterable<R>;
+  get(tx: ReadTx, ...key: Value[]): R | null;
+  scan(tx: ReadTx, scan: Scan): Iterable<R>;
   /** Rows that belong to any row of another table, in no order. */
-  owned(owned: Owned): Iterable<R>;
+  owned(tx: ReadTx, owned: Owned): Iterable<R>;
   /** The sum over a column, or over one of the sizes, of all rows of a scan, whose order and limit do not count. */
-  sum(name: string, scan: Scan): number;
+  sum(tx: ReadTx, name: string, scan: Scan): number;
   /** How many rows a scan has; its order and limit do not count. */
-  count(scan: Scan): number;
+  count(tx: ReadTx, scan: Scan): number;
   /** The highest key that a row has ever had, removed rows included; for a table whose key is one number that is never given twice. */
-  last(): number;
+  last(tx: ReadTx): number;
   /** Writes all columns, over the row with the same key if there is one. */
   upsert(record: R): void;
   insert(record: R): void;
@@ -88,8 +89,8 @@ export interface RowStore {
   commit(write: () => void): void | Promise<void>;
   /** Inside a commit: the smallest write that changes nothing, for which a disk that is full or gone fails the commit. */
   touch(): void;
-  /** Reads what was missing, so that it is at hand for the operations that are performed again. */
-  load(missing: readonly Missing[]): Promise<void>;
+  /** Reads what was missing into `tx.loaded`, where the reads of that transaction find it when they are performed again. */
+  load(tx: ReadTx, missing: readonly Missing[]): Promise<void>;
   /** Whether an error of `commit` is about the machine and not about the rows: the same rows may be written later. */
   isUnavailable(error: unknown): boolean;
   /** An error when what was committed cannot be found again: it was written to a file that is not in its place any more. */

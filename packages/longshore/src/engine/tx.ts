@@ -4,6 +4,8 @@
 /** Reads rows: what is committed, or, inside an operation, what its batch has made of it. */
 export interface ReadTx {
   readonly isOperation: boolean;
+  /** What the store has loaded for it, by keys of the store. A store that reads synchronously puts nothing in here. */
+  readonly loaded: Map<string, unknown>;
 }
 
 export interface Tx extends ReadTx {
@@ -18,5 +20,8 @@ export interface Tx extends ReadTx {
   weigh(chars: number): void;
 }
 
-/** For readers outside of operations where the store reads synchronously: they see what is committed. */
-export const committed: ReadTx = { isOperation: false };
+/** What a store may have at once or later. */
+export type Later<T> = T | Promise<T>;
+
+/** How all others read: they see what is committed. `GroupCommit.read` performs `work`, again where rows were missing. */
+export type ReadRows = <T>(work: (tx: ReadTx) => Later<T>) => Promise<T>;

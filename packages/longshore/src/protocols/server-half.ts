@@ -62,15 +62,22 @@ export interface ProtocolEngine {
   readonly deadLetterSources: Set<DeadLetterSource>;
   /** What the task has put aside, or failed for; oldest first. */
   deadLetters(task: TaskRow): Promise<readonly DeadLetter[]>;
+  /** Compiled once for each definition; reads no rows. */
   plan(definition: Definition): Plan;
-  /** The name of a run's workflow. */
-  workflowOf(runId: string): string | undefined;
-  /** Whether it was not written by an author, and is not shown to people. */
-  isHidden(task: Pick<TaskRow, "runId" | "node">): boolean;
+  /** At once where the store can. */
+  originOf(task: Pick<TaskRow, "runId" | "node">): TaskOrigin | Promise<TaskOrigin>;
   /** Removes a run that has ended, with all that belongs to it. False when there is no such run. */
   removeRun(runId: string): Promise<boolean>;
   /** Calls the listener for every task and run that a commit changed, until the returned function is called. A listener must not throw. */
   listen(listener: ChangeListener): () => void;
+}
+
+/** What the run of a task says about it. */
+export interface TaskOrigin {
+  /** The name of the workflow; null for a task without a run, or of a run that is not there any more. */
+  readonly workflow: string | null;
+  /** Whether no author wrote the step: it is not shown to people. */
+  readonly isHidden: boolean;
 }
 
 export interface ChangeListener {
@@ -92,8 +99,8 @@ export interface Storage {
 
 /** Inputs as they were given, also where their dialect stores them in a form of its own. */
 export interface DisplayedInput {
-  run(run: Run): Run;
-  task(task: TaskRow): TaskRow;
+  run(run: Run): Promise<Run>;
+  task(task: TaskRow): Promise<TaskRow>;
 }
 
 type LogLine = (message: string, fields?: Readonly<Record<string, unknown>>) => void;

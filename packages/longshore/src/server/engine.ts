@@ -18,11 +18,10 @@ import type { HistoryReader } from "../engine/run/history.ts";
 import { Retention, type RetentionPolicy, retentionDefault } from "../engine/run/retention.ts";
 import { brainOf, Runs } from "../engine/run/runs.ts";
 import { StoreState } from "../engine/store-state.ts";
-import { committed } from "../engine/tx.ts";
-import type { ChangeListener, ProtocolEngine } from "../protocols/server-half.ts";
+import type { ChangeListener, ProtocolEngine, TaskOrigin } from "../protocols/server-half.ts";
 import { inWords } from "../store/sqlite/data-file.ts";
 import { openDatabase } from "../store/sqlite/driver.ts";
-import { SqliteHistory } from "../store/sqlite/history.ts";
+import { servedHistory } from "../store/sqlite/history.ts";
 import { openSqliteStore, type SqliteStore } from "./data-store.ts";
 import { displayedInputBy } from "./displayed-input.ts";
 import { plainDialects, reservedLanes } from "./protocols.ts";
@@ -128,7 +127,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   });
   let closing: Promise<void> | undefined;
   return {
-    shown: displayedInputBy(dialects, store.runs),
+    shown: displayedInputBy({ dialects, read: (work) => store.commit.read(work), ...store.runs }),
     clock,
     makeId,
     storage: new StoreState({ store: store.rows, commit: store.commit, stored: store.stored }),
@@ -162,11 +161,14 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     deadLetterSources,
     deadLetters: async (task) => (await Promise.all([...deadLetterSources].map((source) => source.deadLetters(task)))).flat(),
     plan: (definition) => store.runs.definitions.planNow(definition),
-    workflowOf: (runId) => store.runs.runs.get(committed, runId)?.workflow,
-    isHidden({ runId, node }) {
-      const run = runId === null ? null : store.runs.runs.get(committed, runId);
-      const definition = run === null ? null : store.runs.definitions.byId(committed, run.definitionId);
-      return definition !== null && store.runs.definitions.planNow(definition).nodes[node]?.hidden === true;
+    originOf({ runId, node }) {
+      if (runId === null) return noOrigin;
+      return store.commit.look((tx) => {
+        const run = store.runs.runs.get(tx, runId);
+        const definition = run === null ? null : store.runs.definitions.byId(tx, run.definitionId);
+        const isHidden = definition !== null && store.runs.definitions.planNow(definition).nodes[node]?.hidden === true;
+        return { workflow: run?.workflow ?? null, isHidden };
+      });
     },
     listen(listener) {
       listeners.add(listener);
@@ -186,13 +188,17 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   };
 }
 
-/** Parts are not counted: a task may have a million, and a request must not walk them. */
-function historyOf({ db, runs: { definitions } }: SqliteStore): HistoryReader {
-  const startsRun = (definitionId: string, node: number) => {
-    const definition = definitions.byId(committed, definitionId);
-    return definition !== null && definitions.planNow(definition).nodes[node]?.kind === "run";
-  };
-  return new SqliteHistory({ db, startsRun, withParts: false });
+const noOrigin: TaskOrigin = { workflow: null, isHidden: false };
+
+function historyOf({ db, commit, runs: { definitions } }: SqliteStore): HistoryReader {
+  return servedHistory({
+    db,
+    read: (work) => commit.read(work),
+    startsRun(tx, definitionId, node) {
+      const definition = definitions.byId(tx, definitionId);
+      return definition !== null && definitions.planNow(definition).nodes[node]?.kind === "run";
+    },
+  });
 }
 
 /** What cannot be read or made at the start is reported like a data file that cannot be opened, and leaves nothing locked. */

@@ -71,7 +71,7 @@ export function openSideStores(store: SqliteStore, { clock, directory, slices }:
     busLog,
     outbox: new LocalOutbox({ store: store.rows, commit, clock }),
     workers,
-    reader: new SqliteReader({ db, tasks, runs, lanes, counts, definitions, slices }),
+    reader: new SqliteReader({ db, read: (work) => commit.read(work), tasks, runs, lanes, counts, definitions, slices }),
     retention: new LocalRetention({ store: store.rows, commit, stored, runs, tasks, board: store.board, counts, blobs, references }),
     openRuns: () => counts.openRuns,
     taskChanged(task) {

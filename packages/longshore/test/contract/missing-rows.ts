@@ -1,7 +1,9 @@
-// Rows that are never at hand: every read throws `Missing` the first time and is answered when it is asked again after a load, until the
-// next commit. Commits take some turns of the event loop. So it behaves like a database on another machine, with SQLite's rows.
+// Rows that are never at hand: every read throws `Missing`, until its transaction has loaded it. So a read outside of an operation and of
+// `GroupCommit.read` always throws. Commits take some turns of the event loop, and what is loaded arrives some turns after it was read. So it
+// behaves like a database on another machine, with SQLite's rows.
 
 import { Missing, type RowStore, type TableRows, type TableSpec } from "../../src/engine/rows.ts";
+import type { ReadTx } from "../../src/engine/tx.ts";
 
 interface Read {
   readonly key: string;
@@ -13,9 +15,8 @@ export interface MissingCounts {
 }
 
 export function missingRows(rows: RowStore, counts: MissingCounts = { misses: 0 }, turns: () => number = () => 1): RowStore {
-  const atHand = new Map<string, unknown>();
-  const read = <T>(key: string, perform: () => T): T => {
-    if (atHand.has(key)) return atHand.get(key) as T;
+  const read = <T>(tx: ReadTx, key: string, perform: () => T): T => {
+    if (tx.loaded.has(key)) return tx.loaded.get(key) as T;
     counts.misses++;
     throw new Missing({ key, perform } satisfies Read);
   };
@@ -26,27 +27,24 @@ export function missingRows(rows: RowStore, counts: MissingCounts = { misses: 0 
       const name = [spec.name, ...spec.columns.map(([column]) => column), ...(spec.sizes ?? []).map(([size]) => size)].join(" ");
       return {
         ...table,
-        get: (...key) => read(`${name} get ${JSON.stringify(key)}`, () => table.get(...key)),
-        scan: (scan) => read(`${name} scan ${JSON.stringify(scan)}`, () => [...table.scan(scan)]),
-        owned: (owned) => read(`${name} owned ${JSON.stringify(owned)}`, () => [...table.owned(owned)]),
-        sum: (column, scan) => read(`${name} sum ${column} ${JSON.stringify(scan)}`, () => table.sum(column, scan)),
-        count: (scan) => read(`${name} count ${JSON.stringify(scan)}`, () => table.count(scan)),
-        last: () => read(`${name} last`, () => table.last()),
+        get: (tx, ...key) => read(tx, `${name} get ${JSON.stringify(key)}`, () => table.get(tx, ...key)),
+        scan: (tx, scan) => read(tx, `${name} scan ${JSON.stringify(scan)}`, () => [...table.scan(tx, scan)]),
+        owned: (tx, owned) => read(tx, `${name} owned ${JSON.stringify(owned)}`, () => [...table.owned(tx, owned)]),
+        sum: (tx, column, scan) => read(tx, `${name} sum ${column} ${JSON.stringify(scan)}`, () => table.sum(tx, column, scan)),
+        count: (tx, scan) => read(tx, `${name} count ${JSON.stringify(scan)}`, () => table.count(tx, scan)),
+        last: (tx) => read(tx, `${name} last`, () => table.last(tx)),
       };
     },
     async commit(write) {
       await pause(turns());
       await rows.commit(write);
-      // What was read may be older now.
-      atHand.clear();
       await pause(turns());
     },
-    async load(missing) {
+    async load(tx, missing) {
       await pause(turns());
-      for (const { read: wanted } of missing) {
-        const { key, perform } = wanted as Read;
-        atHand.set(key, perform());
-      }
+      const found = missing.map(({ read: wanted }) => [(wanted as Read).key, (wanted as Read).perform()] as const);
+      await pause(turns());
+      for (const [key, value] of found) tx.loaded.set(key, value);
     },
   };
 }

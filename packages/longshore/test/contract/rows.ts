@@ -3,6 +3,7 @@
 
 import { afterEach, describe, expect, it } from "vitest";
 import { Missing, type RowStore, type Scan, type TableSpec } from "../../src/engine/rows.ts";
+import type { ReadTx } from "../../src/engine/tx.ts";
 
 /** Opened rows. */
 export interface OpenedRows {
@@ -92,13 +93,14 @@ const contents: TableSpec<Content> = {
 /** Loads of one read: each needs at least one more row. */
 const loadsMax = 100;
 
-async function read<T>(rows: RowStore, work: () => T): Promise<T> {
+async function read<T>(rows: RowStore, work: (tx: ReadTx) => T): Promise<T> {
+  const tx: ReadTx = { isOperation: false, loaded: new Map() };
   for (let loads = 0; loads < loadsMax; loads++) {
     try {
-      return work();
+      return work(tx);
     } catch (thrown) {
       if (!(thrown instanceof Missing)) throw thrown;
-      await rows.load(thrown.all);
+      await rows.load(tx, thrown.all);
     }
   }
   throw new Error(`A read was performed ${loadsMax} times and still misses rows.`);
@@ -122,8 +124,8 @@ export function rowsContract(name: string, open: () => Promise<OpenedRows>): voi
 
     function over({ rows, crash }: OpenedRows) {
       const table = rows.table(entries);
-      const scan = async (wanted: Scan) => (await read(rows, () => [...table.scan(wanted)])).map(placeOf);
-      const get = (wanted: string, version = 1) => read(rows, () => table.get("k", wanted, version));
+      const scan = async (wanted: Scan) => (await read(rows, (tx) => [...table.scan(tx, wanted)])).map(placeOf);
+      const get = (wanted: string, version = 1) => read(rows, (tx) => table.get(tx, "k", wanted, version));
       const write = async (work: () => void) => rows.commit(work);
       const reopen = async () => {
         const again = await crash?.();
@@ -200,7 +202,7 @@ export function rowsContract(name: string, open: () => Promise<OpenedRows>): voi
         { id: 3, owner: "u", run: "r", grant: 1 },
       ];
       await write(() => table.insertAll(all));
-      const ids = async (scan: Scan) => (await read(rows, () => [...table.scan(scan)])).map(({ id }) => id);
+      const ids = async (scan: Scan) => (await read(rows, (tx) => [...table.scan(tx, scan)])).map(({ id }) => id);
       expect(await ids({ by: ["id"], without: "run_id" })).toEqual([1]);
       expect(await ids({ by: ["id"], without: ["run_id", "task_id"] })).toEqual([]);
       expect(await ids({ by: ["id"], having: "run_id" })).toEqual([2, 3]);
@@ -213,20 +215,22 @@ export function rowsContract(name: string, open: () => Promise<OpenedRows>): voi
       await write(() => table.insertAll([entry("a", 1, "€"), entry("a", 2, ""), entry("b", 1, "xyz")]));
       expect((await get("a"))?.bytes).toBe(4);
       const ofA: Scan = { by: entries.key, equal: ["k", "a"], limit: 1 };
-      expect(await read(rows, () => [table.sum("bytes", ofA), table.sum("version", ofA), table.count(ofA)])).toEqual([5, 3, 2]);
+      expect(await read(rows, (tx) => [table.sum(tx, "bytes", ofA), table.sum(tx, "version", ofA), table.count(tx, ofA)])).toEqual([
+        5, 3, 2,
+      ]);
       const none: Scan = { by: entries.key, equal: ["none"] };
-      expect(await read(rows, () => [table.sum("bytes", none), table.count(none)])).toEqual([0, 0]);
+      expect(await read(rows, (tx) => [table.sum(tx, "bytes", none), table.count(tx, none)])).toEqual([0, 0]);
     });
 
     it("the highest number that was ever given is known, also when its row was removed", async () => {
       const { rows, write, reopen } = await setup();
       const table = rows.table(numbered);
-      expect(await read(rows, () => table.last())).toBe(0);
+      expect(await read(rows, (tx) => table.last(tx))).toBe(0);
       await write(() => table.insertAll([7, 9].map((id) => ({ id, owner: "t", run: null, grant: 1 }))));
       await write(() => table.removeAll({ by: ["id"] }));
-      expect(await read(rows, () => table.last())).toBe(9);
+      expect(await read(rows, (tx) => table.last(tx))).toBe(9);
       const again = await reopen();
-      if (again !== null) expect(await read(again.rows, () => again.rows.table(numbered).last())).toBe(9);
+      if (again !== null) expect(await read(again.rows, (tx) => again.rows.table(numbered).last(tx))).toBe(9);
     });
 
     it("rows that belong to others are found for all of them at once", async () => {
@@ -238,7 +242,9 @@ export function rowsContract(name: string, open: () => Promise<OpenedRows>): voi
         table.insertAll(tasks.map((owner, at) => ({ id: at + 1, owner, run: null, grant: 1 })));
       });
       const owned = async (within: boolean, limit = 10) =>
-        (await read(rows, () => [...table.owned({ by: owners.name, column: "task_id", within, limit })])).map(({ owner }) => owner).sort();
+        (await read(rows, (tx) => [...table.owned(tx, { by: owners.name, column: "task_id", within, limit })]))
+          .map(({ owner }) => owner)
+          .sort();
       expect(await owned(false)).toEqual(["r", "t"]);
       expect(await owned(true)).toEqual(["r.0", "r.1"]);
       expect(await owned(true, 1)).toHaveLength(1);
@@ -256,7 +262,7 @@ export function rowsContract(name: string, open: () => Promise<OpenedRows>): voi
       const table = rows.table(owners);
       await write(() => table.upsert({ id: "x" }));
       await write(() => table.upsert({ id: "x" }));
-      expect(await read(rows, () => table.count({ by: ["id"] }))).toBe(1);
+      expect(await read(rows, (tx) => table.count(tx, { by: ["id"] }))).toBe(1);
     });
 
     it("texts, bytes and whole numbers come back as they were", async () => {
@@ -269,7 +275,7 @@ export function rowsContract(name: string, open: () => Promise<OpenedRows>): voi
         rows.table(contents).insert({ id: 1, value });
       });
       expect(await get(text, version)).toMatchObject({ name: text, version, body: text });
-      expect(await read(rows, () => [...(rows.table(contents).get(1)?.value ?? [])])).toEqual([...value]);
+      expect(await read(rows, (tx) => [...(rows.table(contents).get(tx, 1)?.value ?? [])])).toEqual([...value]);
     });
 
     it("a commit that fails leaves nothing, and what was committed before survives a crash", async () => {

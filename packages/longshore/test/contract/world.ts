@@ -197,7 +197,10 @@ async function found<T>(looked: Promise<T | undefined>, what: string): Promise<T
   return value;
 }
 
+/** Turns that a store which reads later takes where another takes one. */
+const laterTurns = 3;
+
 /** Lets everything run that has been scheduled already, timers of the test's clock excepted. */
 export async function turns(count = 5): Promise<void> {
-  for (let turn = 0; turn < count; turn++) await new Promise((resolve) => setImmediate(resolve));
+  for (let turn = 0; turn < count * laterTurns; turn++) await new Promise((resolve) => setImmediate(resolve));
 }

@@ -10,7 +10,6 @@ import type { Run } from "../../src/engine/run/run.ts";
 import { brainOf, Runs } from "../../src/engine/run/runs.ts";
 import type { NewChild, Order } from "../../src/engine/run/store.ts";
 import { taskColumns, taskOf } from "../../src/engine/tables/task.ts";
-import { committed } from "../../src/engine/tx.ts";
 import { conductorDialect } from "../../src/protocols/conductor/dialect/dialect.ts";
 import { attemptIdOf } from "../../src/protocols/conductor/dialect/ids.ts";
 import type { TaskDef, WorkflowDef } from "../../src/protocols/conductor/dialect/model.ts";
@@ -74,7 +73,9 @@ export async function openConductor(options: { environment?: { [name: string]: s
 
   const records = store.db.prepare(`SELECT ${taskColumns} FROM task WHERE id > ? AND id < ?`);
   const recordsOf = (runId: string): TaskRow[] =>
-    records.all(`${runId}.`, `${runId}/`).map((row) => store.board.tasks.newest(committed, row.id as string, taskOf(row)) as TaskRow);
+    records
+      .all(`${runId}.`, `${runId}/`)
+      .map((row) => store.board.tasks.newest({ isOperation: false, loaded: new Map() }, row.id as string, taskOf(row)) as TaskRow);
   const taskDefs = new Map<string, TaskDef>();
   const workflows = new Map<string, WorkflowDef>();
   const newest = (name: string) => [...workflows.values()].filter((one) => one.name === name).sort((a, b) => b.version - a.version)[0];

@@ -9,7 +9,7 @@ import type { GroupCommit } from "../commit.ts";
 import type { RowStore, TableRows } from "../rows.ts";
 import type { Place, Room, StoredBytes } from "../stored-bytes.ts";
 import { type Blob, blobRows, blobTable, blobUseTable } from "../tables/blob.ts";
-import type { Tx } from "../tx.ts";
+import type { ReadTx, Tx } from "../tx.ts";
 import { type BlobStore, blobBytesMax, isBlobHash, type StoredBlob } from "./blob.ts";
 import type { BlobContents, ReceivedContent } from "./contents.ts";
 
@@ -96,7 +96,7 @@ export class LocalBlobs implements BlobStore {
   /** The time before which every blob was last used that is not among the `count` newest; 0 when there are no more than those, or no limit. */
   async beyond(count: number): Promise<number> {
     if (!Number.isSafeInteger(count)) return 0;
-    const ranked = () => [...this.#uses.scan({ by: ["used_at"], backwards: true, offset: count, limit: 1 })];
+    const ranked = (tx: ReadTx) => [...this.#uses.scan(tx, { by: ["used_at"], backwards: true, offset: count, limit: 1 })];
     const [found] = await this.#options.commit.read(ranked);
     return found === undefined ? 0 : found.usedAt + 1;
   }
@@ -104,7 +104,7 @@ export class LocalBlobs implements BlobStore {
   /** Whether there is a blob that was not used since `usedBefore`. */
   async anyUnused(usedBefore: number): Promise<boolean> {
     await this.noteUses();
-    const oldest = () => [...this.#uses.scan({ by: ["used_at"], below: [usedBefore], limit: 1 })];
+    const oldest = (tx: ReadTx) => [...this.#uses.scan(tx, { by: ["used_at"], below: [usedBefore], limit: 1 })];
     return (await this.#options.commit.read(oldest)).length > 0;
   }
 
@@ -123,7 +123,7 @@ export class LocalBlobs implements BlobStore {
     const removed = await this.#options.commit.run((tx) => {
       const spared = needed(tx);
       const isFree = (hash: string) => !this.#arriving.has(hash) && !this.#waiting.has(hash) && !spared.has(hash);
-      const oldest = [...this.#stored.scan({ by: ["used_at"], below: [usedBefore], limit: pruneMax })];
+      const oldest = [...this.#stored.scan(tx, { by: ["used_at"], below: [usedBefore], limit: pruneMax })];
       const stale = oldest.filter(({ hash }) => isFree(hash));
       for (const { hash } of stale) this.#rows.remove(tx, hash);
       this.#space.add(tx, -stale.reduce((sum, { bytes, note }) => sum + countOf(bytes, note), 0));

@@ -133,7 +133,7 @@ export class BlobReferences {
 
   async *#pages(rows: TableRows<Texts>, scan: Scan): AsyncGenerator<readonly Texts[], void> {
     for (let above: readonly Value[] | undefined = scan.above; ; ) {
-      const { page, more } = await this.#options.commit.read(() => slice(rows.scan({ ...scan, above, limit: sliceRows })));
+      const { page, more } = await this.#options.commit.read((tx) => slice(rows.scan(tx, { ...scan, above, limit: sliceRows })));
       if (page.length > 0) yield page;
       if (!more) return;
       above = page.at(-1)?.at.slice(scan.equal?.length ?? 0);

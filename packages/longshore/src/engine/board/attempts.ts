@@ -118,8 +118,8 @@ export class Attempts {
   }
 
   /** How an earlier grant of a task was closed; null when no row records it. */
-  closing(_tx: ReadTx, taskId: string, grant: number): Closed | null {
-    for (const closed of this.#closed.scan({ by: key, equal: [taskId, grant], backwards: true, limit: 1 })) return closed;
+  closing(tx: ReadTx, taskId: string, grant: number): Closed | null {
+    for (const closed of this.#closed.scan(tx, { by: key, equal: [taskId, grant], backwards: true, limit: 1 })) return closed;
     return null;
   }
 
@@ -140,7 +140,7 @@ export class Attempts {
   /** Removes the oldest attempt of a task, where there are too many. */
   #forgetOldest(tx: Tx, { id, attempt }: TaskRow): void {
     const gone = this.#removed.pending(tx).filter(({ taskId }) => taskId === id);
-    for (const old of this.#old.scan({ by: key, equal: [id], limit: gone.length + 1 })) {
+    for (const old of this.#old.scan(tx, { by: key, equal: [id], limit: gone.length + 1 })) {
       if (old.attempt > attempt - attemptsKeptMax) return;
       if (gone.some(({ grant, attempt }) => grant === old.grant && attempt === old.attempt)) continue;
       this.#room.add(tx, -bytesOf(old.texts));

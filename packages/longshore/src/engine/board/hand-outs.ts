@@ -4,7 +4,7 @@
 import { Additions } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import type { RowStore, TableRows, TableSpec } from "../rows.ts";
-import type { Tx } from "../tx.ts";
+import type { ReadTx, Tx } from "../tx.ts";
 import type { LimitKey, Limits } from "./limits.ts";
 
 interface HandOut {
@@ -42,7 +42,7 @@ export class HandOuts {
   }
 
   /** Restores in `limits` what their windows still hold. A clock that was set back meanwhile makes no window longer. */
-  recover(limits: Limits, now: number): void {
-    for (const { key, at } of this.#rows.scan({ by: ["until"], above: [now] })) limits.remember(key, Math.min(at, now));
+  recover(tx: ReadTx, limits: Limits, now: number): void {
+    for (const { key, at } of this.#rows.scan(tx, { by: ["until"], above: [now] })) limits.remember(key, Math.min(at, now));
   }
 }

@@ -218,7 +218,7 @@ export class LocalBoard implements BoardStore {
     const now = this.#clock.now();
     // Noted at the end: until then, what is due would be found as it was before the restart.
     const due: (readonly [id: string, at: number])[] = [];
-    await this.#commit.read(() => this.#handOuts.recover(this.limits, now));
+    await this.#commit.read((tx) => this.#handOuts.recover(tx, this.limits, now));
     await eachRow(
       this.#commit,
       this.#rows,

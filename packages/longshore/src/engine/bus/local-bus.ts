@@ -20,7 +20,7 @@ import { isQuotaReached } from "../../core/quotas.ts";
 import type { GroupCommit } from "../commit.ts";
 import type { RowStore } from "../rows.ts";
 import { type Room, rowBytes, type StoredBytes } from "../stored-bytes.ts";
-import type { Tx } from "../tx.ts";
+import type { ReadTx, Tx } from "../tx.ts";
 import { BusGroups, type Group } from "./groups.ts";
 import { BusTopics, type Topic } from "./topics.ts";
 
@@ -112,7 +112,7 @@ export class LocalBus implements BusLog {
   }
 
   take(asking: Asking): Promise<Taken | null> {
-    return this.#commit.read(() => this.#takeNow(asking));
+    return this.#commit.read((tx) => this.#takeNow(tx, asking));
   }
 
   commit(member: string, taken: number): Promise<boolean> {
@@ -157,10 +157,10 @@ export class LocalBus implements BusLog {
     };
   }
 
-  #takeNow(asking: Asking): Taken | null {
+  #takeNow(tx: ReadTx, asking: Asking): Taken | null {
     const portions: Portion[] = [];
     try {
-      const records = this.#collect(asking, portions);
+      const records = this.#collect(tx, asking, portions);
       if (portions.length === 0) return null;
       const id = ++this.#takes;
       this.#out.set(id, { member: asking.member, portions });
@@ -172,7 +172,7 @@ export class LocalBus implements BusLog {
     }
   }
 
-  #collect({ group, topics, max }: Asking, portions: Portion[]): BusRecord[] {
+  #collect(tx: ReadTx, { group, topics, max }: Asking, portions: Portion[]): BusRecord[] {
     const records: BusRecord[] = [];
     let bytes = 0;
     this.#turn++;
@@ -185,7 +185,7 @@ export class LocalBus implements BusLog {
         const range = found.place.take(topic.last, max - records.length);
         if (range === null) break;
         portions.push({ topic, group: found, range });
-        const read = this.#topics.read(topic, range, takenBytesMax - bytes);
+        const read = this.#topics.read(tx, topic, range, takenBytesMax - bytes);
         const last = read.end;
         if (last < range.last) {
           found.place.giveBack({ first: last + 1, last: range.last });
@@ -222,7 +222,7 @@ export class LocalBus implements BusLog {
     let upTo = topic.assigned - this.#recordsMax;
     const { lookedAt } = topic;
     if (now >= lookedAt + ageLookMs) {
-      upTo = Math.max(upTo, this.#topics.lastBefore(topic, now - recordMsMax, removedMax));
+      upTo = Math.max(upTo, this.#topics.lastBefore(tx, topic, now - recordMsMax, removedMax));
       topic.lookedAt = now;
       tx.undo(() => {
         topic.lookedAt = lookedAt;

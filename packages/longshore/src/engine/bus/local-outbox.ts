@@ -42,8 +42,8 @@ export class LocalOutbox implements OutboxStore {
     this.#stored = stored;
     this.#ids = store.table(outboxIdTable);
     this.#rows = new Rows<OutboxRow>(commit, {
-      load(print) {
-        const [row] = stored.scan({ by: ["print"], equal: [print], limit: 1 });
+      load(tx, print) {
+        const [row] = stored.scan(tx, { by: ["print"], equal: [print], limit: 1 });
         return row ?? null;
       },
       save: (row) => stored.upsert(row),
@@ -58,7 +58,7 @@ export class LocalOutbox implements OutboxStore {
     return this.#commit.run((tx) => {
       const print = printOf(message);
       if (this.#rows.get(tx, print) !== null) return null;
-      this.#lastId ??= this.#highestId();
+      this.#lastId ??= this.#highestId(tx);
       const id = ++this.#lastId;
       const now = this.#clock.now();
       const row: OutboxRow = { ...message, id, owner, state: "pending", attempts: 0, dueAt: now, error: null, endedAt: null };
@@ -73,7 +73,7 @@ export class LocalOutbox implements OutboxStore {
     return this.#commit.run((tx) => {
       const mine: StoredMessage[] = [];
       for (let from = after; mine.length < limit; ) {
-        const page = [...this.#stored.scan({ by: ["id"], only: { state: "pending" }, above: [from], limit })];
+        const page = [...this.#stored.scan(tx, { by: ["id"], only: { state: "pending" }, above: [from], limit })];
         for (const stored of page) {
           const row = this.#rows.newest(tx, printOf(stored), stored) ?? stored;
           if (row.state !== "pending") continue;
@@ -115,11 +115,11 @@ export class LocalOutbox implements OutboxStore {
 
   #prune(tx: Tx, state: Outcome["state"], endedBefore: number): void {
     const over = { by: ["state", "ended_at"], equal: [state], having: "ended_at", below: [endedBefore], limit: prunedMax };
-    for (const { id } of this.#ids.scan(over)) this.#removals.add(tx, id);
+    for (const { id } of this.#ids.scan(tx, over)) this.#removals.add(tx, id);
   }
 
-  #highestId(): number {
-    const [highest] = this.#ids.scan({ by: ["id"], backwards: true, limit: 1 });
+  #highestId(tx: Tx): number {
+    const [highest] = this.#ids.scan(tx, { by: ["id"], backwards: true, limit: 1 });
     return highest?.id ?? 0;
   }
 }

@@ -9,7 +9,7 @@ import type { GroupCommit } from "../commit.ts";
 import type { RowStore, Scan, TableRows } from "../rows.ts";
 import { type Room, rowBytes } from "../stored-bytes.ts";
 import { type RecordHead, type RecordRow, recordHeadTable, recordTable, type TopicRow, topicTable } from "../tables/bus.ts";
-import type { Tx } from "../tx.ts";
+import type { ReadTx, Tx } from "../tx.ts";
 
 export interface Topic {
   readonly id: number;
@@ -66,8 +66,8 @@ export class BusTopics {
     for (const topic of topics) {
       const start = idOf(topic, 0);
       const all = scanOf({ first: start + 1, last: start + numbers - 1 });
-      const [oldest] = await this.#commit.read(() => [...this.#heads.scan({ ...all, limit: 1 })]);
-      const [newest] = await this.#commit.read(() => [...this.#heads.scan({ ...all, limit: 1, backwards: true })]);
+      const [oldest] = await this.#commit.read((tx) => [...this.#heads.scan(tx, { ...all, limit: 1 })]);
+      const [newest] = await this.#commit.read((tx) => [...this.#heads.scan(tx, { ...all, limit: 1, backwards: true })]);
       const last = Math.max(passed(topic.id), newest === undefined ? 0 : newest.id - start);
       const first = oldest === undefined ? last + 1 : oldest.id - start;
       this.#keep({ ...topic, first, last, assigned: last, lookedAt: 0 });
@@ -132,10 +132,10 @@ export class BusTopics {
   }
 
   /** Records of a range, up to `bytesMax` but at least one; `end` is the last number that was looked at. */
-  read(topic: Topic, range: Range, bytesMax: number): { records: BusRecord[]; bytes: number; end: number } {
+  read(tx: ReadTx, topic: Topic, range: Range, bytesMax: number): { records: BusRecord[]; bytes: number; end: number } {
     const records: BusRecord[] = [];
     let bytes = 0;
-    for (const { id, key, at, value } of this.#rows.scan(scanOf(idsOf(topic, range)))) {
+    for (const { id, key, at, value } of this.#rows.scan(tx, scanOf(idsOf(topic, range)))) {
       const number = id - idOf(topic, 0);
       bytes += value.byteLength;
       if (bytes > bytesMax && records.length > 0) return { records, bytes, end: number - 1 };
@@ -152,11 +152,11 @@ export class BusTopics {
     const { first } = topic;
     const range = idsOf(topic, { first, last: Math.min(upTo, topic.last) });
     if (range.last < range.first) return;
-    let bytes = this.#bytesOf(range);
+    let bytes = this.#bytesOf(tx, range);
     let { last } = range;
     if (bytes > removedBytesMax) {
-      last = this.#lastWithin(range);
-      bytes = this.#bytesOf({ first: range.first, last });
+      last = this.#lastWithin(tx, range);
+      bytes = this.#bytesOf(tx, { first: range.first, last });
     }
     this.#room.add(tx, -bytes);
     this.#removals.add(tx, { first: range.first, last });
@@ -167,11 +167,11 @@ export class BusTopics {
   }
 
   /** The number of the last of the oldest records, at most `count` of them, that are from before `at`; 0 when there is none. */
-  lastBefore(topic: Topic, at: number, count: number): number {
+  lastBefore(tx: Tx, topic: Topic, at: number, count: number): number {
     const range = { first: topic.first, last: Math.min(topic.last, topic.first + count - 1) };
     let last = 0;
     if (range.last < range.first) return last;
-    for (const record of this.#heads.scan(scanOf(idsOf(topic, range)))) {
+    for (const record of this.#heads.scan(tx, scanOf(idsOf(topic, range)))) {
       if (record.at >= at) break;
       last = record.id - idOf(topic, 0);
     }
@@ -179,15 +179,15 @@ export class BusTopics {
   }
 
   /** What they count of the quota. */
-  #bytesOf(range: Range): number {
+  #bytesOf(tx: Tx, range: Range): number {
     const scan = scanOf(range);
-    return this.#heads.sum("bytes", scan) + rowBytes * this.#heads.count(scan);
+    return this.#heads.sum(tx, "bytes", scan) + rowBytes * this.#heads.count(tx, scan);
   }
 
   /** The last id up to which the records of a range have few bytes; the first record at least. */
-  #lastWithin(range: Range): number {
+  #lastWithin(tx: Tx, range: Range): number {
     let sum = 0;
-    for (const { id, bytes } of this.#heads.scan(scanOf(range))) {
+    for (const { id, bytes } of this.#heads.scan(tx, scanOf(range))) {
       sum += bytes;
       if (sum > removedBytesMax) return Math.max(range.first, id - 1);
     }

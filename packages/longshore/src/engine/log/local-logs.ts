@@ -111,7 +111,7 @@ export class LocalLogs implements LogStore {
 
   #add(tx: Tx, batch: LogBatch, chunks: readonly LogChunk[], bytes: number, end: { tail: Tail; stored: StoredKeys; keys: string[] }): void {
     const { taskId, runId, attempt, grant } = batch;
-    this.#lastId ??= this.#rows.last();
+    this.#lastId ??= this.#rows.last(tx);
     let left = bytes;
     const rows = inRows(chunks);
     for (const [at, row] of rows.entries()) {

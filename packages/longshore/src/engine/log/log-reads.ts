@@ -36,7 +36,7 @@ export class LogReads {
   /** Earlier attempts first. */
   async ofTask(taskId: string, after: number, limit: number): Promise<StoredChunk[]> {
     const from = rowOf(after);
-    const attempt = from === 0 ? -1 : await this.#commit.read(() => this.#heads.get(from)?.attempt ?? -1);
+    const attempt = from === 0 ? -1 : await this.#commit.read((tx) => this.#heads.get(tx, from)?.attempt ?? -1);
     return this.#page({ by: ["task_id", "attempt", "id"], equal: [taskId], above: [attempt, from - 1] }, after, limit);
   }
 
@@ -54,11 +54,11 @@ export class LogReads {
   async lastLine(taskId: string): Promise<string | null> {
     const scan: Scan = { by: ["task_id", "attempt", "id"], equal: [taskId], backwards: true, limit: lastRows };
     await this.#slices.turn(wholeRow);
-    const heads = await this.#commit.read(() => within(this.#heads.scan(scan), lastBytesMax));
+    const heads = await this.#commit.read((tx) => within(this.#heads.scan(tx, scan), lastBytesMax));
     if (heads.length === 0) return null;
     await this.#slices.turn(costOf(heads));
-    return this.#commit.read(() => {
-      for (const row of this.#rows.scan({ ...scan, limit: heads.length })) {
+    return this.#commit.read((tx) => {
+      for (const row of this.#rows.scan(tx, { ...scan, limit: heads.length })) {
         const line = lastLineOf(unpacked(row.chunks));
         if (line !== null) return line;
       }
@@ -70,10 +70,10 @@ export class LogReads {
     // A row has at least one chunk, and the first row may have been given already.
     const scan = { ...rows, limit: limit + 1 };
     await this.#slices.turn(wholeRow);
-    const heads = await this.#commit.read(() => untilMore(this.#heads.scan(scan), pageBytesMax));
+    const heads = await this.#commit.read((tx) => untilMore(this.#heads.scan(tx, scan), pageBytesMax));
     if (heads.length === 0) return [];
     await this.#slices.turn(costOf(heads));
-    return this.#commit.read(() => collect(this.#rows.scan(scan), after, limit));
+    return this.#commit.read((tx) => collect(this.#rows.scan(tx, scan), after, limit));
   }
 }
 

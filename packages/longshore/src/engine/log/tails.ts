@@ -41,8 +41,11 @@ export class Tails {
     this.#heads = heads;
   }
 
-  of(_tx: Tx, taskId: string): Tail {
-    const tail = this.#tails.get(taskId) ?? { bytes: this.#heads.sum("bytes", { by: ["task_id"], equal: [taskId] }), grants: new Map() };
+  of(tx: Tx, taskId: string): Tail {
+    const tail = this.#tails.get(taskId) ?? {
+      bytes: this.#heads.sum(tx, "bytes", { by: ["task_id"], equal: [taskId] }),
+      grants: new Map(),
+    };
     // Moved to the end: those at the front have been quiet for longest.
     this.#tails.delete(taskId);
     this.#tails.set(taskId, tail);
@@ -50,10 +53,10 @@ export class Tails {
   }
 
   /** What the hand-out that pushes a batch has stored. */
-  keys(_tx: Tx, tail: Tail, batch: LogBatch): StoredKeys {
+  keys(tx: Tx, tail: Tail, batch: LogBatch): StoredKeys {
     const remembered = tail.grants.get(batch.grant);
     if (remembered !== undefined) return remembered;
-    const stored = this.#load(batch);
+    const stored = this.#load(tx, batch);
     tail.grants.set(batch.grant, stored);
     this.#chunksKept += stored.size;
     return stored;
@@ -90,12 +93,12 @@ export class Tails {
     }
   }
 
-  #load({ taskId, attempt, grant }: LogBatch): StoredKeys {
+  #load(tx: Tx, { taskId, attempt, grant }: LogBatch): StoredKeys {
     const stored: StoredKeys = new Map();
     let bytes = 0;
     for (let below: Value[] | undefined; ; ) {
       const by = ["task_id", "attempt", "id"];
-      const page = [...this.#rows.scan({ by, equal: [taskId, attempt], below, backwards: true, limit: pageRows })];
+      const page = [...this.#rows.scan(tx, { by, equal: [taskId, attempt], below, backwards: true, limit: pageRows })];
       for (const row of page) {
         bytes += row.bytes;
         if (row.grant === grant) addKeys(stored, unpacked(row.chunks));

@@ -66,7 +66,7 @@ export class Lives implements Writable {
   count(tx: ReadTx, task: TaskRow): number {
     const known = this.#lives.get(keyOf(task));
     if (known !== undefined) return tx.isOperation ? known.last : known.committed;
-    const [newest] = this.#numbers.scan({
+    const [newest] = this.#numbers.scan(tx, {
       ...{ by: ["task_id", "life", "sequence"], equal: [task.id, task.firstAttempt] },
       ...{ backwards: true, limit: 1 },
     });
@@ -76,7 +76,7 @@ export class Lives implements Writable {
   of(tx: ReadTx, task: TaskRow): Life {
     const key = keyOf(task);
     const known = this.#lives.get(key);
-    const life = known ?? this.#load(task);
+    const life = known ?? this.#load(tx, task);
     if (known !== undefined) this.#lives.delete(key);
     else {
       this.#bytes += life.uids.bytes;
@@ -92,7 +92,7 @@ export class Lives implements Writable {
   sequence(tx: ReadTx, life: Life, uid: string): number | null {
     for (const sequence of life.uids.find(hashOf(uid))) {
       if (!tx.isOperation && sequence > life.committed) continue;
-      const part = this.#pending(life, sequence) ?? this.#heads.get(life.taskId, life.life, sequence);
+      const part = this.#pending(life, sequence) ?? this.#heads.get(tx, life.taskId, life.life, sequence);
       if (part?.uid === uid) return sequence;
     }
     return null;
@@ -101,7 +101,7 @@ export class Lives implements Writable {
   /** The part with this number. */
   head(tx: ReadTx, life: Life, sequence: number): PartHead | null {
     const pending = tx.isOperation ? this.#pending(life, sequence) : undefined;
-    if (pending === undefined) return this.#heads.get(life.taskId, life.life, sequence);
+    if (pending === undefined) return this.#heads.get(tx, life.taskId, life.life, sequence);
     return { uid: pending.uid, grant: pending.grant, bytes: Buffer.byteLength(pending.value) };
   }
 
@@ -189,12 +189,12 @@ export class Lives implements Writable {
     }
   }
 
-  #load({ id, firstAttempt }: TaskRow): Life {
+  #load(tx: ReadTx, { id, firstAttempt }: TaskRow): Life {
     const life: Life = {
       ...{ taskId: id, life: firstAttempt, last: 0, committed: 0 },
       ...{ uids: new UidTable(), added: [], replaced: new Map<number, PartRow>() },
     };
-    for (const { first, hashes } of this.#hashes.scan({ by: ["task_id", "life", "first"], equal: [id, firstAttempt] })) {
+    for (const { first, hashes } of this.#hashes.scan(tx, { by: ["task_id", "life", "first"], equal: [id, firstAttempt] })) {
       const bytes = Buffer.from(hashes.buffer, hashes.byteOffset, hashes.byteLength);
       const count = bytes.length / hashBytes;
       for (let at = 0; at < count; at++) life.uids.add(bytes.readUInt32LE(at * hashBytes), first + at);

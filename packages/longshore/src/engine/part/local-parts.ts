@@ -68,7 +68,7 @@ export class LocalParts implements PartStore {
   }
 
   read(taskId: string, after: number, limit: number): Promise<PartPage> {
-    return this.#commit.read((tx) => this.#page(this.#tasks.get(tx, taskId), after, limit));
+    return this.#commit.read((tx) => this.#page(tx, this.#tasks.get(tx, taskId), after, limit));
   }
 
   count(taskId: string): Promise<number> {
@@ -102,7 +102,9 @@ export class LocalParts implements PartStore {
     return this.#commit.read((tx) => {
       const source = this.#tasks.get(tx, taskId);
       const reader = this.#tasks.get(tx, readerId);
-      return reader === null || !hasLife(source) ? this.#page(source, after, limit) : this.#unreadPage(tx, reader, source, after, limit);
+      return reader === null || !hasLife(source)
+        ? this.#page(tx, source, after, limit)
+        : this.#unreadPage(tx, reader, source, after, limit);
     });
   }
 
@@ -210,9 +212,9 @@ export class LocalParts implements PartStore {
     });
   }
 
-  #page(source: TaskRow | null, after: number, limit: number): PartPage {
+  #page(tx: ReadTx, source: TaskRow | null, after: number, limit: number): PartPage {
     if (!hasLife(source)) return notBegun();
-    const parts = this.#scan(source, { after, upTo: null, limit: Math.min(limit, pagePartsMax), bytes: partBytesMax });
+    const parts = this.#scan(tx, source, { after, upTo: null, limit: Math.min(limit, pagePartsMax), bytes: partBytesMax });
     return { parts, ended: endOf(source) };
   }
 
@@ -220,7 +222,7 @@ export class LocalParts implements PartStore {
     const parts: Part[] = [];
     let bytes = partBytesMax;
     for (const gap of this.#reads.gaps(tx, reader, source, after)) {
-      const found = this.#scan(source, { ...gap, limit: Math.min(limit, pagePartsMax) - parts.length, bytes });
+      const found = this.#scan(tx, source, { ...gap, limit: Math.min(limit, pagePartsMax) - parts.length, bytes });
       parts.push(...found);
       for (const { value } of found) bytes -= value.length;
       // Between two stretches that were finished there is at least one part: an empty gap is the last.
@@ -229,13 +231,13 @@ export class LocalParts implements PartStore {
     return { parts, ended: endOf(source) };
   }
 
-  #scan(source: TaskRow, page: { after: number; upTo: number | null; limit: number; bytes: number }): Part[] {
+  #scan(tx: ReadTx, source: TaskRow, page: { after: number; upTo: number | null; limit: number; bytes: number }): Part[] {
     const { after, upTo, limit } = page;
     const parts: Part[] = [];
     let { bytes } = page;
     const below = upTo === null ? undefined : [upTo + 1];
     const equal = [source.id, source.firstAttempt];
-    for (const { uid, sequence, value, grant, at } of this.#rows.scan({
+    for (const { uid, sequence, value, grant, at } of this.#rows.scan(tx, {
       ...{ by: ["task_id", "life", "sequence"], equal, above: [after], below, limit },
     })) {
       parts.push({ uid, sequence, value, grant, at });

@@ -40,19 +40,19 @@ export class PartReads implements Writable {
     const changes = this.#changes.get(key) ?? { pair, removed: nothing, added: new Map<number, number>() };
     const { removed, added } = changes;
     const next = { removed: new Set(removed), added: new Map(added) };
-    for (const stretch of stretchesOf(sequences)) this.#merge(pair, next, stretch);
+    for (const stretch of stretchesOf(sequences)) this.#merge(tx, pair, next, stretch);
     Object.assign(changes, next);
     this.#changes.set(key, changes);
     tx.undo(() => Object.assign(changes, { removed, added }));
   }
 
   /** The stretches after `after` that the reader has not finished with, in order; the last has no end. */
-  *gaps(_tx: ReadTx, reader: TaskRow, source: TaskRow, after: number): Generator<{ after: number; upTo: number | null }, void> {
+  *gaps(tx: ReadTx, reader: TaskRow, source: TaskRow, after: number): Generator<{ after: number; upTo: number | null }, void> {
     const equal = pairOf(reader, source);
-    const [around] = this.#rows.scan({ by, equal, below: [after + 2], backwards: true, limit: 1 });
+    const [around] = this.#rows.scan(tx, { by, equal, below: [after + 2], backwards: true, limit: 1 });
     let from = Math.max(after, around?.last ?? 0);
     for (;;) {
-      const [next] = this.#rows.scan({ by, equal, above: [from], limit: 1 });
+      const [next] = this.#rows.scan(tx, { by, equal, above: [from], limit: 1 });
       if (next === undefined) return yield { after: from, upTo: null };
       yield { after: from, upTo: next.first - 1 };
       from = next.last;
@@ -77,9 +77,9 @@ export class PartReads implements Writable {
   }
 
   /** Makes one of it and of all that it touches. */
-  #merge(pair: Pair, changes: { removed: Set<number>; added: Map<number, number> }, { first, last }: Stretch): void {
+  #merge(tx: Tx, pair: Pair, changes: { removed: Set<number>; added: Map<number, number> }, { first, last }: Stretch): void {
     for (;;) {
-      const near = this.#before(pair, changes, last + 1);
+      const near = this.#before(tx, pair, changes, last + 1);
       if (near === null || near.last < first - 1) break;
       if (near.first <= first && near.last >= last) return;
       if (!changes.added.delete(near.first)) changes.removed.add(near.first);
@@ -90,11 +90,11 @@ export class PartReads implements Writable {
   }
 
   /** The stretch that begins there, or the nearest that begins before. */
-  #before(pair: Pair, { removed, added }: Pick<Changes, "removed" | "added">, first: number): Stretch | null {
+  #before(tx: Tx, pair: Pair, { removed, added }: Pick<Changes, "removed" | "added">, first: number): Stretch | null {
     let found: Stretch | null = null;
     for (const [at, last] of added) if (at <= first && at > (found?.first ?? -1)) found = { first: at, last };
     const scan = { by, equal: pair, below: [first + 1], backwards: true, limit: removed.size + 1 };
-    for (const stored of this.#rows.scan(scan)) {
+    for (const stored of this.#rows.scan(tx, scan)) {
       if (removed.has(stored.first)) continue;
       return stored.first > (found?.first ?? -1) ? stored : found;
     }

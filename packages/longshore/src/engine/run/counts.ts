@@ -99,10 +99,10 @@ export class Counts {
   async #countSlices(rows: TableRows<Ended>, { scan }: EndedKind, done: (count: number) => void): Promise<void> {
     let count = 0;
     for (let above: Value[] = [-1, ""]; ; count += sliceMax) {
-      const mark = await this.#commit.read(() => {
-        const [last] = rows.scan({ ...scan, above, offset: sliceMax - 1, limit: 1 });
+      const mark = await this.#commit.read((tx) => {
+        const [last] = rows.scan(tx, { ...scan, above, offset: sliceMax - 1, limit: 1 });
         // Together with the read: no change comes between both.
-        if (last === undefined) done(count + rows.count({ ...scan, above }));
+        if (last === undefined) done(count + rows.count(tx, { ...scan, above }));
         return last;
       });
       if (mark === undefined) return;

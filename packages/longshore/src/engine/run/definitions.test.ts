@@ -4,10 +4,10 @@ import { sqliteRows } from "../../store/sqlite/row-store.ts";
 import { migrate } from "../../store/sqlite/schema.ts";
 import { TestClock } from "../../testing/clock.ts";
 import { GroupCommit, Postponed } from "../commit.ts";
-import { committed } from "../tx.ts";
 import { Definitions } from "./definitions.ts";
 import { atOnceCharsMax, makePlan, type Plan } from "./plan.ts";
 
+const committed = { isOperation: false, loaded: new Map() };
 const plan = makePlan({ dialect: "d", nodes: [], output: null });
 const small = { id: "small", name: "small", dialect: "d", source: "{}" };
 const large = { id: "large", name: "large", dialect: "d", source: " ".repeat(atOnceCharsMax + 1) };

@@ -51,7 +51,7 @@ export class Definitions {
     this.#brain = brain;
     this.#stored = store.table(definitionTable);
     this.#rows = new Rows<Definition>(commit, {
-      load: (id) => this.#known.get(id) ?? this.#learn(this.#stored.get(id)),
+      load: (tx, id) => this.#known.get(id) ?? this.#learn(this.#stored.get(tx, id)),
       save: (row) => this.#stored.insert(row),
       chars: ({ source }) => source.length,
       keep: () => "no",
@@ -65,7 +65,7 @@ export class Definitions {
   }
 
   newest(tx: ReadTx, name: string): Definition | null {
-    let newest = this.#newest.get(name) ?? this.#readNewest(name);
+    let newest = this.#newest.get(name) ?? this.#readNewest(tx, name);
     for (const row of this.#rows.pending(tx)) if (row.name === name && row.version > (newest?.version ?? 0)) newest = row;
     return newest;
   }
@@ -122,8 +122,8 @@ export class Definitions {
     return made;
   }
 
-  #readNewest(name: string): Definition | null {
-    for (const row of this.#stored.scan({ by: ["name", "version"], equal: [name], backwards: true, limit: 1 }))
+  #readNewest(tx: ReadTx, name: string): Definition | null {
+    for (const row of this.#stored.scan(tx, { by: ["name", "version"], equal: [name], backwards: true, limit: 1 }))
       return this.#learnNewest(row);
     return null;
   }

@@ -81,14 +81,12 @@ export interface NextPage {
 
 export interface HistoryReader {
   /** The ids of runs behind `after`, in order, at most `limit`. */
-  runIds(after: string, limit: number): string[];
-  /** Undefined when there is no such run. */
-  run(id: string): RunHistory | undefined;
-  /** The same with at most `limit` of its tasks, those behind `after`; fewer where they have very many attempts. */
-  runPage(id: string, tasks: { after: string; limit: number }): (RunHistory & NextPage) | undefined;
+  runIds(after: string, limit: number): Promise<string[]>;
+  /** With at most `limit` of its tasks, those behind `after`; fewer where they have very many attempts. Undefined when there is no such run. */
+  runPage(id: string, tasks: { after: string; limit: number }): Promise<(RunHistory & NextPage) | undefined>;
   /** Tasks that belong to no run, behind `after`, in order. At most `limit` tasks of any kind are looked at. */
-  looseTasks(after: string, limit: number): { readonly items: readonly TaskHistory[] } & NextPage;
-  task(id: string): TaskHistory | undefined;
+  looseTasks(after: string, limit: number): Promise<{ readonly items: readonly TaskHistory[] } & NextPage>;
+  task(id: string): Promise<TaskHistory | undefined>;
   /** How long runs are kept after their end; undefined when that is not known. */
-  kept(): Keep | undefined;
+  kept(): Promise<Keep | undefined>;
 }

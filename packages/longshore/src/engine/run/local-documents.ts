@@ -77,7 +77,7 @@ export class LocalDocuments implements DocumentStore {
     this.#stored = store.table(documentTable);
     this.#versions = store.table(versionTable);
     this.#rows = new Rows<Document>(commit, {
-      load: (key) => this.#stored.get(...partsOf(key)),
+      load: (tx, key) => this.#stored.get(tx, ...partsOf(key)),
       save: (row) => this.#stored.upsert(row),
       remove: (key) => this.#stored.remove(...partsOf(key)),
       chars: ({ body }) => body.length,
@@ -95,7 +95,7 @@ export class LocalDocuments implements DocumentStore {
       await this.#slices.turn(rowsMax * wholeRow);
       const behind: Scan =
         name === undefined ? { by, equal: [kind], above: [last.name, last.version] } : { by, equal: [kind, name], above: [last.version] };
-      const { some, more } = await this.#commit.read(() => this.#page(this.#stored.scan({ ...behind, limit: rowsMax })));
+      const { some, more } = await this.#commit.read((tx) => this.#page(this.#stored.scan(tx, { ...behind, limit: rowsMax })));
       yield* some;
       if (!more) return;
       last = some.at(-1) as Document;
@@ -174,24 +174,24 @@ export class LocalDocuments implements DocumentStore {
     for (const row of this.#rows.pending(tx)) {
       if (row.kind === kind && row.name === name && row.version > (found?.version ?? -1)) found = row;
     }
-    let version = this.#highestBelow(kind, name, Number.MAX_SAFE_INTEGER);
+    let version = this.#highestBelow(tx, kind, name, Number.MAX_SAFE_INTEGER);
     while (version !== undefined && version > (found?.version ?? -1)) {
       if (!this.#rows.isRemoved(tx, keyOf(kind, name, version))) return this.#rows.get(tx, keyOf(kind, name, version));
-      version = this.#highestBelow(kind, name, version);
+      version = this.#highestBelow(tx, kind, name, version);
     }
     return found;
   }
 
   /** The highest version below another one; undefined when there is none. */
-  #highestBelow(kind: string, name: string, version: number): number | undefined {
+  #highestBelow(tx: ReadTx, kind: string, name: string, version: number): number | undefined {
     const below = { by, equal: [kind, name], below: [version], backwards: true, limit: 1 };
-    for (const found of this.#versions.scan(below)) return found.version;
+    for (const found of this.#versions.scan(tx, below)) return found.version;
     return undefined;
   }
 
   #allVersions(tx: ReadTx, kind: string, name: string): number[] {
     const versions = new Set<number>();
-    for (const { version } of this.#versions.scan({ by, equal: [kind, name] })) versions.add(version);
+    for (const { version } of this.#versions.scan(tx, { by, equal: [kind, name] })) versions.add(version);
     for (const row of this.#rows.pending(tx)) if (row.kind === kind && row.name === name) versions.add(row.version);
     return [...versions].filter((version) => !this.#rows.isRemoved(tx, keyOf(kind, name, version)));
   }

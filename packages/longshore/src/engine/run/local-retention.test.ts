@@ -301,7 +301,8 @@ describe.each(places)("retention in %s", (place) => {
       const prune = blobs.prune(usedBefore, (tx) => references.pending(tx));
       await parts.start("w", { input: `"${alongside.hash}"` });
       removed = await prune;
-      expect(parts.commit.commits - before).toBe(1);
+      // Where rows are read later, the pruning looks for unused ones while the run starts.
+      expect(parts.commit.commits - before).toBe(place === "rows that are read later" ? 2 : 1);
     });
     expect(removed).toBe(1);
     const left = parts.db.prepare("SELECT hash FROM blob").all();

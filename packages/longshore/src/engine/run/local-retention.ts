@@ -11,7 +11,7 @@ import type { RowStore, TableRows } from "../rows.ts";
 import type { StoredBytes } from "../stored-bytes.ts";
 import { type Ended, type EndedKind, endedRuns, endedTasks, type Property, propertyTable } from "../tables/endings.ts";
 import { runKeyTable } from "../tables/run.ts";
-import type { Tx } from "../tx.ts";
+import type { ReadTx, Tx } from "../tx.ts";
 import type { AgeMark } from "./age.ts";
 import type { Counts } from "./counts.ts";
 import { LogRetention } from "./log-retention.ts";
@@ -117,12 +117,12 @@ export class LocalRetention implements RetentionStore {
   notePolicy(policy: RetentionPolicy): Promise<void> {
     const value = JSON.stringify(policy.runs);
     return this.#options.commit.run((tx) => {
-      if (this.#properties.get(keptProperty)?.value !== value) this.#changed.add(tx, { name: keptProperty, value });
+      if (this.#properties.get(tx, keptProperty)?.value !== value) this.#changed.add(tx, { name: keptProperty, value });
     });
   }
 
   async age(): Promise<AgeMark | null> {
-    const kept = await this.#options.commit.read(() => this.#properties.get(ageProperty));
+    const kept = await this.#options.commit.read((tx) => this.#properties.get(tx, ageProperty));
     return kept === null ? null : (JSON.parse(kept.value) as AgeMark);
   }
 
@@ -162,8 +162,8 @@ export class LocalRetention implements RetentionStore {
   /** Looks first, so that a pruning which finds nothing costs no transaction. */
   async #whenAny(ending: Ending, keep: Keep, now: number, remove: (tx: Tx, ids: string[]) => number): Promise<number> {
     const { commit } = this.#options;
-    const found = await commit.read(() => findExcess(ending, keep, now));
-    return found.length === 0 ? 0 : commit.run((tx) => remove(tx, findExcess(ending, keep, now)));
+    const found = await commit.read((tx) => findExcess(tx, ending, keep, now));
+    return found.length === 0 ? 0 : commit.run((tx) => remove(tx, findExcess(tx, ending, keep, now)));
   }
 }
 
@@ -175,17 +175,17 @@ interface Ending {
 }
 
 /** Both rules take from the same end, so the one that takes more decides. */
-function findExcess(ending: Ending, keep: Keep, now: number): string[] {
-  const old = find(ending, now - keep.ageMs, batchMax);
+function findExcess(tx: ReadTx, ending: Ending, keep: Keep, now: number): string[] {
+  const old = find(tx, ending, now - keep.ageMs, batchMax);
   const excess = Math.min(batchMax, ending.count() - keep.count);
-  return excess <= old.length ? old : find(ending, now - Math.min(lingerMs, keep.ageMs), excess);
+  return excess <= old.length ? old : find(tx, ending, now - Math.min(lingerMs, keep.ageMs), excess);
 }
 
 /** Ids in order of their ending, oldest first, that ended at `endedBy` or before: the first of them, and those behind it that have few bytes together. */
-function find({ kind, rows }: Ending, endedBy: number, limit: number): string[] {
+function find(tx: ReadTx, { kind, rows }: Ending, endedBy: number, limit: number): string[] {
   const ids: string[] = [];
   let sum = 0;
-  for (const { id, bytes } of rows.scan({ ...kind.scan, below: [Math.max(0, endedBy + 1)], limit })) {
+  for (const { id, bytes } of rows.scan(tx, { ...kind.scan, below: [Math.max(0, endedBy + 1)], limit })) {
     sum += bytes;
     if (ids.length > 0 && sum > batchBytesMax) break;
     ids.push(id);

@@ -132,7 +132,7 @@ export class LocalRuns implements RunStore, Follower {
   }
 
   messages(): Promise<StoredMessage[]> {
-    return this.#options.commit.read(() => this.#messages.stored());
+    return this.#options.commit.read((tx) => this.#messages.stored(tx));
   }
 
   deliver(stored: StoredMessage, child: NewChild | null): Promise<void> {
@@ -231,7 +231,7 @@ export class LocalRuns implements RunStore, Follower {
     if (same !== null) return same;
     if (wanted.key) {
       const pending = this.#keys.pending(tx).find((row) => row.workflow === wanted.workflow && row.key === wanted.key)?.runId;
-      const id = pending ?? this.#keyed.get(wanted.workflow, wanted.key)?.runId;
+      const id = pending ?? this.#keyed.get(tx, wanted.workflow, wanted.key)?.runId;
       if (id !== undefined) return this.runs.get(tx, id);
     }
     if (wanted.parentTaskId) {
@@ -245,7 +245,7 @@ export class LocalRuns implements RunStore, Follower {
   openRun(tx: Tx, workflow: string): Run | null {
     const fresh = this.runs.pending(tx).find((run) => run.workflow === workflow && isRunOpen(run.state));
     if (fresh !== undefined) return fresh;
-    for (const { id } of this.#open.scan({ by: ["workflow"], equal: [workflow], without: "ended_at" })) {
+    for (const { id } of this.#open.scan(tx, { by: ["workflow"], equal: [workflow], without: "ended_at" })) {
       const run = this.runs.get(tx, id);
       if (run !== null && isRunOpen(run.state)) return run;
     }

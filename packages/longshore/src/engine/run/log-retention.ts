@@ -88,14 +88,14 @@ export class LogRetention {
   /** The next ended ones behind what has been passed, that ended at `endedBy` or before. */
   #next({ kind, rows, passed }: Owners, endedBy: number): Promise<Ended[]> {
     const behind = { above: passed, below: [Math.max(0, endedBy + 1)], limit: sliceEndings };
-    return this.#commit.read(() => [...rows.scan({ ...kind.scan, ...behind })]);
+    return this.#commit.read((tx) => [...rows.scan(tx, { ...kind.scan, ...behind })]);
   }
 
   /** When the newest ended that is not among the `count` newest; before all time when there are no more than those. */
   async #endedAtRank({ kind, rows, count: countOf }: Owners, count: number): Promise<number> {
     // The index is read only when there are more: it would be walked as a whole to find out.
     if (countOf() <= count) return Number.NEGATIVE_INFINITY;
-    const [ranked] = await this.#commit.read(() => [...rows.scan({ ...kind.scan, backwards: true, offset: count, limit: 1 })]);
+    const [ranked] = await this.#commit.read((tx) => [...rows.scan(tx, { ...kind.scan, backwards: true, offset: count, limit: 1 })]);
     return ranked?.endedAt ?? Number.NEGATIVE_INFINITY;
   }
 
@@ -105,17 +105,17 @@ export class LogRetention {
     const found = await withLogs(ids);
     for (let left = found; left.length > 0 && !signal?.aborted; left = await withLogs(left))
       await this.#commit.run((tx) => this.#removeSlice(tx, owners, left));
-    return found.length - (await this.#commit.read(() => this.#havingLogs(owners, found))).length;
+    return found.length - (await this.#commit.read((tx) => this.#havingLogs(tx, owners, found))).length;
   }
 
   #withLogs(tx: ReadTx, owners: Owners, ids: readonly string[]): string[] {
-    const having = this.#havingLogs(owners, ids);
+    const having = this.#havingLogs(tx, owners, ids);
     const isEnded = readAll(having, (id) => owners.isEnded(tx, id));
     return having.filter((_id, at) => isEnded[at]);
   }
 
-  #havingLogs({ key }: Owners, ids: readonly string[]): string[] {
-    const found = readAll(ids, (id) => [...this.#logs.scan({ by: [key], equal: [id], limit: 1 })].length > 0);
+  #havingLogs(tx: ReadTx, { key }: Owners, ids: readonly string[]): string[] {
+    const found = readAll(ids, (id) => [...this.#logs.scan(tx, { by: [key], equal: [id], limit: 1 })].length > 0);
     return ids.filter((_id, at) => found[at]);
   }
 
@@ -125,7 +125,7 @@ export class LogRetention {
     for (const id of ids) {
       // A retry in the same batch may have opened it again.
       if (rows >= rowsMax || !owners.isEnded(tx, id)) continue;
-      for (const log of this.#logs.scan({ by: [owners.key], equal: [id], limit: rowsMax - rows })) {
+      for (const log of this.#logs.scan(tx, { by: [owners.key], equal: [id], limit: rowsMax - rows })) {
         if (rows > 0 && bytes + log.bytes > bytesMax) return this.#room.add(tx, -bytes);
         this.#removals.add(tx, log.id);
         rows++;

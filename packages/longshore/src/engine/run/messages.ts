@@ -9,7 +9,7 @@ import { Additions, eachRow, type Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import type { RowStore, TableRows, TableSpec } from "../rows.ts";
 import { runIdTable } from "../tables/run.ts";
-import type { Tx } from "../tx.ts";
+import type { ReadTx, Tx } from "../tx.ts";
 import type { Decisions, Happening } from "./decisions.ts";
 import { backlogOf, isRunOpen, type Message, type Run, type StoredMessage, successorIdOf } from "./run.ts";
 import type { NewChild, NewRun } from "./store.ts";
@@ -73,8 +73,8 @@ export class Messages {
   }
 
   /** The oldest of those that have not been carried out. */
-  stored(): StoredMessage[] {
-    return [...this.#rows.scan({ by: ["id"], limit: pageMax })];
+  stored(tx: ReadTx): StoredMessage[] {
+    return [...this.#rows.scan(tx, { by: ["id"], limit: pageMax })];
   }
 
   /** A parent waits again as soon as its child lives again: the caller that restarted the child finds both running. */
@@ -110,7 +110,7 @@ export class Messages {
   /** The run that an attempt of a step has started, in this batch or before it. */
   childOf(tx: Tx, parentTaskId: string, parentAttempt: number): Run | null {
     const { runs } = this.#options;
-    const children = this.#children.scan({ by: ["parent_task_id", "parent_attempt"], equal: [parentTaskId, parentAttempt] });
+    const children = this.#children.scan(tx, { by: ["parent_task_id", "parent_attempt"], equal: [parentTaskId, parentAttempt] });
     for (const { id } of children) return runs.get(tx, id);
     return runs.pending(tx).find((run) => run.parentTaskId === parentTaskId && run.parentAttempt === parentAttempt) ?? null;
   }

@@ -35,7 +35,7 @@ export class OpenTasks {
     const cancel = (id: string) => (id === closing ? 0 : board.ofRuns.cancelOne(tx, id, endedAt));
     // What this batch has posted is not stored yet.
     for (const task of board.tasks.pending(tx)) if (task.runId === runId) cancel(task.id);
-    const after = this.#slice(runId, beginOf(runId), cancel);
+    const after = this.#slice(tx, runId, beginOf(runId), cancel);
     if (after === null) return;
     leave(tx, { kind: "end-tasks", runId, endedAt, after });
     board.unwritten.ended.add(tx, runId, { endedAt });
@@ -45,7 +45,7 @@ export class OpenTasks {
   goOn(tx: Tx, message: Message & { kind: "end-tasks" }): void {
     const { board, leave } = this.#options;
     const { runId, endedAt } = message;
-    const after = this.#slice(runId, message.after, (id) => board.ofRuns.cancelOne(tx, id, endedAt));
+    const after = this.#slice(tx, runId, message.after, (id) => board.ofRuns.cancelOne(tx, id, endedAt));
     if (after === null) board.unwritten.ended.remove(tx, runId);
     else leave(tx, { ...message, after });
   }
@@ -77,13 +77,13 @@ export class OpenTasks {
   /** Ends the delays of some of them: those behind `after`, or the first. Returns the id behind which it goes on; null at the end. */
   hasten(tx: Tx, runId: string, after: string = beginOf(runId)): string | null {
     const { board } = this.#options;
-    return this.#slice(runId, after, (id) => board.ofRuns.hasten(tx, id));
+    return this.#slice(tx, runId, after, (id) => board.ofRuns.hasten(tx, id));
   }
 
   /** `change` returns how many characters the row has. Null when nothing is left; else the id behind which the next slice begins. */
-  #slice(runId: string, after: string, change: (id: string) => number): string | null {
+  #slice(tx: Tx, runId: string, after: string, change: (id: string) => number): string | null {
     const { sliceTasks = sliceTasksMax } = this.#options;
-    const ids = [...this.#rows.scan({ by: ["id"], without: "ended_at", above: [after], below: [`${runId}/`], limit: sliceTasks })];
+    const ids = [...this.#rows.scan(tx, { by: ["id"], without: "ended_at", above: [after], below: [`${runId}/`], limit: sliceTasks })];
     let chars = 0;
     for (const id of ids) {
       chars += change(id);

@@ -9,7 +9,7 @@ import type { Rows } from "../cached-rows.ts";
 import { type GroupCommit, Postponed } from "../commit.ts";
 import type { RowStore, TableRows } from "../rows.ts";
 import { taskChars, taskTable } from "../tables/task.ts";
-import type { Tx } from "../tx.ts";
+import type { ReadTx, Tx } from "../tx.ts";
 
 export interface RecordsDeps {
   store: RowStore;
@@ -48,7 +48,7 @@ export class Records {
   /** As the batch has left them. `most`: there are no more than that. Throws `Postponed` for a large run that has not been read yet. */
   all(tx: Tx, runId: string, most: number): Map<number, TaskRow> {
     const { sliceTasks = atOnceMax } = this.#options;
-    if (most <= sliceTasks) return this.#newest(tx, runId, this.#page(runId, beginOf(runId)));
+    if (most <= sliceTasks) return this.#newest(tx, runId, this.#page(tx, runId, beginOf(runId)));
     const reading = this.#readings.get(runId) ?? this.#begin(runId);
     if (!reading.isDone) throw new Postponed(reading.done);
     tx.after(() => this.#readings.delete(runId));
@@ -88,7 +88,7 @@ export class Records {
     const { commit, sliceTasks = atOnceMax } = this.#options;
     for (let after = beginOf(runId); ; ) {
       await this.#slices.turn(sliceTasks * wholeRow);
-      const page = await commit.read(() => [...this.#page(runId, after, sliceTasks)]);
+      const page = await commit.read((tx) => [...this.#page(tx, runId, after, sliceTasks)]);
       for (const task of page) {
         tasks.set(task.id, task);
         this.#slices.spent(taskChars(task));
@@ -98,8 +98,8 @@ export class Records {
     }
   }
 
-  #page(runId: string, after: string, limit?: number): Iterable<TaskRow> {
-    return this.#rows.scan({ by: ["id"], above: [after], below: [`${runId}/`], limit });
+  #page(tx: ReadTx, runId: string, after: string, limit?: number): Iterable<TaskRow> {
+    return this.#rows.scan(tx, { by: ["id"], above: [after], below: [`${runId}/`], limit });
   }
 }
 

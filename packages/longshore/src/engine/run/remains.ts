@@ -74,7 +74,7 @@ export class Remains {
 
   /** False when nothing is noted. */
   async #removeSome(): Promise<boolean> {
-    const noted = await this.#commit.read(() => [...this.#ids.scan({ by: ["id"], limit: 1 })]);
+    const noted = await this.#commit.read((tx) => [...this.#ids.scan(tx, { by: ["id"], limit: 1 })]);
     if (noted.length > 0) await this.#commit.run((tx) => this.#removeSlice(tx));
     return noted.length > 0;
   }
@@ -83,7 +83,7 @@ export class Remains {
     const budget: Budget = { rows: rowsMax, bytes: bytesMax };
     for (const removed of this.#steps) if (!removed(tx, budget)) return;
     // With these, no rows of them are left in any table.
-    for (const { id } of this.#ids.scan({ by: ["id"], limit: notesMax })) this.#crossedOff.add(tx, id);
+    for (const { id } of this.#ids.scan(tx, { by: ["id"], limit: notesMax })) this.#crossedOff.add(tx, id);
   }
 }
 
@@ -123,7 +123,7 @@ function stepsOf(store: RowStore, commit: GroupCommit, table: RemnantTable): ((t
     let found = 0;
     let removed = 0;
     let freed = 0;
-    for (const remnant of rows.owned({ ...owned, limit })) {
+    for (const remnant of rows.owned(tx, { ...owned, limit })) {
       found++;
       if ((budget.rows < rowsMax || removed > 0) && freed + remnant.bytes > budget.bytes) break;
       removals.add(tx, remnant);

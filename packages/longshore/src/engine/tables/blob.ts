@@ -46,7 +46,7 @@ export function blobRows(store: RowStore, commit: GroupCommit): Rows<Blob> {
   const rows = store.table(blobTable);
   const update = rows.updater(changing);
   return new Rows<Blob>(commit, {
-    load: (hash) => rows.get(hash),
+    load: (tx, hash) => rows.get(tx, hash),
     save: (blob, isNew) => (isNew ? rows.insert(blob) : update(blob)),
     remove: (hash) => rows.remove(hash),
     keep: () => "no",

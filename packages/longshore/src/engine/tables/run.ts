@@ -83,7 +83,7 @@ export function runRows(store: RowStore, commit: GroupCommit, committed: (run: R
   const updateOpen = rows.updater(changing);
   const update = rows.updater([...changing, ...ending]);
   return new Rows<Run>(commit, {
-    load: (id) => rows.get(id),
+    load: (tx, id) => rows.get(tx, id),
     save(run, isNew, before) {
       // A run that begins again is written whole, over its earlier self.
       if (isNew) rows.upsert(run);
@@ -160,9 +160,9 @@ const joinTable: TableSpec<Join> = {
 export function joinRows(store: RowStore, commit: GroupCommit): Rows<Join> {
   const rows = store.table(joinTable);
   return new Rows<Join>(commit, {
-    load(key) {
+    load(tx, key) {
       const dot = key.lastIndexOf(".");
-      return rows.get(key.slice(0, dot), Number(key.slice(dot + 1)));
+      return rows.get(tx, key.slice(0, dot), Number(key.slice(dot + 1)));
     },
     save: (join) => rows.upsert(join),
     keep: () => "no",

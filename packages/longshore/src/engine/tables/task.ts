@@ -106,7 +106,7 @@ export function taskRows(store: RowStore, commit: GroupCommit, hooks: TaskRowsHo
   const handOut = rows.updater(holding);
   const end = rows.updater([...holding, ...closing, ...ending]);
   return new Rows<TaskRow>(commit, {
-    load: (id) => rows.get(id),
+    load: (tx, id) => rows.get(tx, id),
     save(task, isNew, before) {
       checkNames(task, before);
       if (isNew) return rows.upsert(task);

@@ -12,6 +12,7 @@ import type {
 } from "../../engine/run/history.ts";
 import type { Keep } from "../../engine/run/retention.ts";
 import { backlogOf, type Message, type RunState, taskIdOf } from "../../engine/run/run.ts";
+import type { ReadRows, ReadTx } from "../../engine/tx.ts";
 import type { Database, SqlRow } from "./driver.ts";
 import { readRetention } from "./retention-property.ts";
 
@@ -31,7 +32,33 @@ const attemptsMax = 500;
 const taskColumns = `id, run_id, node, step, lane IS NOT NULL AS on_lane, state, attempt, first_attempt, grant_count, holder, claimed_at, ended_at,
   closed_grant, closed_by, output IS NOT NULL AS has_output`;
 
-export class SqliteHistory implements HistoryReader {
+export interface ServedHistoryDeps {
+  db: Database;
+  read: ReadRows;
+  /** As in `SqliteHistoryOptions`, of definitions as the engine has them. */
+  startsRun(tx: ReadTx, definitionId: string, node: number): boolean;
+}
+
+/** The history of data that are served. Parts are not counted: a task may have a million, and a request must not walk them. */
+export function servedHistory({ db, read, startsRun }: ServedHistoryDeps): HistoryReader {
+  /** Of the read at hand, which is performed without a pause. */
+  let reading: ReadTx;
+  const history = new SqliteHistory({ db, startsRun: (id, node) => startsRun(reading, id, node), withParts: false });
+  const within = <T>(work: () => T) =>
+    read((tx) => {
+      reading = tx;
+      return work();
+    });
+  return {
+    runIds: (after, limit) => within(() => history.runIds(after, limit)),
+    runPage: (id, tasks) => within(() => history.runPage(id, tasks)),
+    looseTasks: (after, limit) => within(() => history.looseTasks(after, limit)),
+    task: (id) => within(() => history.task(id)),
+    kept: () => within(() => history.kept()),
+  };
+}
+
+export class SqliteHistory {
   readonly #options: SqliteHistoryOptions;
   readonly #sql: ReturnType<typeof prepareStatements>;
 

@@ -15,7 +15,15 @@ describe.each(placesAtHand)("reading from %s", (place) => {
     const parts = await openParts(place);
     const { tasks, lanes } = parts.board;
     const { runs, definitions } = parts.runs;
-    const reader = new SqliteReader({ ...parts, tasks, runs, definitions, lanes, slices: new Slices() });
+    const reader = new SqliteReader({
+      ...parts,
+      read: (work) => parts.commit.read(work),
+      tasks,
+      runs,
+      definitions,
+      lanes,
+      slices: new Slices(),
+    });
     await parts.define("w", ["a", "b"]);
     await parts.define("other", ["x"]);
     return { parts, reader };

@@ -21,7 +21,7 @@ import {
 import { isRunOpen, type Run, type RunHead, type RunState } from "../../engine/run/run.ts";
 import { runHeadOf, runOf } from "../../engine/tables/run.ts";
 import { taskOf } from "../../engine/tables/task.ts";
-import { committed, type ReadTx } from "../../engine/tx.ts";
+import type { ReadRows, ReadTx } from "../../engine/tx.ts";
 import { attemptOf, currentAttempt } from "./attempt-views.ts";
 import type { Database, SqlRow } from "./driver.ts";
 import { limited, matching, scan, scanMax } from "./index-scan.ts";
@@ -39,6 +39,8 @@ export interface MemoryRows<R> {
 
 export interface SqliteReaderDeps {
   db: Database;
+  /** How rows that memory may have are read. */
+  read: ReadRows;
   tasks: MemoryRows<TaskRow>;
   runs: Pick<MemoryRows<Run>, "get" | "kept">;
   definitions: { newest(tx: ReadTx, name: string): Definition | null; byId(tx: ReadTx, id: string): Definition | null };
@@ -68,7 +70,8 @@ export class SqliteReader implements Reader {
   }
 
   run(id: string): Promise<Run | undefined> {
-    return Promise.resolve(this.#run(id));
+    const { runs } = this.#options;
+    return this.#options.read((tx) => runs.get(tx, id) ?? undefined);
   }
 
   /** One that is in memory has its texts, which are there once for all. */
@@ -80,7 +83,7 @@ export class SqliteReader implements Reader {
     const { workflow, state, before = last } = query;
     await this.#options.slices.turn(state === undefined ? limited(query.limit) : scanMax);
     const found = scan(this.#runRows(workflow, state, before), query.limit, (row) => state === undefined || row.state === state);
-    return this.#page(found, (id) => this.#run(id));
+    return this.#page(found, (id) => this.run(id));
   }
 
   search(search: RunSearch): Promise<FoundRuns> {
@@ -88,7 +91,7 @@ export class SqliteReader implements Reader {
   }
 
   runsUnder(prefix: string): AsyncIterable<Run> {
-    return this.#under(prefix, (ids) => this.#each(ids, (id) => this.#run(id)));
+    return this.#under(prefix, (ids) => this.#each(ids, (id) => this.run(id)));
   }
 
   headsUnder(prefix: string): AsyncIterable<RunHead> {
@@ -147,7 +150,7 @@ export class SqliteReader implements Reader {
       (row) => places.push({ id: row.id as string, node: row.node as number }),
     );
     const ids = places.sort((a, b) => a.node - b.node).map(({ id }) => id);
-    yield* this.#each(ids, (id) => this.#task(id));
+    yield* this.#each(ids, (id) => this.task(id));
   }
 
   async heads(runId: string): Promise<TaskRowHead[]> {
@@ -155,7 +158,7 @@ export class SqliteReader implements Reader {
     const heads: TaskRowHead[] = [];
     for (let behind = `${runId}.`; ; ) {
       await slices.turn(wholeRowsMax * wholeRow);
-      const page = this.#headsBehind(behind, `${runId}/`);
+      const page = await this.#options.read((tx) => this.#headsBehind(tx, behind, `${runId}/`));
       heads.push(...page);
       if (page.length < wholeRowsMax) return heads.sort((a, b) => a.node - b.node);
       behind = page.at(-1)?.id as string;
@@ -163,28 +166,30 @@ export class SqliteReader implements Reader {
   }
 
   /** Most tasks of an open run are in memory. Where all of a page are, only their ids are read: that takes a tenth of the time. */
-  #headsBehind(behind: string, end: string): TaskRowHead[] {
+  #headsBehind(tx: ReadTx, behind: string, end: string): TaskRowHead[] {
     const heads: TaskRowHead[] = [];
     for (const { id } of this.#sql.nodes.all(behind, end, wholeRowsMax)) {
       const kept = this.#options.tasks.kept(id as string);
-      if (kept === undefined) return this.#sql.heads.all(behind, end, wholeRowsMax).map((row) => this.#headOf(row));
+      if (kept === undefined) return this.#sql.heads.all(behind, end, wholeRowsMax).map((row) => this.#headOf(tx, row));
       heads.push(kept);
     }
     return heads;
   }
 
   task(id: string): Promise<TaskRow | undefined> {
-    return Promise.resolve(this.#task(id));
+    const { tasks } = this.#options;
+    return this.#options.read((tx) => tasks.get(tx, id) ?? undefined);
   }
 
   taskHead(id: string): Promise<TaskRowHead | undefined> {
-    return Promise.resolve(this.#options.tasks.kept(id) ?? orUndefined(this.#sql.head.get(id), (row) => this.#headOf(row)));
+    const { tasks } = this.#options;
+    return this.#options.read((tx) => tasks.kept(id) ?? orUndefined(this.#sql.head.get(id), (row) => this.#headOf(tx, row)));
   }
 
   async tasks(query: TaskQuery): Promise<Page<TaskRow>> {
     const { state, lane } = query;
     await this.#options.slices.turn(state === undefined && lane === undefined ? limited(query.limit) : scanMax);
-    return this.#page(scan(this.#taskRows(query), query.limit, matching(query)), (id) => this.#task(id));
+    return this.#page(scan(this.#taskRows(query), query.limit, matching(query)), (id) => this.task(id));
   }
 
   async taskHeads(query: TaskQuery): Promise<Page<TaskRowHead>> {
@@ -194,8 +199,8 @@ export class SqliteReader implements Reader {
     const items: TaskRowHead[] = [];
     for (const id of ids) {
       await slices.turn(wholeRow);
-      const row = this.#sql.head.get(id);
-      if (row !== undefined) items.push(withoutTexts(this.#headOf(row)));
+      const head = await this.taskHead(id);
+      if (head !== undefined) items.push(withoutTexts(head));
     }
     return { items, next };
   }
@@ -203,7 +208,7 @@ export class SqliteReader implements Reader {
   async attempts(taskId: string, charsMax = pageCharsMax): Promise<AttemptView[]> {
     const { slices } = this.#options;
     await slices.turn(wholeRow);
-    const task = this.#task(taskId);
+    const task = await this.task(taskId);
     if (task === undefined) return [];
     const newestFirst = [currentAttempt(task)];
     let chars = 0;
@@ -231,7 +236,7 @@ export class SqliteReader implements Reader {
     const found: Definition[] = [];
     for (const row of this.#sql.names.all(dialect, dialect, limited(page.limit), page.offset ?? 0)) {
       await slices.turn(wholeRow);
-      const newest = definitions.newest(committed, row.name as string);
+      const newest = await this.#options.read((tx) => definitions.newest(tx, row.name as string));
       if (newest === null) continue;
       slices.spent(newest.source.length);
       found.push(newest);
@@ -240,11 +245,11 @@ export class SqliteReader implements Reader {
   }
 
   definition(name: string): Promise<Definition | undefined> {
-    return Promise.resolve(this.#options.definitions.newest(committed, name) ?? undefined);
+    return this.#options.read((tx) => this.#options.definitions.newest(tx, name) ?? undefined);
   }
 
   definitionById(id: string): Promise<Definition | undefined> {
-    return Promise.resolve(this.#options.definitions.byId(committed, id) ?? undefined);
+    return this.#options.read((tx) => this.#options.definitions.byId(tx, id) ?? undefined);
   }
 
   async laneNames(): Promise<Set<string>> {
@@ -292,14 +297,14 @@ export class SqliteReader implements Reader {
 
   async #page<T extends Run | TaskRow>(
     found: { ids: string[]; next: string | null },
-    load: (id: string) => T | undefined,
+    load: (id: string) => Promise<T | undefined>,
   ): Promise<Page<T>> {
     const { slices } = this.#options;
     const items: T[] = [];
     let chars = 0;
     for (const id of found.ids) {
       await slices.turn(wholeRow);
-      const item = load(id);
+      const item = await load(id);
       if (item === undefined) continue;
       const size = textOf(item);
       slices.spent(size);
@@ -311,11 +316,14 @@ export class SqliteReader implements Reader {
   }
 
   /** Whole rows one by one: none is in memory that its reader has not taken. */
-  async *#each<T extends Run | TaskRow>(ids: readonly string[], load: (id: string) => T | undefined): AsyncGenerator<T, void, void> {
+  async *#each<T extends Run | TaskRow>(
+    ids: readonly string[],
+    load: (id: string) => Promise<T | undefined>,
+  ): AsyncGenerator<T, void, void> {
     const { slices } = this.#options;
     for (const id of ids) {
       await slices.turn(wholeRow);
-      const item = load(id);
+      const item = await load(id);
       if (item === undefined) continue;
       slices.spent(textOf(item));
       yield item;
@@ -341,18 +349,10 @@ export class SqliteReader implements Reader {
     }
   }
 
-  #run(id: string): Run | undefined {
-    return this.#options.runs.get(committed, id) ?? undefined;
-  }
-
-  #task(id: string): TaskRow | undefined {
-    return this.#options.tasks.get(committed, id) ?? undefined;
-  }
-
   /** A hold may have been renewed in memory since its row was written. */
-  #headOf(row: SqlRow): TaskRowHead {
+  #headOf(tx: ReadTx, row: SqlRow): TaskRowHead {
     const stored = taskOf(row);
-    return this.#options.tasks.newest(committed, stored.id, stored) ?? stored;
+    return this.#options.tasks.newest(tx, stored.id, stored) ?? stored;
   }
 
   #attemptBefore(taskId: string, { grant_count, attempt }: SqlRow, withTexts: boolean): SqlRow | undefined {

@@ -44,16 +44,16 @@ function tableRows<R>(db: Database, spec: TableSpec<R>): TableRows<R> {
     return statement;
   };
   return {
-    get(...values) {
+    get(_tx, ...values) {
       const row = select().get(...values);
       return row === undefined ? null : spec.of(row);
     },
-    *scan(scan) {
+    *scan(_tx, scan) {
       const keys = scan.keysFirst ? `WHERE ${key} IN (SELECT ${key} FROM ${name} ${conditions(scan)} ${orderOf(scan)})` : null;
       const statement = once(`SELECT ${read} FROM ${name} ${keys ?? conditions(scan)} ${keys === null ? orderOf(scan) : sortOf(scan)}`);
       for (const row of statement.iterate(...boundsOf(scan), ...limitOf(scan))) yield spec.of(row as Row);
     },
-    *owned({ by, column, within, limit }) {
+    *owned(_tx, { by, column, within, limit }) {
       const id = `${name}.${column}`;
       // '.' and '/' are neighbours, so this is the range of keys that begin with '<id>.'.
       const on = within ? `${id} > owner.id || '.' AND ${id} < owner.id || '/'` : `${id} = owner.id`;
@@ -61,11 +61,11 @@ function tableRows<R>(db: Database, spec: TableSpec<R>): TableRows<R> {
       const statement = once(`SELECT ${own} FROM ${by} AS owner CROSS JOIN ${name} ON ${on} LIMIT ?`);
       for (const row of statement.iterate(limit)) yield spec.of(row as Row);
     },
-    sum: (column, scan) => {
+    sum: (_tx, column, scan) => {
       const statement = once(`SELECT total(${sizes.get(column) ?? column}) AS sum FROM ${name} ${conditions(scan)}`);
       return Number(statement.get(...boundsOf(scan))?.sum);
     },
-    count: (scan) => Number(once(`SELECT count(*) AS count FROM ${name} ${conditions(scan)}`).get(...boundsOf(scan))?.count),
+    count: (_tx, scan) => Number(once(`SELECT count(*) AS count FROM ${name} ${conditions(scan)}`).get(...boundsOf(scan))?.count),
     last: () => Number(once("SELECT seq FROM sqlite_sequence WHERE name = ?").get(name)?.seq ?? 0),
     insert: (record) => write(insert(), valuesOf(columns, record)),
     insertAll(records) {

@@ -7,7 +7,7 @@ import { Changes } from "./changes.ts";
 
 function setup() {
   const clock = new TestClock();
-  const changes = new Changes({ clock, epoch: "e1", workflowOf: () => "w" });
+  const changes = new Changes({ clock, epoch: "e1", originOf: () => ({ workflow: "w", isHidden: false }) });
   let count = 0;
   const change = (times = 1) => {
     for (let at = 0; at < times; at++) changes.run({ id: `r${++count}`, workflow: "w", state: "running", error: null } as Run);

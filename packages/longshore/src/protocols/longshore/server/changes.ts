@@ -8,7 +8,7 @@ import type { Clock } from "../../../core/clock.ts";
 import { cutMiddle } from "../../../core/text.ts";
 import type { TaskRow } from "../../../engine/board/task.ts";
 import type { Run, RunState } from "../../../engine/run/run.ts";
-import type { ProtocolEngine } from "../../server-half.ts";
+import type { ProtocolEngine, TaskOrigin } from "../../server-half.ts";
 
 export interface RunChange {
   readonly kind: "run";
@@ -64,10 +64,8 @@ export function dataOf(noted: Noted): string {
 
 export interface ChangesOptions {
   clock: Clock;
-  /** The workflow of a run; undefined when the run is not known. */
-  workflowOf: (runId: string) => string | undefined;
-  /** Tasks that are not reported; none when absent. */
-  isHidden?: (task: TaskRow) => boolean;
+  /** What is not known with a task itself. Hidden ones are not reported. */
+  originOf: (task: TaskRow) => TaskOrigin | Promise<TaskOrigin>;
   /** Sets these ids apart from those of any other process. */
   epoch: string;
   /** Changes kept. A reader that is further behind has missed some. */
@@ -90,7 +88,7 @@ const lookMax = 500;
 /** How long after the last reader left changes are still noted. */
 const lingerMs = 60_000;
 
-type ChangesDeps = Pick<ProtocolEngine, "clock" | "makeId" | "isHidden" | "workflowOf" | "listen">;
+type ChangesDeps = Pick<ProtocolEngine, "clock" | "makeId" | "originOf" | "listen">;
 
 export class Changes {
   readonly #options: ChangesOptions;
@@ -101,6 +99,8 @@ export class Changes {
   #last = 0;
   #first = 1;
   #noting = false;
+  /** Resolves when all changes so far are noted; null when they are. */
+  #waiting: Promise<void> | null = null;
   #wakeScheduled = false;
   #cancelLinger: (() => void) | null = null;
 
@@ -121,26 +121,19 @@ export class Changes {
   run(run: Run): void {
     if (!this.#noting) return;
     const { id, workflow, state, left, failed, error, createdAt, endedAt } = run;
-    this.#note({ kind: "run", id, workflow, state, left, failed, error: shortened(error), createdAt, endedAt });
+    this.#inOrder({ kind: "run", id, workflow, state, left, failed, error: shortened(error), createdAt, endedAt });
   }
 
   task(task: TaskRow): void {
-    if (!this.#noting || this.#options.isHidden?.(task)) return;
-    const { id, runId, step, state, holder, error, startedAt, endedAt } = task;
-    const workflow = runId === null ? null : (this.#options.workflowOf(runId) ?? null);
-    this.#note({
-      kind: "task",
-      id,
-      runId,
-      workflow,
-      step,
-      state,
-      attempt: task.attempt + 1,
-      holder,
-      error: shortened(error),
-      startedAt,
-      endedAt,
-    });
+    if (!this.#noting) return;
+    const { id, runId, step, state, holder, startedAt, endedAt } = task;
+    const attempt = task.attempt + 1;
+    const error = shortened(task.error);
+    const changeOf = ({ workflow, isHidden }: TaskOrigin): TaskChange | null =>
+      isHidden ? null : { kind: "task", id, runId, workflow, step, state, attempt, holder, error, startedAt, endedAt };
+    const origin = this.#options.originOf(task);
+    // A view without this change is out of date until the next one: no reason to stop.
+    this.#inOrder(origin instanceof Promise ? origin.then(changeOf, () => null) : changeOf(origin));
   }
 
   /** Begins to read. `wake` is called, once per turn of the event loop, when there may be something new. Ends with what is returned. */
@@ -182,7 +175,18 @@ export class Changes {
     this.#cancelLinger?.();
   }
 
-  #note(change: Change): void {
+  /** What has to be read first holds up what comes after it. */
+  #inOrder(change: Change | null | Promise<Change | null>): void {
+    if (this.#waiting === null && !(change instanceof Promise)) return this.#note(change);
+    const noted: Promise<void> = Promise.all([change, this.#waiting]).then(([found]) => {
+      if (this.#waiting === noted) this.#waiting = null;
+      if (this.#noting) this.#note(found);
+    });
+    this.#waiting = noted;
+  }
+
+  #note(change: Change | null): void {
+    if (change === null) return;
     this.#last++;
     this.#ring[this.#last % this.#keptMax] = { number: this.#last, change };
     this.#first = Math.max(this.#first, this.#last - this.#keptMax + 1);
@@ -204,8 +208,8 @@ export class Changes {
 }
 
 /** The changes of an engine from now on. */
-export function changesOf({ clock, makeId, isHidden, workflowOf, listen }: ChangesDeps): Changes {
-  const changes = new Changes({ clock, epoch: makeId(clock.now()), workflowOf, isHidden });
+export function changesOf({ clock, makeId, originOf, listen }: ChangesDeps): Changes {
+  const changes = new Changes({ clock, epoch: makeId(clock.now()), originOf });
   listen(changes);
   return changes;
 }

@@ -108,7 +108,7 @@ describe("live changes", () => {
   });
 
   it("report to a slow reader how much it missed, and continue", async () => {
-    const changes = new Changes({ clock: new TestClock(), epoch: "e", workflowOf: () => undefined, keptMax: 10 });
+    const changes = new Changes({ clock: new TestClock(), epoch: "e", originOf: () => ({ workflow: null, isHidden: false }), keptMax: 10 });
     const change = (...ids: string[]) => ids.map((id) => changes.run({ id, workflow: "w", error: null } as Run));
     const reader = slowReader();
     const [operation] = eventOperations(changes, new Slices());
@@ -129,7 +129,7 @@ describe("live changes", () => {
   });
 
   it("are refused to the five hundred and first reader, naming the limit", async () => {
-    const changes = new Changes({ clock: new TestClock(), epoch: "e", workflowOf: () => undefined });
+    const changes = new Changes({ clock: new TestClock(), epoch: "e", originOf: () => ({ workflow: null, isHidden: false }) });
     for (let at = 0; at < 500; at++) changes.read(() => {});
     const [operation] = eventOperations(changes, new Slices());
     const asked = { params: {}, query: new URLSearchParams(), headers: {} } as HttpRequest;

@@ -78,8 +78,8 @@ export function historyOperations({ history, slices }: HistoryDeps): Operation[]
       ...{ id: "getKept", tag, method: "GET", path: "/history/kept", action: "run.read" },
       summary: "Get how long runs are kept after their end, for a checker.",
       answers: { 200: { description: "Null is without end.", schema: keptShape }, 404: { description: "It is not known." } },
-      handle() {
-        const kept = history.kept();
+      async handle() {
+        const kept = await history.kept();
         if (kept === undefined) throw new LongshoreError("LONGSHORE_NOT_FOUND", "How long runs are kept is not known.");
         return json(200, kept);
       },
@@ -91,7 +91,7 @@ export function historyOperations({ history, slices }: HistoryDeps): Operation[]
       answers: { 200: { description: "A page.", schema: pageOf(z.string()) } },
       async handle({ query }) {
         await slices.turn(idsMax);
-        const items = history.runIds(query.after ?? "", idsMax);
+        const items = await history.runIds(query.after ?? "", idsMax);
         return json(200, { items, next: items.length < idsMax ? null : items.at(-1) });
       },
     }),
@@ -103,7 +103,7 @@ export function historyOperations({ history, slices }: HistoryDeps): Operation[]
       async handle({ params, query }) {
         await slices.turn(tasksMax * wholeRow);
         const id = params.id as string;
-        const run = history.runPage(id, { after: query.after ?? `${id}.`, limit: tasksMax });
+        const run = await history.runPage(id, { after: query.after ?? `${id}.`, limit: tasksMax });
         if (run === undefined) throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no run ${id}.`, { detail: { field: "id" } });
         // What messages carry besides ids is data of the run.
         const messages = run.messages.map((message) => ({ ...message, input: undefined, output: undefined, error: undefined }));
@@ -117,15 +117,15 @@ export function historyOperations({ history, slices }: HistoryDeps): Operation[]
       answers: { 200: { description: "A page; it may be short, even empty, and still have a next.", schema: pageOf(taskHistoryShape) } },
       async handle({ query }) {
         await slices.turn(tasksMax * wholeRow);
-        return json(200, history.looseTasks(query.after ?? "", tasksMax));
+        return json(200, await history.looseTasks(query.after ?? "", tasksMax));
       },
     }),
     operation({
       ...{ id: "getTaskHistory", tag, method: "GET", path: "/history/tasks/:id", action: "task.read" },
       summary: "Get one task with all of its attempts, for a checker.",
       answers: { 200: { description: "The task.", schema: taskHistoryShape }, 404: { description: "There is no such task." } },
-      handle({ params }) {
-        const task = history.task(params.id as string);
+      async handle({ params }) {
+        const task = await history.task(params.id as string);
         if (task === undefined) {
           throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no task ${params.id}.`, { detail: { field: "id" } });
         }

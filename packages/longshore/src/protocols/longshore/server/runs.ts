@@ -58,8 +58,8 @@ export const noSuchRun = { 404: { description: "There is no such run." } };
 type RunDeps = Pick<ProtocolEngine, "runs" | "reader" | "shown">;
 
 export function runOperations({ runs, reader, shown }: RunDeps): Operation[] {
-  const bodyOf = (run: Run) => runBody(shown.run(run));
-  const newRun = (run: Run) => json(201, bodyOf(run), { location: `${apiPrefix}/runs/${run.id}` });
+  const bodyOf = async (run: Run) => runBody(await shown.run(run));
+  const newRun = async (run: Run) => json(201, await bodyOf(run), { location: `${apiPrefix}/runs/${run.id}` });
   return [
     operation({
       ...{ id: "startRun", tag, method: "POST", path: "/runs", action: "run.start" },
@@ -72,7 +72,7 @@ export function runOperations({ runs, reader, shown }: RunDeps): Operation[] {
       },
       async handle({ body: { workflow, input, key } }) {
         const { run, created } = await runs.start({ workflow, input: writeExact(input ?? null), key });
-        return created ? newRun(run) : json(200, bodyOf(run));
+        return created ? newRun(run) : json(200, await bodyOf(run));
       },
     }),
     operation({
@@ -82,14 +82,14 @@ export function runOperations({ runs, reader, shown }: RunDeps): Operation[] {
       answers: { 200: { description: "A page; it may be short, even empty, and still have a next.", schema: pageOf(runShape) } },
       async handle({ query }) {
         const { items, next } = await reader.runs(query);
-        return json(200, { items: items.map(bodyOf), next });
+        return json(200, { items: await Promise.all(items.map(bodyOf)), next });
       },
     }),
     operation({
       ...{ id: "getRun", tag, method: "GET", path: "/runs/:id", action: "run.read" },
       summary: "Look at one run.",
       answers: { 200: { description: "Its current state.", schema: runShape }, ...noSuchRun },
-      handle: async ({ params }) => json(200, bodyOf(await knownRun((id) => runs.run(id), params.id))),
+      handle: async ({ params }) => json(200, await bodyOf(await knownRun((id) => runs.run(id), params.id))),
     }),
     operation({
       ...{ id: "cancelRun", tag, method: "POST", path: "/runs/:id/cancel", action: "run.steer" },
@@ -99,7 +99,7 @@ export function runOperations({ runs, reader, shown }: RunDeps): Operation[] {
         202: { description: "The run afterwards. Workers are informed at their next heartbeat.", schema: runShape },
         ...noSuchRun,
       },
-      handle: async ({ params, body }) => json(202, bodyOf(await knownRun((id) => runs.cancel(id, body.reason), params.id))),
+      handle: async ({ params, body }) => json(202, await bodyOf(await knownRun((id) => runs.cancel(id, body.reason), params.id))),
     }),
     operation({
       ...{ id: "retryRun", tag, method: "POST", path: "/runs/:id/retry", action: "run.steer" },
@@ -109,7 +109,7 @@ export function runOperations({ runs, reader, shown }: RunDeps): Operation[] {
         409: { description: "It is still running, or has succeeded." },
         ...noSuchRun,
       },
-      handle: async ({ params }) => json(202, bodyOf(await knownRun((id) => runs.retry(id), params.id))),
+      handle: async ({ params }) => json(202, await bodyOf(await knownRun((id) => runs.retry(id), params.id))),
     }),
     operation({
       ...{ id: "rerunRun", tag, method: "POST", path: "/runs/:id/rerun", action: "run.steer" },

@@ -27,15 +27,15 @@ const listQuery = z.strictObject({
   before: cursor,
 });
 
-type TaskDeps = Pick<ProtocolEngine, "board" | "deadLetters" | "isHidden" | "logs" | "plan" | "reader" | "shown" | "slices" | "waiting">;
+type TaskDeps = Pick<ProtocolEngine, "board" | "deadLetters" | "logs" | "originOf" | "plan" | "reader" | "shown" | "slices" | "waiting">;
 
 export function taskOperations(deps: TaskDeps): Operation[] {
   const { board, reader } = deps;
-  const body = async (task: TaskRow) => taskBody(deps.shown.task(task), await deps.waiting()(task));
+  const body = async (task: TaskRow) => taskBody(await deps.shown.task(task), await deps.waiting()(task));
   const bodies = async (tasks: readonly TaskRow[]) => {
     const why = deps.waiting();
-    const shown = tasks.filter((task) => isShown(task) && !deps.isHidden(task));
-    return Promise.all(shown.map(async (task) => taskBody(deps.shown.task(task), await why(task))));
+    const shown = await shownOf(deps, tasks);
+    return Promise.all(shown.map(async (task) => taskBody(await deps.shown.task(task), await why(task))));
   };
   return [
     operation({
@@ -113,10 +113,16 @@ export function taskOperations(deps: TaskDeps): Operation[] {
   ];
 }
 
-async function knownTask({ reader, isHidden }: TaskDeps, id: string): Promise<TaskRow> {
-  const task = await reader.task(id);
-  if (task === undefined || !isShown(task) || isHidden(task))
-    throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no task ${id}.`, { detail: { field: "id" } });
+/** Those that people see. */
+async function shownOf({ originOf }: TaskDeps, tasks: readonly TaskRow[]): Promise<TaskRow[]> {
+  const isSeen = await Promise.all(tasks.map(async (task) => isShown(task) && !(await originOf(task)).isHidden));
+  return tasks.filter((_task, at) => isSeen[at]);
+}
+
+async function knownTask(deps: TaskDeps, id: string): Promise<TaskRow> {
+  const found = await deps.reader.task(id);
+  const [task] = found === undefined ? [] : await shownOf(deps, [found]);
+  if (task === undefined) throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no task ${id}.`, { detail: { field: "id" } });
   return task;
 }
 
