@@ -1,7 +1,7 @@
 // Four projects, so that one command picks what it runs by name: `npm test` takes unit and integration.
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { defineConfig } from "vitest/config";
+import { defineConfig, type Plugin } from "vitest/config";
 
 const PACKAGE = new URL("./packages/longshore/", import.meta.url);
 const { exports } = JSON.parse(readFileSync(new URL("package.json", PACKAGE), "utf8")) as { exports: Record<string, { default?: string }> };
@@ -13,11 +13,18 @@ const alias = Object.entries(exports).flatMap(([name, { default: built }]) => {
   return [{ find: new RegExp(`^longshore${name.slice(1)}$`), replacement: fileURLToPath(new URL(source, PACKAGE)) }];
 });
 
-// The server of tests in this process on a store that reads no row at once: LONGSHORE_TEST_ROWS=later npx vitest run --project unit.
-if (process.env.LONGSHORE_TEST_ROWS === "later") {
-  const replacement = fileURLToPath(new URL("./packages/longshore/test/support/later-row-store.ts", import.meta.url));
-  alias.push({ find: /^(?:\.\.\/store\/sqlite|\.)\/row-store\.ts$/, replacement });
-}
+/** LONGSHORE_TEST_ROWS=later: servers in the process of a test get a store that has no row at hand, and commits that end later. */
+const later: Plugin = {
+  name: "rows-that-are-read-later",
+  enforce: "pre",
+  resolveId(id, importer = "") {
+    const replacement = (name: string) => fileURLToPath(new URL(`./packages/longshore/test/support/${name}`, import.meta.url));
+    if (importer.includes("/test/support/later-")) return null;
+    if (id.endsWith("/row-store.ts") && importer.endsWith("/src/store/sqlite/store.ts")) return replacement("later-row-store.ts");
+    return id.endsWith("/testing/clock.ts") ? replacement("later-clock.ts") : null;
+  },
+};
+const plugins = process.env.LONGSHORE_TEST_ROWS === "later" ? [later] : [];
 
 const EVERYWHERE_EXCLUDED = ["**/node_modules/**", "**/dist/**"];
 const BUILD = ["./scripts/build-before-tests.ts"];
@@ -38,6 +45,7 @@ export default defineConfig({
     projects: [
       {
         resolve: { alias },
+        plugins,
         test: {
           name: "unit",
           pool: "forks",
@@ -50,6 +58,7 @@ export default defineConfig({
       },
       {
         resolve: { alias },
+        plugins,
         test: {
           name: "integration",
           globalSetup: [...BUILD, ...SERVICES],

@@ -50,7 +50,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** The port to a store, and the tables that are described for it: all that a store may know besides words and ports of the engine. */
-const ROWS = /^engine\/(?:(?:rows|tx)\.ts|tables\/)/;
+const ROWS = /^engine\/(?:(?:rows|store|tx)\.ts|tables\/)/;
 
 /**
  * What takes part in operations and decides: a layer of its own inside engine/. Everything else in there are ports, pure decisions and their

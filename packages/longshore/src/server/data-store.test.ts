@@ -2,13 +2,13 @@ import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
+import { type OpenSqliteStore, openSqliteStore } from "../../test/support/sqlite-store.ts";
 import { type Database, openDatabase } from "../store/sqlite/driver.ts";
 import { migrate, schemaVersion } from "../store/sqlite/schema.ts";
 import { TestClock } from "../testing/clock.ts";
-import { openSqliteStore, type SqliteStore } from "./data-store.ts";
 
 const folders: string[] = [];
-const stores: SqliteStore[] = [];
+const stores: OpenSqliteStore[] = [];
 afterEach(() => {
   for (const store of stores.splice(0)) store.close();
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
@@ -33,7 +33,7 @@ function optionsFor(directory: string | null) {
   };
 }
 
-async function open(directory: string | null): Promise<SqliteStore> {
+async function open(directory: string | null): Promise<OpenSqliteStore> {
   const store = await openSqliteStore(optionsFor(directory));
   stores.push(store);
   return store;

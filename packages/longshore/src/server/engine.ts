@@ -17,12 +17,11 @@ import type { Dialect } from "../engine/run/dialect.ts";
 import type { HistoryReader } from "../engine/run/history.ts";
 import { Retention, type RetentionPolicy, retentionDefault } from "../engine/run/retention.ts";
 import { brainOf, Runs } from "../engine/run/runs.ts";
+import type { Store } from "../engine/store.ts";
 import { StoreState } from "../engine/store-state.ts";
 import type { ChangeListener, ProtocolEngine, TaskOrigin } from "../protocols/server-half.ts";
-import { inWords } from "../store/sqlite/data-file.ts";
-import { openDatabase } from "../store/sqlite/driver.ts";
-import { servedHistory } from "../store/sqlite/history.ts";
-import { openSqliteStore, type SqliteStore } from "./data-store.ts";
+import { openSqlite, type SqliteOptions } from "../store/sqlite/store.ts";
+import { type DataStore, openDataStore } from "./data-store.ts";
 import { displayedInputBy } from "./displayed-input.ts";
 import { plainDialects, reservedLanes } from "./protocols.ts";
 import { openSideStores } from "./side-stores.ts";
@@ -36,9 +35,11 @@ export interface EngineOptions {
   quotas?: Partial<Quotas>;
   probe?: EngineProbe;
   /** How a database is opened. Replaced in tests by one that fails on purpose. */
-  open?: typeof openDatabase;
-  /** Gets the store when it is open. For tests. */
-  opened?: (store: SqliteStore) => void;
+  open?: SqliteOptions["open"];
+  /** How a store is opened. Default: SQLite. */
+  openStore?: (options: SqliteOptions) => Promise<Store>;
+  /** Gets what is put together on the store. For tests. */
+  opened?: (store: DataStore) => void;
   /** Serve a damaged data file: what can be read of it. */
   acceptDamage?: boolean;
   /** Gets what an operator should know about the data folder. */
@@ -79,12 +80,10 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   const carriers = new Set<Carrier>();
   const deadLetterSources = new Set<DeadLetterSource>();
   const slices = new Slices();
-  const store = await openSqliteStore({
-    directory,
+  const { open, acceptDamage, warn, openStore = openSqlite } = options;
+  const opened = await openStore({ directory, open, acceptDamage, warn });
+  const store = await openDataStore(probe === undefined ? opened : timed(opened, probe), {
     slices,
-    open: probe === undefined ? options.open : timedOpen(probe, options.open),
-    acceptDamage: options.acceptDamage,
-    warn: options.warn,
     clock,
     random,
     brain: brainOf(dialects, { slices, reserved: reservedLanes }),
@@ -107,10 +106,10 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   options.opened?.(store);
   const { trouble } = options;
   if (trouble !== undefined) store.commit.hear((why) => (why === null ? trouble.working(dataFile) : trouble.failing(dataFile, why)));
-  const beside = await orClose(store, directory, () => openSideStores(store, { clock, directory, slices }));
+  const beside = await orClose(store, () => openSideStores(store, { clock, slices }));
   const board = new Board({ store: store.board, clock, reserved: reservedLanes });
   const runs = new Runs({ store: store.runs, clock, makeId, dialects, slices });
-  const age = await orClose(store, directory, async () => {
+  const age = await orClose(store, async () => {
     await store.recover();
     await beside.recover();
     await beside.retention.notePolicy(options.retention ?? retentionDefault);
@@ -181,7 +180,6 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
         await runs.close();
         beside.flush();
         await store.close();
-        beside.close();
       })();
       return closing;
     },
@@ -190,9 +188,8 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
 
 const noOrigin: TaskOrigin = { workflow: null, isHidden: false };
 
-function historyOf({ db, commit, runs: { definitions } }: SqliteStore): HistoryReader {
-  return servedHistory({
-    db,
+function historyOf({ store, commit, runs: { definitions } }: DataStore): HistoryReader {
+  return store.history({
     read: (work) => commit.read(work),
     startsRun(tx, definitionId, node) {
       const definition = definitions.byId(tx, definitionId);
@@ -202,26 +199,25 @@ function historyOf({ db, commit, runs: { definitions } }: SqliteStore): HistoryR
 }
 
 /** What cannot be read or made at the start is reported like a data file that cannot be opened, and leaves nothing locked. */
-async function orClose<T>(store: SqliteStore, directory: string | null, work: () => T | Promise<T>): Promise<T> {
+async function orClose<T>(store: DataStore, work: () => T | Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
     await store.close();
-    throw inWords(error, directory);
+    throw store.store.inWords(error);
   }
 }
 
-/** Opens databases whose transactions are timed. */
-function timedOpen(probe: EngineProbe, open = openDatabase): typeof openDatabase {
-  return async (file, options) => {
-    const db = await open(file, options);
-    const transaction = (work: () => void) => {
-      const startedAt = performance.now();
-      db.transaction(work);
-      probe.committed((performance.now() - startedAt) / 1_000);
-    };
-    return { ...db, transaction };
+/** The store with its commits timed. */
+function timed(store: Store, probe: EngineProbe): Store {
+  const { rows } = store;
+  const commit = (write: () => void) => {
+    const startedAt = performance.now();
+    const end = () => probe.committed((performance.now() - startedAt) / 1_000);
+    const committed = rows.commit(write);
+    return committed instanceof Promise ? committed.then(end) : end();
   };
+  return { ...store, rows: { ...rows, commit } };
 }
 
 function measured(store: LogStore, probe: EngineProbe): LogStore {

@@ -1,7 +1,6 @@
 // Everything that board and runs do not need: logs, blobs, the bus, the registry of workers, counts, reading and pruning. Kept
 // apart from the store itself, which works without any of it.
 
-import { join } from "node:path";
 import type { BusLog } from "../bus/log.ts";
 import type { OutboxStore } from "../bus/outbox.ts";
 import type { Clock } from "../core/clock.ts";
@@ -23,9 +22,7 @@ import type { Reader } from "../engine/run/reader.ts";
 import type { RetentionStore } from "../engine/run/retention.ts";
 import type { Run } from "../engine/run/run.ts";
 import { taskTable } from "../engine/tables/task.ts";
-import { BlobFiles } from "../store/sqlite/blob-files.ts";
-import { SqliteReader } from "../store/sqlite/reader.ts";
-import type { SqliteStore } from "./data-store.ts";
+import type { DataStore } from "./data-store.ts";
 
 export interface SideStores {
   readonly logs: LogStore;
@@ -43,23 +40,19 @@ export interface SideStores {
   recover(): Promise<void>;
   /** Writes what is still pending; to be called before the store is closed. */
   flush(): void;
-  /** To be called when the store is closed. */
-  close(): void;
 }
 
 export interface SideStoresOptions {
   readonly clock: Clock;
-  /** The folder of the data file; null for one in memory. */
-  readonly directory: string | null;
   readonly slices: Slices;
 }
 
-export function openSideStores(store: SqliteStore, { clock, directory, slices }: SideStoresOptions): SideStores {
-  const { db, commit, stored } = store;
+export function openSideStores(store: DataStore, { clock, slices }: SideStoresOptions): SideStores {
+  const { commit, stored } = store;
+  const { contents } = store.store;
   const { tasks, lanes } = store.board;
   const { runs, definitions } = store.runs;
   const counts = new Counts({ store: store.rows, commit });
-  const contents = new BlobFiles(directory === null ? null : join(directory, "blobs"));
   const blobs = new LocalBlobs({ store: store.rows, commit, clock, stored, contents });
   const references = new BlobReferences({ store: store.rows, commit, runs, tasks, definitions, parts: store.parts, blobs });
   const busLog = new LocalBus({ store: store.rows, commit, clock, stored });
@@ -71,7 +64,7 @@ export function openSideStores(store: SqliteStore, { clock, directory, slices }:
     busLog,
     outbox: new LocalOutbox({ store: store.rows, commit, clock }),
     workers,
-    reader: new SqliteReader({ db, read: (work) => commit.read(work), tasks, runs, lanes, counts, definitions, slices }),
+    reader: store.store.reader({ read: (work) => commit.read(work), tasks, runs, lanes, counts, definitions, slices }),
     retention: new LocalRetention({ store: store.rows, commit, stored, runs, tasks, board: store.board, counts, blobs, references }),
     openRuns: () => counts.openRuns,
     taskChanged(task) {
@@ -92,6 +85,5 @@ export function openSideStores(store: SqliteStore, { clock, directory, slices }:
       await eachRow(commit, store.rows.table(taskTable), held, { at, take: (task) => workers.changed(task) });
     },
     flush: () => registry.close(),
-    close: () => contents.close(),
   };
 }

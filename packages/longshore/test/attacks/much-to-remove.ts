@@ -28,7 +28,7 @@ export async function removeMuch({ runs, rows }: { runs: number; rows: number })
   const clock = new TestClock();
   const engine = await openEngineWithStore({ directory, clock, open: watched.open });
   onTestFinished(() => engine.close());
-  const { retention } = openSideStores(engine.store, { clock, directory, slices: engine.slices });
+  const { retention } = openSideStores(engine.store, { clock, slices: engine.slices });
   const counted = () => tables.map((table) => Number(engine.store.db.prepare(`SELECT count(*) AS rows FROM ${table}`).get()?.rows));
   expect(counted().every((count) => count > 0)).toBe(true);
   watched.begin();

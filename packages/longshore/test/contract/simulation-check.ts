@@ -3,7 +3,7 @@
 import { isOpen, type TaskRow } from "../../src/engine/board/task.ts";
 import type { Plan, PlanNode } from "../../src/engine/run/plan.ts";
 import type { Run } from "../../src/engine/run/run.ts";
-import type { SqliteStore } from "../../src/server/data-store.ts";
+import type { DataStore } from "../../src/server/data-store.ts";
 import type { Stored } from "./simulation-disk.ts";
 import { broken } from "./simulation-model.ts";
 
@@ -91,7 +91,7 @@ function checkLimits(stored: Stored): void {
 }
 
 /** Memory may be newer than the disk in when a hold or an offer ends, and in nothing else. */
-export function checkMemory(store: SqliteStore, stored: Stored): void {
+export function checkMemory(store: DataStore, stored: Stored): void {
   const permits = new Map<string, number>();
   // A permit comes back when the row of its task is written.
   for (const { state, limits } of stored.rows.values()) {

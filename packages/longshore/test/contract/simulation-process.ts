@@ -7,10 +7,11 @@ import type { TaskRow } from "../../src/engine/board/task.ts";
 import type { Dialect } from "../../src/engine/run/dialect.ts";
 import { brainOf, Runs } from "../../src/engine/run/runs.ts";
 import { codeDialect } from "../../src/protocols/longshore/dialect/dialect.ts";
-import { openSqliteStore, type SqliteStore } from "../../src/server/data-store.ts";
+import type { DataStore } from "../../src/server/data-store.ts";
 import { reservedLanes } from "../../src/server/protocols.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 import type { Random } from "../faults/random.ts";
+import { openSqliteStore } from "../support/sqlite-store.ts";
 import { missingRows } from "./missing-rows.ts";
 import type { Disk } from "./simulation-disk.ts";
 import { flowDialect } from "./simulation-flows.ts";
@@ -22,7 +23,7 @@ import { tiedDialect } from "./tied-dialect.ts";
 export type Fault = "disk-full" | "crash-before-commit" | "crash-after-commit";
 
 export interface Process {
-  readonly store: SqliteStore;
+  readonly store: DataStore;
   readonly board: Board;
   readonly runs: Runs;
   readonly alive: boolean;

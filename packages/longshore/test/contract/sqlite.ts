@@ -4,8 +4,8 @@ import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { RowStore } from "../../src/engine/rows.ts";
-import { openSqliteStore } from "../../src/server/data-store.ts";
 import { type Database, openDatabase } from "../../src/store/sqlite/driver.ts";
+import { openSqliteStore } from "../support/sqlite-store.ts";
 import type { CommitProbe, StoreKind, StoreSetup } from "./world.ts";
 
 async function open(setup: StoreSetup, wrap?: (rows: RowStore) => RowStore) {

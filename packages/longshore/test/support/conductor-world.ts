@@ -26,9 +26,9 @@ import { documentKinds, type Settings } from "../../src/protocols/conductor/dial
 import { childRequestOf, lookupsOf, snapshot, startInput } from "../../src/protocols/conductor/dialect/snapshot.ts";
 import { parseTaskDef } from "../../src/protocols/conductor/dialect/task-def.ts";
 import { parseWorkflowDef } from "../../src/protocols/conductor/dialect/workflow-def.ts";
-import { openSqliteStore } from "../../src/server/data-store.ts";
 import { reservedLanes } from "../../src/server/protocols.ts";
 import { TestClock } from "../../src/testing/clock.ts";
+import { openSqliteStore } from "./sqlite-store.ts";
 
 /** A record as Conductor would show it, as far as tests of a workflow look at it. */
 export interface Shown {

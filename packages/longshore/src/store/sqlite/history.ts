@@ -12,7 +12,8 @@ import type {
 } from "../../engine/run/history.ts";
 import type { Keep } from "../../engine/run/retention.ts";
 import { backlogOf, type Message, type RunState, taskIdOf } from "../../engine/run/run.ts";
-import type { ReadRows, ReadTx } from "../../engine/tx.ts";
+import type { HistoryDeps } from "../../engine/store.ts";
+import type { ReadTx } from "../../engine/tx.ts";
 import type { Database, SqlRow } from "./driver.ts";
 import { readRetention } from "./retention-property.ts";
 
@@ -32,15 +33,8 @@ const attemptsMax = 500;
 const taskColumns = `id, run_id, node, step, lane IS NOT NULL AS on_lane, state, attempt, first_attempt, grant_count, holder, claimed_at, ended_at,
   closed_grant, closed_by, output IS NOT NULL AS has_output`;
 
-export interface ServedHistoryDeps {
-  db: Database;
-  read: ReadRows;
-  /** As in `SqliteHistoryOptions`, of definitions as the engine has them. */
-  startsRun(tx: ReadTx, definitionId: string, node: number): boolean;
-}
-
 /** The history of data that are served. Parts are not counted: a task may have a million, and a request must not walk them. */
-export function servedHistory({ db, read, startsRun }: ServedHistoryDeps): HistoryReader {
+export function servedHistory(db: Database, { read, startsRun }: HistoryDeps): HistoryReader {
   /** Of the read at hand, which is performed without a pause. */
   let reading: ReadTx;
   const history = new SqliteHistory({ db, startsRun: (id, node) => startsRun(reading, id, node), withParts: false });

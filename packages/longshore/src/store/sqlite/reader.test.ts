@@ -15,7 +15,7 @@ describe.each(placesAtHand)("reading from %s", (place) => {
     const parts = await openParts(place);
     const { tasks, lanes } = parts.board;
     const { runs, definitions } = parts.runs;
-    const reader = new SqliteReader({
+    const reader = new SqliteReader(parts.db, {
       ...parts,
       read: (work) => parts.commit.read(work),
       tasks,

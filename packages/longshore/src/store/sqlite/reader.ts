@@ -3,8 +3,7 @@
 
 import { type Growth, type ListOptions, ListTexts } from "../../core/list-text.ts";
 import type { LongBytes } from "../../core/long-bytes.ts";
-import { type Slices, wholeRow } from "../../core/slices/slices.ts";
-import type { Lanes } from "../../engine/board/lanes.ts";
+import { wholeRow } from "../../core/slices/slices.ts";
 import { isOpen, type TaskRow, type TaskRowHead } from "../../engine/board/task.ts";
 import type { Definition } from "../../engine/run/dialect.ts";
 import {
@@ -19,35 +18,15 @@ import {
   type TaskQuery,
 } from "../../engine/run/reader.ts";
 import { isRunOpen, type Run, type RunHead, type RunState } from "../../engine/run/run.ts";
+import type { ReaderDeps } from "../../engine/store.ts";
 import { runHeadOf, runOf } from "../../engine/tables/run.ts";
 import { taskOf } from "../../engine/tables/task.ts";
-import type { ReadRows, ReadTx } from "../../engine/tx.ts";
+import type { ReadTx } from "../../engine/tx.ts";
 import { attemptOf, currentAttempt } from "./attempt-views.ts";
 import type { Database, SqlRow } from "./driver.ts";
 import { limited, matching, scan, scanMax } from "./index-scan.ts";
 import { prepareStatements, type ReaderStatements } from "./reader-statements.ts";
 import { type FoundRuns, searchRuns } from "./search.ts";
-
-/** Rows as memory has them: newer than their tables by what is not written yet. */
-export interface MemoryRows<R> {
-  get(tx: ReadTx, key: string): R | null;
-  /** What memory has made of a row that was read from its table; null when it was removed. */
-  newest(tx: ReadTx, key: string, stored: R): R | null;
-  /** Undefined when it is not in memory. */
-  kept(key: string): R | undefined;
-}
-
-export interface SqliteReaderDeps {
-  db: Database;
-  /** How rows that memory may have are read. */
-  read: ReadRows;
-  tasks: MemoryRows<TaskRow>;
-  runs: Pick<MemoryRows<Run>, "get" | "kept">;
-  definitions: { newest(tx: ReadTx, name: string): Definition | null; byId(tx: ReadTx, id: string): Definition | null };
-  lanes: Pick<Lanes, "all">;
-  counts: CountsView & { counted(): Promise<void> };
-  slices: Slices;
-}
 
 /** Entries of an index that are passed at the cost of one that is looked at. */
 const passedPerRow = 16;
@@ -59,14 +38,16 @@ const sortMax = 2_000;
 const last = "\u{10ffff}";
 
 export class SqliteReader implements Reader {
-  readonly #options: SqliteReaderDeps;
+  readonly #db: Database;
+  readonly #options: ReaderDeps;
   readonly #sql: ReaderStatements;
   readonly #lists: ListTexts;
 
-  constructor(options: SqliteReaderDeps) {
+  constructor(db: Database, options: ReaderDeps) {
+    this.#db = db;
     this.#options = options;
     this.#lists = new ListTexts(options.slices);
-    this.#sql = prepareStatements(options.db);
+    this.#sql = prepareStatements(db);
   }
 
   run(id: string): Promise<Run | undefined> {
@@ -87,7 +68,7 @@ export class SqliteReader implements Reader {
   }
 
   search(search: RunSearch): Promise<FoundRuns> {
-    return searchRuns(this.#options.db, this.#options.slices, search);
+    return searchRuns(this.#db, this.#options.slices, search);
   }
 
   runsUnder(prefix: string): AsyncIterable<Run> {

@@ -1,0 +1,48 @@
+// The store on SQLite: a data file with rows, and files with the contents of blobs.
+
+import { join } from "node:path";
+import type { Store } from "../../engine/store.ts";
+import { BlobFiles } from "./blob-files.ts";
+import { type DataFile, type DataFileOptions, inWords, openDataFile } from "./data-file.ts";
+import type { Database } from "./driver.ts";
+import { blobFolderName } from "./folder.ts";
+import { servedHistory } from "./history.ts";
+import { SqliteReader } from "./reader.ts";
+import { sqliteRows } from "./row-store.ts";
+
+export interface SqliteOptions extends DataFileOptions {
+  /** The folder of the data file; null keeps everything in memory. */
+  directory: string | null;
+}
+
+export interface SqliteStore extends Store {
+  readonly db: Database;
+}
+
+export async function openSqlite(options: SqliteOptions): Promise<SqliteStore> {
+  const { directory } = options;
+  const file = await openDataFile(directory, options);
+  try {
+    return storeOn(file, directory);
+  } catch (error) {
+    file.close();
+    throw inWords(error, directory);
+  }
+}
+
+function storeOn({ db, isGone, checkRest, close }: DataFile, directory: string | null): SqliteStore {
+  const contents = new BlobFiles(directory === null ? null : join(directory, blobFolderName));
+  return {
+    db,
+    rows: sqliteRows(db, isGone),
+    contents,
+    reader: (deps) => new SqliteReader(db, deps),
+    history: (deps) => servedHistory(db, deps),
+    checkRest,
+    inWords: (error) => inWords(error, directory),
+    close() {
+      close();
+      contents.close();
+    },
+  };
+}
