@@ -24,7 +24,10 @@ export interface HttpRequest {
   streamText(bytesMax: number): Promise<string>;
   /** The caller, and what else it may do. */
   readonly caller: Caller;
-  /** Aborted when the client disconnects before the reply was written. Made on first use: most requests never read it. */
+  /**
+   * Aborted when the client disconnects before the reply was written. Made on first use: most requests never read it. Reading it says that
+   * the route waits for something to happen: `text` and `parsed` are let go, for thousands may wait at once.
+   */
   readonly gone: AbortSignal;
 }
 

@@ -22,7 +22,7 @@ export class BodyReading implements Moving {
   readonly #request: BodyRequest;
   readonly #limits: BodyLimits;
   readonly #budget: ByteBudget;
-  readonly #done: (outcome: BodyOutcome) => void;
+  readonly #done: (outcome: BodyOutcome, held: number) => void;
   /** The usual body is one piece, which is decoded without being copied. */
   #first: Buffer | undefined;
   #pieces: Pieces | undefined;
@@ -30,8 +30,11 @@ export class BodyReading implements Moving {
   /** Bytes that have come. */
   size = 0;
 
-  /** Calls `done` once; never when the client disconnects half-way or after `stop`. After a refusal the rest flows to the stream again. */
-  constructor(request: BodyRequest, limits: BodyLimits, budget: ByteBudget, done: (outcome: BodyOutcome) => void) {
+  /**
+   * Calls `done` once; never when the client disconnects half-way or after `stop`. After a refusal the rest flows to the stream again. The
+   * text still has `held` bytes of the budget, which the caller gives back.
+   */
+  constructor(request: BodyRequest, limits: BodyLimits, budget: ByteBudget, done: (outcome: BodyOutcome, held: number) => void) {
     this.#request = request;
     this.#limits = limits;
     this.#budget = budget;
@@ -81,8 +84,10 @@ export class BodyReading implements Moving {
   }
 
   #end(outcome: BodyOutcome): void {
+    const held = typeof outcome === "string" ? 0 : this.#held;
+    this.#held -= held;
     this.stop();
-    this.#done(outcome);
+    this.#done(outcome, held);
   }
 }
 

@@ -2,6 +2,7 @@
 
 import { STATUS_CODES, validateHeaderName, validateHeaderValue } from "node:http";
 import type { Socket } from "node:net";
+import type { ByteBudget } from "../../core/byte-budget.ts";
 import { type BodyOutcome, decodeBody } from "./body.ts";
 import type { BodyLimits } from "./body-reading.ts";
 import type { Connection } from "./connections.ts";
@@ -21,7 +22,8 @@ export interface DirectAnswers {
 
 export class DirectExchange extends Exchange {
   begun = false;
-  private readonly body: Buffer;
+  private body: Buffer;
+  private readonly budget: ByteBudget;
   private readonly answers: DirectAnswers;
   private readonly onFinished: () => void;
   private last = false;
@@ -31,10 +33,11 @@ export class DirectExchange extends Exchange {
     request: DirectRequest,
     path: string,
     match: Match,
-    options: { answers: DirectAnswers; onFinished: () => void },
+    options: { answers: DirectAnswers; receiving: ByteBudget; onFinished: () => void },
   ) {
     super(connection, request.method, request.url, request.headers, path, match);
     this.body = request.body;
+    this.budget = options.receiving;
     this.answers = options.answers;
     this.onFinished = options.onFinished;
   }
@@ -43,10 +46,15 @@ export class DirectExchange extends Exchange {
     return undefined;
   }
 
-  /** What one read brought is neither scanned nor counted: it is in memory already, and small. */
+  /** What one read brought is not scanned, because it is small. */
   readText({ bytesMax, keep }: BodyLimits, done: (outcome: BodyOutcome) => void): void {
-    if (this.body.length > bytesMax) return done("too-large");
-    done(keep ? decodeBody(this.body) : { text: "" });
+    const { body } = this;
+    this.body = noBytes;
+    if (body.length > bytesMax) return done("too-large");
+    if (!keep) return done({ text: "" });
+    if (!this.budget.take(body.length)) return done("no-room");
+    this.holdBody(this.budget, body.length);
+    done(decodeBody(body));
   }
 
   openStream(): never {
@@ -115,6 +123,8 @@ export function headerCheck(): (name: string, value: string) => void {
 /** Names of headers that are remembered, and characters of their values: more than our replies have. */
 const rememberedMax = 64;
 const rememberedCharsMax = 256;
+
+const noBytes = Buffer.alloc(0);
 
 /** The Date of answers, made once a second. */
 export function httpDate(): () => string {

@@ -8,6 +8,7 @@
 // the preface of HTTP/2 is handed over to gRPC.
 
 import type { Socket } from "node:net";
+import type { ByteBudget } from "../../core/byte-budget.ts";
 import type { Connection, Connections } from "./connections.ts";
 import { type DirectAnswers, DirectExchange, headerCheck, httpDate } from "./direct-exchange.ts";
 import { readDirect } from "./direct-request.ts";
@@ -22,6 +23,8 @@ export interface DirectOptions {
   dispatch: Dispatch;
   connections: Connections;
   limits: HttpLimits;
+  /** For all bodies, and for what comes too early. */
+  receiving: ByteBudget;
   /** Takes a socket that has no listeners of ours any more, and the bytes it has received. */
   handOver(socket: Socket, bytes: Buffer): void;
   /** The same for a client that speaks HTTP/2. */
@@ -32,6 +35,8 @@ export interface DirectOptions {
 
 /** What may come while a request is under way before reading stops: the few packets of another request, not a flood. */
 const earlyReadsMax = 4;
+/** The same in bytes: the head of a request and a small body. */
+const earlyBytesMax = 16_384;
 
 /** Returns what serves a new socket. */
 export function createDirect(options: DirectOptions): (socket: Socket) => void {
@@ -54,9 +59,12 @@ class DirectConnection {
   /** What came while a request was under way, in this many reads. */
   private early: Buffer | undefined = undefined;
   private earlyReads = 0;
+  /** Passed to exchanges. */
+  readonly receiving: ByteBudget;
 
   constructor(options: DirectOptions, answers: DirectAnswers, connection: Connection) {
     this.options = options;
+    this.receiving = options.receiving;
     this.answers = answers;
     this.connection = connection;
     this.socket = connection.socket;
@@ -99,15 +107,27 @@ class DirectConnection {
     }
     const { early } = this;
     if (early === undefined || !this.socket.writable) return;
-    this.early = undefined;
+    this.socket.removeListener("close", this.dropEarly);
+    this.dropEarly();
     this.handOver(early);
   };
 
   /** Reading continues for a while, because only that shows that the client has disconnected. */
   private keep(bytes: Buffer): void {
+    // Who waits for answers is never cut here.
+    if (!this.receiving.take(bytes.length)) {
+      this.socket.destroy();
+      return;
+    }
+    if (this.early === undefined) this.socket.once("close", this.dropEarly);
     this.early = this.early === undefined ? bytes : Buffer.concat([this.early, bytes]);
-    if (++this.earlyReads >= earlyReadsMax) this.socket.pause();
+    if (++this.earlyReads >= earlyReadsMax || this.early.length >= earlyBytesMax) this.socket.pause();
   }
+
+  private readonly dropEarly = (): void => {
+    this.receiving.give(this.early?.length ?? 0);
+    this.early = undefined;
+  };
 
   private handOver(bytes: Buffer, to = this.options.handOver): void {
     const { socket } = this;

@@ -139,6 +139,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
   }
 
   function answer(exchange: Exchange, reply: HttpReply): void {
+    exchange.dropBody();
     try {
       writer.write(exchange, reply);
       traffic.answered(exchange, reply.status);
@@ -162,6 +163,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
 
   function refuse(exchange: Exchange, problem: Problem): void {
     const { method, entry, connection, caller } = exchange;
+    exchange.dropBody();
     traffic.refused({ method, route: entry?.route.path, from: connection.socket.remoteAddress, caller }, problem);
     try {
       const reply = exchange.group.refuse(problem, exchange.entry?.route);

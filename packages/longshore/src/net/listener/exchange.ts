@@ -4,6 +4,7 @@
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import { Readable, type Writable } from "node:stream";
 import { type Caller, stranger } from "../../core/actions.ts";
+import type { ByteBudget } from "../../core/byte-budget.ts";
 import type { Parsed } from "../../core/json/json-slices.ts";
 import type { HttpRequest, RouteGroup } from "../http/http.ts";
 import type { BodyOutcome } from "./body.ts";
@@ -46,6 +47,9 @@ export abstract class Exchange implements HttpRequest {
   /** Gives back what the answer holds until it has left. */
   release: (() => void) | undefined = undefined;
   private lost = false;
+  /** What its body in memory is counted against, and its bytes there. */
+  private bodyBudget: ByteBudget | undefined = undefined;
+  private bodyBytes = 0;
   private controller: AbortController | undefined = undefined;
   private parsedQuery: URLSearchParams | undefined = undefined;
 
@@ -99,8 +103,26 @@ export abstract class Exchange implements HttpRequest {
     return Promise.resolve("");
   }
 
+  /** The body is in memory, and so many bytes of `budget` are taken for it. */
+  protected holdBody(budget: ByteBudget, bytes: number): void {
+    this.bodyBudget = budget;
+    this.bodyBytes = bytes;
+  }
+
+  /** Lets go of the body: the answer is made, or waits for something to happen, and may do so for long. Again is harmless. */
+  dropBody(): void {
+    const { bodyBudget } = this;
+    if (bodyBudget === undefined) return;
+    this.bodyBudget = undefined;
+    this.text = "";
+    this.parsed = undefined;
+    bodyBudget.give(this.bodyBytes);
+  }
+
+  /** The route that reads it waits for something to happen, and has read the body before. */
   get gone(): AbortSignal {
     this.waits?.();
+    this.dropBody();
     if (this.controller === undefined) {
       this.controller = new AbortController();
       if (this.lost) this.controller.abort();

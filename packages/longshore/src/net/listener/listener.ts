@@ -116,7 +116,7 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
     watch: options.watch,
   });
   const serveDirectly = createDirect({
-    ...{ router, dispatch, connections, limits },
+    ...{ router, dispatch, connections, limits, receiving },
     handOver(socket, bytes) {
       traffic.handedOver();
       nodeHttp.take(socket, bytes);

@@ -61,8 +61,9 @@ export class NodeExchange extends Exchange {
 
   readText(limits: BodyLimits, done: (outcome: BodyOutcome) => void): void {
     this.tellToContinue();
-    const reading = new BodyReading(this.request, limits, this.options.budget, (outcome) => {
+    const reading = new BodyReading(this.request, limits, this.options.budget, (outcome, held) => {
       this.options.stalls.unwatch(reading);
+      this.holdBody(this.options.budget, held);
       this.bodyLeft = !this.request.complete;
       done(outcome);
     });

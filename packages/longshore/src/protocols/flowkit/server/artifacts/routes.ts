@@ -62,13 +62,7 @@ function routesOf(artifactParts: ArtifactRoutesDeps, waiting: Waiting): Route[] 
       return jsonReply({ complete: await artifacts.isComplete(queryText(request, "task_id"), queryText(request, "node_id")) });
     }),
     route("POST", "/read", "part.read", async (request) => {
-      const body = bodyOf(request);
-      const waitMs = wholeIn(body, "wait_ms", { max: waitMsMax, fallback: 0 });
-      const positions = listIn(body, "sources", sourcesMax).map((source, at) => ({
-        node: textIn(source, "node_id", `sources[${at}].`),
-        after: wholeIn(source, "after", { fallback: 0, where: `sources[${at}].` }),
-      }));
-      const consumer = attemptIn(body);
+      const { waitMs, positions, consumer } = readingIn(bodyOf(request));
       // Who may read runs needs to hold nothing.
       if (!request.caller.may("run.read") && !(await artifacts.isHeld(consumer))) throw notHeld(consumer);
       const pages = await waiting.within(waitMs, request.gone, (signal) => artifacts.pages(consumer, positions, signal));
@@ -129,6 +123,15 @@ function notHeld({ taskId, nodeId, epoch, workerId }: Attempt): LongshoreError {
   const attempt = `attempt ${epoch} of node ${JSON.stringify(nodeId)} in task ${JSON.stringify(taskId)}`;
   const message = `Worker ${JSON.stringify(workerId)} does not hold ${attempt}: a worker reads for a node that it holds.`;
   return new LongshoreError("LONGSHORE_UNAUTHORIZED", message);
+}
+
+/** By itself, so that a request that waits holds no more of the body than this. */
+function readingIn(body: JsonObject) {
+  const positions = listIn(body, "sources", sourcesMax).map((source, at) => ({
+    node: textIn(source, "node_id", `sources[${at}].`),
+    after: wholeIn(source, "after", { fallback: 0, where: `sources[${at}].` }),
+  }));
+  return { waitMs: wholeIn(body, "wait_ms", { max: waitMsMax, fallback: 0 }), positions, consumer: attemptIn(body) };
 }
 
 function attemptIn(body: JsonObject): Attempt {
