@@ -3,7 +3,8 @@
 
 import { Additions } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
-import type { RowStore, TableRows, TableSpec } from "../rows.ts";
+import type { RowStore, TableRows } from "../rows.ts";
+import { plainTable } from "../tables/plain.ts";
 import type { ReadTx, Tx } from "../tx.ts";
 import type { LimitKey, Limits } from "./limits.ts";
 
@@ -13,16 +14,7 @@ interface HandOut {
   until: number;
 }
 
-const handOutTable: TableSpec<HandOut> = {
-  name: "hand_out",
-  key: [],
-  columns: [
-    ["key", ({ key }) => key],
-    ["at", ({ at }) => at],
-    ["until", ({ until }) => until],
-  ],
-  of: (row) => ({ key: row.key as string, at: row.at as number, until: row.until as number }),
-};
+const handOutTable = plainTable<HandOut>("hand_out", [], { key: "key", at: "at", until: "until" });
 
 export class HandOuts {
   readonly #rows: TableRows<HandOut>;

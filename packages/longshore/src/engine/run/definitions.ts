@@ -4,7 +4,8 @@ import type { Clock } from "../../core/clock.ts";
 import { checkName } from "../../core/names.ts";
 import { Rows } from "../cached-rows.ts";
 import { type GroupCommit, Postponed } from "../commit.ts";
-import type { RowStore, TableRows, TableSpec } from "../rows.ts";
+import type { RowStore, TableRows } from "../rows.ts";
+import { plainTable } from "../tables/plain.ts";
 import type { ReadTx, Tx } from "../tx.ts";
 import type { Definition, NewDefinition } from "./dialect.ts";
 import { atOnceCharsMax, type Plan } from "./plan.ts";
@@ -13,26 +14,14 @@ import type { Brain } from "./store.ts";
 /** Definitions, names and plans kept in memory, each; the oldest go first. */
 const keptMax = 2_000;
 
-const definitionTable: TableSpec<Definition> = {
-  name: "definition",
-  key: ["id"],
-  columns: [
-    ["id", (definition) => definition.id],
-    ["name", (definition) => definition.name],
-    ["version", (definition) => definition.version],
-    ["dialect", (definition) => definition.dialect],
-    ["source", (definition) => definition.source],
-    ["created_at", (definition) => definition.createdAt],
-  ],
-  of: (row) => ({
-    id: row.id as string,
-    name: row.name as string,
-    version: row.version as number,
-    dialect: row.dialect as string,
-    source: row.source as string,
-    createdAt: row.created_at as number,
-  }),
-};
+const definitionTable = plainTable<Definition>("definition", ["id"], {
+  id: "id",
+  name: "name",
+  version: "version",
+  dialect: "dialect",
+  source: "source",
+  createdAt: "created_at",
+});
 
 export class Definitions {
   readonly #rows: Rows<Definition>;

@@ -7,8 +7,9 @@ import { Slices, wholeRow } from "../../core/slices/slices.ts";
 import type { Amount } from "../amounts.ts";
 import { Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
-import type { RowStore, Scan, TableRows, TableSpec } from "../rows.ts";
+import type { RowStore, Scan, TableRows } from "../rows.ts";
 import { rowBytes, type StoredBytes } from "../stored-bytes.ts";
+import { plainTable } from "../tables/plain.ts";
 import type { ReadTx, Tx } from "../tx.ts";
 import { type Document, type DocumentStore, documentsMax } from "./documents.ts";
 
@@ -25,32 +26,17 @@ const charsMax = 1_048_576;
 
 const by = ["kind", "name", "version"];
 
-const documentTable: TableSpec<Document> = {
-  name: "document",
-  key: by,
-  columns: [
-    ["kind", ({ kind }) => kind],
-    ["name", ({ name }) => name],
-    ["version", ({ version }) => version],
-    ["body", ({ body }) => body],
-    ["created_at", ({ createdAt }) => createdAt],
-    ["updated_at", ({ updatedAt }) => updatedAt],
-  ],
-  of: (row) => ({
-    kind: row.kind as string,
-    name: row.name as string,
-    version: row.version as number,
-    body: row.body as string,
-    createdAt: row.created_at as number,
-    updatedAt: row.updated_at as number,
-  }),
-};
+const documentTable = plainTable<Document>("document", by, {
+  kind: "kind",
+  name: "name",
+  version: "version",
+  body: "body",
+  createdAt: "created_at",
+  updatedAt: "updated_at",
+});
 
 /** Bodies may be long. */
-const versionTable: TableSpec<Pick<Document, "version">> = {
-  ...{ name: "document", key: by, columns: [["version", ({ version }) => version]] },
-  of: (row) => ({ version: row.version as number }),
-};
+const versionTable = plainTable<Pick<Document, "version">>("document", by, { version: "version" });
 
 export interface LocalDocumentsDeps {
   store: RowStore;

@@ -2,21 +2,14 @@
 // stretch of one tree: an append needs no index, and reading and removing are ranges.
 
 import type { TableSpec } from "../rows.ts";
+import { plainTable } from "./plain.ts";
 
 export interface TopicRow {
   readonly id: number;
   readonly name: string;
 }
 
-export const topicTable: TableSpec<TopicRow> = {
-  name: "bus_topic",
-  key: ["id"],
-  columns: [
-    ["id", ({ id }) => id],
-    ["name", ({ name }) => name],
-  ],
-  of: (row) => ({ id: row.id as number, name: row.name as string }),
-};
+export const topicTable = plainTable<TopicRow>("bus_topic", ["id"], { id: "id", name: "name" });
 
 export interface RecordRow {
   readonly id: number;

@@ -1,6 +1,7 @@
 // Runs and tasks that have ended, in the order of their ends, without what they hold; and ids of those that were removed.
 
 import type { Scan, TableSpec } from "../rows.ts";
+import { plainTable } from "./plain.ts";
 
 export interface Ended {
   readonly id: string;
@@ -40,12 +41,7 @@ export const endedRuns: EndedKind = endedKind("run", { by, having: "ended_at" })
 export const endedTasks: EndedKind = endedKind("task", { by, having: "ended_at", without: "run_id" });
 
 /** A run or a task that was removed, while rows of it are left in other tables. */
-export const prunedTable: TableSpec<{ readonly id: string }> = {
-  name: "pruned",
-  key: ["id"],
-  columns: [["id", ({ id }) => id]],
-  of: (row) => ({ id: row.id as string }),
-};
+export const prunedTable = plainTable<{ readonly id: string }>("pruned", ["id"], { id: "id" });
 
 /** Facts about the data, by name. */
 export interface Property {
@@ -53,12 +49,4 @@ export interface Property {
   readonly value: string;
 }
 
-export const propertyTable: TableSpec<Property> = {
-  name: "property",
-  key: ["name"],
-  columns: [
-    ["name", ({ name }) => name],
-    ["value", ({ value }) => value],
-  ],
-  of: (row) => ({ name: row.name as string, value: row.value as string }),
-};
+export const propertyTable = plainTable<Property>("property", ["name"], { name: "name", value: "value" });

@@ -1,7 +1,7 @@
 // The table of logs: one row for each pushed batch.
 
 import type { LogChunk } from "../log/store.ts";
-import type { TableSpec } from "../rows.ts";
+import { plainTable } from "./plain.ts";
 
 export interface LogRow {
   readonly id: number;
@@ -18,40 +18,20 @@ export interface LogRow {
 const name = "log";
 const key = ["id"];
 
-export const logTable: TableSpec<LogRow> = {
-  ...{ name, key },
-  columns: [
-    ["id", ({ id }) => id],
-    ["task_id", ({ taskId }) => taskId],
-    ["run_id", ({ runId }) => runId],
-    ["attempt", ({ attempt }) => attempt],
-    ["grant_count", ({ grant }) => grant],
-    ["bytes", ({ bytes }) => bytes],
-    ["chunks", ({ chunks }) => chunks],
-  ],
-  of: (row) => ({
-    id: row.id as number,
-    taskId: row.task_id as string,
-    runId: row.run_id as string | null,
-    attempt: row.attempt as number,
-    grant: row.grant_count as number,
-    bytes: row.bytes as number,
-    chunks: row.chunks as string,
-  }),
-};
+export const logTable = plainTable<LogRow>(name, key, {
+  id: "id",
+  taskId: "task_id",
+  runId: "run_id",
+  attempt: "attempt",
+  grant: "grant_count",
+  bytes: "bytes",
+  chunks: "chunks",
+});
 
 /** Where the texts are not needed. */
 export type LogHead = Pick<LogRow, "id" | "attempt" | "bytes">;
 
-export const logHeadTable: TableSpec<LogHead> = {
-  ...{ name, key },
-  columns: [
-    ["id", ({ id }) => id],
-    ["attempt", ({ attempt }) => attempt],
-    ["bytes", ({ bytes }) => bytes],
-  ],
-  of: (row) => ({ id: row.id as number, attempt: row.attempt as number, bytes: row.bytes as number }),
-};
+export const logHeadTable = plainTable<LogHead>(name, key, { id: "id", attempt: "attempt", bytes: "bytes" });
 
 /** JSON escapes the NUL that SQLite would cut a text at. */
 export function packed(chunks: readonly LogChunk[]): string {

@@ -2,6 +2,7 @@
 
 import type { OutboxMessage, Outcome, StoredMessage } from "../../bus/outbox.ts";
 import type { TableSpec } from "../rows.ts";
+import { plainTable } from "./plain.ts";
 
 export interface OutboxRow extends StoredMessage {
   readonly owner: string;
@@ -44,12 +45,7 @@ export const outboxTable: TableSpec<OutboxRow> = {
   }),
 };
 
-export const outboxIdTable: TableSpec<Pick<OutboxRow, "id">> = {
-  name: "outbox",
-  key: ["id"],
-  columns: [["id", ({ id }) => id]],
-  of: (row) => ({ id: row.id as number }),
-};
+export const outboxIdTable = plainTable<Pick<OutboxRow, "id">>("outbox", ["id"], { id: "id" });
 
 /** What makes a message the same as another. */
 export function printOf({ topic, key, dedupId }: OutboxMessage): string {

@@ -2,6 +2,7 @@
 
 import type { Part } from "../part/store.ts";
 import type { Column, TableSpec } from "../rows.ts";
+import { plainTable } from "./plain.ts";
 
 export interface PartRow extends Part {
   readonly taskId: string;
@@ -56,11 +57,7 @@ export const partHeadTable: TableSpec<PartHead> = {
   of: (row) => ({ uid: row.uid as string, grant: row.grant_count as number, bytes: row.bytes as number }),
 };
 
-export const partNumberTable: TableSpec<Pick<PartRow, "sequence">> = {
-  ...{ name, key },
-  columns: [["sequence", ({ sequence }) => sequence]],
-  of: (row) => ({ sequence: row.sequence as number }),
-};
+export const partNumberTable = plainTable<Pick<PartRow, "sequence">>(name, key, { sequence: "sequence" });
 
 /** Hashes of the uids of parts, four bytes each, from the part with this number on: a row for each commit. */
 export interface UidRow {
@@ -70,22 +67,12 @@ export interface UidRow {
   readonly hashes: Uint8Array;
 }
 
-export const uidTable: TableSpec<UidRow> = {
-  name: "part_uid",
-  key: ["task_id", "life", "first"],
-  columns: [
-    ["task_id", ({ taskId }) => taskId],
-    ["life", ({ life }) => life],
-    ["first", ({ first }) => first],
-    ["hashes", ({ hashes }) => hashes],
-  ],
-  of: (row) => ({
-    taskId: row.task_id as string,
-    life: row.life as number,
-    first: row.first as number,
-    hashes: row.hashes as Uint8Array,
-  }),
-};
+export const uidTable = plainTable<UidRow>("part_uid", ["task_id", "life", "first"], {
+  taskId: "task_id",
+  life: "life",
+  first: "first",
+  hashes: "hashes",
+});
 
 /** A stretch of parts that a reading task has finished with: both numbers belong to it. */
 export interface StretchRow {
@@ -97,23 +84,11 @@ export interface StretchRow {
   readonly last: number;
 }
 
-export const stretchTable: TableSpec<StretchRow> = {
-  name: "part_read",
-  key: ["reader", "reader_life", "source", "source_life", "first"],
-  columns: [
-    ["reader", ({ reader }) => reader],
-    ["reader_life", ({ readerLife }) => readerLife],
-    ["source", ({ source }) => source],
-    ["source_life", ({ sourceLife }) => sourceLife],
-    ["first", ({ first }) => first],
-    ["last", ({ last }) => last],
-  ],
-  of: (row) => ({
-    reader: row.reader as string,
-    readerLife: row.reader_life as number,
-    source: row.source as string,
-    sourceLife: row.source_life as number,
-    first: row.first as number,
-    last: row.last as number,
-  }),
-};
+export const stretchTable = plainTable<StretchRow>("part_read", ["reader", "reader_life", "source", "source_life", "first"], {
+  reader: "reader",
+  readerLife: "reader_life",
+  source: "source",
+  sourceLife: "source_life",
+  first: "first",
+  last: "last",
+});

@@ -4,6 +4,7 @@ import { Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import type { Column, Row, RowStore, TableSpec } from "../rows.ts";
 import type { Join, Run, RunHead, RunState } from "../run/run.ts";
+import { plainTable } from "./plain.ts";
 
 /** Open runs that stay in memory; others are read when something happens to them. */
 const runsKeptMax = 20_000;
@@ -177,13 +178,4 @@ export interface StartKey {
   runId: string;
 }
 
-export const runKeyTable: TableSpec<StartKey> = {
-  name: "run_key",
-  key: ["workflow", "key"],
-  columns: [
-    ["workflow", ({ workflow }) => workflow],
-    ["key", ({ key }) => key],
-    ["run_id", ({ runId }) => runId],
-  ],
-  of: (row) => ({ workflow: row.workflow as string, key: row.key as string, runId: row.run_id as string }),
-};
+export const runKeyTable = plainTable<StartKey>("run_key", ["workflow", "key"], { workflow: "workflow", key: "key", runId: "run_id" });
