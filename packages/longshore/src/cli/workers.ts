@@ -2,11 +2,10 @@
 
 import { Command } from "commander";
 import { formatDuration } from "../core/duration.ts";
-import type { Page, Worker } from "./api.ts";
-import { connect } from "./client.ts";
+import type { Worker } from "./api.ts";
 import { type ConnectionOptions, withConnection, withExamples, withJson } from "./options.ts";
-import { printJson } from "./print-json.ts";
-import { fit, painter, type Style, table } from "./terminal.ts";
+import { printList } from "./print-list.ts";
+import { fit, type Style } from "./terminal.ts";
 
 /** A worker may do a thousand things; `--json` has all of them. */
 const doesCharsMax = 60;
@@ -19,25 +18,19 @@ export function workersCommand(): Command {
   return withExamples(command, [["longshore workers", "their names, what they can do and which tasks they hold"]]);
 }
 
-async function workers(flags: ConnectionOptions & { json?: boolean }): Promise<void> {
-  const page = await connect(flags).get<Page<Worker>>("/workers?limit=1000");
-  if (flags.json) {
-    printJson(page);
-    return;
-  }
-  if (page.items.length === 0) {
-    process.stdout.write(`No worker is known. Start one with \`longshore work FILE --on ${flags.on}\`.\n`);
-    return;
-  }
-  const paint = painter(process.stdout);
-  const rows = page.items.map((worker) => [
-    worker.id,
-    paint(styles[worker.status], worker.status),
-    worker.protocol,
-    `${formatDuration(Math.max(0, Date.now() - worker.seenAt))} ago`,
-    fit(worker.does.join(", "), doesCharsMax),
-    worker.tasks.map((task) => task.step).join(", "),
-    worker.labels.join(", "),
-  ]);
-  process.stdout.write(`${table(["WORKER", "STATUS", "PROTOCOL", "SEEN", "DOES", "HOLDS", "LABELS"], rows, paint).join("\n")}\n`);
+function workers(flags: ConnectionOptions & { json?: boolean }): Promise<void> {
+  return printList<Worker>(flags, {
+    path: "/workers?limit=1000",
+    empty: `No worker is known. Start one with \`longshore work FILE --on ${flags.on}\`.`,
+    columns: ["WORKER", "STATUS", "PROTOCOL", "SEEN", "DOES", "HOLDS", "LABELS"],
+    row: (worker, paint) => [
+      worker.id,
+      paint(styles[worker.status], worker.status),
+      worker.protocol,
+      `${formatDuration(Math.max(0, Date.now() - worker.seenAt))} ago`,
+      fit(worker.does.join(", "), doesCharsMax),
+      worker.tasks.map((task) => task.step).join(", "),
+      worker.labels.join(", "),
+    ],
+  });
 }

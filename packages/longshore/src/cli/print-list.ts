@@ -1,0 +1,31 @@
+// Prints one page of a list of the server: as JSON, as a table, or a sentence when it is empty.
+
+import type { Page } from "./api.ts";
+import { connect } from "./client.ts";
+import type { ConnectionOptions } from "./options.ts";
+import { printJson } from "./print-json.ts";
+import { type Paint, painter, table } from "./terminal.ts";
+
+export interface PrintedList<Item> {
+  /** Of the API, with its query. */
+  readonly path: string;
+  readonly empty: string;
+  readonly columns: readonly string[];
+  /** The cells of an item. */
+  readonly row: (item: Item, paint: Paint) => readonly string[];
+}
+
+export async function printList<Item>(flags: ConnectionOptions & { json?: boolean }, list: PrintedList<Item>): Promise<void> {
+  const page = await connect(flags).get<Page<Item>>(list.path);
+  if (flags.json) {
+    printJson(page);
+    return;
+  }
+  if (page.items.length === 0) {
+    process.stdout.write(`${list.empty}\n`);
+    return;
+  }
+  const paint = painter(process.stdout);
+  const rows = page.items.map((item) => list.row(item, paint));
+  process.stdout.write(`${table(list.columns, rows, paint).join("\n")}\n`);
+}
