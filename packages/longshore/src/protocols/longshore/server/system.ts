@@ -2,7 +2,7 @@
 
 import { z } from "zod";
 import { type Metrics, metricsContentType } from "../../../core/metrics.ts";
-import type { HealthCheck } from "./health.ts";
+import type { Health, HealthCheck } from "./health.ts";
 import { json, type Operation, operation } from "./operation.ts";
 import { welcomeOperation } from "./welcome.ts";
 
@@ -35,10 +35,7 @@ export function systemOperations({ health, metrics, document }: SystemDeps): Ope
         200: { description: "It can.", schema: healthShape },
         503: { description: "The store cannot be written now; reads go on.", schema: healthShape },
       },
-      async handle() {
-        const found = await health.look();
-        return json(found.status === "ok" ? 200 : 503, found, { "cache-control": "no-store" });
-      },
+      handle: async () => stateAnswer(await health.look()),
     }),
     operation({
       ...{ id: "live", tag, method: "GET", path: "/livez", root: true, action: "server.health" },
@@ -53,10 +50,7 @@ export function systemOperations({ health, metrics, document }: SystemDeps): Ope
         200: { description: "It does.", schema: healthShape },
         503: { description: "The store cannot be written now, or the server is closing.", schema: healthShape },
       },
-      async handle() {
-        const found = await health.ready();
-        return json(found.status === "ok" ? 200 : 503, found, { "cache-control": "no-store" });
-      },
+      handle: async () => stateAnswer(await health.ready()),
     }),
     operation({
       ...{ id: "metrics", tag, method: "GET", path: "/metrics", root: true, action: "server.measure" },
@@ -71,4 +65,8 @@ export function systemOperations({ health, metrics, document }: SystemDeps): Ope
       handle: async () => ({ status: 200, headers: { "content-type": "application/json" }, body: await document() }),
     }),
   ];
+}
+
+function stateAnswer(health: Health): ReturnType<typeof json> {
+  return json(health.status === "ok" ? 200 : 503, health, { "cache-control": "no-store" });
 }

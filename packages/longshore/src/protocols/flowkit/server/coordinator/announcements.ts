@@ -2,9 +2,10 @@
 
 import type { BusRecord, Subscription } from "../../../../bus/bus.ts";
 import { skipping } from "../../../../bus/skip-records.ts";
-import { decodeEnvelope, readAnnouncement } from "../../wire/decode.ts";
+import { readAnnouncement } from "../../wire/decode.ts";
 import type { Attempts } from "./attempts.ts";
 import type { CoordinatorCounts } from "./parts.ts";
+import { readRecord } from "./read-record.ts";
 import type { Registry } from "./registry.ts";
 
 export interface AnnouncementsDeps {
@@ -27,17 +28,13 @@ export class Announcements {
   }
 
   async #handle(record: BusRecord): Promise<void> {
-    const { registry, attempts, counts, warn } = this.#deps;
-    const envelope = decodeEnvelope(record.value);
-    const read = envelope.ok ? readAnnouncement(envelope.value) : envelope;
-    if (!envelope.ok || !read.ok) {
-      counts.malformed++;
-      if (!read.ok) warn(`announce.${read.code}`, `The record ${record.place} is passed over: ${read.why}`);
-      return;
-    }
-    await registry.announced(read.value, envelope.value.ts_ms);
-    if (read.value.kind !== "WORKER_ONLINE" || read.value.resume === null) return;
-    const { worker_id, resume } = read.value;
+    const { registry, attempts } = this.#deps;
+    const read = readRecord(record, "announce", readAnnouncement, this.#deps);
+    if (read === null) return;
+    const { envelope, event } = read;
+    await registry.announced(event, envelope.ts_ms);
+    if (event.kind !== "WORKER_ONLINE" || event.resume === null) return;
+    const { worker_id, resume } = event;
     const { task_id, node_id, step_type, attempt_epoch } = resume;
     const given = { kind: "TASK_FAILED" as const, worker_id, reason_code: "worker_restarted", permanent: false, error: null };
     await attempts.apply({ task_id, node_id, step_type, attempt_epoch, worker_id, termMs: null, events: [given] });

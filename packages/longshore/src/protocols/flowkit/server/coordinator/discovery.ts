@@ -3,12 +3,13 @@
 
 import type { BusRecord, Subscription } from "../../../../bus/bus.ts";
 import { skipping } from "../../../../bus/skip-records.ts";
-import { decodeEnvelope, readReply } from "../../wire/decode.ts";
+import { readReply } from "../../wire/decode.ts";
 import type { TopicNames } from "../../wire/shapes.ts";
 import type { Places } from "../task-addresses.ts";
 import type { Attempts } from "./attempts.ts";
 import { discoverMessage } from "./messages.ts";
 import { type CoordinatorCounts, type CoordinatorEngine, type Outbox, tasksIn } from "./parts.ts";
+import { readRecord } from "./read-record.ts";
 import type { Registry } from "./registry.ts";
 
 export interface DiscoveryDeps extends Pick<CoordinatorEngine, "clock" | "reader"> {
@@ -44,17 +45,12 @@ export class Discovery {
   }
 
   async #handle(record: BusRecord): Promise<void> {
-    const { attempts, counts, registry, warn } = this.#deps;
-    const envelope = decodeEnvelope(record.value);
-    const reply = envelope.ok ? readReply(envelope.value) : envelope;
-    if (!envelope.ok || !reply.ok) {
-      counts.malformed++;
-      if (!reply.ok) warn(`reply.${reply.code}`, `The record ${record.place} is passed over: ${reply.why}`);
-      return;
-    }
-    const { worker_id, run_state, attempt_epoch, lease } = reply.value;
+    const { attempts, registry } = this.#deps;
+    const read = readRecord(record, "reply", readReply, this.#deps);
+    if (read === null) return;
+    const { worker_id, run_state, attempt_epoch, lease } = read.event;
     if (worker_id === null || run_state === "idle") return;
-    const { task_id, node_id, step_type, ts_ms } = envelope.value;
+    const { task_id, node_id, step_type, ts_ms } = read.envelope;
     registry.heard(worker_id, step_type);
     const termMs = lease === null ? null : lease.deadline_ts_ms - ts_ms;
     await attempts.apply({ task_id, node_id, step_type, attempt_epoch, worker_id, termMs, events: [] });

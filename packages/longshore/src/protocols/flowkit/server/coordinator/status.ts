@@ -7,12 +7,13 @@ import { mayPass } from "../../../../bus/skip-records.ts";
 import { toError } from "../../../../core/errors.ts";
 import type { JsonObject } from "../../../../core/json/json.ts";
 import { parseExact } from "../../../../core/json/json-exact.ts";
-import { decodeEnvelope, readStatus } from "../../wire/decode.ts";
+import { readStatus } from "../../wire/decode.ts";
 import type { Envelope, StatusEvent } from "../../wire/shapes.ts";
 import { readBatchHead } from "../batch-head.ts";
 import type { AttemptEvent, AttemptEvents, Attempts } from "./attempts.ts";
 import type { WireAttempt } from "./messages.ts";
 import type { CoordinatorCounts, CoordinatorLog } from "./parts.ts";
+import { readRecord } from "./read-record.ts";
 import type { Registry } from "./registry.ts";
 
 export interface StatusDeps {
@@ -78,16 +79,9 @@ export class StatusReader {
   }
 
   #read(record: BusRecord): { envelope: Envelope; event: StatusEvent } | null {
-    const { counts, warn } = this.#deps;
-    const envelope = decodeEnvelope(record.value, parseExact);
-    const event = envelope.ok ? readStatus(envelope.value) : envelope;
-    if (envelope.ok && event.ok) {
-      counts.events++;
-      return { envelope: envelope.value, event: event.value };
-    }
-    counts.malformed++;
-    if (!event.ok) warn(`status.${event.code}`, `The record ${record.place} is passed over: ${event.why}`);
-    return null;
+    const read = readRecord(record, "status", readStatus, this.#deps, parseExact);
+    if (read !== null) this.#deps.counts.events++;
+    return read;
   }
 
   async #apply(attempt: AttemptEvents): Promise<void> {

@@ -3,6 +3,7 @@
 
 import { type Clock, pause } from "../../../../core/clock.ts";
 import type { FailureListener } from "../../../../core/failure-listener.ts";
+import { Waiters } from "../../../../core/waiters.ts";
 import type { NatsClient, NatsConnection } from "../../wire/nats/client.ts";
 import { ensureConsumer } from "../../wire/nats/consumer.ts";
 import { serversOf } from "../../wire/nats/servers.ts";
@@ -38,7 +39,7 @@ const retryMs = 500;
 
 export class NatsServerConnection {
   readonly #options: NatsConnectionOptions;
-  readonly #waiting = new Set<() => void>();
+  readonly #waiting = new Waiters();
   /** Streams that are being made; publishers that miss one wait for the same. */
   readonly #preparing = new Map<string, Promise<void>>();
   #live: Live | undefined;
@@ -57,7 +58,7 @@ export class NatsServerConnection {
         if (live === undefined) return;
         trouble.working(what);
         this.#live = live;
-        for (const wake of [...this.#waiting]) wake();
+        this.#waiting.wake();
         await closedOrGone(live.connection, gone);
       } catch (error) {
         trouble.failing(what, error);
@@ -74,7 +75,7 @@ export class NatsServerConnection {
     while (!over.aborted) {
       const live = this.#live;
       if (live === undefined) {
-        await this.#connected(over);
+        await this.#waiting.wait(over);
         continue;
       }
       const bytesMax = live.connection.info?.max_payload ?? Number.POSITIVE_INFINITY;
@@ -139,19 +140,6 @@ export class NatsServerConnection {
     const { client, consumer } = this.#options;
     await ensureStream(client.jetstream, manager, stream);
     await ensureConsumer(client.jetstream, connection, stream, consumer);
-  }
-
-  #connected(over: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const wake = () => {
-        this.#waiting.delete(wake);
-        over.removeEventListener("abort", wake);
-        resolve();
-      };
-      this.#waiting.add(wake);
-      over.addEventListener("abort", wake, { once: true });
-      if (over.aborted) wake();
-    });
   }
 }
 

@@ -8,6 +8,7 @@
 import { type Backoff, backoffMs } from "../../../../core/backoff.ts";
 import { type Clock, pause } from "../../../../core/clock.ts";
 import { toError } from "../../../../core/errors.ts";
+import { Waiters } from "../../../../core/waiters.ts";
 
 export interface Kept<T> {
   readonly value: T;
@@ -34,7 +35,7 @@ export class Keeper<T> {
   readonly #stopped = new AbortController();
   #current: (Kept<T> & { readonly sinceMs: number }) | null = null;
   #replaced: string | null = null;
-  #wanting = new Set<() => void>();
+  readonly #changed = new Waiters();
   #running: Promise<void> | null = null;
 
   constructor(options: KeeperOptions<T>) {
@@ -54,7 +55,7 @@ export class Keeper<T> {
   async ready(signal: AbortSignal): Promise<T | null> {
     while (this.#current === null) {
       if (signal.aborted || this.#stopped.signal.aborted) return null;
-      await this.#change(signal);
+      await this.#changed.wait(signal);
     }
     return this.#current.value;
   }
@@ -84,7 +85,7 @@ export class Keeper<T> {
       this.#options.down?.(why, againMs);
       await pause(clock, againMs, signal);
     }
-    this.#tell();
+    this.#changed.wake();
   }
 
   /** Resolves when it is over, with how long it was of use. */
@@ -99,7 +100,7 @@ export class Keeper<T> {
       const sinceMs = clock.now();
       this.#current = { ...kept, sinceMs };
       up?.(kept.value);
-      this.#tell();
+      this.#changed.wake();
       const ended = await kept.ended;
       // How it ended may be the reason why it was of no use.
       const why = [this.#replaced ?? "", ended].filter((text) => text !== "").join("; ");
@@ -110,21 +111,5 @@ export class Keeper<T> {
       this.#current = null;
       this.#replaced = null;
     }
-  }
-
-  #tell(): void {
-    for (const wake of [...this.#wanting]) wake();
-  }
-
-  #change(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const done = () => {
-        this.#wanting.delete(done);
-        signal.removeEventListener("abort", done);
-        resolve();
-      };
-      this.#wanting.add(done);
-      signal.addEventListener("abort", done, { once: true });
-    });
   }
 }
