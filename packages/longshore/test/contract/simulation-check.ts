@@ -32,6 +32,11 @@ function checkFamilies(stored: Stored): void {
   }
 }
 
+/** A child that is waited for again after its step was done: the run has continued behind it. */
+function isPassed(task: TaskRow | undefined): boolean {
+  return task?.lane === null && task.state === "queued" && task.streamed;
+}
+
 /** A step whose task is `cancelling` has ended for its run. */
 function isSettled(task: TaskRow | undefined): boolean {
   return task !== undefined && task.state !== "forgotten" && (!isOpen(task.state) || task.state === "cancelling");
@@ -64,7 +69,7 @@ function checkDemanded(run: Run, node: PlanNode, task: TaskRow | undefined, task
 }
 
 function checkNode(run: Run, node: PlanNode, task: TaskRow | undefined, tasks: Map<number, TaskRow>): void {
-  const upstreams = node.after.map((upstream) => tasks.get(upstream));
+  const upstreams = node.after.map((upstream) => tasks.get(upstream)).filter((upstream) => !isPassed(upstream));
   const started = task !== undefined && task.state !== "forgotten";
   const succeeded = upstreams.every((upstream) => upstream?.state === "done");
   const settled = upstreams.every(isSettled);

@@ -219,7 +219,7 @@ export class Clients {
 
   /** A run that has ended begins another life, in one of the ways that there are. Those around it may live again with it. */
   async #retry(): Promise<void> {
-    const run = this.#anyRun((state) => state !== "running" && state !== "succeeded");
+    const run = this.#anyRun((state) => state !== "running");
     if (run === undefined) return;
     const target = this.#stage.random.chance(0.5) ? run : this.#failedInside(run);
     const order = this.#restarting(target);
@@ -247,14 +247,16 @@ export class Clients {
 
   #restarting(runId: string): Order {
     const drawn = this.#stage.random.next();
+    const { tasks, runs } = this.#stage.machine.disk.read();
+    // There is nothing to retry in one that succeeded.
+    if (runs.get(runId)?.state === "succeeded" && drawn < 0.75) return { kind: "restart" };
     if (drawn < 0.5) return { kind: "retry" };
     if (drawn < 0.75) return { kind: "restart" };
-    const { tasks, runs } = this.#stage.machine.disk.read();
     // Only Conductor's runs are rerun from a step, and only from one that had its turn.
     const tied = isTied(runs.get(runId)?.workflow ?? "");
     const begun = tied ? [...tasks.values()].filter((task) => task.runId === runId && hadItsTurn(task)) : [];
     const node = this.#stage.random.pick(begun)?.node;
-    return node === undefined ? { kind: "retry" } : { kind: "rerun", node };
+    return node === undefined ? { kind: "restart" } : { kind: "rerun", node };
   }
 
   /** The run at the bottom that did not succeed, as a retry that resumes children looks for it. */

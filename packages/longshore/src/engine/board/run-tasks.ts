@@ -48,12 +48,12 @@ export class RunTasks {
     this.#deps.life.close(tx, task, { now: this.#deps.clock.now(), by: "fail", receipt: null }, closure);
   }
 
-  /** A record that had ended waits again, as the same attempt. */
-  reopen(tx: Tx, taskId: string): void {
+  /** A record that had ended waits again, as the same attempt. `streamed`: its run has continued behind it. */
+  reopen(tx: Tx, taskId: string, streamed = false): void {
     const task = this.#deps.tasks.get(tx, taskId);
     if (task === null || isOpen(task.state)) return;
     const now = this.#deps.clock.now();
-    const waiting = { state: "queued", output: null, error: null, fault: null, overdue: null, endedAt: null, streamed: false } as const;
+    const waiting = { state: "queued", output: null, error: null, fault: null, overdue: null, endedAt: null, streamed } as const;
     this.#deps.tasks.put(tx, taskId, { ...task, ...waiting, queuedAt: now, dueAt: now });
   }
 

@@ -104,7 +104,10 @@ export interface TaskRow {
   readonly closedBy: Verb | null;
   /** What the report that closed it can be recognised by when it is repeated; null when its reporter left nothing. */
   readonly closedReceipt: string | null;
-  /** It has produced a part in this life of its run, and its run was notified, because another step waits for that. */
+  /**
+   * It has produced a part in this life of its run, and its run was notified, because another step waits for that. For a child run: its run has
+   * continued behind it, and it waits for the child again.
+   */
   readonly streamed: boolean;
 }
 

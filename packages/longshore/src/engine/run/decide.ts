@@ -38,6 +38,8 @@ export type RunEvent = { now: number; random: number } & (
   | { kind: "restart" }
   /** The child run of this step is alive again. */
   | { kind: "reopen"; node: number }
+  /** The same, in a run that is going on and has continued behind the step: what has begun there goes on. */
+  | { kind: "wait-again"; node: number }
   | { kind: "pause" }
   | { kind: "resume" }
   /** Do not start this step when it is reached; go on as if it had given this output (JSON text). */
@@ -86,8 +88,8 @@ export type Change =
   | ({ kind: "record"; node: number; ordinal: number } & Recorded)
   /** A record that waited has ended. */
   | { kind: "settle"; node: number; state: EndState; error: string | null; output: string | null; fault?: Fault }
-  /** A record that had ended waits again. */
-  | { kind: "reopen"; node: number }
+  /** A record that had ended waits again. `passed`: the run has continued behind it, and does not do so again when it ends. */
+  | { kind: "reopen"; node: number; passed: boolean }
   | { kind: "join"; node: number; left: number; begun: boolean; missed: number }
   | { kind: "run"; run: Run }
   | { kind: "message"; message: Message }
@@ -151,6 +153,9 @@ function react(propagation: Propagation, plan: Plan, event: RunEvent): NextTry |
       break;
     case "reopen":
       propagation.again({ reopen: event.node });
+      break;
+    case "wait-again":
+      propagation.waitAgain(event.node);
       break;
     case "restart":
       propagation.restart();

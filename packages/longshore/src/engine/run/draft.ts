@@ -161,8 +161,8 @@ export class Draft {
     this.known.forget(node);
   }
 
-  reopen(node: number): void {
-    this.change({ kind: "reopen", node });
+  reopen(node: number, passed = false): void {
+    this.change({ kind: "reopen", node, passed });
     this.enter();
   }
 

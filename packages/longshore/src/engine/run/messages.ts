@@ -174,19 +174,26 @@ export class Messages {
     const task = board.tasks.get(tx, taskId);
     const run = task?.runId == null ? null : runs.get(tx, task.runId);
     if (task === null || run === null || task.attempt !== attempt) return;
-    if (isOpen(task.state) || task.state === "done" || task.state === "forgotten") return;
-    if (decisions.planOf(tx, run).nodes[task.node]?.onFailure === "tolerate") return;
-    if (run.state === "paused") this.#waitOn(tx, run, task);
-    else if (!isRunOpen(run.state)) decisions.decide(tx, run, { kind: "reopen", node: task.node });
+    if (isOpen(task.state) || task.state === "forgotten") return;
+    const { node, state } = task;
+    if (decisions.planOf(tx, run).nodes[node]?.onFailure === "tolerate") return;
+    if (run.state === "paused" && this.#waitOn(tx, run, task)) return;
+    const wasDone = state === "done";
+    // A run that has failed elsewhere would fail again at once.
+    if (!isRunOpen(run.state) && (!wasDone || run.state === "succeeded" || run.state === "cancelled"))
+      decisions.decide(tx, run, { kind: "reopen", node });
+    else if (isRunOpen(run.state) && wasDone && !backlogOf(run).some(({ rest }) => rest !== undefined))
+      decisions.decide(tx, run, { kind: "wait-again", node });
   }
 
-  /** The run is paused and has not acted on the end of this step yet: that end is void. */
-  #waitOn(tx: Tx, run: Run, task: TaskRow): void {
+  /** Whether the run is paused and has not acted on the end of this step yet: then that end is void. */
+  #waitOn(tx: Tx, run: Run, task: TaskRow): boolean {
     const backlog = run.backlog === null ? [] : (JSON.parse(run.backlog) as Happening[]);
     const left = backlog.filter((happening) => !("node" in happening) || happening.node !== task.node);
-    if (left.length === backlog.length) return;
+    if (left.length === backlog.length) return false;
     this.#options.runs.put(tx, run.id, { ...run, backlog: left.length === 0 ? null : JSON.stringify(left) });
     this.#options.board.ofRuns.reopen(tx, task.id);
+    return true;
   }
 
   #settleRecord(tx: Tx, task: TaskRow, how: Ending): void {

@@ -209,7 +209,7 @@ export class Propagation {
     if (how.from !== undefined && records.has(how.from) && !kept.includes(how.from)) this.#draft.forget(how.from);
     this.#endJoins(again.all);
     for (const [node, counter] of again.joins) this.#joins.set(node, counter);
-    for (const node of again.reopen) this.#draft.reopen(node);
+    for (const node of again.reopen) this.#draft.reopen(node, records.get(node)?.state === "done" && node === how.reopen);
     // Only now: a step that is skipped at once reaches others, whose counters must be right by then.
     for (const node of again.start) {
       // The step that was named has an input of its own, so it is started in this decision.
@@ -217,6 +217,17 @@ export class Propagation {
       else this.#nodeStart.activate(node, node === how.from ? how.input : undefined);
     }
     this.#pursue();
+  }
+
+  /** The run has continued behind this step: what has begun there goes on, and what waits for several steps waits for this one again. */
+  waitAgain(at: number): void {
+    this.#draft.update({ left: this.#draft.run.left + 1 });
+    this.#draft.reopen(at, true);
+    for (const next of this.#draft.plan.dependents[at] ?? []) {
+      const node = this.#draft.plan.nodes[next] as PlanNode;
+      const counter = node.kind === "join" ? this.#joins.of(next, node) : undefined;
+      if (counter !== undefined && !(counter.begun && counter.left <= 0)) this.#joins.set(next, { ...counter, left: counter.left + 1 });
+    }
   }
 
   /** Joins that a report has ended while the run was paused, and which it has not come to before its end, wait for nothing any more. */
@@ -292,12 +303,14 @@ export class Propagation {
     const { node, from = 0, part = this.#streamed.has(node) ? "before" : undefined } = settled;
     if (from === 0 && part !== "first") this.#draft.settleOne();
     const reached = part === undefined ? undefined : this.#draft.plan.onFirstPart.get(node);
+    // A child gives no parts: its end reached all of them before.
+    const passed = this.#draft.plan.nodes[node]?.kind === "run";
     const dependents = part === "first" ? [...(reached ?? [])] : (this.#draft.plan.dependents[node] ?? []);
     for (let edge = from; edge < dependents.length && !this.#draft.over; edge++) {
       if (this.#draft.spent) return { ...settled, ...(part === undefined ? {} : { part }), from: edge };
       const dependent = dependents[edge] as number;
       const { kind } = this.#draft.plan.nodes[dependent] as PlanNode;
-      if ((settled.chose && kind !== "join") || (part === "before" && reached?.has(dependent))) continue;
+      if ((settled.chose && kind !== "join") || (part === "before" && (reached?.has(dependent) || (passed && kind !== "join")))) continue;
       this.#reach(dependent, settled.succeeded);
     }
     return null;

@@ -39,6 +39,7 @@ export function planRestart(plan: Plan, records: ReadonlyMap<number, TaskRow>, o
   const lives = (at: number) => due.has(at) || hadItsTurn(records, options, at);
   const permitted = permittedBefore(plan, records, options.from ?? options.reopen);
   const all = everythingAgain(plan, records, options, new Set(permitted));
+  const passed = passedStep(records, options);
   const wanted = plan.lazy ? wantedAgain(plan, all, starters, options) : null;
   const again: RestartPlan = { all, start: [], forget: [], reopen: [], joins: new Map(), permitted };
   for (const at of all) {
@@ -46,7 +47,7 @@ export function planRestart(plan: Plan, records: ReadonlyMap<number, TaskRow>, o
     const startedBy = starters.get(at) ?? [];
     // Its record says that it is skipped, and is what the run will have of it.
     const isVoid = hasRecord(at) && !options.skips.has(at);
-    const kept = node.after.filter((upstream) => !all.has(upstream)).length;
+    const kept = node.after.filter((upstream) => !all.has(upstream) || (upstream === passed && node.kind !== "join")).length;
     const left = Math.max(requiredOf(node) - kept, 0);
     const begun = lives(at) && !startedBy.some((starter) => all.has(starter));
     if (node.kind === "join") {
@@ -64,7 +65,7 @@ export function planRestart(plan: Plan, records: ReadonlyMap<number, TaskRow>, o
     const lazy = wanted !== null && node.demanded === true && node.waitsFor !== "any";
     const ready = lazy
       ? at === options.from || (wanted.has(at) && left === 0)
-      : startsNow(plan, at, { all, startedBy, left, lives, from: options.from });
+      : startsNow(plan, at, { all, startedBy, left, lives, passed, from: options.from });
     if ((node.after.length > 1 || lazy) && node.waitsFor !== "any")
       again.joins.set(at, { left: ready ? -1 : left, begun: lazy && wanted.has(at), missed: 0 });
     if (ready) again.start.push(at);
@@ -77,6 +78,14 @@ export function planRestart(plan: Plan, records: ReadonlyMap<number, TaskRow>, o
     again.start.push(at);
   }
   return again;
+}
+
+/**
+ * The step that waits for its child again although it was done. The run has continued behind it: what has ended there stays, and only what
+ * waits for several steps waits for this one.
+ */
+function passedStep(records: ReadonlyMap<number, TaskRow>, { reopen }: RestartOptions): number | undefined {
+  return reopen !== undefined && records.get(reopen)?.state === "done" ? reopen : undefined;
 }
 
 /** A step that was skipped by order has a record before the run comes to it. */
@@ -115,15 +124,19 @@ function everythingAgain(
   plan.nodes.forEach((node, at) => {
     const state = records.get(at)?.state;
     const tolerated = node.onFailure === "tolerate" && endedAlone(records.get(at));
-    const accepted = state === "done" || tolerated || permitted.has(at) || options.skips.isReached(at);
+    // An end that was reached ends the next life, too.
+    const done = state === "done" && node.kind !== "end";
+    const accepted = done || tolerated || permitted.has(at) || options.skips.isReached(at);
     if (!accepted || at === options.from || at === options.reopen) again.add(at);
   });
+  const passed = passedStep(records, options);
   // What is added on the way is walked over as well.
   for (const at of again) {
     // A branch that was never reached gives no information about the nodes behind it.
     const reached = records.has(at) && (!options.skips.has(at) || options.skips.isReached(at));
     if (!reached && !options.due.has(at) && plan.nodes[at]?.demanded) continue;
     for (const next of nextOf(plan, at)) {
+      if (at === passed && (plan.nodes[next]?.kind !== "join" || records.get(next)?.state === "done")) continue;
       if (isEndedJoin(plan, records, next) && !hasSettled(records.get(at))) continue;
       if (at === options.from || !isAcceptedElsewhere(plan, records, options, next, again)) again.add(next);
     }
@@ -188,16 +201,21 @@ function isReached(node: PlanNode, again: ReadonlySet<number>): boolean {
   return node.after.filter((upstream) => !again.has(upstream)).length >= requiredOf(node);
 }
 
-function startsNow(
-  plan: Plan,
-  at: number,
-  known: { all: ReadonlySet<number>; startedBy: readonly number[]; left: number; lives: (at: number) => boolean; from: number | undefined },
-): boolean {
+interface Surroundings {
+  all: ReadonlySet<number>;
+  startedBy: readonly number[];
+  left: number;
+  lives: (at: number) => boolean;
+  passed: number | undefined;
+  from: number | undefined;
+}
+
+function startsNow(plan: Plan, at: number, known: Surroundings): boolean {
   if (at === known.from) return true;
   const node = plan.nodes[at] as PlanNode;
   const root = node.after.length === 0 && !node.demanded;
   if (!root && node.demanded && !known.lives(at)) return false;
-  const isKept = (upstream: number) => known.lives(upstream) && !known.all.has(upstream);
+  const isKept = (upstream: number) => known.lives(upstream) && (!known.all.has(upstream) || upstream === known.passed);
   if (node.waitsFor === "any")
     return (
       known.lives(at) &&

@@ -170,6 +170,115 @@ describe("a run that continued without a child", () => {
   });
 });
 
+describe("a child that is restarted after its task was done", () => {
+  const child = (more: object = {}) => operator("SUB_WORKFLOW", "child", { subWorkflowParam: { name: "inner" }, ...more });
+
+  async function childDone(tasks: object[]): Promise<{ world: ConductorWorld; id: string; childId: string }> {
+    const world = await openConductor();
+    world.workflow({ name: "inner", tasks: [simple("deep", once)] });
+    const id = await world.start(tasks);
+    await world.work("deep", { output: { try: 1 } });
+    const node = tasks.length === 2 && (tasks[0] as { type: string }).type === "FORK_JOIN" ? 1 : 0;
+    return { world, id, childId: `${id}-${node}-0` };
+  }
+
+  it("is waited for again by its parent, while what has begun behind it goes on", async () => {
+    const { world, id, childId } = await childDone([child(), simple("after"), simple("last")]);
+    await world.tell(childId, "restart");
+    expect(await world.statuses(id)).toEqual(["child:IN_PROGRESS", "after:SCHEDULED"]);
+    await world.work("after");
+    await world.work("last");
+    expect((await world.run(id)).status).toBe("RUNNING");
+    await world.work("deep", { output: { try: 2 } });
+    expect((await world.run(id)).status).toBe("COMPLETED");
+    expect((await world.record(id, "child")).output).toMatchObject({ subWorkflowId: childId });
+    for (const lane of ["after", "last"]) expect(await world.poll(lane)).toBeUndefined();
+  });
+
+  it("makes a parent that had completed wait for it, and nothing else", async () => {
+    const { world, id, childId } = await childDone([child(), simple("after")]);
+    await world.work("after");
+    await world.tell(childId, "rerun", "deep");
+    expect(await world.run(id)).toMatchObject({ status: "RUNNING", active: 1 });
+    expect(await world.statuses(id)).toEqual(["child:IN_PROGRESS", "after:COMPLETED"]);
+    await finish(world, id, "deep");
+    expect(await world.poll("after")).toBeUndefined();
+  });
+
+  it("is waited for by a JOIN that is open, also one whose other tasks end first", async () => {
+    const { world, id, childId } = await childDone(fork("f", [[child()], [simple("right")]], ["child", "right"]));
+    await world.tell(childId, "restart");
+    await world.work("right");
+    expect(await world.statuses(id)).toContain("f_join:IN_PROGRESS");
+    await finish(world, id, "deep");
+  });
+
+  it("fails its parent when it fails this time", async () => {
+    const { world, id, childId } = await childDone([child(), simple("after")]);
+    await world.tell(childId, "restart");
+    await world.work("deep", { error: "no", terminal: true });
+    expect((await world.run(id)).status).toBe("FAILED");
+    await world.tell(id, "retry");
+    await finish(world, id, "deep", "after");
+  });
+
+  it("makes a parent that was terminated try again what had not ended", async () => {
+    const { world, id, childId } = await childDone([child(), simple("after")]);
+    await world.cancel(id, null);
+    await world.tell(childId, "restart");
+    expect(await world.statuses(id)).toEqual(["child:IN_PROGRESS", "after:SCHEDULED"]);
+    await world.work("after");
+    expect((await world.run(id)).status).toBe("RUNNING");
+    await finish(world, id, "deep");
+  });
+
+  it("leaves a parent alone that has failed, or for which it is optional", async () => {
+    const failed = await childDone([child(), simple("after", once)]);
+    await failed.world.work("after", { error: "no", terminal: true });
+    await failed.world.tell(failed.childId, "restart");
+    expect((await failed.world.run(failed.id)).status).toBe("FAILED");
+    const optional = await childDone([child({ optional: true }), simple("after")]);
+    await optional.world.tell(optional.childId, "restart");
+    expect(await optional.world.statuses(optional.id)).toEqual(["child:COMPLETED", "after:SCHEDULED"]);
+    await finish(optional.world, optional.id, "after");
+  });
+
+  it("is waited for again when its parent is paused, whether or not that has acted on its end", async () => {
+    const { world, id, childId } = await childDone([child(), simple("after")]);
+    await world.tell(id, "pause");
+    await world.tell(childId, "restart");
+    await world.work("deep");
+    await world.tell(id, "resume");
+    await finish(world, id, "after");
+    expect(await world.poll("after")).toBeUndefined();
+  });
+});
+
+describe("a run that TERMINATE has ended", () => {
+  const end = operator("TERMINATE", "end", { inputParameters: { terminationStatus: "FAILED" } });
+
+  it("ends in the same way when it is retried", async () => {
+    const world = await openConductor();
+    const id = await world.start([...fork("f", [[simple("left")], [simple("right"), end]], ["left", "end"]), simple("after")]);
+    await world.work("right");
+    await world.tell(id, "retry");
+    expect(await world.run(id)).toMatchObject({ status: "FAILED", active: 0 });
+    for (const lane of ["left", "after"]) expect(await world.poll(lane)).toBeUndefined();
+  });
+
+  it("comes to it again when an earlier task is rerun, unless a SWITCH chooses otherwise", async () => {
+    const world = await openConductor();
+    const id = await world.start([simple("one"), switchOn("choose", { stop: [end] }, [], "${one.output.next}"), simple("after")]);
+    await world.work("one", { output: { next: "stop" } });
+    await world.tell(id, "rerun", "one");
+    await world.work("one", { output: { next: "stop" } });
+    expect((await world.run(id)).status).toBe("FAILED");
+    await world.tell(id, "rerun", "one");
+    await world.work("one", { output: { next: "go on" } });
+    await finish(world, id, "after");
+  });
+});
+
 describe("a rerun", () => {
   it("from inside a fork leaves the fork alone that follows a permitted failure in a branch", async () => {
     const world = await openConductor();
