@@ -10,7 +10,7 @@
 import { type LongshoreError, toError } from "../core/errors.ts";
 import { closedError, unavailableError } from "./commit-errors.ts";
 import { CommittedReads } from "./committed-reads.ts";
-import { Missing, type RowStore } from "./rows.ts";
+import { Missing, type RowStore, Unavailable } from "./rows.ts";
 import type { Later, ReadTx, Tx } from "./tx.ts";
 
 /**
@@ -373,9 +373,9 @@ export class GroupCommit {
   };
 
   readonly #unwritten = (thrown: unknown): Error => {
-    if (!this.#store.isUnavailable(thrown)) return toError(thrown);
+    if (!(thrown instanceof Unavailable)) return toError(thrown);
     this.#restUntil = this.#now() + restMs;
-    return unavailableError(thrown);
+    return unavailableError(thrown.cause);
   };
 
   #answer(jobs: Job[], doubt: LongshoreError | null): void {

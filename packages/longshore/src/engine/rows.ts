@@ -47,35 +47,36 @@ export interface Scan {
   readonly offset?: number;
   /** No index has this order: the store sorts keys, and reads the other columns of the rows that remain. */
   readonly keysFirst?: boolean;
+  /** Only rows that belong to any row of another table, found in one go for all of those, in no order; without bounds. */
+  readonly ownedBy?: Owners;
 }
 
-/** Rows that belong to others, found in one go for all of those. */
-export interface Owned {
-  /** The table of the owners, whose key is one column: `id`. */
-  readonly by: string;
-  /** The column that has the id of the owner. */
-  readonly column: string;
-  /** It begins with the id and a dot instead. */
+/** The rows that others belong to. */
+export interface Owners {
+  /** Their table, whose key is one column: `id`. The first column of the scan has that id, */
+  readonly table: string;
+  /** or it begins with the id and a dot. */
   readonly within?: boolean;
-  readonly limit: number;
+}
+
+/** What rows of a scan have together. */
+export interface Total {
+  readonly rows: number;
+  readonly sum: number;
 }
 
 /** The rows of one table. Reads may throw `Missing`, until it was loaded for their transaction; changes belong into a commit. */
 export interface TableRows<R> {
   get(tx: ReadTx, ...key: Value[]): R | null;
   scan(tx: ReadTx, scan: Scan): Iterable<R>;
-  /** Rows that belong to any row of another table, in no order. */
-  owned(tx: ReadTx, owned: Owned): Iterable<R>;
-  /** The sum over a column, or over one of the sizes, of all rows of a scan, whose order and limit do not count. */
-  sum(tx: ReadTx, name: string, scan: Scan): number;
-  /** How many rows a scan has; its order and limit do not count. */
-  count(tx: ReadTx, scan: Scan): number;
+  /** How many rows a scan has, and their sum over a column or one of the sizes; its order and limit do not count. */
+  total(tx: ReadTx, scan: Scan, name?: string): Total;
   /** The highest key that a row has ever had, removed rows included; for a table whose key is one number that is never given twice. */
   last(tx: ReadTx): number;
   /** Writes all columns, over the row with the same key if there is one. */
   upsert(record: R): void;
-  insert(record: R): void;
-  insertAll(records: readonly R[]): void;
+  /** Writes new rows. Fails where there is one with the same key. */
+  insert(records: readonly R[]): void;
   /** Made once for each set of columns: writes these columns of the row with the record's key. */
   updater(columns: readonly Column<R>[]): (record: R) => void;
   remove(...key: Value[]): void;
@@ -85,16 +86,24 @@ export interface TableRows<R> {
 
 export interface RowStore {
   table<R>(spec: TableSpec<R>): TableRows<R>;
-  /** Makes all that `write` changes durable, or nothing of it. */
+  /**
+   * Makes all that `write` changes durable, or nothing of it. Throws `Unavailable` when the reason is the machine and not the rows: the same rows
+   * may be written later.
+   */
   commit(write: () => void): void | Promise<void>;
   /** Inside a commit: the smallest write that changes nothing, for which a disk that is full or gone fails the commit. */
   touch(): void;
   /** Reads what was missing into `tx.loaded`, where the reads of that transaction find it when they are performed again. */
   load(tx: ReadTx, missing: readonly Missing[]): Promise<void>;
-  /** Whether an error of `commit` is about the machine and not about the rows: the same rows may be written later. */
-  isUnavailable(error: unknown): boolean;
   /** An error when what was committed cannot be found again: it was written to a file that is not in its place any more. */
   isGone(): LongshoreError | null;
+}
+
+/** Thrown by a store that cannot be written or read now. */
+export class Unavailable extends Error {
+  constructor(cause: Error) {
+    super(cause.message, { cause });
+  }
 }
 
 /**

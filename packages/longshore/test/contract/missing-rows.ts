@@ -29,9 +29,7 @@ export function missingRows(rows: RowStore, counts: MissingCounts = { misses: 0 
         ...table,
         get: (tx, ...key) => read(tx, `${name} get ${JSON.stringify(key)}`, () => table.get(tx, ...key)),
         scan: (tx, scan) => read(tx, `${name} scan ${JSON.stringify(scan)}`, () => [...table.scan(tx, scan)]),
-        owned: (tx, owned) => read(tx, `${name} owned ${JSON.stringify(owned)}`, () => [...table.owned(tx, owned)]),
-        sum: (tx, column, scan) => read(tx, `${name} sum ${column} ${JSON.stringify(scan)}`, () => table.sum(tx, column, scan)),
-        count: (tx, scan) => read(tx, `${name} count ${JSON.stringify(scan)}`, () => table.count(tx, scan)),
+        total: (tx, scan, column) => read(tx, `${name} total ${column} ${JSON.stringify(scan)}`, () => table.total(tx, scan, column)),
         last: (tx) => read(tx, `${name} last`, () => table.last(tx)),
       };
     },

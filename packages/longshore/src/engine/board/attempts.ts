@@ -113,7 +113,7 @@ export class Attempts {
     this.#closed = store.table(closedTable);
     this.#old = store.table(oldTable);
     const rows = store.table(attemptTable);
-    this.#added = new Additions(commit, (attempt) => rows.insert(attempt));
+    this.#added = new Additions(commit, (attempt) => rows.insert([attempt]));
     this.#removed = new Additions(commit, ({ taskId, grant, attempt }) => rows.remove(taskId, grant, attempt));
   }
 

@@ -24,7 +24,7 @@ export class HandOuts {
     this.#rows = store.table(handOutTable);
     this.#additions = new Additions(commit, (handOut) => {
       this.#rows.removeAll({ by: ["until"], below: [handOut.at + 1] });
-      this.#rows.insert(handOut);
+      this.#rows.insert([handOut]);
     });
   }
 

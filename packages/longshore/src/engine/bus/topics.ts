@@ -49,10 +49,10 @@ export class BusTopics {
     this.#topics = store.table(topicTable);
     this.#rows = store.table(recordTable);
     this.#heads = store.table(recordHeadTable);
-    this.#created = new Additions(commit, (topic) => this.#topics.insert(topic));
+    this.#created = new Additions(commit, (topic) => this.#topics.insert([topic]));
     this.#records = new Additions(
       commit,
-      (records) => this.#rows.insertAll(records),
+      (records) => this.#rows.insert(records),
       (records) => records.reduce((bytes, { value }) => bytes + value.length, 0),
     );
     this.#removals = new Additions(commit, (range) => this.#rows.removeAll(scanOf(range)));
@@ -180,8 +180,8 @@ export class BusTopics {
 
   /** What they count of the quota. */
   #bytesOf(tx: Tx, range: Range): number {
-    const scan = scanOf(range);
-    return this.#heads.sum(tx, "bytes", scan) + rowBytes * this.#heads.count(tx, scan);
+    const { rows, sum } = this.#heads.total(tx, scanOf(range), "bytes");
+    return sum + rowBytes * rows;
   }
 
   /** The last id up to which the records of a range have few bytes; the first record at least. */

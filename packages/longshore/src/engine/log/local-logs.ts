@@ -60,7 +60,7 @@ export class LocalLogs implements LogStore {
     this.#tails = new Tails(rows, heads);
     this.#added = new Additions(
       commit,
-      (row) => rows.insert(row),
+      (row) => rows.insert([row]),
       ({ bytes }) => bytes,
     );
   }

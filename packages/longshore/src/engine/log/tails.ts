@@ -43,7 +43,7 @@ export class Tails {
 
   of(tx: Tx, taskId: string): Tail {
     const tail = this.#tails.get(taskId) ?? {
-      bytes: this.#heads.sum(tx, "bytes", { by: ["task_id"], equal: [taskId] }),
+      bytes: this.#heads.total(tx, { by: ["task_id"], equal: [taskId] }, "bytes").sum,
       grants: new Map(),
     };
     // Moved to the end: those at the front have been quiet for longest.

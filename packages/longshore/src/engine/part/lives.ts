@@ -161,8 +161,8 @@ export class Lives implements Writable {
     for (const { taskId, life, committed, added, replaced } of this.#changed) {
       for (const part of replaced.values()) this.#replace(part);
       if (added.length === 0) continue;
-      this.#rows.insertAll(added);
-      this.#hashes.insert({ taskId, life, first: committed + 1, hashes: hashesOf(added) });
+      this.#rows.insert(added);
+      this.#hashes.insert([{ taskId, life, first: committed + 1, hashes: hashesOf(added) }]);
     }
   }
 

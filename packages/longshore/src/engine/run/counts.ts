@@ -102,7 +102,7 @@ export class Counts {
       const mark = await this.#commit.read((tx) => {
         const [last] = rows.scan(tx, { ...scan, above, offset: sliceMax - 1, limit: 1 });
         // Together with the read: no change comes between both.
-        if (last === undefined) done(count + rows.count(tx, { ...scan, above }));
+        if (last === undefined) done(count + rows.total(tx, { ...scan, above }).rows);
         return last;
       });
       if (mark === undefined) return;

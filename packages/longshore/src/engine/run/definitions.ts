@@ -41,7 +41,7 @@ export class Definitions {
     this.#stored = store.table(definitionTable);
     this.#rows = new Rows<Definition>(commit, {
       load: (tx, id) => this.#known.get(id) ?? this.#learn(this.#stored.get(tx, id)),
-      save: (row) => this.#stored.insert(row),
+      save: (row) => this.#stored.insert([row]),
       chars: ({ source }) => source.length,
       keep: () => "no",
       keptMax: 0,

@@ -67,7 +67,7 @@ export class LocalRuns implements RunStore, Follower {
     });
     this.#families = new Families(options.familyRunsMax);
     this.definitions = new Definitions(store, commit, options.clock, options.brain);
-    this.#keys = new Additions(commit, (key) => this.#keyed.insert(key));
+    this.#keys = new Additions(commit, (key) => this.#keyed.insert([key]));
     this.decisions = new Decisions({
       ...options,
       ...{ definitions: this.definitions, runs: this.runs, joins: joinRows(store, commit) },

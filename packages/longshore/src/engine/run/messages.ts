@@ -49,7 +49,7 @@ export class Messages {
     this.#options = options;
     this.#rows = store.table(messageTable);
     this.#children = store.table(runIdTable);
-    this.#added = new Additions(commit, (message) => this.#rows.insert(message));
+    this.#added = new Additions(commit, (message) => this.#rows.insert([message]));
     this.#done = new Additions(commit, (id) => this.#rows.remove(id));
   }
 

@@ -3,7 +3,7 @@
 
 import { Additions } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
-import type { Owned, RowStore, TableRows, Value } from "../rows.ts";
+import type { Owners, RowStore, TableRows, Value } from "../rows.ts";
 import { type Room, rowBytes, type StoredBytes } from "../stored-bytes.ts";
 import { prunedTable } from "../tables/endings.ts";
 import type { Tx } from "../tx.ts";
@@ -117,13 +117,13 @@ function stepsOf(store: RowStore, commit: GroupCommit, table: RemnantTable): ((t
     of: (row) => ({ key: key.map((each) => row[each] as Value), bytes: bytes + Number(row[counted ?? "texts"] ?? 0) }),
   });
   const removals = new Additions<Remnant>(commit, (remnant) => rows.remove(...remnant.key));
-  const step = (owned: Omit<Owned, "limit">) => (tx: Tx, budget: Budget) => {
+  const step = (ownedBy: Owners) => (tx: Tx, budget: Budget) => {
     // At least one, so that a row above the budget is removed as well; one by one, because only so the bytes end it.
     const limit = Math.max(1, budget.rows);
     let found = 0;
     let removed = 0;
     let freed = 0;
-    for (const remnant of rows.owned(tx, { ...owned, limit })) {
+    for (const remnant of rows.scan(tx, { by: [column], ownedBy, limit })) {
       found++;
       if ((budget.rows < rowsMax || removed > 0) && freed + remnant.bytes > budget.bytes) break;
       removals.add(tx, remnant);
@@ -135,6 +135,6 @@ function stepsOf(store: RowStore, commit: GroupCommit, table: RemnantTable): ((t
     room?.add(tx, -freed);
     return removed === found && removed < limit;
   };
-  const own = { by: prunedTable.name, column };
-  return [...(table.of === "tasks" ? [] : [step(own)]), ...(table.of === "itself" ? [] : [step({ ...own, within: true })])];
+  const removed = { table: prunedTable.name };
+  return [...(table.of === "tasks" ? [] : [step(removed)]), ...(table.of === "itself" ? [] : [step({ ...removed, within: true })])];
 }

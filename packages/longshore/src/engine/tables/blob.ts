@@ -47,7 +47,7 @@ export function blobRows(store: RowStore, commit: GroupCommit): Rows<Blob> {
   const update = rows.updater(changing);
   return new Rows<Blob>(commit, {
     load: (tx, hash) => rows.get(tx, hash),
-    save: (blob, isNew) => (isNew ? rows.insert(blob) : update(blob)),
+    save: (blob, isNew) => (isNew ? rows.insert([blob]) : update(blob)),
     remove: (hash) => rows.remove(hash),
     keep: () => "no",
     keptMax: 0,
