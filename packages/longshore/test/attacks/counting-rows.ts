@@ -1,9 +1,10 @@
-// A database that counts the rows that are read and written in one turn of the event loop, by all requests together.
+// A database that counts the rows that are read and written in one turn of the event loop, by all requests together; and characters of rows
+// that are read.
 
 import { type Database, openDatabase, type SqlRow, type Statement } from "../../src/store/sqlite/driver.ts";
 
 export function countingRows() {
-  const counted = { longest: 0, open };
+  const counted = { longest: 0, chars: 0, open };
   let rows = 0;
   let turning = false;
   const count = (more: number) => {
@@ -19,6 +20,7 @@ export function countingRows() {
   function* each(read: Iterable<SqlRow>): IterableIterator<SqlRow> {
     for (const row of read) {
       count(1);
+      counted.chars += charsOf(row);
       yield row;
     }
   }
@@ -29,11 +31,14 @@ export function countingRows() {
     },
     get(...values) {
       count(1);
-      return statement.get(...values);
+      const row = statement.get(...values);
+      counted.chars += row === undefined ? 0 : charsOf(row);
+      return row;
     },
     all(...values) {
       const all = statement.all(...values);
       count(all.length);
+      for (const row of all) counted.chars += charsOf(row);
       return all;
     },
     iterate: (...values) => each(statement.iterate(...values)),
@@ -43,4 +48,10 @@ export function countingRows() {
     return { ...db, prepare: (sql) => watched(db.prepare(sql)) };
   }
   return counted;
+}
+
+function charsOf(row: SqlRow): number {
+  let chars = 0;
+  for (const value of Object.values(row)) if (typeof value === "string") chars += value.length;
+  return chars;
 }

@@ -1,6 +1,7 @@
 // All records of a run, for the few decisions that need every one of them: another life of the run, or an output that depends on its newest step.
 // Those of a large run are read in slices before the operation, which is postponed until then. What commits change meanwhile is noted, so that
-// the operation finds them as they are.
+// the operation finds them as they are. The texts of a record are read when they are asked for: all of them together may be gigabytes, and
+// most of these decisions look at none, or at those of one step.
 
 import type { Clock } from "../../core/clock.ts";
 import { Slices, wholeRow } from "../../core/slices/slices.ts";
@@ -8,7 +9,7 @@ import type { TaskRow } from "../board/task.ts";
 import type { Rows } from "../cached-rows.ts";
 import { type GroupCommit, Postponed } from "../commit.ts";
 import type { RowStore, TableRows } from "../rows.ts";
-import { taskChars, taskTable } from "../tables/task.ts";
+import { taskHeadTable, taskTable } from "../tables/task.ts";
 import type { ReadTx, Tx } from "../tx.ts";
 
 export interface RecordsDeps {
@@ -36,12 +37,14 @@ interface Reading {
 export class Records {
   readonly #options: RecordsDeps;
   readonly #rows: TableRows<TaskRow>;
+  readonly #heads: TableRows<TaskRow>;
   readonly #slices: Slices;
   readonly #readings = new Map<string, Reading>();
 
   constructor(options: RecordsDeps) {
     this.#options = options;
     this.#rows = options.store.table(taskTable);
+    this.#heads = options.store.table(taskHeadTable);
     this.#slices = options.slices ?? new Slices();
   }
 
@@ -64,7 +67,7 @@ export class Records {
   #newest(tx: Tx, runId: string, stored: Iterable<TaskRow>): Map<number, TaskRow> {
     const { tasks } = this.#options;
     const records = new Map<number, TaskRow>();
-    for (const task of stored) records.set(task.node, tasks.newest(tx, task.id, task) ?? task);
+    for (const task of stored) records.set(task.node, this.#withTexts(tx, tasks.newest(tx, task.id, task) ?? task));
     for (const task of tasks.pending(tx)) if (task.runId === runId) records.set(task.node, task);
     return records;
   }
@@ -89,17 +92,27 @@ export class Records {
     for (let after = beginOf(runId); ; ) {
       await this.#slices.turn(sliceTasks * wholeRow);
       const page = await commit.read((tx) => [...this.#page(tx, runId, after, sliceTasks)]);
-      for (const task of page) {
-        tasks.set(task.id, task);
-        this.#slices.spent(taskChars(task));
-      }
+      for (const task of page) tasks.set(task.id, task);
       if (page.length < sliceTasks) return;
       after = (page.at(-1) as TaskRow).id;
     }
   }
 
   #page(tx: ReadTx, runId: string, after: string, limit?: number): Iterable<TaskRow> {
-    return this.#rows.scan(tx, { by: ["id"], above: [after], below: [`${runId}/`], limit });
+    return this.#heads.scan(tx, { by: ["id"], above: [after], below: [`${runId}/`], limit });
+  }
+
+  /** A row of a scan has none; one that a commit has changed since has its own. */
+  #withTexts(tx: Tx, task: TaskRow): TaskRow {
+    if ((task.input as string | undefined) !== undefined) return task;
+    const whole = () => this.#rows.get(tx, task.id);
+    return Object.defineProperties(
+      { ...task },
+      {
+        input: { get: () => whole()?.input ?? "null", enumerable: true },
+        output: { get: () => whole()?.output ?? null, enumerable: true },
+      },
+    );
   }
 }
 

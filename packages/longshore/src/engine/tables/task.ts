@@ -84,6 +84,12 @@ export const headColumns: string = taskTable.columns
   .filter((name) => name !== "input" && name !== "output")
   .join(", ");
 
+/** For scans that need no texts of a task: its rows have none. */
+export const taskHeadTable: TableSpec<TaskRow> = {
+  ...taskTable,
+  columns: taskTable.columns.filter(([name]) => name !== "input" && name !== "output"),
+};
+
 /** For scans that need no more of a task than where it is. */
 export const taskIdTable: TableSpec<string> = {
   name: "task",

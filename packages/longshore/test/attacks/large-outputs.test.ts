@@ -1,0 +1,62 @@
+// The attacker holds a worker token, completes the tasks of a run with large outputs, and then fails the last one with a report of a few
+// bytes. What the run gives depends on its newest step, so all steps were read with their outputs, in one transaction: with thirty outputs of
+// 8 MB every other request waited for half a second of processor time. What is counted is characters that are read, not time.
+
+import { expect, it, onTestFinished } from "vitest";
+import { createLogger } from "../../src/core/logger.ts";
+import { createMetrics } from "../../src/core/metrics.ts";
+import { openServerPort } from "../../src/server/server-port.ts";
+import { openEngineWithStore } from "../support/engine.ts";
+import { call } from "../support/http.ts";
+import { temporaryFolder } from "../support/parts.ts";
+import { protocolsOn } from "../support/protocols.ts";
+import { countingRows } from "./counting-rows.ts";
+
+const large = "x".repeat(200_000);
+const many = 12;
+const simple = (name: string, at: number) => ({ name, taskReferenceName: `${name}${at}`, type: "SIMPLE", inputParameters: {} });
+const branches = [...Array.from({ length: many }, (_, at) => [simple("part", at)]), [simple("last", 0)]];
+const fork = {
+  ...{ name: "fork", schemaVersion: 2 },
+  tasks: [
+    { name: "f", taskReferenceName: "f", type: "FORK_JOIN", forkTasks: branches },
+    { name: "j", taskReferenceName: "j", type: "JOIN", joinOn: branches.map(([task]) => task?.taskReferenceName) },
+  ],
+};
+
+async function started() {
+  const counted = countingRows();
+  const engine = await openEngineWithStore({ directory: temporaryFolder(), open: counted.open });
+  const logger = createLogger({ level: "silent", write: () => {}, clock: engine.clock });
+  const protocols = await protocolsOn(engine);
+  const port = await openServerPort({ engine, protocols, options: { port: 0 }, tokens: [], logger, metrics: createMetrics() });
+  onTestFinished(async () => {
+    await port.close(0);
+    await engine.close();
+  });
+  const headers = { "content-type": "application/json" };
+  const send = async (method: string, path: string, body?: unknown) => {
+    const answer = await call(`${port.url}/api${path}`, { method, headers, ...(body ? { body: JSON.stringify(body) } : {}) });
+    expect(answer.status).toBeLessThan(205);
+    return answer.text;
+  };
+  const report = async (type: string, status: string, outputData: object) => {
+    const { taskId, workflowInstanceId } = JSON.parse(await send("GET", `/tasks/poll/${type}?workerid=w`));
+    await send("POST", "/tasks", { taskId, workflowInstanceId, status, outputData });
+  };
+  await send("POST", "/metadata/workflow", fork);
+  return { counted, send, report, run: await send("POST", "/workflow/fork", {}) };
+}
+
+it("a run that fails does not read the outputs of all its steps, and shows that of its newest", async () => {
+  const { counted, send, report, run } = await started();
+  for (let at = 0; at < many; at++) await report("part", "COMPLETED", { large });
+  counted.chars = 0;
+  await report("last", "FAILED_WITH_TERMINAL_ERROR", { why: "no" });
+  expect(counted.chars).toBeLessThan(3 * large.length);
+  const shown = JSON.parse(await send("GET", `/workflow/${run}?includeTasks=false`));
+  expect([shown.status, shown.output]).toEqual(["FAILED", {}]);
+  counted.chars = 0;
+  await send("POST", `/workflow/${run}/retry`);
+  expect(counted.chars).toBeLessThan(3 * large.length);
+});
