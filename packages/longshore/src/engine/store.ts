@@ -14,6 +14,8 @@ import type { Run } from "./run/run.ts";
 import type { Later, ReadRows, ReadTx } from "./tx.ts";
 
 export interface Store {
+  /** A server has written to it before: it may be a copy of what that one made of it later. */
+  readonly wasServed: boolean;
   /** Rows by key and by index, and their transactions. */
   readonly rows: RowStore;
   /** Contents of blobs. */

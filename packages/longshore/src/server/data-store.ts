@@ -3,6 +3,7 @@
 import type { Clock } from "../core/clock.ts";
 import type { Quotas } from "../core/quotas.ts";
 import type { Slices } from "../core/slices/slices.ts";
+import { firstGrant } from "../engine/board/first-grant.ts";
 import { LocalBoard } from "../engine/board/local-board.ts";
 import type { TaskRow } from "../engine/board/task.ts";
 import { GroupCommit } from "../engine/commit.ts";
@@ -73,7 +74,8 @@ function dataStoreOn(store: Store, options: DataStoreOptions): DataStore {
     hooks.taskChanged(task);
   };
   const stored = new StoredBytes(rows, commit, options.quotas);
-  const board = new LocalBoard({ store: rows, commit, stored, clock, random, changed: taskChanged, deadline: hooks.deadline });
+  const grantsFrom = store.wasServed ? firstGrant(clock.now()) : 0;
+  const board = new LocalBoard({ store: rows, commit, stored, clock, random, grantsFrom, changed: taskChanged, deadline: hooks.deadline });
   const parts = new LocalParts({ store: rows, commit, stored, clock, tasks: board.tasks, first: (tx, task) => runs.firstPart(tx, task) });
   const documents = new LocalDocuments({ store: rows, commit, clock, stored, slices: options.slices });
   const runs = new LocalRuns({

@@ -46,6 +46,8 @@ export interface LocalBoardDeps {
   stored: StoredBytes;
   clock: Clock;
   random: () => number;
+  /** Hand-outs are counted from here on at least; 0 by default. */
+  grantsFrom?: number;
   /** Notified about each task that a commit changed. A hint for those that wait or show. */
   changed: (task: TaskRow) => void;
   /** When something next happens to `id` by itself; null for never again. */
@@ -93,6 +95,7 @@ export class LocalBoard implements BoardStore {
     this.#handOuts = new HandOuts(options.store, options.commit);
     this.#queues = new ReadyQueues({
       ...{ tasks: this.tasks, lanes: this.lanes, limits: this.limits, handOuts: this.#handOuts },
+      grantsFrom: options.grantsFrom ?? 0,
       deadline: options.deadline,
       handedOut: () => this.counts.claimed++,
       giveBack: (taskId, grant) => this.settle({ verb: "defer", hold: { taskId, grant }, delayMs: 0, unseen: true }),

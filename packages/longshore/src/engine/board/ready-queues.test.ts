@@ -22,7 +22,7 @@ function setup() {
   const tx: Tx = { isOperation: true, loaded: new Map(), undo() {}, after() {}, spend() {}, weigh() {} };
   const lanes = new Lanes();
   const handOuts = { add() {} } as unknown as HandOuts;
-  const options = { tasks, lanes, limits: new Limits(), handOuts, deadline() {}, handedOut() {}, giveBack: async () => {} };
+  const options = { grantsFrom: 0, tasks, lanes, limits: new Limits(), handOuts, deadline() {}, handedOut() {}, giveBack: async () => {} };
   return { tx, lines: new ReadyQueues(options), lanes, rows, asked };
 }
 

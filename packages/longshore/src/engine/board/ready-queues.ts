@@ -12,6 +12,8 @@ import type { TaskRow } from "./task.ts";
 import { Waiter } from "./waiters.ts";
 
 export interface ReadyQueuesOptions {
+  /** Hand-outs are counted from here on at least: see first-grant.ts. */
+  grantsFrom: number;
   tasks: Rows<TaskRow>;
   lanes: Lanes;
   limits: Limits;
@@ -72,7 +74,7 @@ export class ReadyQueues {
     const lastsMs = holder === null ? (to.offerMs ?? termMs) : termMs;
     const out: TaskRow = {
       ...task,
-      grant: task.grant + 1,
+      grant: Math.max(task.grant, this.#options.grantsFrom) + 1,
       holder,
       termMs,
       claimedAt: now,

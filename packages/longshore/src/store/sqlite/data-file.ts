@@ -23,6 +23,8 @@ export interface DataFileOptions {
 
 export interface DataFile {
   readonly db: Database;
+  /** A server has had it open before: it may be a copy of what that one made of it later. */
+  readonly wasServed: boolean;
   /** An error when the file is not in its place any more. */
   isGone(): LongshoreError | null;
   /** Checks what was too much for the start, and calls `refuse` when that is damaged. */
@@ -49,7 +51,7 @@ export async function openDataFile(directory: string | null, options: DataFileOp
 async function inMemory({ open = openDatabase, synchronous }: DataFileOptions): Promise<DataFile> {
   const db = await open(":memory:", { synchronous });
   migrate(db);
-  return { db, isGone: () => null, checkRest: () => {}, close: () => db.close() };
+  return { db, wasServed: false, isGone: () => null, checkRest: () => {}, close: () => db.close() };
 }
 
 async function openLocked(directory: string, lock: FolderLock, options: DataFileOptions): Promise<DataFile> {
@@ -67,12 +69,13 @@ async function openLocked(directory: string, lock: FolderLock, options: DataFile
   if (options.acceptDamage === true) await salvageIfDamaged(directory, file, wasOpen, warn);
   const isChecked = options.acceptDamage === true || statSync(file).size <= checkBytesAtStart;
   const db = await (options.open ?? openDatabase)(file, { synchronous: options.synchronous });
+  let wasServed: boolean;
   try {
     refuseNewer(db, file);
     refuseIfShared(db, lock, directory, wasOpen);
     if (isChecked) judge(checkPages(db, file));
     migrate(db, undefined, file);
-    recordLock(db, lock);
+    wasServed = recordLock(db, lock);
   } catch (error) {
     db.close();
     throw error;
@@ -80,6 +83,7 @@ async function openLocked(directory: string, lock: FolderLock, options: DataFile
   let check: BackgroundCheck | undefined;
   return {
     db,
+    wasServed,
     isGone: watchIdentity(file),
     checkRest(refuse) {
       if (isChecked) return;

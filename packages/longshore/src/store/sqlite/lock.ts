@@ -55,7 +55,9 @@ export function refuseIfShared(db: Database, lock: FolderLock, directory: string
   );
 }
 
-/** From now on the data file is guarded by this lock file. */
-export function recordLock(db: Database, lock: FolderLock): void {
-  if (readProperty(db, lockProperty) !== lock.id) db.transaction(() => writeProperty(db, lockProperty, lock.id));
+/** From now on the data file is guarded by this lock file. Returns whether it was guarded before, by this one or another. */
+export function recordLock(db: Database, lock: FolderLock): boolean {
+  const before = readProperty(db, lockProperty);
+  if (before !== lock.id) db.transaction(() => writeProperty(db, lockProperty, lock.id));
+  return before !== null;
 }

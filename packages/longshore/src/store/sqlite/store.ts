@@ -30,10 +30,11 @@ export async function openSqlite(options: SqliteOptions): Promise<SqliteStore> {
   }
 }
 
-function storeOn({ db, isGone, checkRest, close }: DataFile, directory: string | null): SqliteStore {
+function storeOn({ db, wasServed, isGone, checkRest, close }: DataFile, directory: string | null): SqliteStore {
   const contents = new BlobFiles(directory === null ? null : join(directory, blobFolderName));
   return {
     db,
+    wasServed,
     rows: sqliteRows(db, isGone),
     contents,
     reader: (deps) => new SqliteReader(db, deps),
