@@ -16,6 +16,7 @@ import { ensureConsumer } from "../../wire/nats/consumer.ts";
 import { addressOf } from "../orchestrators.ts";
 import { type QueueSource, queueTransport } from "../queue-transport.ts";
 import { type Delivery, QueueWorker } from "../queue-worker.ts";
+import { delayAfter, deliveriesIn } from "./later.ts";
 import { type NatsSettings, natsSettings, type StepflowNatsOptions } from "./options.ts";
 import { PullConnection } from "./pull-connection.ts";
 
@@ -32,8 +33,7 @@ const connecting: Backoff = { kind: "exponential", delayMs: 500, maxMs: 15_000, 
 const lookingAgain: Backoff = { kind: "fixed", delayMs: 2_000 };
 /** A server that has vanished without a word is noticed within three of these; the client's own two minutes are far too long. */
 const pingMs = 15_000;
-/** How long a task is left alone whose orchestrator could not be reached. */
-const laterMs = 5_000;
+const nanosPerMs = 1_000_000;
 
 /** What JetStream understands as an answer to a message. */
 const acks = {
@@ -41,7 +41,6 @@ const acks = {
   inProgress: Buffer.from("+WPI"),
   never: Buffer.from("+TERM"),
   again: Buffer.from("-NAK"),
-  later: Buffer.from(`-NAK {"delay":${laterMs * 1_000_000}}`),
 } as const;
 
 class NatsStream implements QueueSource {
@@ -142,7 +141,7 @@ class NatsStream implements QueueSource {
     }
     const delivery: Delivery = {
       taken: () => answer(message, acks.done),
-      later: () => answer(message, acks.later),
+      later: () => this.#later(host, message, assignment),
       useless: (why, expected) => {
         if (!expected) host.notice({ level: "error", message: `A message of stream ${this.settings.stream} was removed: ${why}.` });
         answer(message, acks.never);
@@ -152,6 +151,18 @@ class NatsStream implements QueueSource {
     if (!QueueWorker.isDiscovery(assignment)) return worker.take(assignment, slot, delivery);
     slot.release();
     worker.discover(assignment, delivery);
+  }
+
+  /** No orchestrator could name the owner of the task. */
+  #later(host: TransportHost, message: NatsMessage, { taskId, context }: TaskAssignment): void {
+    const deliveries = deliveriesIn(message.reply);
+    const delayMs = delayAfter(deliveries);
+    if (delayMs !== undefined) return answer(message, Buffer.from(`-NAK {"delay":${delayMs * nanosPerMs}}`));
+    const { stream, orchestratorUrl } = this.settings;
+    const url = context?.orchestratorServiceUrl || orchestratorUrl;
+    const text = `task ${taskId} of stream ${stream} is given up after ${deliveries} deliveries: its orchestrator ${url} could not be reached`;
+    host.notice({ level: "error", message: `The message of ${text}. An orchestrator that comes back offers its tasks again.` });
+    answer(message, acks.never);
   }
 }
 
