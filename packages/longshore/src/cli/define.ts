@@ -1,8 +1,8 @@
 // `longshore define`: hands a server a workflow, from a definition file or from code.
 
-import { readFileSync } from "node:fs";
 import { basename, extname } from "node:path";
 import { Command } from "commander";
+import { readNamedFile } from "../core/read-named-file.ts";
 import type { Workflow } from "../workflow.ts";
 import type { Definition } from "./api.ts";
 import { type Client, connect, Refusal } from "./client.ts";
@@ -79,7 +79,7 @@ function isWorkflow(value: unknown): value is Workflow {
 
 function readText(file: string): string {
   try {
-    return readFileSync(file, "utf8");
+    return readNamedFile(file).toString();
   } catch (cause) {
     throw new CommandFailure(`${file} cannot be read: ${(cause as Error).message}.`, undefined, { cause });
   }

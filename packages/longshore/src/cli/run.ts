@@ -3,6 +3,7 @@
 import { readFileSync } from "node:fs";
 import { Command } from "commander";
 import { parseExact } from "../core/json/json-exact.ts";
+import { readNamedFile } from "../core/read-named-file.ts";
 import type { Run } from "./api.ts";
 import { connect } from "./client.ts";
 import { CommandFailure, exitFailed } from "./failure.ts";
@@ -77,7 +78,7 @@ function inputOf(text: string | undefined): unknown {
 
 function readInput(path: string): string {
   try {
-    return readFileSync(path, "utf8");
+    return readNamedFile(path).toString();
   } catch (cause) {
     throw new CommandFailure(`the input file ${path} cannot be read: ${(cause as Error).message}.`, undefined, { cause });
   }

@@ -1,6 +1,5 @@
 // The flags of the server, and what they mean to `serve()`.
 
-import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { type Command, Option } from "commander";
 import { systemClock } from "../core/clock.ts";
@@ -8,6 +7,7 @@ import { type Duration, durationMs } from "../core/duration.ts";
 import type { Environment } from "../core/environment.ts";
 import { createLogger, type Logger, type LogLevel } from "../core/logger.ts";
 import { byteQuotas, type Quotas, quotaDefaults, storedKinds } from "../core/quotas.ts";
+import { readNamedFile } from "../core/read-named-file.ts";
 import { retentionDefault } from "../engine/run/retention.ts";
 import { parseToken, type Token } from "../net/listener/auth.ts";
 import { type ProtocolOptions, protocols } from "../protocols/index.ts";
@@ -140,7 +140,7 @@ function tlsOf({ tlsCert, tlsKey }: ServerFlags): ServeOptions["tls"] {
 
 function readFlagFile(flag: string, file: string): Buffer {
   try {
-    return readFileSync(file);
+    return readNamedFile(file);
   } catch (cause) {
     throw new CommandFailure(`the file of ${flag} cannot be read: ${(cause as Error).message}.`, undefined, { cause });
   }

@@ -1,7 +1,7 @@
 // Loads modules of the user's and finds the tasks they export. Importing a module registers nothing, so its exports are all there is to
 // look at.
 
-import { existsSync } from "node:fs";
+import { type Stats, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, extname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -30,7 +30,9 @@ function isTask(value: unknown): value is Task {
 
 export async function importFile(file: string): Promise<Record<string, unknown>> {
   const path = resolve(file);
-  if (!existsSync(path)) throw failure(`${file} does not exist (looked for ${path}).`);
+  const found = look(path);
+  if (found === undefined) throw failure(`${file} does not exist (looked for ${path}).`);
+  if (!found.isFile()) throw failure(`${file} is not a file. Name the file that exports tasks.`);
   if (isTypeScript(path)) await prepareTypeScript(path);
   try {
     return (await import(pathToFileURL(path).href)) as Record<string, unknown>;
@@ -39,6 +41,15 @@ export async function importFile(file: string): Promise<Record<string, unknown>>
     if (isRefusedWork(error)) throw error;
     // The stack names the line of the user's file that threw.
     throw failure(`${file} could not be loaded: ${error.stack ?? error.message}`, error);
+  }
+}
+
+function look(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch {
+    // Links that lead in a circle, or a folder that may not be entered: there is nothing at the end.
+    return undefined;
   }
 }
 

@@ -1,8 +1,9 @@
 // Definition files: a folder of them is read at the start, and every mistake is reported with file, line and column.
 
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { LongshoreError } from "../core/errors.ts";
+import { readNamedFile } from "../core/read-named-file.ts";
 import type { Definition } from "../engine/run/dialect.ts";
 import type { Runs } from "../engine/run/runs.ts";
 import type { DefinitionFile } from "../protocols/server-half.ts";
@@ -73,7 +74,7 @@ function filesOf(directory: string): string[] {
 function parse(file: string, parseText: (text: string) => DefinitionFile): DefinitionFile {
   let text: string;
   try {
-    text = readFileSync(file, "utf8");
+    text = readNamedFile(file).toString();
   } catch (error) {
     throw inFile(file, `The file cannot be read: ${(error as Error).message}.`, {}, error);
   }

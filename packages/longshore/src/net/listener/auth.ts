@@ -9,9 +9,9 @@
 // What each scope allows is in ../../actions.ts. Secrets are kept as digests only and appear in no message.
 
 import { hash, timingSafeEqual } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { type Caller, callerWith, type TokenScope } from "../../core/actions.ts";
 import { LongshoreError } from "../../core/errors.ts";
+import { readNamedFile } from "../../core/read-named-file.ts";
 
 export interface Token {
   readonly secret: string;
@@ -86,7 +86,7 @@ export function parseToken(text: string, where: string): Token {
 export function readTokenFile(path: string): Token[] {
   let text: string;
   try {
-    text = readFileSync(path, "utf8");
+    text = readNamedFile(path).toString();
   } catch (cause) {
     throw new LongshoreError("LONGSHORE_BAD_CONFIG", `The token file ${path} cannot be read: ${(cause as Error).message}.`, { cause });
   }

@@ -2,11 +2,11 @@
 // over the environment here: an address in the code is meant.
 
 import { randomBytes } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { type Duration, durationMs } from "../../../core/duration.ts";
 import { type Environment, variable } from "../../../core/environment.ts";
 import { LongshoreError } from "../../../core/errors.ts";
+import { readNamedFile } from "../../../core/read-named-file.ts";
 import { type Found, flagOf, numberOf, type WorkerOptions } from "./config.ts";
 
 /** The options of `conductor()`. */
@@ -171,7 +171,7 @@ function tlsOf(env: Environment): TlsOptions {
 
 function readPem(name: string, value: string): string {
   try {
-    return readFileSync(value, "utf8");
+    return readNamedFile(value).toString();
   } catch (error) {
     throw badConfig(`The environment variable ${name} names ${value}, expected a file that can be read.`, name, error);
   }

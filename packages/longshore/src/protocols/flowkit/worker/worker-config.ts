@@ -1,9 +1,9 @@
 // The reference's WorkerConfig: the same fields under its names, which may be given and read in JavaScript's spelling as well, and the same
 // way to load them from a file. Mistakes are reported when it is made, by the field's own name.
 
-import { readFileSync } from "node:fs";
 import { LongshoreError } from "../../../core/errors.ts";
 import { isObject } from "../../../core/json/json.ts";
+import { readNamedFile } from "../../../core/read-named-file.ts";
 import { topicNamesDefault } from "../wire/shapes.ts";
 import type { WorkerOptions } from "./options.ts";
 import { workerDefaults } from "./options.ts";
@@ -112,7 +112,7 @@ const configPath = "configs/worker.default.json";
 function fieldsIn(path: string): Partial<WorkerConfigFields> {
   let text: string;
   try {
-    text = readFileSync(path, "utf8");
+    text = readNamedFile(path).toString();
   } catch (error) {
     // As in the reference: without the file the defaults count.
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return {};

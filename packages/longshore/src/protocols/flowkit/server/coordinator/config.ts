@@ -1,9 +1,9 @@
 // The coordinator's settings: the reference's `CoordinatorConfig` by its own names, together with our own. A file, then the environment,
 // then the options of the program.
 
-import { readFileSync } from "node:fs";
 import { LongshoreError, toError } from "../../../../core/errors.ts";
 import { isObject } from "../../../../core/json/json.ts";
+import { readNamedFile } from "../../../../core/read-named-file.ts";
 import type { FlowkitLimits } from "../../dialect/compile.ts";
 import { type TopicNames, topicNamesDefault } from "../../wire/shapes.ts";
 
@@ -118,7 +118,7 @@ function settingsOf(keys: Keys): CoordinatorSettings {
 function fileOf(file: string): { [key: string]: unknown } {
   let read: unknown;
   try {
-    read = JSON.parse(readFileSync(file, "utf8"));
+    read = JSON.parse(readNamedFile(file).toString());
   } catch (error) {
     throw bad("flowkit.config", `The FlowKit configuration ${file} could not be read: ${toError(error).message}`, error);
   }

@@ -1,9 +1,10 @@
 // Finds and reads the configuration file that the operator named. Nothing else is ever looked at: a plugin starts programs.
 
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { readdirSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Environment } from "../../../../core/environment.ts";
 import { LongshoreError } from "../../../../core/errors.ts";
+import { readNamedFile } from "../../../../core/read-named-file.ts";
 import type { StepflowConfig } from "./config.ts";
 import { parseConfig } from "./parse.ts";
 
@@ -50,7 +51,7 @@ function isFolder(path: string): boolean {
 
 function read(file: string): string {
   try {
-    return readFileSync(file, "utf8");
+    return readNamedFile(file).toString();
   } catch (cause) {
     throw refusal(`The configuration of Stepflow cannot be read: ${(cause as Error).message}.`, "a file, YAML or JSON", cause);
   }
