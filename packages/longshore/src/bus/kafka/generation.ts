@@ -247,7 +247,8 @@ export class Generation {
     const offsets = await this.#settled(() => this.#soon(this.#deps.client.listOffsets({ topics, timestamp })));
     for (const partition of partitions) {
       const position = offsets.get(partition.topic)?.[partition.index] ?? 0n;
-      Object.assign(partition, { position, done: position });
+      // Whatever was committed is wrong, also where it is further on: others would continue there.
+      Object.assign(partition, { position, done: position, committed: -1n });
     }
   }
 

@@ -9,6 +9,7 @@ import { openKafkaBus } from "../../../src/bus/kafka.ts";
 import { kafkaMissing, sharedKafka } from "../../support/kafka.ts";
 import { deferred, untilElsewhere as until } from "../../support/until.ts";
 
+const range = (from: number, to: number) => Array.from({ length: to - from }, (_, at) => from + at);
 const endless = { sessionMs: 600_000, beatMs: 100 };
 
 async function setup() {
@@ -98,6 +99,30 @@ describe.skipIf(kafkaMissing !== undefined)(`groups on Kafka${kafkaMissing === u
     await publish(Array.from({ length: 40 }, (_, at) => at + 1));
     await until(() => numbers.length === 41);
     await busy.close();
+  });
+
+  it("loses nothing behind a position that is beyond the end, as after a topic was made again or a group was moved by hand", async () => {
+    const { bus, options, subscription, publish, numbers } = await setup();
+    const kafka = await loadKafka();
+    const [topic] = subscription.topics as [string];
+    await bus.ensure([topic]);
+    await publish(range(0, 40));
+    const mover = new kafka.Consumer({ clientId: "mover", bootstrapBrokers: [...options.brokers], groupId: subscription.group });
+    const beyond = range(0, 4).map((partition) => ({ topic, partition, offset: 25n, leaderEpoch: -1 }));
+    await mover.joinGroup({});
+    await mover.commit({ offsets: beyond });
+    await mover.leaveGroup();
+    await mover.close();
+    const first = bus.subscribe(subscription);
+    await until(() => new Set(numbers).size === 40);
+    await first.close();
+    // The logs grow beyond the position that was wrong while the group is away.
+    await publish(range(40, 400));
+    const second = bus.subscribe(subscription);
+    await until(() => numbers.includes(399));
+    await until(() => new Set(numbers).size === 400);
+    await second.close();
+    expect(new Set(numbers).size).toBe(400);
   });
 });
 
