@@ -136,3 +136,13 @@ export function readAll<T, V>(items: readonly T[], read: (item: T) => V): V[] {
   if (missing.length > 0) throw new Missing(missing);
   return values;
 }
+
+/** Work that reads rows one after another. Where one is missing, all of `reads` are tried, so that what is missing of them is loaded at once. */
+export function together<T>(work: () => T, reads: () => readonly (() => unknown)[]): T {
+  try {
+    return work();
+  } catch (thrown) {
+    if (thrown instanceof Missing) readAll(reads(), (read) => read());
+    throw thrown;
+  }
+}

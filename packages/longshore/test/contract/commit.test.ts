@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Rows } from "../../src/engine/cached-rows.ts";
 import { GroupCommit } from "../../src/engine/commit.ts";
-import type { RowStore, TableSpec } from "../../src/engine/rows.ts";
+import { type RowStore, type TableSpec, together } from "../../src/engine/rows.ts";
 import type { Tx } from "../../src/engine/tx.ts";
 import { type Database, openDatabase } from "../../src/store/sqlite/driver.ts";
 import { sqliteRows } from "../../src/store/sqlite/row-store.ts";
@@ -104,6 +104,21 @@ describe("a batch on rows that are read later", () => {
     expect(loads).toEqual([3]);
     expect(stored()).toEqual({ a: 1, b: 1, c: 1 });
     expect(commit.commits).toBe(1);
+  });
+
+  it("loads what an operation reads one after another at once, where the operation names it", async () => {
+    const sum = (tx: Tx) => ["a", "b", "c"].reduce((all, id) => all + add(tx, id), 0);
+    const reads = (tx: Tx) => ["a", "b", "c"].map((id) => () => items.get(tx, id));
+    expect(
+      await commit.run((tx) =>
+        together(
+          () => sum(tx),
+          () => reads(tx),
+        ),
+      ),
+    ).toBe(3);
+    expect(loads).toEqual([3]);
+    expect(stored()).toEqual({ a: 1, b: 1, c: 1 });
   });
 
   it("performs an operation as often as it misses something, and keeps one of its changes", async () => {

@@ -6,7 +6,7 @@ import type { Clock } from "../../core/clock.ts";
 import { LongshoreError } from "../../core/errors.ts";
 import type { Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
-import type { RowStore, TableRows } from "../rows.ts";
+import { type RowStore, readAll, type TableRows } from "../rows.ts";
 import type { Place, Room, StoredBytes } from "../stored-bytes.ts";
 import { type Blob, blobRows, blobTable, blobUseTable } from "../tables/blob.ts";
 import type { ReadTx, Tx } from "../tx.ts";
@@ -160,8 +160,10 @@ export class LocalBlobs implements BlobStore {
   async noteUses(): Promise<void> {
     while (this.#waiting.size > 0) {
       await this.#options.commit.run((tx) => {
-        for (const [hash, use] of [...this.#waiting].slice(0, pruneMax)) {
-          const blob = this.#rows.get(tx, hash);
+        const uses = [...this.#waiting].slice(0, pruneMax);
+        const blobs = readAll(uses, ([hash]) => this.#rows.get(tx, hash));
+        for (const [at, [hash, use]] of uses.entries()) {
+          const blob = blobs[at] ?? null;
           if (blob !== null && blob.usedAt < use.usedBefore) this.#rows.put(tx, hash, { ...blob, usedAt: use.at });
           tx.after(() => this.#waiting.delete(hash));
         }

@@ -10,7 +10,7 @@ import { newTask } from "../board/new-task.ts";
 import type { TaskRow } from "../board/task.ts";
 import type { Rows } from "../cached-rows.ts";
 import { type GroupCommit, Postponed } from "../commit.ts";
-import type { RowStore } from "../rows.ts";
+import { Missing, type RowStore, readAll } from "../rows.ts";
 import { joinKey } from "../tables/run.ts";
 import { taskChars } from "../tables/task.ts";
 import type { ReadTx, Tx } from "../tx.ts";
@@ -26,6 +26,8 @@ import { type Join, type Message, type Run, taskIdOf } from "./run.ts";
 import type { Brain } from "./store.ts";
 import { readCharsMax } from "./template-reads.ts";
 
+/** Records that are loaded at once where a store reads later: each may have megabytes. */
+const rowsAtOnce = 100;
 /** How long a lane counts as polled after a claim named it. */
 const polledMsDefault = 60_000;
 
@@ -87,7 +89,7 @@ export class Decisions {
         for (const change of decision.changes) this.#apply(tx, about, change);
         return decision.next;
       }
-      if (!this.#load(tx, loaded, decision.need, plan.nodes.length))
+      if (!this.#loadTogether(tx, loaded, decision.need, plan.nodes.length))
         throw new Error(`The decision about run ${run.id} needs rows again that are loaded already.`);
     }
   }
@@ -119,6 +121,30 @@ export class Decisions {
     }
     if (need.all) loaded.all = this.records.all(tx, id, nodes);
     return loaded.size > before;
+  }
+
+  /** As `together` in rows.ts, without its functions: nearly every decision loads something. */
+  #loadTogether(tx: Tx, loaded: Loaded, need: Need, nodes: number): boolean {
+    try {
+      return this.#load(tx, loaded, need, nodes);
+    } catch (thrown) {
+      if (thrown instanceof Missing) readAll(this.#reads(tx, loaded.run.id, need), (read) => read());
+      throw thrown;
+    }
+  }
+
+  /** What `#load` reads, each by itself. */
+  #reads(tx: Tx, runId: string, need: Need): (() => unknown)[] {
+    const { board, joins, documents } = this.#options;
+    return [
+      ...need.joins.map((node) => () => joins.get(tx, joinKey(runId, node))),
+      ...[...need.outputs, ...need.records].slice(0, rowsAtOnce).map((node) => () => board.tasks.get(tx, taskIdOf(runId, node))),
+      ...need.documents.map(
+        ({ kind, name }) =>
+          () =>
+            documents.find(tx, kind, name),
+      ),
+    ];
   }
 
   /** What is void in another life, before anything of that life begins. */

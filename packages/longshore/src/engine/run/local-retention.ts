@@ -7,7 +7,7 @@ import type { LocalBoard } from "../board/local-board.ts";
 import type { TaskRow } from "../board/task.ts";
 import { Additions, type Rows } from "../cached-rows.ts";
 import { type GroupCommit, Postponed } from "../commit.ts";
-import type { RowStore, TableRows } from "../rows.ts";
+import { type RowStore, readAll, type TableRows } from "../rows.ts";
 import type { StoredBytes } from "../stored-bytes.ts";
 import { type Ended, type EndedKind, endedRuns, endedTasks, type Property, propertyTable } from "../tables/endings.ts";
 import { runKeyTable } from "../tables/run.ts";
@@ -134,7 +134,8 @@ export class LocalRetention implements RetentionStore {
     const { runs, counts, board } = this.#options;
     return this.#whenAny(this.#runs, keep, now, (tx, ids) => {
       // A retry in the same batch may have opened it again; and its tasks end before it goes.
-      const ended = ids.filter((id) => runs.get(tx, id)?.endedAt != null && board.unwritten.written(id) === undefined);
+      const found = readAll(ids, (id) => runs.get(tx, id));
+      const ended = ids.filter((id, at) => found[at]?.endedAt != null && board.unwritten.written(id) === undefined);
       for (const id of ended) this.#removeRun(tx, id);
       tx.after(() => counts.pruned({ runs: ended.length, tasks: 0 }));
       return ended.length;

@@ -2,7 +2,7 @@
 // to itself, each in a transaction of its own. In between, board/unwritten-endings.ts shows all of them as they will be.
 
 import type { LocalBoard } from "../board/local-board.ts";
-import type { RowStore, TableRows } from "../rows.ts";
+import { type RowStore, type TableRows, together } from "../rows.ts";
 import { taskIdTable } from "../tables/task.ts";
 import type { Tx } from "../tx.ts";
 import { type Message, type Step, taskIdOf } from "./run.ts";
@@ -65,10 +65,14 @@ export class OpenTasks {
   #forgetSome(tx: Tx, runId: string, at: number, steps: readonly Step[]): readonly Step[] {
     const { board, leave, sliceTasks = sliceTasksMax } = this.#options;
     let [chars, done] = [0, 0];
-    for (; done < steps.length && done < sliceTasks && chars <= sliceCharsMax; done++) {
-      const [node, attempt] = steps[done] as Step;
-      chars += board.ofRuns.forget(tx, taskIdOf(runId, node), at, attempt);
-    }
+    const forgetSlice = () => {
+      for (; done < steps.length && done < sliceTasks && chars <= sliceCharsMax; done++) {
+        const [node, attempt] = steps[done] as Step;
+        chars += board.ofRuns.forget(tx, taskIdOf(runId, node), at, attempt);
+      }
+    };
+    const ids = () => steps.slice(0, sliceTasks).map(([node]) => taskIdOf(runId, node));
+    together(forgetSlice, () => this.#reads(tx, ids()));
     const left = steps.slice(done);
     if (left.length > 0) leave(tx, { kind: "forget-tasks", runId, at, steps: left });
     return left;
@@ -80,16 +84,26 @@ export class OpenTasks {
     return this.#slice(tx, runId, after, (id) => board.ofRuns.hasten(tx, id));
   }
 
+  #reads(tx: Tx, ids: readonly string[]): (() => unknown)[] {
+    const { tasks } = this.#options.board;
+    return ids.map((id) => () => tasks.get(tx, id));
+  }
+
   /** `change` returns how many characters the row has. Null when nothing is left; else the id behind which the next slice begins. */
   #slice(tx: Tx, runId: string, after: string, change: (id: string) => number): string | null {
     const { sliceTasks = sliceTasksMax } = this.#options;
     const ids = [...this.#rows.scan(tx, { by: ["id"], without: "ended_at", above: [after], below: [`${runId}/`], limit: sliceTasks })];
-    let chars = 0;
-    for (const id of ids) {
-      chars += change(id);
-      if (chars > sliceCharsMax) return id;
-    }
-    return ids.length < sliceTasks ? null : (ids.at(-1) as string);
+    return together(
+      () => {
+        let chars = 0;
+        for (const id of ids) {
+          chars += change(id);
+          if (chars > sliceCharsMax) return id;
+        }
+        return ids.length < sliceTasks ? null : (ids.at(-1) as string);
+      },
+      () => this.#reads(tx, ids),
+    );
   }
 }
 
