@@ -22,6 +22,7 @@ import { restored } from "./restart.ts";
 import { RunTasks } from "./run-tasks.ts";
 import type { BoardStore, ClaimRequest, Extending, Extension, Leave, NewTaskRow, Report, Standing } from "./store.ts";
 import { cell, type EndState, fence, type Hold, isOpen, nextDeadline, passedDeadline, type TaskRow } from "./task.ts";
+import { copyOf } from "./task-copy.ts";
 import { TaskLife } from "./task-life.ts";
 import { Unwritten } from "./unwritten-endings.ts";
 
@@ -265,8 +266,10 @@ export class LocalBoard implements BoardStore {
     if (termMs !== undefined && termOf(task, termMs) !== task.termMs) return null;
     if (lately && now - (task.holdUntil - task.termMs) >= task.termMs / 3) return null;
     if (fence(task, hold, "extend", now, () => null) !== "current") return null;
+    const renewed = copyOf(task);
     const holdUntil = now + task.termMs;
-    return this.tasks.refresh(task.id, { ...task, holdUntil }) ? { verdict: "ok", holdUntil } : null;
+    renewed.holdUntil = holdUntil;
+    return this.tasks.refresh(task.id, renewed) ? { verdict: "ok", holdUntil } : null;
   }
 
   #extendNow(tx: Tx, hold: Hold, options: Extending, now: number): Extension {

@@ -9,6 +9,7 @@ import type { Lanes, Place } from "./lanes.ts";
 import { type Blocked, type LimitKey, type Limits, type ParkingKey, parkingKey } from "./limits.ts";
 import type { Leave, Standing } from "./store.ts";
 import type { TaskRow } from "./task.ts";
+import { copyOf, type TaskCopy } from "./task-copy.ts";
 import { Waiter } from "./waiters.ts";
 
 export interface ReadyQueuesOptions {
@@ -72,15 +73,14 @@ export class ReadyQueues {
     const { holder, now } = to;
     const termMs = termOf(task, to.termMs);
     const lastsMs = holder === null ? (to.offerMs ?? termMs) : termMs;
-    const out: TaskRow = {
-      ...task,
-      grant: Math.max(task.grant, this.#options.grantsFrom) + 1,
-      holder,
-      termMs,
-      claimedAt: now,
-      holdUntil: lastsMs === 0 ? null : now + lastsMs,
-    };
-    const handed: TaskRow = holder === null ? { ...out, state: "offered" } : begun(out, now);
+    const handed = copyOf(task);
+    handed.state = "offered";
+    handed.grant = Math.max(task.grant, this.#options.grantsFrom) + 1;
+    handed.holder = holder;
+    handed.termMs = termMs;
+    handed.claimedAt = now;
+    handed.holdUntil = lastsMs === 0 ? null : now + lastsMs;
+    if (holder !== null) begin(handed, now);
     if (task.limits.length > 0) {
       this.#options.limits.take(task.limits, now);
       tx.undo(() => this.#options.limits.untake(task.limits, now));
@@ -205,8 +205,16 @@ export class ReadyQueues {
 
 /** A worker runs it from now on: the attempt begins, unless an earlier hold has begun it. */
 export function begun(task: TaskRow, now: number): TaskRow {
-  const endBy = task.endBy ?? (task.endMs === null ? null : now + task.endMs);
-  return { ...task, state: "held", startedAt: task.startedAt ?? now, claimedAt: now, endBy };
+  const held = copyOf(task);
+  begin(held, now);
+  return held;
+}
+
+function begin(task: TaskCopy, now: number): void {
+  task.state = "held";
+  task.startedAt ??= now;
+  task.claimedAt = now;
+  task.endBy ??= task.endMs === null ? null : now + task.endMs;
 }
 
 /** 0 means forever. The shorter of what the task allows and what the claim requests. */

@@ -2,6 +2,7 @@
 
 import type { Closing } from "./attempts.ts";
 import { cell, type Deadline, type EndState, type Fault, type TaskRow } from "./task.ts";
+import { copyOf } from "./task-copy.ts";
 
 /** What a task ends with. */
 export interface Result {
@@ -12,21 +13,20 @@ export interface Result {
 }
 
 export function endedTask(task: TaskRow, state: EndState, closing: Closing, result: Result): TaskRow {
-  return {
-    ...task,
-    state,
-    holder: task.holder ?? closing.holder ?? null,
-    output: result.output,
-    error: result.error,
-    fault: result.fault ?? null,
-    overdue: result.overdue ?? null,
-    endedAt: closing.now,
-    holdUntil: null,
-    claimBy: null,
-    closedGrant: task.grant,
-    closedBy: closing.by,
-    closedReceipt: closing.receipt,
-  };
+  const ended = copyOf(task);
+  ended.state = state;
+  ended.holder = task.holder ?? closing.holder ?? null;
+  ended.output = result.output;
+  ended.error = result.error;
+  ended.fault = result.fault ?? null;
+  ended.overdue = result.overdue ?? null;
+  ended.endedAt = closing.now;
+  ended.holdUntil = null;
+  ended.claimBy = null;
+  ended.closedGrant = task.grant;
+  ended.closedBy = closing.by;
+  ended.closedReceipt = closing.receipt;
+  return ended;
 }
 
 /** A task that is cancelled together with its run. Its holder learns of it by its next report; what is not open stays as it is. */

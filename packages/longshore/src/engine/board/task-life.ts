@@ -11,6 +11,7 @@ import type { Follower } from "./local-board.ts";
 import type { ReadyQueues } from "./ready-queues.ts";
 import type { Report } from "./store.ts";
 import { type EndState, isOpen, type TaskRow } from "./task.ts";
+import { copyOf } from "./task-copy.ts";
 import { endedTask, type Result } from "./task-end.ts";
 
 /** How a task comes back to its lane. */
@@ -52,7 +53,8 @@ export class TaskLife {
   /** Puts a new task on the board, or a record beside it when it has no lane. `again`: it may have lived before. */
   place(tx: Tx, task: TaskRow, again: boolean, keepsCounting = false): void {
     const before = again ? this.#options.tasks.get(tx, task.id) : null;
-    const placed = { ...(before === null ? task : counted(task, before, keepsCounting)), sequence: ++this.#sequence };
+    const placed = copyOf(before === null ? task : counted(task, before, keepsCounting));
+    placed.sequence = ++this.#sequence;
     this.#options.tasks.put(tx, placed.id, placed, true);
     if (before !== null) this.leaveLife(tx, before, placed.queuedAt, keepsCounting);
     if (isOpen(placed.state)) this.#options.queues.join(tx, placed, placed.queuedAt);
@@ -131,21 +133,19 @@ export class TaskLife {
 
   requeue(tx: Tx, before: TaskRow, { now, by, receipt }: Closing, task: TaskRow, queueing: Queueing = {}): void {
     const { rewritten = false, keepsPlace = false, claimBy = task.claimMs === null ? null : task.dueAt + task.claimMs } = queueing;
-    const queued: TaskRow = {
-      ...task,
-      state: "queued",
-      // Even numbers are never handed out: the counter moves when the task leaves `queued` and when it comes back.
-      grant: before.grant + (before.grant % 2),
-      sequence: keepsPlace ? before.sequence : ++this.#sequence,
-      holder: null,
-      holdUntil: null,
-      claimedAt: null,
-      queuedAt: now,
-      claimBy,
-      closedGrant: before.grant,
-      closedBy: by,
-      closedReceipt: receipt,
-    };
+    const queued = copyOf(task);
+    queued.state = "queued";
+    // Even numbers are never handed out: the counter moves when the task leaves `queued` and when it comes back.
+    queued.grant = before.grant + (before.grant % 2);
+    queued.sequence = keepsPlace ? before.sequence : ++this.#sequence;
+    queued.holder = null;
+    queued.holdUntil = null;
+    queued.claimedAt = null;
+    queued.queuedAt = now;
+    queued.claimBy = claimBy;
+    queued.closedGrant = before.grant;
+    queued.closedBy = by;
+    queued.closedReceipt = receipt;
     this.#options.tasks.put(tx, queued.id, queued, rewritten);
     if (isOpen(before.state)) this.#options.queues.leave(tx, before, now);
     // The clock may have moved on while it was decided that there is no delay.

@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
+import { newTask } from "../board/new-task.ts";
 import type { TaskRow } from "../board/task.ts";
+import { copyOf } from "../board/task-copy.ts";
 import type { Column } from "../rows.ts";
-import { closing, queueing, sameClosing, sameQueueing } from "./task.ts";
+import { closing, queueing, sameClosing, sameQueueing, taskOf, taskTable } from "./task.ts";
 
 /** The fields that `read` looks at, of a task in which all fields have the same value. */
 function fieldsOf(read: (task: TaskRow) => unknown): string[] {
@@ -27,5 +29,16 @@ describe("Which columns of a task are written", () => {
 
   it("depends on every field of the columns that change when a report closes it", () => {
     expect(fieldsOf((task) => sameClosing(task, task))).toEqual(written(closing));
+  });
+});
+
+describe("A task", () => {
+  it("has its fields in the same order when it is new, read and copied, so that all have one hidden class", () => {
+    const fresh = newTask({ id: "t", step: "s", lanes: [], input: "null", policy: null }, 0, null);
+    const read = taskOf(Object.fromEntries(taskTable.columns.map(([name, value]) => [name, value(fresh)])));
+    expect(Object.keys(read)).toEqual(Object.keys(fresh));
+    expect(Object.keys(copyOf(fresh))).toEqual(Object.keys(fresh));
+    expect(copyOf(fresh)).toEqual(fresh);
+    expect(read).toEqual(fresh);
   });
 });

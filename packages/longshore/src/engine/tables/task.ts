@@ -179,6 +179,11 @@ export function taskOf(row: Row): TaskRow {
     row.lane === null
       ? null
       : { name: row.lane as string, labels: row.labels === null ? noLabels : (JSON.parse(row.labels as string) as string[]) };
+  const { fault, overdue } = faultOfRow({
+    fault: row.fault as string | null,
+    error: row.error as string | null,
+    grants: row.grant_count as number,
+  });
   return {
     id: row.id as string,
     runId: row.run_id as string | null,
@@ -197,7 +202,8 @@ export function taskOf(row: Row): TaskRow {
     input: row.input as string,
     output: row.output as string | null,
     error: row.error as string | null,
-    ...faultOfRow({ fault: row.fault as string | null, error: row.error as string | null, grants: row.grant_count as number }),
+    fault,
+    overdue,
     failures: row.failures as number,
     lost: row.lost as number,
     deferrals: row.deferrals as number,

@@ -1,0 +1,56 @@
+// Copies of a task that are about to be changed, one field after the other where many tasks pass.
+//
+// Each place in the code that copies with `...` gives its objects a hidden class of its own, and a task passes several of them. Whatever reads
+// tasks then meets a dozen classes, and every field is a slow lookup. A copy from here has the class of a task that is new or has been read.
+
+import type { TaskRow } from "./task.ts";
+
+export type TaskCopy = { -readonly [Field in keyof TaskRow]: TaskRow[Field] };
+
+/** Fields in the order of `newTask` and of what is read from the store: only then all have one class. */
+export function copyOf(task: TaskRow): TaskCopy {
+  return {
+    id: task.id,
+    runId: task.runId,
+    node: task.node,
+    step: task.step,
+    lane: task.lane,
+    priority: task.priority,
+    state: task.state,
+    sequence: task.sequence,
+    attempt: task.attempt,
+    firstAttempt: task.firstAttempt,
+    ordinal: task.ordinal,
+    grant: task.grant,
+    holder: task.holder,
+    termMs: task.termMs,
+    input: task.input,
+    output: task.output,
+    error: task.error,
+    fault: task.fault,
+    overdue: task.overdue,
+    failures: task.failures,
+    lost: task.lost,
+    deferrals: task.deferrals,
+    policy: task.policy,
+    limits: task.limits,
+    holdMs: task.holdMs,
+    claimMs: task.claimMs,
+    endMs: task.endMs,
+    postedAt: task.postedAt,
+    attemptAt: task.attemptAt,
+    queuedAt: task.queuedAt,
+    dueAt: task.dueAt,
+    startedAt: task.startedAt,
+    claimedAt: task.claimedAt,
+    endedAt: task.endedAt,
+    claimBy: task.claimBy,
+    holdUntil: task.holdUntil,
+    endBy: task.endBy,
+    totalBy: task.totalBy,
+    closedGrant: task.closedGrant,
+    closedBy: task.closedBy,
+    closedReceipt: task.closedReceipt,
+    streamed: task.streamed,
+  };
+}
