@@ -52,10 +52,10 @@ function tableRows<R>(db: Database, spec: TableSpec<R>): TableRows<R> {
   const upsert = prepared(`${inserting} ON CONFLICT (${key.join(", ")}) ${merging}`);
   const remove = prepared(`DELETE FROM ${name} WHERE ${ofKey}`);
   const keyColumns = key.map((column) => columns.find(([each]) => each === column) as Column<R>);
-  const scans = new Map<string, Statement>();
-  const once = (sql: string): Statement => {
-    const statement = scans.get(sql) ?? db.prepare(sql);
-    scans.set(sql, statement);
+  const known = new Map<string, Statement>();
+  const once = (shape: string, sql: () => string): Statement => {
+    const statement = known.get(shape) ?? db.prepare(sql());
+    known.set(shape, statement);
     return statement;
   };
   const selecting = (scan: Scan) => {
@@ -75,15 +75,20 @@ function tableRows<R>(db: Database, spec: TableSpec<R>): TableRows<R> {
       return row === undefined ? null : spec.of(row);
     },
     *scan(_tx, scan) {
-      const statement = once(scan.ownedBy === undefined ? selecting(scan) : selectingOwned(scan, scan.ownedBy));
+      const { ownedBy } = scan;
+      const statement = once(`scan ${shapeOf(scan)}`, () => (ownedBy === undefined ? selecting(scan) : selectingOwned(scan, ownedBy)));
       for (const row of statement.iterate(...boundsOf(scan), ...limitOf(scan))) yield spec.of(row as Row);
     },
     total(_tx, scan, column) {
       const sum = column === undefined ? "0" : `total(${sizes.get(column) ?? column})`;
-      const row = once(`SELECT count(*) AS rows, ${sum} AS sum FROM ${name} ${conditions(scan)}`).get(...boundsOf(scan));
+      const statement = once(
+        `total ${column} ${shapeOf(scan)}`,
+        () => `SELECT count(*) AS rows, ${sum} AS sum FROM ${name} ${conditions(scan)}`,
+      );
+      const row = statement.get(...boundsOf(scan));
       return { rows: Number(row?.rows), sum: Number(row?.sum) };
     },
-    last: () => Number(once("SELECT seq FROM sqlite_sequence WHERE name = ?").get(name)?.seq ?? 0),
+    last: () => Number(once("last", () => "SELECT seq FROM sqlite_sequence WHERE name = ?").get(name)?.seq ?? 0),
     insert(records) {
       for (let from = 0; from < records.length; ) {
         const some = records.length - from >= rowsAtOnce ? rowsAtOnce : 1;
@@ -99,7 +104,10 @@ function tableRows<R>(db: Database, spec: TableSpec<R>): TableRows<R> {
       return (record) => write(statement, valuesOf(bound, record));
     },
     remove: (...values) => write(remove(), values),
-    removeAll: (scan) => write(once(`DELETE FROM ${name} ${conditions(scan)}`), boundsOf(scan)),
+    removeAll(scan) {
+      const statement = once(`remove ${shapeOf(scan)}`, () => `DELETE FROM ${name} ${conditions(scan)}`);
+      write(statement, boundsOf(scan));
+    },
   };
 }
 
@@ -140,6 +148,13 @@ function readOf<R>({ columns, sizes = [] }: TableSpec<R>, prefix: string): strin
 /** Without reading them: SQLite knows the length of what a row refers to. */
 function bytesOf(columns: readonly string[]): string {
   return `(${columns.map((column) => `coalesce(octet_length(${column}), 0)`).join(" + ")})`;
+}
+
+/** All that makes a difference to the text of a scan's statement: to write it again took 1.6 of the 6.9 us of a scan of one row. */
+function shapeOf({ by, equal, above, below, without, having, only, backwards, limit, offset, keysFirst, ownedBy }: Scan): string {
+  const bounds = `${equal?.length ?? 0} ${above?.length} ${below?.length} ${limit !== undefined} ${offset !== undefined}`;
+  const terms = `${without} ${having} ${only === undefined ? "" : JSON.stringify(only)} ${ownedBy?.table} ${ownedBy?.within}`;
+  return `${by} ${bounds} ${terms} ${backwards === true} ${keysFirst === true}`;
 }
 
 function conditions({ by, equal = [], above, below, without = [], having, only = {} }: Scan): string {
