@@ -63,7 +63,9 @@ export class Decisions {
   constructor(options: DecisionsDeps) {
     this.#options = options;
     this.openTasks = new OpenTasks(options);
-    this.records = new Records({ ...options, tasks: options.board.tasks });
+    const { store, commit, clock, board, slices, sliceTasks } = options;
+    const limits = { ...(slices === undefined ? {} : { slices }), ...(sliceTasks === undefined ? {} : { sliceTasks }) };
+    this.records = new Records({ store, commit, clock, tasks: board.tasks, ...limits });
   }
 
   planOf(tx: ReadTx, run: Run): Plan {

@@ -56,7 +56,8 @@ export class LocalRuns implements RunStore, Follower {
   readonly #keys: Additions<StartKey>;
 
   constructor(options: LocalRunsDeps) {
-    const { store, commit } = options;
+    const { store, commit, clock, random, brain, board, documents, left, slices, sliceTasks } = options;
+    const limits = { ...(slices === undefined ? {} : { slices }), ...(sliceTasks === undefined ? {} : { sliceTasks }) };
     this.#options = options;
     this.#open = store.table(openRunTable);
     this.#keyed = store.table(runKeyTable);
@@ -66,20 +67,19 @@ export class LocalRuns implements RunStore, Follower {
       options.changed(run);
     });
     this.#families = new Families(options.familyRunsMax);
-    this.definitions = new Definitions(store, commit, options.clock, options.brain);
+    this.definitions = new Definitions(store, commit, clock, brain);
     this.#keys = new Additions(commit, (key) => this.#keyed.insert([key]));
     this.decisions = new Decisions({
-      ...options,
+      ...{ store, commit, clock, random, brain, board, documents, ...limits },
       ...{ definitions: this.definitions, runs: this.runs, joins: joinRows(store, commit) },
       leave: (tx, message) => this.#messages.leave(tx, message),
     });
     this.#messages = new Messages({
-      ...options,
-      ...{ runs: this.runs, decisions: this.decisions },
+      ...{ store, commit, board, left, runs: this.runs, decisions: this.decisions },
       start: (tx, child) => this.#startNow(tx, child),
       tell: (tx, task, happening) => this.#tellAbout(tx, task, happening),
     });
-    options.board.follow(this);
+    board.follow(this);
   }
 
   async define(wanted: NewDefinition, plan?: Plan): Promise<Definition> {

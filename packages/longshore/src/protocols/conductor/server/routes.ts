@@ -55,14 +55,17 @@ export interface ConductorDeps {
 const bodyMax = 12 * 1_024 * 1_024;
 
 export function conductorRoutes(deps: ConductorDeps): RouteGroup {
-  const { board, runs, reader, clock, listen } = deps;
+  const { board, runs, reader, clock, listen, logs, workers } = deps;
   const views = createViews(deps.plan);
   const renderer = new RunRenderer(reader, views, () => clock.now());
   const registry = new Registry(deps.documents, runs);
   const starter = new Starter({ clock, runs, registry, board, views, shown: (run) => renderer.run(run, true) });
   runs.startsFor(dialectName, starter.child);
   const awaiting = { clock, reader, renderer, listen };
-  const tasks = new Tasks({ ...deps, registry, renderer, secret: secretValue, variable: environmentValue });
+  const tasks = new Tasks({
+    ...{ reader, clock, board, runs, logs, workers, registry, renderer },
+    ...{ secret: secretValue, variable: environmentValue },
+  });
   const references = new ReportsByReference({ ...awaiting, board, runs });
   const workflows = new Workflows({ runs, reader, registry, renderer, starter, views, removeRun: deps.removeRun });
   const environment = new Environment(process.env);

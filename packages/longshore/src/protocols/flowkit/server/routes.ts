@@ -37,11 +37,14 @@ export interface FlowkitRoutes extends RouteGroup {
 /** `tasks` makes runs of graphs; without the user's own functions when it is absent. */
 export function flowkitRoutes(deps: FlowkitRoutesDeps, tasks = new FlowkitTasks(deps)): FlowkitRoutes {
   const bus = busRoutes(deps);
-  const views = new TaskViews({ ...deps, tasks });
-  const store = new PartArtifacts({ ...deps, places: new Places(deps), task: (id) => views.task(id) });
+  const { runs, reader, board, parts, documents, clock } = deps;
+  const plan = (definition: Definition) => deps.plan(definition);
+  const views = new TaskViews({ runs, reader, parts, documents, plan, tasks });
+  const places = new Places({ runs, board, plan });
+  const store = new PartArtifacts({ parts, board, documents, clock, places, task: (id) => views.task(id) });
   const artifacts = artifactRoutes({
     artifacts: store,
-    clock: deps.clock,
+    clock,
     ...(deps.busElsewhere === undefined && deps.batchesKept !== undefined ? { kept: deps.batchesKept } : {}),
   });
   const dismiss = () => {

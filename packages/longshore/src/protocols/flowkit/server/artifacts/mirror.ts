@@ -99,8 +99,9 @@ export class Mirror {
   constructor(options: MirrorOptions) {
     this.#options = options;
     const changed = (task: TaskRow) => this.#changed(task);
-    this.#pruning = new MirrorPruning(options);
-    this.#parts = new MirrorParts({ ...options, changed });
+    const { db, runs, parts, documents } = options;
+    this.#pruning = new MirrorPruning({ db, runs });
+    this.#parts = new MirrorParts({ db, parts, documents, changed });
   }
 
   /** Begins; writing continues by itself, for as long as MongoDB may be away. */

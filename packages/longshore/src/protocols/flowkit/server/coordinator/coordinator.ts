@@ -98,7 +98,7 @@ export class Coordinator {
     const { counts } = this;
     this.#options = options;
     this.#warn = onceEach((code, message) => log.warn(message, { event: `coord.${code}` }));
-    this.places = new Places(engine);
+    this.places = new Places({ runs, board, plan: (definition) => engine.plan(definition) });
     const { places } = this;
     const checks = { reserved: engine.board.reserved, functions: new Set(Object.keys(functions)), isSensitive };
     this.tasks = new FlowkitTasks({ runs: engine.runs, log, checks, strict });
@@ -112,34 +112,20 @@ export class Coordinator {
     });
     this.#batches = new BatchRecords(engine.documents);
     this.#late = new LateAccepts(engine.documents);
-    const input = new InputCheck({ board, parts, places, batches: this.#batches, log, completed, reopen });
-    const common = {
-      clock,
-      board,
-      runs,
-      reader,
-      workers,
-      parts,
-      places,
-      registry,
-      outbox,
-      topics,
-      counts,
-      log,
-      failed,
-      batches: this.#batches,
-      adopt,
-      input,
-    };
+    const batches = this.#batches;
+    const input = new InputCheck({ board, parts, places, batches, log, completed, reopen });
     this.#registry = registry;
-    this.#signals = new Signals({ ...common, cancelGraceMs });
-    this.#attempts = new Attempts({ ...common, signals: this.#signals, late: this.#late });
+    this.#signals = new Signals({ clock, board, runs, reader, places, registry, outbox, topics, counts, failed, cancelGraceMs });
+    this.#attempts = new Attempts({ board, parts, places, batches, input, counts, adopt, signals: this.#signals, late: this.#late });
     const isServed = (role: string) => this.#served.has(role);
     const readers = readersOf(options.bus);
-    this.#dispatcher = new Dispatcher({ ...common, isServed, leaseMs, offerMs, completed, release, caughtUp, readers });
-    const perform = performer(new Functions({ ...common, own: functions }));
+    this.#dispatcher = new Dispatcher({
+      ...{ clock, board, reader, places, batches, input, registry, outbox, topics, counts, log, failed },
+      ...{ isServed, leaseMs, offerMs, completed, adopt, release, caughtUp, readers },
+    });
+    const perform = performer(new Functions({ clock, board, parts, places, own: functions }));
     this.#functions = new LaneWorker({
-      ...common,
+      ...{ clock, board, workers, failed },
       lane: functionLane,
       holder: "flowkit-functions",
       protocol: "flowkit",

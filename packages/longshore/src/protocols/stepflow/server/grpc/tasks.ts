@@ -20,7 +20,7 @@ export interface TasksDeps extends Omit<PullDeps, "held" | "unclaimed"> {
 const nameCharsMax = 512;
 
 export function tasksMethods(deps: TasksDeps): GrpcMethod[] {
-  const { queues, runs, addresses } = deps;
+  const { queues, runs, addresses, clock, workers } = deps;
   return [
     serverStream(TasksService.PullTasks, "task.claim", ({ queueName, workerId }, call, sink) => {
       if (queueName === "") throw invalid("queue_name", "is empty, expected the name of a queue");
@@ -30,7 +30,7 @@ export function tasksMethods(deps: TasksDeps): GrpcMethod[] {
       if (!found.backends.has("grpc")) throw notPulled(queueName);
       const url = addresses.forCaller(call.authority);
       const stream = { queue: found.queue, workerId: workerId || call.peer, url, gone: call.gone, sink };
-      return new PullStream({ ...deps, held: queues.held, unclaimed: queues.unclaimed }, stream).serve();
+      return new PullStream({ clock, workers, held: queues.held, unclaimed: queues.unclaimed }, stream).serve();
     }),
     unary(TasksService.GetOrchestratorForRun, "run.locate", async ({ runId }, call) => {
       if ((await runs.run(runIdIn("run_id", runId))) === undefined) throw notFound("run", runId);
