@@ -46,6 +46,20 @@ it("a page that leads a browser to any other route gets nothing but the pages", 
   expect([...new Set(reached)]).toEqual(["GET /"]);
 });
 
+it("HEAD takes no task, and reaches what only reads", async () => {
+  const { send, get } = await withOneTask();
+  for (const path of ["/api/tasks/poll/greet", "/api/tasks/poll/batch/greet"]) expect((await send("HEAD", path)).status).toBe(405);
+  const changing: string[] = [];
+  for (const { method, path, action, also = action } of (await realGroups()).flatMap((group) => group.routes)) {
+    if (method !== "GET" || (actions[action].reads && actions[also].reads)) continue;
+    changing.push(path);
+    expect([path, (await send("HEAD", path.replace(/:[^/]+/g, "some-id"))).status]).toEqual([path, 405]);
+  }
+  expect(changing).toContain("/api/tasks/poll/:type");
+  expect(JSON.parse((await get("/api/tasks/poll/greet")).text)).toMatchObject({ taskDefName: "greet" });
+  expect((await send("HEAD", "/health")).status).toBe(200);
+});
+
 it("an address that a person types reaches what only reads", async () => {
   const { send } = await startGraphServer({ logger: { level: "silent" } });
   const typed = { ...led, "sec-fetch-site": "none" };

@@ -66,6 +66,19 @@ describe("finding a route", () => {
   });
 });
 
+describe("HEAD", () => {
+  const polls: Route = { method: "GET", path: "/poll", action: "task.claim", body: "none", handle: () => ({ status: 200 }) };
+  const reads: Route = { ...polls, path: "/read", action: "run.read" };
+  const steers: Route = { ...reads, path: "/steer", also: "run.steer" };
+  const { find } = createRouter([{ ...fallback, routes: [polls, reads, steers] }], fallback);
+
+  it("is for a GET route that only reads", () => {
+    expect(find("HEAD", "/read").entry?.route).toBe(reads);
+    expect(find("GET", "/poll").entry?.route).toBe(polls);
+    for (const path of ["/poll", "/steer"]) expect(find("HEAD", path)).toMatchObject({ entry: undefined, methods: ["GET"] });
+  });
+});
+
 describe("who answers for a path without a route", () => {
   it("is the owner of the longest known part", () => {
     expect(find("GET /api/jobs/claim").group).toBe("worker");

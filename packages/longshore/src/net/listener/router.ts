@@ -1,6 +1,7 @@
 // Finds the route of a path. Compiled once from the route tables: paths without parameters are one map lookup, the others walk a tree
 // of segments in which a literal segment wins over a parameter. A trailing slash makes another path.
 
+import { actions } from "../../core/actions.ts";
 import type { Route, RouteGroup } from "../http/http.ts";
 
 export interface RouteEntry {
@@ -138,11 +139,22 @@ function step(node: Node, state: Search, end: number, depth: number): RouteEntry
 
 /** HEAD is answered by the GET route; the listener leaves the body out. */
 function routeFor(node: Node, method: string): RouteEntry | undefined {
-  return node.routes.get(method) ?? (method === "HEAD" ? node.routes.get("GET") : undefined);
+  return node.routes.get(method) ?? (method === "HEAD" ? headRoute(node.routes) : undefined);
+}
+
+/** HEAD never changes anything. Some protocols take tasks by GET: such a route has no HEAD. */
+function headRoute(routes: ReadonlyMap<string, RouteEntry>): RouteEntry | undefined {
+  const entry = routes.get("GET");
+  return entry !== undefined && readsOnly(entry.route) ? entry : undefined;
+}
+
+function readsOnly({ action, also = action }: Route): boolean {
+  return actions[action].reads === true && actions[also].reads === true;
 }
 
 function methodsOf(routes: ReadonlyMap<string, RouteEntry>): string[] {
-  return [...routes.keys()].flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : [method]));
+  const head = headRoute(routes) === undefined ? [] : ["HEAD"];
+  return [...routes.keys()].flatMap((method) => (method === "GET" ? ["GET", ...head] : [method]));
 }
 
 function segmentsOf(path: string): string[] {
