@@ -2,8 +2,10 @@
 // of them at once. All of them were read, and made into one answer, without a pause.
 
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { ListTexts } from "../../src/core/list-text.ts";
 import { turnRows } from "../../src/core/slices/slices.ts";
 import { sentTasks } from "../../src/engine/board/queue-state.ts";
+import { SqliteReader } from "../../src/store/sqlite/reader.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 import { all } from "../support/all.ts";
 import { startConductor } from "../support/conductor-rest.ts";
@@ -221,4 +223,20 @@ describe("large documents of one kind", () => {
     // The rows that a slice is given, and a row for each kilobyte of the megabyte that it may read.
     expect(engine.slices.longest).toBeLessThan(2 * turnRows);
   });
+});
+
+it("workflows are listed a few at a time, in a text that is limited", async () => {
+  const server = await startGraphServer();
+  const count = 60;
+  for (let at = 0; at < count; at++) await server.start(job("one"));
+  const texts = vi.spyOn(ListTexts.prototype, "of");
+  const definitions = vi.spyOn(SqliteReader.prototype, "definitions");
+  onTestFinished(() => void vi.restoreAllMocks());
+  for (const query of ["", "&status=queued"]) {
+    const { text } = await server.get(`/api/workflows?limit=500${query}`);
+    expect((JSON.parse(text) as object[]).length).toBe(count);
+  }
+  expect(JSON.parse((await server.get("/api/workflows?limit=3&offset=58")).text)).toHaveLength(2);
+  expect(texts).toHaveBeenCalledTimes(3);
+  expect(Math.max(...definitions.mock.calls.map(([page]) => page.limit))).toBeLessThanOrEqual(50);
 });

@@ -159,10 +159,9 @@ export class SqliteHistory {
     };
   }
 
-  /** Of the tasks of one page, which are stored side by side. */
+  /** Of the attempts that are kept, so that a page has no more of them than attempts. */
   #children(rows: readonly SqlRow[]): ChildHistory[] {
-    const [first] = rows;
-    return first === undefined ? [] : this.#sql.children.all(first.id as string, rows.at(-1)?.id as string).map(childOf);
+    return rows.flatMap(({ id, attempt }) => this.#sql.children.all(id as string, (attempt as number) - attemptsKeptMax).map(childOf));
   }
 
   #messages(runId: string, parentTaskId: string | null): Message[] {
@@ -185,7 +184,7 @@ function prepareStatements(db: Database) {
       "SELECT attempt, grant_count, holder, claimed_at, ended_at, closed_by, state FROM attempt WHERE task_id = ? ORDER BY grant_count, attempt",
     ),
     children: db.prepare(
-      "SELECT id, state, parent_task_id, parent_attempt FROM run WHERE parent_task_id >= ? AND parent_task_id <= ? ORDER BY parent_task_id",
+      "SELECT id, state, parent_task_id, parent_attempt FROM run WHERE parent_task_id = ? AND parent_attempt >= ? ORDER BY parent_attempt",
     ),
     parts: db.prepare(
       "SELECT life, count(*) AS count, min(sequence) AS first, max(sequence) AS last, max(grant_count) AS grant_max FROM part WHERE task_id = ? GROUP BY life",

@@ -1,4 +1,4 @@
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import type { JsonObject } from "../../../src/core/json/json.ts";
 import { startConductor } from "../../support/conductor-rest.ts";
 import { operator, simple } from "../../support/conductor-world.ts";
@@ -33,6 +33,19 @@ it("[C106] starts the failure workflow once, with what failed, for a run and for
   expect((await c.take("mourn")).inputData.all).toMatchObject({ workflowId: child });
   expect(await c.poll("mourn")).toBeUndefined();
   expect(await c.status(parent)).toBe("FAILED");
+});
+
+it("a failure workflow gets no copy of the failed run that would make its input too large", async () => {
+  const c = await startConductor();
+  await c.taskDef({ name: "t", retryCount: 0 });
+  await c.workflow({ name: "mourning", tasks: [simple("mourn", { inputParameters: { id: "${workflow.input.workflowId}" } })] });
+  const large = "x".repeat(4_000_000);
+  const id = await c.begin([simple("t")], { failureWorkflow: "mourning", start: { input: { own: large } } });
+  await c.work("t", { status: "FAILED", output: { large } });
+  const mourn = await vi.waitFor(() => c.take("mourn"), { timeout: 30_000 });
+  expect(mourn.inputData).toEqual({ id });
+  const { input } = await c.run(mourn.workflowInstanceId);
+  expect(Object.keys(input as JsonObject).sort()).toEqual(["failureStatus", "failureTaskId", "own", "reason", "workflowId"]);
 });
 
 it("[C106] starts another one when the run is tried again and fails again, and none twice over a restart of the server", async () => {

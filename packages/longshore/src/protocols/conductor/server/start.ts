@@ -51,6 +51,7 @@ export interface StartWish {
 
 /** An input above this is refused: README.md, "Limits". */
 const inputBytesMax = payloadBytesMax;
+const tooLargeText = `The workflow input is larger than ${inputBytesMax} bytes, which is the limit.`;
 
 /** Workflows inside workflows: one that leads to itself would never end. */
 const depthMax = 100;
@@ -67,8 +68,7 @@ export class Starter {
     const definition = await this.#definition(wish);
     const source = this.#source(definition);
     const { input, ...quoted } = inputFor(definition, source, quote(wish.input) as JsonObject);
-    if (Buffer.byteLength(input) > inputBytesMax)
-      throw new Refused(413, `The workflow input is larger than ${inputBytesMax} bytes, which is the limit.`);
+    if (Buffer.byteLength(input) > inputBytesMax) throw new Refused(413, tooLargeText);
     const settings: Settings = {
       version: source.version,
       priority: wish.priority,
@@ -198,7 +198,12 @@ export class Starter {
       ...(settings.correlationId === undefined ? {} : { correlationId: settings.correlationId }),
       ...(settings.taskToDomain === undefined ? {} : { taskToDomain: settings.taskToDomain }),
     };
-    return this.#newChild(id, name, next, { ...input, ...(quote(about) as JsonObject) }, kept);
+    const child = this.#newChild(id, name, next, { ...input, ...(quote(about) as JsonObject) }, kept);
+    if (!isTooLarge(child)) return child;
+    // It has what it needs to look the failed run up.
+    const { failedWorkflow: _shown, ...less } = about;
+    const smaller = this.#newChild(id, name, next, { ...input, ...(quote(less) as JsonObject) }, kept);
+    return isTooLarge(smaller) ? { failed: `Error workflow ${name} failed to start.  reason: ${tooLargeText}` } : smaller;
   }
 
   /** `given` is quoted. */
@@ -298,4 +303,8 @@ function failureTask(shown: JsonObject): { failureTaskId?: string } {
   const tasks = Array.isArray(shown.tasks) ? (shown.tasks as JsonObject[]) : [];
   const failed = tasks.findLast((task) => ["FAILED", "FAILED_WITH_TERMINAL_ERROR", "TIMED_OUT"].includes(String(task.status)));
   return typeof failed?.taskId === "string" && parseAttemptId(failed.taskId) !== undefined ? { failureTaskId: failed.taskId } : {};
+}
+
+function isTooLarge(child: NewChild): boolean {
+  return "input" in child && Buffer.byteLength(child.input) > inputBytesMax;
 }

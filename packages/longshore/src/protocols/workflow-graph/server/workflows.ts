@@ -21,7 +21,7 @@ import type { WorkflowGraphDeps } from "./routes.ts";
 import { type Found, type RunLookup, taskIdIn } from "./run-lookup.ts";
 
 /** Definitions and chunks fetched at a time. */
-const pageMax = 500;
+const definitionsAtOnce = 50;
 /** Jobs of a workflow that are shown without a pause: about a millisecond. */
 const jobsAtOnce = 200;
 /** Jobs shown before others get a turn: a few milliseconds. */
@@ -41,8 +41,8 @@ export class Workflows {
   list = async (request: HttpRequest): Promise<HttpReply> => {
     const query = parseList(request.query);
     if (query.limit === 0) return emptyList;
-    const workflows = query.status === undefined ? await this.#page(query) : await this.#matching(query, query.status);
-    return json(200, workflows);
+    // One after the other, and no more of them than an answer may have: each may be as large as a definition.
+    return { status: 200, headers: jsonHeaders, body: await this.#deps.reader.listText(() => this.#listed(query)) };
   };
 
   create = async (request: HttpRequest): Promise<HttpReply> => {
@@ -140,25 +140,22 @@ export class Workflows {
     return renderWorkflow(id, view, run, run === undefined ? [] : await this.#deps.reader.heads(run.id));
   }
 
-  async #page({ limit, offset }: ListQuery): Promise<Workflow[]> {
-    const workflows: Workflow[] = [];
-    for await (const workflow of this.#each(await this.#deps.reader.definitions({ limit, offset }))) workflows.push(workflow);
-    return workflows;
-  }
-
-  /** Workflows with at least one job in `status`. States are worked out, not stored, so this looks at each workflow in turn. */
-  async #matching({ limit, offset }: ListQuery, status: string): Promise<Workflow[]> {
-    const matching: Workflow[] = [];
-    let skipped = 0;
-    for (let at = 0; ; at += pageMax) {
-      const definitions = await this.#deps.reader.definitions({ limit: pageMax, offset: at });
+  /**
+   * The JSON texts of a page. With `status` workflows with at least one job in it: states are worked out, not stored, so this looks at each
+   * workflow in turn.
+   */
+  async *#listed({ limit, offset, status }: ListQuery): AsyncGenerator<string> {
+    let skipped = status === undefined ? offset : 0;
+    let left = limit;
+    for (let at = skipped; ; at += definitionsAtOnce) {
+      const definitions = await this.#deps.reader.definitions({ limit: definitionsAtOnce, offset: at });
       for await (const workflow of this.#each(definitions)) {
-        if (!workflow.jobs.some((job) => job.status === status)) continue;
+        if (status !== undefined && !workflow.jobs.some((job) => job.status === status)) continue;
         if (skipped++ < offset) continue;
-        matching.push(workflow);
-        if (matching.length === limit) return matching;
+        yield JSON.stringify(workflow);
+        if (--left === 0) return;
       }
-      if (definitions.length < pageMax) return matching;
+      if (definitions.length < definitionsAtOnce) return;
     }
   }
 

@@ -1,0 +1,20 @@
+import { expect, it } from "vitest";
+import { openParts } from "../../../test/support/parts.ts";
+import { attemptsKeptMax } from "../../engine/board/task.ts";
+import { SqliteHistory } from "./history.ts";
+
+it("a page has no more child runs of a task than attempts of it are kept", async () => {
+  const parts = await openParts("memory");
+  await parts.define("w", ["a", "b"]);
+  const { id, definitionId } = await parts.start("w");
+  const children = attemptsKeptMax + 500;
+  parts.db.exec(`
+    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${children})
+    INSERT INTO run (id, workflow, definition_id, state, input, created_at, ended_at, left_count, failed_count, retries, parent_task_id, parent_attempt)
+    SELECT 'child' || i, 'w', '${definitionId}', 'failed', 'null', 0, 1, 0, 1, 0, '${id}.0', i FROM n`);
+  parts.db.exec(`UPDATE task SET attempt = ${children} WHERE id = '${id}.0'`);
+  const history = new SqliteHistory({ db: parts.db, startsRun: () => true, withParts: false });
+  const page = history.runPage(id, { after: `${id}.`, limit: 100 });
+  expect(page?.children.at(-1)).toMatchObject({ runId: `child${children}`, attempt: children });
+  expect(page?.children.length).toBeLessThanOrEqual(attemptsKeptMax + 1);
+});
