@@ -30,7 +30,14 @@ export function groupOf(name: string, routes: readonly Route[]): RouteGroup {
 /** A route written as "METHOD /path". For workers, so for anyone where there are no tokens, and with a text body unless it is a GET, when nothing else is said. */
 export function route(text: string, handle: Route["handle"], more: Partial<Route> = {}): Route {
   const [method, path] = text.split(" ") as [Route["method"], string];
-  return { method, path, action: method === "GET" ? "task.look" : "task.report", body: method === "GET" ? "none" : "text", handle, ...more };
+  return {
+    method,
+    path,
+    action: method === "GET" ? "task.look" : "task.report",
+    body: method === "GET" ? "none" : "text",
+    handle,
+    ...more,
+  };
 }
 
 /** Lets timers, sockets and promises have a turn. For loops that wait for a condition. */
