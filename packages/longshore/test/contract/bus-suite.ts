@@ -70,7 +70,7 @@ export function busSuite(setup: () => Promise<BusWorld>): void {
     await consumer.close();
   });
 
-  it("begins a new group at the end when it is told so, and never misses what comes after it was ready", async () => {
+  it("starts a new group at the end where the option requests it, and never misses a record that comes after it was ready", async () => {
     const { prefix, bus, numbered, out } = await world();
     await bus.publish(numbered(5));
     const { consumer, values, records } = collect(bus, `${prefix}g`, [`${prefix}a`], { from: "latest" });
@@ -101,7 +101,7 @@ export function busSuite(setup: () => Promise<BusWorld>): void {
     for (const { consumer } of members) await consumer.close();
   });
 
-  it("hands over no more at once than it is told to", async () => {
+  it("hands over no more records at once than its limit", async () => {
     const { prefix, bus, numbered } = await world();
     await bus.publish(numbered(20));
     const { consumer, records, sizes } = collect(bus, `${prefix}g`, [`${prefix}a`], { maxRecords: 3 });

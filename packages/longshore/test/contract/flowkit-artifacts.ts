@@ -219,7 +219,7 @@ function reading(setup: Setup): void {
     await expect(waiting).rejects.toThrow("cancelled for a test");
   });
 
-  it("does not end with its sources when it is told not to", async () => {
+  it("does not end with its sources when the option keeps it open", async () => {
     const { store, begin, done } = await setup();
     const [source, sink] = await pair(begin);
     await store.putPartials(source, parts("a"));
@@ -291,14 +291,14 @@ function ending(setup: Setup): void {
     expect(await store.isComplete("no such task", "up")).toBe(false);
   });
 
-  it("says that a source is no node of the task, whose parts need no wait", async () => {
+  it("reports that a source is no node of the task, so that the reader does not wait for its parts", async () => {
     const { store, begin } = await setup();
     const [, sink] = await pair(begin);
     const reading = open(store, sink, ["nobody"]).next();
     await expect(reading).rejects.toMatchObject({ code: "LONGSHORE_NOT_FOUND", detail: { field: "from_nodes" } });
   });
 
-  it("[A19] gives what a failed source had produced, and then says that it failed", async () => {
+  it("[A19] returns the parts of a failed source, and then reports its failure", async () => {
     const { store, begin, fail } = await setup();
     const [source, sink] = await pair(begin);
     await store.putPartials(source, parts("a"));
@@ -312,7 +312,7 @@ function ending(setup: Setup): void {
     });
   });
 
-  it("says that a source was cancelled", async () => {
+  it("reports that a source was cancelled", async () => {
     const { store, begin, cancel } = await setup();
     const [source, sink] = await pair(begin);
     const waiting = open(store, sink, ["up"]).next();
@@ -320,7 +320,7 @@ function ending(setup: Setup): void {
     await expect(waiting).rejects.toMatchObject({ name: "UpstreamFailed", message: 'The upstream node "up" was cancelled.' });
   });
 
-  it("knows the newest epoch of a node", async () => {
+  it("returns the newest epoch of a node", async () => {
     const world = await setup();
     const { store } = world;
     const [first] = (await world.begin(["up"])) as [Attempt];
@@ -332,7 +332,7 @@ function ending(setup: Setup): void {
     expect(await store.epochOf("no such task", "up")).toBe(null);
   });
 
-  it("[F-CANC-03] tells a worker that its task is to be cancelled", async () => {
+  it("[F-CANC-03] reports to a worker that its task is to be cancelled", async () => {
     const { store, begin, cancelTask } = await setup();
     const [source] = await pair(begin);
     expect(await store.cancelled(source.taskId, "up")).toBe(false);
@@ -343,7 +343,7 @@ function ending(setup: Setup): void {
 }
 
 function states(setup: Setup): void {
-  it("keeps what a worker notes about the run it is in, until it says that there is none", async () => {
+  it("keeps the run that a worker has saved as its current one, until the worker saves that there is none", async () => {
     const { store } = await setup();
     expect(await store.loadState("w-1")).toBeNull();
     const run: ActiveRun = {

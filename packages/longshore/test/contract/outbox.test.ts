@@ -190,7 +190,7 @@ describe.each(wraps)("the outbox on %s", (_name, wrap) => {
     }
   });
 
-  it("[T66] gives a message up after its last try, and says so", async () => {
+  it("[T66] gives a message up after its last try, and reports it", async () => {
     const { store, clock, rows } = await openStore();
     const given: string[] = [];
     const bus = fakeBus((record) => (record.value === "bad" ? away : undefined));

@@ -16,7 +16,7 @@ describe("the simulation itself", () => {
     disk.close();
   });
 
-  it("notices a disk that says it has written what it has not, and tells the seed and the way", async () => {
+  it("finds a disk that confirms writes it has not made, and reports the seed and the steps", async () => {
     const disk = await openDisk();
     const told: string[] = [];
     for (let seed = 1; seed <= 20; seed++) await simulate(seed, disk, { lies: true }).catch((error: Error) => told.push(error.message));

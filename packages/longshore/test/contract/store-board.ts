@@ -111,14 +111,14 @@ export function boardContract(setup: Setup): void {
       expect(await board.fail(holdOf(first), { error: "boom", retryable: true })).toBe("again");
     });
 
-    it("ends at once what says that it is final", async () => {
+    it("ends a task at once after a final failure", async () => {
       const { board, post, claim, task } = await setup();
       await post("t", { policy: policy({ failures: 5 }) });
       await board.fail(holdOf(await claim()), { error: "never", retryable: false });
       expect(await task("t")).toMatchObject({ state: "failed", error: "never" });
     });
 
-    it("waits as long as the report asks", async () => {
+    it("waits as long as the report requests", async () => {
       const { clock, board, post, claim } = await setup();
       await post("t", { policy: policy({ failures: 1, delayMs: 9_000 }) });
       await board.fail(holdOf(await claim()), { error: "later", retryable: true, delayMs: 20 });
@@ -180,7 +180,7 @@ export function boardContract(setup: Setup): void {
   });
 
   describe("extend", () => {
-    it("gives a hold the length that its holder asks for, from then on, but no more than the task allows", async () => {
+    it("gives a hold the duration that its holder requests, from then on, but no more than the task allows", async () => {
       const { clock, store, board, post, claim } = await setup();
       await post("t", { holdMs: 5_000 });
       const hold = holdOf(await claim("work", { termMs: 300 }));
@@ -196,7 +196,7 @@ export function boardContract(setup: Setup): void {
       expect((await board.extend(hold)).verdict).toBe("stale");
     });
 
-    it("takes up an offer for as long as its holder asks for", async () => {
+    it("accepts an offer for the duration that its holder requests", async () => {
       const { clock, board, post } = await setup();
       await post("t");
       const [offered] = await board.offer({ reach: { names: ["work"], labels: [] }, termMs, offerMs: 50 });

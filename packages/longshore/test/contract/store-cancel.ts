@@ -23,7 +23,7 @@ export function cancelContract(setup: Setup): void {
       expect(await claim()).toBeUndefined();
     });
 
-    it("an offered task ends it, and its worker is told stale", async () => {
+    it("an offered task ends it, and its worker gets the verdict stale", async () => {
       const { board, post, task } = await setup();
       await post("t");
       const [offered] = await board.offer({ reach: { names: ["work"], labels: [] }, termMs });
@@ -43,7 +43,7 @@ export function cancelContract(setup: Setup): void {
       expect((await task("t")).error).toBe("called off");
     });
 
-    it("a held task tells its holder by the next extend, which does not renew the hold", async () => {
+    it("a held task notifies its holder with the next extend, which does not renew the hold", async () => {
       const { clock, board, post, claim, task } = await setup();
       await post("t");
       const held = await claim();

@@ -28,7 +28,7 @@ export function commitContract(setup: Setup): void {
       expect(store.commits() - before).toBe(5);
     });
 
-    it("answers no caller before the commit that holds the change", async () => {
+    it("resolves no call before the commit that holds the change", async () => {
       const { probe, board } = await setup();
       const events: string[] = [];
       probe.after = () => events.push("committed");
@@ -120,7 +120,7 @@ export function commitContract(setup: Setup): void {
       expect(await claim()).toMatchObject({ id: "b", grant: 1 });
     });
 
-    it("refuses new work while it lasts, answers what needs no writing, and resumes by itself", async () => {
+    it("refuses new work while it lasts, still serves calls that write nothing, and resumes by itself", async () => {
       const { clock, probe, board, post, claim } = await setup();
       await post("t");
       const hold = holdOf(await claim());

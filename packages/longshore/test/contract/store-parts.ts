@@ -326,7 +326,7 @@ export function partContract(setup: Setup): void {
       expect(seen).toEqual(["a,b", "c", "ended done"]);
     });
 
-    it("stops following when it is told to", async () => {
+    it("stops following when the caller ends it", async () => {
       const { world } = await held(setup);
       const stopping = new AbortController();
       const pages = followParts(world.parts, { source: "t" }, stopping.signal);

@@ -320,7 +320,7 @@ export function restartContract(setup: Setup): void {
       expect((await world.task("t")).state).toBe("failed");
     });
 
-    it("cancelled work stays cancelled, and a holder that comes back is told so", async () => {
+    it("cancelled work stays cancelled, and a holder that comes back gets the verdict cancel", async () => {
       let world = await setup();
       const { id } = await world.start("w", [step("a"), step("b")]);
       const hold = holdOf(await world.claim("a"));

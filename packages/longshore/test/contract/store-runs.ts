@@ -70,7 +70,7 @@ export function runContract(setup: Setup): void {
       expect(await world.claim("a")).toBeUndefined();
     });
 
-    it("answers the run that is going on, when asked to, and a new one after its end", async () => {
+    it("returns the open run where the option requests it, and a new run after its end", async () => {
       const world = await setup();
       await world.define("w", [step("a")]);
       const start = () => world.runs.start({ workflow: "w", input: "null", unlessRunning: true });
