@@ -85,7 +85,7 @@ describe("blobs", () => {
     expect(Buffer.from((await channel.unary(BlobService.GetBlob, { blobId: put.blobId })).rawData ?? []).toString()).toBe("bytes");
   });
 
-  it("are not served where the configuration says so", async () => {
+  it("are not served where the configuration turns them off", async () => {
     const { config } = parseConfig(
       "plugins: { b: { type: builtin } }\nroutes: { /builtin: [ { plugin: b } ] }\nblobApi: { enabled: false }\n",
       { file: "c.yml", environment: {} },

@@ -14,7 +14,7 @@ const noop = oneStep("/builtin/noop", { $input: "$" });
 /** A flow whose output has another type than it says. */
 const mistyped = { name: "t", description: "d", schemas: { properties: { output: { type: "string" } } }, steps: [], output: 1 };
 
-it("values are held against schemas where the configuration asks for it", async () => {
+it("values are checked against schemas where the configuration requests it", async () => {
   const kinds = async (text: string) => {
     const { call } = await startStepflow({ config: parseConfig(text, { file: "stepflow-config.yml", environment: {} }).config });
     const { diagnostics } = (await call("POST", "/flows", { flow: mistyped })).body.diagnostics;
@@ -37,7 +37,7 @@ it("a flow that came from a file is found, and run, by the id that its runs tell
 });
 
 describe("the server", () => {
-  it("[S9-53] is healthy, and says so without a token", async () => {
+  it("[S9-53] is healthy, and reports it without a token", async () => {
     const { call } = await startStepflow({ tokens: ["operator:operator-secret-0123456789"] });
     const { status, body } = await call("GET", "/health");
     expect(status).toBe(200);
@@ -66,7 +66,7 @@ describe("the server", () => {
     expect((await call("GET", "/health", undefined, { origin: "https://evil.example.org" })).status).toBe(403);
   });
 
-  it("[S9-53] knows no run that is not there, and takes nothing for a flow id that is none", async () => {
+  it("[S9-53] reports an unknown run as missing, and refuses an invalid flow id", async () => {
     const { call } = await startStepflow();
     const missing = await call("GET", `/runs/${nobody}`);
     expect(missing.status).toBe(404);

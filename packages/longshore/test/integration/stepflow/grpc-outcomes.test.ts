@@ -22,7 +22,7 @@ const refuse = (code: GrpcCode, message = "no") => {
 };
 
 describe("an outcome", () => {
-  it("[S9-33] is told again and again for two minutes while its orchestrator is away, and the handler ran once", async () => {
+  it("[S9-33] is reported again for two minutes while its orchestrator is away, and the handler runs once", async () => {
     let called = 0;
     const gate = deferred<void>();
     const once = task("once", async () => {
@@ -44,7 +44,7 @@ describe("an outcome", () => {
     await until(() => s.worker.status().counts.done === 1);
   });
 
-  it("is told again while its run recovers, and heartbeats go on meanwhile", async () => {
+  it("is reported again while its run recovers, and heartbeats continue", async () => {
     const s = await setup();
     const untilMs = s.clock.now() + 60_000;
     s.orchestrator.answers.complete = () => (s.clock.now() < untilMs ? refuse(GrpcCode.UNAVAILABLE) : undefined);
@@ -78,7 +78,7 @@ describe("an outcome", () => {
     expect(s.worker.status().counts.lost).toBe(1);
   });
 
-  it("that will never be taken is told as a failure instead", async () => {
+  it("that will never be accepted is reported as a failure instead", async () => {
     const s = await setup();
     s.orchestrator.answers.complete = ({ response }) =>
       response === undefined ? undefined : refuse(GrpcCode.INVALID_ARGUMENT, "bad output");

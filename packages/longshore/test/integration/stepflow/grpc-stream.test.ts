@@ -73,7 +73,7 @@ describe("a worker whose slots are taken", () => {
     await until(() => s.orchestrator.results.length === 40);
   });
 
-  it("tells that a task waits for a slot", async () => {
+  it("reports that a task waits for a slot", async () => {
     const { gated, gates } = gatedTask();
     const s = await setup([gated], { slots: 1 });
     let full = 0;
@@ -89,7 +89,7 @@ describe("a worker whose slots are taken", () => {
 });
 
 describe("a stream", () => {
-  it("that broke is opened again for as long as it takes, and its trouble is told once", async () => {
+  it("that broke is opened again for as long as it takes, and its failure is reported once", async () => {
     const s = await setup();
     await until(() => s.orchestrator.streams.length === 1);
     await s.orchestrator.crash();

@@ -106,7 +106,7 @@ describe("blobs over the channel", () => {
     expect(answer.result.output).toEqual({ bytes: [...bytes], json: '{"n":1}' });
   });
 
-  it("that the runtime never answers are given up after a while", async () => {
+  it("that get no answer from the runtime fail after a while", async () => {
     await using s = await setup({ tasks: [keep] });
     const execution = s.runtime.execute("/keep", { data: 1 });
     await s.clock.armed(60_000);
@@ -199,7 +199,7 @@ describe("blobs of the later dialect", () => {
     expect(await s.runtime.execute("/keep", { data: 1 })).toMatchObject({ form: "json", answer: { result: { output: { same: true } } } });
   });
 
-  it("are tried again while the API is away, and missing ones are told in the dialect's number", async () => {
+  it("are tried again while the API is away, and missing ones fail with the number of the dialect", async () => {
     const api = await blobApi((tries) => (tries <= 2 ? 503 : undefined));
     const get = task("get", async ({ id }: { id: string }) => stepflowTask().getBlob(id));
     await using s = await setup({ tasks: [keep, get], handshake: "B", capabilities: { blobApiUrl: api.blobApiUrl } });
@@ -231,7 +231,7 @@ describe("blobs of the later dialect", () => {
     expect(missing.answer.error).toMatchObject({ code: -32003, message: expect.stringContaining("f".repeat(64)) });
   });
 
-  it("take the place of large fields of an output, when the runtime asks for it or the worker was told", async () => {
+  it("replace large fields of an output when the runtime requests it or an option of the worker does", async () => {
     const api = await blobApi();
     const large = "x".repeat(200);
     const big = task("big", () => ({ large, small: "y" }));

@@ -251,7 +251,7 @@ describe.skipIf(natsMissing !== undefined)(`tasks on NATS${natsMissing === undef
     expect(await world.task("t")).toMatchObject({ state: "held", attempt: 0, lost: 0 });
   });
 
-  it("what is larger than the NATS server takes fails at once, and says what to do", async () => {
+  it("a task that is larger than the NATS server accepts fails at once, and its error names the remedy", async () => {
     const { post, becomes, nats, task } = await setup();
     await streamOf(nats, "python");
     await post("t", { given: "x".repeat(1_100_000) });
@@ -337,7 +337,7 @@ describe("a server with a plugin on NATS", () => {
 });
 
 describe("without the NATS client", () => {
-  it("a server says which packages to install", async () => {
+  it("a server names the packages to install", async () => {
     const world = await queueWorld({ queues });
     const load = () => Promise.reject(Object.assign(new Error("Cannot find package"), { code: "ERR_MODULE_NOT_FOUND" }));
     const failure = await dispatch(world, "nats://127.0.0.1:1", { load }).catch((error: unknown) => error);

@@ -96,7 +96,7 @@ describe("a worker on a NATS queue", () => {
     expect(new Set(s.orchestrator.beats.map(({ taskId }) => taskId)).size).toBe(100);
   });
 
-  it("[S-QUEUE-14, S-QUEUE-22] is what the environment of both guides asks for", async () => {
+  it("[S-QUEUE-14, S-QUEUE-22] is started from the environment of both guides", async () => {
     const s = await setup();
     await s.nats.addStream("GPU");
     const on = stepflowFromEnvironment({
@@ -230,8 +230,8 @@ describe("a message", () => {
   });
 });
 
-describe("what blocks a worker", () => {
-  it("is told clearly: a stream that is not there yet, which the worker waits for", async () => {
+describe("a worker that is blocked", () => {
+  it("reports a stream that does not exist yet, and waits for it", async () => {
     const [nats, orchestrator] = await Promise.all([TestNats.start(), StepflowOrchestrator.start()]);
     const s = await startWorker([echo], stepflowNats(nats.url, { env: {}, stream: "LATER", connection }));
     await until(() => s.notices.length === 1);
@@ -244,7 +244,7 @@ describe("what blocks a worker", () => {
     expect(s.notices.map(({ level }) => level)).toEqual(["warn", "info"]);
   });
 
-  it("is told clearly: a consumer of another name on the same stream", async () => {
+  it("reports a consumer of another name on the same stream", async () => {
     const s = await setup();
     const manager = await s.nats.manager();
     await manager.consumers.add(stream, { durable_name: "other", ack_policy: "explicit", filter_subject: `${stream}.tasks` });
@@ -258,14 +258,14 @@ describe("what blocks a worker", () => {
     await pass(() => s.orchestrator.results.length === 1, 500);
   });
 
-  it("is told clearly: a server without JetStream", async () => {
+  it("reports a server without JetStream", async () => {
     const nats = await TestNats.start({ jetStream: false });
     const { notices } = await startWorker([echo], stepflowNats(nats.url, { env: {}, connection }));
     await until(() => notices.length === 1);
     expect(notices[0]?.message).toMatch(/JetStream is off on this NATS server\. Start it with -js/);
   });
 
-  it("is told once: a server that is not there, which the worker waits for", async () => {
+  it("reports once a server that cannot be reached, and waits for it", async () => {
     const s = await setup();
     await s.nats.down();
     const { notices, pass } = await s.start();
@@ -302,7 +302,7 @@ describe("what blocks a worker", () => {
 });
 
 describe("a worker that stops", () => {
-  it("asks for nothing more, lets its tasks end, and leaves the consumer to the others", async () => {
+  it("requests no more tasks, lets its tasks end, and leaves the consumer to the other workers", async () => {
     const gate = deferred<string>();
     const s = await setup([task("gated", () => gate.promise)]);
     const w = await s.start();

@@ -122,7 +122,7 @@ describe("a flow", () => {
     expect(await run(chain("/other_worker/process_data"), { text: "hello" })).toMatchObject({ output: { text: "hello, other" } });
   });
 
-  it("[S-OBS-06, S-OBS-07] tells its worker run, flow and step with each call, and no run before", async () => {
+  it("[S-OBS-06, S-OBS-07] sends run, flow and step to its worker with each call, and no run before", async () => {
     const called = await scriptedWorker();
     const { run, store, call } = await setup(httpConfig(called.url));
     const flow = chain("/my_worker/echo", "/my_worker/echo");

@@ -27,7 +27,7 @@ function fileWith(text: string): string {
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 describe("a flow", () => {
-  it("[S-QUEUE-01, S-QUEUE-20, S-OBS-06] is carried out step by step by the worker of a queue, which is told where each belongs", async () => {
+  it("[S-QUEUE-01, S-QUEUE-20, S-OBS-06] is carried out step by step by the worker of a queue, which gets run and step of each task", async () => {
     const { run, store, pull, perform, result, address, channel } = await flowServer();
     const ann = pull();
     await ann.register({ componentId: "echo", path: "/echo" });
@@ -128,7 +128,7 @@ routes:
     expect(stranger.received).toEqual([]);
   });
 
-  it("tells workers the address that the operator says, without its scheme", async () => {
+  it("sends workers the address that the operator configures, without its scheme", async () => {
     const { run, pull, channel } = await flowServer({ orchestratorUrl: "http://orchestrator.example:7837/" });
     const ann = pull();
     await ann.register({ componentId: "echo" });
