@@ -9,6 +9,7 @@ import type { TaskRow } from "./board/task.ts";
 import type { RowStore } from "./rows.ts";
 import type { Definition } from "./run/dialect.ts";
 import type { HistoryReader } from "./run/history.ts";
+import type { PlanNode } from "./run/plan.ts";
 import type { CountsView, Reader } from "./run/reader.ts";
 import type { Run } from "./run/run.ts";
 import type { Later, ReadRows, ReadTx } from "./tx.ts";
@@ -56,6 +57,6 @@ export interface ReaderDeps {
 
 export interface HistoryDeps {
   readonly read: ReadRows;
-  /** Whether a node of a definition starts a child run. False for a definition that cannot be read. */
-  startsRun(tx: ReadTx, definitionId: string, node: number): boolean;
+  /** What a node of a definition is. Undefined for a definition that cannot be read. */
+  kindOf(tx: ReadTx, definitionId: string, node: number): PlanNode["kind"] | undefined;
 }

@@ -191,9 +191,9 @@ const noOrigin: TaskOrigin = { workflow: null, isHidden: false };
 function historyOf({ store, commit, runs: { definitions } }: DataStore): HistoryReader {
   return store.history({
     read: (work) => commit.read(work),
-    startsRun(tx, definitionId, node) {
+    kindOf(tx, definitionId, node) {
       const definition = definitions.byId(tx, definitionId);
-      return definition !== null && definitions.planNow(definition).nodes[node]?.kind === "run";
+      return definition === null ? undefined : definitions.planNow(definition).nodes[node]?.kind;
     },
   });
 }

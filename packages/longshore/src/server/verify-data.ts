@@ -4,7 +4,7 @@ import { existsSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { LongshoreError } from "../core/errors.ts";
 import type { Dialect } from "../engine/run/dialect.ts";
-import type { Plan } from "../engine/run/plan.ts";
+import type { Plan, PlanNode } from "../engine/run/plan.ts";
 import type { Database } from "../store/sqlite/driver.ts";
 import { refuseStrangeFiles } from "../store/sqlite/folder.ts";
 import { SqliteHistory } from "../store/sqlite/history.ts";
@@ -25,7 +25,7 @@ export async function openDataFolder(directory: string): Promise<{ source: Histo
   refuseStrangeFiles(folder);
   const db = await openSnapshot(file);
   try {
-    const history = new SqliteHistory({ db, startsRun: startsRun(db, await plainDialects()), withParts: true });
+    const history = new SqliteHistory({ db, kindOf: kindOf(db, await plainDialects()), withParts: true });
     return { source: sourceOf(history, db, join(folder, "blobs")), close: () => db.close() };
   } catch (error) {
     db.close();
@@ -72,8 +72,8 @@ function checkBlob(folder: string, hash: string, bytes: number): Finding[] {
   return [finding("blob-whole", hash, `${bytes} bytes of it were acknowledged and ${what}`, path)];
 }
 
-/** Definitions are compiled once each. One that cannot be compiled any more starts no run as far as the checker knows. */
-function startsRun(db: Database, known: readonly Dialect[]): (definitionId: string, node: number) => boolean {
+/** Definitions are compiled once each. Nothing is known about the nodes of one that cannot be compiled any more. */
+function kindOf(db: Database, known: readonly Dialect[]): (definitionId: string, node: number) => PlanNode["kind"] | undefined {
   const dialects = new Map(known.map((dialect) => [dialect.name, dialect]));
   const read = definitionSources(db);
   const plans = new Map<string, Plan | null>();
@@ -89,6 +89,6 @@ function startsRun(db: Database, known: readonly Dialect[]): (definitionId: stri
   return (id, node) => {
     const plan = plans.get(id) ?? compile(id);
     plans.set(id, plan);
-    return plan?.nodes[node]?.kind === "run";
+    return plan?.nodes[node]?.kind;
   };
 }

@@ -4,6 +4,7 @@ export const rules = {
   "run-state": "A run has ended exactly when it has an end time, and its definition is kept.",
   "run-can-move": "A running run has an open task; its count of open steps is right.",
   "run-is-quiet": "No task of an ended run is open, except one that its worker is told to give up.",
+  "join-can-move": "A running run whose open steps all wait for other steps of it has something left to decide.",
   "child-can-move": "A step that waits for a child run has one that is open, or a message about it that waits to be delivered.",
   "task-state": "A task has ended exactly when it has an end time; a done task of a worker has its output.",
   "one-completion": "In one life of a task at most one completion is accepted, and no attempt follows it.",

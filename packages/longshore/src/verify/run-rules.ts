@@ -6,7 +6,7 @@ import { isRunOpen, type Message } from "../engine/run/run.ts";
 import { type Finding, finding } from "./finding.ts";
 
 export function checkRun(run: RunHistory): Finding[] {
-  return [...runState(run), ...canMove(run), ...isQuiet(run), ...childCanMove(run)];
+  return [...runState(run), ...canMove(run), ...joinCanMove(run), ...isQuiet(run), ...childCanMove(run)];
 }
 
 function runState(run: RunHistory): Finding[] {
@@ -29,6 +29,15 @@ function canMove(run: RunHistory): Finding[] {
   const open = tasks.filter(({ state: one }) => isOpen(one) && one !== "cancelling").length + (run.left ?? 0);
   if (open === 0) return [finding("run-can-move", id, "it is running and no task of it is open", rowOf(run))];
   return open === active ? [] : [finding("run-can-move", id, `it counts ${active} open steps and has ${open} open tasks`, rowOf(run))];
+}
+
+/** Where nothing else is open, nothing ever ends what these wait for: only a report on them by hand does. */
+function joinCanMove(run: RunHistory): Finding[] {
+  const open = run.tasks.filter(({ state }) => isOpen(state) && state !== "cancelling");
+  const moves = run.state !== "running" || (run.left ?? 0) > 0 || run.messages.length > 0 || open.length === 0;
+  if (moves || open.some(({ joins }) => joins !== true)) return [];
+  const names = open.map(({ step }) => step).join(", ");
+  return [finding("join-can-move", run.id, `${names} of it waits for other steps, and none of them is open`, ...open.map(brief))];
 }
 
 function isQuiet(run: RunHistory): Finding[] {

@@ -87,6 +87,19 @@ describe("a history that is whole", () => {
   });
 });
 
+/** The record of a step that waits for other steps. */
+const waitingJoin: TaskHistory = { ...openTask, state: "queued", onLane: false, joins: true };
+
+describe("a JOIN that waits", () => {
+  it("breaks no rule while another task, a rest of a decision or a message can move it, or its run is paused", async () => {
+    const other = { ...openTask, id: `${runId}.1` };
+    expect(await rulesBroken(sourceOf([{ ...openRun, active: 2, tasks: [waitingJoin, other] }]))).toEqual([]);
+    expect(await rulesBroken(sourceOf([{ ...openRun, active: 2, left: 1, tasks: [waitingJoin] }]))).toEqual([]);
+    expect(await rulesBroken(sourceOf([{ ...openRun, tasks: [waitingJoin], messages: [{ kind: "go-on", runId }] }]))).toEqual([]);
+    expect(await rulesBroken(sourceOf([{ ...openRun, state: "paused", tasks: [waitingJoin] }]))).toEqual([]);
+  });
+});
+
 describe("a broken history", () => {
   const broken: Record<string, [title: string, source: HistorySource][]> = {
     "run-state": [
@@ -96,6 +109,13 @@ describe("a broken history", () => {
     "run-can-move": [
       ["a running run whose tasks have all ended", sourceOf([{ ...openRun, tasks: [task()] }])],
       ["a running run that counts more open steps than it has", sourceOf([{ ...openRun, active: 2 }])],
+    ],
+    "join-can-move": [
+      ["a JOIN beside tasks that have all ended", sourceOf([{ ...openRun, tasks: [task({ id: `${runId}.1` }), waitingJoin] }])],
+      [
+        "two JOINs that wait for each other's end",
+        sourceOf([{ ...openRun, active: 2, tasks: [waitingJoin, { ...waitingJoin, id: `${runId}.1` }] }]),
+      ],
     ],
     "run-is-quiet": [["an ended run with a queued task", sourceOf([run({ tasks: [{ ...openTask, state: "queued" }] })])]],
     "child-can-move": [

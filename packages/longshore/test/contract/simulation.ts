@@ -190,8 +190,8 @@ class Simulation {
 
   /** The published checker agrees with what a crash left behind, and with what is there at the end. */
   #verify(): void {
-    const startsRun = (definitionId: string, node: number) => this.#plans.get(definitionId)?.nodes[node]?.kind === "run";
-    const history = new SqliteHistory({ db: this.#machine.disk.db, startsRun, withParts: true });
+    const kindOf = (definitionId: string, node: number) => this.#plans.get(definitionId)?.nodes[node]?.kind;
+    const history = new SqliteHistory({ db: this.#machine.disk.db, kindOf, withParts: true });
     for (const id of history.runIds("", -1)) {
       const [found] = checkHistory(history.run(id) as RunHistory);
       if (found !== undefined) throw broken(`longshore verify finds ${JSON.stringify(found)}`);

@@ -27,6 +27,8 @@ export interface TaskHistory {
   readonly onLane: boolean;
   /** True for the record of a child run. */
   readonly startsRun: boolean;
+  /** True for the record of a step that waits for other steps of its run. Absent from earlier servers. */
+  readonly joins?: boolean;
   readonly firstAttempt: number;
   /** The newest grant, and the newest that was closed. */
   readonly grant: number;

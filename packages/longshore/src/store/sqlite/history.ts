@@ -10,6 +10,7 @@ import type {
   RunHistory,
   TaskHistory,
 } from "../../engine/run/history.ts";
+import type { PlanNode } from "../../engine/run/plan.ts";
 import type { Keep } from "../../engine/run/retention.ts";
 import { backlogOf, type Message, type RunState, taskIdOf } from "../../engine/run/run.ts";
 import type { HistoryDeps } from "../../engine/store.ts";
@@ -19,8 +20,8 @@ import { readRetention } from "./retention-property.ts";
 
 export interface SqliteHistoryOptions {
   db: Database;
-  /** Whether a node of a definition starts a child run. False for a definition that cannot be read. */
-  startsRun(definitionId: string, node: number): boolean;
+  /** What a node of a definition is. Undefined for a definition that cannot be read. */
+  kindOf(definitionId: string, node: number): PlanNode["kind"] | undefined;
   /** Also counts the parts of each task, which costs what the number of parts does. */
   withParts: boolean;
 }
@@ -34,10 +35,10 @@ const taskColumns = `id, run_id, node, step, lane IS NOT NULL AS on_lane, state,
   closed_grant, closed_by, output IS NOT NULL AS has_output`;
 
 /** The history of data that are served. Parts are not counted: a task may have a million, and a request must not walk them. */
-export function servedHistory(db: Database, { read, startsRun }: HistoryDeps): HistoryReader {
+export function servedHistory(db: Database, { read, kindOf }: HistoryDeps): HistoryReader {
   /** Of the read at hand, which is performed without a pause. */
   let reading: ReadTx;
-  const history = new SqliteHistory({ db, startsRun: (id, node) => startsRun(reading, id, node), withParts: false });
+  const history = new SqliteHistory({ db, kindOf: (id, node) => kindOf(reading, id, node), withParts: false });
   const within = <T>(work: () => T) =>
     read((tx) => {
       reading = tx;
@@ -132,6 +133,7 @@ export class SqliteHistory {
     const id = row.id as string;
     const onLane = row.on_lane === 1;
     const endedAt = row.ended_at as number | null;
+    const kind = onLane || definitionId === null ? undefined : this.#options.kindOf(definitionId, row.node as number);
     const current: AttemptHistory = {
       attempt: row.attempt as number,
       grant: row.grant_count as number,
@@ -147,7 +149,8 @@ export class SqliteHistory {
       step: row.step as string,
       state: row.state as TaskState,
       onLane,
-      startsRun: !onLane && definitionId !== null && this.#options.startsRun(definitionId, row.node as number),
+      startsRun: kind === "run",
+      joins: kind === "join",
       firstAttempt: row.first_attempt as number,
       grant: current.grant,
       closedGrant: row.closed_grant as number,

@@ -33,6 +33,7 @@ const taskHistoryShape = z
     state: z.enum([...taskStates, "forgotten"]),
     onLane: z.boolean().describe("False for a record that no worker claims."),
     startsRun: z.boolean().describe("True for a step that starts a child run."),
+    joins: z.boolean().optional().describe("True for a step that waits for other steps of its run."),
     firstAttempt: z.number().int().describe("The first attempt of the life that its run is in."),
     grant: z.number().int().describe("The newest."),
     closedGrant: z.number().int().describe("The newest that was closed."),
