@@ -9,6 +9,7 @@ import type { PlanNode } from "../../src/engine/run/plan.ts";
 import type { Run } from "../../src/engine/run/run.ts";
 import { brainOf, Runs } from "../../src/engine/run/runs.ts";
 import type { NewChild, Order } from "../../src/engine/run/store.ts";
+import { runColumns, runOf } from "../../src/engine/tables/run.ts";
 import { taskColumns, taskOf } from "../../src/engine/tables/task.ts";
 import { conductorDialect } from "../../src/protocols/conductor/dialect/dialect.ts";
 import { attemptIdOf } from "../../src/protocols/conductor/dialect/ids.ts";
@@ -72,6 +73,7 @@ export async function openConductor(options: { environment?: { [name: string]: s
   });
 
   const records = store.db.prepare(`SELECT ${taskColumns} FROM task WHERE id > ? AND id < ?`);
+  const everyRun = store.db.prepare(`SELECT ${runColumns} FROM run ORDER BY id`);
   const recordsOf = (runId: string): TaskRow[] =>
     records
       .all(`${runId}.`, `${runId}/`)
@@ -165,13 +167,18 @@ export async function openConductor(options: { environment?: { [name: string]: s
     /** An order to a run; a step is named by its reference. */
     async tell(id: string, kind: "pause" | "resume" | "cancel" | "retry" | "restart" | "rerun" | "skip", ref = ""): Promise<void> {
       const node = (await planOf((await runs.run(id)) as Run)).index.get(ref) ?? -1;
-      await runs.tell(id, { kind, ...(ref === "" ? {} : { node, input: "{}", output: "{}" }) } as Order);
+      const given = kind === "skip" ? { input: "{}", output: "{}" } : {};
+      await runs.tell(id, { kind, ...(ref === "" ? {} : { node, ...given }) } as Order);
       await world.settle();
     },
     async cancel(id: string, reason: string | null): Promise<void> {
       await runs.tell(id, { kind: "cancel", ...(reason === null ? {} : { error: reason }) });
       await world.settle();
     },
+    /** All runs as they are stored. */
+    allRuns: (): Run[] => everyRun.all().map(runOf),
+    /** Everything that is recorded about the steps of a run, in the order of their nodes. */
+    rows: recordsOf,
     /** Waits until every message between runs has been carried out. */
     async settle(): Promise<void> {
       for (let round = 0; round < 20; round++) await clock.advance(0);

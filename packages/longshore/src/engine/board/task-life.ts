@@ -181,7 +181,16 @@ function counted(task: TaskRow, before: TaskRow, keepsCounting: boolean): TaskRo
   const attempt = before.attempt + 1;
   const sameLife = before.state !== "forgotten";
   const spent = keepsCounting && sameLife ? { failures: before.failures, lost: before.lost } : {};
-  return { ...task, ...spent, attempt, firstAttempt: sameLife ? before.firstAttempt : attempt, grant: before.grant + (before.grant % 2) };
+  // A child that its run has continued without is waited for again, and nothing else.
+  const streamed = sameLife && task.lane === null && before.streamed;
+  return {
+    ...task,
+    ...spent,
+    streamed,
+    attempt,
+    firstAttempt: sameLife ? before.firstAttempt : attempt,
+    grant: before.grant + (before.grant % 2),
+  };
 }
 
 /** A time that has passed already is over in the next moment; one that is now means that nothing but a report is waited for. */

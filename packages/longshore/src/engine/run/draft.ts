@@ -109,10 +109,11 @@ export class Draft {
     return this.#steps >= stepsMax;
   }
 
-  /** Leaves the rest for the next decision. The run has not ended before that. */
+  /** Leaves the rest for the next decision, before which the run does not end; of a run that has ended, for its next life. */
   goOnLater(rest: Rest): void {
-    this.enter();
     this.update({ backlog: JSON.stringify([...backlogOf(this.run), { kind: "go-on", rest }]) });
+    if (this.over) return;
+    this.enter();
     this.tell({ kind: "go-on", runId: this.run.id });
   }
 

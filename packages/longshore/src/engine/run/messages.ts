@@ -192,7 +192,7 @@ export class Messages {
     const left = backlog.filter((happening) => !("node" in happening) || happening.node !== task.node);
     if (left.length === backlog.length) return false;
     this.#options.runs.put(tx, run.id, { ...run, backlog: left.length === 0 ? null : JSON.stringify(left) });
-    this.#options.board.ofRuns.reopen(tx, task.id);
+    this.#options.board.ofRuns.reopen(tx, task.id, task.streamed);
     return true;
   }
 

@@ -60,7 +60,7 @@ export class NodeStart {
 
   /** Starts a node whose upstreams allow it, unless the run is over. `given` is an input that was decided elsewhere, as JSON text. */
   activate(at: number, given?: string): void {
-    if (this.#draft.over) return;
+    if (this.#draft.over) return this.#onward.later([at]);
     this.#draft.spend(startSteps);
     const node = this.#draft.plan.nodes[at] as PlanNode;
     if (node.kind === "end" && this.#beginning > 0) {

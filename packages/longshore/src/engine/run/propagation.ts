@@ -209,11 +209,11 @@ export class Propagation {
     if (how.from !== undefined && records.has(how.from) && !kept.includes(how.from)) this.#draft.forget(how.from);
     this.#endJoins(again.all);
     for (const [node, counter] of again.joins) this.#joins.set(node, counter);
-    for (const node of again.reopen) this.#draft.reopen(node, records.get(node)?.state === "done" && node === how.reopen);
+    for (const node of again.reopen) this.#draft.reopen(node, again.passed.has(node));
     // Only now: a step that is skipped at once reaches others, whose counters must be right by then.
     for (const node of again.start) {
       // The step that was named has an input of its own, so it is started in this decision.
-      if (node !== how.from && this.#draft.spent) this.#later.push(node);
+      if (node !== how.from && (this.#draft.spent || this.#draft.over)) this.#later.push(node);
       else this.#nodeStart.activate(node, node === how.from ? how.input : undefined);
     }
     this.#pursue();
@@ -271,7 +271,7 @@ export class Propagation {
       else break;
     }
     const isRest = this.#later.length > 0 || settled < this.#settled.length || wanted < this.#wanted.length;
-    if (isRest && !this.#draft.over) {
+    if (isRest) {
       const marked = this.#settled.slice(settled).map(this.#marked);
       this.#draft.goOnLater({ starts: [...this.#later], settled: marked, wanted: this.#wanted.slice(wanted) });
     }
@@ -306,8 +306,8 @@ export class Propagation {
     // A child gives no parts: its end reached all of them before.
     const passed = this.#draft.plan.nodes[node]?.kind === "run";
     const dependents = part === "first" ? [...(reached ?? [])] : (this.#draft.plan.dependents[node] ?? []);
-    for (let edge = from; edge < dependents.length && !this.#draft.over; edge++) {
-      if (this.#draft.spent) return { ...settled, ...(part === undefined ? {} : { part }), from: edge };
+    for (let edge = from; edge < dependents.length; edge++) {
+      if (this.#draft.spent || this.#draft.over) return { ...settled, ...(part === undefined ? {} : { part }), from: edge };
       const dependent = dependents[edge] as number;
       const { kind } = this.#draft.plan.nodes[dependent] as PlanNode;
       if ((settled.chose && kind !== "join") || (part === "before" && (reached?.has(dependent) || (passed && kind !== "join")))) continue;

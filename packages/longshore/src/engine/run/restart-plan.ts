@@ -15,6 +15,8 @@ export interface RestartPlan {
   /** Records that wait again, as they did before. */
   reopen: number[];
   joins: Map<number, Counter>;
+  /** Steps that wait for their children again although their run has continued behind them: what has ended there stays. */
+  passed: ReadonlySet<number>;
   /** Steps that keep a failure with which their run continued. */
   permitted: number[];
 }
@@ -38,16 +40,15 @@ export function planRestart(plan: Plan, records: ReadonlyMap<number, TaskRow>, o
   const hasRecord = (at: number) => records.has(at) && records.get(at)?.state !== "forgotten";
   const lives = (at: number) => due.has(at) || hadItsTurn(records, options, at);
   const permitted = permittedBefore(plan, records, options.from ?? options.reopen);
-  const all = everythingAgain(plan, records, options, new Set(permitted));
-  const passed = passedStep(records, options);
+  const { all, passed } = everythingAgain(plan, records, options, new Set(permitted));
   const wanted = plan.lazy ? wantedAgain(plan, all, starters, options) : null;
-  const again: RestartPlan = { all, start: [], forget: [], reopen: [], joins: new Map(), permitted };
+  const again: RestartPlan = { all, start: [], forget: [], reopen: [], joins: new Map(), passed, permitted };
   for (const at of all) {
     const node = plan.nodes[at] as PlanNode;
     const startedBy = starters.get(at) ?? [];
     // Its record says that it is skipped, and is what the run will have of it.
     const isVoid = hasRecord(at) && !options.skips.has(at);
-    const kept = node.after.filter((upstream) => !all.has(upstream) || (upstream === passed && node.kind !== "join")).length;
+    const kept = node.after.filter((upstream) => !all.has(upstream) || (passed.has(upstream) && node.kind !== "join")).length;
     const left = Math.max(requiredOf(node) - kept, 0);
     const begun = lives(at) && !startedBy.some((starter) => all.has(starter));
     if (node.kind === "join") {
@@ -81,11 +82,13 @@ export function planRestart(plan: Plan, records: ReadonlyMap<number, TaskRow>, o
 }
 
 /**
- * The step that waits for its child again although it was done. The run has continued behind it: what has ended there stays, and only what
- * waits for several steps waits for this one.
+ * Steps whose run has continued behind them while they wait for their children again. What has ended there stays, and only what waits for
+ * several steps waits for these.
  */
-function passedStep(records: ReadonlyMap<number, TaskRow>, { reopen }: RestartOptions): number | undefined {
-  return reopen !== undefined && records.get(reopen)?.state === "done" ? reopen : undefined;
+function passedSteps(plan: Plan, records: ReadonlyMap<number, TaskRow>, { from, reopen }: RestartOptions): ReadonlySet<number> {
+  const isPassed = (at: number, { state, streamed }: TaskRow) => (at === reopen && state === "done") || (streamed && state !== "done");
+  const isChild = (at: number) => at !== from && plan.nodes[at]?.kind === "run";
+  return new Set([...records].filter(([at, record]) => isChild(at) && isPassed(at, record)).map(([at]) => at));
 }
 
 /** A step that was skipped by order has a record before the run comes to it. */
@@ -119,7 +122,8 @@ function everythingAgain(
   records: ReadonlyMap<number, TaskRow>,
   options: RestartOptions,
   permitted: ReadonlySet<number>,
-): Set<number> {
+  passed: ReadonlySet<number> = passedSteps(plan, records, options),
+): { all: Set<number>; passed: ReadonlySet<number> } {
   const again = new Set<number>();
   plan.nodes.forEach((node, at) => {
     const state = records.get(at)?.state;
@@ -129,19 +133,21 @@ function everythingAgain(
     const accepted = done || tolerated || permitted.has(at) || options.skips.isReached(at);
     if (!accepted || at === options.from || at === options.reopen) again.add(at);
   });
-  const passed = passedStep(records, options);
+  const repeats = (at: number) => again.has(at) && !passed.has(at);
   // What is added on the way is walked over as well.
   for (const at of again) {
     // A branch that was never reached gives no information about the nodes behind it.
     const reached = records.has(at) && (!options.skips.has(at) || options.skips.isReached(at));
     if (!reached && !options.due.has(at) && plan.nodes[at]?.demanded) continue;
     for (const next of nextOf(plan, at)) {
-      if (at === passed && (plan.nodes[next]?.kind !== "join" || records.get(next)?.state === "done")) continue;
+      if (passed.has(at) && (plan.nodes[next]?.kind !== "join" || records.get(next)?.state === "done")) continue;
       if (isEndedJoin(plan, records, next) && !hasSettled(records.get(at))) continue;
-      if (at === options.from || !isAcceptedElsewhere(plan, records, options, next, again)) again.add(next);
+      if (at === options.from || !isAcceptedElsewhere(plan, records, options, next, repeats)) again.add(next);
     }
   }
-  return again;
+  // One that is started again by those before it is followed by all that comes after it.
+  const still = new Set([...passed].filter((at) => !leadingTo(plan, at).some((earlier) => again.has(earlier) && !passed.has(earlier))));
+  return still.size === passed.size ? { all: again, passed } : everythingAgain(plan, records, options, permitted, still);
 }
 
 /**
@@ -179,13 +185,13 @@ function isAcceptedElsewhere(
   records: ReadonlyMap<number, TaskRow>,
   options: RestartOptions,
   at: number,
-  again: ReadonlySet<number>,
+  repeats: (at: number) => boolean,
 ): boolean {
   const node = plan.nodes[at] as PlanNode;
   if (records.get(at)?.state !== "done") return false;
-  if (node.waitsFor !== "any") return node.threshold !== undefined && isReached(node, again);
+  if (node.waitsFor !== "any") return node.threshold !== undefined && isReached(node, repeats);
   const lives = (other: number) => hadItsTurn(records, options, other);
-  return node.after.some((upstream) => lives(upstream) && !again.has(upstream) && leadsTo(plan, upstream, at, lives));
+  return node.after.some((upstream) => lives(upstream) && !repeats(upstream) && leadsTo(plan, upstream, at, lives));
 }
 
 /** A node that chose a branch leads to what is behind the branches through that branch alone. */
@@ -197,8 +203,8 @@ function leadsTo(plan: Plan, at: number, next: number, lives: (at: number) => bo
 }
 
 /** What is not started again was accepted as it is. */
-function isReached(node: PlanNode, again: ReadonlySet<number>): boolean {
-  return node.after.filter((upstream) => !again.has(upstream)).length >= requiredOf(node);
+function isReached(node: PlanNode, repeats: (at: number) => boolean): boolean {
+  return node.after.filter((upstream) => !repeats(upstream)).length >= requiredOf(node);
 }
 
 interface Surroundings {
@@ -206,7 +212,7 @@ interface Surroundings {
   startedBy: readonly number[];
   left: number;
   lives: (at: number) => boolean;
-  passed: number | undefined;
+  passed: ReadonlySet<number>;
   from: number | undefined;
 }
 
@@ -215,7 +221,7 @@ function startsNow(plan: Plan, at: number, known: Surroundings): boolean {
   const node = plan.nodes[at] as PlanNode;
   const root = node.after.length === 0 && !node.demanded;
   if (!root && node.demanded && !known.lives(at)) return false;
-  const isKept = (upstream: number) => known.lives(upstream) && (!known.all.has(upstream) || upstream === known.passed);
+  const isKept = (upstream: number) => known.lives(upstream) && (!known.all.has(upstream) || known.passed.has(upstream));
   if (node.waitsFor === "any")
     return (
       known.lives(at) &&

@@ -13,7 +13,7 @@ it("a page has no more child runs of a task than attempts of it are kept", async
     INSERT INTO run (id, workflow, definition_id, state, input, created_at, ended_at, left_count, failed_count, retries, parent_task_id, parent_attempt)
     SELECT 'child' || i, 'w', '${definitionId}', 'failed', 'null', 0, 1, 0, 1, 0, '${id}.0', i FROM n`);
   parts.db.exec(`UPDATE task SET attempt = ${children} WHERE id = '${id}.0'`);
-  const history = new SqliteHistory({ db: parts.db, startsRun: () => true, withParts: false });
+  const history = new SqliteHistory({ db: parts.db, kindOf: () => "run", withParts: false });
   const page = history.runPage(id, { after: `${id}.`, limit: 100 });
   expect(page?.children.at(-1)).toMatchObject({ runId: `child${children}`, attempt: children });
   expect(page?.children.length).toBeLessThanOrEqual(attemptsKeptMax + 1);
