@@ -344,6 +344,19 @@ export function runContract(setup: Setup): void {
       expect(await world.store.runs.messages()).toHaveLength(0);
     });
 
+    it("that cannot be started hold up no others, however many they are", async () => {
+      const world = await setup();
+      await world.store.runs.define({ id: "d", name: "foreign", dialect: "not-installed", source: "{}" });
+      await world.define("inner", [step("inside")]);
+      const many = Array.from({ length: 130 }, (_, at) => step(`x${at}`, { workflow: "foreign" }));
+      await world.start("stuck", many);
+      const { id } = await world.start("outer", [step("child", { workflow: "inner" })]);
+      await turns(400);
+      await work(world, "inside");
+      await turns(400);
+      expect((await world.run(id)).state).toBe("succeeded");
+    });
+
     it("nest, and a hold that is lost deep inside is tried again there", async () => {
       const world = await setup();
       await world.define("c", [step("deep")], { output: ref("deep") });

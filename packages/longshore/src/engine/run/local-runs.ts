@@ -131,8 +131,8 @@ export class LocalRuns implements RunStore, Follower {
     return first !== undefined;
   }
 
-  messages(): Promise<StoredMessage[]> {
-    return this.#options.commit.read((tx) => this.#messages.stored(tx));
+  messages(after?: number): Promise<StoredMessage[]> {
+    return this.#options.commit.read((tx) => this.#messages.stored(tx, after));
   }
 
   deliver(stored: StoredMessage, child: NewChild | null): Promise<void> {

@@ -72,9 +72,9 @@ export class Messages {
     );
   }
 
-  /** The oldest of those that have not been carried out. */
-  stored(tx: ReadTx): StoredMessage[] {
-    return [...this.#rows.scan(tx, { by: ["id"], limit: pageMax })];
+  /** The oldest of those that have not been carried out, behind `after`. */
+  stored(tx: ReadTx, after = 0): StoredMessage[] {
+    return [...this.#rows.scan(tx, { by: ["id"], above: [after], limit: pageMax })];
   }
 
   /** A parent waits again as soon as its child lives again: the caller that restarted the child finds both running. */
@@ -221,8 +221,8 @@ function isOther(said: number | undefined, is: number): boolean {
   return said !== undefined && said !== is;
 }
 
-/** Messages that are read at once: the next follow when these have been carried out. */
-const pageMax = 1_000;
+/** Messages that are read at once. */
+const pageMax = 100;
 
 const messageTable: TableSpec<StoredMessage> = {
   name: "message",

@@ -184,7 +184,7 @@ export class Runs {
     const stuck = new Map<number, unknown>();
     for (let carried = true; carried && !this.#closed; ) {
       carried = false;
-      for (const stored of await this.#store.messages()) {
+      for await (const stored of this.#storedMessages()) {
         if (stuck.has(stored.id)) continue;
         try {
           await this.#deliver(stored);
@@ -197,6 +197,15 @@ export class Runs {
       }
     }
     for (const error of stuck.values()) throw error;
+  }
+
+  /** All messages in order, page by page: those that stay must not hide the ones behind them. */
+  async *#storedMessages(): AsyncGenerator<StoredMessage, void, void> {
+    let page = await this.#store.messages();
+    for (let last = page.at(-1); last !== undefined; last = page.at(-1)) {
+      yield* page;
+      page = await this.#store.messages(last.id);
+    }
   }
 
   async #deliver(stored: StoredMessage): Promise<void> {

@@ -65,8 +65,8 @@ export interface RunStore {
   tell(runId: string, order: Order): Promise<Run | undefined>;
   /** Ends the delays of a run's queued tasks. Returns false when there is no such run, or it has ended. */
   hasten(runId: string): Promise<boolean>;
-  /** Messages between runs that have not been carried out, oldest first. */
-  messages(): Promise<StoredMessage[]>;
+  /** A page of the messages between runs that have not been carried out, oldest first. `after` is the id of the last one of the page before. */
+  messages(after?: number): Promise<StoredMessage[]>;
   /** Carries out one message and forgets it, in one transaction. */
   deliver(message: StoredMessage, child: NewChild | null): Promise<void>;
 }
