@@ -16,16 +16,13 @@ export interface Reservation {
 
 export class ReservedLanes {
   readonly #reservations: readonly Reservation[];
-  /** All of them at once: nearly every name is none of them, and this is tested for each task and claim. */
-  readonly #names: RegExp;
 
   constructor(reservations: readonly Reservation[]) {
     this.#reservations = reservations;
-    this.#names = new RegExp([`^\\${ownMark}`, ...reservations.map(({ names }) => names.source)].join("|"));
   }
 
   has(name: string): boolean {
-    return this.#names.test(name);
+    return name.startsWith(ownMark) || this.#reservations.some(({ names }) => names.test(name));
   }
 
   /** The first of these lanes that this dialect may not post to; undefined for none. Without a dialect every reserved lane is foreign. */
