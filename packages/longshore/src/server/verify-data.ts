@@ -5,6 +5,7 @@ import { join, resolve } from "node:path";
 import { LongshoreError } from "../core/errors.ts";
 import type { Dialect } from "../engine/run/dialect.ts";
 import type { Plan, PlanNode } from "../engine/run/plan.ts";
+import { blobPath } from "../store/sqlite/blob-path.ts";
 import type { Database } from "../store/sqlite/driver.ts";
 import { refuseStrangeFiles } from "../store/sqlite/folder.ts";
 import { SqliteHistory } from "../store/sqlite/history.ts";
@@ -65,11 +66,12 @@ function sourceOf(history: SqliteHistory, db: Database, blobs: string): HistoryS
 }
 
 function checkBlob(folder: string, hash: string, bytes: number): Finding[] {
-  const path = join(folder, hash.slice(0, 2), hash);
-  const size = statSync(path, { throwIfNoEntry: false })?.size;
+  const path = blobPath(folder, hash);
+  if (path === null) return [finding("blob-whole", hash, "its name is not a hash, so it has no file")];
+  const size = statSync(path.file, { throwIfNoEntry: false })?.size;
   if (size === bytes) return [];
   const what = size === undefined ? "its file is not there" : `its file has ${size} bytes`;
-  return [finding("blob-whole", hash, `${bytes} bytes of it were acknowledged and ${what}`, path)];
+  return [finding("blob-whole", hash, `${bytes} bytes of it were acknowledged and ${what}`, path.file)];
 }
 
 /** Definitions are compiled once each. Nothing is known about the nodes of one that cannot be compiled any more. */

@@ -1,9 +1,10 @@
 // A copy of the data file and of the blobs that it names, beside a running server. The copy of the file is one reading transaction, so it
 // is consistent, and blobs never change: a blob that the copy names was there before it was made.
 
-import { closeSync, copyFileSync, fsyncSync, mkdirSync, openSync, readdirSync, renameSync, statSync } from "node:fs";
+import { closeSync, constants, copyFileSync, fsyncSync, mkdirSync, openSync, readdirSync, renameSync, statSync } from "node:fs";
 import { join, resolve, sep } from "node:path";
 import { LongshoreError, toError } from "../../core/errors.ts";
+import { blobPath } from "./blob-path.ts";
 import { runChild } from "./child.ts";
 import { openDatabase } from "./driver.ts";
 import { checkFile } from "./file-check.ts";
@@ -108,20 +109,23 @@ async function copyBlobs(
   let missingBlobs = 0;
   mkdirSync(join(target, blobFolderName), { mode: 0o700 });
   for (const { hash } of db.prepare("SELECT hash FROM blob ORDER BY hash").iterate()) {
-    const folder = join(blobFolderName, String(hash).slice(0, 2));
-    if (!folders.has(folder)) mkdirSync(join(target, folder), { mode: 0o700 });
-    folders.add(folder);
-    if (!copySynced(join(directory, folder, String(hash)), join(target, folder, String(hash)))) missingBlobs++;
+    const from = blobPath(join(directory, blobFolderName), String(hash));
+    const to = blobPath(join(target, blobFolderName), String(hash));
+    if (to !== null && !folders.has(to.folder)) {
+      mkdirSync(to.folder, { mode: 0o700 });
+      folders.add(to.folder);
+    }
+    if (from === null || to === null || !copySynced(from.file, to.file)) missingBlobs++;
     progress({ what: "blobs", done: ++done, total });
   }
   db.close();
-  for (const folder of [...folders, blobFolderName]) sync(join(target, folder));
+  for (const folder of [...folders, join(target, blobFolderName)]) sync(folder);
   return { blobs: total - missingBlobs, missingBlobs };
 }
 
 function copySynced(from: string, to: string): boolean {
   try {
-    copyFileSync(from, to);
+    copyFileSync(from, to, constants.COPYFILE_EXCL);
   } catch (error) {
     if ((error as { code?: unknown }).code === "ENOENT") return false;
     throw error;

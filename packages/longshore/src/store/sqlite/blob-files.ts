@@ -10,6 +10,7 @@ import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { LongshoreError, toError } from "../../core/errors.ts";
 import type { BlobContents, ReceivedContent } from "../../engine/blob/contents.ts";
+import { blobPath } from "./blob-path.ts";
 
 /** What is hashed and written in one turn of the event loop. */
 const pieceBytes = 262_144;
@@ -41,8 +42,10 @@ export class BlobFiles implements BlobContents {
   }
 
   async open(hash: string): Promise<Readable | null> {
+    const path = blobPath(this.directory, hash);
+    if (path === null) return null;
     try {
-      return (await open(this.#path(hash))).createReadStream();
+      return (await open(path.file)).createReadStream();
     } catch (error) {
       // Removed by another program: the same as no blob for readers.
       if (codeOf(error) === "ENOENT") return null;
@@ -52,8 +55,9 @@ export class BlobFiles implements BlobContents {
 
   takeAway(hash: string): () => Promise<void> {
     const aside = this.#incoming();
+    const path = blobPath(this.directory, hash);
     try {
-      renameSync(this.#path(hash), aside);
+      if (path !== null) renameSync(path.file, aside);
     } catch {
       // The row is gone, which is what counts; a file that cannot be moved is removed later, as one without a row.
     }
@@ -85,11 +89,12 @@ export class BlobFiles implements BlobContents {
   }
 
   async #keep(temporary: string, hash: string): Promise<void> {
-    const folder = join(this.directory, hash.slice(0, 2));
+    const path = blobPath(this.directory, hash);
+    if (path === null) throw new Error(`${hash} is not the hash of a blob`);
     try {
-      if ((await mkdir(folder, { recursive: true, mode: 0o700 })) !== undefined) await syncFolder(this.directory);
-      await rename(temporary, this.#path(hash));
-      await syncFolder(folder);
+      if ((await mkdir(path.folder, { recursive: true, mode: 0o700 })) !== undefined) await syncFolder(this.directory);
+      await rename(temporary, path.file);
+      await syncFolder(path.folder);
     } catch (error) {
       throw inWords(error);
     }
@@ -103,10 +108,6 @@ export class BlobFiles implements BlobContents {
 
   #incoming(): string {
     return join(this.directory, "incoming", randomUUID());
-  }
-
-  #path(hash: string): string {
-    return join(this.directory, hash.slice(0, 2), hash);
   }
 }
 
