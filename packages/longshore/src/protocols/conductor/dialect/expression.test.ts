@@ -139,6 +139,17 @@ describe("values", () => {
     const value = Array.from({ length: 400 }, () => "${a[?(@.at == -1)]}");
     expect(fill(value, { entry: () => list })).toEqual({ failed: expect.stringMatching(/looks at more/) });
   });
+
+  it("are refused when all their functions together look at too much, after little more than the limit", () => {
+    const list = Array.from({ length: 60_000 }, (_, at) => at);
+    const looked: number[] = [];
+    const around = { entry: () => ({ x: list }), looked: (values: number) => void looked.push(values) };
+    const value = Array.from({ length: 1_000 }, () => "a${workflow.x.sum()}");
+    expect(fill("${workflow.x.sum()}", around)).toHaveProperty("value");
+    expect(fill(value, around)).toEqual({ failed: expect.stringMatching(/looks at more/) });
+    expect(looked[1]).toBeGreaterThan(65_536);
+    expect(looked[1]).toBeLessThan(65_636);
+  });
 });
 
 describe("secrets", () => {

@@ -2,13 +2,17 @@
 
 import { isObject, type Json } from "../../../../core/json/json.ts";
 import { ExactNumber } from "../../../../core/json/json-exact.ts";
+import { type Spend, visitsOf, visitsOfChars, visitsOfSearch } from "./cost.ts";
 import type { Operator } from "./path.ts";
 
 type Value = Json | undefined;
 
-/** `spend` is called with the number of values that were visited. */
-export function compare(operator: Operator, left: Value, right: Value, spend: (visits: number) => void): boolean {
-  if (left instanceof ExactNumber || right instanceof ExactNumber) return compare(operator, plain(left), plain(right), spend);
+/** `spend` is called before the work that it counts: a filter repeats it for each item. */
+export function compare(operator: Operator, left: Value, right: Value, spend: Spend): boolean {
+  if (left instanceof ExactNumber || right instanceof ExactNumber) {
+    spend(visitsOf(left) + visitsOf(right));
+    return compare(operator, plain(left), plain(right), spend);
+  }
   switch (operator) {
     case "==":
       return looselyEqual(left, right, spend);
@@ -22,13 +26,15 @@ export function compare(operator: Operator, left: Value, right: Value, spend: (v
     case "<=":
     case ">":
     case ">=":
-      return ordered(operator, left, right);
+      return ordered(operator, left, right, spend);
     case "in":
       return isIn(left, right, spend);
     case "nin":
       return !isIn(left, right, spend);
     case "contains":
-      return typeof left === "string" && typeof right === "string" ? left.includes(right) : isIn(right, left, spend);
+      if (typeof left !== "string" || typeof right !== "string") return isIn(right, left, spend);
+      spend(visitsOfSearch(left, right));
+      return left.includes(right);
     case "subsetof":
       return Array.isArray(left) && left.every((item) => isIn(item, right, spend));
     case "all":
@@ -48,44 +54,59 @@ export function compare(operator: Operator, left: Value, right: Value, spend: (v
 }
 
 /** As Jayway has it, a text that reads as a number equals that number. */
-function looselyEqual(left: Value, right: Value, spend: (visits: number) => void): boolean {
-  if (typeof left === "number" && typeof right === "string") return right.trim() !== "" && Number(right) === left;
+function looselyEqual(left: Value, right: Value, spend: Spend): boolean {
+  if (typeof left === "number" && typeof right === "string") {
+    spend(visitsOf(right));
+    return right.trim() !== "" && Number(right) === left;
+  }
   if (typeof left === "string" && typeof right === "number") return left === String(right);
   return equal(left, right, spend);
 }
 
-function equal(left: Value, right: Value, spend: (visits: number) => void): boolean {
+function equal(left: Value, right: Value, spend: Spend): boolean {
+  spend(1);
   if (left === undefined || right === undefined) return false;
   const pairs: [Json, Json][] = [[left, right]];
   for (let pair = pairs.pop(); pair !== undefined; pair = pairs.pop()) {
-    spend(1);
     const [one, other] = pair;
+    if (isLong(one, other)) spend(visitsOf(one) + visitsOf(other));
     if (one === other || (isNumber(one) && isNumber(other) && Number(one) === Number(other))) continue;
     if (Array.isArray(one) && Array.isArray(other)) {
       if (one.length !== other.length) return false;
+      spend(one.length);
       one.forEach((item, at) => {
         pairs.push([item, other[at] as Json]);
       });
     } else if (isObject(one) && isObject(other)) {
       const keys = Object.keys(one);
-      if (keys.length !== Object.keys(other).length || !keys.every((key) => Object.hasOwn(other, key))) return false;
+      const count = Object.keys(other).length;
+      spend(keys.length + count);
+      if (keys.length !== count || !keys.every((key) => Object.hasOwn(other, key))) return false;
       for (const key of keys) pairs.push([one[key] as Json, other[key] as Json]);
     } else return false;
   }
   return true;
 }
 
-function ordered(operator: "<" | "<=" | ">" | ">=", left: Value, right: Value): boolean {
+/** Texts of different lengths are different without a look at them. */
+function isLong(one: Json, other: Json): boolean {
+  if (typeof one === "string") return typeof other === "string" && one.length === other.length;
+  return one instanceof ExactNumber || other instanceof ExactNumber;
+}
+
+function ordered(operator: "<" | "<=" | ">" | ">=", left: Value, right: Value, spend: Spend): boolean {
   const numbers = typeof left === "number" && typeof right === "number";
   const texts = typeof left === "string" && typeof right === "string";
   if (!numbers && !texts) return false;
+  if (texts) spend(visitsOfChars(Math.min(left.length, right.length)));
   if (operator === "<") return left < right;
   if (operator === "<=") return left <= right;
   return operator === ">" ? left > right : left >= right;
 }
 
-function isIn(item: Value, list: Value, spend: (visits: number) => void): boolean {
-  return Array.isArray(list) && list.some((one) => equal(item, one, spend));
+function isIn(item: Value, list: Value, spend: Spend): boolean {
+  spend(1);
+  return item !== undefined && Array.isArray(list) && list.some((one) => equal(item, one, spend));
 }
 
 /** Numbers are compared as doubles, as ever. */

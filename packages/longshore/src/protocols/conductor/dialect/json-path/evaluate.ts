@@ -1,4 +1,5 @@
-// Follows a JSONPath through a document. Every value looked at is counted, so that no definition can keep the server busy for long.
+// Follows a JSONPath through a document. Every value looked at is counted, those that functions, slices and comparisons look at included, so
+// that no definition can keep the server busy for long.
 
 import { isObject, type Json, type JsonObject } from "../../../../core/json/json.ts";
 import { compare } from "./compare.ts";
@@ -55,7 +56,7 @@ class Walk {
     let single = true;
     path.steps.forEach((step, at) => {
       if (step.kind === "function") {
-        const value = callFunction(step.name, single ? found[0] : found, this.#arguments(step.args, item));
+        const value = callFunction(step.name, single ? found[0] : found, this.#arguments(step.args, item), this.#budget.spend);
         found = value === undefined ? [] : [value];
         single = true;
         return;
@@ -73,13 +74,15 @@ class Walk {
       case "child":
         return isObject(value) && Object.hasOwn(value, step.name) ? [value[step.name] as Json] : [];
       case "children":
+        this.#budget.spend(step.names.length);
         return pick(step.names, value, last);
       case "index":
         return Array.isArray(value) ? at(value, step.at) : [];
       case "indexes":
+        this.#budget.spend(step.at.length);
         return Array.isArray(value) ? step.at.flatMap((index) => at(value, index)) : [];
       case "slice":
-        return Array.isArray(value) ? value.slice(step.from ?? 0, step.to ?? undefined) : [];
+        return Array.isArray(value) ? this.#slice(value, step.from, step.to) : [];
       case "each":
         return this.#parts(value);
       case "filter":
@@ -100,6 +103,12 @@ class Walk {
       for (let index = parts.length - 1; index >= 0; index--) open.push(parts[index] as Json);
     }
     return found;
+  }
+
+  #slice(list: readonly Json[], from: number | null, to: number | null): Json[] {
+    const slice = list.slice(from ?? 0, to ?? undefined);
+    this.#budget.spend(slice.length);
+    return slice;
   }
 
   #parts(value: Json): Json[] {
@@ -143,7 +152,9 @@ class Walk {
   }
 
   #arguments(args: readonly Operand[], item: Json): Json[] {
-    return args.flatMap((arg) => this.#operand(arg, item) ?? []);
+    const values = args.map((arg) => this.#operand(arg, item) ?? []);
+    for (const value of values) this.#budget.spend(Array.isArray(value) ? value.length : 1);
+    return values.flat() as Json[];
   }
 }
 

@@ -2,15 +2,17 @@
 
 import { isObject, type Json } from "../../../../core/json/json.ts";
 import { ExactNumber } from "../../../../core/json/json-exact.ts";
+import { type Spend, visitsOf } from "./cost.ts";
 import type { FunctionName } from "./path.ts";
 
-export function callFunction(name: FunctionName, value: Json | undefined, args: readonly Json[]): Json | undefined {
+/** `spend` is called before the work that it counts: a filter repeats it for each item. */
+export function callFunction(name: FunctionName, value: Json | undefined, args: readonly Json[], spend: Spend): Json | undefined {
   switch (name) {
     case "length":
     case "size":
-      return Array.isArray(value) ? value.length : isObject(value) ? Object.keys(value).length : undefined;
+      return Array.isArray(value) ? value.length : keysOf(value, spend)?.length;
     case "keys":
-      return isObject(value) ? Object.keys(value) : undefined;
+      return keysOf(value, spend);
     case "first":
       return Array.isArray(value) ? value[0] : undefined;
     case "last":
@@ -18,18 +20,41 @@ export function callFunction(name: FunctionName, value: Json | undefined, args: 
     case "index":
       return Array.isArray(value) && typeof args[0] === "number" ? value.at(args[0]) : undefined;
     case "append":
-      return Array.isArray(value) ? [...value, ...args] : undefined;
+      if (!Array.isArray(value)) return undefined;
+      spend(value.length + args.length);
+      return [...value, ...args];
     case "concat":
-      return [...(Array.isArray(value) ? value : []), ...args.flat()].filter((part) => typeof part === "string").join("");
+      return partsOf(value, args, spend)
+        .filter((part) => typeof part === "string")
+        .join("");
     default:
-      return aggregate(name, numbersOf(value, args));
+      return aggregate(name, numbersOf(value, args, spend));
   }
 }
 
-function numbersOf(value: Json | undefined, args: readonly Json[]): number[] {
-  return [...(Array.isArray(value) ? value : []), ...args.flat()]
+function keysOf(value: Json | undefined, spend: Spend): string[] | undefined {
+  if (!isObject(value)) return undefined;
+  const keys = Object.keys(value);
+  spend(keys.length);
+  return keys;
+}
+
+function numbersOf(value: Json | undefined, args: readonly Json[], spend: Spend): number[] {
+  return partsOf(value, args, spend)
     .filter((part) => typeof part === "number" || part instanceof ExactNumber)
     .map(Number);
+}
+
+/** The items of the list, and of the arguments. */
+function partsOf(value: Json | undefined, args: readonly Json[], spend: Spend): Json[] {
+  const parts: Json[] = [];
+  for (const list of [Array.isArray(value) ? value : [], ...args]) {
+    for (const item of Array.isArray(list) ? list : [list]) {
+      spend(visitsOf(item));
+      parts.push(item);
+    }
+  }
+  return parts;
 }
 
 function aggregate(name: "min" | "max" | "avg" | "stddev" | "sum", numbers: readonly number[]): number | undefined {

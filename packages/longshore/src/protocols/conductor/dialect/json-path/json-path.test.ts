@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Json } from "../../../../core/json/json.ts";
+import { parseExact } from "../../../../core/json/json-exact.ts";
 import { Budget, readPath } from "./evaluate.ts";
 import { parsePath } from "./parse.ts";
 import { PathError } from "./path-error.ts";
@@ -217,6 +218,58 @@ describe("cost", () => {
   it("counts the work of patterns as well", () => {
     const path = parsePath("l[?(@ =~ /(a|b|c)*/)]");
     expect(() => readPath(path, { l: ["abc".repeat(100)] }, new Budget(50))).toThrow(PathError);
+  });
+
+  const numbers = Array.from({ length: 1_000 }, (_, at) => at);
+  const texts = Array.from({ length: 100 }, (_, at) => `${"a".repeat(6_400)}${at}`);
+  const wide = Object.fromEntries(numbers.map((at) => [`k${at}`, at]));
+  const other = { ...wide, k999: -1 };
+  const long = "a".repeat(64_000);
+  it.each<[string, Json, number]>([
+    ["a[?($.b.sum() < 1)]", { a: [1, 2], b: numbers }, 2_000],
+    ["a[?($.b.stddev() < 1)]", { a: [1, 2], b: numbers }, 2_000],
+    ["a[?($.b.size() < 1)]", { a: [1, 2], b: wide }, 2_000],
+    ["a[?($.b.keys() empty true)]", { a: [1, 2], b: wide }, 2_000],
+    ["a[?($.b.append(1) empty true)]", { a: [1, 2], b: numbers }, 2_000],
+    ["a[?($.c.sum($.b) < 1)]", { a: [1, 2], b: numbers, c: [] }, 2_000],
+    ["a[?($.c.sum($.b[*].x) < 1)]", { a: [1, 2], b: [{ x: numbers }], c: [] }, 2_000],
+    ["a[?($.b.concat() == 'x')]", { a: [1, 2], b: texts }, 20_000],
+    ["a[?($.b[0:] empty true)]", { a: [1, 2], b: numbers }, 2_000],
+    ["a[?(@ in $.b[0:900])]", { a: [-1, -2], b: numbers }, 1_800],
+    ["a[?(@ == $.b)]", { a: [`${long}1`, `${long}2`], b: `${long}3` }, 2_000],
+    ["a[?(@ == $.b)]", { a: [long, `${long}`], b: 1 }, 2],
+    ["a[?(1 == @)]", { a: [`${long}`, long] }, 2_000],
+    ["a[?(@ < $.b)]", { a: [`${long}1`, `${long}2`], b: `${long}3` }, 2_000],
+    ["a[?(@ contains 'b')]", { a: [long, long] }, 2_000],
+    ["a[?(@ contains $.b)]", { a: [long.slice(0, 6_000)], b: `b${long.slice(0, 2_000)}` }, 46_000],
+    ["a[?(@ == $.b)]", { a: [other, other], b: wide }, 2_000],
+    ["a[?(@ == $.b)]", { a: [{}, {}], b: wide }, 2_000],
+    ["a[?(@ == $.b)]", { a: [[...numbers, 1]], b: [...numbers, 2] }, 1_000],
+    ["a[?(@.none in $.b)]", { a: [{}, {}], b: numbers }, 2],
+    ["a[?($.b noneof @)]", { a: [1, 2], b: numbers }, 2_000],
+    ["a[?(@['x','y','z','u','v'] == 1)]", { a: [{}, {}] }, 10],
+  ])("counts what %s looks at (%#)", (path, document, least) => {
+    const budget = new Budget();
+    readPath(parsePath(path), document, budget);
+    expect(budget.spent).toBeGreaterThanOrEqual(least);
+  });
+
+  it("counts the digits of long numbers", () => {
+    const document = parseExact(`{"a":[1,2],"b":[${"1".repeat(64_000)}]}`) as Json;
+    for (const path of ["a[?($.b.sum() < 1)]", "a[?($.b[0] < 1)]", "a[?(@ in $.b)]"]) {
+      const budget = new Budget();
+      readPath(parsePath(path), document, budget);
+      expect(budget.spent, path).toBeGreaterThanOrEqual(2_000);
+    }
+  });
+
+  it("asks little for what is known without looking at every item", () => {
+    const list = Array.from({ length: 100_000 }, () => 1);
+    for (const path of ["b.length()", "b.first()", "b.last()", "b.index(5)", "a[?(@ == $.b.length())]"]) {
+      const budget = new Budget();
+      readPath(parsePath(path), { a: [1, 2, 3], b: list }, budget);
+      expect(budget.spent, path).toBeLessThan(50);
+    }
   });
 });
 

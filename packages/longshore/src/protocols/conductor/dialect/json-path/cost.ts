@@ -1,0 +1,27 @@
+import type { Json } from "../../../../core/json/json.ts";
+import { ExactNumber } from "../../../../core/json/json-exact.ts";
+
+/** Is called with the number of values that are about to be visited, and throws when there have been too many. */
+export type Spend = (visits: number) => void;
+
+/** Characters that are read in the time of one visit, at up to 4 ns each. */
+const visitChars = 64;
+
+export function visitsOfChars(chars: number): number {
+  return Math.ceil(chars / visitChars);
+}
+
+/** What it takes to read a value without what is in it: a text by its characters, a long number by its digits. */
+export function visitsOf(value: Json | undefined): number {
+  if (typeof value === "string") return 1 + visitsOfChars(value.length);
+  return value instanceof ExactNumber ? 1 + visitsOfChars(value.toString().length) : 1;
+}
+
+/** Node searches for a text of up to so many characters in linear time. For a longer one it may compare all of it at every place. */
+const linearCharsMax = 250;
+
+/** What it takes at worst to find one text in another. */
+export function visitsOfSearch(text: string, wanted: string): number {
+  if (wanted.length > text.length) return 1;
+  return 1 + visitsOfChars(wanted.length > linearCharsMax ? (text.length * wanted.length) / 4 : text.length);
+}
