@@ -7,7 +7,7 @@ import { Results } from "../../core/results.ts";
 import type { Verdict } from "../../core/verdict.ts";
 import { Deadlines } from "./deadlines.ts";
 import type { Reach } from "./lanes.ts";
-import { type ReservedLanes, reservedForServer } from "./reserved-lanes.ts";
+import type { ReservedLanes } from "./reserved-lanes.ts";
 import type { BoardStore, ClaimRequest, Extending, Extension, Leave, NewTaskRow } from "./store.ts";
 import { type Hold, isOpen, type TaskRow } from "./task.ts";
 
@@ -73,13 +73,13 @@ export class Board {
   }
 
   async post(tasks: readonly NewTaskRow[]): Promise<void> {
-    for (const task of tasks) this.#refuseReserved(task);
+    for (const task of tasks) this.#checkLanes(task);
     await this.#store.post(tasks);
   }
 
   /** Posts a task and waits for its end. */
   async perform(task: NewTaskRow): Promise<TaskRow> {
-    this.#refuseReserved(task);
+    this.#checkLanes(task);
     const { ended, leave } = this.#results.expect(task.id);
     try {
       await this.#store.post([task]);
@@ -258,9 +258,8 @@ export class Board {
     });
   }
 
-  #refuseReserved({ lanes }: NewTaskRow): void {
-    const foreign = this.reserved.foreign(lanes);
-    if (foreign !== undefined)
-      throw new LongshoreError("LONGSHORE_BAD_INPUT", reservedForServer(foreign.name), { detail: { field: "name" } });
+  #checkLanes({ lanes }: NewTaskRow): void {
+    const refused = this.reserved.refusedPost(lanes);
+    if (refused !== undefined) throw new LongshoreError("LONGSHORE_BAD_INPUT", refused, { detail: { field: "name" } });
   }
 }

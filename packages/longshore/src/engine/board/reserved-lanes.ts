@@ -3,6 +3,7 @@
 // lane.
 
 import { LongshoreError } from "../../core/errors.ts";
+import { beyondBounds } from "./lane-bounds.ts";
 import type { Lane } from "./task.ts";
 
 /** How the names begin that belong to no dialect, except those that a protocol reserves. */
@@ -25,9 +26,15 @@ export class ReservedLanes {
     return name.startsWith(ownMark) || this.#reservations.some(({ names }) => names.test(name));
   }
 
-  /** The first of these lanes that this dialect may not post to; undefined for none. Without a dialect every reserved lane is foreign. */
-  foreign(lanes: readonly Lane[], dialect?: string): Lane | undefined {
-    return lanes.find(({ name }) => this.has(name) && !this.#belongsTo(name, dialect));
+  /**
+   * Why no task of this dialect is posted to these lanes: one is too large, or is reserved for another dialect; undefined when it may be. Without a
+   * dialect every reserved lane is refused.
+   */
+  refusedPost(lanes: readonly Lane[], dialect?: string): string | undefined {
+    const beyond = beyondBounds(lanes);
+    if (beyond !== undefined) return beyond;
+    const foreign = lanes.find(({ name }) => this.has(name) && !this.#belongsTo(name, dialect));
+    return foreign === undefined ? undefined : reservedForServer(foreign.name);
   }
 
   /** Why a claim is refused that names a reserved lane other than `serves`, the one that the server makes it for; undefined when it names none. */

@@ -22,6 +22,19 @@ describe("starting a run", () => {
   });
 });
 
+describe("a step whose lane is too large", () => {
+  it.each([
+    ["a name of a million characters", { name: "n".repeat(1_000_000), labels: [] }, "has 1000000 characters"],
+    ["101 labels", { name: "n", labels: Array.from({ length: 101 }, (_, at) => `l${at}`) }, "requires 101 labels"],
+    ["a label of a million characters", { name: "n", labels: ["l".repeat(1_000_000)] }, "has 1000000 characters"],
+  ])("fails with a short reason and is not posted: %s", (_what, lane, reason) => {
+    const ledger = new Ledger(planOf([{ lanes: [lane] }])).start();
+    expect(ledger.open).toEqual([]);
+    expect(ledger.run).toMatchObject({ state: "failed", error: expect.stringContaining(reason) });
+    expect(ledger.run.error?.length).toBeLessThan(1_000);
+  });
+});
+
 describe("following results", () => {
   it("starts each step of a chain with the result of the one before, and ends with the output", () => {
     const ledger = new Ledger(

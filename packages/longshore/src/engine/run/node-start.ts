@@ -3,7 +3,6 @@
 
 import type { Json } from "../../core/json/json.ts";
 import { parseExact, writeExact } from "../../core/json/json-exact.ts";
-import { reservedForServer } from "../board/reserved-lanes.ts";
 import type { Fault } from "../board/task.ts";
 import type { Recorded } from "./decide.ts";
 import type { Resolved, Scope } from "./dialect.ts";
@@ -118,8 +117,8 @@ export class NodeStart {
     const placed = node.placed ? this.#place(at, node, input) : {};
     if (placed === null) return;
     const { placement, given } = placed;
-    const foreign = this.#draft.reserved.foreign((placement ?? node).lanes, this.#draft.dialect.name);
-    if (foreign !== undefined) return this.#failAtOnce(at, { failed: reservedForServer(foreign.name) }, text);
+    const refused = this.#draft.reserved.refusedPost((placement ?? node).lanes, this.#draft.dialect.name);
+    if (refused !== undefined) return this.#failAtOnce(at, { failed: refused }, text);
     this.#draft.post(at, given === undefined ? text : writeExact(given), placement === undefined ? {} : { placement });
   }
 

@@ -33,6 +33,8 @@ const limits: readonly [row: string, file: string, name: string, unit: number][]
   ["tasks of a definition", "./dialect/workflow-def.ts", "tasksMax", 1],
   ["tasks of a definition", "./dialect/workflow-def.ts", "nestingMax", 1],
   ["name of a task, reference or workflow", "./dialect/task-def.ts", "nameCharsMax", 1],
+  ["`taskToDomain`", "./dialect/domains.ts", "typesMax", 1],
+  ["`taskToDomain`", "../../engine/board/lane-bounds.ts", "lanesMax", 1],
   ["seconds of any timeout or delay", "./dialect/task-def.ts", "secondsMax", 1],
   ["retries of a task", "./dialect/policy.ts", "retriesMax", 1],
   ["a WAIT", "./dialect/wait.ts", "durationMsMax", 366 * 86_400_000],

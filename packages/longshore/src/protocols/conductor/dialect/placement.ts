@@ -2,17 +2,19 @@
 // with the domain before it and a colon between.
 
 import { isObject, type Json } from "../../../core/json/json.ts";
+import { shown } from "../../../core/text.ts";
 import { laneOf } from "../../../engine/board/lanes.ts";
 import type { Lane } from "../../../engine/board/task.ts";
 import type { Dialect, Needs, Scope, Unplaced } from "../../../engine/run/dialect.ts";
 import type { Placement, TaskNode } from "../../../engine/run/plan.ts";
 import { workerTypeOf } from "./compile.ts";
+import { domainsOf } from "./domains.ts";
 import { javaText } from "./java-text.ts";
 import type { TaskDef, WorkflowTask } from "./model.ts";
 import { placementOf, timeoutsOf } from "./policy.ts";
 import { dynamicNameOf } from "./records.ts";
 import { documentKinds, type Settings, settingsOf } from "./settings.ts";
-import { bareTaskDef, isBare } from "./task-def.ts";
+import { bareTaskDef, isBare, nameFault } from "./task-def.ts";
 
 /** A domain counts when one of its workers polled within this time (`activeWorkerLastPollTimeout`). */
 const polledMs = 10_000;
@@ -26,10 +28,7 @@ function laneFor(taskType: string, domain: string | null): Lane {
 /** In order of preference; the last is for when no worker polls any of the others. */
 function lanesFor(taskType: string, taskToDomain: Settings["taskToDomain"]): Lane[] {
   const named = taskToDomain !== undefined && Object.hasOwn(taskToDomain, taskType) ? taskToDomain[taskType] : taskToDomain?.["*"];
-  const domains = (named ?? "")
-    .split(",")
-    .map((domain) => domain.trim())
-    .filter((domain) => domain !== "");
+  const domains = domainsOf(named ?? "");
   if (domains.length === 0) return [laneFor(taskType, null)];
   const isNone = (domain: string) => domain.toUpperCase() === noDomain;
   const lanes = domains.filter((domain) => !isNone(domain)).map((domain) => laneFor(taskType, domain));
@@ -75,6 +74,8 @@ export function dynamicDefinition(
     const failed = `Cannot map a dynamic task based on the parameter and input. Parameter= ${parameter}, input= ${javaText(input)}`;
     return { failed, fault: "unmade" };
   }
+  const wrong = nameFault(name, `Cannot map a dynamic task: its name ${shown(name)}`);
+  if (wrong !== undefined) return { failed: wrong, fault: "unmade" };
   const own = task.taskDefinition;
   if (own !== undefined && !isBare(own)) return { name, definition: own };
   const document = scope.document(documentKinds.task, name);

@@ -123,10 +123,15 @@ function checkBounds(definition: TaskDef, path: string, violations: Violations):
   }
 }
 
-/** Names end up in URLs and keys: no control characters, and not without end. */
 export function checkName(name: string, path: string, what: string, violations: Violations): void {
-  if (name.length > nameCharsMax) violations.add(path, `${what} has ${name.length} characters, at most ${nameCharsMax} are allowed`);
-  else if (hasControl(name)) violations.add(path, `${what} has a control character`);
+  const fault = nameFault(name, what);
+  if (fault !== undefined) violations.add(path, fault);
+}
+
+/** Names end up in URLs and keys: no control characters, and not without end. */
+export function nameFault(name: string, what: string): string | undefined {
+  if (name.length > nameCharsMax) return `${what} has ${name.length} characters, at most ${nameCharsMax} are allowed`;
+  return hasControl(name) ? `${what} has a control character` : undefined;
 }
 
 function hasControl(name: string): boolean {

@@ -14,6 +14,7 @@ import type { Runs } from "../../../engine/run/runs.ts";
 import type { NewChild } from "../../../engine/run/store.ts";
 import type { HttpRequest } from "../../../net/http/http.ts";
 import { dialectName } from "../dialect/compile.ts";
+import { readTaskToDomain, type TaskToDomain } from "../dialect/domains.ts";
 import { attemptIdOf, parseAttemptId } from "../dialect/ids.ts";
 import type { WorkflowDef } from "../dialect/model.ts";
 import { quote, unquote } from "../dialect/quoting.ts";
@@ -43,7 +44,7 @@ export interface StartWish {
   readonly input: JsonObject;
   readonly priority: number;
   readonly correlationId: string | undefined;
-  readonly taskToDomain: { readonly [type: string]: string } | undefined;
+  readonly taskToDomain: TaskToDomain | undefined;
   readonly createdBy: string | undefined;
   readonly idempotencyKey: string | undefined;
   readonly idempotencyStrategy: "FAIL" | "RETURN_EXISTING" | "FAIL_ON_RUNNING";
@@ -146,9 +147,10 @@ export class Starter {
         : await this.#deps.registry.define(inline);
     if (definition === undefined) return { failed: `No such workflow defined. name=${name}, version=${version > 0 ? version : null}` };
     const input = childInput(wish);
-    const domains = isObject(wish.subWorkflowTaskToDomain)
-      ? (wish.subWorkflowTaskToDomain as { [type: string]: string })
-      : settings.taskToDomain;
+    const given = wish.subWorkflowTaskToDomain;
+    const own = isObject(given) ? readTaskToDomain(given as JsonObject, "subWorkflowTaskToDomain") : undefined;
+    if (own !== undefined && "violations" in own) return { failed: own.violations.map(({ message }) => message).join(" ") };
+    const domains = own?.value ?? settings.taskToDomain;
     const priority = clampPriority(Number(wish.priority ?? 0));
     const kept: Settings = {
       version: this.#source(definition).version,
@@ -247,11 +249,19 @@ export async function parseStart(request: HttpRequest, given?: string): Promise<
     input: mapIn(body, "input") ?? {},
     priority: priorityOf(numberIn(body, "priority") ?? 0),
     correlationId: textIn(body, "correlationId"),
-    taskToDomain: mapIn(body, "taskToDomain") as { [type: string]: string } | undefined,
+    taskToDomain: domainsIn(body),
     createdBy: textIn(body, "createdBy"),
     idempotencyKey: textIn(body, "idempotencyKey") || undefined,
     idempotencyStrategy: strategyOf(textIn(body, "idempotencyStrategy")),
   };
+}
+
+function domainsIn(body: JsonObject): TaskToDomain | undefined {
+  const given = mapIn(body, "taskToDomain");
+  if (given === undefined) return undefined;
+  const checked = readTaskToDomain(given, "startWorkflow.arg0.taskToDomain");
+  if ("violations" in checked) throw invalid(checked.violations);
+  return checked.value;
 }
 
 function priorityOf(priority: number): number {
