@@ -108,7 +108,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   if (trouble !== undefined) store.commit.hear((why) => (why === null ? trouble.working(dataFile) : trouble.failing(dataFile, why)));
   const beside = await orClose(store, () => openSideStores(store, { clock, slices }));
   const board = new Board({ store: store.board, clock, reserved: reservedLanes });
-  const runs = new Runs({ store: store.runs, clock, makeId, dialects, slices });
+  const runs = new Runs({ store: store.runs, clock, makeId, dialects, slices, trouble });
   const age = await orClose(store, async () => {
     await store.recover();
     await beside.recover();

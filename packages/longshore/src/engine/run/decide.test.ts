@@ -80,6 +80,24 @@ describe("following results", () => {
     expect(ledger.started.filter((node) => node === width)).toHaveLength(1);
   });
 
+  it("fails a step at whose template its dialect stumbles, and takes the report before it", () => {
+    const make = () => {
+      throw new TypeError("no such text");
+    };
+    const ledger = new Ledger(planOf([{}, { after: [0], input: { of: [], make } }])).start();
+    ledger.done(0, "a");
+    expect(ledger.run).toMatchObject({ state: "failed", error: expect.stringContaining("no such text") });
+  });
+
+  it("fails a run at whose output its dialect stumbles", () => {
+    const make = () => {
+      throw new RangeError("too deep");
+    };
+    const ledger = new Ledger(planOf([{}], { output: { of: [], make } })).start();
+    ledger.done(0, "a");
+    expect(ledger.run).toMatchObject({ state: "failed", error: expect.stringContaining("too deep") });
+  });
+
   it("fails a run whose output cannot be worked out, with the reason", () => {
     const ledger = new Ledger(planOf([{}], { output: { of: [], make: () => ({ failed: "nothing there" }) } })).start();
     ledger.done(0);

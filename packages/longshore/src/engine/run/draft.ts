@@ -1,6 +1,7 @@
 // The state of one decision so far: changes to rows, the run as it will be, and what is still missing. propagation.ts decides what follows
 // from what; this file records it.
 
+import { toError } from "../../core/errors.ts";
 import { isObject, type Json } from "../../core/json/json.ts";
 import { parseExact, writeExact } from "../../core/json/json-exact.ts";
 import { newTask } from "../board/new-task.ts";
@@ -8,7 +9,7 @@ import { keptError } from "../board/report-texts.ts";
 import type { ReservedLanes } from "../board/reserved-lanes.ts";
 import type { Deadline, EndState, Fault, TaskRow } from "../board/task.ts";
 import type { Change, Decision, Frontier, Need, Recorded } from "./decide.ts";
-import type { Dialect, Needs, Resolved, Scope } from "./dialect.ts";
+import type { Dialect, Needs, Resolved, Scope, Unplaced } from "./dialect.ts";
 import type { Placement, Plan, Template } from "./plan.ts";
 import type { NextTry } from "./retry.ts";
 import { backlogOf, childIdOf, isRunOpen, type Message, type Rest, type Run, type RunState, successorIdOf, taskIdOf } from "./run.ts";
@@ -183,11 +184,23 @@ export class Draft {
 
   resolve(template: Template, self: Scope["self"]): Resolved {
     const reads = new TemplateReads();
-    const resolved = this.dialect.resolve(this.plan, template, this.scope(self, reads));
+    const resolved = this.attempt(() => this.dialect.resolve(this.plan, template, this.scope(self, reads)));
     const refusal = reads.refusal("value" in resolved ? resolved.value : "failed" in resolved ? resolved.output : undefined);
     if (refusal !== undefined) return "failed" in resolved ? { ...resolved, output: undefined } : { failed: refusal };
     if ("needs" in resolved) this.ask(resolved);
     return resolved;
+  }
+
+  /**
+   * What a dialect throws on data that it did not expect fails the step. Thrown on, it would take back the report that brought the data, each time
+   * that it comes, and the run would never end.
+   */
+  attempt<Result>(work: () => Result): Result | Unplaced {
+    try {
+      return work();
+    } catch (error) {
+      return { failed: `its values cannot be worked out by the dialect ${this.dialect.name}: ${toError(error).message}` };
+    }
   }
 
   ask(needs: Needs): void {

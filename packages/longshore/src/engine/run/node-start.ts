@@ -1,7 +1,7 @@
 // The start of a node whose turn has come: it is posted for a worker, waits, or is over at once. What that means for the nodes after it
 // is propagation.ts's.
 
-import type { Json } from "../../core/json/json.ts";
+import { isScalar, type Json } from "../../core/json/json.ts";
 import { parseExact, writeExact } from "../../core/json/json-exact.ts";
 import type { Fault } from "../board/task.ts";
 import type { Recorded } from "./decide.ts";
@@ -124,8 +124,9 @@ export class NodeStart {
 
   /** Null when it cannot be placed, or not yet. */
   #place(at: number, node: TaskNode, input: Json): { placement?: Placement; given?: Json } | null {
-    const placed = this.#draft.dialect.place?.(this.#draft.plan, node, input, this.#draft.scope({ node: at, attempt: 0 }));
-    if (placed === undefined) throw new Error(`The dialect ${this.#draft.dialect.name} places no tasks.`);
+    const { dialect, plan } = this.#draft;
+    const placed = this.#draft.attempt(() => dialect.place?.(plan, node, input, this.#draft.scope({ node: at, attempt: 0 })));
+    if (placed === undefined) throw new Error(`The dialect ${dialect.name} places no tasks.`);
     if ("placement" in placed) return { ...(placed.placement && { placement: placed.placement }), given: placed.given };
     if ("failed" in placed) this.#failAtOnce(at, placed);
     else this.#draft.ask(placed);
@@ -140,7 +141,7 @@ export class NodeStart {
     if (!("value" in output) || (set !== null && !("value" in set)) || (by !== null && !("value" in by))) return;
     this.#record(at, { state: "done", error: output.warning ?? null, input, output: writeExact(output.value) });
     if (set !== null) this.#draft.setVariables(set.value);
-    const chosen = node.choice === undefined || by === null ? [] : (node.choice.cases.get(String(by.value)) ?? node.choice.otherwise);
+    const chosen = node.choice === undefined || by === null ? [] : chosenBy(node.choice, by.value);
     const started = [...chosen, ...(node.starts ?? [])];
     if (this.#draft.plan.lazy) this.#onward.wanted(started);
     else this.activateAll(started);
@@ -213,4 +214,9 @@ export class NodeStart {
   #record(node: number, parts: Recorded): void {
     this.#draft.record(node, parts, this.#reserved.get(node));
   }
+}
+
+/** An object or a list is no case, and may have no text at all. */
+function chosenBy({ cases, otherwise }: NonNullable<InstantNode["choice"]>, value: Json): readonly number[] {
+  return (isScalar(value) ? cases.get(String(value)) : undefined) ?? otherwise;
 }

@@ -1,7 +1,7 @@
 // What follows from what: which steps begin, are skipped, fail or end their run. node-start.ts starts them, draft.ts writes it down.
 
 import { writeExact } from "../../core/json/json-exact.ts";
-import type { TaskRow } from "../board/task.ts";
+import type { Fault, TaskRow } from "../board/task.ts";
 import type { Decision, Frontier } from "./decide.ts";
 import { Draft, type Failing, type Rules } from "./draft.ts";
 import { Joins } from "./joins.ts";
@@ -117,12 +117,21 @@ export class Propagation {
     const self = { node: at, attempt };
     const input = node.freshInput || node.kind === "run" ? this.#draft.resolve(node.input, self) : null;
     const until = node.kind === "wait" ? this.#draft.resolve(node.until, self) : null;
+    for (const part of [node.kind === "run" ? input : null, until])
+      if (part !== null && "failed" in part) return this.#cannotTryAgain(at, next, attempt, part);
     const text = input !== null && "value" in input ? writeExact(input.value) : undefined;
     if (node.kind === "run" && text !== undefined) this.#draft.startChild(at, node.workflow, text, attempt);
     const wakes = until !== null && "value" in until && typeof until.value === "number";
     // Where the order of attempts is not needed, one more changes nothing in the run.
     const ordinal = this.#draft.plan.keepsCounting ? { ordinal: this.#draft.nextOrdinal() } : {};
     return { ...next, ...ordinal, ...(text === undefined ? {} : { input: text }), ...(wakes ? { wakeAt: until.value as number } : {}) };
+  }
+
+  /** Without an input no child is started, and without a time nothing ends a wait: the step would never end. */
+  #cannotTryAgain(at: number, { failures, lost }: NextTry, attempt: number, how: { failed: string; fault?: Fault }): NextTry {
+    const { failed: error, fault = "final" } = how;
+    this.end(at, { state: "failed", error, fault, attempt: attempt - 1 });
+    return { again: false, error, failures, lost };
   }
 
   cancel(error: string | null, parent?: { error: string | null }): void {

@@ -2,7 +2,8 @@
 // their children leave for each other, carried out one after the other.
 
 import type { Clock } from "../../core/clock.ts";
-import { isClosing, isTransient, LongshoreError } from "../../core/errors.ts";
+import { isClosing, isTransient, LongshoreError, toError } from "../../core/errors.ts";
+import type { FailureListener } from "../../core/failure-listener.ts";
 import type { MakeId } from "../../core/ids.ts";
 import { checkName } from "../../core/names.ts";
 import { type GiveUp, Results } from "../../core/results.ts";
@@ -30,6 +31,8 @@ export type Starter = (message: Message & { kind: "start-run" }, id: string) => 
 
 /** When a message could not be carried out, it is tried again after this long. */
 const retryMs = 1_000;
+/** As the log names them. */
+const messages = "carrying out a message between runs";
 
 export class Runs {
   readonly #store: RunStore;
@@ -41,9 +44,18 @@ export class Runs {
   #carrying: Promise<void> | null = null;
   #moreLeft = false;
   readonly #starters = new Map<string, Starter>();
+  readonly #trouble: FailureListener | undefined;
   #closed = false;
 
-  constructor(options: { store: RunStore; clock: Clock; makeId: MakeId; dialects: ReadonlyMap<string, Dialect>; slices?: Slices }) {
+  constructor(options: {
+    store: RunStore;
+    clock: Clock;
+    makeId: MakeId;
+    dialects: ReadonlyMap<string, Dialect>;
+    slices?: Slices;
+    trouble?: FailureListener;
+  }) {
+    this.#trouble = options.trouble;
     this.#slices = options.slices ?? new Slices();
     this.#store = options.store;
     this.#clock = options.clock;
@@ -172,8 +184,10 @@ export class Runs {
       this.#moreLeft = false;
       try {
         await this.#carryOnce();
-      } catch {
+        this.#trouble?.working(messages);
+      } catch (error) {
         // The store cannot be written now, or has been closed, or a message is stuck. Messages are durable, so they only come later.
+        if (!isTransient(error) && !isClosing(error)) this.#trouble?.failing(messages, error);
         this.#clock.at(this.#clock.now() + retryMs, () => this.carry());
         return;
       }
@@ -223,7 +237,7 @@ export class Runs {
       try {
         return await starter(message, id);
       } catch (error) {
-        if (isRefusal(error)) return { failed: error.message };
+        if (isRefusal(error)) return { failed: toError(error).message };
         throw error;
       }
     }
@@ -233,8 +247,10 @@ export class Runs {
 }
 
 /** It can never be started, however often it is tried: the step that waits for it fails. */
-function isRefusal(error: unknown): error is LongshoreError {
-  return error instanceof LongshoreError && ["LONGSHORE_BAD_INPUT", "LONGSHORE_BAD_DEFINITION"].includes(error.code);
+function isRefusal(error: unknown): boolean {
+  if (error instanceof LongshoreError) return ["LONGSHORE_BAD_INPUT", "LONGSHORE_BAD_DEFINITION"].includes(error.code);
+  // Data that the starter did not expect.
+  return (error instanceof TypeError || error instanceof RangeError) && !isTransient(error);
 }
 
 /** The pure half that a store is opened with. */

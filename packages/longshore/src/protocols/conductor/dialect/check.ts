@@ -4,6 +4,7 @@
 import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
 import { type Sliced, sliceItems } from "../../../core/slices/slice-work.ts";
 import { compileValue, expressionsOf } from "./expression.ts";
+import { javaText } from "./java-text.ts";
 import { everyTask, type WorkflowDef, type WorkflowTask } from "./model.ts";
 import { isScript, isUnserved } from "./operators.ts";
 import { checkName, secondsMax } from "./task-def.ts";
@@ -162,8 +163,8 @@ function checkTerminate(task: WorkflowTask, bad: (message: string) => void): voi
 }
 
 function checkWait(task: WorkflowTask, bad: (message: string) => void): void {
-  const duration = String(task.inputParameters.duration ?? "").trim();
-  const until = String(task.inputParameters.until ?? "").trim();
+  const duration = javaText(task.inputParameters.duration ?? "").trim();
+  const until = javaText(task.inputParameters.until ?? "").trim();
   if (duration !== "" && until !== "") bad("Both 'duration' and 'until' specified. Please provide only one input");
   if (duration !== "" && !duration.startsWith("${")) {
     // So Conductor words it, whatever the duration was.

@@ -108,7 +108,7 @@ class Resolving {
     const reason = input.terminationReason;
     const ending: Ending = {
       state,
-      error: typeof reason === "string" && reason !== "" ? reason : `Workflow is ${String(status)} by TERMINATE task: ${taskId}`,
+      error: typeof reason === "string" && reason !== "" ? reason : `Workflow is ${javaText(status ?? null)} by TERMINATE task: ${taskId}`,
       output: endingOutput(input.workflowOutput),
     };
     return ending as unknown as Json;

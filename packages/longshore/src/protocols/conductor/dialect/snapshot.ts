@@ -1,8 +1,9 @@
 // A definition as a run keeps it: with the definitions of its tasks in it, so that later edits change nothing for runs under way.
 
-import { isObject, type Json, type JsonObject, setOwn } from "../../../core/json/json.ts";
+import { isObject, isScalar, type Json, type JsonObject, setOwn } from "../../../core/json/json.ts";
 import { atOnce, type Sliced, sliceItems } from "../../../core/slices/slice-work.ts";
 import { textSize } from "../../../core/text-size.ts";
+import { javaText } from "./java-text.ts";
 import { everyTask, type TaskDef, type WorkflowDef, type WorkflowTask } from "./model.ts";
 import { bareTaskDef, defaultTaskDef } from "./task-def.ts";
 
@@ -124,16 +125,27 @@ export interface ChildRequest {
 
 export function childRequestOf(input: Json): ChildRequest {
   const given = isObject(input) ? (input as JsonObject) : {};
-  const version = Number(given.subWorkflowVersion ?? 0);
-  const priority = Number(given.priority ?? Number.NaN);
+  const version = numberOf(given.subWorkflowVersion);
+  const priority = numberOf(given.priority);
   return {
     name: typeof given.subWorkflowName === "string" && given.subWorkflowName !== "" ? given.subWorkflowName : null,
     version: Number.isInteger(version) && version > 0 ? version : null,
     definition: given.subWorkflowDefinition ?? null,
     input: childInput(given),
-    taskToDomain: isObject(given.subWorkflowTaskToDomain) ? (given.subWorkflowTaskToDomain as { [taskType: string]: string }) : null,
+    taskToDomain: isObject(given.subWorkflowTaskToDomain) ? domainsOf(given.subWorkflowTaskToDomain as JsonObject) : null,
     priority: Number.isInteger(priority) ? Math.min(Math.max(priority, 0), 99) : null,
   };
+}
+
+/** NaN for what is absent, and for what is no number: an object may have no value at all for JavaScript. */
+function numberOf(given: Json | undefined): number {
+  return given === undefined || given === null || !isScalar(given) ? Number.NaN : Number(given);
+}
+
+function domainsOf(given: JsonObject): { [taskType: string]: string } {
+  const domains: { [taskType: string]: string } = {};
+  for (const [taskType, domain] of Object.entries(given)) if (domain !== null) setOwn(domains, taskType, javaText(domain));
+  return domains;
 }
 
 /** A child with an inline definition is marked as such, as in Conductor. */

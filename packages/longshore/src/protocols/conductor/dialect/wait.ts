@@ -1,6 +1,9 @@
 // How long a WAIT waits: a duration such as `1 days 2 hours 3 minutes 4 seconds`, or a moment such as
 // `2026-11-16 09:30 Europe/Berlin`. A moment without a zone is in the server's own, which is given.
 
+import type { JsonObject } from "../../../core/json/json.ts";
+import { javaText } from "./java-text.ts";
+
 const untilForm = /^(\d{4})-(\d{1,2})-(\d{1,2})(?:[ ]+(\d{1,2}):(\d{1,2})(?:[ ]+(\S.*))?)?$/;
 
 /** A hundred years: beyond that nothing waits. */
@@ -110,9 +113,9 @@ function clockOf(zone: string): ((moment: number) => number) | null {
 export type WaitUntil = { dueAt: number } | { signal: true } | { failed: string };
 
 /** When a WAIT with this input ends by itself, if ever. `zone` as for `parseUntil`. */
-export function waitUntil(input: { readonly [key: string]: unknown }, now: number, zone?: string): WaitUntil {
-  const duration = String(input.duration ?? "").trim();
-  const until = String(input.until ?? "").trim();
+export function waitUntil(input: Readonly<JsonObject>, now: number, zone?: string): WaitUntil {
+  const duration = javaText(input.duration ?? "").trim();
+  const until = javaText(input.until ?? "").trim();
   if (duration !== "" && until !== "") return { failed: "Both 'duration' and 'until' specified. Please provide only one input" };
   if (duration !== "") {
     const ms = parseDuration(duration);

@@ -202,7 +202,8 @@ function schemaOf(value: unknown, path: string): { name: string; version: number
   const violations = [];
   const { name, version = 1, type } = value;
   if (typeof name !== "string" || name === "") violations.push({ path: `${path}.name`, message: "SchemaDef name cannot be null or empty" });
-  if (!schemaTypes.includes(String(type))) violations.push({ path: `${path}.type`, message: `must be one of ${schemaTypes.join(", ")}` });
+  if (typeof type !== "string" || !schemaTypes.includes(type))
+    violations.push({ path: `${path}.type`, message: `must be one of ${schemaTypes.join(", ")}` });
   if (!Number.isInteger(version) || Number(version) < 1 || Number(version) > versionMax)
     violations.push({ path: `${path}.version`, message: `must be a whole number from 1 to ${versionMax}` });
   if (violations.length > 0) throw invalid(violations);

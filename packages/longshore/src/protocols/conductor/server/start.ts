@@ -16,6 +16,7 @@ import type { HttpRequest } from "../../../net/http/http.ts";
 import { dialectName } from "../dialect/compile.ts";
 import { readTaskToDomain, type TaskToDomain } from "../dialect/domains.ts";
 import { attemptIdOf, parseAttemptId } from "../dialect/ids.ts";
+import { javaText } from "../dialect/java-text.ts";
 import type { WorkflowDef } from "../dialect/model.ts";
 import { quote, unquote } from "../dialect/quoting.ts";
 import { namesSecret } from "../dialect/secrets.ts";
@@ -306,7 +307,7 @@ export function variablesOf({ variables }: WorkflowDef): string | null {
 function failureName(wanted: string, input: JsonObject): string {
   if (!wanted.startsWith("$")) return wanted;
   const key = wanted.replace(/[${}]/g, "").split(".")[2] ?? "";
-  return String(input[key] ?? "");
+  return javaText(input[key] ?? "");
 }
 
 function failureTask(shown: JsonObject): { failureTaskId?: string } {

@@ -124,7 +124,7 @@ export class TypeChecker {
     const { required } = resolve(place) ?? {};
     const given = new Map(fields);
     for (const name of Array.isArray(required) ? required : [])
-      if (!given.has(String(name))) found.push(mismatch(at, `the required property '${String(name)}' is missing`));
+      if (typeof name === "string" && !given.has(name)) found.push(mismatch(at, `the required property '${name}' is missing`));
     for (const [name, field] of fields) {
       const walked = walk(place, [name]);
       if (walked.kind === "unknown") found.push(mismatch([...at, name], `there is no property '${name}'`));

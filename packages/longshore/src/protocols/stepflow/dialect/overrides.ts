@@ -14,11 +14,11 @@ export function applyOverrides(document: JsonObject, overrides: Json): JsonObjec
   const patches = patchesOf(overrides, document);
   if (patches.size === 0) return document;
   const steps = Array.isArray(document.steps) ? document.steps : [];
-  const known = steps.map((step) => (isObject(step) ? step.id : undefined));
+  const known = steps.map((step) => (isObject(step) && typeof step.id === "string" ? step.id : undefined));
   const ids = new Set(known);
   for (const [id, { at }] of patches) if (!ids.has(id)) throw bad(at, `The flow has no step ${shown(id)}.`, `one of ${shownIds(known)}`);
   const patched = steps.map((step, index) => {
-    const patch = patches.get(String(known[index]));
+    const patch = patches.get(known[index] ?? "");
     return patch === undefined ? step : mergePatch(step, patch.value);
   });
   return { ...document, steps: patched };

@@ -91,7 +91,8 @@ function check(variable: Variable, place: SchemaPlace, value: Json): void {
 
 function expectedOf({ schema }: Variable): string {
   const type = isObject(schema) ? schema.type : undefined;
-  return type === undefined ? "a value" : `a value of type ${Array.isArray(type) ? type.join(" or ") : String(type)}`;
+  const types = (Array.isArray(type) ? type : [type]).filter((one) => typeof one === "string");
+  return types.length === 0 ? "a value" : `a value of type ${types.join(" or ")}`;
 }
 
 function bad(name: string, message: string, expected: string): LongshoreError {

@@ -1,0 +1,39 @@
+// The attacker is a worker, or starts a run. A value of JSON that JavaScript cannot make a text or a number of comes where one is expected.
+// The report must be taken, and the run must end: else it is reported again and again, and stays.
+
+import { describe, expect, it } from "vitest";
+import { openConductor, operator, simple } from "../../../../test/support/conductor-world.ts";
+import { childRequestOf } from "./snapshot.ts";
+import { waitUntil } from "./wait.ts";
+
+const hostile = { toString: 1, valueOf: 2 };
+
+describe("a value that has no text", () => {
+  it.each(["duration", "until"])("as the %s of a WAIT fails the WAIT, with the reason", async (field) => {
+    const world = await openConductor();
+    const wait = operator("WAIT", "pause", { inputParameters: { [field]: "${a.output.v}" } });
+    const id = await world.start([simple("a"), wait]);
+    await world.work("a", { output: { v: hostile } });
+    expect((await world.run(id)).status).toBe("FAILED");
+    expect((await world.record(id, "pause")).reason).toMatch(/\{toString=1, valueOf=2\}/);
+  });
+
+  it.each(["version", "priority"])("as the %s of a sub-workflow is as good as none", async (field) => {
+    const world = await openConductor();
+    world.workflow({ name: "child", tasks: [simple("c")] });
+    const sub = operator("SUB_WORKFLOW", "sub", { subWorkflowParam: { name: "child", [field]: "${a.output.v}" } });
+    const id = await world.start([simple("a"), sub]);
+    await world.work("a", { output: { v: hostile } });
+    await world.work("c");
+    expect((await world.run(id)).status).toBe("COMPLETED");
+  });
+
+  it("as the domain of a task of a sub-workflow is the text that Conductor makes of it", () => {
+    const { taskToDomain } = childRequestOf({ subWorkflowTaskToDomain: { a: hostile, b: 5, c: null, d: "gpu" } });
+    expect(taskToDomain).toEqual({ a: "{toString=1, valueOf=2}", b: "5", d: "gpu" });
+  });
+
+  it("is no duration", () => {
+    expect(waitUntil({ duration: hostile }, 0)).toEqual({ failed: "Not valid duration: {toString=1, valueOf=2}" });
+  });
+});
