@@ -33,6 +33,7 @@ const limits: readonly [row: string, file: string, name: string, unit: number][]
   ["tasks of a definition", "./dialect/workflow-def.ts", "tasksMax", 1],
   ["tasks of a definition", "./dialect/workflow-def.ts", "nestingMax", 1],
   ["name of a task, reference or workflow", "./dialect/task-def.ts", "nameCharsMax", 1],
+  ["`correlationId`, `idempotencyKey`, `createdBy`, name of a schema", "./server/request.ts", "idCharsMax", 1],
   ["`taskToDomain`", "./dialect/domains.ts", "typesMax", 1],
   ["`taskToDomain`", "../../engine/board/lane-bounds.ts", "lanesMax", 1],
   ["seconds of any timeout or delay", "./dialect/task-def.ts", "secondsMax", 1],

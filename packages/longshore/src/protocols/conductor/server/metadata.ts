@@ -11,7 +11,7 @@ import { parseTaskDef, parseTaskDefs } from "../dialect/task-def.ts";
 import { parseAllInSlices, parseInSlices } from "../dialect/workflow-def.ts";
 import type { Registry } from "./registry.ts";
 import { badRequest, conflict, invalid, json, jsonText, notFound, nothing, Refused, refusedByCore } from "./replies.ts";
-import { bodyOf, flagInQuery, wholeIn } from "./request.ts";
+import { bodyOf, checkedId, flagInQuery, wholeIn } from "./request.ts";
 
 export class Metadata {
   readonly #registry: Registry;
@@ -207,7 +207,7 @@ function schemaOf(value: unknown, path: string): { name: string; version: number
   if (!Number.isInteger(version) || Number(version) < 1 || Number(version) > versionMax)
     violations.push({ path: `${path}.version`, message: `must be a whole number from 1 to ${versionMax}` });
   if (violations.length > 0) throw invalid(violations);
-  return { ...(value as JsonObject), name: name as string, version: Number(version) };
+  return { ...(value as JsonObject), name: checkedId(name as string, `${path}.name`), version: Number(version) };
 }
 
 /** What of a task definition brings values to its task that its workflow did not; empty for none. */

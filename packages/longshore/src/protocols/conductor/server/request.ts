@@ -36,6 +36,15 @@ export function textIn(object: JsonObject, field: string): string | undefined {
   throw badRequest(`JSON parse error: ${field} is ${kindOf(value)}, expected a text`);
 }
 
+/** Twice as long as the columns of the reference's own databases, and as long as one part of a path, by which runs and schemas are found. */
+const idCharsMax = 512;
+
+/** An id or a name that a client makes up. They are kept as keys, and lists repeat them. `path` is the field's in the refusal. */
+export function checkedId<Given extends string | undefined>(id: Given, path: string): Given {
+  if (id === undefined || id.length <= idCharsMax) return id;
+  throw invalid([{ path, message: `has ${id.length} characters, at most ${idCharsMax} are allowed` }]);
+}
+
 export function numberIn(object: JsonObject, field: string): number | undefined {
   const value = object[field];
   if (value === undefined || value === null || value === "") return undefined;

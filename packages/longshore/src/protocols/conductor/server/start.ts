@@ -25,7 +25,7 @@ import { childInput } from "../dialect/snapshot.ts";
 import { parseInSlices } from "../dialect/workflow-def.ts";
 import type { Registry } from "./registry.ts";
 import { badRequest, conflict, invalid, notFound, Refused, refusedByCore } from "./replies.ts";
-import { mapIn, numberIn, objectOf, textIn } from "./request.ts";
+import { checkedId, mapIn, numberIn, objectOf, textIn } from "./request.ts";
 import type { Views } from "./view.ts";
 
 export interface StartDeps {
@@ -249,12 +249,16 @@ export async function parseStart(request: HttpRequest, given?: string): Promise<
     inline,
     input: mapIn(body, "input") ?? {},
     priority: priorityOf(numberIn(body, "priority") ?? 0),
-    correlationId: textIn(body, "correlationId"),
+    correlationId: idIn(body, "correlationId"),
     taskToDomain: domainsIn(body),
-    createdBy: textIn(body, "createdBy"),
-    idempotencyKey: textIn(body, "idempotencyKey") || undefined,
+    createdBy: idIn(body, "createdBy"),
+    idempotencyKey: idIn(body, "idempotencyKey") || undefined,
     idempotencyStrategy: strategyOf(textIn(body, "idempotencyStrategy")),
   };
+}
+
+function idIn(body: JsonObject, field: string): string | undefined {
+  return checkedId(textIn(body, field), `startWorkflow.arg0.${field}`);
 }
 
 function domainsIn(body: JsonObject): TaskToDomain | undefined {

@@ -17,7 +17,7 @@ import type { Registry } from "./registry.ts";
 import { type RunRenderer, shownVariables } from "./render-run.ts";
 import type { Try } from "./render-task.ts";
 import { badRequest, conflict, json, jsonText, noContent, notFound, nothing, text } from "./replies.ts";
-import { flagInQuery, idsOf, mapIn, objectOf, textIn, textInQuery, wholeIn } from "./request.ts";
+import { checkedId, flagInQuery, idsOf, mapIn, objectOf, textIn, textInQuery, wholeIn } from "./request.ts";
 import { parseStart, priorityInQuery, type Starter, variablesOf } from "./start.ts";
 import type { DefinitionView, Views } from "./view.ts";
 
@@ -56,10 +56,10 @@ export class Workflows {
       inline: undefined,
       input: objectOf(request, "the workflow's input"),
       priority: priorityInQuery(wholeIn(request, "priority", 0)),
-      correlationId: textInQuery(request, "correlationId"),
+      correlationId: checkedId(textInQuery(request, "correlationId"), "startWorkflow.arg2"),
       taskToDomain: undefined,
       createdBy: undefined,
-      idempotencyKey: textInQuery(request, "idempotencyKey"),
+      idempotencyKey: checkedId(textInQuery(request, "idempotencyKey"), "startWorkflow.idempotencyKey"),
       idempotencyStrategy: "RETURN_EXISTING",
     });
     return text(id);
@@ -266,7 +266,8 @@ export class Workflows {
     if (isRunOpen(run.state)) throw conflict(`Workflow: ${stated(run)} is not in terminal state, unable to rerun.`);
     const input = mapIn(body, "workflowInput");
     const from = textIn(body, "reRunFromTaskId");
-    if (from === undefined) await this.#rerunWhole(run, input, textIn(body, "correlationId"));
+    const correlationId = checkedId(textIn(body, "correlationId"), "rerunWorkflow.arg1.correlationId");
+    if (from === undefined) await this.#rerunWhole(run, input, correlationId);
     else await this.#rerunFrom(run, from, mapIn(body, "taskInput"));
     return text(id);
   };
