@@ -7,28 +7,42 @@ export interface ValueSize {
   readonly values: number;
 }
 
-/** About how large `value` is; stops counting above either of `max`. By a list of its own, so that depth is no matter. */
-export function sizeOf(value: Json, max: ValueSize): ValueSize {
+/** `depth` counts lists and objects inside each other: 0 for a scalar, 1 for an empty list. Too low where counting has stopped. */
+export type CountedSize = ValueSize & { readonly depth: number };
+
+/** About how large `value` is; stops counting above either of `max`. Level by level and not by calls, so that depth is no matter. */
+export function sizeOf(value: Json, max: ValueSize): CountedSize {
   let chars = 0;
   let values = 0;
-  const open: Json[] = [value];
-  for (let part = open.pop(); part !== undefined && chars <= max.chars && values <= max.values; part = open.pop()) {
+  let depth = 0;
+  let next: (Json[] | { [key: string]: Json })[] = [];
+  const count = (part: Json): void => {
     values++;
     if (typeof part === "string") chars += part.length + 2;
     else if (isScalar(part)) chars += 5;
-    else if (Array.isArray(part)) {
-      chars += part.length + 2;
-      for (const item of part) open.push(item);
-    } else {
+    else next.push(part as Json[] | { [key: string]: Json });
+  };
+  count(value);
+  while (next.length > 0) {
+    const level = next;
+    next = [];
+    depth++;
+    for (const part of level) {
+      if (chars > max.chars || values > max.values) return { chars, values, depth };
       chars += 2;
-      for (const key in part) {
-        values++;
-        chars += key.length + 4;
-        open.push(part[key] as Json);
+      if (Array.isArray(part)) {
+        chars += part.length;
+        for (const item of part) count(item);
+      } else {
+        for (const key in part) {
+          values++;
+          chars += key.length + 4;
+          count(part[key] as Json);
+        }
       }
     }
   }
-  return { chars, values };
+  return { chars, values, depth };
 }
 
 /** About how many characters `value` takes as JSON; stops counting above `max`. */

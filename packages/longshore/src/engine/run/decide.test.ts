@@ -98,6 +98,14 @@ describe("following results", () => {
     expect(ledger.run).toMatchObject({ state: "failed", error: expect.stringContaining("too deep") });
   });
 
+  it("fails a step whose template makes a value that nests too deep, and no other", () => {
+    const nested = (levels: number): Json => Array.from({ length: levels }).reduce<Json>((inner) => [inner], 1);
+    const inputs = (levels: number) => new Ledger(planOf([{ input: value(nested(levels)) }])).start();
+    expect(inputs(500).run.state).toBe("running");
+    expect(inputs(501).run).toMatchObject({ state: "failed", error: expect.stringContaining("nest deeper than 500 levels") });
+    expect(inputs(20_000).run.state).toBe("failed");
+  });
+
   it("fails a run whose output cannot be worked out, with the reason", () => {
     const ledger = new Ledger(planOf([{}], { output: { of: [], make: () => ({ failed: "nothing there" }) } })).start();
     ledger.done(0);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Json } from "../../core/json/json.ts";
-import { Growth, grownMax, isGrown } from "./growth.ts";
+import { Growth, grownMax, keptSize } from "./growth.ts";
 
 const text = (chars: number) => "x".repeat(chars);
 
@@ -38,20 +38,20 @@ describe("a value that a template has made", () => {
 
   it("may contain so much besides the largest value that it was made of", () => {
     const value = [text(grownMax.chars), text(1_000)];
-    expect(isGrown(value, largest(grownMax.chars + 2, 1))).toBe(false);
-    expect(isGrown(value, largest(500, 1))).toBe(true);
+    expect(keptSize(value, largest(grownMax.chars + 2, 1))).toBeDefined();
+    expect(keptSize(value, largest(500, 1))).toBeUndefined();
   });
 
   it("is not compared with what it was made of while it is small", () => {
     const asked = () => {
       throw new Error("The largest value is measured.");
     };
-    expect(isGrown({ a: [1, 2, 3], b: text(1_000) }, asked)).toBe(false);
+    expect(keptSize({ a: [1, 2, 3], b: text(1_000) }, asked)).toBeDefined();
   });
 
   it("is not walked through to its end where it repeats itself", () => {
     let value: Json = "abcdefgh";
     for (let level = 0; level < 60; level++) value = [value, value];
-    expect(isGrown(value, largest(1_000, 10))).toBe(true);
+    expect(keptSize(value, largest(1_000, 10))).toBeUndefined();
   });
 });

@@ -3,7 +3,7 @@
 
 import type { Json } from "../../core/json/json.ts";
 import { payloadRequestBytes } from "../../core/payload-size.ts";
-import { sizeOf, type ValueSize } from "../../core/text-size.ts";
+import { type CountedSize, sizeOf, type ValueSize } from "../../core/text-size.ts";
 
 /**
  * What a value may contain besides the largest value that it refers to: what is passed on as it is may be as large as it was. Half a
@@ -37,14 +37,17 @@ export class Growth {
   }
 }
 
-/** Whether a value is too large to be kept. `largest` is only called for one that is large: the size of the largest value that it was made of. */
-export function isGrown(value: Json, largest: () => ValueSize): boolean {
-  return exceeds(value, grownMax) && exceeds(value, beside(largest()));
+/**
+ * The size of a value; undefined for one that is too large to be kept. `largest` is only called for one that is large: the size of the largest
+ * value that it was made of.
+ */
+export function keptSize(value: Json, largest: () => ValueSize): CountedSize | undefined {
+  return sizeWithin(value, grownMax) ?? sizeWithin(value, beside(largest()));
 }
 
-function exceeds(value: Json, max: ValueSize): boolean {
-  const { chars, values } = sizeOf(value, max);
-  return chars > max.chars || values > max.values;
+function sizeWithin(value: Json, max: ValueSize): CountedSize | undefined {
+  const size = sizeOf(value, max);
+  return size.chars > max.chars || size.values > max.values ? undefined : size;
 }
 
 function beside(largest: ValueSize): ValueSize {

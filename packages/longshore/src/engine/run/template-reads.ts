@@ -4,13 +4,19 @@
 import type { Json } from "../../core/json/json.ts";
 import { payloadRequestBytes } from "../../core/payload-size.ts";
 import { sizeOf, type ValueSize } from "../../core/text-size.ts";
-import { grownText, isGrown } from "./growth.ts";
+import { grownText, keptSize } from "./growth.ts";
 
 /**
  * Characters of the inputs and outputs of steps that one template reads, besides the largest: twice what it may make of them. A template
  * that takes a little of each of many large outputs is stopped by this alone.
  */
 export const readCharsMax = 2 * payloadRequestBytes;
+
+/**
+ * Lists and objects inside each other in what a template makes: five times what a request may bring, so that there is room for what is put around a
+ * value, and half of what JSON readers of other languages take. JSON.stringify overflows the stack from some thousands on.
+ */
+export const madeDepthMax = 500;
 
 /** No value is larger: it would not have been kept. */
 const countedMax: ValueSize = { chars: 16 * payloadRequestBytes, values: payloadRequestBytes };
@@ -42,7 +48,10 @@ export class TemplateReads {
   refusal(made: Json | undefined): string | undefined {
     if (this.#chars - this.#largest > readCharsMax)
       return `the steps that it reads have more than ${readCharsMax} characters together: keep large values as blobs and refer to them`;
-    if (made === undefined || !isGrown(made, () => this.#largestRead())) return undefined;
+    if (made === undefined) return undefined;
+    const size = keptSize(made, () => this.#largestRead());
+    if (size !== undefined && size.depth <= madeDepthMax) return undefined;
+    if (size !== undefined) return `it would nest deeper than ${madeDepthMax} levels, which is the limit for a value that a template makes`;
     return `it would have more than ${grownText} besides the largest value that it reads: keep large values as blobs and refer to them`;
   }
 

@@ -3,10 +3,26 @@
 
 import { describe, expect, it } from "vitest";
 import { openConductor, operator, simple } from "../../../../test/support/conductor-world.ts";
+import type { Json } from "../../../core/json/json.ts";
 import { childRequestOf } from "./snapshot.ts";
 import { waitUntil } from "./wait.ts";
 
 const hostile = { toString: 1, valueOf: 2 };
+
+describe("values that are put around each other", () => {
+  it("fail their run when they nest too deep, and not the request that brings them", async () => {
+    const world = await openConductor();
+    const around = (inner: string) => Array.from({ length: 20 }).reduce<Json>((value) => [value], inner);
+    const steps = Array.from({ length: 400 }, (_, at) =>
+      operator("SET_VARIABLE", `s${at}`, { inputParameters: { v: around("${workflow.variables.v}") } }),
+    );
+    const id = await world.start([simple("a"), ...steps]);
+    await world.work("a");
+    const { status, error } = await world.run(id);
+    expect(status).toBe("FAILED");
+    expect(error).toContain("nest deeper than 500 levels");
+  });
+});
 
 describe("a value that has no text", () => {
   it.each(["duration", "until"])("as the %s of a WAIT fails the WAIT, with the reason", async (field) => {
