@@ -189,6 +189,23 @@ export function lineContract(setup: Setup): void {
       expect((await claim())?.id).toBe("c");
     });
 
+    it("end a task at the end of its whole time, although its time to be taken does not run", async () => {
+      const { clock, post, claim, task } = await setup();
+      await post("a", one);
+      await claim("work", { termMs: 60_000 });
+      await post("b", {
+        claimMs: 1_000,
+        totalMs: 2_500,
+        policy: policy({}),
+        limits: [{ ...one.limits[0], key: "api", pausesClaim: true }],
+      });
+      expect(await claim()).toBeUndefined();
+      await clock.advance(2_499);
+      expect((await task("b")).state).toBe("queued");
+      await clock.advance(1);
+      expect(await task("b")).toMatchObject({ state: "failed", fault: "timed-out", overdue: "totalBy" });
+    });
+
     it("let in as many as a higher limit allows, once a task comes with it", async () => {
       const { board, post, claim } = await setup();
       const three = { limits: [{ key: "api", held: 3 }] };

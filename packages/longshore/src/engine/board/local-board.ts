@@ -318,7 +318,10 @@ export class LocalBoard implements BoardStore {
     const now = this.#clock.now();
     const task = this.tasks.get(tx, id);
     if (task === null || !isOpen(task.state)) return;
-    const passed = passedDeadline(task, now);
+    const earliest = passedDeadline(task, now);
+    const claimRuns = earliest !== "claimBy" || !this.#mayNotBeTaken(task, now);
+    // The end of its whole time ends it also where its time to be taken does not run.
+    const passed = claimRuns || task.totalBy === null || task.totalBy > now ? earliest : "totalBy";
     const closing: Closing = { now, by: "expire", receipt: null };
     if (passed === null && task.state === "queued" && task.lane === null && task.dueAt <= now) this.#life.wake(tx, task, closing);
     else if (passed === null) {
@@ -327,7 +330,7 @@ export class LocalBoard implements BoardStore {
       const next = nextDeadline(task, now);
       if (next !== null) tx.after(() => this.#deadline(id, next));
     } else if (task.state === "cancelling") this.#life.end(tx, task, "cancelled", closing, { output: task.output, error: null });
-    else if (passed === "claimBy" && this.#mayNotBeTaken(task, now)) {
+    else if (passed === "claimBy" && !claimRuns) {
       const later = Math.min(now + (task.claimMs as number), task.totalBy ?? Number.POSITIVE_INFINITY);
       tx.after(() => this.#deadline(id, later));
     } else if (task.state === "offered" && passed === "holdUntil")
