@@ -79,7 +79,7 @@ async function started() {
       const { status } = await send(method, path.replace(":id", id), method === "POST" ? {} : undefined);
       expect([path, status < 300]).toEqual([path, true]);
     });
-  return { url: port.url, id, fullest, rowsOf, states };
+  return { url: port.url, id, fullest, rowsOf, states, send };
 }
 
 const open = { queued: many + 1, done: 1 };
@@ -101,6 +101,24 @@ it("no order about a large run reads or writes more rows in one turn than a slic
     expect([path, rows > rowsMax ? rows : "few rows"]).toEqual([path, "few rows"]);
     expect([path, await states()]).toEqual([path, after]);
   }
+}, 120_000);
+
+it("steps that end while their run is paused cost no more for those before them", async () => {
+  const { url, id, rowsOf, states, send } = await started();
+  expect((await send("PUT", `/workflow/${id}/pause`)).status).toBe(200);
+  const parse = vi.spyOn(JSON, "parse");
+  onTestFinished(() => parse.mockRestore());
+  for (let done = 0; done < many; ) {
+    const polled = (await (await fetch(`${url}/api/tasks/poll/batch/t?count=100`)).json()) as { taskId: string }[];
+    const ends = polled.map(({ taskId }) => send("POST", "/tasks", { workflowInstanceId: id, taskId, status: "COMPLETED" }));
+    for (const { status } of await Promise.all(ends)) expect(status).toBe(200);
+    done += polled.length;
+  }
+  expect(parse.mock.calls.filter(([text]) => String(text).startsWith('[{"kind"'))).toEqual([]);
+  await rowsOf(async () => {
+    expect((await send("PUT", `/workflow/${id}/resume`)).status).toBe(200);
+  });
+  expect(await states()).toEqual({ done: many + 2 });
 }, 120_000);
 
 /** The longest text that is encoded at once on the way to a client. */

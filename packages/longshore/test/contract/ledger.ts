@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import type { Json } from "../../src/core/json/json.ts";
+import { atOnce } from "../../src/core/slices/slice-work.ts";
 import { newTask } from "../../src/engine/board/new-task.ts";
 import { ReservedLanes } from "../../src/engine/board/reserved-lanes.ts";
 import type { EndState, TaskRow } from "../../src/engine/board/task.ts";
@@ -9,6 +10,7 @@ import { type Change, decide, type Frontier, type Need, type RunEvent } from "..
 import type { Dialect, Resolved } from "../../src/engine/run/dialect.ts";
 import { newRun } from "../../src/engine/run/new-run.ts";
 import { makePlan, type Plan, type PlanNode, type TaskNode, type Template } from "../../src/engine/run/plan.ts";
+import { planRestart } from "../../src/engine/run/restart-plan.ts";
 import type { Closure, NextTry } from "../../src/engine/run/retry.ts";
 import { backlogOf, type Join, type Message, type Rest, type Run } from "../../src/engine/run/run.ts";
 
@@ -171,6 +173,7 @@ export class Ledger {
       output: (node) => seen.outputs.get(node),
       record: (node) => seen.records.get(node),
       records: () => seen.all,
+      restart: (options) => atOnce(planRestart(this.plan, seen.all ?? new Map(), options)),
       document: () => null,
       chars: () => 0,
     };

@@ -43,6 +43,44 @@ export function endingsContract(setup: Setup): void {
       expect((await world.task(`${id}.6`)).endedAt).toBe((await world.run(id)).endedAt);
     });
 
+    it("decides in slices what happened while it was paused, also when it is paused again in between", async () => {
+      const world = await setup({ carries: false, sliceTasks });
+      const last = step("last", { task: "late", after: names });
+      const { id } = await world.start("wide", [...steps, last]);
+      await world.runs.tell(id, { kind: "pause" });
+      for (let claimed = await world.claim(); claimed !== undefined; claimed = await world.claim())
+        await world.board.complete(holdOf(claimed), "1");
+      await world.runs.tell(id, { kind: "resume" });
+      let slices = 1;
+      await deliverOne(world);
+      await world.runs.tell(id, { kind: "pause" });
+      while (await deliverOne(world));
+      expect(await world.claim("late")).toBeUndefined();
+      await world.runs.tell(id, { kind: "resume" });
+      while (await deliverOne(world)) slices++;
+      expect(slices).toBeGreaterThan(1);
+      await world.board.complete(holdOf(await world.claim("late")), "2");
+      expect(await world.run(id)).toMatchObject({ state: "succeeded", active: 0, backlog: null });
+    });
+
+    it("acts on the first part of a step before its end, also when that comes while slices of what happened in its pause are left", async () => {
+      const world = await setup({ carries: false, sliceTasks });
+      const reader = step("reader", { task: "read", after: ["source"], startWhen: "first-part" });
+      const { id } = await world.start("wide", [...steps.slice(0, 3 * sliceTasks), step("source", { task: "stream" }), reader]);
+      const source = holdOf(await world.claim("stream"));
+      await world.runs.tell(id, { kind: "pause" });
+      for (let claimed = await world.claim(); claimed !== undefined; claimed = await world.claim())
+        await world.board.complete(holdOf(claimed), "1");
+      await world.parts.put(source, [{ uid: "a", value: "1" }]);
+      await world.runs.tell(id, { kind: "resume" });
+      for (let slice = 1; slice < 3; slice++) await deliverOne(world);
+      await world.board.complete(source, "1");
+      expect(await world.run(id)).toMatchObject({ state: "running" });
+      while (await deliverOne(world));
+      await world.board.complete(holdOf(await world.claim("read")), "2");
+      expect(await world.run(id)).toMatchObject({ state: "succeeded", active: 0, left: 0, backlog: null });
+    });
+
     it("hands out none of its tasks, while those of others are found behind them", async () => {
       const { world } = await cancelled(setup);
       await world.post("other");

@@ -9,6 +9,7 @@ import type { DocumentKey } from "./documents.ts";
 import type { Rules } from "./draft.ts";
 import type { Placement, Plan, PlanNode, RetryPolicy } from "./plan.ts";
 import { Propagation } from "./propagation.ts";
+import type { RestartOptions, RestartPlan } from "./restart-plan.ts";
 import { type Closure, errorOf, faultOf, type NextTry, nextTry, noRetry, overdueOf } from "./retry.ts";
 import type { Join, Message, Rest, Run } from "./run.ts";
 
@@ -67,6 +68,8 @@ export interface Frontier {
   record(node: number): TaskRow | null | undefined;
   /** Every record of the run; only loaded on request. */
   records(): ReadonlyMap<number, TaskRow> | undefined;
+  /** What begins again in another life of the run; worked out on request, once for a decision. */
+  restart(options: RestartOptions): RestartPlan | undefined;
   document(kind: string, name: string): Json | undefined;
   /** Characters of the output that was loaded; 0 when none was. */
   chars(node: number): number;
@@ -78,6 +81,7 @@ export interface Need {
   records: number[];
   /** Every record. */
   all: boolean;
+  restart: RestartOptions | null;
   documents: DocumentKey[];
 }
 

@@ -21,6 +21,7 @@ import type { LocalDocuments } from "./local-documents.ts";
 import { OpenTasks } from "./open-tasks.ts";
 import type { Plan } from "./plan.ts";
 import { Records } from "./records.ts";
+import { planRestart, type RestartPlan, restartKey } from "./restart-plan.ts";
 import type { NextTry } from "./retry.ts";
 import { type Join, type Message, type Run, taskIdOf } from "./run.ts";
 import type { Brain } from "./store.ts";
@@ -91,7 +92,7 @@ export class Decisions {
         for (const change of decision.changes) this.#apply(tx, about, change);
         return decision.next;
       }
-      if (!this.#loadTogether(tx, loaded, decision.need, plan.nodes.length))
+      if (!this.#loadTogether(tx, loaded, decision.need, plan))
         throw new Error(`The decision about run ${run.id} needs rows again that are loaded already.`);
     }
   }
@@ -100,7 +101,7 @@ export class Decisions {
    * False when everything had been loaded before: asking on would never end. What is left when there are many characters is asked for
    * again, unless the decision finds them to be too many.
    */
-  #load(tx: Tx, loaded: Loaded, need: Need, nodes: number): boolean {
+  #load(tx: Tx, loaded: Loaded, need: Need, plan: Plan): boolean {
     const { id } = loaded.run;
     const before = loaded.size;
     let left = loadedCharsMax;
@@ -121,14 +122,20 @@ export class Decisions {
       const document = this.#options.documents.find(tx, kind, name);
       loaded.documents.set(documentKey(kind, name), document === null ? null : (parseExact(document.body) as Json));
     }
-    if (need.all) loaded.all = this.records.all(tx, id, nodes);
+    if (need.all) loaded.all = this.records.all(tx, id, plan.nodes.length);
+    const { restart } = need;
+    const { all } = loaded;
+    if (restart !== null && all !== undefined)
+      loaded.again = this.records.worked(tx, id, `${loaded.run.definitionId} ${restartKey(restart)}`, () =>
+        planRestart(plan, all, restart),
+      );
     return loaded.size > before;
   }
 
   /** As `together` in rows.ts, without its functions: nearly every decision loads something. */
-  #loadTogether(tx: Tx, loaded: Loaded, need: Need, nodes: number): boolean {
+  #loadTogether(tx: Tx, loaded: Loaded, need: Need, plan: Plan): boolean {
     try {
-      return this.#load(tx, loaded, need, nodes);
+      return this.#load(tx, loaded, need, plan);
     } catch (thrown) {
       if (thrown instanceof Missing) readAll(this.#reads(tx, loaded.run.id, need), (read) => read());
       throw thrown;
@@ -234,6 +241,7 @@ class Loaded implements Frontier {
   readonly tasks = new LazyMap<number, TaskRow | null>();
   readonly documents = new LazyMap<string, Json>();
   all: ReadonlyMap<number, TaskRow> | undefined;
+  again: RestartPlan | undefined;
 
   constructor(run: Run) {
     this.run = run;
@@ -269,11 +277,22 @@ class Loaded implements Frontier {
     return this.all;
   }
 
+  restart(): RestartPlan | undefined {
+    return this.again;
+  }
+
   document(kind: string, name: string): Json | undefined {
     return this.documents.get(documentKey(kind, name));
   }
 
   get size(): number {
-    return this.joins.size + this.#outputs.size + this.tasks.size + this.documents.size + (this.all === undefined ? 0 : 1);
+    return (
+      this.joins.size +
+      this.#outputs.size +
+      this.tasks.size +
+      this.documents.size +
+      (this.all === undefined ? 0 : 1) +
+      (this.again === undefined ? 0 : 1)
+    );
   }
 }

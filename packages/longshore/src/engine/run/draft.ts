@@ -12,7 +12,7 @@ import type { Change, Decision, Frontier, Need, Recorded } from "./decide.ts";
 import type { Dialect, Needs, Resolved, Scope, Unplaced } from "./dialect.ts";
 import type { Placement, Plan, Template } from "./plan.ts";
 import type { NextTry } from "./retry.ts";
-import { backlogOf, childIdOf, isRunOpen, type Message, type Rest, type Run, type RunState, successorIdOf, taskIdOf } from "./run.ts";
+import { childIdOf, isRunOpen, type Message, type Rest, type Run, type RunState, successorIdOf, taskIdOf, withHappening } from "./run.ts";
 import { StepStates } from "./step-states.ts";
 import { TemplateReads } from "./template-reads.ts";
 
@@ -20,9 +20,11 @@ import { TemplateReads } from "./template-reads.ts";
  * How much one decision may do: its nodes are started or reached in some milliseconds. What is left is decided next, in a transaction of its
  * own, after other requests have had their turn.
  */
-export const stepsMax = 800;
+export const stepsMax = 600;
 /** What the start of a node counts, which is a row or two of 60 us; to reach one is a counter. */
 export const startSteps = 4;
+/** Records that are looked at like one node that is reached. */
+const recordsPerStep = 8;
 /** Characters of an input that count as one more step: about as long as it takes to write them. */
 const stepChars = 4_096;
 
@@ -55,7 +57,7 @@ export class Draft {
   readonly frontier: Frontier;
   readonly now: number;
   readonly known: StepStates;
-  readonly need: Need = { joins: [], outputs: [], records: [], all: false, documents: [] };
+  readonly need: Need = { joins: [], outputs: [], records: [], all: false, restart: null, documents: [] };
   /** The run has come to its end in this decision. */
   over = false;
   /** As it will be; a copy of its own from the first change on. */
@@ -87,8 +89,8 @@ export class Draft {
 
   /** There are rows to be seen before anything is decided. */
   get lacks(): boolean {
-    const { joins, outputs, records, documents, all } = this.need;
-    return all || joins.length + outputs.length + records.length + documents.length > 0;
+    const { joins, outputs, records, documents, all, restart } = this.need;
+    return all || restart !== null || joins.length + outputs.length + records.length + documents.length > 0;
   }
 
   update(parts: Partial<Run>): void {
@@ -105,6 +107,11 @@ export class Draft {
     this.#steps += steps;
   }
 
+  /** Another life begins, for which all these records are looked at: the more there are, the fewer steps start along with it. */
+  spendOnRecords(count: number): void {
+    this.spend(Math.min(Math.floor(count / recordsPerStep), stepsMax / 2));
+  }
+
   /** This decision is large enough. */
   get spent(): boolean {
     return this.#steps >= stepsMax;
@@ -112,7 +119,7 @@ export class Draft {
 
   /** Leaves the rest for the next decision, before which the run does not end; of a run that has ended, for its next life. */
   goOnLater(rest: Rest): void {
-    this.update({ backlog: JSON.stringify([...backlogOf(this.run), { kind: "go-on", rest }]) });
+    this.update({ backlog: withHappening(this.run.backlog, { kind: "go-on", rest }) });
     if (this.over) return;
     this.enter();
     this.tell({ kind: "go-on", runId: this.run.id });

@@ -64,7 +64,7 @@ export interface RunHistory {
   readonly endedAt: number | null;
   /** Nodes that have begun and not settled, as the store counts them. */
   readonly active: number;
-  /** Rests of decisions that wait to be decided; each counts as active. Absent from servers of 0.1. */
+  /** Rests of decisions, and ends of steps during a pause, that wait to be decided; each counts as active. Absent from servers of 0.1. */
   readonly left?: number;
   readonly retries: number;
   readonly hasDefinition: boolean;

@@ -1,7 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { Ledger, planOf, type Step } from "../../../test/contract/ledger.ts";
+import { sliceItems } from "../../core/slices/slice-work.ts";
 import { startSteps, stepsMax } from "./draft.ts";
+import { planRestart } from "./restart-plan.ts";
 import { backlogOf } from "./run.ts";
+import { Skips } from "./skips.ts";
 
 const many = 3_000;
 const starts = stepsMax / startSteps;
@@ -34,6 +37,18 @@ describe("a decision that would be large", () => {
     expect(ledger.run).toMatchObject({ active: many, backlog: null });
     for (const node of ledger.open) ledger.done(node);
     expect(ledger.run).toMatchObject({ state: "succeeded", left: 0 });
+  });
+
+  it("which steps begin again in another life is worked out in slices", () => {
+    const options = { skips: new Skips({ skips: null }), begun: new Set<number>(), due: new Set<number>() };
+    const work = planRestart(fan(), new Map(), options);
+    let slices = 1;
+    let step = work.next();
+    for (; !step.done; step = work.next()) slices++;
+    expect(step.value).toMatchObject({ start: [0], reopen: [] });
+    expect(step.value.all.size).toBe(many + 1);
+    // All nodes are walked over three times.
+    expect(slices).toBeGreaterThanOrEqual(Math.floor((3 * many) / sliceItems));
   });
 
   it("counts what is left as active, so that the run does not end before it", () => {

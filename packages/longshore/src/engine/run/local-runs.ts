@@ -21,7 +21,7 @@ import { Messages } from "./messages.ts";
 import { newRun } from "./new-run.ts";
 import type { Plan, RetryPolicy } from "./plan.ts";
 import { type Closure, errorOf, type NextTry } from "./retry.ts";
-import { backlogOf, isRunOpen, type Run, type StoredMessage, taskIdOf } from "./run.ts";
+import { hasHappenings, isRunOpen, type Run, type StoredMessage, withHappening } from "./run.ts";
 import type { Brain, NewChild, NewRun, Order, RunStore } from "./store.ts";
 
 export interface LocalRunsDeps {
@@ -75,7 +75,7 @@ export class LocalRuns implements RunStore, Follower {
       leave: (tx, message) => this.#messages.leave(tx, message),
     });
     this.#messages = new Messages({
-      ...{ store, commit, board, left, runs: this.runs, decisions: this.decisions },
+      ...{ store, commit, board, left, runs: this.runs, decisions: this.decisions, ...limits },
       start: (tx, child) => this.#startNow(tx, child),
       tell: (tx, task, happening) => this.#tellAbout(tx, task, happening),
     });
@@ -255,23 +255,7 @@ export class LocalRuns implements RunStore, Follower {
   #obey(tx: Tx, run: Run, order: Order): void {
     if (order.kind === "restart") return this.#restart(tx, run, order);
     this.decisions.decide(tx, run, order);
-    if (order.kind !== "resume" || run.backlog === null) return;
-    const { nodes } = this.decisions.planOf(tx, run);
-    const isAboutJoin = (happening: Happening) => "node" in happening && nodes[happening.node]?.kind === "join";
-    // A join that a report has ended comes first: what it waited for must not end it otherwise.
-    const backlog = (JSON.parse(run.backlog) as Happening[]).sort((a, b) => Number(isAboutJoin(b)) - Number(isAboutJoin(a)));
-    for (const [at, happening] of backlog.entries()) {
-      const now = this.runs.get(tx, run.id);
-      if (now === null) return;
-      if (!isRunOpen(now.state)) return this.#keepForRetry(tx, now, backlog.slice(at));
-      const next = this.decisions.decide(tx, now, happening);
-      if (next?.again && "node" in happening) this.#options.board.ofRuns.tryAgain(tx, taskIdOf(run.id, happening.node), next);
-    }
-  }
-
-  /** The run has ended before it came to these: a retry continues behind the steps that they are about. */
-  #keepForRetry(tx: Tx, run: Run, happenings: readonly Happening[]): void {
-    this.runs.put(tx, run.id, { ...run, backlog: JSON.stringify([...backlogOf(run), ...happenings]) });
+    if (order.kind === "resume" && run.state === "paused") this.#messages.resumed(tx, run);
   }
 
   #restart(tx: Tx, run: Run, order: Order & { kind: "restart" }): void {
@@ -286,9 +270,9 @@ export class LocalRuns implements RunStore, Follower {
     const run = task.runId === null ? null : this.runs.get(tx, task.runId);
     // A run that has ended takes no more changes; the task's own row still records its end.
     if (run === null || !isRunOpen(run.state)) return null;
-    if (run.state !== "paused") return this.decisions.decide(tx, run, happening);
-    const backlog = run.backlog === null ? [] : (JSON.parse(run.backlog) as Happening[]);
-    this.runs.put(tx, run.id, { ...run, backlog: JSON.stringify([...backlog, happening]) });
+    // It comes after what the run has not acted on since its pause: the first part of the same step, or the report that ended a join.
+    if (run.state !== "paused" && !hasHappenings(run)) return this.decisions.decide(tx, run, happening);
+    this.runs.put(tx, run.id, { ...run, backlog: withHappening(run.backlog, happening) });
     return null;
   }
 }

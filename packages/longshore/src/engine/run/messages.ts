@@ -11,7 +11,7 @@ import type { RowStore, TableRows, TableSpec } from "../rows.ts";
 import { runIdTable } from "../tables/run.ts";
 import type { ReadTx, Tx } from "../tx.ts";
 import type { Decisions, Happening } from "./decisions.ts";
-import { backlogOf, isRunOpen, type Message, type Run, type StoredMessage, successorIdOf } from "./run.ts";
+import { backlogOf, isRunOpen, type Message, type Run, type StoredMessage, successorIdOf, taskIdOf } from "./run.ts";
 import type { NewChild, NewRun } from "./store.ts";
 
 export interface MessagesDeps {
@@ -26,7 +26,14 @@ export interface MessagesDeps {
   tell: (tx: Tx, task: TaskRow, happening: Happening) => void;
   /** There are messages to carry out. */
   left: () => void;
+  /** Replaces the limit in tests. */
+  sliceTasks?: number;
 }
+
+/** What happened while a run was paused, of which so much is decided in one transaction: each starts or reaches a step or two. */
+const happeningsMax = 50;
+/** Records that it may make there: at 60 us each some milliseconds. */
+const recordsMax = 100;
 
 /** How a record ends. */
 interface Ending {
@@ -90,7 +97,7 @@ export class Messages {
     if (message.kind === "start-run") this.#startChild(tx, message, child);
     else if (message.kind === "settle-task") this.#settleTask(tx, message);
     else if (message.kind === "cancel-child") this.#cancelChild(tx, message);
-    else if (message.kind === "go-on") this.#goOn(tx, message);
+    else if (message.kind === "go-on") this.#goOn(tx, message.runId);
     else if (message.kind === "end-tasks") this.#options.decisions.openTasks.goOn(tx, message);
     else if (message.kind === "forget-tasks") this.#options.decisions.openTasks.forgetMore(tx, message);
     else this.#reopenParent(tx, message);
@@ -156,16 +163,49 @@ export class Messages {
     decisions.decide(tx, child, { kind: "cancel", parent: { error } });
   }
 
-  /** A paused run continues when it is resumed; for one that has ended, a retry finds what was left. */
-  #goOn(tx: Tx, { runId }: Message & { kind: "go-on" }): void {
+  /** What came to a run while it was paused had no effect: there is a message again for each rest of a decision, and one for all else. */
+  resumed(tx: Tx, { id, backlog }: Run): void {
     const { runs, decisions } = this.#options;
+    const run = runs.get(tx, id);
+    if (run === null || backlog === null) return;
+    const { nodes } = decisions.planOf(tx, run);
+    const isAboutJoin = ({ node }: { node?: number }) => node !== undefined && nodes[node]?.kind === "join";
+    // A join that a report has ended comes first: what it waited for must not end it otherwise.
+    const waiting = backlogOf({ backlog }).sort((a, b) => Number(isAboutJoin(b)) - Number(isAboutJoin(a)));
+    runs.put(tx, id, { ...run, backlog: JSON.stringify(waiting) });
+    const rests = waiting.filter(isRest).length;
+    const messages = rests + (waiting.length > rests ? 1 : 0);
+    for (let at = 1; at < messages; at++) this.leave(tx, { kind: "go-on", runId: run.id });
+    this.#goOn(tx, run.id);
+  }
+
+  /**
+   * Decides some of what waits in a run, in its order: the rest of one decision, or of the other things a slice, for which it leaves another
+   * message. A paused run continues when it is resumed; for one that has ended, a retry finds what was left.
+   */
+  #goOn(tx: Tx, runId: string): void {
+    const { runs, decisions, board, sliceTasks = happeningsMax } = this.#options;
     const run = runs.get(tx, runId);
-    if (run?.state !== "running") return;
-    const [first, ...others] = backlogOf(run);
-    if (first?.rest === undefined) return;
-    const taken = { ...run, backlog: others.length === 0 ? null : JSON.stringify(others) };
-    runs.put(tx, runId, taken);
-    decisions.decide(tx, taken, { kind: "go-on", rest: first.rest });
+    if (run?.state !== "running" || run.backlog === null) return;
+    const waiting = backlogOf(run) as Happening[];
+    const rest = waiting.findIndex(isRest);
+    const some = waiting.slice(0, Math.max(1, Math.min(rest < 0 ? waiting.length : rest, sliceTasks)));
+    const left = waiting.slice(some.length);
+    runs.put(tx, runId, { ...run, backlog: left.length === 0 ? null : JSON.stringify(left) });
+    for (let at = 0; at < some.length; at++) {
+      const happening = some[at] as Happening;
+      const now = runs.get(tx, runId);
+      if (now === null) return;
+      // A retry continues behind the steps that these are about.
+      if (!isRunOpen(now.state)) return runs.put(tx, runId, { ...now, backlog: JSON.stringify([...some.slice(at), ...backlogOf(now)]) });
+      if (now.recorded - run.recorded > recordsMax) {
+        runs.put(tx, runId, { ...now, backlog: JSON.stringify([...some.slice(at), ...backlogOf(now)]) });
+        return this.leave(tx, { kind: "go-on", runId });
+      }
+      const next = decisions.decide(tx, now, happening);
+      if (next?.again && "node" in happening) board.ofRuns.tryAgain(tx, taskIdOf(runId, happening.node), next);
+    }
+    if (rest !== 0 && left.some((happening) => !isRest(happening))) this.leave(tx, { kind: "go-on", runId });
   }
 
   /** A child is alive again: its parent waits for it again, unless it has gone its way without it. */
@@ -177,7 +217,7 @@ export class Messages {
     if (isOpen(task.state) || task.state === "forgotten") return;
     const { node, state } = task;
     if (decisions.planOf(tx, run).nodes[node]?.onFailure === "tolerate") return;
-    if (run.state === "paused" && this.#waitOn(tx, run, task)) return;
+    if (isRunOpen(run.state) && this.#waitOn(tx, run, task)) return;
     const wasDone = state === "done";
     // A run that has failed elsewhere would fail again at once.
     if (!isRunOpen(run.state) && (!wasDone || run.state === "succeeded" || run.state === "cancelled"))
@@ -186,7 +226,7 @@ export class Messages {
       decisions.decide(tx, run, { kind: "wait-again", node });
   }
 
-  /** Whether the run is paused and has not acted on the end of this step yet: then that end is void. */
+  /** Whether the run is or was paused and has not acted on the end of this step yet: then that end is void. */
   #waitOn(tx: Tx, run: Run, task: TaskRow): boolean {
     const backlog = run.backlog === null ? [] : (JSON.parse(run.backlog) as Happening[]);
     const left = backlog.filter((happening) => !("node" in happening) || happening.node !== task.node);
@@ -233,3 +273,7 @@ const messageTable: TableSpec<StoredMessage> = {
   ],
   of: (row) => ({ id: row.id as number, message: JSON.parse(row.body as string) as Message }),
 };
+
+function isRest({ kind }: { readonly kind: string }): boolean {
+  return kind === "go-on";
+}

@@ -8,7 +8,6 @@ import { Joins } from "./joins.ts";
 import { LazyMap } from "./lazy-map.ts";
 import { NodeStart } from "./node-start.ts";
 import { type Plan, type PlanNode, requiredOf } from "./plan.ts";
-import { planRestart } from "./restart-plan.ts";
 import type { NextTry } from "./retry.ts";
 import { backlogOf, type Rest, type Run, type Settled } from "./run.ts";
 import { Skips } from "./skips.ts";
@@ -160,7 +159,7 @@ export class Propagation {
 
   /** What happened meanwhile is applied to it afterwards, one by one. */
   resume(): void {
-    if (this.#draft.run.state === "paused") this.#draft.update({ state: "running", backlog: null, ...this.#draft.counted() });
+    if (this.#draft.run.state === "paused") this.#draft.update({ state: "running", ...this.#draft.counted() });
   }
 
   /** A step that has begun in the meantime goes on: its record is not replaced. */
@@ -182,6 +181,7 @@ export class Propagation {
       this.#draft.need.all = true;
       return;
     }
+    this.#draft.spendOnRecords(records.size);
     for (const [node, task] of records) if (task.state !== "forgotten") this.#draft.forget(node);
     this.#draft.plan.nodes.forEach((node, at) => {
       const counts = node.after.length > 1 || node.kind === "join" || (this.#draft.plan.lazy && node.demanded);
@@ -204,7 +204,14 @@ export class Propagation {
     if (begun === null) return;
     if (how.from !== undefined) this.#unskip(how.from);
     const due = dueIn(this.#draft.run, this.#draft.plan);
-    const again = planRestart(this.#draft.plan, records, { ...how, skips: this.#skips, begun: new Set([...begun, ...due]), due });
+    const { from, reopen } = how;
+    const options = { from, reopen, skips: this.#skips, begun: new Set([...begun, ...due]), due };
+    const again = this.#draft.frontier.restart(options);
+    if (again === undefined) {
+      this.#draft.need.restart = options;
+      return;
+    }
+    this.#draft.spendOnRecords(records.size);
     this.#skips.leave(again.all);
     this.#draft.revive({ backlog: null, skips: this.#skips.text });
     this.#draft.update({ left: again.all.size });

@@ -4,6 +4,7 @@
 // most of these decisions look at none, or at those of one step.
 
 import type { Clock } from "../../core/clock.ts";
+import { atOnce, inTurns, type Sliced } from "../../core/slices/slice-work.ts";
 import { Slices, wholeRow } from "../../core/slices/slices.ts";
 import type { TaskRow } from "../board/task.ts";
 import type { Rows } from "../cached-rows.ts";
@@ -26,12 +27,22 @@ export interface RecordsDeps {
 const atOnceMax = 200;
 /** What has been read stays in memory for this long at most, should its operation fail. */
 const keptMs = 5_000;
+/** What is made of records that change all the time is made at once in the end. */
+const triesMax = 5;
 
 interface Reading {
   readonly tasks: Map<string, TaskRow>;
   /** Resolves when all of them are there. */
   readonly done: Promise<void>;
   isDone: boolean;
+  /** Rises with each change. */
+  version: number;
+  /** What a decision makes of them. */
+  made: { readonly key: string; readonly version: number; readonly result: unknown } | undefined;
+  tries: number;
+  /** How often something is being made of them just now: until then they are kept, however long it takes. */
+  makings: number;
+  keptUntil: number;
 }
 
 export class Records {
@@ -58,10 +69,37 @@ export class Records {
     return this.#newest(tx, runId, reading.tasks.values());
   }
 
+  /**
+   * What a decision makes of all of them, which it has by now. For a large run it is made in slices before the operation, which is postponed
+   * until then. `make` is pure, and `key` says what it makes.
+   */
+  worked<Made>(tx: Tx, runId: string, key: string, make: () => Sliced<Made>): Made {
+    const { tasks } = this.#options;
+    const reading = this.#readings.get(runId);
+    if (reading === undefined || ++reading.tries > triesMax) return atOnce(make());
+    // What this batch has changed may be taken back yet: the next one knows.
+    if (tasks.pending(tx).some((task) => task.runId === runId)) throw new Postponed(this.#slices.turn(0));
+    const { made, version } = reading;
+    if (made?.key === key && made.version === version) return made.result as Made;
+    reading.makings++;
+    const making = inTurns(make(), this.#slices).then((result) => {
+      reading.made = { key, version, result };
+    });
+    const end = () => {
+      reading.makings--;
+      this.#dropLater(runId, reading);
+    };
+    making.then(end, end);
+    throw new Postponed(making);
+  }
+
   /** To be called for each task that a commit has changed. */
   changed(task: TaskRow): void {
     if (this.#readings.size === 0 || task.runId === null) return;
-    this.#readings.get(task.runId)?.tasks.set(task.id, task);
+    const reading = this.#readings.get(task.runId);
+    if (reading === undefined) return;
+    reading.tasks.set(task.id, task);
+    reading.version++;
   }
 
   #newest(tx: Tx, runId: string, stored: Iterable<TaskRow>): Map<number, TaskRow> {
@@ -74,17 +112,38 @@ export class Records {
 
   #begin(runId: string): Reading {
     const tasks = new Map<string, TaskRow>();
-    const reading: Reading = { tasks, done: this.#read(runId, tasks), isDone: false };
-    this.#readings.set(runId, reading);
-    const { clock } = this.#options;
-    const drop = () => {
-      if (this.#readings.get(runId) === reading) this.#readings.delete(runId);
+    const reading: Reading = {
+      tasks,
+      done: this.#read(runId, tasks),
+      isDone: false,
+      version: 0,
+      made: undefined,
+      tries: 0,
+      makings: 0,
+      keptUntil: 0,
     };
-    reading.done.then(() => {
-      reading.isDone = true;
-      clock.at(clock.now() + keptMs, drop);
-    }, drop);
+    this.#readings.set(runId, reading);
+    reading.done.then(
+      () => {
+        reading.isDone = true;
+        this.#dropLater(runId, reading);
+      },
+      () => this.#drop(runId, reading),
+    );
     return reading;
+  }
+
+  #dropLater(runId: string, reading: Reading): void {
+    const { clock } = this.#options;
+    const end = clock.now() + keptMs;
+    reading.keptUntil = end;
+    clock.at(end, () => {
+      if (reading.makings === 0 && reading.keptUntil === end) this.#drop(runId, reading);
+    });
+  }
+
+  #drop(runId: string, reading: Reading): void {
+    if (this.#readings.get(runId) === reading) this.#readings.delete(runId);
   }
 
   async #read(runId: string, tasks: Map<string, TaskRow>): Promise<void> {

@@ -1,5 +1,7 @@
-// Which steps of a run are started again when it is tried again, and what becomes of the others' counters. Pure.
+// Which steps of a run are started again when it is tried again, and what becomes of the others' counters. Pure, and in slices: a run may have
+// thousands of steps.
 
+import { eachInSlices, type Sliced, sliceItems } from "../../core/slices/slice-work.ts";
 import type { TaskRow } from "../board/task.ts";
 import type { Counter } from "./joins.ts";
 import { namedBy, type Plan, type PlanNode, requiredOf } from "./plan.ts";
@@ -27,23 +29,30 @@ export interface RestartOptions {
   /** This step's child run is alive again: it waits, and is not started. */
   reopen?: number;
   /** Steps that were skipped by order stay so. */
-  skips: Pick<Skips, "has" | "isReached">;
+  skips: Pick<Skips, "has" | "isReached" | "text">;
   /** In a lazy plan: nodes that were wanted before, of those that have to be demanded. */
   begun: ReadonlySet<number>;
   /** Nodes whose turn had come when the run ended, and which had not begun yet. */
   due: ReadonlySet<number>;
 }
 
-export function planRestart(plan: Plan, records: ReadonlyMap<number, TaskRow>, options: RestartOptions): RestartPlan {
+/** Distinguishes what was planned with other options. */
+export function restartKey({ from, reopen, skips, begun, due }: RestartOptions): string {
+  return JSON.stringify([from, reopen, skips.text, [...begun], [...due]]);
+}
+
+export function* planRestart(plan: Plan, records: ReadonlyMap<number, TaskRow>, options: RestartOptions): Sliced<RestartPlan> {
   const { starters } = plan;
   const { due } = options;
   const hasRecord = (at: number) => records.has(at) && records.get(at)?.state !== "forgotten";
   const lives = (at: number) => due.has(at) || hadItsTurn(records, options, at);
   const permitted = permittedBefore(plan, records, options.from ?? options.reopen);
-  const { all, passed } = everythingAgain(plan, records, options, new Set(permitted));
-  const wanted = plan.lazy ? wantedAgain(plan, all, starters, options) : null;
+  const { all, passed } = yield* everythingAgain(plan, records, options, new Set(permitted));
+  const wanted = plan.lazy ? yield* wantedAgain(plan, all, starters, options) : null;
   const again: RestartPlan = { all, start: [], forget: [], reopen: [], joins: new Map(), passed, permitted };
+  let worked = 0;
   for (const at of all) {
+    if (++worked % sliceItems === 0) yield;
     const node = plan.nodes[at] as PlanNode;
     const startedBy = starters.get(at) ?? [];
     // Its record says that it is skipped, and is what the run will have of it.
@@ -73,8 +82,9 @@ export function planRestart(plan: Plan, records: ReadonlyMap<number, TaskRow>, o
     else if (isVoid) again.forget.push(at);
   }
   // A join that waits for nothing any more would wait forever: it is worked out as if it had just begun.
-  for (const at of again.reopen.filter((node) => again.joins.get(node)?.left === 0)) {
-    again.reopen.splice(again.reopen.indexOf(at), 1);
+  const over = again.reopen.filter((node) => again.joins.get(node)?.left === 0);
+  if (over.length > 0) again.reopen = again.reopen.filter((node) => again.joins.get(node)?.left !== 0);
+  for (const at of over) {
     again.joins.set(at, { left: 0, begun: false, missed: 0 });
     again.start.push(at);
   }
@@ -101,31 +111,35 @@ function hadItsTurn(records: ReadonlyMap<number, TaskRow>, { skips }: RestartOpt
  * What is wanted in the next life of a lazy plan before anything is chosen again: what always is, what was chosen by a node that keeps its
  * choice, the step that the caller named, and what all these demand.
  */
-function wantedAgain(
+function* wantedAgain(
   plan: Plan,
   all: ReadonlySet<number>,
   starters: ReadonlyMap<number, readonly number[]>,
   options: RestartOptions,
-): ReadonlySet<number> {
+): Sliced<ReadonlySet<number>> {
   const wanted = new Set<number>();
-  plan.nodes.forEach((node, at) => {
+  yield* eachInSlices(plan.nodes, (node, at) => {
     const kept = options.begun.has(at) && (starters.get(at) ?? []).some((starter) => !all.has(starter));
     if (!node.demanded || kept || at === options.from) wanted.add(at);
   });
-  for (const at of wanted) for (const demanded of plan.nodes[at]?.demands ?? []) wanted.add(demanded);
+  let walked = 0;
+  for (const at of wanted) {
+    if (++walked % sliceItems === 0) yield;
+    for (const demanded of plan.nodes[at]?.demands ?? []) wanted.add(demanded);
+  }
   return wanted;
 }
 
 /** Steps without a result, and all that come after them: what they were given may change. */
-function everythingAgain(
+function* everythingAgain(
   plan: Plan,
   records: ReadonlyMap<number, TaskRow>,
   options: RestartOptions,
   permitted: ReadonlySet<number>,
   passed: ReadonlySet<number> = passedSteps(plan, records, options),
-): { all: Set<number>; passed: ReadonlySet<number> } {
+): Sliced<{ all: Set<number>; passed: ReadonlySet<number> }> {
   const again = new Set<number>();
-  plan.nodes.forEach((node, at) => {
+  yield* eachInSlices(plan.nodes, (node, at) => {
     const state = records.get(at)?.state;
     const tolerated = node.onFailure === "tolerate" && endedAlone(records.get(at));
     // An end that was reached ends the next life, too.
@@ -135,7 +149,9 @@ function everythingAgain(
   });
   const repeats = (at: number) => again.has(at) && !passed.has(at);
   // What is added on the way is walked over as well.
+  let walked = 0;
   for (const at of again) {
+    if (++walked % sliceItems === 0) yield;
     // A branch that was never reached gives no information about the nodes behind it.
     const reached = records.has(at) && (!options.skips.has(at) || options.skips.isReached(at));
     if (!reached && !options.due.has(at) && plan.nodes[at]?.demanded) continue;
@@ -147,7 +163,7 @@ function everythingAgain(
   }
   // One that is started again by those before it is followed by all that comes after it.
   const still = new Set([...passed].filter((at) => !leadingTo(plan, at).some((earlier) => again.has(earlier) && !passed.has(earlier))));
-  return still.size === passed.size ? { all: again, passed } : everythingAgain(plan, records, options, permitted, still);
+  return still.size === passed.size ? { all: again, passed } : yield* everythingAgain(plan, records, options, permitted, still);
 }
 
 /**

@@ -149,6 +149,17 @@ export function backlogOf({ backlog }: Pick<Run, "backlog">): Waiting[] {
   return backlog === null ? [] : (JSON.parse(backlog) as Waiting[]);
 }
 
+/** Whether things wait that happened while the run was paused, besides rests of decisions. Found in the text: inside a value it would be escaped. */
+export function hasHappenings({ backlog }: Pick<Run, "backlog">): boolean {
+  return backlog !== null && /\{"kind":"(?:part|done|closed|ended)"/.test(backlog);
+}
+
+/** Adds to a backlog without reading it: thousands of steps may end while their run is paused. */
+export function withHappening(backlog: string | null, happening: object): string {
+  const text = JSON.stringify(happening);
+  return backlog === null ? `[${text}]` : `${backlog.slice(0, -1)},${text}]`;
+}
+
 /** `<run id>.<node>`: a step's record is found by its key alone, and the records of a run are stored side by side. */
 export function taskIdOf(runId: string, node: number): string {
   return `${runId}.${node}`;

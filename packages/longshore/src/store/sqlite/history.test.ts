@@ -18,3 +18,14 @@ it("a page has no more child runs of a task than attempts of it are kept", async
   expect(page?.children.at(-1)).toMatchObject({ runId: `child${children}`, attempt: children });
   expect(page?.children.length).toBeLessThanOrEqual(attemptsKeptMax + 1);
 });
+
+it("what a run has not decided yet counts as active, except first parts: the steps that give them are open", async () => {
+  const parts = await openParts("memory");
+  await parts.define("w", ["a", "b"]);
+  const { id } = await parts.start("w");
+  const rest = { kind: "go-on", rest: { starts: [1], settled: [], wanted: [] } };
+  const backlog = JSON.stringify([{ kind: "done", node: 0 }, { kind: "part", node: 1 }, rest]);
+  parts.db.exec(`UPDATE run SET backlog = '${backlog}' WHERE id = '${id}'`);
+  const history = new SqliteHistory({ db: parts.db, kindOf: () => "task", withParts: false });
+  expect(history.runPage(id, { after: `${id}.`, limit: 100 })).toMatchObject({ left: 2 });
+});

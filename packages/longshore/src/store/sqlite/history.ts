@@ -104,7 +104,7 @@ export class SqliteHistory {
       state: row.state as RunState,
       endedAt: row.ended_at as number | null,
       active: row.active_count as number,
-      left: backlogOf({ backlog: row.backlog as string | null }).filter(({ kind }) => kind === "go-on").length,
+      left: backlogOf({ backlog: row.backlog as string | null }).filter(({ kind }) => kind !== "part").length,
       retries: row.retries as number,
       hasDefinition: this.#sql.definition.get(definitionId) !== undefined,
       parentTaskId: row.parent_task_id as string | null,

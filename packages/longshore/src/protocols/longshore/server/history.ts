@@ -51,7 +51,11 @@ const runHistoryShape = z
     state: z.enum(runStates),
     endedAt: maybeTime,
     active: z.number().int().describe("Steps that have begun and not settled."),
-    left: z.number().int().optional().describe("Rests of decisions that wait to be decided; each counts as active."),
+    left: z
+      .number()
+      .int()
+      .optional()
+      .describe("Rests of decisions, and ends of steps during a pause, that wait to be decided; each counts as active."),
     retries: z.number().int(),
     hasDefinition: z.boolean(),
     parentTaskId: z.string().nullable(),
