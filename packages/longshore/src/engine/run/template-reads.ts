@@ -16,7 +16,7 @@ export const readCharsMax = 2 * payloadRequestBytes;
  * Lists and objects inside each other in what a template makes: five times what a request may bring, so that there is room for what is put around a
  * value, and half of what JSON readers of other languages take. JSON.stringify overflows the stack from some thousands on.
  */
-export const madeDepthMax = 500;
+const madeDepthMax = 500;
 
 /** No value is larger: it would not have been kept. */
 const countedMax: ValueSize = { chars: 16 * payloadRequestBytes, values: payloadRequestBytes };
