@@ -34,6 +34,8 @@ function jsonHead(value: unknown, max: number): string {
   let text = "";
   const write = (part: unknown): void => {
     if (typeof part === "string") text += JSON.stringify(part.slice(0, max + 1));
+    // JSON has no NaN and no infinity: it would show them as null.
+    else if (typeof part === "number") text += String(part);
     else if (typeof part !== "object" || part === null || hasOwnForm(part)) text += JSON.stringify(part) ?? String(part);
     else {
       const isList = Array.isArray(part);

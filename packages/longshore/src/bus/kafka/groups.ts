@@ -1,5 +1,5 @@
-// How many members a consumer group has now, in whatever language they are written, and which partitions they read. Read rarely, so a
-// connection of its own for each read costs little.
+// Reads how many members a consumer group has, and which partitions they read. The members may be workers in any language. This is done rarely,
+// so each read opens its own connection.
 
 import type { Admin } from "@platformatic/kafka";
 import { LongshoreError } from "../../core/errors.ts";
@@ -7,13 +7,10 @@ import { decodeAssignment } from "../../net/kafka/assignment.ts";
 import { clientOptions, hangUp, type KafkaModule, requestMsMax, within } from "./client.ts";
 import type { KafkaBusOptions } from "./options.ts";
 
-/** Many callers may read one group at once: they share a result, and an older one is read again. */
-const answerMsMax = 1_000;
-/**
- * The partitions of a topic change when it gets more, which members notice after minutes: a result of this age is still good; an older one
- * is read again.
- */
-const readMsMax = 5_000;
+/** Callers share a result for this time: many may read one group at once. */
+const shareMs = 1_000;
+/** Known partitions are read again after this time. They change when a topic gets more, and members take minutes to notice that. */
+const partitionsMsMax = 5_000;
 
 interface Group {
   readonly members: number;
@@ -30,7 +27,7 @@ export class KafkaGroups {
   readonly #kafka: KafkaModule;
   readonly #options: KafkaBusOptions;
   readonly #closing: AbortSignal;
-  readonly #asked = new Map<string, Promise<Group>>();
+  readonly #reading = new Map<string, Promise<Group>>();
   readonly #known = new Map<string, Known>();
 
   constructor(kafka: KafkaModule, options: KafkaBusOptions, closing: AbortSignal) {
@@ -43,43 +40,43 @@ export class KafkaGroups {
     return (await this.#group(group)).members;
   }
 
-  /** The partitions of a topic that members of the group read, or did when there were any; undefined when that is not known. */
+  /** The partitions of a topic that members of the group read, or read last when there are none now; undefined when not known. */
   async read(group: string, topic: string): Promise<readonly number[] | undefined> {
     const known = this.#known.get(group);
     if (known === undefined || Date.now() > known.until) {
       // A broker that does not respond is reported when records are sent to it.
-      const asking = this.#group(group).catch(() => undefined);
-      if (known === undefined) await asking;
+      const reading = this.#group(group).catch(() => undefined);
+      if (known === undefined) await reading;
     }
     return this.#known.get(group)?.read.get(topic);
   }
 
   #group(group: string): Promise<Group> {
-    const asked = this.#asked.get(group);
-    if (asked !== undefined) return asked;
-    const asking = this.#ask(group);
-    this.#asked.set(group, asking);
+    const known = this.#reading.get(group);
+    if (known !== undefined) return known;
+    const reading = this.#describe(group);
+    this.#reading.set(group, reading);
     const forget = () => {
-      setTimeout(() => this.#asked.delete(group), answerMsMax).unref();
+      setTimeout(() => this.#reading.delete(group), shareMs).unref();
     };
-    asking.then(forget, forget);
-    return asking;
+    reading.then(forget, forget);
+    return reading;
   }
 
-  async #ask(group: string): Promise<Group> {
+  async #describe(group: string): Promise<Group> {
     const admin = new this.#kafka.Admin(clientOptions(this.#options));
     try {
       const members = await within(requestMsMax, this.#membersOf(admin, group), this.#closing);
       const read = readBy(members);
-      // While a group shares its partitions out nothing of it is read; what was read before is read again soon.
-      if (read.size > 0 || !this.#known.has(group)) this.#known.set(group, { read, until: Date.now() + readMsMax });
+      // While a group rebalances, its members read nothing. The partitions from before stay: the same ones will be read soon.
+      if (read.size > 0 || !this.#known.has(group)) this.#known.set(group, { read, until: Date.now() + partitionsMsMax });
       return { members: members.length, read };
     } finally {
       await hangUp(admin);
     }
   }
 
-  /** Not by the library's own method: it reads past the end of what a member without partitions has. */
+  /** Does not use the method of the library, which reads beyond the end of the assignment of a member without partitions. */
   async #membersOf(admin: Admin, group: string): Promise<readonly Member[]> {
     const kafka = this.#kafka;
     const [coordinator] = await admin.findCoordinator({ keyType: kafka.FindCoordinatorKeyTypes.GROUP, keys: [group] });

@@ -1,5 +1,5 @@
-// Everything that happens by itself at a time (a lease ends, a delay is over, a run takes too long) sits in one heap, and one
-// timer waits for its top. Entries are hints: a deadline that moved simply fires early, is looked at, and found not due.
+// Where a lease expires: all deadlines (ends of leases and delays, timeouts of tasks and runs) are in one heap with one timer. An entry is only
+// a hint: when a deadline was moved to a later time, its old entry fires early, and `local-board.ts` finds that nothing is due.
 
 import type { Clock } from "../../core/clock.ts";
 import { Heap } from "./heap.ts";

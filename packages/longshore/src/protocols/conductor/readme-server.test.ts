@@ -51,7 +51,7 @@ const limits: readonly [row: string, file: string, name: string, unit: number][]
   ["ids of `running`, runs of one correlation id", "./server/workflows.ts", "correlatedMax", 1],
   ["`waitForSeconds`, `timeoutMillis`", "./server/execute.ts", "waitSecondsMax", 1],
   ["`waitForSeconds`, `timeoutMillis`", "./server/reports-by-reference.ts", "signalMsMax", 1],
-  ["pollers in the poll data", "./server/polls.ts", "pollsMax", 1],
+  ["pollers in the poll data", "./server/recent-polls.ts", "pollsMax", 1],
 ];
 
 /** The value of a constant that is a product of numbers. */

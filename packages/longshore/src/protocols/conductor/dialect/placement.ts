@@ -21,11 +21,16 @@ const polledMs = 10_000;
 /** The entry of a list of domains that means no domain. */
 const noDomain = "NO_DOMAIN";
 
-function laneFor(taskType: string, domain: string | null): Lane {
-  return laneOf(domain === null || domain === "" ? taskType : `${domain}:${taskType}`, []);
+/** The name of the lane that a task type is queued on and polled from. */
+export function laneName(taskType: string, domain: string | undefined): string {
+  return domain === undefined ? taskType : `${domain}:${taskType}`;
 }
 
-/** In order of preference; the last is for when no worker polls any of the others. */
+function laneFor(taskType: string, domain: string | null): Lane {
+  return laneOf(laneName(taskType, domain || undefined), []);
+}
+
+/** In order of preference. The last is used when no worker polls the others. */
 function lanesFor(taskType: string, taskToDomain: Settings["taskToDomain"]): Lane[] {
   const named = taskToDomain !== undefined && Object.hasOwn(taskToDomain, taskType) ? taskToDomain[taskType] : taskToDomain?.["*"];
   const domains = domainsOf(named ?? "");

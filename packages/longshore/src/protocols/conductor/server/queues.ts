@@ -2,7 +2,7 @@
 
 import type { Reader } from "../../../engine/run/reader.ts";
 import type { HttpReply, HttpRequest } from "../../../net/http/http.ts";
-import { laneName } from "./polls.ts";
+import { laneName } from "../dialect/placement.ts";
 import { json, text } from "./replies.ts";
 import { neededInQuery, textInQuery } from "./request.ts";
 

@@ -15,10 +15,11 @@ import type { Runs } from "../../../engine/run/runs.ts";
 import type { HttpReply, HttpRequest } from "../../../net/http/http.ts";
 import { dialectName } from "../dialect/compile.ts";
 import { parseAttemptId } from "../dialect/ids.ts";
+import { laneName } from "../dialect/placement.ts";
 import { fillSecrets, namesSecret } from "../dialect/secrets.ts";
 import { settingsOf } from "../dialect/settings.ts";
 import { pollReturnsHeader, pollTimeoutMsDefault, pollTimeoutMsMax } from "../wire/shapes.ts";
-import { laneName, Polls } from "./polls.ts";
+import { RecentPolls } from "./recent-polls.ts";
 import type { Registry } from "./registry.ts";
 import type { RunRenderer } from "./render-run.ts";
 import { currentTry, nobody, renderTask, type TaskSurroundings, type Try } from "./render-task.ts";
@@ -48,7 +49,7 @@ const responseSecondsDefault = 3_600;
 const protocolName = "conductor";
 
 export class Tasks {
-  readonly polls = new Polls();
+  readonly polls = new RecentPolls();
   readonly #deps: TasksDeps;
 
   constructor(deps: TasksDeps) {

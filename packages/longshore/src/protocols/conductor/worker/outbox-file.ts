@@ -1,11 +1,11 @@
-// The file below the outbox: JSON lines, only ever appended to and synced before a line counts as kept.
+// The file of the outbox: JSON lines. It is only appended to, and a line counts as kept after fsync.
 //
 //   {"server":"http://localhost:8080/api"}                       the first line
-//   {"keep":"<taskId>","atMs":1700000000000,"body":"{...}"}      a result that was not taken
-//   {"drop":"<taskId>"}                                          it was taken after all
+//   {"keep":"<taskId>","atMs":1700000000000,"body":"{...}"}      a result that the server has not accepted
+//   {"drop":"<taskId>"}                                          the server has accepted it
 //
-// Each process has files of its own, named by host and process id; those of a process that is gone are taken over by renaming them,
-// which only one can do. A line that a crash has cut off is not read.
+// Each process has its own files, named by host and process id. Another process takes over the files of a dead process by renaming them:
+// only one process can succeed. A last line that a crash has cut off is ignored.
 
 import { randomBytes } from "node:crypto";
 import { type FileHandle, mkdir, open, readdir, readFile, rename, unlink } from "node:fs/promises";
@@ -22,8 +22,8 @@ export interface Kept {
 /** Results are private. */
 const fileMode = 0o600;
 const folderMode = 0o700;
-/** In place of the id of a process: its owner has closed it. */
-const nobody = 0;
+/** Used in a file name instead of a process id: the owner has closed the file. */
+const noProcess = 0;
 
 export class OutboxFile {
   readonly #folder: string;
@@ -46,7 +46,7 @@ export class OutboxFile {
     return this.#append({ drop: taskId });
   }
 
-  /** Nothing is kept any more: the file is removed. */
+  /** Deletes the file. For an outbox that has become empty. */
   async remove(): Promise<void> {
     while (this.#writing !== undefined) await this.#writing;
     const path = this.#path;
@@ -55,7 +55,7 @@ export class OutboxFile {
     await unlink(path);
   }
 
-  /** A new file with these alone takes the old one's place. */
+  /** Replaces the file by one that contains only these. */
   async rewrite(kept: readonly Kept[]): Promise<void> {
     while (this.#writing !== undefined) await this.#writing;
     const path = this.#path;
@@ -65,7 +65,7 @@ export class OutboxFile {
     await unlink(path);
   }
 
-  /** Takes over what processes that are gone have left, for the same server. The names answered are to be discarded once all is kept again. */
+  /** Takes over files of dead processes for the same server. The caller keeps their results again, and then calls `discard` with the paths. */
   async adopt(): Promise<{ readonly kept: readonly Kept[]; readonly paths: readonly string[] }> {
     const kept: Kept[] = [];
     const paths: string[] = [];
@@ -77,18 +77,18 @@ export class OutboxFile {
         kept.push(...keptIn(await readFile(taken, "utf8")));
         paths.push(taken);
       } catch {
-        // Another process was quicker, or it cannot be read: then it is not ours to send.
+        // Another process has taken the file over, or it cannot be read: this process does not send it.
       }
     }
     return { kept, paths };
   }
 
-  /** Its content is left for the next process, or for the next worker in this one. */
+  /** Closes the file and keeps it for the next process, or for the next worker in this process. */
   async leave(): Promise<void> {
     while (this.#writing !== undefined) await this.#writing;
     if (this.#handle === undefined) return;
     await this.#close();
-    await rename(this.#path, join(this.#folder, fileName(nobody)));
+    await rename(this.#path, join(this.#folder, fileName(noProcess)));
   }
 
   async #close(): Promise<void> {
@@ -106,7 +106,7 @@ export class OutboxFile {
     }
   }
 
-  /** Lines that come while others are being synced go together with the next sync. */
+  /** Lines that arrive during an fsync are written together, before the next one. */
   #append(line: object): Promise<void> {
     this.#lines.push(`${JSON.stringify(line)}\n`);
     const before = this.#writing ?? Promise.resolve();
@@ -135,7 +135,7 @@ export class OutboxFile {
   }
 }
 
-/** Files of dead processes that were taken over and kept again. */
+/** Deletes files that `adopt` has taken over. */
 export async function discard(paths: readonly string[]): Promise<void> {
   for (const path of paths) await unlink(path);
 }
@@ -173,12 +173,12 @@ function hostPart(): string {
   return hostname().replace(/[^A-Za-z0-9.]/g, "_");
 }
 
-/** Left behind by a process of this host that is gone. Another host's processes cannot be looked at from here. */
+/** The file belongs to no process of this host that is alive. Files of other hosts do not count: their processes cannot be checked from here. */
 function isLeft(name: string): boolean {
   const match = /^conductor-([A-Za-z0-9._]+)-(\d+)-[0-9a-f]{8}\.jsonl$/.exec(name);
   if (match === null || match[1] !== hostPart()) return false;
   const pid = Number(match[2]);
-  return pid === nobody || (pid !== process.pid && !isAlive(pid));
+  return pid === noProcess || (pid !== process.pid && !isAlive(pid));
 }
 
 function isAlive(pid: number): boolean {

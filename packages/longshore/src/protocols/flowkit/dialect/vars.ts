@@ -1,7 +1,8 @@
-// The functions that change a run's variables: set, merge, incr, unset. Pure: the old variables in, the new ones out, and what is reported
-// of it. A run is decided one event at a time, so no other change comes between reading and writing.
+// The functions that change a run's variables: set, merge, incr, unset. Pure: they take the old variables, and return the new ones and the node's
+// result. A run is decided one event at a time, so no other change happens between reading and writing.
 
 import { isObject, type Json, type JsonObject, setOwn } from "../../../core/json/json.ts";
+import { shown } from "../../../core/text.ts";
 import type { IsSensitive } from "./sensitive-values.ts";
 
 export const varsFunctions = ["vars.set", "vars.merge", "vars.incr", "vars.unset"] as const;
@@ -9,11 +10,11 @@ export type VarsFunction = (typeof varsFunctions)[number];
 
 export interface VarsChange {
   readonly vars: JsonObject;
-  /** What the node gives: what the reference's function answers, and what it logs. Keys are full paths, sorted. */
+  /** The node's output: what the function of the reference returns and logs. Keys are full paths, sorted. */
   readonly result: { ok: true; touched: number; keys: string[]; sensitive_hits: number } & JsonObject;
 }
 
-/** The function was called wrongly, or what it found does not fit. `field` is below `fn_args`. */
+/** An argument is invalid, or the old value has the wrong type. `field` is below `fn_args`. */
 export class VarsError extends Error {
   override readonly name = "VarsError";
   readonly field: string;
@@ -24,7 +25,7 @@ export class VarsError extends Error {
   }
 }
 
-/** The reference's limits. They keep a run's row small, for it is read and written with every decision. */
+/** The reference's limits. They keep the run's row small: every decision reads and writes it. */
 export const varsLimits = {
   pathsMax: 256,
   /** With the prefix. */
@@ -64,7 +65,7 @@ interface Entry {
 function write(vars: JsonObject, args: JsonObject, holders: readonly string[], isSensitive: IsSensitive): VarsChange {
   const holder = holders.find((name) => name in args);
   const given = holder === undefined ? args : args[holder];
-  if (!isObject(given)) throw new VarsError(holder ?? "", `is ${told(given)}, expected an object`);
+  if (!isObject(given)) throw new VarsError(holder ?? "", `is ${shown(given)}, expected an object`);
   const { block_sensitive: inside, ...data } = given as JsonObject;
   const entries = leavesOf(data, holder);
   const hits = entries.filter(({ segments, value }) => isSensitive(prefix + segments.join("."), value));
@@ -82,23 +83,23 @@ function write(vars: JsonObject, args: JsonObject, holders: readonly string[], i
 
 function increase(vars: JsonObject, args: JsonObject): VarsChange {
   const { key, by = 1 } = args;
-  if (typeof by !== "number" || !Number.isFinite(by)) throw new VarsError("by", `is ${told(by)}, expected a finite number`);
+  if (typeof by !== "number" || !Number.isFinite(by)) throw new VarsError("by", `is ${shown(by)}, expected a finite number`);
   const segments = segmentsOf(key, "key");
   const before = valueAt(vars, segments) ?? 0;
   if (typeof before !== "number")
-    throw new VarsError("key", `names ${prefix}${segments.join(".")}, which is ${told(before)} and no number`);
+    throw new VarsError("key", `names ${prefix}${segments.join(".")}, which is ${shown(before)} and no number`);
   return answer(withValue(vars, segments, before + by, "key"), [segments], { sensitive_hits: 0, key: segments.join("."), by });
 }
 
 function unset(vars: JsonObject, args: JsonObject): VarsChange {
   const { keys } = args;
-  if (!Array.isArray(keys)) throw new VarsError("keys", `is ${told(keys)}, expected a list of keys`);
+  if (!Array.isArray(keys)) throw new VarsError("keys", `is ${shown(keys)}, expected a list of keys`);
   if (keys.length > varsLimits.pathsMax) throw tooMany("keys", keys.length);
   const paths = keys.map((key, at) => segmentsOf(key, `keys[${at}]`));
   return answer(paths.reduce(without, vars), paths, { sensitive_hits: 0 });
 }
 
-/** Every leaf with its path. Dots in the outermost keys part segments; below, they are a mistake. An empty object has no leaves. */
+/** Every leaf with its path. Dots in the outermost keys separate segments; dots in inner keys are an error. An empty object has no leaves. */
 function leavesOf(data: JsonObject, holder: string | undefined): Entry[] {
   const entries: Entry[] = [];
   const visit = (segments: readonly string[], value: Json) => {
@@ -118,7 +119,7 @@ function leavesOf(data: JsonObject, holder: string | undefined): Entry[] {
 }
 
 function segmentsOf(key: Json | undefined, field: string): string[] {
-  if (typeof key !== "string") throw new VarsError(field, `is ${told(key)}, expected a key such as limits.max`);
+  if (typeof key !== "string") throw new VarsError(field, `is ${shown(key)}, expected a key such as limits.max`);
   const segments = key.split(".");
   checkPath(segments, field);
   return segments;
@@ -131,8 +132,8 @@ function checkPath(segments: readonly string[], field: string): void {
     if (segment === "") throw new VarsError(field, "has an empty segment, expected a name between two dots");
     if (segment.length > segmentCharsMax)
       throw new VarsError(field, `has a segment of ${segment.length} characters, expected at most ${segmentCharsMax}`);
-    if (segment.startsWith("$")) throw new VarsError(field, `has the segment ${told(segment)}, which must not begin with $`);
-    if (segment.includes(".")) throw new VarsError(field, `has the key ${told(segment)}: only the outermost keys may have dots`);
+    if (segment.startsWith("$")) throw new VarsError(field, `has the segment ${shown(segment)}, which must not begin with $`);
+    if (segment.includes(".")) throw new VarsError(field, `has the key ${shown(segment)}: only the outermost keys may have dots`);
     if (segment.includes("\0")) throw new VarsError(field, "has the character NUL, which no key may have");
   }
   const chars = prefix.length + segments.join(".").length;
@@ -145,7 +146,7 @@ function withValue(vars: JsonObject, [first = "", ...rest]: readonly string[], v
   const inner = Object.hasOwn(vars, first) ? vars[first] : undefined;
   if (rest.length === 0) setOwn(copy, first, value);
   else if (inner === undefined || isObject(inner)) setOwn(copy, first, withValue((inner ?? {}) as JsonObject, rest, value, field));
-  else throw new VarsError(field, `is below ${first}, which is ${told(inner)} and no object`);
+  else throw new VarsError(field, `is below ${first}, which is ${shown(inner)} and no object`);
   return copy;
 }
 
@@ -178,9 +179,4 @@ function fieldOf(holder: string | undefined, segments: readonly string[]): strin
 
 function tooMany(field: string, count: number): VarsError {
   return new VarsError(field, `has ${count} paths, expected at most ${varsLimits.pathsMax}`);
-}
-
-function told(value: unknown): string {
-  const text = value === undefined ? "absent" : typeof value === "number" ? String(value) : JSON.stringify(value);
-  return text.length > 60 ? `${text.slice(0, 60)}...` : text;
 }

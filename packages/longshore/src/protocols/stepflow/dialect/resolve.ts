@@ -1,4 +1,4 @@
-// What is worked out while a run is open: the inputs of its steps, the branches of its choices, and its output.
+// Computes, while a run is open, the inputs of its steps, the branches of its choices, and its output.
 
 import type { Json, JsonObject } from "../../../core/json/json.ts";
 import { parseExact } from "../../../core/json/json-exact.ts";
@@ -13,17 +13,17 @@ import { errorOf, type FlowError, type FlowResult, failed, flowResultIn, orchest
 import { settingsOf } from "./settings.ts";
 import { standIn } from "./variables.ts";
 
-/** Results that have been read, as long as their records are in use: what many steps read is parsed once. */
+/** Parsed results of steps: a result that many steps read is parsed once. An entry lives as long as its record. */
 export type ResultCache = WeakMap<TaskRow, FlowResult>;
 
 export function resolve(plan: Plan, template: Template, scope: Scope, cache: ResultCache): Resolved {
-  const asked = template as FlowTemplate;
-  if (asked.kind === "nothing") return { value: null };
+  const flowTemplate = template as FlowTemplate;
+  if (flowTemplate.kind === "nothing") return { value: null };
   const values = new RunValues(plan, scope, cache);
-  if (asked.kind === "choice") return choose(asked, values);
-  const evaluated = evaluate(asked.expression, values);
-  if (asked.kind === "output") return outputOf(plan, scope, evaluated);
-  // The step is not executed: the mark shows that.
+  if (flowTemplate.kind === "choice") return choose(flowTemplate, values);
+  const evaluated = evaluate(flowTemplate.expression, values);
+  if (flowTemplate.kind === "output") return outputOf(plan, scope, evaluated);
+  // `inherited`: the step itself was not executed.
   return resolvedOf(evaluated, (error) => ({ ...failed(error), inherited: true }));
 }
 
@@ -47,7 +47,7 @@ function opposite<Needs>(answer: boolean | Needs): boolean | Needs {
   return typeof answer === "boolean" ? !answer : answer;
 }
 
-/** A run inside another fails with the first of its steps that failed by itself, whatever its output is. */
+/** A sub-run fails with the error of its first step that failed by itself, also when its output has a value. */
 function outputOf(plan: Plan, scope: Scope, evaluated: Evaluated): Resolved {
   const { run } = scope;
   if (!("value" in evaluated) || run.failed === 0 || !settingsOf(run).sub) return resolvedOf(evaluated, failed);
@@ -64,9 +64,9 @@ function outputOf(plan: Plan, scope: Scope, evaluated: Evaluated): Resolved {
   return resolvedOf(evaluated, failed);
 }
 
-/** What has become of a step that has ended; for a step that has not, that it has no result yet. */
+/** The result of a step. A step that has not ended fails with "has no result". */
 export function stepResult(step: Step, record: TaskRow): FlowResult {
-  // A step that is skipped by order has the output that it was given.
+  // A step that a user has skipped has the output that the user gave.
   if (record.state === "done" || record.state === "skipped")
     return success(record.output === null ? null : (parseExact(record.output) as Json));
   if (record.state !== "failed" && record.state !== "cancelled") return failed(noResult(step.id));
@@ -94,7 +94,7 @@ class RunValues implements Values {
     return this.#scope.input();
   }
 
-  /** A run that was started without any still has the defaults of the flow's schema. */
+  /** A variable that the start of the run did not set has the default of the flow's schema. */
   variable(name: string): Json | undefined {
     const given = this.#scope.variables();
     if (Object.hasOwn(given, name)) return given[name];

@@ -19,7 +19,7 @@ export function orchestratorMethods({ reports }: { readonly reports: Reports }):
   ];
 }
 
-/** Runs on behalf of those that the worker's tasks belong to. */
+/** Runs that a worker's component starts. Each belongs to the run of the component's task. */
 export function workerRunMethods(runs: WorkerRuns): GrpcMethod[] {
   return [
     unary(OrchestratorService.SubmitRun, "sub-run.start", async ({ runRequest, subflowKey, rootRunId }, call) => {

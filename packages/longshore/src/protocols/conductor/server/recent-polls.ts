@@ -1,11 +1,13 @@
-// Which workers poll for what. Kept in memory only: after a start the list is empty until they poll again, which is at once.
+// The last poll of each task type and domain, for Conductor's poll data. It is in memory only: after a start of the server it is empty until
+// workers poll again, which takes a moment. `tasks.ts` handles the polls themselves.
 
+import { laneName } from "../dialect/placement.ts";
 import type { PollData } from "../wire/shapes.ts";
 
-/** Type and domain pairs that are remembered. Above this the one that was polled longest ago is forgotten. */
+/** Pairs of type and domain that are kept. When there are more, the one with the oldest poll is removed. */
 const pollsMax = 10_000;
 
-export class Polls {
+export class RecentPolls {
   readonly #polls = new Map<string, PollData>();
 
   polled(queueName: string, domain: string | undefined, workerId: string, now: number): void {
@@ -23,9 +25,4 @@ export class Polls {
   all(): PollData[] {
     return [...this.#polls.values()];
   }
-}
-
-/** The lane that a task type is queued on, and polled from. */
-export function laneName(taskType: string, domain: string | undefined): string {
-  return domain === undefined ? taskType : `${domain}:${taskType}`;
 }
