@@ -1,10 +1,10 @@
-// A record that can never be handled must not hold up those behind it: any program that may publish to a topic decides what is in it. A record
-// that cannot be handled now is different: nothing can be written, or the program that would accept it is away. It comes again.
+// Skips records that can never be handled, so that they do not block the records behind them: any program with access to a topic may publish
+// anything. A record that cannot be handled now is not skipped but read again: the store cannot write, or another server is not reachable.
 
 import { codeOf, isClosing, isTransient, LongshoreError, toError } from "../core/errors.ts";
 import type { BusRecord, Subscription } from "./bus.ts";
 
-/** For an error without a code of ours, which may pass or not: some seconds, with the pause of the bus between two tries. */
+/** For an error without a code of ours: it is not known whether it is temporary. The tries take some seconds, because the bus pauses between them. */
 const triesMax = 5;
 
 /** Thrown by a reader that has no room for a record now. */
@@ -12,19 +12,19 @@ export class NoRoom extends Error {
   override readonly name: string = "NoRoom";
 }
 
-/** Whether it is worth to handle the same records again: nothing can be written or reached now, or this process is about to go. */
+/** Whether another try may succeed: the store or a server is not available now, or this process is stopping. */
 export function mayPass(error: unknown): boolean {
   return error instanceof NoRoom || isTransient(error) || isClosing(error) || codeOf(toError(error)) === "LONGSHORE_UNAUTHORIZED";
 }
 
-/** A refusal stays one. Of anything else, such as a mistake of ours or of a library, that is not known. */
+/** A refused record will be refused again. Other errors, such as a bug in our code or in a library, may not happen again. */
 function isFinal(error: unknown): boolean {
   return error instanceof LongshoreError && error.code !== "LONGSHORE_INTERNAL";
 }
 
 const none = { place: "", tries: 0 };
 
-/** Handles one record after the other. `skipped` gets each that is passed over, with the reason. */
+/** Handles one record after the other. Calls `skipped` for each record that is skipped, with the reason. */
 export function skipping(
   handle: (record: BusRecord) => Promise<void>,
   skipped: (record: BusRecord, error: Error) => void,

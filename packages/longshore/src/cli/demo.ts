@@ -29,26 +29,30 @@ export function demoCommand(): Command {
 }
 
 async function demo(flags: DemoFlags): Promise<void> {
-  const told = untilTerminated();
+  const terminated = untilTerminated();
   const { serve } = await import("../server/index.ts");
   const { orderWorkflow } = await import("./sample/workflow.ts");
   const server = await serve({ port: flags.port, data: flags.data });
   const url = server.url ?? "";
   const paint = painter(process.stdout);
-  const said: string[] = [];
+  const lines: string[] = [];
   const leaving = new AbortController();
   const worker = startWorkerChild({
     file: fileURLToPath(new URL("./sample/tasks.js", import.meta.url)),
     url,
-    line: (line) => said.push(line) > lastLinesMax && said.shift(),
+    line: (line) => lines.push(line) > lastLinesMax && lines.shift(),
   });
   try {
     process.stdout.write(`${opening(url, flags.data, paint)}\n\n`);
     await server.define(orderWorkflow);
-    const runId = await Promise.race([showSample(connect({ on: url }), leaving.signal), told.then(() => undefined), died(worker, said)]);
+    const runId = await Promise.race([
+      showSample(connect({ on: url }), leaving.signal),
+      terminated.then(() => undefined),
+      died(worker, lines),
+    ]);
     if (runId === undefined || flags.once) return;
     process.stdout.write(`\n${closing(url, runId, paint)}\n`);
-    await told;
+    await terminated;
     process.stdout.write("\n");
   } finally {
     leaving.abort();
@@ -68,9 +72,9 @@ async function showSample(client: Client, signal: AbortSignal): Promise<string> 
 }
 
 /** Never resolves: the sample cannot end without its worker. */
-async function died(worker: WorkerChild, said: readonly string[]): Promise<never> {
+async function died(worker: WorkerChild, lines: readonly string[]): Promise<never> {
   const { code, signal } = await worker.ended;
-  throw new CommandFailure(`the sample worker ended (${signal ?? `exit code ${code}`}). Its last output:\n${said.join("\n")}`, exitFailed);
+  throw new CommandFailure(`the sample worker ended (${signal ?? `exit code ${code}`}). Its last output:\n${lines.join("\n")}`, exitFailed);
 }
 
 function opening(url: string, data: string, paint: Paint): string {
@@ -83,14 +87,14 @@ function opening(url: string, data: string, paint: Paint): string {
 function closing(url: string, runId: string, paint: Paint): string {
   const on = url === "http://127.0.0.1:4500" ? "" : ` --on ${url}`;
   const rows: [string, string][] = [
-    ["what its steps said", `npx longshore logs ${runId}${on}`],
+    ["logs of its steps", `npx longshore logs ${runId}${on}`],
     ["the same order again", `npx longshore rerun ${runId} --follow${on}`],
-    ["who works here", `npx longshore workers${on}`],
-    ["how the server is", `${url}/health`],
-    ["figures for Prometheus", `${url}/metrics`],
+    ["connected workers", `npx longshore workers${on}`],
+    ["health of the server", `${url}/health`],
+    ["metrics for Prometheus", `${url}/metrics`],
     ["the API", `${url}/api/longshore/v1/openapi.json`],
   ];
   const width = Math.max(...rows.map(([what]) => what.length));
   const lines = rows.map(([what, how]) => `  ${paint("dim", what.padEnd(width))}  ${paint("cyan", how)}`);
-  return ["The order went through. Now look, from another terminal:", "", ...lines, "", paint("dim", "Serving until Ctrl-C.")].join("\n");
+  return ["The order has succeeded. Commands for another terminal:", "", ...lines, "", paint("dim", "Serving until Ctrl-C.")].join("\n");
 }

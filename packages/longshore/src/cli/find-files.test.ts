@@ -35,5 +35,5 @@ it("takes a file that exists by its name, and each file once", () => {
 
 it("reports where it looked when a pattern names nothing", () => {
   const find = tree("a.ts");
-  expect(() => find("none/**/*.ts")).toThrow(/no file is named by .*none\/\*\*\/\*\.ts \(looked below .*none\)/);
+  expect(() => find("none/**/*.ts")).toThrow(/no file matches .*none\/\*\*\/\*\.ts \(looked below .*none\)/);
 });

@@ -1,15 +1,14 @@
-// The files that a pattern such as `workers/**/*.ts` names. A shell that knows `**` does this itself; most do not, and a quoted pattern
-// reaches us as it is.
+// Finds the files that match a pattern such as `workers/**/*.ts`. Most shells do not expand `**`, and none expands a quoted pattern.
 
 import { type Dirent, existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { CommandFailure } from "./failure.ts";
 
-/** More would be a pattern that begins at the wrong folder. */
+/** With more folders, the pattern probably begins at the wrong folder. */
 const foldersMax = 10_000;
 const ignored = /^(node_modules|\..+)$/;
 const source = /\.[cm]?[jt]sx?$/;
-/** What a compiler writes beside a source: types alone, or what they are the types of. */
+/** Type declarations that a compiler has written. */
 const declarations = /\.d\.[cm]?[jt]sx?$/;
 
 export interface FoundFile {
@@ -18,18 +17,18 @@ export interface FoundFile {
   readonly byPattern: boolean;
 }
 
-/** Every file of the arguments, each once. A pattern that names none is a mistake. */
+/** All files of the arguments, each once. Throws for a pattern that matches no file. */
 export function findFiles(patterns: readonly string[]): FoundFile[] {
   const found = new Map<string, FoundFile>();
   for (const pattern of patterns) {
     const matches = isPattern(pattern) ? matching(pattern) : [{ file: pattern, byPattern: false }];
-    if (matches.length === 0) throw new CommandFailure(`no file is named by ${pattern} (looked below ${baseOf(pattern)}).`);
+    if (matches.length === 0) throw new CommandFailure(`no file matches ${pattern} (looked below ${baseOf(pattern)}).`);
     for (const match of matches) if (found.get(match.file)?.byPattern !== false) found.set(match.file, match);
   }
   return [...found.values()];
 }
 
-/** A file may be called `[id].ts`: what exists is no pattern. */
+/** A name with a wildcard is not a pattern when a file has this name, such as `[id].ts`. */
 function isPattern(text: string): boolean {
   return /[*?[{]/.test(text) && !existsSync(text);
 }
@@ -71,7 +70,7 @@ function entriesOf(folder: string): Dirent[] {
   try {
     return readdirSync(folder, { withFileTypes: true });
   } catch {
-    // A folder that is not there or may not be read holds nothing that we could load.
+    // The folder does not exist or cannot be read, so there is nothing to load.
     return [];
   }
 }

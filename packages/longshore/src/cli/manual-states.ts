@@ -1,10 +1,10 @@
-// States that end only by a person's action.
+// States that end only when a person does something.
 
 import type { Queue } from "./api.ts";
 
 type Waiting = NonNullable<Queue["waiting"]>;
 
-/** No worker is there, or none can be reached. Everything else passes by itself. */
+/** There is no worker, or none can be reached. All other reasons to wait end by themselves. */
 export function isStuck(waiting: Waiting | null | undefined): waiting is Waiting {
   return waiting?.reason === "no-worker" || waiting?.reason === "unreachable";
 }

@@ -1,4 +1,4 @@
-// The packages of OpenTelemetry, which are installed only by those who export to a collector.
+// Loads the OpenTelemetry packages. They are optional: a user installs them to export to a collector.
 
 import { LongshoreError } from "../core/errors.ts";
 import type { OtlpProtocol } from "./options.ts";
@@ -12,7 +12,7 @@ export type Metadata = import("@grpc/grpc-js").Metadata;
 export interface ExporterOptions {
   readonly url: string;
   readonly headers: Record<string, string>;
-  /** In the place of headers over gRPC. */
+  /** Used over gRPC instead of `headers`. */
   readonly metadata?: Metadata;
 }
 
@@ -67,19 +67,19 @@ export const loaders = {
   grpc: () => import("@grpc/grpc-js"),
 };
 
-/** What is wanted of OpenTelemetry. */
-export interface Wanted {
+/** What is exported, and over which protocol. */
+export interface ExportChoice {
   readonly protocol: OtlpProtocol;
   readonly spans: boolean;
   readonly logs: boolean;
 }
 
-/** The lines that run on Node 20; the exporters and the SDK of logs have the same numbers. */
+/** The newest versions that run on Node 20. The exporters and the SDK of logs have the same version numbers. */
 const sdkLine = "@2";
 const exporterLine = "@0.223";
 
-/** The command that installs what `wanted` needs. */
-export function installCommand({ protocol, spans, logs }: Wanted): string {
+/** The command that installs the packages for this choice. */
+export function installCommand({ protocol, spans, logs }: ExportChoice): string {
   const packages = [
     "@opentelemetry/api@1",
     `@opentelemetry/resources${sdkLine}`,
@@ -101,7 +101,7 @@ export async function installed<Loaded>(load: () => Promise<Loaded>, purpose: st
   }
 }
 
-/** A package itself, or one that it needs in turn. */
+/** The package itself is missing, or a package that it depends on. */
 function isMissing(error: unknown): boolean {
   const { code } = error as { readonly code?: unknown };
   return code === "ERR_MODULE_NOT_FOUND" || code === "MODULE_NOT_FOUND";

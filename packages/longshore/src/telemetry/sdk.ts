@@ -10,6 +10,7 @@ import type { Settings } from "./options.ts";
 import { Outlet } from "./outlet.ts";
 import {
   type Api,
+  type ExportChoice,
   type ExporterOptions,
   installCommand,
   installed,
@@ -20,7 +21,6 @@ import {
   type Resources,
   type SpanExporter,
   spanExporters,
-  type Wanted,
 } from "./packages.ts";
 import { recordLogger } from "./record-logger.ts";
 import type { LogSink } from "./records.ts";
@@ -51,12 +51,12 @@ interface SdkDeps {
 }
 
 /** Rejects with LONGSHORE_BAD_CONFIG when packages are missing. */
-export async function openSdk(endpoint: URL, settings: Settings, wanted: Pick<Wanted, "spans" | "logs">): Promise<Sdk> {
+export async function openSdk(endpoint: URL, settings: Settings, wanted: Pick<ExportChoice, "spans" | "logs">): Promise<Sdk> {
   const command = installCommand({ ...wanted, protocol: settings.protocol });
   return installed(() => open(endpoint, settings, wanted), `The export to ${endpoint.origin}`, command);
 }
 
-async function open(endpoint: URL, settings: Settings, wanted: Pick<Wanted, "spans" | "logs">): Promise<Sdk> {
+async function open(endpoint: URL, settings: Settings, wanted: Pick<ExportChoice, "spans" | "logs">): Promise<Sdk> {
   const [api, resources] = await Promise.all([loaders.api(), loaders.resources()]);
   const metadata = settings.protocol === "grpc" ? await metadataOf(settings.headers) : undefined;
   const deps: SdkDeps = {

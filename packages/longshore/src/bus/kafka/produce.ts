@@ -1,5 +1,5 @@
-// One idempotent producer: counts what it sends to each partition, so that a broker stores a batch once that comes twice. It never has two
-// requests under way, and sends what failed again exactly as it was.
+// One idempotent producer. It counts the messages that it sends to each partition, so a broker that receives a batch twice stores it once. It never has two
+// open requests, and sends a failed batch again without changes.
 
 import type { Connection, Producer } from "@platformatic/kafka";
 import { LongshoreError } from "../../core/errors.ts";
@@ -9,13 +9,13 @@ import type { KafkaBusOptions } from "./options.ts";
 
 export interface ProducedMessage extends BatchMessage {
   readonly topic: string;
-  /** Before the rest of the division by the number of partitions. */
+  /** The partition is `place` modulo the number of partitions. */
   readonly place: number;
   /** The partitions to choose from; all of them when absent. */
   readonly among?: readonly number[];
 }
 
-/** What of some messages is still to be sent. */
+/** The messages that are not sent yet. */
 export interface Pending {
   messages: readonly ProducedMessage[];
 }
@@ -26,7 +26,7 @@ interface Batch {
   readonly messages: ProducedMessage[];
 }
 
-/** As the broker has given it. */
+/** Assigned by the broker. */
 interface Identity {
   readonly producerId: bigint;
   readonly producerEpoch: number;
@@ -37,26 +37,26 @@ type ProduceAnswer = ReturnType<KafkaModule["produceV11"]["parseResponse"]>;
 /** All replicas that are in sync. */
 const acksAll = -1;
 const produceKey = 0;
-/** The first version whose layout is the one written here. */
+/** The first version of the request with the layout that `#request` writes. */
 const produceVersionMin = 9;
 const sequences = 2 ** 31;
 
 export class Produce {
   readonly #kafka: KafkaModule;
-  /** Knows the brokers; its own way of sending is not used. */
+  /** Used for connections and metadata. Its own `send` is not used. */
   readonly #client: Producer;
   readonly #sequences = new Map<string, number>();
   readonly #late: AbortSignal;
   #identity: Identity | undefined;
 
-  /** Nothing is waited for any longer when `late` aborts. */
+  /** Open requests fail when `late` aborts. */
   constructor(kafka: KafkaModule, options: KafkaBusOptions, late: AbortSignal) {
     this.#kafka = kafka;
     this.#late = late;
     this.#client = new kafka.Producer(clientOptions(options));
   }
 
-  /** Sends everything; when it throws, `pending` has what may not be stored. */
+  /** Sends all messages. When it throws, `pending` has those that the broker may not have stored. */
   async send(pending: Pending): Promise<void> {
     this.#identity ??= await this.#soon(this.#client.initIdempotentProducer({}));
     const topics = [...new Set(pending.messages.map(({ topic }) => topic))];
@@ -85,7 +85,7 @@ export class Produce {
     if (failed !== undefined) throw failed.reason;
   }
 
-  /** What was known of the brokers is out of date. */
+  /** Reads the metadata of the brokers again before the next send. */
   forget(): void {
     this.#client.clearMetadata();
   }
@@ -94,8 +94,8 @@ export class Produce {
     await hangUp(this.#client);
   }
 
-  #soon<T>(asked: Promise<T>): Promise<T> {
-    return within(requestMsMax, asked, this.#late);
+  #soon<T>(request: Promise<T>): Promise<T> {
+    return within(requestMsMax, request, this.#late);
   }
 
   async #sendTo(broker: { host: string; port: number }, batches: ReadonlyMap<string, Batch>, pending: Pending): Promise<void> {
@@ -117,7 +117,7 @@ export class Produce {
     try {
       stored(await this.#soon(this.#request(connection, version, [...batches.values()])));
     } catch (error) {
-      // Some partitions may have taken theirs.
+      // Some partitions may have stored their batches.
       const { response } = error as { response?: ProduceAnswer };
       if (response !== undefined) stored(response);
       throw error;
@@ -164,7 +164,7 @@ export class Produce {
       this.#client[this.#kafka.kGetApi]("Produce", (error, api) => {
         if (error || api === undefined) reject(error);
         else if (api.version < produceVersionMin)
-          reject(new LongshoreError("LONGSHORE_BAD_CONFIG", "The broker is older than Kafka 2.8, the oldest that is spoken to."));
+          reject(new LongshoreError("LONGSHORE_BAD_CONFIG", "The broker is older than Kafka 2.8, expected 2.8 or newer."));
         else resolve(api.version);
       });
     });

@@ -1,5 +1,5 @@
-// The end of something that talks to brokers. A broker that is there responds in milliseconds and is waited for; one that is away must not
-// delay the end: soon after that has begun, nothing more is waited for.
+// Stops a client of Kafka brokers. A reachable broker responds in milliseconds, so the stop waits for it. A broker that is down must not delay the
+// stop: after `closeMsMax`, open requests are cancelled.
 
 import { closeMsMax } from "./client.ts";
 
@@ -7,17 +7,17 @@ export class Shutdown {
   readonly #begun = new AbortController();
   readonly #late = new AbortController();
 
-  /** Nothing new is begun from here. */
+  /** Aborts when the stop begins: start nothing new. */
   get begun(): AbortSignal {
     return this.#begun.signal;
   }
 
-  /** Open requests to a broker are given up. */
+  /** Aborts when the time is over: cancel open requests. */
   get late(): AbortSignal {
     return this.#late.signal;
   }
 
-  /** Begins the end; resolves with it. Holds the process open for as long. May be called twice. */
+  /** Begins the stop and waits for `ended`. Keeps the process alive until then. May be called twice. */
   async until(ended: () => Promise<unknown>): Promise<void> {
     this.#begun.abort();
     const timer = setTimeout(() => this.#late.abort(), closeMsMax);

@@ -9,10 +9,10 @@ import { BlobService } from "../wire/services.ts";
 import { failureOfCall } from "./grpc-failure.ts";
 import type { Channel } from "./orchestrators.ts";
 
-/** A blob may be as large as a message, so it may take a while. */
+/** A blob may be as large as the largest message, so a call may take long. */
 const timeoutMs = 60_000;
 
-/** The blobs at one address. `signal` is the handler's, or absent for what the worker itself does. */
+/** The blobs at one address. */
 export class TaskBlobs implements Blobs {
   readonly #channel: Channel;
   readonly #address: string;
@@ -22,12 +22,12 @@ export class TaskBlobs implements Blobs {
     this.#address = address;
   }
 
-  /** A text is kept as JSON, where every worker can read it. */
+  /** Stores a text as JSON, because every worker can read JSON. */
   put(bytes: Uint8Array | string): Promise<string> {
     return typeof bytes === "string" ? this.putJson(bytes, "data") : this.#put({ rawData: bytes, blobType: "binary" });
   }
 
-  /** The bytes, the text, or the text of any other JSON. */
+  /** Returns the stored bytes; of a stored text its UTF-8 bytes; of other JSON its text as bytes. */
   async get(id: string): Promise<Uint8Array> {
     const { rawData, jsonData = null } = await this.#get(id);
     return rawData ?? Buffer.from(typeof jsonData === "string" ? jsonData : JSON.stringify(jsonData));

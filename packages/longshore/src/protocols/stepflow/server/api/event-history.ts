@@ -1,5 +1,5 @@
-// What happened in a run, worked out from its records: the events that clients follow. There is no journal beside the records, so there is
-// nothing that could disagree with them or be missing after a restart.
+// Makes the events of a run, which clients follow, from the run's records. Events are not stored, so they cannot disagree with the records and
+// cannot be lost in a restart.
 
 import type { Json } from "../../../../core/json/json.ts";
 import type { TaskRow, TaskRowHead } from "../../../../engine/board/task.ts";
@@ -18,13 +18,13 @@ export interface RunHistoryEvent {
   readonly type: number;
   readonly at: number;
   /**
-   * Its place among the events of the same millisecond, compared part by part: a run's beginning, its items in their order, in each the
-   * steps in the order in which they began, each with its beginning, what it has started, and its end. Causes come before effects, for
-   * a step that needs another has begun after it.
+   * Sorts events of the same millisecond; compared element by element. First the start of the run, then its items in their order. In an item,
+   * the steps in the order in which they started. Of a step, its start, then the runs it has started, then its end. So causes come before
+   * effects: a step starts after the steps it needs.
    */
   readonly place: readonly (number | string)[];
-  /** With the result, read again, if it is given a reader: an event waits for slow readers, and holds nothing that may be large. */
-  tell(reader?: Reader): Encodable<typeof StatusEvent> | Promise<Encodable<typeof StatusEvent>>;
+  /** Makes the event. With a reader it reads the result, too: results may be large, so a waiting event does not keep them. */
+  toEvent(reader?: Reader): Encodable<typeof StatusEvent> | Promise<Encodable<typeof StatusEvent>>;
   /** It ends the events of the requested run. */
   readonly last?: boolean;
 }
@@ -50,20 +50,20 @@ export function eventsOfRun(run: RunHead, within: Within, own: boolean): RunHist
         type: StatusEventType.RUN_CREATED,
         at: run.createdAt,
         place: [...within, beginning],
-        tell: () => ({ runCreated: { runId, flowId, itemCount } }),
+        toEvent: () => ({ runCreated: { runId, flowId, itemCount } }),
       }
     : {
         type: StatusEventType.SUB_RUN_CREATED,
         at: run.createdAt,
         place: [...within, beginning],
-        tell: () => ({ subRunCreated: { runId, parentRunId, flowId, itemCount } }),
+        toEvent: () => ({ subRunCreated: { runId, parentRunId, flowId, itemCount } }),
       };
   if (run.endedAt === null) return [created];
   const completed: RunHistoryEvent = {
     type: StatusEventType.RUN_COMPLETED,
     at: run.endedAt,
     place: [...within, end],
-    tell: () => ({ runCompleted: { runId, status: statusOf(run.state) } }),
+    toEvent: () => ({ runCompleted: { runId, status: statusOf(run.state) } }),
     ...(own ? { last: true } : {}),
   };
   return [created, completed];
@@ -83,7 +83,7 @@ export function eventsOfItem(item: RunHead, view: FlowView, within: Within): Run
     type: StatusEventType.ITEM_COMPLETED,
     at: item.endedAt,
     place: [...at, end],
-    async tell(reader) {
+    async toEvent(reader) {
       const run = reader && (await reader.run(id));
       const result = run === undefined || isRunOpen(run.state) ? undefined : resultOf(run);
       return { itemCompleted: { runId, itemIndex, ...(result?.outcome === "success" ? { result: result.result } : {}) } };
@@ -117,7 +117,7 @@ export function eventsOfStep(task: TaskRowHead, step: StepView, within: Within, 
       type: StatusEventType.STEP_STARTED,
       at: attemptAt,
       place: [...at, beginning, attempt],
-      tell: () => ({ stepStarted: { runId, itemIndex, stepIndex, stepId, attempt: attempt + 1 } }),
+      toEvent: () => ({ stepStarted: { runId, itemIndex, stepIndex, stepId, attempt: attempt + 1 } }),
     });
   }
   if (isOpen(task.state) || task.endedAt === null) return events;
@@ -126,7 +126,7 @@ export function eventsOfStep(task: TaskRowHead, step: StepView, within: Within, 
     type: StatusEventType.STEP_COMPLETED,
     at: task.endedAt,
     place: [...at, end],
-    async tell(reader) {
+    async toEvent(reader) {
       const result = reader && resultIn(await reader.task(id), attempt, step);
       return { stepCompleted: { runId, itemIndex, stepIndex, stepId, status, ...result } };
     },
@@ -151,7 +151,7 @@ export function withinStep(
 }
 
 function stepsNeeded(runId: string, itemIndex: number, stepIds: string[], at: number, place: (number | string)[]): RunHistoryEvent {
-  return { type: StatusEventType.STEPS_NEEDED, at, place, tell: () => ({ stepsNeeded: { runId, itemIndex, stepIds } }) };
+  return { type: StatusEventType.STEPS_NEEDED, at, place, toEvent: () => ({ stepsNeeded: { runId, itemIndex, stepIds } }) };
 }
 
 /** By time, and by place within one millisecond. */

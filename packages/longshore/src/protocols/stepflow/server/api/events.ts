@@ -1,6 +1,6 @@
-// Follows what happens in a run: first what is recorded, then what comes, in one order with rising numbers. An event is sent when its
-// millisecond has passed, because then no other can come before it: every change of a millisecond is committed within it. So a later reader
-// of the records finds the same events in the same order under the same numbers.
+// Follows the events of a run: first the recorded ones, then new ones, in one order with rising numbers. An event is sent when its millisecond is
+// over, because then no other event can come before it: a change is committed in the millisecond that its event carries. So a later reader of the
+// records gets the same events in the same order with the same numbers.
 
 import type { Clock } from "../../../../core/clock.ts";
 import type { TaskRow } from "../../../../engine/board/task.ts";
@@ -14,14 +14,14 @@ import { numberOf, numberOfEnd } from "./sequence.ts";
 
 export interface EventDeps extends HistoryDeps {
   readonly clock: Clock;
-  /** Calls back for every task and run that a commit changed; ends with the function that is returned. */
+  /** Calls the listener for every task and run that a commit changed, until the returned function is called. */
   listen(listener: { task(task: TaskRow): void; run(run: Run): void }): () => void;
 }
 
-export interface FollowWish {
-  /** Only events with this number and above. */
+export interface FollowOptions {
+  /** Only events with this number or a higher one. */
   readonly since: number;
-  /** Only these; all when it is empty. */
+  /** Only events of these types. When empty, events of all types. */
   readonly types: ReadonlySet<number>;
   readonly withSubRuns: boolean;
   readonly withResults: boolean;
@@ -29,18 +29,18 @@ export interface FollowWish {
 
 export type Event = Encodable<typeof StatusEvent> & { readonly sequenceNumber: number; readonly timestamp: number };
 
-/** An event whose turn has come. */
+/** The event that is sent next. */
 export interface NextEvent {
-  /** Makes it, with its result if that is wanted, and hands it over. `take` does not wait: what it does not write at once is in memory. */
+  /** Makes the event, with its result if requested, and passes it to `take`. `take` does not wait: it keeps in memory what it cannot write at once. */
   give(take: (event: Event) => void): Promise<void>;
 }
 
-/** Changes that wait for a slow reader. Beyond them they are forgotten, and read again from the records when it has caught up. */
+/** The maximum of changes that wait for a slow reader. When there are more, they are dropped, and the follower reads all records again. */
 const changesMax = 10_000;
 
 /** Ends after the run's last event, or when `signal` aborts. */
-export async function* follow(deps: EventDeps, runId: string, wish: FollowWish, signal: AbortSignal): AsyncGenerator<NextEvent> {
-  const follower = new Follower(deps, runId, wish);
+export async function* follow(deps: EventDeps, runId: string, options: FollowOptions, signal: AbortSignal): AsyncGenerator<NextEvent> {
+  const follower = new Follower(deps, runId, options);
   try {
     yield* follower.events(signal);
   } finally {
@@ -51,26 +51,26 @@ export async function* follow(deps: EventDeps, runId: string, wish: FollowWish, 
 class Follower {
   readonly #deps: EventDeps;
   readonly #runId: string;
-  readonly #wish: FollowWish;
+  readonly #options: FollowOptions;
   readonly #unlisten: () => void;
   #history: HistoryReader;
-  /** Ids of what has changed. Their rows may be large, and are read when it is their turn. */
+  /** Ids of changed tasks and runs. Rows may be large, so they are read later, one by one. */
   #tasks = new Set<string>();
   #runs = new Set<string>();
-  /** Everything up to this millisecond has been given. */
-  #given = Number.NEGATIVE_INFINITY;
+  /** All events up to this millisecond were sent. */
+  #sentUntil = Number.NEGATIVE_INFINITY;
   #waiting: RunHistoryEvent[] = [];
-  /** How many events it has taken from the room of all. */
+  /** How many events this follower holds of the maximum that all followers share. */
   #held = 0;
-  #readAnew = true;
+  #readAgain = true;
   #startedAt = 0;
   #rootId = "";
   #wake = () => {};
 
-  constructor(deps: EventDeps, runId: string, wish: FollowWish) {
+  constructor(deps: EventDeps, runId: string, options: FollowOptions) {
     this.#deps = deps;
     this.#runId = runId;
-    this.#wish = wish;
+    this.#options = options;
     this.#history = this.#historyOf([[runId, []]]);
     deps.followers.open.add(this);
     this.#unlisten = deps.listen({ task: (task) => this.#taskChanged(task), run: (run) => this.#runChanged(run) });
@@ -91,7 +91,7 @@ class Follower {
       });
       for (const { number, happened } of this.#due(await this.#take())) {
         if (signal.aborted) return;
-        if (number >= this.#wish.since && (this.#wish.types.size === 0 || this.#wish.types.has(happened.type))) {
+        if (number >= this.#options.since && (this.#options.types.size === 0 || this.#options.types.has(happened.type))) {
           yield { give: (take) => this.#give(number, happened, take) };
         }
         if (happened.last) return;
@@ -108,10 +108,10 @@ class Follower {
   async #give(number: number, happened: RunHistoryEvent, take: (event: Event) => void): Promise<void> {
     const { reader, followers } = this.#deps;
     const head = { sequenceNumber: number, timestamp: happened.at };
-    if (!this.#wish.withResults) return take({ ...head, ...(await happened.tell()) });
+    if (!this.#options.withResults) return take({ ...head, ...(await happened.toEvent()) });
     await followers.make(async () => {
       await reader.turn(1);
-      take({ ...head, ...(await happened.tell(reader)) });
+      take({ ...head, ...(await happened.toEvent(reader)) });
     });
   }
 
@@ -122,31 +122,31 @@ class Follower {
   }
 
   #runChanged(run: Run): void {
-    if (!this.#history.members.has(wireRun(run.id).runId) && !(this.#wish.withSubRuns && run.alias === this.#rootId)) return;
+    if (!this.#history.members.has(wireRun(run.id).runId) && !(this.#options.withSubRuns && run.alias === this.#rootId)) return;
     this.#runs.add(run.id);
     this.#changed();
   }
 
   #changed(): void {
     if (this.#tasks.size + this.#runs.size > changesMax) {
-      this.#readAnew = true;
+      this.#readAgain = true;
       this.#tasks = new Set();
       this.#runs = new Set();
     }
     this.#wake();
   }
 
-  /** Works out the events of what has changed since the last time, or of everything. Returns up to which time they are all there. */
+  /** Makes the events of what has changed since the last call, or of all records. Returns the time up to which the events are complete. */
   async #take(): Promise<number> {
-    // After the commit that reported the first change, so that all its changes are here.
+    // Waits until the commit that reported the first change has reported all of its changes.
     await new Promise((resolve) => setImmediate(resolve));
-    // Whatever is committed during this is reported again, and handled the next time.
+    // A commit that happens after this line is reported again, and handled by the next call.
     const now = this.#deps.clock.now();
     const [tasks, runs] = [this.#tasks, this.#runs];
     this.#tasks = new Set();
     this.#runs = new Set();
-    if (this.#readAnew) {
-      this.#readAnew = false;
+    if (this.#readAgain) {
+      this.#readAgain = false;
       this.#waiting = [];
       this.#hold(-this.#held);
       await this.#readAll();
@@ -158,7 +158,7 @@ class Follower {
   }
 
   async #readAll(): Promise<void> {
-    const { withSubRuns } = this.#wish;
+    const { withSubRuns } = this.#options;
     const read = () => readHistory(this.#deps, this.#runId, withSubRuns);
     const { startedAt, rootId, members, events } = await this.#deps.followers.read(`${this.#runId} ${withSubRuns}`, read);
     if (startedAt === undefined) return;
@@ -172,9 +172,9 @@ class Follower {
     return new HistoryReader(this.#deps, this.#runId, new Map(members), (events) => this.#add(events));
   }
 
-  /** What was given before is recognised by its time. Throws RESOURCE_EXHAUSTED when there is no room for more. */
+  /** Ignores events that were sent before, which it knows by their time. Throws RESOURCE_EXHAUSTED above the maximum of held events. */
   #add(events: readonly RunHistoryEvent[]): void {
-    const fresh = events.filter(({ at }) => at > this.#given);
+    const fresh = events.filter(({ at }) => at > this.#sentUntil);
     this.#deps.followers.checkHold(this.#held, fresh.length);
     this.#hold(fresh.length);
     for (const event of fresh) this.#waiting.push(event);
@@ -185,13 +185,13 @@ class Follower {
     this.#deps.followers.events += more;
   }
 
-  /** What can be given by now, with its numbers. */
+  /** The events that can be sent now, with their numbers. */
   *#due(now: number): Generator<{ number: number; happened: RunHistoryEvent }> {
     const ended = this.#waiting.find(({ last }) => last);
     const until = ended === undefined ? now - 1 : ended.at;
     const due = unique(this.#waiting.filter(({ at }) => at <= until).sort(byTime));
     this.#waiting = this.#waiting.filter(({ at }) => at > until);
-    this.#given = Math.max(this.#given, until);
+    this.#sentUntil = Math.max(this.#sentUntil, until);
     let place = 0;
     let at = Number.NaN;
     for (const happened of due) {
@@ -203,7 +203,7 @@ class Follower {
   }
 }
 
-/** The same event may have been worked out from several changes of one row; the newest has the most. */
+/** Several changes of one row may lead to the same event. The newest is kept, because it has the most fields. */
 function unique(sorted: readonly RunHistoryEvent[]): RunHistoryEvent[] {
   return sorted.filter((happened, at) => {
     const next = sorted[at + 1];
