@@ -43,7 +43,7 @@ export class Amounts implements Writable {
     if (known !== undefined) return known;
     const amount = new Amount({
       changed: (changed) => this.#changed.add(changed),
-      write: (value) => this.#rows.upsert({ name, value }),
+      write: (value) => this.#rows.write({ name, value }),
     });
     this.#byName.set(name, amount);
     return amount;

@@ -71,17 +71,20 @@ export interface TableRows<R> {
   scan(tx: ReadTx, scan: Scan): Iterable<R>;
   /** How many rows a scan has, and their sum over a column or one of the sizes; its order and limit do not count. */
   total(tx: ReadTx, scan: Scan, name?: string): Total;
-  /** The highest key that a row has ever had, removed rows included; for a table whose key is one number that is never given twice. */
-  last(tx: ReadTx): number;
-  /** Writes all columns, over the row with the same key if there is one. */
-  upsert(record: R): void;
   /** Writes new rows. Fails where there is one with the same key. */
   insert(records: readonly R[]): void;
-  /** Made once for each set of columns: writes these columns of the row with the record's key. */
-  updater(columns: readonly Column<R>[]): (record: R) => void;
-  remove(...key: Value[]): void;
-  /** Removes all rows of a scan, whose order and limit do not count. */
-  removeAll(scan: Scan): void;
+  /**
+   * Writes all columns, over the row with the same key if there is one; or only some columns, of a row that is there. A store prepares a
+   * statement for each list of columns: the same list is passed each time.
+   */
+  write(record: R, columns?: readonly Column<R>[]): void;
+  /** Removes the row with this key, or all rows of a scan, whose order and limit do not count. */
+  remove(rows: readonly Value[] | Scan): void;
+}
+
+/** Whether these are the values of a key, and not a scan. */
+export function isKey(rows: readonly Value[] | Scan): rows is readonly Value[] {
+  return Array.isArray(rows);
 }
 
 export interface RowStore {
@@ -91,8 +94,6 @@ export interface RowStore {
    * may be written later.
    */
   commit(write: () => void): void | Promise<void>;
-  /** Inside a commit: the smallest write that changes nothing, for which a disk that is full or gone fails the commit. */
-  touch(): void;
   /** Reads what was missing into `tx.loaded`, where the reads of that transaction find it when they are performed again. */
   load(tx: ReadTx, missing: readonly Missing[]): Promise<void>;
   /** An error when what was committed cannot be found again: it was written to a file that is not in its place any more. */

@@ -45,7 +45,7 @@ function sums({ db, stored }: Parts) {
         .map((row) => [row.name, row.value]),
     );
   const kept = read();
-  db.exec(`BEGIN; DELETE FROM amount; ${countAmounts}`);
+  db.exec(`BEGIN; ${countAmounts}`);
   const counted = read();
   db.exec("ROLLBACK");
   const memory = Object.fromEntries(storedKinds.map((kind) => [`bytes of ${kind}`, stored.of(kind).used]).filter(([, used]) => used !== 0));
@@ -87,7 +87,7 @@ describe("stored bytes", () => {
     const taken = await bus.take({ group: "g", member: "m", topics: ["t"], max: 1 });
     await bus.commit("m", taken?.id as number);
     expectTrue(parts);
-    expect(Object.keys(sums(parts).kept).sort()).toEqual([...storedKinds.map((kind) => `bytes of ${kind}`), "documents of k"].sort());
+    expect(Object.keys(sums(parts).kept).sort()).toEqual([...storedKinds.map((kind) => `bytes of ${kind}`), "documents of k", "last log"].sort());
     await parts.complete(later);
     await parts.close();
     const reopened = await setup(parts);

@@ -129,7 +129,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     shown: displayedInputBy({ dialects, read: (work) => store.commit.read(work), ...store.runs }),
     clock,
     makeId,
-    storage: new StoreState({ store: store.rows, commit: store.commit, stored: store.stored }),
+    storage: new StoreState(store),
     lanes: store.board.lanes,
     taskCounts: store.board.counts,
     board,

@@ -47,7 +47,7 @@ describe("a batch on rows that are read later", () => {
     const rows = store.table(itemTable);
     items = new Rows<Item>(commit, {
       load: (tx, id) => rows.get(tx, id),
-      save: (item) => rows.upsert(item),
+      save: (item) => rows.write(item),
       keep: () => "no",
       keptMax: 0,
     });

@@ -30,7 +30,6 @@ export function missingRows(rows: RowStore, counts: MissingCounts = { misses: 0 
         get: (tx, ...key) => read(tx, `${name} get ${JSON.stringify(key)}`, () => table.get(tx, ...key)),
         scan: (tx, scan) => read(tx, `${name} scan ${JSON.stringify(scan)}`, () => [...table.scan(tx, scan)]),
         total: (tx, scan, column) => read(tx, `${name} total ${column} ${JSON.stringify(scan)}`, () => table.total(tx, scan, column)),
-        last: (tx) => read(tx, `${name} last`, () => table.last(tx)),
       };
     },
     async commit(write) {

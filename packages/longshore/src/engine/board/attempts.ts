@@ -114,7 +114,7 @@ export class Attempts {
     this.#old = store.table(oldTable);
     const rows = store.table(attemptTable);
     this.#added = new Additions(commit, (attempt) => rows.insert([attempt]));
-    this.#removed = new Additions(commit, ({ taskId, grant, attempt }) => rows.remove(taskId, grant, attempt));
+    this.#removed = new Additions(commit, ({ taskId, grant, attempt }) => rows.remove([taskId, grant, attempt]));
   }
 
   /** How an earlier grant of a task was closed; null when no row records it. */

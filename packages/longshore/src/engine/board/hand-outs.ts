@@ -23,7 +23,7 @@ export class HandOuts {
   constructor(store: RowStore, commit: GroupCommit) {
     this.#rows = store.table(handOutTable);
     this.#additions = new Additions(commit, (handOut) => {
-      this.#rows.removeAll({ by: ["until"], below: [handOut.at + 1] });
+      this.#rows.remove({ by: ["until"], below: [handOut.at + 1] });
       this.#rows.insert([handOut]);
     });
   }

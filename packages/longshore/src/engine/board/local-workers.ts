@@ -68,8 +68,8 @@ export class LocalWorkers implements Writable {
   write(): void {
     if (!this.workers.hasUnwritten) return;
     const what = this.workers.unwritten();
-    for (const id of what.forgotten) this.#rows.remove(id);
-    for (const registration of what.registrations) this.#rows.upsert(registration);
+    for (const id of what.forgotten) this.#rows.remove([id]);
+    for (const registration of what.registrations) this.#rows.write(registration);
     this.#writing = { what, after: this.#options.commit.commits };
   }
 

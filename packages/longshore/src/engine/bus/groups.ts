@@ -40,10 +40,10 @@ export class BusGroups {
       // Everything is in memory; a row is only written.
       load: () => null,
       save: ({ name, topic, place: { position, done }, seenAt }) =>
-        stored.upsert({ topic: topic.id, name, position, done: done.map(({ first, last }) => [first, last] as const), seenAt }),
+        stored.write({ topic: topic.id, name, position, done: done.map(({ first, last }) => [first, last] as const), seenAt }),
       remove(key) {
         const at = key.indexOf(" ");
-        stored.remove(Number(key.slice(0, at)), key.slice(at + 1));
+        stored.remove([Number(key.slice(0, at)), key.slice(at + 1)]);
       },
       keep: () => "no",
       keptMax: 0,

@@ -46,11 +46,11 @@ export class LocalOutbox implements OutboxStore {
         const [row] = stored.scan(tx, { by: ["print"], equal: [print], limit: 1 });
         return row ?? null;
       },
-      save: (row) => stored.upsert(row),
+      save: (row) => stored.write(row),
       keep: () => "no",
       keptMax: 0,
     });
-    this.#removals = new Additions(commit, (id) => stored.remove(id));
+    this.#removals = new Additions(commit, (id) => stored.remove([id]));
   }
 
   add(owner: string, message: OutboxMessage): Promise<StoredMessage | null> {

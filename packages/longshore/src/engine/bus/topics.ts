@@ -55,7 +55,7 @@ export class BusTopics {
       (records) => this.#rows.insert(records),
       (records) => records.reduce((bytes, { value }) => bytes + value.length, 0),
     );
-    this.#removals = new Additions(commit, (range) => this.#rows.removeAll(scanOf(range)));
+    this.#removals = new Additions(commit, (range) => this.#rows.remove(scanOf(range)));
   }
 
   /** Brings memory up to what is stored. `passed` is how far the groups of a topic have come: when all records were removed, they still know. */

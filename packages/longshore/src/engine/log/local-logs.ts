@@ -2,9 +2,10 @@
 
 import { LongshoreError } from "../../core/errors.ts";
 import type { Slices } from "../../core/slices/slices.ts";
+import type { Amount } from "../amounts.ts";
 import { Additions } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
-import type { RowStore, TableRows } from "../rows.ts";
+import type { RowStore } from "../rows.ts";
 import type { Room, StoredBytes } from "../stored-bytes.ts";
 import { type LogRow, logHeadTable, logTable, packed } from "../tables/log.ts";
 import type { Tx } from "../tx.ts";
@@ -41,21 +42,20 @@ const chunkCharsMax = 262_144;
 export class LocalLogs implements LogStore {
   readonly #commit: GroupCommit;
   readonly #bytesMax: number;
-  readonly #rows: TableRows<LogRow>;
   readonly #reads: LogReads;
   readonly #added: Additions<LogRow>;
   readonly #tails: Tails;
   readonly #room: Room;
-  /** Null until it is read, by the first operation. */
-  #lastId: number | null = null;
+  /** The highest id that a row has ever had, removed rows included: a position that was given is never used again. */
+  readonly #last: Amount;
 
   constructor({ store, commit, stored, taskBytesMax = taskLogBytesMax, slices }: LocalLogsDeps) {
     this.#room = stored.of("logs");
+    this.#last = stored.amounts.of("last log");
     this.#commit = commit;
     this.#bytesMax = taskBytesMax;
     const rows = store.table(logTable);
     const heads = store.table(logHeadTable);
-    this.#rows = rows;
     this.#reads = new LogReads({ rows, heads, commit, slices });
     this.#tails = new Tails(rows, heads);
     this.#added = new Additions(
@@ -111,13 +111,13 @@ export class LocalLogs implements LogStore {
 
   #add(tx: Tx, batch: LogBatch, chunks: readonly LogChunk[], bytes: number, end: { tail: Tail; stored: StoredKeys; keys: string[] }): void {
     const { taskId, runId, attempt, grant } = batch;
-    this.#lastId ??= this.#rows.last(tx);
     let left = bytes;
     const rows = inRows(chunks);
     for (const [at, row] of rows.entries()) {
       const counted = at === rows.length - 1 ? left : row.bytes;
       left -= counted;
-      this.#added.add(tx, { id: ++this.#lastId, taskId, runId, attempt, grant, bytes: counted, chunks: packed(row.chunks) });
+      this.#last.add(tx, 1);
+      this.#added.add(tx, { id: this.#last.value, taskId, runId, attempt, grant, bytes: counted, chunks: packed(row.chunks) });
     }
     this.#room.add(tx, bytes);
     this.#tails.add(tx, end.tail, end.stored, end.keys, bytes);

@@ -47,7 +47,6 @@ export class Lives implements Writable {
   readonly #heads: TableRows<PartHead>;
   readonly #numbers: TableRows<Pick<PartRow, "sequence">>;
   readonly #hashes: TableRows<UidRow>;
-  readonly #replace: (row: PartRow) => void;
   readonly #lives = new Map<string, Life>();
   /** Those that the batch at hand has changed: they are not dropped before it is over, since nothing could read them back. */
   readonly #changed = new Set<Life>();
@@ -58,7 +57,6 @@ export class Lives implements Writable {
     this.#heads = store.table(partHeadTable);
     this.#numbers = store.table(partNumberTable);
     this.#hashes = store.table(uidTable);
-    this.#replace = this.#rows.updater(partValue);
     commit.join(this);
   }
 
@@ -159,7 +157,7 @@ export class Lives implements Writable {
 
   write(): void {
     for (const { taskId, life, committed, added, replaced } of this.#changed) {
-      for (const part of replaced.values()) this.#replace(part);
+      for (const part of replaced.values()) this.#rows.write(part, partValue);
       if (added.length === 0) continue;
       this.#rows.insert(added);
       this.#hashes.insert([{ taskId, life, first: committed + 1, hashes: hashesOf(added) }]);

@@ -67,7 +67,7 @@ export class PartReads implements Writable {
   write(): void {
     for (const { pair, removed, added } of this.#changes.values()) {
       const [reader, readerLife, source, sourceLife] = pair;
-      for (const first of removed) this.#rows.remove(...pair, first);
+      for (const first of removed) this.#rows.remove([...pair, first]);
       for (const [first, last] of added) this.#rows.insert([{ reader, readerLife, source, sourceLife, first, last }]);
     }
   }

@@ -64,8 +64,8 @@ export class LocalDocuments implements DocumentStore {
     this.#versions = store.table(versionTable);
     this.#rows = new Rows<Document>(commit, {
       load: (tx, key) => this.#stored.get(tx, ...partsOf(key)),
-      save: (row) => this.#stored.upsert(row),
-      remove: (key) => this.#stored.remove(...partsOf(key)),
+      save: (row) => this.#stored.write(row),
+      remove: (key) => this.#stored.remove(partsOf(key)),
       chars: ({ body }) => body.length,
       keep: ({ body }) => (body.length <= keptCharsMax ? "while-room" : "no"),
       keptMax,

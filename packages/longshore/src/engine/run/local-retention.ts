@@ -54,9 +54,9 @@ export class LocalRetention implements RetentionStore {
     this.#runs = { kind: endedRuns, rows: store.table(endedRuns.sized), count: () => counts.endedRuns };
     this.#tasks = { kind: endedTasks, rows: store.table(endedTasks.sized), count: () => counts.endedTasks };
     const keys = store.table(runKeyTable);
-    this.#keysOf = new Additions(commit, (runId) => keys.removeAll({ by: ["run_id"], equal: [runId] }));
+    this.#keysOf = new Additions(commit, (runId) => keys.remove({ by: ["run_id"], equal: [runId] }));
     this.#properties = store.table(propertyTable);
-    this.#changed = new Additions(commit, (property) => this.#properties.upsert(property));
+    this.#changed = new Additions(commit, (property) => this.#properties.write(property));
     this.#remains = new Remains(options);
     this.#logs = new LogRetention(options);
   }

@@ -51,7 +51,7 @@ export class LogRetention {
     this.#commit = commit;
     this.#room = stored.of("logs");
     this.#logs = store.table(logHeadTable);
-    this.#removals = new Additions(commit, (id) => this.#logs.remove(id));
+    this.#removals = new Additions(commit, (id) => this.#logs.remove([id]));
     const start = [-1, ""] as const;
     this.#owners = [
       {

@@ -57,7 +57,7 @@ export class Messages {
     this.#rows = store.table(messageTable);
     this.#children = store.table(runIdTable);
     this.#added = new Additions(commit, (message) => this.#rows.insert([message]));
-    this.#done = new Additions(commit, (id) => this.#rows.remove(id));
+    this.#done = new Additions(commit, (id) => this.#rows.remove([id]));
   }
 
   /** Continues to count where the stored ones end, and finds the runs whose tasks are still to be cancelled. */

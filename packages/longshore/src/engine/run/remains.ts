@@ -53,8 +53,8 @@ export class Remains {
   constructor({ store, commit, stored }: { store: RowStore; commit: GroupCommit; stored: StoredBytes }) {
     this.#commit = commit;
     this.#ids = store.table(prunedTable);
-    this.#noted = new Additions(commit, (id) => this.#ids.upsert({ id }));
-    this.#crossedOff = new Additions(commit, (id) => this.#ids.remove(id));
+    this.#noted = new Additions(commit, (id) => this.#ids.write({ id }));
+    this.#crossedOff = new Additions(commit, (id) => this.#ids.remove([id]));
     this.#steps = tablesOf(stored).flatMap((table) => stepsOf(store, commit, table));
   }
 
@@ -116,7 +116,7 @@ function stepsOf(store: RowStore, commit: GroupCommit, table: RemnantTable): ((t
     sizes: texts === undefined ? [] : [["texts", texts]],
     of: (row) => ({ key: key.map((each) => row[each] as Value), bytes: bytes + Number(row[counted ?? "texts"] ?? 0) }),
   });
-  const removals = new Additions<Remnant>(commit, (remnant) => rows.remove(...remnant.key));
+  const removals = new Additions<Remnant>(commit, (remnant) => rows.remove(remnant.key));
   const step = (ownedBy: Owners) => (tx: Tx, budget: Budget) => {
     // At least one, so that a row above the budget is removed as well; one by one, because only so the bytes end it.
     const limit = Math.max(1, budget.rows);

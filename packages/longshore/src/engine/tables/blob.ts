@@ -44,11 +44,10 @@ export const blobUseTable: TableSpec<Pick<Blob, "usedAt">> = {
 
 export function blobRows(store: RowStore, commit: GroupCommit): Rows<Blob> {
   const rows = store.table(blobTable);
-  const update = rows.updater(changing);
   return new Rows<Blob>(commit, {
     load: (tx, hash) => rows.get(tx, hash),
-    save: (blob, isNew) => (isNew ? rows.insert([blob]) : update(blob)),
-    remove: (hash) => rows.remove(hash),
+    save: (blob, isNew) => (isNew ? rows.insert([blob]) : rows.write(blob, changing)),
+    remove: (hash) => rows.remove([hash]),
     keep: () => "no",
     keptMax: 0,
   });

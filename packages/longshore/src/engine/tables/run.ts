@@ -40,6 +40,7 @@ const changing: readonly Column<Run>[] = [
 ];
 /** A run that was open before has none on disk. Unwritten, it spares the index of open runs. */
 const ending: readonly Column<Run>[] = [["ended_at", (run) => run.endedAt]];
+const changingAtEnd = [...changing, ...ending];
 
 const runTable: TableSpec<Run> = { name: "run", key: ["id"], columns: [...fixed, ...changing, ...ending], of: runOf };
 
@@ -81,17 +82,15 @@ export const runHeadColumns: string = runTable.columns
 
 export function runRows(store: RowStore, commit: GroupCommit, committed: (run: Run) => void): Rows<Run> {
   const rows = store.table(runTable);
-  const updateOpen = rows.updater(changing);
-  const update = rows.updater([...changing, ...ending]);
   return new Rows<Run>(commit, {
     load: (tx, id) => rows.get(tx, id),
     save(run, isNew, before) {
       // A run that begins again is written whole, over its earlier self.
-      if (isNew) rows.upsert(run);
-      else if (run.endedAt === null && before?.endedAt === null) updateOpen(run);
-      else update(run);
+      if (isNew) rows.write(run);
+      else if (run.endedAt === null && before?.endedAt === null) rows.write(run, changing);
+      else rows.write(run, changingAtEnd);
     },
-    remove: (id) => rows.remove(id),
+    remove: (id) => rows.remove([id]),
     chars: ({ input, output, variables }) => input.length + (output?.length ?? 0) + (variables?.length ?? 0),
     keep: (run) => (run.endedAt === null ? "while-room" : "no"),
     keptMax: runsKeptMax,
@@ -165,7 +164,7 @@ export function joinRows(store: RowStore, commit: GroupCommit): Rows<Join> {
       const dot = key.lastIndexOf(".");
       return rows.get(tx, key.slice(0, dot), Number(key.slice(dot + 1)));
     },
-    save: (join) => rows.upsert(join),
+    save: (join) => rows.write(join),
     keep: () => "no",
     keptMax: 0,
   });

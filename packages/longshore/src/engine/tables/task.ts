@@ -69,6 +69,11 @@ const ending: readonly Column<TaskRow>[] = [["ended_at", (task) => task.endedAt]
 /** Set for few tasks, once: written only then, by a statement of its own. */
 const streaming: readonly Column<TaskRow>[] = [["streamed", (task) => (task.streamed ? 1 : 0)]];
 
+/** Sets of columns that change together. Most tasks are handed out once and end once: what has not changed is not written (0.1 us a value). */
+const goingOn = [...queueing, ...holding, ...closing];
+const atEnd = [...holding, ...closing, ...ending];
+const anything = [...goingOn, ...ending, ...streaming];
+
 export const taskTable: TableSpec<TaskRow> = {
   name: "task",
   key: ["id"],
@@ -105,29 +110,27 @@ export interface TaskRowsHooks {
 
 export function taskRows(store: RowStore, commit: GroupCommit, hooks: TaskRowsHooks): Rows<TaskRow> {
   const rows = store.table(taskTable);
-  const goOn = rows.updater([...queueing, ...holding, ...closing]);
-  const change = rows.updater([...queueing, ...holding, ...closing, ...ending, ...streaming]);
-  const stream = rows.updater(streaming);
-  // Most tasks are handed out once and end once. Binding a value costs about 0.1 us, and what has not changed need not be bound.
-  const handOut = rows.updater(holding);
-  const end = rows.updater([...holding, ...closing, ...ending]);
   return new Rows<TaskRow>(commit, {
     load: (tx, id) => rows.get(tx, id),
     save(task, isNew, before) {
       checkNames(task, before);
-      if (isNew) return rows.upsert(task);
-      if (before === undefined || before.endedAt !== null) change(task);
-      else if (task.endedAt !== null) (sameQueueing(before, task) ? end : change)(task);
-      else (sameQueueing(before, task) && sameClosing(before, task) ? handOut : goOn)(task);
-      if (task.streamed && before?.streamed !== true) stream(task);
+      if (isNew) return rows.write(task);
+      rows.write(task, changedColumns(task, before));
+      if (task.streamed && before?.streamed !== true) rows.write(task, streaming);
     },
-    remove: (id) => rows.remove(id),
+    remove: (id) => rows.remove([id]),
     chars: taskChars,
     // Who holds a task, and until when, may be newer in memory than on disk.
     keep: (task) => (task.endedAt !== null ? "no" : task.state === "queued" ? "while-room" : "always"),
     keptMax: queuedKeptMax,
     ...hooks,
   });
+}
+
+function changedColumns(task: TaskRow, before: TaskRow | undefined): readonly Column<TaskRow>[] {
+  if (before === undefined || before.endedAt !== null) return anything;
+  if (task.endedAt !== null) return sameQueueing(before, task) ? atEnd : anything;
+  return sameQueueing(before, task) && sameClosing(before, task) ? holding : goingOn;
 }
 
 export function taskChars({ input, output }: TaskRow): number {

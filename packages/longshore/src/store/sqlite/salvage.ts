@@ -48,7 +48,7 @@ function copyTables(from: Database, to: Database): string[] {
 /** What was lost takes no room any more. A file of an early version has no sums yet. */
 function recount(db: Database): void {
   const table = db.prepare("SELECT 1 AS found FROM sqlite_schema WHERE type = 'table' AND name = 'amount'").get();
-  if (table !== undefined) db.transaction(() => db.exec(`DELETE FROM amount; ${countAmounts}`));
+  if (table !== undefined) db.transaction(() => db.exec(countAmounts));
 }
 
 /** From the beginning up to the damage, then from the end back to it. */

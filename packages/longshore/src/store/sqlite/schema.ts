@@ -5,7 +5,7 @@ import { packageVersion } from "../../core/version.ts";
 import type { Database } from "./driver.ts";
 
 /** Fills `amount` from the tables that it sums up. Each row counts what the store counts for it: a test compares them. */
-export const countAmounts = `
+const countSums = `
   INSERT INTO amount SELECT 'bytes of blobs', coalesce(sum(4096 + bytes + coalesce(octet_length(note), 0)), 0) FROM blob;
   INSERT INTO amount SELECT 'bytes of logs', coalesce(sum(bytes), 0) FROM log;
   INSERT INTO amount SELECT 'bytes of documents', coalesce(sum(64 + octet_length(name) + octet_length(body)), 0) FROM document;
@@ -15,6 +15,11 @@ export const countAmounts = `
   INSERT INTO amount SELECT 'bytes of attempts', coalesce(sum(
     64 + coalesce(octet_length(input), 0) + coalesce(octet_length(output), 0) + coalesce(octet_length(error), 0)), 0) FROM attempt;
 `;
+
+const countLogs = "INSERT OR REPLACE INTO amount VALUES ('last log', coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'log'), 0));";
+
+/** All amounts again, from the tables. */
+export const countAmounts: string = `DELETE FROM amount; ${countSums} ${countLogs}`;
 
 const migrations: readonly string[] = [
   `
@@ -187,7 +192,11 @@ const migrations: readonly string[] = [
   `
   -- Sums over other tables, written with the rows that change them: amounts.ts. What each row counts is as stored-bytes.ts and its users have it.
   CREATE TABLE amount (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
-  ${countAmounts}
+  ${countSums}
+  `,
+  `
+  -- How many logs there have ever been.
+  ${countLogs}
   `,
 ];
 

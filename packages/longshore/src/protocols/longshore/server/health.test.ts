@@ -5,7 +5,7 @@ import { HealthCheck } from "./health.ts";
 
 /** A disk that refuses while `full` is set, and counts the writes. */
 async function setup() {
-  const { clock, db, store, stored, commit, define } = await openParts("a file");
+  const { clock, db, stored, commit, define } = await openParts("a file");
   const disk = { full: false, writes: 0 };
   const { transaction } = db;
   db.transaction = (work) => {
@@ -14,7 +14,7 @@ async function setup() {
     transaction(work);
   };
   const closing = new AbortController();
-  const health = new HealthCheck({ storage: new StoreState({ store, commit, stored }), clock, version: "1.2.3", closing: closing.signal });
+  const health = new HealthCheck({ storage: new StoreState({ commit, stored }), clock, version: "1.2.3", closing: closing.signal });
   return { clock, commit, disk, define, health, closing };
 }
 
