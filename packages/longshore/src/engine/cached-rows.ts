@@ -8,8 +8,8 @@ import type { ReadTx, Tx } from "./tx.ts";
 export interface RowsOptions<R> {
   /** May throw `Missing`. */
   load(tx: ReadTx, key: string): R | null;
-  /** Writes one row; `isNew` when there may be none on disk yet. `before` is what the last commit left in memory, if it left it there. */
-  save(row: R, isNew: boolean, before: R | undefined): void;
+  /** Writes one row. `before` is what the last commit left in memory, if it left it there. */
+  save(row: R, isNew: IsNew, before: R | undefined): void;
   remove?(key: string): void;
   /** Whether a row stays in memory after its commit. What is not kept is read again when it is needed. */
   keep(row: R): "always" | "while-room" | "no";
@@ -22,9 +22,12 @@ export interface RowsOptions<R> {
   seen?(row: R): R;
 }
 
+/** Whether there may be no row on disk yet; `first` when there must be none, or the commit fails. */
+export type IsNew = boolean | "first";
+
 interface Pending<R> {
   row: R | null;
-  isNew: boolean;
+  isNew: IsNew;
 }
 
 export class Rows<R> implements Writable {
@@ -59,15 +62,22 @@ export class Rows<R> implements Writable {
     return row === null ? null : this.#seen(row);
   }
 
+  /** Whether memory has it; on disk there may be others. */
+  has(tx: Tx, key: string): boolean {
+    const pending = tx.isOperation ? this.#pending.get(key) : undefined;
+    return pending === undefined ? this.#kept.has(key) : pending.row !== null;
+  }
+
   /** Whether this batch removes it. */
   isRemoved(tx: ReadTx, key: string): boolean {
     return tx.isOperation && this.#pending.get(key)?.row === null;
   }
 
-  put(tx: Tx, key: string, row: R, isNew = false): void {
+  put(tx: Tx, key: string, row: R, isNew: IsNew = false): void {
     const pending = this.#pending.get(key);
     if (this.#options.chars !== undefined) tx.weigh(this.#options.chars(row));
-    this.#set(tx, key, { row, isNew: isNew || pending?.isNew === true || pending?.row === null });
+    // What the batch removes may be on disk.
+    this.#set(tx, key, { row, isNew: pending === undefined ? isNew : pending.row === null || pending.isNew || isNew === true });
   }
 
   remove(tx: Tx, key: string): void {

@@ -47,8 +47,17 @@ export interface Scan {
   readonly offset?: number;
   /** No index has this order: the store sorts keys, and reads the other columns of the rows that remain. */
   readonly keysFirst?: boolean;
+  /** Its reader stops once these columns have had so much: a store that reads row by row ignores it, another one reads little more. */
+  readonly enough?: Enough;
   /** Only rows that belong to any row of another table, found in one go for all of those, in no order; without bounds. */
   readonly ownedBy?: Owners;
+}
+
+/** How much of a scan is read. At least the row with which it is reached is there; a reader counts by itself, as stores differ by a factor of three. */
+export interface Enough {
+  /** Characters of texts, bytes of others; numbers and sizes count as what they are. */
+  readonly chars: number;
+  readonly of: readonly string[];
 }
 
 /** The rows that others belong to. */
@@ -71,7 +80,7 @@ export interface TableRows<R> {
   scan(tx: ReadTx, scan: Scan): Iterable<R>;
   /** How many rows a scan has, and their sum over a column or one of the sizes; its order and limit do not count. */
   total(tx: ReadTx, scan: Scan, name?: string): Total;
-  /** Writes new rows. Fails where there is one with the same key. */
+  /** Writes new rows. The commit throws `Taken` where there is one with the same key. */
   insert(records: readonly R[]): void;
   /**
    * Writes all columns, over the row with the same key if there is one; or only some columns, of a row that is there. A store prepares a
@@ -102,6 +111,13 @@ export interface RowStore {
 
 /** Thrown by a store that cannot be written or read now. */
 export class Unavailable extends Error {
+  constructor(cause: Error) {
+    super(cause.message, { cause });
+  }
+}
+
+/** Thrown by a commit that inserts a row with a key that is there. */
+export class Taken extends Error {
   constructor(cause: Error) {
     super(cause.message, { cause });
   }

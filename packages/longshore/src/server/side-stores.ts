@@ -21,7 +21,7 @@ import { LocalRetention } from "../engine/run/local-retention.ts";
 import type { Reader } from "../engine/run/reader.ts";
 import type { RetentionStore } from "../engine/run/retention.ts";
 import type { Run } from "../engine/run/run.ts";
-import { taskTable } from "../engine/tables/task.ts";
+import { taskHeadTable } from "../engine/tables/task.ts";
 import type { DataStore } from "./data-store.ts";
 
 export interface SideStores {
@@ -82,7 +82,7 @@ export function openSideStores(store: DataStore, { clock, slices }: SideStoresOp
       await busLog.recover();
       const held = { by: ["id"], without: "ended_at", having: "holder" };
       const at = ({ id }: TaskRow) => [id];
-      await eachRow(commit, store.rows.table(taskTable), held, { at, take: (task) => workers.changed(task) });
+      await eachRow(commit, store.rows.table(taskHeadTable), held, { at, take: (task) => workers.changed(task) });
     },
     flush: () => registry.close(),
   };

@@ -2,7 +2,7 @@
 // `GroupCommit.read` always throws. Commits take some turns of the event loop, and what is loaded arrives some turns after it was read. So it
 // behaves like a database on another machine, with SQLite's rows.
 
-import { Missing, type RowStore, type TableRows, type TableSpec } from "../../src/engine/rows.ts";
+import { Missing, type Row, type RowStore, type Scan, type TableRows, type TableSpec } from "../../src/engine/rows.ts";
 import type { ReadTx } from "../../src/engine/tx.ts";
 
 interface Read {
@@ -24,11 +24,13 @@ export function missingRows(rows: RowStore, counts: MissingCounts = { misses: 0 
     ...rows,
     table: <R>(spec: TableSpec<R>): TableRows<R> => {
       const table = rows.table(spec);
+      const columns = spec.columns.map(([column, value]) => [column, ({ record }: Whole<R>) => value(record)] as const);
+      const whole = rows.table<Whole<R>>({ ...spec, columns, of: (row) => ({ row, record: spec.of(row) }) });
       const name = [spec.name, ...spec.columns.map(([column]) => column), ...(spec.sizes ?? []).map(([size]) => size)].join(" ");
       return {
         ...table,
         get: (tx, ...key) => read(tx, `${name} get ${JSON.stringify(key)}`, () => table.get(tx, ...key)),
-        scan: (tx, scan) => read(tx, `${name} scan ${JSON.stringify(scan)}`, () => [...table.scan(tx, scan)]),
+        scan: (tx, scan) => read(tx, `${name} scan ${JSON.stringify(scan)}`, () => untilEnough(whole.scan(tx, scan), scan)),
         total: (tx, scan, column) => read(tx, `${name} total ${column} ${JSON.stringify(scan)}`, () => table.total(tx, scan, column)),
       };
     },
@@ -44,6 +46,28 @@ export function missingRows(rows: RowStore, counts: MissingCounts = { misses: 0 
       for (const [key, value] of found) tx.loaded.set(key, value);
     },
   };
+}
+
+interface Whole<R> {
+  readonly row: Row;
+  readonly record: R;
+}
+
+/** Not a row more: readers must not count on it. */
+function untilEnough<R>(rows: Iterable<Whole<R>>, { enough }: Scan): R[] {
+  const found: R[] = [];
+  let chars = 0;
+  for (const { row, record } of rows) {
+    found.push(record);
+    for (const column of enough?.of ?? []) chars += sizeOf(row[column]);
+    if (enough !== undefined && chars >= enough.chars) break;
+  }
+  return found;
+}
+
+function sizeOf(value: unknown): number {
+  if (typeof value === "string" || value instanceof Uint8Array) return value.length;
+  return typeof value === "number" ? value : 0;
 }
 
 async function pause(turns: number): Promise<void> {

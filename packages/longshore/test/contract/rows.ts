@@ -210,6 +210,25 @@ export function rowsContract(name: string, open: () => Promise<OpenedRows>): voi
       expect(await ids({ by: ["task_id", "id"], equal: ["t"], above: [0], limit: 5, keysFirst: true })).toEqual([1, 2]);
     });
 
+    it("a scan that need not be read to its end reaches the row with which there is enough", async () => {
+      const { rows, table, write } = await setup();
+      const versions = Array.from({ length: 30 }, (_, at) => at + 1);
+      await write(() => table.insert(versions.map((version) => entry("a", version, "€".repeat(100)))));
+      const reached = async (of: string, chars: number) =>
+        (await read(rows, (tx) => [...table.scan(tx, { by: entries.key, limit: 30, enough: { chars, of: [of] } })])).map(placeOf);
+      const all = versions.map((version) => `a${version}`);
+      for (const [of, chars, count] of [
+        ["body", 250, 3],
+        ["version", 10, 4],
+        ["bytes", 301, 1],
+        ["body", 100_000, 30],
+      ] as const) {
+        const found = await reached(of, chars);
+        expect(found).toEqual(all.slice(0, found.length));
+        expect(found.length).toBeGreaterThanOrEqual(count);
+      }
+    });
+
     it("sizes, sums and counts cover all rows of a scan", async () => {
       const { rows, table, get, write } = await setup();
       await write(() => table.insert([entry("a", 1, "€"), entry("a", 2, ""), entry("b", 1, "xyz")]));

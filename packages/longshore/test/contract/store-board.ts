@@ -1,8 +1,9 @@
 // The verbs of the board, one by one, with their refusals.
 
 import { describe, expect, it } from "vitest";
+import { laneOf } from "../../src/engine/board/lanes.ts";
 import type { Setup } from "./store.ts";
-import { holdOf, policy, termMs } from "./world.ts";
+import { holdOf, newTask, policy, termMs } from "./world.ts";
 
 export function boardContract(setup: Setup): void {
   describe("claim and complete", () => {
@@ -19,6 +20,25 @@ export function boardContract(setup: Setup): void {
         holdUntil: clock.now() + termMs,
       });
       expect(await claim()).toBeUndefined();
+    });
+
+    it("leave a task alone whose id is posted again, whatever has become of it", async () => {
+      const { board, post, claim, task } = await setup();
+      const again = { input: '"other"', lanes: [laneOf("elsewhere")] };
+      await Promise.all([post("t"), post("t", again), post("u")]);
+      await post("t", again);
+      expect(await task("t")).toMatchObject({ state: "queued", input: "null", lane: { name: "work" } });
+      const hold = holdOf(await claim());
+      await post("t", again);
+      expect(await task("t")).toMatchObject({ state: "held", grant: hold.grant });
+      expect(await board.complete(hold, '"fine"')).toBe("ok");
+      // With others in the same batch, which it must not hold up.
+      await Promise.all([post("v"), post("t", again), board.post([newTask("w"), newTask("t", again), newTask("x")])]);
+      expect(await task("t")).toMatchObject({ state: "done", output: '"fine"', input: "null" });
+      expect(await claim("elsewhere")).toBeUndefined();
+      expect([await claim(), await claim(), await claim(), await claim(), await claim()].map((each) => each?.id)).toEqual([
+        ...["u", "v", "w", "x", undefined],
+      ]);
     });
 
     it("hand out as many as were asked for, and no more than there are", async () => {

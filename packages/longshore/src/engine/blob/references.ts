@@ -6,7 +6,7 @@ import type { TaskRow } from "../board/task.ts";
 import type { Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import type { NewPart } from "../part/store.ts";
-import type { RowStore, Scan, TableRows, Value } from "../rows.ts";
+import type { Enough, RowStore, Scan, TableRows, Value } from "../rows.ts";
 import type { Definitions } from "../run/definitions.ts";
 import type { Run } from "../run/run.ts";
 import { messageTexts, partTexts, runTexts, type Text, type Texts, taskTexts } from "../tables/texts.ts";
@@ -114,26 +114,33 @@ export class BlobReferences {
   async *#slices(): AsyncGenerator<readonly Text[], void> {
     const { runs, tasks, parts, messages } = this.#tables;
     const seen = new Set<string>();
-    for await (const some of this.#pages(runs, { by: ["workflow", "id"], without: "ended_at" })) {
+    const ofTask = enough("input", "output");
+    const ofParts = ["task_id", "life", "sequence"];
+    for await (const some of this.#pages(runs, {
+      by: ["workflow", "id"],
+      without: "ended_at",
+      enough: enough("input", "variables", "settings", "backlog"),
+    })) {
       yield [...textsOf(some), ...(await this.#sources(some, seen))];
       for (const { id } of some) {
         // '.' and '/' are neighbours, so this is the range of keys that begin with '<run id>.'.
         const ofRun = { above: [`${id}.`], below: [`${id}/`] };
-        for await (const page of this.#pages(tasks, { by: ["id"], ...ofRun })) yield textsOf(page);
-        for await (const page of this.#pages(parts, { by: ["task_id", "life", "sequence"], ...ofRun })) yield textsOf(page);
+        for await (const page of this.#pages(tasks, { by: ["id"], ...ofRun, enough: ofTask })) yield textsOf(page);
+        for await (const page of this.#pages(parts, { by: ofParts, ...ofRun, enough: enough("value") })) yield textsOf(page);
       }
     }
-    for await (const some of this.#pages(tasks, { by: ["id"], without: ["ended_at", "run_id"] })) {
+    for await (const some of this.#pages(tasks, { by: ["id"], without: ["ended_at", "run_id"], enough: ofTask })) {
       yield textsOf(some);
       for (const { id } of some)
-        for await (const page of this.#pages(parts, { by: ["task_id", "life", "sequence"], equal: [id] })) yield textsOf(page);
+        for await (const page of this.#pages(parts, { by: ofParts, equal: [id], enough: enough("value") })) yield textsOf(page);
     }
-    for await (const some of this.#pages(messages, { by: ["id"] })) yield textsOf(some);
+    for await (const some of this.#pages(messages, { by: ["id"], enough: enough("body") })) yield textsOf(some);
   }
 
   async *#pages(rows: TableRows<Texts>, scan: Scan): AsyncGenerator<readonly Texts[], void> {
     for (let above: readonly Value[] | undefined = scan.above; ; ) {
-      const { page, more } = await this.#options.commit.read((tx) => slice(rows.scan(tx, { ...scan, above, limit: sliceRows })));
+      const some = { ...scan, above, limit: sliceRows };
+      const { page, more } = await this.#options.commit.read((tx) => slice(rows.scan(tx, some)));
       if (page.length > 0) yield page;
       if (!more) return;
       above = page.at(-1)?.at.slice(scan.equal?.length ?? 0);
@@ -154,6 +161,10 @@ export class BlobReferences {
   #sourceOf(tx: ReadTx, definitionId: string): Text {
     return this.#options.definitions.byId(tx, definitionId)?.source ?? null;
   }
+}
+
+function enough(...of: string[]): Enough {
+  return { chars: sliceChars, of };
 }
 
 /** As many rows as may be looked through without a pause; whether there may be more. */

@@ -23,6 +23,13 @@ describe("the heap", () => {
     );
   });
 
+  it("shows the first entries in their order, and keeps them", () => {
+    const heap = smallest();
+    for (const number of [5, 1, 4, 2, 3]) heap.push(number);
+    expect([heap.next(0), heap.next(3), heap.next(9)]).toEqual([[], [1, 2, 3], [1, 2, 3, 4, 5]]);
+    expect([heap.size, heap.pop(), heap.pop()]).toEqual([5, 1, 2]);
+  });
+
   it("agrees with a sorted list under any order of pushes and pops", () => {
     fc.assert(
       fc.property(fc.array(fc.oneof(fc.integer({ min: 0, max: 50 }), fc.constant("pop" as const))), (moves) => {

@@ -38,6 +38,14 @@ export class Heap<T> {
     return top;
   }
 
+  /** The first `count` entries, in their order. They stay. */
+  next(count: number): T[] {
+    const taken: T[] = [];
+    while (taken.length < count && this.#items.length > 0) taken.push(this.pop() as T);
+    for (const item of taken) this.push(item);
+    return taken;
+  }
+
   /** In no particular order. */
   values(): IterableIterator<T> {
     return this.#items.values();

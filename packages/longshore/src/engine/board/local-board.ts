@@ -6,10 +6,10 @@ import { isTransient } from "../../core/errors.ts";
 import type { Verdict } from "../../core/verdict.ts";
 import { eachRow, type Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
-import type { RowStore, TableRows } from "../rows.ts";
+import { type RowStore, readAll, type TableRows, Taken } from "../rows.ts";
 import type { Closure, NextTry } from "../run/retry.ts";
 import type { StoredBytes } from "../stored-bytes.ts";
-import { taskRows, taskTable } from "../tables/task.ts";
+import { taskHeadTable, taskRows, taskTable } from "../tables/task.ts";
 import type { Tx } from "../tx.ts";
 import { Attempts, type Closing } from "./attempts.ts";
 import { HandOuts } from "./hand-outs.ts";
@@ -38,6 +38,8 @@ export interface Follower {
 
 /** How long a lane counts as polled after a claim named it. */
 const polledMs = 60_000;
+/** Whole rows that are read at once at the start. */
+const keptAtOnce = 100;
 /** Deadlines of runs share the heap with those of tasks. */
 export const runDeadlinePrefix = "run:";
 
@@ -69,6 +71,7 @@ export class LocalBoard implements BoardStore {
   /** What has happened since this process started, for people who watch. */
   readonly counts: Record<"claimed" | Closure["kind"], number> = { claimed: 0, failed: 0, lost: 0, "timed-out": 0 };
   readonly #rows: TableRows<TaskRow>;
+  readonly #heads: TableRows<TaskRow>;
   readonly #commit: GroupCommit;
   readonly #clock: Clock;
   readonly #deadline: LocalBoardDeps["deadline"];
@@ -82,6 +85,7 @@ export class LocalBoard implements BoardStore {
 
   constructor(options: LocalBoardDeps) {
     this.#rows = options.store.table(taskTable);
+    this.#heads = options.store.table(taskHeadTable);
     this.#commit = options.commit;
     this.#clock = options.clock;
     this.#deadline = options.deadline;
@@ -116,12 +120,20 @@ export class LocalBoard implements BoardStore {
   }
 
   post(tasks: readonly NewTaskRow[]): Promise<void> {
-    return this.#commit.run((tx) => {
-      const now = this.#clock.now();
-      const before = this.lanes.steps;
-      for (const task of tasks) this.#life.place(tx, newTask(task, now, this.lanes.choose(task.lanes, now - polledMs)), false);
-      tx.spend(this.lanes.steps - before);
-    });
+    // Nearly all ids are new: the store need not be read for each to find out.
+    return this.#commit
+      .run((tx) => this.#postNow(tx, tasks, (id) => this.tasks.has(tx, id)))
+      .catch((error: unknown) => {
+        if (!(error instanceof Taken)) throw error;
+        return this.#commit.run((tx) => this.#postNow(tx, tasks, (id) => this.tasks.get(tx, id) !== null));
+      });
+  }
+
+  #postNow(tx: Tx, tasks: readonly NewTaskRow[], isThere: (id: string) => boolean): void {
+    const now = this.#clock.now();
+    const before = this.lanes.steps;
+    for (const task of tasks) if (!isThere(task.id)) this.#life.post(tx, newTask(task, now, this.lanes.choose(task.lanes, now - polledMs)));
+    tx.spend(this.lanes.steps - before);
   }
 
   claim(request: ClaimRequest, standing?: Standing): Promise<Claimed> {
@@ -132,7 +144,7 @@ export class LocalBoard implements BoardStore {
       const tasks: TaskRow[] = [];
       let task: TaskRow | null | "more" = null;
       while (tasks.length < request.max) {
-        task = this.#queues.take(tx, group, now);
+        task = this.#queues.take(tx, group, now, request.max - tasks.length);
         if (task === null || task === "more") break;
         tasks.push(this.#queues.handOut(tx, task, { ...request, now }));
       }
@@ -222,32 +234,39 @@ export class LocalBoard implements BoardStore {
     const now = this.#clock.now();
     // Noted at the end: until then, what is due would be found as it was before the restart.
     const due: (readonly [id: string, at: number])[] = [];
+    const kept: string[] = [];
     await this.#commit.read((tx) => this.#handOuts.recover(tx, this.limits, now));
     await eachRow(
       this.#commit,
-      this.#rows,
+      this.#heads,
       { by: ["id"], without: "ended_at" },
       {
         at: ({ id }) => [id],
-        take: (task) => {
-          const next = this.#restore(task, now);
+        take: (stored) => {
+          const task = restored(stored, now);
+          this.#restore(stored, task, now);
+          if (task.state !== "queued" || task.dueAt !== stored.dueAt) kept.push(task.id);
+          // As seen when it was queued: what waited for a time that came while the server was away is overdue.
+          const next = nextDeadline(task, task.lane === null ? task.queuedAt : now);
           if (next !== null) due.push([task.id, next]);
         },
       },
     );
+    for (let from = 0; from < kept.length; from += keptAtOnce) await this.#keep(kept.slice(from, from + keptAtOnce), now);
     for (const [id, at] of due) this.#deadline(id, at);
   }
 
-  /** Returns when something next happens to it by itself. */
-  #restore(stored: TaskRow, now: number): number | null {
+  /** Puts a task where it was; of its row only the head is read. */
+  #restore(stored: TaskRow, task: TaskRow, now: number): void {
     this.#life.seen(stored);
-    const task = restored(stored, now);
-    if (task.state !== "queued" || task.dueAt !== stored.dueAt) this.tasks.refresh(task.id, task);
-    if (task.state !== "queued") {
-      this.limits.hold(task.limits);
-    } else if (task.lane !== null && task.dueAt <= now) this.lanes.push(task.lane, placeOf(task));
-    // As seen when it was queued: what waited for a time that came while the server was away is overdue.
-    return nextDeadline(task, task.lane === null ? task.queuedAt : now);
+    if (task.state !== "queued") this.limits.hold(task.limits);
+    else if (task.lane !== null && task.dueAt <= now) this.lanes.push(task.lane, placeOf(task));
+  }
+
+  /** Tasks that memory has in another state than the store. */
+  async #keep(ids: readonly string[], now: number): Promise<void> {
+    const tasks = await this.#commit.read((tx) => readAll(ids, (id) => this.#rows.get(tx, id)));
+    for (const task of tasks) if (task !== null) this.tasks.refresh(task.id, restored(task, now));
   }
 
   get #runs(): Follower {

@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { openParts } from "../../../test/support/parts.ts";
 import type { Rows } from "../cached-rows.ts";
 import type { Tx } from "../tx.ts";
 import type { HandOuts } from "./hand-outs.ts";
@@ -67,4 +68,30 @@ it("the end of a hold costs the same however many wait for its limit", () => {
   }
   expect([...costs]).toEqual([2]);
   expect(order).toEqual(Array.from({ length: 9_990 }, (_, at) => `t${at + 10}`));
+});
+
+it("claims from a backlog that memory does not have load the rows of the next tasks together", async () => {
+  const lane = laneOf("work");
+  const tasks = Array.from({ length: 200 }, (_, at) => ({ id: `t${at}`, step: "s", lanes: [lane], input: "null", policy: null }));
+  const before = await openParts("rows that are read later");
+  await before.board.post(tasks);
+  await before.close();
+  const { store, board } = await openParts("rows that are read later", before);
+  const loaded: number[] = [];
+  const { load } = store;
+  store.load = (tx, missing) => {
+    loaded.push(new Set(missing.map(({ read }) => (read as { key: string }).key)).size);
+    return load(tx, missing);
+  };
+  const claim = (max: number) => board.claim({ reach: { names: ["work"], labels: [] }, holder: "ann", termMs: 1_000, max });
+  const claimed = await Promise.all(Array.from({ length: 100 }, () => claim(1)));
+  expect(claimed.map(({ tasks: [task] }) => task?.id)).toEqual(tasks.slice(0, 100).map(({ id }) => id));
+  // One row a load before.
+  expect(loaded.length).toBeLessThan(10);
+  loaded.length = 0;
+  expect((await claim(50)).tasks).toHaveLength(50);
+  expect(loaded).toEqual([50]);
+  loaded.length = 0;
+  expect((await claim(1)).tasks).toHaveLength(1);
+  expect(loaded).toEqual([1]);
 });

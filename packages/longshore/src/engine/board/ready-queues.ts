@@ -2,6 +2,7 @@
 // inside operations of the group commit, which takes it back when the write fails.
 
 import type { Rows } from "../cached-rows.ts";
+import { together } from "../rows.ts";
 import type { Tx } from "../tx.ts";
 import type { ClaimGroup } from "./claim-group.ts";
 import type { HandOuts } from "./hand-outs.ts";
@@ -34,6 +35,8 @@ interface HandOut {
   now: number;
 }
 
+/** A batch that misses rows again asks for this many times what it has loaded: as many as it needs, in few loads. */
+const loadedTimes = 2;
 /** Places that one look drops or parks: each may read a row, so about 5 ms. */
 const looksMax = 500;
 
@@ -51,7 +54,7 @@ export class ReadyQueues {
    * The best task that these claims may take. Leftover entries are dropped, blocked tasks parked, so neither stops the ones behind. Where
    * there are many of both, `more` is returned: what was dropped and parked stays so, and the next look continues behind it.
    */
-  take(tx: Tx, group: ClaimGroup, now: number): TaskRow | null | "more" {
+  take(tx: Tx, group: ClaimGroup, now: number, wanted = 1): TaskRow | null | "more" {
     const { lanes } = this.#options;
     for (let looked = 0; looked < looksMax; looked++) {
       const queue = lanes.first(group);
@@ -59,13 +62,22 @@ export class ReadyQueues {
       const place = lanes.pop(queue) as Place;
       const { lane } = queue;
       tx.undo(() => lanes.push(lane, place));
-      const task = this.#options.tasks.get(tx, place.id);
+      const task = this.#read(tx, place.id, () => queue.ready.next(Math.max(wanted, loadedTimes * tx.loaded.size) - 1));
       if (task === null || task.state !== "queued" || task.sequence !== place.sequence) continue;
       const blocked = this.#options.limits.blocked(task.limits, now);
       if (blocked === null) return task;
       this.#park(tx, task, blocked, now);
     }
     return "more";
+  }
+
+  /** Where the row is missing, those of the next tasks are loaded with it: each claim of the batch will want one. */
+  #read(tx: Tx, id: string, next: () => Place[]): TaskRow | null {
+    const get = (each: string) => this.#options.tasks.get(tx, each);
+    return together(
+      () => get(id),
+      () => [id, ...next().map((place) => place.id)].map((each) => () => get(each)),
+    );
   }
 
   /** Without a holder it is an offer, and the attempt begins when a worker takes it. */

@@ -72,7 +72,7 @@ export interface NewTaskRow {
 }
 
 export interface BoardStore {
-  /** Posts tasks that belong to no run. Their ids must be new. */
+  /** Posts tasks that belong to no run. Those whose id is there stay as they are: a caller that got no answer may post again. */
   post(tasks: readonly NewTaskRow[]): Promise<void>;
   /**
    * Hands out up to `max` queued tasks, best first: held, or offered where the request names no holder. With `standing` and nothing to hand

@@ -50,6 +50,14 @@ export class TaskLife {
     this.#sequence = Math.max(this.#sequence, sequence);
   }
 
+  /** Puts a task of no run on the board. The commit fails when its id is there. */
+  post(tx: Tx, task: TaskRow): void {
+    const posted = copyOf(task);
+    posted.sequence = ++this.#sequence;
+    this.#options.tasks.put(tx, posted.id, posted, "first");
+    this.#options.queues.join(tx, posted, posted.queuedAt);
+  }
+
   /** Puts a new task on the board, or a record beside it when it has no lane. `again`: it may have lived before. */
   place(tx: Tx, task: TaskRow, again: boolean, keepsCounting = false): void {
     const before = again ? this.#options.tasks.get(tx, task.id) : null;

@@ -135,7 +135,10 @@ export class BusTopics {
   read(tx: ReadTx, topic: Topic, range: Range, bytesMax: number): { records: BusRecord[]; bytes: number; end: number } {
     const records: BusRecord[] = [];
     let bytes = 0;
-    for (const { id, key, at, value } of this.#rows.scan(tx, scanOf(idsOf(topic, range)))) {
+    for (const { id, key, at, value } of this.#rows.scan(tx, {
+      ...scanOf(idsOf(topic, range)),
+      enough: { chars: bytesMax + 1, of: ["value"] },
+    })) {
       const number = id - idOf(topic, 0);
       bytes += value.byteLength;
       if (bytes > bytesMax && records.length > 0) return { records, bytes, end: number - 1 };

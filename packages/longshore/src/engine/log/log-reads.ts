@@ -3,7 +3,7 @@
 
 import { rowBytes, Slices, wholeRow } from "../../core/slices/slices.ts";
 import type { GroupCommit } from "../commit.ts";
-import type { Scan, TableRows } from "../rows.ts";
+import type { Enough, Scan, TableRows } from "../rows.ts";
 import { type LogHead, type LogRow, unpacked } from "../tables/log.ts";
 import { type LogChunk, type LogSource, pageBytesMax, type StoredChunk } from "./store.ts";
 
@@ -19,6 +19,9 @@ const placesMax = 16_384;
 /** In how many of the newest rows a last line is looked for, and in how many bytes: nearly always the first row has one. */
 const lastRows = 8;
 const lastBytesMax = 262_144;
+
+/** A page, and a row before it that was given already. */
+const enough: Enough = { chars: 2 * pageBytesMax, of: ["chunks"] };
 
 export class LogReads {
   readonly #rows: TableRows<LogRow>;
@@ -73,7 +76,7 @@ export class LogReads {
     const heads = await this.#commit.read((tx) => untilMore(this.#heads.scan(tx, scan), pageBytesMax));
     if (heads.length === 0) return [];
     await this.#slices.turn(costOf(heads));
-    return this.#commit.read((tx) => collect(this.#rows.scan(tx, scan), after, limit));
+    return this.#commit.read((tx) => collect(this.#rows.scan(tx, { ...scan, enough }), after, limit));
   }
 }
 

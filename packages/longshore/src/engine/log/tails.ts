@@ -3,7 +3,7 @@
 // back from its rows. Only the newest are compared: a worker resends what was not acknowledged, never its whole log.
 
 import { hash } from "node:crypto";
-import type { TableRows, Value } from "../rows.ts";
+import type { Scan, TableRows, Value } from "../rows.ts";
 import { type LogHead, type LogRow, unpacked } from "../tables/log.ts";
 import type { Tx } from "../tx.ts";
 import { type LogBatch, type LogChunk, pushChunksMax } from "./store.ts";
@@ -98,14 +98,19 @@ export class Tails {
     let bytes = 0;
     for (let below: Value[] | undefined; ; ) {
       const by = ["task_id", "attempt", "id"];
-      const page = [...this.#rows.scan(tx, { by, equal: [taskId, attempt], below, backwards: true, limit: pageRows })];
-      for (const row of page) {
+      const enough = { chars: readBackBytes - bytes, of: ["bytes"] };
+      const scan: Scan = { by, equal: [taskId, attempt], below, backwards: true, limit: pageRows, enough };
+      let last: LogRow | null = null;
+      let rows = 0;
+      for (const row of this.#rows.scan(tx, scan)) {
+        last = row;
+        rows++;
         bytes += row.bytes;
         if (row.grant === grant) addKeys(stored, unpacked(row.chunks));
         if (stored.size >= readBackMax || bytes >= readBackBytes) return oldestFirst(stored);
       }
-      if (page.length < pageRows) return oldestFirst(stored);
-      below = [(page.at(-1) as LogRow).id];
+      if (last === null || rows < pageRows) return oldestFirst(stored);
+      below = [last.id];
     }
   }
 }

@@ -238,7 +238,7 @@ export class LocalParts implements PartStore {
     const below = upTo === null ? undefined : [upTo + 1];
     const equal = [source.id, source.firstAttempt];
     for (const { uid, sequence, value, grant, at } of this.#rows.scan(tx, {
-      ...{ by: ["task_id", "life", "sequence"], equal, above: [after], below, limit },
+      ...{ by: ["task_id", "life", "sequence"], equal, above: [after], below, limit, enough: { chars: bytes, of: ["value"] } },
     })) {
       parts.push({ uid, sequence, value, grant, at });
       bytes -= value.length;

@@ -7,7 +7,7 @@ import { Slices, wholeRow } from "../../core/slices/slices.ts";
 import type { Amount } from "../amounts.ts";
 import { Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
-import type { RowStore, Scan, TableRows } from "../rows.ts";
+import type { Enough, RowStore, Scan, TableRows } from "../rows.ts";
 import { rowBytes, type StoredBytes } from "../stored-bytes.ts";
 import { plainTable } from "../tables/plain.ts";
 import type { ReadTx, Tx } from "../tx.ts";
@@ -23,6 +23,7 @@ const separator = "\u0000";
 /** Documents that a list reads without a pause, and their text: each may have megabytes. */
 const rowsMax = 250;
 const charsMax = 1_048_576;
+const enough: Enough = { chars: charsMax, of: ["body"] };
 
 const by = ["kind", "name", "version"];
 
@@ -81,7 +82,7 @@ export class LocalDocuments implements DocumentStore {
       await this.#slices.turn(rowsMax * wholeRow);
       const behind: Scan =
         name === undefined ? { by, equal: [kind], above: [last.name, last.version] } : { by, equal: [kind, name], above: [last.version] };
-      const { some, more } = await this.#commit.read((tx) => this.#page(this.#stored.scan(tx, { ...behind, limit: rowsMax })));
+      const { some, more } = await this.#commit.read((tx) => this.#page(this.#stored.scan(tx, { ...behind, limit: rowsMax, enough })));
       yield* some;
       if (!more) return;
       last = some.at(-1) as Document;

@@ -114,7 +114,7 @@ export function taskRows(store: RowStore, commit: GroupCommit, hooks: TaskRowsHo
     load: (tx, id) => rows.get(tx, id),
     save(task, isNew, before) {
       checkNames(task, before);
-      if (isNew) return rows.write(task);
+      if (isNew) return isNew === "first" ? rows.insert([task]) : rows.write(task);
       rows.write(task, changedColumns(task, before));
       if (task.streamed && before?.streamed !== true) rows.write(task, streaming);
     },

@@ -168,6 +168,13 @@ export function isUnavailable(error: unknown): boolean {
   return typeof code === "number" && [5, 6, 8, 10, 13, 14].includes(code & 0xff);
 }
 
+/** A row with this key is there. */
+export function isTaken(error: unknown): boolean {
+  const code = (error as { errcode?: unknown }).errcode;
+  // Constraints: 1555 of a primary key, 2067 of another unique index, 2579 of a rowid.
+  return code === 1555 || code === 2067 || code === 2579;
+}
+
 /** Another process has the file. */
 export function isLocked(error: unknown): boolean {
   const code = (error as { errcode?: unknown }).errcode;
