@@ -9,7 +9,7 @@ export interface Taken {
   readonly records: readonly BusRecord[];
 }
 
-export interface Asking {
+export interface TakeOptions {
   readonly group: string;
   readonly member: string;
   readonly topics: readonly string[];
@@ -25,7 +25,7 @@ export interface BusLog {
   /** Lets the group begin with these topics where it has not yet. Durable when it resolves. */
   join(group: string, topics: readonly string[], from: "earliest" | "latest", by?: Origin): Promise<void>;
   /** The next records of the group that no member has, in order for each topic; null when there are none. */
-  take(asking: Asking): Promise<Taken | null>;
+  take(options: TakeOptions): Promise<Taken | null>;
   /** The member has done with what it took. Durable when it resolves; until then a restart gives the records out again. False when it had not got them. */
   commit(member: string, taken: number): Promise<boolean>;
   /** Gives records back, to be handed out first: what was taken, or all that the member has. */

@@ -38,7 +38,7 @@ export function devCommand(): Command {
 }
 
 async function dev(flags: DevFlags): Promise<void> {
-  const told = untilTerminated();
+  const terminated = untilTerminated();
   if (flags.worker !== undefined && !existsSync(flags.worker)) throw new CommandFailure(`the worker file ${flags.worker} does not exist.`);
   const { serve } = await import("../server/index.ts");
   const { protocolHints } = await import("./protocols.ts");
@@ -53,7 +53,7 @@ async function dev(flags: DevFlags): Promise<void> {
   say(welcome(server, flags, hints, paint));
   const stopWatching = server.watchWaiting((news) => say(waitingLine(news, hints, paint)));
   const worker = flags.worker === undefined ? undefined : await startWorker(flags.worker, server, { flags, token, paint, say });
-  await told;
+  await terminated;
   say("");
   stopWatching();
   await worker?.stop();

@@ -71,8 +71,8 @@ export function renderChanges(before: RunView | undefined, after: RunView, paint
     else if (step.lastLine && step.lastLine !== old?.lastLine) lines.push(`  ${step.id}: ${fit(step.lastLine, 200)}`);
     if (isStuck(waiting) && waiting.reason !== old?.waiting?.reason)
       lines.push(`  ${step.id} ${paint("yellow", "waits")}: ${fit(waiting.text, 200)}`);
-    const told = new Set(old === undefined ? [] : deadLetterLines(old));
-    for (const text of deadLetterLines(step)) if (!told.has(text)) lines.push(`  ${step.id}: ${paint("red", fit(text, 200))}`);
+    const shown = new Set(old === undefined ? [] : deadLetterLines(old));
+    for (const text of deadLetterLines(step)) if (!shown.has(text)) lines.push(`  ${step.id}: ${paint("red", fit(text, 200))}`);
   }
   const { state } = after.run;
   if ((before?.run.state ?? "running") !== state) {

@@ -33,13 +33,13 @@ export function startCommand(): Command {
 
 async function start(flags: StartFlags): Promise<void> {
   // Listened to from the beginning: a supervisor may send a signal as soon as it reads the ready line.
-  const told = untilTerminated();
+  const terminated = untilTerminated();
   const { serve } = await import("../server/index.ts");
   const options = serveOptions(flags, { format: "json" });
   const server = await serve(options);
   if (flags.json) printJson(readyLine(server, options.data ?? null));
   else process.stdout.write(`Longshore serves on ${server.url}\n`);
-  await told;
+  await terminated;
   await server.close();
 }
 

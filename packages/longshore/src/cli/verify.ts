@@ -84,10 +84,10 @@ async function sourceOf(flags: VerifyFlags) {
 }
 
 function progressOn(output: NodeJS.WriteStream): (checked: { readonly runs: number; readonly tasks: number }) => void {
-  let told = 0;
+  let reported = 0;
   return ({ runs, tasks }) => {
-    if (!output.isTTY || runs < told + progressEvery) return;
-    told = runs;
+    if (!output.isTTY || runs < reported + progressEvery) return;
+    reported = runs;
     output.write(`\r${counted(runs, "run")}, ${counted(tasks, "task")} checked`);
   };
 }
@@ -95,10 +95,10 @@ function progressOn(output: NodeJS.WriteStream): (checked: { readonly runs: numb
 function asText({ runs, tasks, attempts, lines, total, findings }: Verification, paint: Paint): string[] {
   const checked = `Checked ${counted(runs, "run")}, ${counted(tasks, "task")} and ${counted(attempts, "attempt")}.`;
   const recorded = lines.judged + lines.tooOld + lines.unknown;
-  const told = `Compared ${counted(lines.judged, "recorded answer")}; ${lines.tooOld} too old to judge, ${lines.unknown} of another server.`;
+  const reported = `Compared ${counted(lines.judged, "recorded answer")}; ${lines.tooOld} too old to judge, ${lines.unknown} of another server.`;
   const verdict = total === 0 ? paint("green", "Everything holds.") : paint("red", `${counted(total, "finding")}:`);
   const hidden = total > findings.length ? [`and ${total - findings.length} more`] : [];
-  return [checked, ...(recorded > 0 ? [told] : []), verdict, ...findings.flatMap((each) => linesOf(each, paint)), ...hidden];
+  return [checked, ...(recorded > 0 ? [reported] : []), verdict, ...findings.flatMap((each) => linesOf(each, paint)), ...hidden];
 }
 
 function linesOf({ rule, subject, message, evidence }: Finding, paint: Paint): string[] {

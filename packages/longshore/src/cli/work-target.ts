@@ -44,15 +44,15 @@ function byAddress(on: string): WorkTarget {
 /** `isDefault`: no address was given for `--on`. */
 function fromEnvironment(on: string, isDefault: boolean, env: Environment): WorkTarget | undefined {
   const found = workerProtocols.flatMap(({ name, chosen }) => {
-    const told = chosen.byEnvironment?.(env);
-    return told === undefined ? [] : [{ protocol: name, told }];
+    const choice = chosen.byEnvironment?.(env);
+    return choice === undefined ? [] : [{ protocol: name, choice }];
   });
-  const targets = found.flatMap(({ protocol, told }) => ("on" in told ? [{ protocol, ...told }] : []));
+  const targets = found.flatMap(({ protocol, choice }) => ("on" in choice ? [{ protocol, ...choice }] : []));
   // First: an orchestrator sets these for the worker that it starts, whatever else is in the environment that it hands on.
   const target = targets.find(({ weak }) => weak === undefined) ?? (isDefault ? targets[0] : undefined);
   if (target !== undefined) return { protocol: target.protocol, on: target.on };
-  for (const { told } of isDefault ? found : []) {
-    if ("refused" in told) throw new CommandFailure(`${told.refused} To work for the server at ${on} nevertheless, pass --on ${on}.`);
+  for (const { choice } of isDefault ? found : []) {
+    if ("refused" in choice) throw new CommandFailure(`${choice.refused} To work for the server at ${on} nevertheless, pass --on ${on}.`);
   }
   return undefined;
 }

@@ -44,16 +44,16 @@ export function createWatchdog({ metrics, logger, now = () => performance.now(),
   let stop = () => {};
   let longest = { what: "", ms: 0 };
   let quietUntil = Number.NEGATIVE_INFINITY;
-  let untold = 0;
+  let unreported = 0;
 
   const tell = (lateMs: number) => {
     stalls.add();
-    untold++;
+    unreported++;
     if (now() < quietUntil) return;
     // What ran for a small part of the time only happened to run then.
     const cause = longest.ms >= lateMs / 2 ? { route: longest.what, routeMs: Math.round(longest.ms) } : {};
-    logger.warn("The event loop was blocked, and every request waited", { ms: Math.round(lateMs), ...cause, times: untold });
-    untold = 0;
+    logger.warn("The event loop was blocked, and every request waited", { ms: Math.round(lateMs), ...cause, times: unreported });
+    unreported = 0;
     quietUntil = now() + quietMs;
   };
 

@@ -85,7 +85,7 @@ export class GroupCommit {
   #gone: LongshoreError | null = null;
   #refusal: LongshoreError | null = null;
   #listener: (why: Error | null) => void = () => {};
-  #told = false;
+  #reportedAway = false;
 
   constructor(store: RowStore, now: () => number) {
     this.#store = store;
@@ -342,8 +342,8 @@ export class GroupCommit {
 
   #tell(failure: Error | null): void {
     const away = this.unavailable;
-    if ((away !== null) === this.#told) return;
-    this.#told = away !== null;
+    if ((away !== null) === this.#reportedAway) return;
+    this.#reportedAway = away !== null;
     this.#listener(away === null ? null : (failure ?? away));
   }
 

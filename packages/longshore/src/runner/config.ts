@@ -121,16 +121,16 @@ function isAsync(handler: Task["handle"]): boolean {
 }
 
 /** Default for the slots of a worker. */
-export function slotsUntold(tasks: ReadonlyMap<string, Task>, transports: readonly Transport[]): number {
+export function defaultSlots(tasks: ReadonlyMap<string, Task>, transports: readonly Transport[]): number {
   if (transports.some((transport) => transport.slotsFor === undefined)) return slotsDefault;
   const wanted = transports.reduce((sum, transport) => sum + (transport.slotsFor?.(tasks) ?? 0), 0);
   return Math.min(Math.max(1, wanted), slotsMax);
 }
 
 /** Default for the drain of a worker: the longest setting of its transports. */
-export function drainMsUntold(transports: readonly Transport[]): number {
-  const told = transports.flatMap(({ drainMs }) => (drainMs === undefined ? [] : [drainMs]));
-  return told.length === 0 ? drainMsDefault : Math.max(...told);
+export function defaultDrainMs(transports: readonly Transport[]): number {
+  const drains = transports.flatMap(({ drainMs }) => (drainMs === undefined ? [] : [drainMs]));
+  return drains.length === 0 ? drainMsDefault : Math.max(...drains);
 }
 
 function checkSlots(slots: number): number {

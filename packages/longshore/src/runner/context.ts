@@ -60,7 +60,7 @@ export function makeContext(
     // Not an async function: what is not awaited must not end the process when it fails.
     emit: (value, options = {}) => {
       const number = ++emitted;
-      if (!around.transport.capabilities.streams) return told(() => tellProgress(value));
+      if (!around.transport.capabilities.streams) return reportNow(() => tellProgress(value));
       // A call that follows a deferral counts again, and its parts are others.
       const { uid = round.deferrals === 0 ? String(number) : `${round.deferrals}.${number}` } = options;
       return execution.emit(uid, value);
@@ -81,7 +81,7 @@ export function makeContext(
   };
 }
 
-async function told(tell: () => void): Promise<void> {
+async function reportNow(tell: () => void): Promise<void> {
   tell();
 }
 

@@ -232,8 +232,8 @@ export class Events {
     for (const watcher of this.#watchers.get(name) ?? []) watcher(event);
     const queues = this.#queues.get(name);
     if (queues === undefined || queues.size === 0) return;
-    const told = { ...event, atMs: this.#clock.now() };
-    for (const queue of queues.values()) queue.add(told);
+    const stamped = { ...event, atMs: this.#clock.now() };
+    for (const queue of queues.values()) queue.add(stamped);
   }
 
   /** Resolves when every listener has got everything; a listener that never settles is not waited for longer than the caller does. */
@@ -242,11 +242,11 @@ export class Events {
   }
 
   #queueFor(name: EventName, listener: Listener<never>): ListenerQueue {
-    let told = false;
+    let stamped = false;
     const dropped = () => {
       this.countDropped();
-      if (told) return;
-      told = true;
+      if (stamped) return;
+      stamped = true;
       this.#logger({ level: "warn", message: `A listener of "${name}" is too slow: events are dropped for it until it keeps up.` });
     };
     const failed = (error: Error) =>

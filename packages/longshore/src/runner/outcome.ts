@@ -60,7 +60,7 @@ export function failureOf(thrown: unknown): Failure {
   for (let depth = 0; depth < causesMax && cause instanceof Error; depth++, cause = cause.cause) {
     const { message } = cause;
     // One that an outer message already quotes would only be read twice.
-    if (message !== "" && !messages.some((told) => told.includes(message))) messages.push(message);
+    if (message !== "" && !messages.some((known) => known.includes(message))) messages.push(message);
   }
   return { name: error.name, message: messages.join("\ncaused by: "), code: codeOf(error), stack: error.stack };
 }

@@ -69,7 +69,7 @@ describe("slots of a worker", () => {
         logger: false,
         ...options,
       });
-      expect(loop.host.slots.told).toBe(options.slots);
+      expect(loop.host.slots.configured).toBe(options.slots);
       return worker.status().slots.total;
     };
     expect(await total({})).toBe(50);

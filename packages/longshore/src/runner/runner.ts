@@ -7,7 +7,7 @@ import { setMaxListeners } from "node:events";
 import { formatDuration } from "../core/duration.ts";
 import { LongshoreError } from "../core/errors.ts";
 import { counted } from "../core/text.ts";
-import { drainMsUntold, type RunnerConfig, slotsUntold } from "./config.ts";
+import { defaultDrainMs, defaultSlots, type RunnerConfig } from "./config.ts";
 import { Events } from "./events.ts";
 import { accept, execute } from "./execute.ts";
 import type { Execution, Surroundings } from "./execution.ts";
@@ -66,8 +66,8 @@ export class Runner {
     this.#config = config;
     this.#isolates = isolates;
     this.events = new Events(config.clock, config.logger);
-    this.#pool = new SlotPool(config.slots ?? slotsUntold(config.tasks, transports));
-    this.#drainMs = config.drainMs ?? drainMsUntold(transports);
+    this.#pool = new SlotPool(config.slots ?? defaultSlots(config.tasks, transports));
+    this.#drainMs = config.drainMs ?? defaultDrainMs(transports);
     this.#attached = transports.map((transport) => ({ transport, episodes: new Episodes(config.clock, config.logger, transport.name) }));
     this.#watch = new LoopWatch(config.clock, (blockedMs) => this.#onBlocked(blockedMs));
     this.#health = new HealthWatch(this.events, config.clock);
@@ -208,7 +208,7 @@ export class Runner {
     const draining = this.#draining.signal;
     return {
       total: pool.total,
-      told: this.#config.slots,
+      configured: this.#config.slots,
       get free() {
         return pool.free;
       },

@@ -96,7 +96,7 @@ export interface TransportHost {
 export interface TransportSlots {
   readonly total: number;
   /** The number of `work()`, or undefined when it is our choice. */
-  readonly told: number | undefined;
+  readonly configured: number | undefined;
   /** How many are free right now. */
   readonly free: number;
   /** Waits for a slot, first come first served among transports. Undefined when draining began or the signal aborted instead. */

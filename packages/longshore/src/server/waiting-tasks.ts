@@ -36,7 +36,7 @@ const againMs = 2_000;
 /**
  * How long a cause must last to be worth a line. That no worker could take a task is reported at once; the others often end in a moment.
  */
-const patienceMs: Readonly<Record<WaitReason, number>> = {
+const reportAfterMs: Readonly<Record<WaitReason, number>> = {
   "no-worker": 0,
   busy: 3_000,
   limit: 3_000,
@@ -49,7 +49,7 @@ const patienceMs: Readonly<Record<WaitReason, number>> = {
 
 interface Cause extends Omit<WaitingNews, "kind" | "forMs"> {
   readonly since: number;
-  readonly told: boolean;
+  readonly reported: boolean;
 }
 
 /** Ends with the function that is returned. */
@@ -80,7 +80,7 @@ export function watchWaiting(engine: Engine, tell: (news: WaitingNews) => void):
       const before = causes;
       causes = compare(before, found, now, tell);
       for (const [key, cause] of before) {
-        if (!cause.told || found.has(key)) continue;
+        if (!cause.reported || found.has(key)) continue;
         const kind = (await waitedInVain(engine, cause.taskId)) ? "ended" : "over";
         if (stopped) return;
         tell(newsOf(cause, kind, now - cause.since));
@@ -123,7 +123,7 @@ async function causesNow(engine: Engine): Promise<Map<string, Cause>> {
     const { reason, text } = waiting;
     const key = JSON.stringify([reason, waiting.key, lane.name, lane.labels]);
     const what = { taskId, step, runId, lane: lane.name, labels: lane.labels };
-    const known = causes.get(key) ?? { reason, text, tasks: 0, ...what, since: now, told: false };
+    const known = causes.get(key) ?? { reason, text, tasks: 0, ...what, since: now, reported: false };
     causes.set(key, { ...known, tasks: known.tasks + count });
   };
   let looked = 0;
@@ -153,14 +153,14 @@ function compare(
 ): Map<string, Cause> {
   const after = new Map<string, Cause>();
   for (const [key, cause] of found) {
-    const { since = now, told = false } = before.get(key) ?? {};
-    const due = !told && now - since >= patienceMs[cause.reason];
+    const { since = now, reported = false } = before.get(key) ?? {};
+    const due = !reported && now - since >= reportAfterMs[cause.reason];
     if (due) tell(newsOf(cause, "waiting", now - since));
-    after.set(key, { ...cause, since, told: told || due });
+    after.set(key, { ...cause, since, reported: reported || due });
   }
   return after;
 }
 
-function newsOf({ since: _, told: __, ...cause }: Cause, kind: WaitingNews["kind"], forMs: number): WaitingNews {
+function newsOf({ since: _, reported: __, ...cause }: Cause, kind: WaitingNews["kind"], forMs: number): WaitingNews {
   return { kind, ...cause, forMs };
 }

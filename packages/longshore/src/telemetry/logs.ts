@@ -24,8 +24,8 @@ export function logWriter({ level, nowMs, sinks }: LogWriterOptions): LogWriter 
   const wants = (wanted: Level) => levels.indexOf(wanted) >= least;
   const write = (record: Omit<LogRecord, "atMs">) => {
     if (!wants(record.level)) return;
-    const told = { atMs: nowMs(), ...record };
-    for (const sink of sinks) sink.add(told);
+    const stamped = { atMs: nowMs(), ...record };
+    for (const sink of sinks) sink.add(stamped);
   };
   return {
     logger: ({ level: noticed, message }) =>
@@ -54,15 +54,15 @@ function about({ task, ids, attempt, trace, fields }: TaskEvent): Pick<LogRecord
 /** A handler may set a level and a message of its own; the rest of its fields are added. */
 function lineOf(event: WorkerEvents["logged"]): Omit<LogRecord, "atMs"> {
   const { entry, stream } = event;
-  const told = about(event);
+  const base = about(event);
   const level: Level = stream === "stderr" ? "WARNING" : "INFO";
-  if (typeof entry === "string") return { ...told, level, message: entry.replace(/\n$/, "") };
+  if (typeof entry === "string") return { ...base, level, message: entry.replace(/\n$/, "") };
   const { level: own, message, ...rest } = entry;
   return {
-    ...told,
+    ...base,
     level: levelIn(own) ?? level,
     message: typeof message === "string" ? message : textOf(entry),
-    fields: { ...told.fields, ...rest, ...(levelIn(own) === undefined && own !== undefined ? { level: own } : {}) },
+    fields: { ...base.fields, ...rest, ...(levelIn(own) === undefined && own !== undefined ? { level: own } : {}) },
   };
 }
 
@@ -74,13 +74,13 @@ function levelIn(value: unknown): Level | undefined {
 
 function failureOf(event: WorkerEvents["executionFailed"]): Omit<LogRecord, "atMs"> {
   const { error, retryable, durationMs } = event;
-  const told = about(event);
+  const base = about(event);
   const stack = error.stack === undefined ? {} : { stack: error.stack };
   return {
-    ...told,
+    ...base,
     level: retryable ? "WARNING" : "ERROR",
     message: `${event.task} failed: ${error.message}`,
-    fields: { ...told.fields, duration_ms: durationMs, error: error.name, retryable, ...stack },
+    fields: { ...base.fields, duration_ms: durationMs, error: error.name, retryable, ...stack },
   };
 }
 

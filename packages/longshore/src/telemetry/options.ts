@@ -144,9 +144,11 @@ function protocolOf(text: string | undefined, endpoint: URL | undefined): OtlpPr
   throw bad("protocol (OTEL_EXPORTER_OTLP_PROTOCOL)", text, "grpc, http, http/json or http/protobuf");
 }
 
-function destinationsOf(told: string | readonly string[] | undefined, variables: Variables): readonly LogDestination[] | undefined {
-  if (told === undefined) return undefined;
-  const names = (typeof told === "string" ? told.split(",") : told).map((name) => name.trim().toLowerCase()).filter((name) => name !== "");
+function destinationsOf(given: string | readonly string[] | undefined, variables: Variables): readonly LogDestination[] | undefined {
+  if (given === undefined) return undefined;
+  const names = (typeof given === "string" ? given.split(",") : given)
+    .map((name) => name.trim().toLowerCase())
+    .filter((name) => name !== "");
   const known: readonly string[] = ["stderr", "file", "otlp"];
   const wrong = names.find((name) => !known.includes(name));
   if (wrong !== undefined) throw bad(variables.label("logs"), wrong, "stderr, file, otlp, or some of them with commas between");

@@ -37,7 +37,7 @@ export interface RecordedOutcome {
 type Judgement = Finding[] | "missing" | "unknown" | "silent";
 type Taken = Extract<PlacedLine, { kind: "taken" }>;
 type Reported = Extract<PlacedLine, { kind: "reported" }>;
-type Told = Exclude<PlacedLine, RecordedWork>;
+type ReportLine = Exclude<PlacedLine, RecordedWork>;
 
 export async function checkRecorded(lines: readonly PlacedLine[], deps: RecordedDeps, keptSince: number): Promise<RecordedOutcome> {
   const findings = sharedHolds(lines);
@@ -72,7 +72,7 @@ function missing(line: PlacedLine): Finding {
   return finding(rule, line.taskId, "its report was acknowledged and the server does not have the task", line);
 }
 
-async function checkRun(line: Told, lines: readonly PlacedLine[], rows: Rows): Promise<Finding[] | "missing"> {
+async function checkRun(line: ReportLine, lines: readonly PlacedLine[], rows: Rows): Promise<Finding[] | "missing"> {
   const run = await rows.run(line.runId);
   if (run === undefined) return "missing";
   if (line.kind !== "run-ended" || run.state === line.state) return [];

@@ -67,12 +67,12 @@ export async function verify(source: HistorySource, options: VerifyOptions): Pro
   }
   for await (const found of source.others()) add([found]);
   const keptSince = await keptSinceOf(source, options, counts.runs);
-  const { findings: told, ...lines } = await checkRecorded(
+  const { findings: recorded, ...lines } = await checkRecorded(
     options.recorded,
     { rows: source, addresses: options.addresses ?? [] },
     keptSince,
   );
-  add(told);
+  add(recorded);
   const { runs, tasks, attempts, total } = counts;
   return { runs, tasks, attempts, lines, total, findings };
 

@@ -30,11 +30,11 @@ it("remembers a bounded number of characters of lists, and serves the other work
   const megabyte = [{ id: "evil", path: "/evil", description: "x".repeat(1_000_000) }];
   const workers = Array.from({ length: 20 }, () => ({}));
   for (const worker of workers) await registrations.tell(megabyte, worker);
-  expect(workers.filter((worker) => registrations.toldBy(worker) !== undefined)).toHaveLength(8);
+  expect(workers.filter((worker) => registrations.componentsOf(worker) !== undefined)).toHaveLength(8);
   expect(await registrations.known(workers.at(-1))).toEqual(megabyte);
   for (const worker of workers) registrations.leave(worker);
   await registrations.tell(megabyte, workers[19]);
-  expect(registrations.toldBy(workers[19] as object)).toEqual(megabyte);
+  expect(registrations.componentsOf(workers[19] as object)).toEqual(megabyte);
 });
 
 it("counts the values in the texts of schemas before any is built", async () => {

@@ -24,7 +24,7 @@ export async function checkAfterCrash(folder: string, known: Known): Promise<Fin
   try {
     const found: Findings = { lost: [], duplicated: [] };
     await compare(engine, known, found, false);
-    await startAgain(engine, known, found);
+    await rerunFields(engine, known, found);
     await finish(engine, clock, known, found);
     await compare(engine, known, found, true);
     return found;
@@ -91,7 +91,7 @@ async function record({ busLog }: OpenEngine, key: string): Promise<string> {
 }
 
 /** Clients that were not answered ask again: what was answered once stays one. */
-async function startAgain(engine: OpenEngine, { facts, doubt }: Known, found: Findings): Promise<void> {
+async function rerunFields(engine: OpenEngine, { facts, doubt }: Known, found: Findings): Promise<void> {
   for (const [key, id] of facts) {
     if (!key.startsWith("key ") || facts.get(`run ${id}`) === "gone" || doubt?.key === `run ${id}`) continue;
     const { run, created } = await engine.runs.start({ workflow: "outer", input: "null", key: key.slice("key ".length) });

@@ -12,7 +12,7 @@ import { stepResult } from "../../src/protocols/stepflow/dialect/resolve.ts";
 import { type FlowError, type FlowResult, failureReport, flowResultOf } from "../../src/protocols/stepflow/dialect/result.ts";
 import type { Routed, Router } from "../../src/protocols/stepflow/dialect/router.ts";
 import { encodeFlow } from "../../src/protocols/stepflow/dialect/source.ts";
-import { prepareRun, type RunWish } from "../../src/protocols/stepflow/dialect/start.ts";
+import { prepareRun, type RunOptions } from "../../src/protocols/stepflow/dialect/start.ts";
 import { openEngine } from "../../src/server/engine.ts";
 import { plainDialects } from "../../src/server/protocols.ts";
 import { TestClock } from "../../src/testing/clock.ts";
@@ -45,7 +45,7 @@ export async function openFlows(options: { router?: Router; directory?: string }
   onTestFinished(() => engine.close());
   const { runs, board, reader } = engine;
 
-  async function start(flow: JsonObject, input: Json = null, parts: Partial<RunWish> = {}): Promise<string> {
+  async function start(flow: JsonObject, input: Json = null, parts: Partial<RunOptions> = {}): Promise<string> {
     const { definition, run } = prepareRun({ source: encodeFlow(flow), input, ...parts });
     await runs.define(definition);
     return (await runs.begin(run)).run.id;
@@ -108,7 +108,7 @@ export async function openFlows(options: { router?: Router; directory?: string }
   }
 
   /** Starts a flow, plays it and answers what came of it. */
-  async function run(flow: JsonObject, input: Json, components: { [name: string]: Component } = {}, parts: Partial<RunWish> = {}) {
+  async function run(flow: JsonObject, input: Json, components: { [name: string]: Component } = {}, parts: Partial<RunOptions> = {}) {
     const id = await start(flow, input, parts);
     const calls = await play(id, components);
     return { id, calls, result: await result(id), steps: await steps(id) };

@@ -127,7 +127,7 @@ export function messageOf(error: unknown): string {
  * Rejects when it takes too long, or when `signal` aborts. The request continues, and its result is ignored. Holds the process open:
  * when a broker is lost nothing else may do so, and the waiting caller would never be resumed.
  */
-export function within<T>(ms: number, asked: Promise<T>, signal?: AbortSignal): Promise<T> {
+export function within<T>(ms: number, request: Promise<T>, signal?: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const over = () => {
       clearTimeout(timer);
@@ -143,6 +143,6 @@ export function within<T>(ms: number, asked: Promise<T>, signal?: AbortSignal): 
     };
     if (signal?.aborted) aborted();
     else signal?.addEventListener("abort", aborted, { once: true });
-    asked.then(resolve, reject).finally(over);
+    request.then(resolve, reject).finally(over);
   });
 }

@@ -30,9 +30,9 @@ function tlsIn(env: Environment): true | KafkaTls {
 }
 
 function saslIn(env: Environment): KafkaSasl {
-  const asked = variable(env, "KAFKA_SASL_MECHANISM")?.toUpperCase() ?? "PLAIN";
-  const mechanism = mechanisms.find((each) => each === asked);
-  if (mechanism === undefined) throw bad("KAFKA_SASL_MECHANISM", JSON.stringify(asked), listed(mechanisms));
+  const name = variable(env, "KAFKA_SASL_MECHANISM")?.toUpperCase() ?? "PLAIN";
+  const mechanism = mechanisms.find((each) => each === name);
+  if (mechanism === undefined) throw bad("KAFKA_SASL_MECHANISM", JSON.stringify(name), listed(mechanisms));
   const username = variable(env, "KAFKA_SASL_USERNAME");
   if (username === undefined) throw bad("KAFKA_SASL_USERNAME", "absent", "the name that Kafka knows us by");
   // Blanks may be part of it.

@@ -289,8 +289,8 @@ export class Generation {
     for (const [at, partition] of due.entries()) partition.committed = offsets[at]?.offset ?? partition.committed;
   }
 
-  #soon<T>(asked: Promise<T>): Promise<T> {
-    return within(requestMsMax, asked, this.#deps.late);
+  #soon<T>(request: Promise<T>): Promise<T> {
+    return within(requestMsMax, request, this.#deps.late);
   }
 }
 

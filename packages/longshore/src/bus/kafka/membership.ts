@@ -16,7 +16,7 @@ import {
   decodeSubscription,
   encodeAssignment,
   encodeSubscription,
-  type Told,
+  type LeaderData,
 } from "../../net/kafka/assignment.ts";
 import { type KafkaModule, messageOf, named, requestMsMax, within } from "./client.ts";
 import type { Shutdown } from "./shutdown.ts";
@@ -48,7 +48,7 @@ export class Membership {
   #generation = -1;
   #leads = false;
   /** How many partitions the topics of the group had when they were last shared out, as far as is known. */
-  #counts: Told["counts"] = {};
+  #counts: LeaderData["counts"] = {};
 
   constructor(options: MembershipOptions) {
     this.#options = options;
@@ -65,18 +65,18 @@ export class Membership {
   }
 
   /** Joins, or joins again with other topics; returns our partitions, and from where on partitions of a topic are new to the group. */
-  async join(topics: readonly string[]): Promise<{ assignment: Assignment; added: Told["added"] }> {
+  async join(topics: readonly string[]): Promise<{ assignment: Assignment; added: LeaderData["added"] }> {
     for (;;) {
       try {
         const joined = await this.#join(topics);
         this.#memberId = joined.memberId;
         this.#generation = joined.generationId;
-        const { assignment, told } = await this.#sync(joined);
+        const { assignment, leaderData } = await this.#sync(joined);
         this.#leads = joined.leader === joined.memberId;
-        this.#counts = told?.counts ?? {};
+        this.#counts = leaderData?.counts ?? {};
         // The library commits and reads positions under this name.
         Object.assign(this.#used(), { memberId: this.#memberId, generationId: this.#generation });
-        return { assignment, added: told?.added ?? {} };
+        return { assignment, added: leaderData?.added ?? {} };
       } catch (error) {
         const required = named(error, "MEMBER_ID_REQUIRED");
         if (required?.memberId) this.#memberId = required.memberId;
@@ -148,9 +148,9 @@ export class Membership {
     const counts = await this.#countsOf(topics);
     const before = this.#counts;
     const more = topics.filter((topic) => (before[topic] ?? 0) > 0 && (counts[topic] as number) > (before[topic] as number));
-    const told = { counts, added: Object.fromEntries(more.map((topic) => [topic, before[topic] as number])) };
+    const leaderData = { counts, added: Object.fromEntries(more.map((topic) => [topic, before[topic] as number])) };
     const assigned = assign(wanted, (topic) => counts[topic] as number);
-    return [...assigned].map(([memberId, assignment]) => ({ memberId, assignment: encodeAssignment(assignment, told) }));
+    return [...assigned].map(([memberId, assignment]) => ({ memberId, assignment: encodeAssignment(assignment, leaderData) }));
   }
 
   async #countsOf(topics: readonly string[]): Promise<{ [topic: string]: number }> {

@@ -37,17 +37,17 @@ export class KafkaTopics {
     for (const topic of topics) checkTopic(topic);
     const { partitions = partitionsDefault } = this.#options;
     const wanted = sharedBy === undefined ? 0 : Math.min(partitionsMax, Math.max(partitions, sharedBy));
-    const asked = topics.filter((topic) => (this.#known.get(topic) ?? -1) < wanted);
-    if (asked.length === 0) return;
+    const missing = topics.filter((topic) => (this.#known.get(topic) ?? -1) < wanted);
+    if (missing.length === 0) return;
     const admin = new this.#kafka.Admin(clientOptions(this.#options));
     try {
       const there = new Set(await within(requestMsMax, admin.listTopics(), this.#closing));
       const made = new Set<string>();
-      for (const topic of asked) {
+      for (const topic of missing) {
         if (!there.has(topic) && (await this.#create(admin, topic, Math.max(partitions, wanted)))) made.add(topic);
         this.#known.set(topic, made.has(topic) ? wanted : 0);
       }
-      const others = asked.filter((topic) => !made.has(topic));
+      const others = missing.filter((topic) => !made.has(topic));
       if (wanted > 0 && others.length > 0) await this.#widen(admin, others, wanted, widened);
     } finally {
       await hangUp(admin);

@@ -105,9 +105,9 @@ async function callRoll(workers: Workers, slices: Slices): Promise<Roll> {
     roll.live++;
     if (worker.reach === null) roll.others.push(worker);
     for (const name of worker.reach?.names ?? []) {
-      const asking = roll.byName.get(name);
-      if (asking === undefined) roll.byName.set(name, [worker]);
-      else asking.push(worker);
+      const sameName = roll.byName.get(name);
+      if (sameName === undefined) roll.byName.set(name, [worker]);
+      else sameName.push(worker);
     }
   }
   return roll;

@@ -19,7 +19,7 @@ const standingMax = 1_000;
 /** Characters of the names and labels of all distinct claims that are remembered: 64 MB at most. */
 const reachCharsMax = 33_554_432;
 /** Names that were claimed, with the time of the last claim. */
-const askedMax = 20_000;
+const polledMax = 20_000;
 /** Lanes remembered although they hold no task. Labels may be made up per task, and a lane for each would stay forever. */
 const emptyMax = 10_000;
 
@@ -45,7 +45,7 @@ export class Lanes implements GroupKeeper {
   /** Those in which a claim waits, by each of their names. */
   readonly #standing = new Map<string, Set<ClaimGroup>>();
   /** When each name was last claimed, roughly in that order, the oldest first. */
-  readonly #asked = new Map<string, number>();
+  readonly #polledAt = new Map<string, number>();
   #positions = 0;
   #reachChars = 0;
   #steps = 0;
@@ -144,7 +144,7 @@ export class Lanes implements GroupKeeper {
 
   /** When a worker last claimed this lane's tasks; 0 for never, or so long ago that it is forgotten. */
   polledAt(lane: Lane): number {
-    if (lane.labels.length === 0) return this.#asked.get(lane.name) ?? 0;
+    if (lane.labels.length === 0) return this.#polledAt.get(lane.name) ?? 0;
     let at = 0;
     for (const group of this.#groups.values()) if (group.usedAt > at && eligible(lane, group.reach)) at = group.usedAt;
     return at;
@@ -219,11 +219,11 @@ export class Lanes implements GroupKeeper {
   }
 
   #note(name: string, now: number): void {
-    if (!this.#asked.has(name) && this.#asked.size >= askedMax) {
-      const [longestAgo] = this.#asked.keys();
-      this.#asked.delete(longestAgo as string);
+    if (!this.#polledAt.has(name) && this.#polledAt.size >= polledMax) {
+      const [longestAgo] = this.#polledAt.keys();
+      this.#polledAt.delete(longestAgo as string);
     }
-    this.#asked.set(name, now);
+    this.#polledAt.set(name, now);
   }
 
   /** What a batch has emptied may yet be put back: `push` makes the lane again. */

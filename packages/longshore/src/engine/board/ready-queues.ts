@@ -230,9 +230,9 @@ function begin(task: TaskCopy, now: number): void {
 }
 
 /** 0 means forever. The shorter of what the task allows and what the claim requests. */
-export function termOf(task: TaskRow, asked: number): number {
-  if (task.holdMs === null || task.holdMs === 0) return task.holdMs === 0 && asked === 0 ? 0 : asked;
-  return asked === 0 ? task.holdMs : Math.min(task.holdMs, asked);
+export function termOf(task: TaskRow, requestedMs: number): number {
+  if (task.holdMs === null || task.holdMs === 0) return task.holdMs === 0 && requestedMs === 0 ? 0 : requestedMs;
+  return requestedMs === 0 ? task.holdMs : Math.min(task.holdMs, requestedMs);
 }
 
 export function placeOf(task: TaskRow): Place {

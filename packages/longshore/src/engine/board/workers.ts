@@ -65,7 +65,7 @@ interface Worker {
   reach: Reach | null;
   does: readonly string[] | null;
   /** Names of its earlier claims that are not in the newest, and when they were last claimed; the oldest first. */
-  readonly asked: Map<string, number>;
+  readonly polledAt: Map<string, number>;
   everyMs: number;
   readonly holds: Map<string, WorkerHold>;
   /** The longest term among what it holds, from which its heartbeats are expected. */
@@ -104,7 +104,7 @@ const writeMs = 60_000;
 /** Workers remembered. Above this the longest silent ones go, a tenth at a time. */
 const workersMax = 10_000;
 /** Names that one worker claims one after the other. Above this the oldest are forgotten. */
-const askedMax = 1_000;
+const polledMax = 1_000;
 /** Labels, names and tasks of a worker that count as one more row of a list. */
 const wordsPerRow = 16;
 
@@ -158,7 +158,7 @@ export class Workers {
       left: false,
       heard: true,
     });
-    worker.asked.clear();
+    worker.polledAt.clear();
     this.#write(this.#unwritten, id);
   }
 
@@ -281,7 +281,7 @@ export class Workers {
     if (this.#workers.size >= workersMax) this.#makeRoom();
     const now = this.#clock.now();
     const fresh = { id, protocol: "", labels: [], registered: false, registeredAt: now, seenAt: now, reach: null, does: null };
-    const kept = { asked: new Map<string, number>(), holds: new Map<string, WorkerHold>() };
+    const kept = { polledAt: new Map<string, number>(), holds: new Map<string, WorkerHold>() };
     const worker: Worker = { ...fresh, ...kept, everyMs: intervalMs, termMs: 0, writtenAt: 0, left: false, heard: true, awaitedAt: 0 };
     this.#workers.set(id, worker);
     this.#forgotten.delete(id);
@@ -319,17 +319,17 @@ export class Workers {
 
 /** Some workers claim one kind of task after the other: each claim names only some of their kinds. */
 function asks(worker: Worker, reach: Reach, before: number): void {
-  const { asked, reach: last } = worker;
+  const { polledAt, reach: last } = worker;
   worker.reach = reach;
   if (last === null || sameNames(last.names, reach.names)) return;
   for (const name of last.names) {
-    asked.delete(name);
-    asked.set(name, before);
+    polledAt.delete(name);
+    polledAt.set(name, before);
   }
-  for (const name of reach.names) asked.delete(name);
-  for (const name of asked.keys()) {
-    if (asked.size <= askedMax) break;
-    asked.delete(name);
+  for (const name of reach.names) polledAt.delete(name);
+  for (const name of polledAt.keys()) {
+    if (polledAt.size <= polledMax) break;
+    polledAt.delete(name);
   }
 }
 
@@ -338,9 +338,9 @@ function sameNames(some: readonly string[], others: readonly string[]): boolean 
 }
 
 /** A name counts for as long as silence would. */
-function reachOf({ reach, asked, everyMs }: Worker, now: number): Reach | null {
-  if (reach === null || asked.size === 0) return reach;
-  const lately = [...asked].filter(([, at]) => now - at < intervalsMissedMax * everyMs).map(([name]) => name);
+function reachOf({ reach, polledAt, everyMs }: Worker, now: number): Reach | null {
+  if (reach === null || polledAt.size === 0) return reach;
+  const lately = [...polledAt].filter(([, at]) => now - at < intervalsMissedMax * everyMs).map(([name]) => name);
   return { names: [...reach.names, ...lately.reverse()], labels: reach.labels };
 }
 
@@ -363,8 +363,8 @@ function viewOf(worker: Worker, now: number): WorkerView {
 
 /** A holder may be silent for its whole term: not every worker beats while it works. */
 function statusOf(worker: Worker, now: number): WorkerStatus {
-  const patienceMs = Math.max(intervalsMissedMax * worker.everyMs, worker.termMs);
-  if (worker.left || now - silentSince(worker) >= patienceMs) return "offline";
+  const silenceMsMax = Math.max(intervalsMissedMax * worker.everyMs, worker.termMs);
+  if (worker.left || now - silentSince(worker) >= silenceMsMax) return "offline";
   if (!worker.heard) return "unheard";
   return worker.holds.size > 0 ? "busy" : "idle";
 }

@@ -4,12 +4,12 @@ import type { BusRecord, Outgoing } from "../../bus/bus.ts";
 import { bytesOf, checkOutgoing } from "../../bus/check.ts";
 import type { Range } from "../../bus/group-position.ts";
 import {
-  type Asking,
   appendedMax,
   type BusLog,
   type Origin,
   recordMsMax,
   type Taken,
+  type TakeOptions,
   takenBytesMax,
   topicRecordsMax,
 } from "../../bus/log.ts";
@@ -111,8 +111,8 @@ export class LocalBus implements BusLog {
     });
   }
 
-  take(asking: Asking): Promise<Taken | null> {
-    return this.#commit.read((tx) => this.#takeNow(tx, asking));
+  take(options: TakeOptions): Promise<Taken | null> {
+    return this.#commit.read((tx) => this.#takeNow(tx, options));
   }
 
   commit(member: string, taken: number): Promise<boolean> {
@@ -157,13 +157,13 @@ export class LocalBus implements BusLog {
     };
   }
 
-  #takeNow(tx: ReadTx, asking: Asking): Taken | null {
+  #takeNow(tx: ReadTx, options: TakeOptions): Taken | null {
     const portions: Portion[] = [];
     try {
-      const records = this.#collect(tx, asking, portions);
+      const records = this.#collect(tx, options, portions);
       if (portions.length === 0) return null;
       const id = ++this.#takes;
-      this.#out.set(id, { member: asking.member, portions });
+      this.#out.set(id, { member: options.member, portions });
       return { id, records };
     } catch (error) {
       // Rows may be missing: all of it is taken again when they are there.
@@ -172,7 +172,7 @@ export class LocalBus implements BusLog {
     }
   }
 
-  #collect(tx: ReadTx, { group, topics, max }: Asking, portions: Portion[]): BusRecord[] {
+  #collect(tx: ReadTx, { group, topics, max }: TakeOptions, portions: Portion[]): BusRecord[] {
     const records: BusRecord[] = [];
     let bytes = 0;
     this.#turn++;

@@ -143,7 +143,7 @@ class Follower {
   after: number;
   #news = false;
   #behind = 0;
-  #told = false;
+  #reported = false;
   #resume: (() => void) | null = null;
 
   constructor(after: number) {
@@ -163,8 +163,8 @@ class Follower {
 
   /** How many chunks it is behind, once per time that it falls behind; else 0. */
   lagging(): number {
-    if (this.#told || this.#behind < laggedMin) return 0;
-    this.#told = true;
+    if (this.#reported || this.#behind < laggedMin) return 0;
+    this.#reported = true;
     return this.#behind;
   }
 
@@ -172,7 +172,7 @@ class Follower {
     this.#behind = Math.max(0, this.#behind - count);
     if (more || this.#news) return;
     this.#behind = 0;
-    this.#told = false;
+    this.#reported = false;
   }
 
   hinted(): Promise<void> {

@@ -10,18 +10,18 @@ export class Watchers {
 
   watch(taskId: string, changed: () => void): () => void {
     // One of its own, so that the same function may watch twice and end once.
-    const told = () => changed();
+    const watcher = () => changed();
     const others = this.#watchers.get(taskId);
-    if (others === undefined) this.#watchers.set(taskId, new Set([told]));
-    else others.add(told);
+    if (others === undefined) this.#watchers.set(taskId, new Set([watcher]));
+    else others.add(watcher);
     return () => {
       const watching = this.#watchers.get(taskId);
-      watching?.delete(told);
+      watching?.delete(watcher);
       if (watching?.size === 0) this.#watchers.delete(taskId);
     };
   }
 
   tell(taskId: string): void {
-    for (const told of [...(this.#watchers.get(taskId) ?? [])]) told();
+    for (const watcher of [...(this.#watchers.get(taskId) ?? [])]) watcher();
   }
 }

@@ -98,8 +98,8 @@ export class Decisions {
   }
 
   /**
-   * False when everything had been loaded before: asking on would never end. What is left when there are many characters is asked for
-   * again, unless the decision finds them to be too many.
+   * False when it has loaded nothing new: the loop would never end. One call loads a bounded number of characters. The decision requests the rest
+   * again, unless it finds that there are too many.
    */
   #load(tx: Tx, loaded: Loaded, need: Need, plan: Plan): boolean {
     const { id } = loaded.run;

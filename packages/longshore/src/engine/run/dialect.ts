@@ -108,8 +108,8 @@ export interface Dialect {
   orphaned?(reason: string | null): string;
   /** The output of a run (JSON text) whose successor could not be started, for this reason. Default: as it was. */
   unfollowed?(output: string | null, error: string): string;
-  /** What a new run begins with that is to be like this one, besides its definition and input. Default: nothing. */
-  anew?(run: Run): Pick<NewRun, "settings" | "variables" | "priority">;
+  /** The fields that a rerun copies from this run, besides its definition and input. Default: none. */
+  rerunFields?(run: Run): Pick<NewRun, "settings" | "variables" | "priority">;
   /** The error of a run whose output could not be worked out, for this reason. */
   outputFailed?(plan: Plan, reason: string): string;
   /** The error of a run that has exceeded its own timeout. */

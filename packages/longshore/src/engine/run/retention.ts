@@ -52,8 +52,8 @@ export function retentionPolicy({ runs, tasks, logs, blobs }: RetentionSettings 
   };
 }
 
-function keep(told: Partial<Keep> = {}, unlessTold: Keep): Keep {
-  return { ageMs: told.ageMs ?? unlessTold.ageMs, count: told.count ?? unlessTold.count };
+function keep(given: Partial<Keep> = {}, defaults: Keep): Keep {
+  return { ageMs: given.ageMs ?? defaults.ageMs, count: given.count ?? defaults.count };
 }
 
 /**

@@ -32,8 +32,8 @@ export function nextTry(
   const final = { again: false as const, error: errorOf(closure), failures, lost };
   if (spent || isFinal(policy, closure)) return final;
   if (policy.withinMs !== undefined && counts.postedAt !== undefined && now - counts.postedAt >= policy.withinMs) return final;
-  const asked = closure.kind === "failed" ? closure.delayMs : undefined;
-  const delay = asked ?? (spendsLost ? lostDelay(policy, lost, random) : backoffMs(policy.backoff, failures, random));
+  const requestedMs = closure.kind === "failed" ? closure.delayMs : undefined;
+  const delay = requestedMs ?? (spendsLost ? lostDelay(policy, lost, random) : backoffMs(policy.backoff, failures, random));
   return { again: true, dueAt: now + delay, failures, lost };
 }
 

@@ -142,7 +142,7 @@ export class Runs {
     const id = this.#makeId(this.#clock.now());
     const workflow = run.workflow === run.id ? id : run.workflow;
     const definition = await this.#store.definitionById(definitionId);
-    const kept = definition === undefined ? {} : dialectOf(this.#dialects, definition.dialect).anew?.(run);
+    const kept = definition === undefined ? {} : dialectOf(this.#dialects, definition.dialect).rerunFields?.(run);
     return (await this.#store.start({ ...kept, id, workflow, definitionId, input })).run;
   }
 

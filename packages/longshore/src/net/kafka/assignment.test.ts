@@ -29,10 +29,10 @@ describe("sharing partitions out", () => {
   it("reads what it has written", () => {
     expect(decodeSubscription(encodeSubscription(["cmd.a.v1", "ä"]))).toEqual(["cmd.a.v1", "ä"]);
     const assignment = new Map([["t", [0, 3]]]);
-    expect(decodeAssignment(encodeAssignment(assignment))).toEqual({ assignment, told: null });
-    const told = { counts: { t: 4 }, added: { t: 3 } };
-    expect(decodeAssignment(encodeAssignment(assignment, told))).toEqual({ assignment, told });
-    expect(decodeAssignment(Buffer.alloc(0))).toEqual({ assignment: new Map(), told: null });
+    expect(decodeAssignment(encodeAssignment(assignment))).toEqual({ assignment, leaderData: null });
+    const leaderData = { counts: { t: 4 }, added: { t: 3 } };
+    expect(decodeAssignment(encodeAssignment(assignment, leaderData))).toEqual({ assignment, leaderData });
+    expect(decodeAssignment(Buffer.alloc(0))).toEqual({ assignment: new Map(), leaderData: null });
   });
 
   it("ignores additional data of foreign leaders", () => {
@@ -41,10 +41,10 @@ describe("sharing partitions out", () => {
     for (const data of ["", "sticky \u0000 bytes", "[1]", '{"counts":1}']) {
       const length = Buffer.alloc(4);
       length.writeInt32BE(Buffer.byteLength(data));
-      expect(decodeAssignment(Buffer.concat([bare, length, Buffer.from(data)]))).toEqual({ assignment, told: null });
+      expect(decodeAssignment(Buffer.concat([bare, length, Buffer.from(data)]))).toEqual({ assignment, leaderData: null });
     }
     // Version 0 of some writers ends without a word on it.
-    expect(decodeAssignment(bare)).toEqual({ assignment, told: null });
+    expect(decodeAssignment(bare)).toEqual({ assignment, leaderData: null });
   });
 
   it("writes the bytes that other clients write", () => {

@@ -20,15 +20,15 @@ export function decodeSubscription(bytes: Buffer): string[] {
 }
 
 /** Additional data of our leaders; foreign leaders send none, and foreign members ignore it. */
-export interface Told {
+export interface LeaderData {
   /** How many partitions each topic of the group has. */
   readonly counts: { readonly [topic: string]: number };
   /** From which on they have been added since the group last shared them out. */
   readonly added: { readonly [topic: string]: number };
 }
 
-export function encodeAssignment(assignment: Assignment, told: Told | null = null): Buffer {
-  const data = told === null ? null : Buffer.from(JSON.stringify(told));
+export function encodeAssignment(assignment: Assignment, leaderData: LeaderData | null = null): Buffer {
+  const data = leaderData === null ? null : Buffer.from(JSON.stringify(leaderData));
   const topics = [...assignment].map(([topic, partitions]) =>
     Buffer.concat([string16(topic), int32(partitions.length), ...partitions.map(int32)]),
   );
@@ -36,21 +36,21 @@ export function encodeAssignment(assignment: Assignment, told: Told | null = nul
 }
 
 /** A member that gets nothing may be sent no bytes at all. */
-export function decodeAssignment(bytes: Buffer): { readonly assignment: Assignment; readonly told: Told | null } {
-  if (bytes.length < 6) return { assignment: new Map(), told: null };
+export function decodeAssignment(bytes: Buffer): { readonly assignment: Assignment; readonly leaderData: LeaderData | null } {
+  if (bytes.length < 6) return { assignment: new Map(), leaderData: null };
   const reader = new ByteReader(bytes);
   reader.skip(2);
   const topics = Array.from({ length: reader.int32() }, () => {
     const topic = reader.string16();
     return [topic, Array.from({ length: reader.int32() }, () => reader.int32())] as const;
   });
-  return { assignment: new Map(topics), told: toldIn(reader.bytes32()) };
+  return { assignment: new Map(topics), leaderData: leaderDataIn(reader.bytes32()) };
 }
 
 /** Other leaders may put there what they like. */
-function toldIn(data: Buffer): Told | null {
+function leaderDataIn(data: Buffer): LeaderData | null {
   try {
-    const { counts, added } = JSON.parse(data.toString()) as Partial<Told>;
+    const { counts, added } = JSON.parse(data.toString()) as Partial<LeaderData>;
     return isObject(counts) && isObject(added) ? { counts, added } : null;
   } catch {
     return null;

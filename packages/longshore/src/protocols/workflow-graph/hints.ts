@@ -25,8 +25,8 @@ export function hints({ url, asksToken }: HintOptions): ProtocolHints {
     ownsLane: (name) => name === commandLane,
     workerFor({ name, labels }) {
       const isHandler = (label: string) => label.startsWith(handlerLabelPrefix);
-      const asked = labels.filter((label) => !isHandler(label));
-      const flag = asked.length === 0 ? "" : ` --labels ${asked.join(",")}`;
+      const needed = labels.filter((label) => !isHandler(label));
+      const flag = needed.length === 0 ? "" : ` --labels ${needed.join(",")}`;
       const handler = name === commandLane ? labels.find(isHandler)?.slice(handlerLabelPrefix.length) : name;
       if (handler === undefined) return `npx longshore work --shell${flag} --on ${url}`;
       return `npx longshore work FILE${flag} --on ${url}, where FILE exports a task named ${handler}`;

@@ -6,7 +6,7 @@ import type { Context, StepPart } from "../../core/context.ts";
 import { LongshoreError } from "../../core/errors.ts";
 import type { Json } from "../../core/json/json.ts";
 import type { Carrier, CarrierOptions, StartCarrier } from "./carriers.ts";
-import { type Asked, type FromHandlers, type PartsAsked, packError, unpackError } from "./messages.ts";
+import { type FromHandlers, type HostCall, type PartsCall, packError, unpackError } from "./messages.ts";
 
 interface Calling {
   readonly task: string;
@@ -31,7 +31,7 @@ export class Host {
   readonly #calls = new Map<number, Calling>();
   #sequence = 0;
   #over = false;
-  #told = false;
+  #reported = false;
   #resolveReady: (tasks: readonly string[]) => void = () => {};
   #rejectReady: (error: Error) => void = () => {};
 
@@ -83,7 +83,7 @@ export class Host {
 
   /** Ends it at once. What runs in it fails. */
   end(): Promise<void> {
-    this.#told = true;
+    this.#reported = true;
     return this.#carrier.end();
   }
 
@@ -107,7 +107,7 @@ export class Host {
 
   async #answer({ call, ask, what, value }: Extract<FromHandlers, { kind: "ask" }>, calling: Calling): Promise<void> {
     try {
-      this.#carrier.send({ kind: "answer", call, ask, value: await asked(what, value, calling) });
+      this.#carrier.send({ kind: "answer", call, ask, value: await perform(what, value, calling) });
     } catch (error) {
       this.#carrier.send({ kind: "answer", call, ask, error: packError(error) });
     }
@@ -124,19 +124,19 @@ export class Host {
     this.#rejectReady(
       new LongshoreError("LONGSHORE_BAD_CONFIG", `A ${this.#what} of handlers ended while it loaded: ${reason.message}`, { cause: reason }),
     );
-    if (!this.#told) this.#news.crashed(error, tasks);
+    if (!this.#reported) this.#news.crashed(error, tasks);
     this.#news.ended();
   }
 }
 
-async function asked(what: Asked, value: unknown, calling: Calling): Promise<unknown> {
+async function perform(what: HostCall, value: unknown, calling: Calling): Promise<unknown> {
   const { context } = calling;
   if (what === "emit") {
     const { value: part, uid } = value as { value: Json; uid?: string };
     return context.emit(part, uid === undefined ? {} : { uid });
   }
-  if (what === "nextPart") return nextPart(value as PartsAsked, calling);
-  if (what === "endParts") return void (await calling.readers.get((value as PartsAsked).reader)?.return?.());
+  if (what === "nextPart") return nextPart(value as PartsCall, calling);
+  if (what === "endParts") return void (await calling.readers.get((value as PartsCall).reader)?.return?.());
   if (what === "heartbeat") return context.heartbeat();
   if (what === "putBlob") return context.blobs.put(value as Uint8Array | string);
   if (what === "ask") {
@@ -147,7 +147,7 @@ async function asked(what: Asked, value: unknown, calling: Calling): Promise<unk
 }
 
 /** Undefined when there are no more. */
-async function nextPart({ reader, stepId }: PartsAsked, { context, readers }: Calling): Promise<StepPart | undefined> {
+async function nextPart({ reader, stepId }: PartsCall, { context, readers }: Calling): Promise<StepPart | undefined> {
   let parts = readers.get(reader);
   if (parts === undefined) {
     parts = context.parts(stepId)[Symbol.asyncIterator]();

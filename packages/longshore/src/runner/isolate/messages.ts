@@ -29,15 +29,15 @@ export type FromHandlers =
   | { readonly kind: "log"; readonly call: number; readonly entry: string | { [field: string]: unknown }; readonly stream: OutputStream }
   | { readonly kind: "progress"; readonly call: number; readonly value: Json }
   | { readonly kind: "amend"; readonly call: number; readonly name: string; readonly value: Json }
-  | { readonly kind: "ask"; readonly call: number; readonly ask: number; readonly what: Asked; readonly value?: unknown }
+  | { readonly kind: "ask"; readonly call: number; readonly ask: number; readonly what: HostCall; readonly value?: unknown }
   | { readonly kind: "returned"; readonly call: number; readonly value: unknown }
   | { readonly kind: "threw"; readonly call: number; readonly error: SentError };
 
 /** What a handler may request from the runner and wait for. */
-export type Asked = "heartbeat" | "putBlob" | "getBlob" | "ask" | "emit" | "nextPart" | "endParts";
+export type HostCall = "heartbeat" | "putBlob" | "getBlob" | "ask" | "emit" | "nextPart" | "endParts";
 
 /** Which of a call's readers of parts is called; `stepId` names what a new one reads. */
-export interface PartsAsked {
+export interface PartsCall {
   readonly reader: number;
   readonly stepId: string;
 }

@@ -5,7 +5,7 @@ import { durationMs } from "../../core/duration.ts";
 import { LongshoreError } from "../../core/errors.ts";
 import type { Json } from "../../core/json/json.ts";
 import { toJson } from "../../core/json/to-json.ts";
-import { type Asked, type CallContext, type FromHandlers, type PartsAsked, type SentError, unpackError } from "./messages.ts";
+import { type CallContext, type FromHandlers, type HostCall, type PartsCall, type SentError, unpackError } from "./messages.ts";
 
 export interface Line {
   post(message: FromHandlers): void;
@@ -19,7 +19,7 @@ export class RemoteCall {
   readonly #id: number;
   readonly #line: Line;
   readonly #aborter = new AbortController();
-  readonly #asked = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>();
+  readonly #calls = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>();
   #asks = 0;
   #readers = 0;
   #over = false;
@@ -35,8 +35,8 @@ export class RemoteCall {
   }
 
   answer(ask: number, value: unknown, error: SentError | undefined): void {
-    const waiting = this.#asked.get(ask);
-    this.#asked.delete(ask);
+    const waiting = this.#calls.get(ask);
+    this.#calls.delete(ask);
     if (error === undefined) waiting?.resolve(value);
     else waiting?.reject(unpackError(error));
   }
@@ -45,8 +45,8 @@ export class RemoteCall {
   end(): void {
     this.#over = true;
     const error = new LongshoreError("LONGSHORE_CLOSED", "The handler has ended, so its context no longer works.");
-    for (const { reject } of this.#asked.values()) reject(error);
-    this.#asked.clear();
+    for (const { reject } of this.#calls.values()) reject(error);
+    this.#calls.clear();
   }
 
   #makeContext(task: string, sent: CallContext): Context {
@@ -80,14 +80,14 @@ export class RemoteCall {
   }
 
   async *#parts(stepId: string, signal: AbortSignal | undefined): AsyncGenerator<StepPart, void> {
-    const asked: PartsAsked = { reader: this.#readers++, stepId };
+    const partsCall: PartsCall = { reader: this.#readers++, stepId };
     // A wait at the other end is cancelled; its answer may come or not.
-    const stop = () => void this.#ask("endParts", asked).catch(() => {});
+    const stop = () => void this.#ask("endParts", partsCall).catch(() => {});
     signal?.addEventListener("abort", stop, { once: true });
     try {
       for (;;) {
         signal?.throwIfAborted();
-        const part = await abortable(this.#ask("nextPart", asked), signal);
+        const part = await abortable(this.#ask("nextPart", partsCall), signal);
         if (part === undefined) return;
         yield part as StepPart;
       }
@@ -101,11 +101,11 @@ export class RemoteCall {
     if (!this.#over) this.#line.post(message);
   }
 
-  #ask(what: Asked, value?: unknown): Promise<unknown> {
+  #ask(what: HostCall, value?: unknown): Promise<unknown> {
     if (this.#over) return Promise.reject(new LongshoreError("LONGSHORE_CLOSED", "The handler has ended, so its context no longer works."));
     const ask = this.#asks++;
     return new Promise((resolve, reject) => {
-      this.#asked.set(ask, { resolve, reject });
+      this.#calls.set(ask, { resolve, reject });
       this.#line.post({ kind: "ask", call: this.#id, ask, what, value });
     });
   }

@@ -136,8 +136,8 @@ function processStarter({ entry, listeners = [] }: SuperviseOptions, relay: Rela
     });
 }
 
-function metricsFor({ http, metrics: asked }: SuperviseOptions, events: Events, workers: () => WorkerStatuses): WorkerMetrics | undefined {
-  if (http === undefined && asked !== true) return undefined;
+function metricsFor({ http, metrics: wanted }: SuperviseOptions, events: Events, workers: () => WorkerStatuses): WorkerMetrics | undefined {
+  if (http === undefined && wanted !== true) return undefined;
   const metrics = workerMetrics(() => activeTasks(workers()));
   events.onDropped(() => metrics.eventsDropped.with().add());
   return metrics;

@@ -187,7 +187,7 @@ export class Supervisor {
 
   #statusOf(kept: Kept, task: string): WorkerStatus {
     const { process: running, restarts, ending, exitCode } = kept;
-    const told = running.workers[task];
+    const reported = running.workers[task];
     const ended = ending !== undefined;
     return {
       worker: task,
@@ -195,9 +195,9 @@ export class Supervisor {
       pid: ended ? undefined : running.pid,
       exitCode,
       restarts: restarts.count,
-      lastPollAt: told?.lastPollAt,
-      lastError: told?.lastError,
-      inFlight: ended ? 0 : (told?.inFlight ?? 0),
+      lastPollAt: reported?.lastPollAt,
+      lastError: reported?.lastError,
+      inFlight: ended ? 0 : (reported?.inFlight ?? 0),
     };
   }
 }

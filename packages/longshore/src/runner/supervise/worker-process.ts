@@ -33,14 +33,14 @@ export function startWorkerProcess(options: WorkerProcessOptions): WorkerProcess
   let workers: WorkerStatuses = {};
   child.on("message", (message) => {
     heardMs = clock.now();
-    const told = message as FromWorker;
-    if (told.kind === "news") {
-      workers = told.workers;
-      options.metrics(told.metrics);
-    } else if (told.kind === "events") for (const event of told.events) options.event(event);
-    else if (told.kind === "notice") options.notice(told.notice);
-    else if (told.kind === "started") options.started();
-    else options.refused(unpackError(told.error));
+    const fromWorker = message as FromWorker;
+    if (fromWorker.kind === "news") {
+      workers = fromWorker.workers;
+      options.metrics(fromWorker.metrics);
+    } else if (fromWorker.kind === "events") for (const event of fromWorker.events) options.event(event);
+    else if (fromWorker.kind === "notice") options.notice(fromWorker.notice);
+    else if (fromWorker.kind === "started") options.started();
+    else options.refused(unpackError(fromWorker.error));
   });
   // What cannot be sent concerns a process that has ended, which is noticed there.
   child.send(begin, () => {});

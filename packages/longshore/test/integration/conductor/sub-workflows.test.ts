@@ -224,7 +224,7 @@ it("[C123] has one child for each try of a step, however often it is looked at",
     await c.order("PUT", `decide/${id}`, "");
     expect(await c.child(id, "s")).toBe(child);
   }
-  const again = await startAgain(c);
+  const again = await rerunFields(c);
   for (let look = 0; look < 5; look++) await again.order("PUT", `decide/${id}`, "");
   expect(await again.child(id, "s")).toBe(child);
   expect(await again.read<string[]>("/workflow/running/child?version=1")).toEqual([child]);
@@ -237,7 +237,7 @@ it("[C123] has one child for each try of a step, however often it is looked at",
   expect(await again.status(id)).toBe("COMPLETED");
 });
 
-async function startAgain(c: ConductorServer): Promise<ConductorServer> {
+async function rerunFields(c: ConductorServer): Promise<ConductorServer> {
   await c.close();
   return startConductor({}, c);
 }

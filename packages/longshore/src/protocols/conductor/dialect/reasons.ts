@@ -16,9 +16,9 @@ export function reasonOf(node: PlanNode, task: Ended): string | null {
   if (node.kind === "run") return childReason(workflowTask?.subWorkflowParam, task);
   const definition = workflowTask?.taskDefinition;
   // A worker that gave no reason has given none; only a JOIN has an empty one.
-  const told = task.error === "" && node.kind !== "join" ? null : task.error;
-  if (definition === undefined || task.fault === null) return told;
-  return overdueReason(definition, task) ?? told;
+  const error = task.error === "" && node.kind !== "join" ? null : task.error;
+  if (definition === undefined || task.fault === null) return error;
+  return overdueReason(definition, task) ?? error;
 }
 
 /** A child that failed is named by workflow, version and id. */

@@ -16,9 +16,9 @@ export function executeRoute(deps: Awaiting, starter: Starter): (request: HttpRe
     if (version !== undefined && !/^\d{1,9}$/.test(version))
       throw badRequest(`The version in the path is ${JSON.stringify(version)}, expected a whole number.`);
     const strategy = parseStrategy(request);
-    const wish = await parseStart(request, name);
-    const number = version === undefined ? wish.version : Number(version) || undefined;
-    const runId = await starter.start({ ...wish, name: wish.inline?.name ?? name, version: number });
+    const start = await parseStart(request, name);
+    const number = version === undefined ? start.version : Number(version) || undefined;
+    const runId = await starter.start({ ...start, name: start.inline?.name ?? name, version: number });
     const waitSeconds = Math.min(wholeIn(request, "waitForSeconds", waitSecondsDefault) || waitSecondsDefault, waitSecondsMax);
     const references = (textInQuery(request, "waitUntilTaskRef") ?? "").split(",").filter((each) => each !== "");
     const found = await awaitRun(deps, runId, { references, waitMs: waitSeconds * 1_000, signal: request.gone });

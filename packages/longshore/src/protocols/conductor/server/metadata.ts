@@ -25,7 +25,7 @@ export class Metadata {
   createTaskDefs = async (request: HttpRequest): Promise<HttpReply> => {
     const checked = parseTaskDefs(bodyOf(request), "registerTaskDef.arg0");
     if ("violations" in checked) throw invalid(checked.violations);
-    for (const definition of checked.value) await this.#refuseAsking(definition, request.caller);
+    for (const definition of checked.value) await this.#refuseSecrets(definition, request.caller);
     for (const definition of checked.value) await this.#registry.keepTaskDef(definition);
     return nothing;
   };
@@ -36,7 +36,7 @@ export class Metadata {
     const named = request.params.name === undefined || !isObject(body) ? body : { ...body, name: request.params.name };
     const checked = parseTaskDef(named, "updateTaskDef.arg0");
     if ("violations" in checked) throw invalid(checked.violations);
-    await this.#refuseAsking(checked.value, request.caller);
+    await this.#refuseSecrets(checked.value, request.caller);
     await this.#registry.keepTaskDef(checked.value, true);
     return nothing;
   };
@@ -45,11 +45,11 @@ export class Metadata {
    * Workers store definitions of their tasks, and one may request secrets and other values of its run. Only authors of workflows may decide
    * what a task is given; a worker may only repeat it.
    */
-  async #refuseAsking(definition: TaskDef, caller: Caller): Promise<void> {
-    const asked = askedBy(definition);
-    if (asked === "" || caller.may("definition.write")) return;
+  async #refuseSecrets(definition: TaskDef, caller: Caller): Promise<void> {
+    const secrets = secretsOf(definition);
+    if (secrets === "" || caller.may("definition.write")) return;
     const known = await this.#registry.taskDef(definition.name);
-    if (known !== undefined && askedBy(known) === asked) return;
+    if (known !== undefined && secretsOf(known) === secrets) return;
     throw new Refused(
       403,
       `The definition of task ${definition.name} requests values by runtimeMetadata or by expressions in inputTemplate, which requires a token of the scope operator. Leave both out, or have an operator store it.`,
@@ -211,7 +211,7 @@ function schemaOf(value: unknown, path: string): { name: string; version: number
 }
 
 /** What of a task definition brings values to its task that its workflow did not; empty for none. */
-function askedBy({ runtimeMetadata = [], inputTemplate = {} }: Partial<TaskDef>): string {
+function secretsOf({ runtimeMetadata = [], inputTemplate = {} }: Partial<TaskDef>): string {
   const defaults = JSON.stringify(inputTemplate);
   const hasExpressions = defaults.includes("${");
   return runtimeMetadata.length === 0 && !hasExpressions ? "" : JSON.stringify([runtimeMetadata, hasExpressions ? defaults : ""]);

@@ -38,7 +38,7 @@ export interface StartDeps {
   shown(run: Run): Promise<string>;
 }
 
-export interface StartWish {
+export interface StartRequest {
   readonly name: string;
   readonly version: number | undefined;
   readonly inline: WorkflowDef | undefined;
@@ -66,56 +66,58 @@ export class Starter {
   }
 
   /** The id of the run, or of an earlier one with the same idempotency key. */
-  async start(wish: StartWish): Promise<string> {
-    const definition = await this.#definition(wish);
+  async start(request: StartRequest): Promise<string> {
+    const definition = await this.#definition(request);
     const source = this.#source(definition);
-    const { input, ...quoted } = inputFor(definition, source, quote(wish.input) as JsonObject);
+    const { input, ...quoted } = inputFor(definition, source, quote(request.input) as JsonObject);
     if (Buffer.byteLength(input) > inputBytesMax) throw new Refused(413, tooLargeText);
     const settings: Settings = {
       version: source.version,
-      priority: wish.priority,
-      ...(wish.correlationId === undefined ? {} : { correlationId: wish.correlationId }),
-      ...(wish.taskToDomain === undefined ? {} : { taskToDomain: wish.taskToDomain }),
-      ...(wish.createdBy === undefined ? {} : { createdBy: wish.createdBy }),
-      ...(wish.idempotencyKey === undefined ? {} : { idempotencyKey: wish.idempotencyKey }),
+      priority: request.priority,
+      ...(request.correlationId === undefined ? {} : { correlationId: request.correlationId }),
+      ...(request.taskToDomain === undefined ? {} : { taskToDomain: request.taskToDomain }),
+      ...(request.createdBy === undefined ? {} : { createdBy: request.createdBy }),
+      ...(request.idempotencyKey === undefined ? {} : { idempotencyKey: request.idempotencyKey }),
       ...quoted,
     };
     const run = {
-      workflow: wish.name,
+      workflow: request.name,
       definitionId: definition.id,
       input,
-      alias: wish.correlationId ?? null,
-      priority: wish.priority === 0 ? 0 : -wish.priority,
+      alias: request.correlationId ?? null,
+      priority: request.priority === 0 ? 0 : -request.priority,
       settings: writeExact(settings),
       variables: variablesOf(source),
     };
-    return wish.idempotencyKey === undefined ? (await this.#deps.runs.begin(run)).run.id : this.#startOnce(wish, run, wish.idempotencyKey);
+    return request.idempotencyKey === undefined
+      ? (await this.#deps.runs.begin(run)).run.id
+      : this.#startOnce(request, run, request.idempotencyKey);
   }
 
   /** The same for a name in the path, which Conductor looks up in another place and reports in other words. */
-  async startNamed(wish: StartWish): Promise<string> {
-    if (await this.#known(wish)) return this.start(wish);
-    throw notFound(`No such workflow found by name: ${wish.name}, version: ${wish.version ?? null}`);
+  async startNamed(request: StartRequest): Promise<string> {
+    if (await this.#known(request)) return this.start(request);
+    throw notFound(`No such workflow found by name: ${request.name}, version: ${request.version ?? null}`);
   }
 
-  async #startOnce(wish: StartWish, run: Parameters<Runs["begin"]>[0], key: string): Promise<string> {
+  async #startOnce(request: StartRequest, run: Parameters<Runs["begin"]>[0], key: string): Promise<string> {
     const first = await this.#deps.runs.begin({ ...run, key });
     if (first.created) return first.run.id;
-    if (wish.idempotencyStrategy === "RETURN_EXISTING") return first.run.id;
-    if (wish.idempotencyStrategy === "FAIL" || isRunOpen(first.run.state)) {
+    if (request.idempotencyStrategy === "RETURN_EXISTING") return first.run.id;
+    if (request.idempotencyStrategy === "FAIL" || isRunOpen(first.run.state)) {
       throw conflict(`Workflow with idempotency key ${key} already exists: ${first.run.id}`);
     }
     return (await this.#deps.runs.begin(run)).run.id;
   }
 
-  async #definition({ name, version, inline }: StartWish): Promise<Definition> {
+  async #definition({ name, version, inline }: StartRequest): Promise<Definition> {
     if (inline !== undefined) return this.#deps.registry.define(inline);
     const known = await this.#known({ name, version });
     if (known === undefined) throw notFound(`No such workflow defined. name=${name}, version=${version ?? null}`);
     return known;
   }
 
-  async #known({ name, version }: Pick<StartWish, "name" | "version">): Promise<Definition | undefined> {
+  async #known({ name, version }: Pick<StartRequest, "name" | "version">): Promise<Definition | undefined> {
     const { registry, runs } = this.#deps;
     const own = await registry.startable(name, version === 0 ? undefined : version);
     return own ?? (version === undefined ? runs.definition(name) : undefined);
@@ -135,24 +137,26 @@ export class Starter {
   };
 
   async #ofStep(parent: Run, message: Message & { kind: "start-run" }, id: string): Promise<NewChild> {
-    const wish = parseExact(message.input) as JsonObject;
+    const request = parseExact(message.input) as JsonObject;
     const settings = settingsOf(parent);
     const depth = (settings.depth ?? 0) + 1;
     if (depth > depthMax) return { failed: `There are ${depthMax} workflows around it already, which is the limit.` };
-    const name = typeof wish.subWorkflowName === "string" ? wish.subWorkflowName : "";
-    const inline = isObject(wish.subWorkflowDefinition) ? await inlineOf(wish.subWorkflowDefinition, "subWorkflowDefinition") : undefined;
-    const version = Number(wish.subWorkflowVersion ?? 0);
+    const name = typeof request.subWorkflowName === "string" ? request.subWorkflowName : "";
+    const inline = isObject(request.subWorkflowDefinition)
+      ? await inlineOf(request.subWorkflowDefinition, "subWorkflowDefinition")
+      : undefined;
+    const version = Number(request.subWorkflowVersion ?? 0);
     const definition =
       inline === undefined
         ? await this.#deps.registry.startable(name, version > 0 ? version : undefined)
         : await this.#deps.registry.define(inline);
     if (definition === undefined) return { failed: `No such workflow defined. name=${name}, version=${version > 0 ? version : null}` };
-    const input = childInput(wish);
-    const given = wish.subWorkflowTaskToDomain;
+    const input = childInput(request);
+    const given = request.subWorkflowTaskToDomain;
     const own = isObject(given) ? readTaskToDomain(given as JsonObject, "subWorkflowTaskToDomain") : undefined;
     if (own !== undefined && "violations" in own) return { failed: own.violations.map(({ message }) => message).join(" ") };
     const domains = own?.value ?? settings.taskToDomain;
-    const priority = clampPriority(Number(wish.priority ?? 0));
+    const priority = clampPriority(Number(request.priority ?? 0));
     const kept: Settings = {
       version: this.#source(definition).version,
       priority,
@@ -234,7 +238,7 @@ function inputFor(definition: Definition, source: WorkflowDef, given: JsonObject
 }
 
 /** A name in the path replaces the one in the body. */
-export async function parseStart(request: HttpRequest, given?: string): Promise<StartWish> {
+export async function parseStart(request: HttpRequest, given?: string): Promise<StartRequest> {
   const body = objectOf(request, "the start request");
   if (body.input === null) throw badRequest("NULL input passed when starting workflow");
   const inline =
@@ -290,7 +294,7 @@ function clampPriority(priority: number): number {
   return Number.isFinite(priority) ? Math.min(Math.max(Math.trunc(priority), 0), 99) : 0;
 }
 
-function strategyOf(text: string | undefined): StartWish["idempotencyStrategy"] {
+function strategyOf(text: string | undefined): StartRequest["idempotencyStrategy"] {
   if (text === undefined || text === "" || text === "RETURN_EXISTING") return "RETURN_EXISTING";
   if (text === "FAIL" || text === "FAIL_ON_RUNNING") return text;
   throw badRequest(`idempotencyStrategy is ${JSON.stringify(text)}, expected one of FAIL, RETURN_EXISTING, FAIL_ON_RUNNING.`);

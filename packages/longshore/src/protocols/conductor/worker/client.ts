@@ -146,10 +146,10 @@ export class Client {
   /** An input that was too large for the server's own store. The server sends its address, which may be anywhere. */
   async externalInput(path: string): Promise<{ readonly input: JsonObject; readonly bytes: number }> {
     const query = `path=${encodeURIComponent(path)}&operation=READ&payloadType=TASK_INPUT`;
-    const told = await this.#call({ method: "GET", uri: paths.storage, path: `${paths.storage}?${query}`, repeat: true });
-    const location = told.status === 200 ? parseOrUndefined(told.text) : undefined;
+    const response = await this.#call({ method: "GET", uri: paths.storage, path: `${paths.storage}?${query}`, repeat: true });
+    const location = response.status === 200 ? parseOrUndefined(response.text) : undefined;
     const uri = isObject(location) && typeof location.uri === "string" ? location.uri : undefined;
-    if (uri === undefined || !URL.canParse(uri)) throw unexpected("where an input is kept", told, '200 and {"uri": "..."}');
+    if (uri === undefined || !URL.canParse(uri)) throw unexpected("where an input is kept", response, '200 and {"uri": "..."}');
     const reply = await this.#connection.fetch(new URL(uri), this.#options.settings.requestTimeoutMs);
     const input = reply.status === 200 ? parseOrUndefined(reply.text) : undefined;
     if (!isObject(input)) throw unexpected("an input that is kept elsewhere", reply, "200 and an object");

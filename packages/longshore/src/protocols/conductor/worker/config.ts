@@ -84,8 +84,8 @@ export function workerConfig(task: Task, sources: ConfigSources): WorkerConfig {
   const milliseconds = (names: readonly string[], key: "pollInterval" | "pollTimeout", most: number) => {
     const found = look(names);
     if (found !== undefined) return numberOf(found, 0, most, "milliseconds");
-    const told = code(key);
-    return told === undefined ? undefined : durationMs(told, key);
+    const given = code(key);
+    return given === undefined ? undefined : durationMs(given, key);
   };
   const flag = (
     name: string,

@@ -144,10 +144,10 @@ function http2Of(env: Environment): boolean {
   return enabled === undefined || flagOf(enabled);
 }
 
-function msOf(told: Duration | undefined, field: string, env: Environment, name: string, otherwise: number): number {
+function msOf(given: Duration | undefined, field: string, env: Environment, name: string, otherwise: number): number {
   const set = found(env, name);
-  if (told === undefined && set === undefined) return otherwise;
-  const ms = told !== undefined ? durationMs(told, field) : numberOf(set as Found, 1, 2 ** 31 - 1, "milliseconds");
+  if (given === undefined && set === undefined) return otherwise;
+  const ms = given !== undefined ? durationMs(given, field) : numberOf(set as Found, 1, 2 ** 31 - 1, "milliseconds");
   if (ms >= 1) return ms;
   throw badConfig(`${field} is ${ms} ms, expected at least 1 ms.`, field);
 }

@@ -21,7 +21,7 @@ import { givenBack } from "./result.ts";
 const authPolicy: Backoff = { kind: "exponential", delayMs: 2_000, maxMs: 60_000 };
 const failurePolicy: Backoff = { kind: "exponential", delayMs: 2_000, maxMs: 120_000 };
 /** Each refusal is reported until the pause has reached its longest; then nothing changes any more. */
-const refusalsToldMax = 6;
+const refusalsLoggedMax = 6;
 /** Added to the pause after failures, so that workers that lost the same server do not come back together. */
 const failureJitter = 0.2;
 /** From this empty poll on the wait is the poll interval itself. */
@@ -241,7 +241,7 @@ export class Poller {
     }
     const waitMs = backoffMs(authPolicy, ++this.#refusals, 0);
     // The first one has just been reported as a failure.
-    if (this.#refusals > 1 && this.#refusals <= refusalsToldMax) {
+    if (this.#refusals > 1 && this.#refusals <= refusalsLoggedMax) {
       const message = `Polls of ${this.config.task} were refused ${this.#refusals} times in a row; the next one is in ${waitMs / 1_000} s: ${error.message}`;
       host.notice({ level: "warn", message });
     }

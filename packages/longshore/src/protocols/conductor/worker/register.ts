@@ -52,8 +52,8 @@ async function registerSchemas(options: RegisterOptions): Promise<Schemas> {
       if (task[side] !== undefined) warn(options, `the schema ${name} was not registered: JSON Schema cannot express it`);
       continue;
     }
-    const told = key === "outputSchema" ? outputOnWire(data, config.strictSchema) : data;
-    const schema: SchemaDef = { name, version: schemaVersion, type: "JSON", data: told as JsonObject };
+    const content = key === "outputSchema" ? outputOnWire(data, config.strictSchema) : data;
+    const schema: SchemaDef = { name, version: schemaVersion, type: "JSON", data: content as JsonObject };
     const answer = await client.postSchema(schema);
     // This server keeps no schemas.
     if (answer.status === 404 || answer.status === 405) return {};

@@ -59,7 +59,7 @@ class Conductor implements ConductorTransport {
   }
 
   async start(host: TransportHost): Promise<void> {
-    const configs = this.#configs(host.tasks, host.slots.told);
+    const configs = this.#configs(host.tasks, host.slots.configured);
     for (const config of configs) host.notice({ level: "info", message: describeWorker(config, process.pid) });
     const settings = this.#settings;
     const ended = (method: string, uri: string, status: number, durationMs: number) => {

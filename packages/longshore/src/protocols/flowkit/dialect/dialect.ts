@@ -22,7 +22,7 @@ export function flowkitDialect({ limits, isSensitive = looksSensitive }: Flowkit
     compile: (source) => atOnce(compileInSlices(source, limits)),
     compileInSlices: (source) => compileInSlices(source, limits),
     resolve: (plan, template, scope) => resolve(plan, template, scope, isSensitive),
-    anew: (run) => ({ priority: run.priority }),
+    rerunFields: (run) => ({ priority: run.priority }),
   };
 }
 

@@ -40,7 +40,7 @@ interface Member {
   /** Records that were sent to it and not acknowledged. */
   readonly out: Set<number>;
   /** Requests of it that are being answered. */
-  asking: number;
+  openTakes: number;
   seenAt: number;
 }
 
@@ -71,9 +71,9 @@ export function busRoutes(deps: BusRoutesDeps): BusRoutes {
   };
   const take = async (request: HttpRequest): Promise<HttpReply> => {
     refuseStrays();
-    const asked = readTake(request.text);
-    checkTopics(request.caller, "take", asked.topics, topics);
-    return members.take({ ...asked, member: memberOf(request.caller, asked.member) }, request.gone);
+    const takeRequest = readTake(request.text);
+    checkTopics(request.caller, "take", takeRequest.topics, topics);
+    return members.take({ ...takeRequest, member: memberOf(request.caller, takeRequest.member) }, request.gone);
   };
   return {
     routes: [
@@ -110,21 +110,21 @@ class Members {
     this.#clock = clock;
   }
 
-  async take(asked: TakeRequest, gone: AbortSignal): Promise<HttpReply> {
-    const member = this.#touch(asked.member);
-    member.asking++;
+  async take(takeRequest: TakeRequest, gone: AbortSignal): Promise<HttpReply> {
+    const member = this.#touch(takeRequest.member);
+    member.openTakes++;
     try {
-      await this.#settle(member, asked);
-      if (asked.leave) this.#forget(asked.member);
-      const taken = asked.leave || asked.max === 0 ? null : await this.#next(asked, gone);
+      await this.#settle(member, takeRequest);
+      if (takeRequest.leave) this.#forget(takeRequest.member);
+      const taken = takeRequest.leave || takeRequest.max === 0 ? null : await this.#next(takeRequest, gone);
       if (taken === null) return replyOf(nothing);
       member.out.add(taken.id);
       return {
         ...replyOf({ taken: taken.id, records: taken.records }),
-        undelivered: () => this.#giveBack(asked.member, member, taken.id),
+        undelivered: () => this.#giveBack(takeRequest.member, member, taken.id),
       };
     } finally {
-      member.asking--;
+      member.openTakes--;
       member.seenAt = this.#clock.now();
     }
   }
@@ -150,18 +150,18 @@ class Members {
     for (const id of member.out) if (!holding.includes(id)) this.#giveBack(name, member, id);
   }
 
-  async #next(asked: TakeRequest, gone: AbortSignal): Promise<Taken | null> {
-    const until = this.#clock.now() + asked.waitMs;
+  async #next(takeRequest: TakeRequest, gone: AbortSignal): Promise<Taken | null> {
+    const until = this.#clock.now() + takeRequest.waitMs;
     for (;;) {
       if (gone.aborted || this.#dismissed) return null;
       // Watched while it takes, so that no record comes unseen between both.
       let isNew = false;
-      const unwatch = this.#log.watch(asked.topics, () => {
+      const unwatch = this.#log.watch(takeRequest.topics, () => {
         isNew = true;
       });
-      const taken = await this.#log.take(asked).finally(unwatch);
+      const taken = await this.#log.take(takeRequest).finally(unwatch);
       if (taken !== null || this.#clock.now() >= until) return taken;
-      if (!isNew && !(await this.#changed(asked.topics, until, gone))) return null;
+      if (!isNew && !(await this.#changed(takeRequest.topics, until, gone))) return null;
     }
   }
 
@@ -200,7 +200,7 @@ class Members {
     if (known === undefined && this.#members.size >= membersMax) {
       throw new LongshoreError("LONGSHORE_LIMIT", `The bus has ${membersMax} members already, which is the limit.`);
     }
-    const member = known ?? { joined: new Set(), out: new Set(), asking: 0, seenAt: 0 };
+    const member = known ?? { joined: new Set(), out: new Set(), openTakes: 0, seenAt: 0 };
     member.seenAt = this.#clock.now();
     this.#members.set(name, member);
     this.#sweepLater();
@@ -233,7 +233,7 @@ class Members {
     this.#clock.at(this.#clock.now() + memberMs / 2, () => {
       this.#sweeping = false;
       const before = this.#clock.now() - memberMs;
-      for (const [name, member] of this.#members) if (member.asking === 0 && member.seenAt < before) this.#forget(name);
+      for (const [name, member] of this.#members) if (member.openTakes === 0 && member.seenAt < before) this.#forget(name);
       this.#sweepLater();
     });
   }

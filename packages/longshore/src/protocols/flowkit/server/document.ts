@@ -89,8 +89,8 @@ export function taskDocument<Time>(
       ...(graph?.name === undefined ? {} : { name: graph.name }),
       nodes: plan.nodes.flatMap((node, at) => {
         const task = byNode.get(at);
-        const told = { stats: stats.get(node.id), lastError: task && errors.get(task.id) };
-        return node.hidden ? [] : [nodeDocument(node, task, moment, told)];
+        const details = { stats: stats.get(node.id), lastError: task && errors.get(task.id) };
+        return node.hidden ? [] : [nodeDocument(node, task, moment, details)];
       }),
       edges: graph?.edges ?? [],
       edges_ex: graph?.edges_ex ?? [],

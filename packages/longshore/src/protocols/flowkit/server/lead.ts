@@ -38,8 +38,8 @@ export async function readFlowkitConfig(
   { environment, log }: { readonly environment: Environment; readonly log: ProtocolLog },
 ): Promise<FlowkitConfig> {
   const settings = readCoordinatorConfig(config, environment, (message) => log.warn(message));
-  const told = typeof brokers === "string" ? brokers.split(",") : (brokers ?? settings.brokers);
-  const list = told.every((broker) => broker.trim() === "") ? [] : brokersOf(told);
+  const addresses = typeof brokers === "string" ? brokers.split(",") : (brokers ?? settings.brokers);
+  const list = addresses.every((broker) => broker.trim() === "") ? [] : brokersOf(addresses);
   return {
     settings: { ...settings, brokers: list },
     security: list.length > 0 ? kafkaSecurityIn(environment) : {},
@@ -76,11 +76,15 @@ export async function openFlowkit(
   const { brokers } = settings;
   const cluster = await clusterOf(settings.cluster, engine.documents);
   const reach = new BusReach(trouble, clock);
-  const told = { clock, trouble: reach };
+  const addresses = { clock, trouble: reach };
   const bus = reach.watch(
     brokers.length > 0
-      ? await kafkaBus(brokers, { ...security, ...options.kafka }, { ...told, readersOf: (topic) => readersOf(settings.topics, topic) })
-      : new EmbeddedBus(engine.busLog, told),
+      ? await kafkaBus(
+          brokers,
+          { ...security, ...options.kafka },
+          { ...addresses, readersOf: (topic) => readersOf(settings.topics, topic) },
+        )
+      : new EmbeddedBus(engine.busLog, addresses),
   );
   // What is stored in the data file anyway needs no second place in it.
   const outbox =

@@ -250,10 +250,10 @@ function readSnapshotLease(value: unknown): Snapshot["lease"] {
 
 /** Passes on the first of each code: a wrong sender repeats its mistake. There are as many codes as kinds of failure. */
 export function onceEach(tell: (code: string, message: string) => void): (code: string, message: string) => void {
-  const told = new Set<string>();
+  const reported = new Set<string>();
   return (code, message) => {
-    if (told.has(code)) return;
-    told.add(code);
+    if (reported.has(code)) return;
+    reported.add(code);
     tell(code, message);
   };
 }

@@ -84,7 +84,7 @@ export class Worker implements AsyncDisposable {
   #options(): FlowkitOptions {
     const { db, kafka, adapters, log, token, bus } = this.#init;
     const { cfg } = this;
-    const told: FlowkitOptions = {
+    const options: FlowkitOptions = {
       ...cfg.options(),
       ...(kafka === undefined ? {} : { kafka }),
       ...(adapters === undefined ? {} : { adapters }),
@@ -93,7 +93,7 @@ export class Worker implements AsyncDisposable {
     };
     const brokers = bus === undefined ? { brokers: cfg.kafka_bootstrap } : { bus };
     // A server is broker and store in one, unless a broker was named as well.
-    if (typeof db === "string") return { ...told, url: db, ...(bus !== undefined || cfg.told.has("kafka_bootstrap") ? brokers : {}) };
-    return isArtifactStore(db) ? { ...told, ...brokers, artifacts: db } : { ...told, ...brokers, mongo: db };
+    if (typeof db === "string") return { ...options, url: db, ...(bus !== undefined || cfg.given.has("kafka_bootstrap") ? brokers : {}) };
+    return isArtifactStore(db) ? { ...options, ...brokers, artifacts: db } : { ...options, ...brokers, mongo: db };
   }
 }

@@ -32,9 +32,9 @@ interface Opener<Opened> {
  * database, and FLOWKIT_URL a server for what is still missing. KAFKA_SECURITY_PROTOCOL and similar variables secure the connection to brokers.
  */
 export function connect(options: FlowkitOptions): Connection {
-  const told = withEnvironment(options);
-  const bus = busOf(told);
-  const artifacts = artifactsOf(told);
+  const given = withEnvironment(options);
+  const bus = busOf(given);
+  const artifacts = artifactsOf(given);
   const opened: { close(): Promise<void> }[] = [];
   return {
     name: bus.name === artifacts.name ? bus.name : `${bus.name} and ${artifacts.name}`,

@@ -52,7 +52,7 @@ export async function generate(
     for (;;) {
       const { done, value } = await results.next();
       if (done === true) {
-        ledger.asked();
+        ledger.demanded();
         await out.flush(ledger.due());
         return value;
       }
@@ -86,7 +86,7 @@ class Ledger {
       const read = new ReadBatch(batch, () => this.#say(entry));
       this.#entries.set(read, entry);
       yield read;
-      this.asked();
+      this.demanded();
     }
   }
 
@@ -112,7 +112,7 @@ class Ledger {
   }
 
   /** The next batch is requested, or there is none: nothing more comes of those that are marked as finished. */
-  asked(): void {
+  demanded(): void {
     if (this.#said.length === 0) return;
     for (const entry of this.#said) entry.state = "over";
     this.#said = [];

@@ -28,7 +28,7 @@ describe("options", () => {
   it("a worker without a name gets one, and the reference's numbers", () => {
     expect(workerSettings({ env })).toMatchObject({
       workerId: expect.stringMatching(/^w-[0-9a-f]{8}$/),
-      idIsTold: false,
+      idIsGiven: false,
       leaseTtlMs: 60_000,
       heartbeatMs: 20_000,
       announceMs: 60_000,

@@ -83,7 +83,7 @@ export interface WorkerSettings {
   readonly roles: readonly string[] | undefined;
   readonly workerId: string;
   /** Whether a later process will have the same id. */
-  readonly idIsTold: boolean;
+  readonly idIsGiven: boolean;
   readonly workerVersion: string;
   readonly leaseTtlMs: number;
   readonly heartbeatMs: number;
@@ -130,7 +130,7 @@ export function workerSettings(options: FlowkitOptions): WorkerSettings {
   return {
     roles: roles === undefined ? undefined : rolesOf(roles),
     workerId: text("workerId", workerId ?? undefined) ?? `w-${randomBytes(4).toString("hex")}`,
-    idIsTold: workerId !== undefined && workerId !== null,
+    idIsGiven: workerId !== undefined && workerId !== null,
     workerVersion: text("workerVersion", options.workerVersion) ?? workerDefaults.workerVersion,
     leaseTtlMs,
     heartbeatMs,

@@ -20,24 +20,24 @@ export function failureEvent(outcome: Exclude<Outcome, { kind: "done" }>, { fail
   // The transport cannot carry a deferral, so none comes here.
   if (outcome.kind === "deferred") return { kind: "failed", reason: reasons.unexpected, permanent: false, error: "deferred" };
   const { error, retryable } = outcome;
-  const told = (reason: string, permanent: boolean): EndEvent => ({ kind: "failed", reason, permanent, error: error.message });
+  const failed = (reason: string, permanent: boolean): EndEvent => ({ kind: "failed", reason, permanent, error: error.message });
   switch (error.code) {
     case "LONGSHORE_CANCELLED":
       return { kind: "cancelled", reason: cancelReason ?? "cancelled" };
     case "LONGSHORE_SHUTDOWN":
       return { kind: "cancelled", reason: "shutdown" };
     case "LONGSHORE_NO_HANDLER":
-      return told(reasons.noHandler, true);
+      return failed(reasons.noHandler, true);
     case "LONGSHORE_DEADLINE":
-      return told(reasons.timeout, false);
+      return failed(reasons.timeout, false);
     case "LONGSHORE_BAD_OUTPUT":
     case "LONGSHORE_LIMIT":
-      return told(reasons.badOutput, true);
+      return failed(reasons.badOutput, true);
     default: {
       if (failure !== undefined) return { kind: "failed", reason: failure.reason, permanent: failure.permanent, error: failure.message };
       const [reason, permanent] = classify(Object.assign(new Error(error.message), { name: error.name, code: error.code }));
-      if (permanent || retryable) return told(reason, permanent);
-      return told(reason === reasons.unexpected ? reasons.terminal : reason, true);
+      if (permanent || retryable) return failed(reason, permanent);
+      return failed(reason === reasons.unexpected ? reasons.terminal : reason, true);
     }
   }
 }

@@ -40,9 +40,9 @@ async function giveUp(run: ActiveRun, { bus, settings, host }: RunSurroundings):
   const { clock } = host;
   const role = run.step_type;
   const events = new AttemptEvents({ bus, clock, topic, key: run, role, workerId, leaseId: run.lease_id, leaseTtlMs, heartbeatMs });
-  const told =
+  const finished =
     run.state === "cancelling"
       ? events.cancelled(reasons.workerRestarted)
       : events.failed(reasons.workerRestarted, false, "The worker was started again while this node ran.");
-  await events.send([told]);
+  await events.send([finished]);
 }

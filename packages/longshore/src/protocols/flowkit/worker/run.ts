@@ -68,7 +68,7 @@ export class FlowkitRun implements Assignment {
   #streamed = false;
   /** True for an ordinary task that has given parts. */
   #emitted = false;
-  #told = false;
+  #reported = false;
   /** Settles when nothing of it is under way any more. */
   over: Promise<void> = Promise.resolve();
 
@@ -177,7 +177,7 @@ export class FlowkitRun implements Assignment {
 
   async report(outcome: Outcome): Promise<ReportAnswer> {
     const answer = outcome.kind === "done" ? await this.#reportDone(outcome.output) : await this.#reportEnd(outcome);
-    this.#told = true;
+    this.#reported = true;
     await this.#saveState(null);
     return answer;
   }
@@ -298,7 +298,7 @@ export class FlowkitRun implements Assignment {
    * Nothing was reported: the hold was lost, or the report was not taken. A later attempt may have begun, which then overrides this one.
    */
   async #end(): Promise<void> {
-    if (this.#told) return;
+    if (this.#reported) return;
     try {
       await this.#events.send([this.#events.cancelled("lease_lost")]);
       await this.#saveState(null);

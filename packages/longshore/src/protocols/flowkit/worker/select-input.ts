@@ -27,25 +27,25 @@ export interface InputSources {
 
 /** Undefined when the handler makes its batches itself. Throws RunFailed for a route that cannot be taken. */
 export function selectInput({ inputInline, loaded, adapters, defaults, log }: InputSources): Route | undefined {
-  const told = proposalIn(inputInline);
+  const requested = proposalIn(inputInline);
   const proposed = proposalIn(loaded.input_inline);
-  if (told === undefined) {
+  if (requested === undefined) {
     // An unknown proposal is no mistake of the coordinator's: the handler has its own batches as well.
     const adapter = proposed === undefined ? undefined : adapters.get(proposed.name);
     if (proposed !== undefined && adapter !== undefined) return checked(adapter, proposed.args, "handler", defaults, log);
     log("info", "worker.handler.iter_batches_fallback", { source: "handler", io_source: "handler" });
     return undefined;
   }
-  const adapter = adapters.get(told.name);
+  const adapter = adapters.get(requested.name);
   if (adapter === undefined) {
-    log("error", "worker.adapter.unknown_from_cmd", { adapter: told.name });
-    throw new RunFailed(reasons.badAdapter, true, `unknown input_adapter '${told.name}'`);
+    log("error", "worker.adapter.unknown_from_cmd", { adapter: requested.name });
+    throw new RunFailed(reasons.badAdapter, true, `unknown input_adapter '${requested.name}'`);
   }
-  if (proposed !== undefined && !same(told, proposed)) {
-    const names = { handler_adapter: proposed.name, cmd_adapter: told.name };
-    log("warning", "worker.adapter.handler_conflict_ignored", { ...names, handler_args: proposed.args, cmd_args: told.args });
+  if (proposed !== undefined && !same(requested, proposed)) {
+    const names = { handler_adapter: proposed.name, cmd_adapter: requested.name };
+    log("warning", "worker.adapter.handler_conflict_ignored", { ...names, handler_args: proposed.args, cmd_args: requested.args });
   }
-  return checked(adapter, told.args, "cmd", defaults, log);
+  return checked(adapter, requested.args, "cmd", defaults, log);
 }
 
 interface Proposal {
@@ -62,8 +62,8 @@ function proposalIn(inline: unknown): Proposal | undefined {
 }
 
 /** A handler that returns what it was given proposes nothing else. */
-function same(told: Proposal, proposed: Proposal): boolean {
-  return told.name === proposed.name && sortedText(told.args ?? {}) === sortedText(proposed.args ?? {});
+function same(requested: Proposal, proposed: Proposal): boolean {
+  return requested.name === proposed.name && sortedText(requested.args ?? {}) === sortedText(proposed.args ?? {});
 }
 
 function checked(adapter: InputAdapter, args: Json | undefined, source: "cmd" | "handler", defaults: ArgDefaults, log: WorkerLog): Route {

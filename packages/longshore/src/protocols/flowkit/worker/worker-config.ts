@@ -65,13 +65,13 @@ export interface WorkerConfig extends Readonly<WorkerConfigFields>, Readonly<Cam
 // biome-ignore lint/suspicious/noUnsafeDeclarationMerging: the fields are defined from one table, in both spellings.
 export class WorkerConfig {
   /** The fields that were set. */
-  readonly told: ReadonlySet<keyof WorkerConfigFields>;
+  readonly given: ReadonlySet<keyof WorkerConfigFields>;
 
   constructor(fields: WorkerConfigInit = {}) {
-    const told = snakeFields(fields, "WorkerConfig");
-    this.told = new Set(Object.keys(told) as (keyof WorkerConfigFields)[]);
+    const given = snakeFields(fields, "WorkerConfig");
+    this.given = new Set(Object.keys(given) as (keyof WorkerConfigFields)[]);
     for (const [name, otherwise] of Object.entries(defaults)) {
-      const value = (told as { [field: string]: unknown })[name] ?? otherwise;
+      const value = (given as { [field: string]: unknown })[name] ?? otherwise;
       Object.defineProperty(this, name, { value, enumerable: true });
       if (camel(name) !== name) Object.defineProperty(this, camel(name), { value });
     }
@@ -129,16 +129,16 @@ function fieldsIn(path: string): Partial<WorkerConfigFields> {
 }
 
 function snakeFields(fields: object, where: string): Partial<WorkerConfigFields> {
-  const told: { [field: string]: unknown } = {};
+  const given: { [field: string]: unknown } = {};
   for (const [name, value] of Object.entries(fields)) {
     if (value === undefined) continue;
     const snake = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
     if (!Object.hasOwn(defaults, snake)) {
       throw bad(`${where} has the field ${JSON.stringify(name)}, expected ${Object.keys(defaults).join(", ")}`, name);
     }
-    told[snake] = value;
+    given[snake] = value;
   }
-  return told as Partial<WorkerConfigFields>;
+  return given as Partial<WorkerConfigFields>;
 }
 
 function camel(name: string): string {

@@ -28,9 +28,9 @@ import { FlowkitRun, type RunSurroundings } from "./run.ts";
  * `flowkit({ brokers: "kafka:9092", mongo: "mongodb://db/flowkit" })`.
  */
 export function flowkit(target: string | URL | FlowkitOptions = {}, options: FlowkitOptions = {}): Transport {
-  const told: FlowkitOptions =
+  const given: FlowkitOptions =
     typeof target === "string" || target instanceof URL ? { ...options, url: target } : { ...target, ...options };
-  return new FlowkitWorker(workerSettings(told), connect(told));
+  return new FlowkitWorker(workerSettings(given), connect(given));
 }
 
 /** Nothing on the wire carries log lines or a deferral. */
@@ -83,7 +83,7 @@ class FlowkitWorker implements Transport {
       host.notice({ level: "warn", message: `${this.name}: ${message}` });
     });
     this.#seen = new ProcessedMessages(host.clock, settings.dedupCacheSize, settings.dedupTtlMs);
-    if (settings.idIsTold) this.#freeStates.push(...stateIds(settings.workerId, host.slots.total));
+    if (settings.idIsGiven) this.#freeStates.push(...stateIds(settings.workerId, host.slots.total));
     this.#intake = new Intake(host);
     const { bus, artifacts } = await this.#connection.open(host);
     this.#bus = bus;

@@ -33,8 +33,8 @@ export function eventOperations(changes: Changes, slices: Slices): Operation[] {
         200: { description: "Events `ready`, `run`, `task` and `lagged`.", contentType: "text/event-stream" },
         429: { description: `${readersMax} readers follow already.` },
       },
-      handle({ query: { run: asked, workflow }, request }) {
-        const run = asked === undefined ? undefined : (idOfUuid(asked) ?? asked);
+      handle({ query: { run: runId, workflow }, request }) {
+        const run = runId === undefined ? undefined : (idOfUuid(runId) ?? runId);
         if (changes.readers >= readersMax) {
           throw new LongshoreError("LONGSHORE_LIMIT", `${readersMax} readers follow changes already, which is the limit.`);
         }
@@ -52,15 +52,15 @@ export function eventOperations(changes: Changes, slices: Slices): Operation[] {
 }
 
 /** What a reader follows. */
-interface Wish {
+interface FollowOptions {
   readonly changes: Changes;
   readonly slices: Slices;
   readonly matches: (change: Change) => boolean;
 }
 
 /** Never rejects; ends when the reader has gone or the server closes. */
-async function follow(wish: Wish, resumed: string | undefined, sink: EventSink): Promise<void> {
-  const { changes } = wish;
+async function follow(options: FollowOptions, resumed: string | undefined, sink: EventSink): Promise<void> {
+  const { changes } = options;
   const { gone } = sink;
   let hasNews = false;
   let resume = () => {};
@@ -77,7 +77,7 @@ async function follow(wish: Wish, resumed: string | undefined, sink: EventSink):
   if (resumed !== undefined && place === undefined) await send(sink, lagged(null));
   while (!gone.aborted) {
     hasNews = false;
-    at = await pass(wish, at, sink);
+    at = await pass(options, at, sink);
     if (at === changes.now && !hasNews) {
       await new Promise<void>((resolve) => {
         resume = resolve;
@@ -89,7 +89,7 @@ async function follow(wish: Wish, resumed: string | undefined, sink: EventSink):
 }
 
 /** Sends what came after `at`, or some of it; returns the new position. */
-async function pass({ changes, slices, matches }: Wish, at: number, sink: EventSink): Promise<number> {
+async function pass({ changes, slices, matches }: FollowOptions, at: number, sink: EventSink): Promise<number> {
   const { missed, changes: found } = changes.after(at);
   // There may be hundreds of readers, and each is sent each change.
   if (found.length > 0) await slices.turn(found.length);

@@ -29,7 +29,7 @@ export interface RawBody {
   readonly json?: z.ZodType;
 }
 
-export interface Asked<Query, Body> {
+export interface ReadRequest<Query, Body> {
   /** Path parameters. */
   readonly params: Readonly<Record<string, string>>;
   readonly query: Query;
@@ -66,7 +66,7 @@ export interface OperationSpec<Query extends z.ZodObject, Body extends z.ZodType
   readonly body?: Body;
   readonly openEnded?: boolean;
   readonly answers: Readonly<Record<number, Answer>>;
-  handle(asked: Asked<z.output<Query>, z.output<Body>>): HttpReply | Promise<HttpReply>;
+  handle(request: ReadRequest<z.output<Query>, z.output<Body>>): HttpReply | Promise<HttpReply>;
 }
 
 /** An operation whose body, if it has one, is JSON of one shape. */

@@ -5,7 +5,7 @@ import { compileFlow, compileInSlices } from "./compile.ts";
 import { placeBy } from "./placement.ts";
 import { type ResultCache, resolve } from "./resolve.ts";
 import type { Router } from "./router.ts";
-import { anew } from "./settings.ts";
+import { rerunFields } from "./settings.ts";
 import { dialectName } from "./source.ts";
 
 /** `router` finds the lane of a step's component. */
@@ -17,7 +17,7 @@ export function stepflowDialect(router: Router): Dialect {
     compileInSlices,
     resolve: (plan, template, scope) => resolve(plan, template, scope, cache),
     place: placeBy(router),
-    anew,
+    rerunFields,
     outputFailed: (_plan, reason) => reason,
   };
 }

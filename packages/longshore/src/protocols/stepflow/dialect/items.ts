@@ -8,7 +8,7 @@ import type { Dialect } from "../../../engine/run/dialect.ts";
 import { makePlan, type TaskNode } from "../../../engine/run/plan.ts";
 import { flowResultIn } from "./result.ts";
 import { type ComponentTask, retriesUnlimited } from "./router.ts";
-import { anew } from "./settings.ts";
+import { rerunFields } from "./settings.ts";
 
 const itemsDialectName = "stepflow-items";
 /** The lane of the task. No route leads to it. */
@@ -30,11 +30,11 @@ export const itemsDialect: Dialect = {
     if (template !== "counts") return { value: given as unknown as Json };
     const output = scope.output(0);
     if (output === undefined) return { needs: [0] };
-    const told = flowResultIn(writeExact(output));
+    const result = flowResultIn(writeExact(output));
     // With how they ended beside it: what the run's own output would have been.
-    return told?.outcome === "failed" ? { failed: told.error.message, output: told.error.data ?? null } : { value: output };
+    return result?.outcome === "failed" ? { failed: result.error.message, output: result.error.data ?? null } : { value: output };
   },
-  anew,
+  rerunFields,
   outputFailed: (_plan, reason) => reason,
 };
 

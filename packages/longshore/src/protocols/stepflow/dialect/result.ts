@@ -45,8 +45,8 @@ export function orchestratorError(code: TaskErrorCode, message: string, causes: 
 
 /** The error of a record that ended without a result, from any source: a worker of this protocol or another, or the clock. */
 export function errorOf(task: Pick<TaskRow, "state" | "output" | "error" | "fault">): FlowError {
-  const told = flowResultIn(task.output);
-  if (told?.outcome === "failed") return told.error;
+  const result = flowResultIn(task.output);
+  if (result?.outcome === "failed") return result.error;
   if (task.state === "cancelled") return { code: "CANCELLED", message: task.error ?? "the step was cancelled" };
   const code = task.fault === "lost" || task.fault === "timed-out" ? "TIMEOUT" : "COMPONENT_FAILED";
   return { code, message: task.error ?? "the step failed" };
@@ -56,8 +56,8 @@ export function errorOf(task: Pick<TaskRow, "state" | "output" | "error" | "faul
 export function flowResultOf({ state, output, error }: Pick<Run, "state" | "output" | "error">): FlowResult | null {
   if (isRunOpen(state)) return null;
   if (state === "succeeded") return success(output === null ? null : (parseExact(output) as Json));
-  const told = flowResultIn(output);
-  if (told?.outcome === "failed") return failed(told.error);
+  const result = flowResultIn(output);
+  if (result?.outcome === "failed") return failed(result.error);
   const code = state === "cancelled" ? "CANCELLED" : state === "timed-out" ? "TIMEOUT" : "ORCHESTRATOR_ERROR";
   return failed({ code, message: error ?? `the run was ${state}` });
 }

@@ -35,7 +35,7 @@ export function settingsOf(run: Pick<Run, "settings">): FlowSettings {
 }
 
 /** The settings of a new run that is to be like this one: it has no parent. */
-export function anew(run: Run): { settings: string; variables: string | null } {
+export function rerunFields(run: Run): { settings: string; variables: string | null } {
   const { flowId, maxConcurrency, items, itemDefinitionId } = settingsOf(run);
   const kept: FlowSettings = { flowId, maxConcurrency, ...(items === undefined ? {} : { items, itemDefinitionId }) };
   return { settings: JSON.stringify(kept), variables: run.variables };

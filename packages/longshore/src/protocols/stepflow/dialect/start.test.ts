@@ -4,9 +4,9 @@ import { LongshoreError } from "../../../core/errors.ts";
 import type { Json, JsonObject } from "../../../core/json/json.ts";
 import { mergePatch } from "./overrides.ts";
 import { encodeFlow, flowIdOf } from "./source.ts";
-import { prepareRun, type RunWish } from "./start.ts";
+import { prepareRun, type RunOptions } from "./start.ts";
 
-const refusal = (flow: JsonObject, parts: Partial<RunWish>) => {
+const refusal = (flow: JsonObject, parts: Partial<RunOptions>) => {
   try {
     prepareRun({ source: encodeFlow(flow), input: null, ...parts });
   } catch (error) {
@@ -130,7 +130,7 @@ describe("variables", () => {
     required: ["name"],
   };
   const flow: JsonObject = { schemas: { type: "object", properties: { variables } }, output: { $variable: "$" } };
-  const prepared = (parts: Partial<RunWish>) =>
+  const prepared = (parts: Partial<RunOptions>) =>
     JSON.parse(prepareRun({ source: encodeFlow(flow), input: null, ...parts }).run.variables ?? "{}") as JsonObject;
 
   it("[S9-63] have defaults by their schema, else nothing of their type", () => {

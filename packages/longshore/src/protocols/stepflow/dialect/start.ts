@@ -13,7 +13,7 @@ import { type FlowSettings, maxConcurrencyDefault } from "./settings.ts";
 import { decodeInSlices, dialectName, encodeFlow, flowIdOf, nameOf } from "./source.ts";
 import { resolveVariables, type VariableSources } from "./start-variables.ts";
 
-export interface RunWish {
+export interface RunOptions {
   /** The flow as it is kept: compact JSON. */
   readonly source: string;
   /** The content and id of the source, where they are known already. */
@@ -42,28 +42,28 @@ export interface PreparedRun {
 const concurrencyMax = 1_000_000;
 
 /** Throws LONGSHORE_BAD_INPUT or LONGSHORE_BAD_DEFINITION that names the field. */
-export function prepareRun(wish: RunWish): PreparedRun {
-  return atOnce(prepareInSlices(wish));
+export function prepareRun(options: RunOptions): PreparedRun {
+  return atOnce(prepareInSlices(options));
 }
 
-export function* prepareInSlices(wish: RunWish): Sliced<PreparedRun> {
-  const { flow, flowId } = wish.known ?? { flow: yield* decodeInSlices(wish.source), flowId: flowIdOf(wish.source) };
+export function* prepareInSlices(options: RunOptions): Sliced<PreparedRun> {
+  const { flow, flowId } = options.known ?? { flow: yield* decodeInSlices(options.source), flowId: flowIdOf(options.source) };
   const name = nameOf(flow, flowId);
-  const source = yield* patched(wish);
-  const id = source === wish.source ? flowId : flowIdOf(source);
+  const source = yield* patched(options);
+  const id = source === options.source ? flowId : flowIdOf(source);
   const definition = { id, name: id === flowId ? name : `.${name}+${id.slice(0, 12)}`, dialect: dialectName, source };
-  const { environment, prefixed } = wish;
-  const given = variablesIn(wish.variables ?? null);
+  const { environment, prefixed } = options;
+  const given = variablesIn(options.variables ?? null);
   const variables = resolveVariables(flow.schemas, { given, environment, prefixed });
   const settings: FlowSettings = {
     flowId,
-    maxConcurrency: concurrencyOf(wish.maxConcurrency),
-    ...(wish.sub === undefined ? {} : { ...wish.sub, sub: true }),
+    maxConcurrency: concurrencyOf(options.maxConcurrency),
+    ...(options.sub === undefined ? {} : { ...options.sub, sub: true }),
   };
   const run = {
     workflow: name,
     definitionId: definition.id,
-    input: writeExact(wish.input),
+    input: writeExact(options.input),
     settings: JSON.stringify(settings),
     variables: Object.keys(variables).length === 0 ? null : writeExact(variables),
   };
@@ -71,7 +71,7 @@ export function* prepareInSlices(wish: RunWish): Sliced<PreparedRun> {
 }
 
 /** What the overrides have made of a flow must still be one that can be run. */
-function* patched({ source, overrides = null }: RunWish): Sliced<string> {
+function* patched({ source, overrides = null }: RunOptions): Sliced<string> {
   if (overrides === null) return source;
   const document = (yield* parseInSlices(source)) as JsonObject;
   const changed = applyOverrides(document, overrides);

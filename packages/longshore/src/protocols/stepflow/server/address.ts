@@ -20,13 +20,13 @@ export interface Addresses {
 }
 
 /**
- * `told` is the operator's setting. Otherwise a worker gets the address that it has used itself: it has proved to work. A worker that did
+ * `configured` is the operator's setting. Otherwise a worker gets the address that it has used itself: it has proved to work. A worker that did
  * not come by a call gets the address where the server listens.
  */
-export function addressesOf(told: string | undefined, listensAt: () => string): Addresses {
+export function addressesOf(configured: string | undefined, listensAt: () => string): Addresses {
   return {
     forCaller(authority) {
-      if (told !== undefined) return told;
+      if (configured !== undefined) return configured;
       const [, , address] = authority === undefined ? [] : (shape.exec(authority) ?? []);
       return address === undefined ? listensAt() : written(address, listensAt().startsWith("https://"));
     },

@@ -23,7 +23,7 @@ export interface ComponentSourceOptions {
 }
 
 /** Of the reference: a worker that has not answered by then counts as out of reach. */
-const patienceMs = 5_000;
+const discoveryMsMax = 5_000;
 
 export function componentSource(options: ComponentSourceOptions): ComponentSource {
   return {
@@ -68,12 +68,12 @@ async function overHttp(
   { clock, discover, documents }: ComponentSourceOptions,
 ): Promise<readonly ListedComponent[]> {
   const over = new AbortController();
-  const late = pause(clock, patienceMs, over.signal).then(() => null);
+  const late = pause(clock, discoveryMsMax, over.signal).then(() => null);
   try {
-    const told = await Promise.race([discover(plugin.name, over.signal), late]);
-    if (told !== null) return told;
+    const found = await Promise.race([discover(plugin.name, over.signal), late]);
+    if (found !== null) return found;
     const kept = await componentsOn(documents, pluginLane(plugin));
-    if (kept === null) throw new Error(`its worker has not answered within ${patienceMs} ms`);
+    if (kept === null) throw new Error(`its worker has not answered within ${discoveryMsMax} ms`);
     return kept;
   } finally {
     over.abort();

@@ -77,8 +77,8 @@ export class StepflowServer {
     this.#options = options;
     this.#api = this.#openApi();
     this.#queues = new Queues(engine, queuesOf(config));
-    const told = orchestratorUrl === undefined ? undefined : parseAddress(orchestratorUrl, "The orchestrator's URL");
-    this.#addresses = addressesOf(told, () => this.#listensAt);
+    const configured = orchestratorUrl === undefined ? undefined : parseAddress(orchestratorUrl, "The orchestrator's URL");
+    this.#addresses = addressesOf(configured, () => this.#listensAt);
     this.routes = this.#api.rest;
     this.methods = [
       ...this.#api.grpc,

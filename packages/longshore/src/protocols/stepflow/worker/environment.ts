@@ -15,8 +15,8 @@ export const telemetryVariables: TelemetryVariables = {
 
 /** The transport of the environment. Undefined when it names none. */
 export function transportIn(env: Environment): "grpc" | "nats" | "http" | undefined {
-  const told = variable(env, "STEPFLOW_TRANSPORT");
-  switch (told?.toLowerCase()) {
+  const transport = variable(env, "STEPFLOW_TRANSPORT");
+  switch (transport?.toLowerCase()) {
     case "grpc":
       return "grpc";
     case "nats":
@@ -27,6 +27,6 @@ export function transportIn(env: Environment): "grpc" | "nats" | "http" | undefi
       if (variable(env, "STEPFLOW_TASKS_URL") !== undefined) return "grpc";
       return variable(env, "STEPFLOW_NATS_URL") === undefined ? undefined : "nats";
     default:
-      throw badVariable("STEPFLOW_TRANSPORT", told as string, "grpc, nats or http");
+      throw badVariable("STEPFLOW_TRANSPORT", transport as string, "grpc, nats or http");
   }
 }

@@ -20,14 +20,14 @@ export function failureOfCall(what: string, thrown: unknown): LongshoreError {
   if (thrown instanceof LongshoreError) return thrown;
   const error = toError(thrown);
   const code = error instanceof GrpcError ? (codes[error.code] ?? "LONGSHORE_UNREACHABLE") : "LONGSHORE_UNREACHABLE";
-  return new LongshoreError(code, `${what} failed with ${told(error)}`, { cause: error });
+  return new LongshoreError(code, `${what} failed with ${messageOf(error)}`, { cause: error });
 }
 
 export function hasCode(error: unknown, ...wanted: readonly GrpcCode[]): boolean {
   return error instanceof GrpcError && wanted.includes(error.code);
 }
 
-function told(error: Error): string {
+function messageOf(error: Error): string {
   if (!(error instanceof GrpcError)) return error.message;
   return error.message === "" ? codeName(error.code) : `${codeName(error.code)}: ${error.message}`;
 }

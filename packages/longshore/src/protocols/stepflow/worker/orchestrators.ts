@@ -75,8 +75,8 @@ export class Orchestrators {
   /** Where the run is now, by the orchestrators; undefined when none of those that were called knows. */
   locate(runId: string, from: string): Promise<string | undefined> {
     const now = this.#options.clock.now();
-    const asked = this.#located.get(runId);
-    if (asked !== undefined && now - asked.atMs < askAgainMs) return asked.where;
+    const located = this.#located.get(runId);
+    if (located !== undefined && now - located.atMs < askAgainMs) return located.where;
     const where = this.#ask(runId, from);
     this.#located.delete(runId);
     this.#located.set(runId, { atMs: now, where });

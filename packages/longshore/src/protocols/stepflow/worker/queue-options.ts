@@ -44,7 +44,7 @@ export function queueSettings(options: QueueOptions): QueueSettings {
   const graceSecs = wholeVariable(env, "STEPFLOW_SHUTDOWN_GRACE_SECS", 0, graceSecsMax);
   return {
     workerId: named("workerId", options.workerId) ?? randomUUID(),
-    blobUrl: toldAddress("blobUrl", options.blobUrl, env, "STEPFLOW_BLOB_URL"),
+    blobUrl: addressOption("blobUrl", options.blobUrl, env, "STEPFLOW_BLOB_URL"),
     blobThresholdBytes:
       thresholdOf(options.blobThresholdBytes) ?? wholeVariable(env, "STEPFLOW_BLOB_THRESHOLD_BYTES", 0, Number.MAX_SAFE_INTEGER) ?? 0,
     token: named("token", options.token),
@@ -73,8 +73,8 @@ function checkAddress(what: string, address: string): string {
 }
 
 /** The address of an option or else a variable, where one is set. */
-export function toldAddress(what: string, told: string | undefined, env: Environment, variable: string): string | undefined {
-  return told === undefined ? checkedVariable(env, variable, (text) => checkAddress(what, text)) : checkAddress(what, told);
+export function addressOption(what: string, given: string | undefined, env: Environment, variable: string): string | undefined {
+  return given === undefined ? checkedVariable(env, variable, (text) => checkAddress(what, text)) : checkAddress(what, given);
 }
 
 function thresholdOf(threshold: number | undefined): number | undefined {

@@ -56,7 +56,7 @@ export function queueTransport(source: QueueSource): Transport {
 
 /** Makes channels to orchestrators, which all share the worker's options. The token is sent where `trusts` allows it. */
 export function channelOpener({ token, tls }: QueueSettings, clock: Clock, trusts: (address: string) => boolean): OpenChannel {
-  const told = { clock, ...(tls === undefined ? {} : { tls }) };
+  const channelOptions = { clock, ...(tls === undefined ? {} : { tls }) };
   const metadata: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
-  return (address, options = {}) => openChannel(address, { ...told, metadata: trusts(address) ? metadata : {}, ...options });
+  return (address, options = {}) => openChannel(address, { ...channelOptions, metadata: trusts(address) ? metadata : {}, ...options });
 }

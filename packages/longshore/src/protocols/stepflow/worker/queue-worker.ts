@@ -48,7 +48,7 @@ export const discoveriesMax = 64;
 /** The worker stops meanwhile. */
 const giveBackTimeoutMs = 2_000;
 /** No answer is sent where a stream brought it: what is not claimed in time is offered again. */
-const untold: Delivery = { taken: () => {}, later: () => {}, useless: () => {}, waiting: () => {} };
+const noDelivery: Delivery = { taken: () => {}, later: () => {}, useless: () => {}, waiting: () => {} };
 
 export class QueueWorker {
   readonly #host: TransportHost;
@@ -76,12 +76,12 @@ export class QueueWorker {
   }
 
   /** Claims the task and runs it in the slot, or gives the slot back. */
-  take(assignment: TaskAssignment, slot: Slot, delivery: Delivery = untold): void {
+  take(assignment: TaskAssignment, slot: Slot, delivery: Delivery = noDelivery): void {
     this.#track(this.#take(assignment, slot, delivery));
   }
 
   /** Sends an orchestrator the list of components. */
-  discover(assignment: TaskAssignment, delivery: Delivery = untold): void {
+  discover(assignment: TaskAssignment, delivery: Delivery = noDelivery): void {
     if (this.#discoveries >= discoveriesMax) return delivery.later();
     this.#discoveries++;
     this.#track(this.#discover(assignment, delivery).finally(() => this.#discoveries--));

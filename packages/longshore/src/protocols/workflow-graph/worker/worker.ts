@@ -111,7 +111,7 @@ class WorkflowGraphTransport implements Transport {
       const sinceMs = clock.now();
       try {
         await this.#register();
-        const claim = await this.#toldClaim(role);
+        const claim = await this.#reportedClaim(role);
         failures = 0;
         this.#host.working("claim");
         if (claim !== undefined) {
@@ -136,7 +136,7 @@ class WorkflowGraphTransport implements Transport {
   }
 
   /** A claim is for any task of this worker, so its events name none of them. */
-  #toldClaim(role: "scout" | "helper"): Promise<ClaimResponse | undefined> {
+  #reportedClaim(role: "scout" | "helper"): Promise<ClaimResponse | undefined> {
     const received = (claim: ClaimResponse | undefined) => (claim === undefined ? 0 : 1);
     const call = () => this.#claimOnce(role);
     return poll(this.#host, { task: anyTask, worker: this.#settings.workerId, count: 1, call, received });

@@ -104,7 +104,7 @@ export function listenersOf(listener: TaskRunnerEventsListener): Listeners {
     workerId: event.worker ?? "",
     workflowInstanceId: event.ids.runId,
   });
-  const all: Required<Pick<Listeners, ToldName>> = {
+  const all: Required<Pick<Listeners, EventName>> = {
     pollStarted: (event) => listener.onPollStarted?.({ ...base(event), workerId: event.worker ?? "", pollCount: event.count }),
     pollCompleted: (event) => listener.onPollCompleted?.({ ...base(event), durationMs: event.durationMs, tasksReceived: event.received }),
     pollFailed: (event) => listener.onPollFailure?.({ ...base(event), durationMs: event.durationMs, cause: event.error }),
@@ -124,7 +124,7 @@ export function listenersOf(listener: TaskRunnerEventsListener): Listeners {
       }),
     paused: (event) => listener.onTaskPaused?.(base(event)),
   };
-  const wanted = (Object.keys(all) as ToldName[]).filter((name) => listener[methodOf[name]] !== undefined);
+  const wanted = (Object.keys(all) as EventName[]).filter((name) => listener[methodOf[name]] !== undefined);
   return Object.fromEntries(wanted.map((name) => [name, all[name]]));
 }
 
@@ -146,7 +146,7 @@ const methodOf = {
   updateFailed: "onTaskUpdateFailure",
   paused: "onTaskPaused",
 } as const satisfies { [name in keyof Listeners]?: keyof TaskRunnerEventsListener };
-type ToldName = keyof typeof methodOf;
+type EventName = keyof typeof methodOf;
 
 /** An Error again, with the name and stack of the one that the handler threw. */
 function causeOf({ message, name, stack }: { readonly message: string; readonly name: string; readonly stack: string | undefined }): Error {

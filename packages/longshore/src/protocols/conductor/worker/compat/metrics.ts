@@ -209,14 +209,14 @@ export class CanonicalMetricsCollector implements MetricsCollectorInterface {
   }
 
   #writeEvery(path: string, everyMs: number): void {
-    let told = false;
+    let reported = false;
     this.#fileTimer = setInterval(() => {
       try {
         writeFileSync(path, this.toPrometheusText());
       } catch (error) {
         // A full disk or a missing folder must not stop a worker; it is reported once.
-        if (!told) process.emitWarning(`The metrics cannot be written: ${(error as Error).message}`, "LongshoreWarning");
-        told = true;
+        if (!reported) process.emitWarning(`The metrics cannot be written: ${(error as Error).message}`, "LongshoreWarning");
+        reported = true;
       }
     }, everyMs);
     this.#fileTimer.unref();

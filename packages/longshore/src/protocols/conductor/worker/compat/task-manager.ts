@@ -91,8 +91,8 @@ export class TaskManager {
 
   #withOptions(worker: ConductorWorker): ConductorWorker {
     const { workerID, domain, pollInterval, concurrency, batchPollingTimeout } = this.options;
-    const told = { workerId: workerID, domain, pollInterval, concurrency, pollTimeout: batchPollingTimeout };
-    return { ...Object.fromEntries(Object.entries(told).filter(([, value]) => value !== undefined)), ...worker };
+    const options = { workerId: workerID, domain, pollInterval, concurrency, pollTimeout: batchPollingTimeout };
+    return { ...Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)), ...worker };
   }
 }
 

@@ -6,7 +6,7 @@ import { parseExact, writeExact } from "../../../../core/json/json-exact.ts";
 import { type Hold, isOpen, type TaskRow } from "../../../../engine/board/task.ts";
 import type { Part, PartStore } from "../../../../engine/part/store.ts";
 import type { DocumentStore } from "../../../../engine/run/documents.ts";
-import { asking, insertNew, type MongoDb, type MongoDocument, plainObject } from "../../wire/artifacts/mongo-db.ts";
+import { insertNew, type MongoDb, type MongoDocument, mongoCall, plainObject } from "../../wire/artifacts/mongo-db.ts";
 import { finalUid } from "../../wire/shapes.ts";
 import { failedBatches } from "../coordinator/dead-letters.ts";
 import { partGroups, partUidOf } from "../part-groups.ts";
@@ -66,7 +66,7 @@ export class MirrorParts {
     const earlier = { $lt: task.grant };
     const { db } = this.#options;
     const [task_id, node_id] = [taskId, nodeId];
-    await asking("forget artifacts", async () => {
+    await mongoCall("forget artifacts", async () => {
       await db.collection("artifacts").deleteMany({ task_id, node_id, attempt_epoch: earlier });
       await db.collection("metrics_raw").deleteMany({ task_id, node_id, attempt_epoch: earlier });
       await db.collection("stream_progress").deleteMany({ task_id, from_node: node_id });
@@ -82,11 +82,11 @@ export class MirrorParts {
     const { db, parts } = this.#options;
     const artifacts = db.collection("artifacts");
     const filter = { task_id, node_id, status: "partial" };
-    const there = await asking("count artifacts", () => artifacts.countDocuments(filter));
+    const there = await mongoCall("count artifacts", () => artifacts.countDocuments(filter));
     if (there <= (await parts.count(hold.taskId))) return;
     const cursor = artifacts.find(filter, { projection: { _id: 0, batch_uid: 1, meta: 1 }, sort: { created_at: 1 }, batchSize: pageParts });
     try {
-      while (await asking("read artifacts", () => cursor.hasNext())) {
+      while (await mongoCall("read artifacts", () => cursor.hasNext())) {
         const found = cursor.readBufferedDocuments().map(({ batch_uid, meta }) => {
           return { uid: partUidOf(String(batch_uid)), value: writeExact(plainObject(meta, parseExact)) };
         });
@@ -127,13 +127,15 @@ export class MirrorParts {
     const { task_id, node_id } = first;
     const records = this.#options.db.collection(collection);
     // Nearly always they are there because they have been written before.
-    const any = await asking("look for failed batches", () => records.findOne({ task_id, node_id, ...failed }, { projection: { _id: 1 } }));
+    const any = await mongoCall("look for failed batches", () =>
+      records.findOne({ task_id, node_id, ...failed }, { projection: { _id: 1 } }),
+    );
     if (any === null) return;
     const operations = documents.map(({ _id, ...document }) => {
       const { batch_uid } = document;
       return { updateOne: { filter: { task_id, node_id, batch_uid, ...failed }, update: { $set: document, $unset: gone } } };
     });
-    await asking("keep documents", () => records.bulkWrite(operations, { ordered: false }));
+    await mongoCall("keep documents", () => records.bulkWrite(operations, { ordered: false }));
   }
 
   /** Only where there is nothing of the batch yet: one that has succeeded once counts as that. */
@@ -168,7 +170,7 @@ export class MirrorParts {
     const meta: JsonObject = task.output === null ? {} : metaOf(task.output, parseExact);
     const fresh: MongoDocument = { status: "complete", meta, attempt_epoch: task.grant, created_at, updated_at: created_at };
     const key = { task_id, node_id, batch_uid: { $exists: false } };
-    await asking("keep a complete artifact", () => db.collection("artifacts").updateOne(key, { $setOnInsert: fresh }, { upsert: true }));
+    await mongoCall("keep a complete artifact", () => db.collection("artifacts").updateOne(key, { $setOnInsert: fresh }, { upsert: true }));
     if (Object.keys(meta).length === 0) return;
     const row = { task_id, node_id, batch_uid: finalUid, metrics: meta, attempt_epoch: task.grant, final: true };
     await insertNew(db, "metrics_raw", [{ ...row, ts_ms: task.endedAt ?? 0, created_at }]);

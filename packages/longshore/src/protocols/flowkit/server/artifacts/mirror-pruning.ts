@@ -4,7 +4,7 @@
 import { randomUUID } from "node:crypto";
 import type { DocumentStore } from "../../../../engine/run/documents.ts";
 import type { Runs } from "../../../../engine/run/runs.ts";
-import { asking, type MongoDb, type MongoDocument } from "../../wire/artifacts/mongo-db.ts";
+import { type MongoDb, type MongoDocument, mongoCall } from "../../wire/artifacts/mongo-db.ts";
 
 export interface MirrorPruningOptions {
   readonly db: MongoDb;
@@ -29,7 +29,8 @@ export class MirrorPruning {
     const filter = { mirrored_from, id: { $gt: this.#after } };
     const cursor = db.collection("tasks").find(filter, { projection: { _id: 0, id: 1 }, sort: { id: 1 }, limit: lookMax });
     const found: string[] = [];
-    while (await asking("read tasks", () => cursor.hasNext())) for (const { id } of cursor.readBufferedDocuments()) found.push(String(id));
+    while (await mongoCall("read tasks", () => cursor.hasNext()))
+      for (const { id } of cursor.readBufferedDocuments()) found.push(String(id));
     for (const id of found) if ((await runs.run(id)) === undefined) await this.#remove(id);
     this.#after = found.length < lookMax ? "" : (found.at(-1) as string);
   }
@@ -37,7 +38,7 @@ export class MirrorPruning {
   /** The task itself last: as long as it is there, the rest is found again. */
   async #remove(id: string): Promise<void> {
     const remove = (collection: string, filter: MongoDocument) =>
-      asking("remove what belongs to a task", () => this.#options.db.collection(collection).deleteMany(filter));
+      mongoCall("remove what belongs to a task", () => this.#options.db.collection(collection).deleteMany(filter));
     for (const collection of ["stream_progress", "metrics_raw", "artifacts"]) await remove(collection, { task_id: id });
     await remove("tasks", { id });
   }

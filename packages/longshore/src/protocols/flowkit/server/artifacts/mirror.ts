@@ -19,7 +19,7 @@ import type { Plan } from "../../../../engine/run/plan.ts";
 import { pageMax, type Reader } from "../../../../engine/run/reader.ts";
 import { isRunOpen, type Run, taskIdOf } from "../../../../engine/run/run.ts";
 import type { Runs } from "../../../../engine/run/runs.ts";
-import { asking, ensureIndexes, type MongoDb, type MongoDocument, type MongoIndex, plainObject } from "../../wire/artifacts/mongo-db.ts";
+import { ensureIndexes, type MongoDb, type MongoDocument, type MongoIndex, mongoCall, plainObject } from "../../wire/artifacts/mongo-db.ts";
 import { releaseClaims } from "../../wire/artifacts/mongo-read.ts";
 import { isGraphRun } from "../coordinator/tasks.ts";
 import { aggregates, nodeDocument, summaryDocument, taskDocument, withoutTexts } from "../document.ts";
@@ -122,7 +122,7 @@ export class Mirror {
     // What an earlier life of the run left there is cleared away first.
     if (run.retries > 0) await this.#alone(() => this.#write(task_id, { whole: true, nodes: new Set() }));
     const artifacts = this.#options.db.collection("artifacts");
-    const found = await asking("look for an artifact", () => artifacts.findOne({ task_id, node_id, status: "complete" }));
+    const found = await mongoCall("look for an artifact", () => artifacts.findOne({ task_id, node_id, status: "complete" }));
     return found === null ? null : plainObject(found.meta);
   }
 
@@ -157,7 +157,7 @@ export class Mirror {
   /** A node that was called complete is not: a reader that looks for its end must not find it. */
   async reopen({ task_id, node_id }: { task_id: string; node_id: string }): Promise<void> {
     const artifacts = this.#options.db.collection("artifacts");
-    await asking("take back a complete artifact", () => artifacts.deleteMany({ task_id, node_id, status: "complete" }));
+    await mongoCall("take back a complete artifact", () => artifacts.deleteMany({ task_id, node_id, status: "complete" }));
   }
 
   /** What is not written by then is written at the next start. */
@@ -266,7 +266,7 @@ export class Mirror {
       records.push(withoutTexts(task, plan));
       const nodeId = plan.nodes[task.node]?.id;
       if (nodeId === undefined) continue;
-      if (run.retries > 0 && (await this.#isAnew(task))) await this.#parts.forget(run.id, nodeId, task);
+      if (run.retries > 0 && (await this.#isRestarted(task))) await this.#parts.forget(run.id, nodeId, task);
       else await this.#parts.write(run.id, nodeId, task);
     }
     const errors = await lastErrors(this.#options.reader, records);
@@ -295,20 +295,20 @@ export class Mirror {
   async #set(id: string, fields: MongoDocument): Promise<void> {
     const { db, server: mirrored_by } = this.#options;
     const update = { $set: { ...fields, mirrored_by, mirrored_from: this.#file }, $currentDate: { updated_at: true } };
-    await asking("keep a task", () => db.collection("tasks").updateOne({ id }, update, { upsert: true }));
+    await mongoCall("keep a task", () => db.collection("tasks").updateOne({ id }, update, { upsert: true }));
   }
 
   /** The step begins again, and no worker has begun with it. */
-  async #isAnew({ id, state }: TaskRow): Promise<boolean> {
+  async #isRestarted({ id, state }: TaskRow): Promise<boolean> {
     return (state === "queued" || state === "offered" || state === "forgotten") && (await this.#options.parts.count(id)) === 0;
   }
 
   async #recover(): Promise<void> {
     const { db, documents, reader, server } = this.#options;
     this.#file = await fileOf(documents);
-    await asking("create indexes", () => ensureIndexes(db));
-    await asking("create indexes", () => ensureIndexes(db, coordinatorIndexes));
-    const kept = await asking("read what was mirrored", () => db.collection("longshore_mirror").findOne({ _id: server }));
+    await mongoCall("create indexes", () => ensureIndexes(db));
+    await mongoCall("create indexes", () => ensureIndexes(db, coordinatorIndexes));
+    const kept = await mongoCall("read what was mirrored", () => db.collection("longshore_mirror").findOne({ _id: server }));
     const until = kept?.until instanceof Date ? kept.until.getTime() : Number.POSITIVE_INFINITY;
     for await (const run of runsOf(reader, "running")) this.#runChanged(run);
     for await (const run of runsOf(reader, "paused")) this.#runChanged(run);
@@ -325,7 +325,7 @@ export class Mirror {
     const { db, runs, server } = this.#options;
     const open = { mirrored_by: server, status: { $in: ["queued", "running", "deferred", "cancelling"] } };
     const cursor = db.collection("tasks").find(open, { projection: { _id: 0, id: 1 } });
-    while (await asking("read tasks", () => cursor.hasNext())) {
+    while (await mongoCall("read tasks", () => cursor.hasNext())) {
       for (const { id } of cursor.readBufferedDocuments()) {
         const run = typeof id === "string" ? await runs.run(id) : undefined;
         if (run !== undefined) this.#runChanged(run);
@@ -347,12 +347,12 @@ export class Mirror {
         capacity: { tasks: capacity },
       };
       const registry = db.collection("worker_registry");
-      await asking("keep a worker", () => registry.updateOne({ worker_id }, { $set: fields }, { upsert: true }));
+      await mongoCall("keep a worker", () => registry.updateOne({ worker_id }, { $set: fields }, { upsert: true }));
     }
     this.#beatDue = false;
     if (this.#marks.size > 0) return;
     const mirror = db.collection("longshore_mirror");
-    await asking("keep what was mirrored", () => mirror.updateOne({ _id: server }, { $set: { until } }, { upsert: true }));
+    await mongoCall("keep what was mirrored", () => mirror.updateOne({ _id: server }, { $set: { until } }, { upsert: true }));
   }
 }
 

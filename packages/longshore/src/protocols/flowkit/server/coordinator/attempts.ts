@@ -107,16 +107,16 @@ export class Attempts {
     return task.closedGrant === epoch && task.closedBy !== "expire" ? null : task.grant;
   }
 
-  async #extend(hold: FullHold, told: number | null): Promise<Verdict> {
+  async #extend(hold: FullHold, requestedMs: number | null): Promise<Verdict> {
     const { board } = this.#deps;
-    const termMs = told === null ? null : await this.#termMs(hold, told);
+    const termMs = requestedMs === null ? null : await this.#termMs(hold, requestedMs);
     return (await board.extend(hold, { holder: hold.holder, ...(termMs === null ? {} : { termMs }) })).verdict;
   }
 
   /** Null for the term that the hold has: as in the reference, a heartbeat never makes a lease end sooner, whatever its clock is. */
-  async #termMs({ taskId, grant }: Hold & { grant: number }, told: number): Promise<number | null> {
-    if (told <= 0) return null;
-    const termMs = Math.min(termMsMax, Math.max(termMsMin, told));
+  async #termMs({ taskId, grant }: Hold & { grant: number }, requestedMs: number): Promise<number | null> {
+    if (requestedMs <= 0) return null;
+    const termMs = Math.min(termMsMax, Math.max(termMsMin, requestedMs));
     const task = await this.#deps.board.task(taskId);
     return task?.state === "held" && task.grant === grant && termMs < task.termMs ? null : termMs;
   }
@@ -145,10 +145,10 @@ export class Attempts {
   /** A worker that stores its artifacts here has put them before it reports them: those need not be checked any further. */
   async #unkept(hold: Hold, events: readonly AttemptEvent[]): Promise<ReadonlySet<string>> {
     const { counts, parts } = this.#deps;
-    const told = events.filter((event) => event.kind === "BATCH_TOLD").map(({ batch_uid }) => partUidOf(batch_uid));
-    if (told.length === 0) return new Set();
-    const unkept = new Set(await parts.unkept(hold, told));
-    const kept = told.filter((uid) => !unkept.has(uid)).length;
+    const requestedMs = events.filter((event) => event.kind === "BATCH_TOLD").map(({ batch_uid }) => partUidOf(batch_uid));
+    if (requestedMs.length === 0) return new Set();
+    const unkept = new Set(await parts.unkept(hold, requestedMs));
+    const kept = requestedMs.filter((uid) => !unkept.has(uid)).length;
     counts.events += kept;
     counts.batches += kept;
     return unkept;

@@ -88,8 +88,8 @@ export function judge(record: BatchRecord, settings: BatchSettings | null, epoch
   const { failing, judged } = record;
   if (judged !== null && judged.attempt_epoch === epoch) return { ...record, judged };
   if (failing === null || failing.attempt_epoch !== epoch) return null;
-  const { batch_uid, permanent, ...told } = failing;
-  const letter = { batch_uid, ...told, tries: (record.failures[batch_uid]?.tries ?? 0) + 1 };
+  const { batch_uid, permanent, ...failure } = failing;
+  const letter = { batch_uid, ...failure, tries: (record.failures[batch_uid]?.tries ?? 0) + 1 };
   if (settings !== null && !permanent && letter.tries <= settings.max) {
     return {
       ...record,

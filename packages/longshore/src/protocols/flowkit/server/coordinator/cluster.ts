@@ -6,8 +6,8 @@ import type { DocumentStore } from "../../../../engine/run/documents.ts";
 const kind = "flowkit-cluster";
 
 /** Groups are named after the data file, by default: two servers on one broker must each get everything. */
-export async function clusterOf(told: string | null, documents: DocumentStore): Promise<string> {
-  if (told !== null) return told;
+export async function clusterOf(configured: string | null, documents: DocumentStore): Promise<string> {
+  if (configured !== null) return configured;
   const fresh = { kind, name: "cluster", version: 1, body: JSON.stringify(randomBytes(3).toString("hex")) };
   await documents.keepDocument(fresh, { unlessThere: true, own: true });
   return JSON.parse((await documents.document(kind, "cluster"))?.body ?? fresh.body) as string;

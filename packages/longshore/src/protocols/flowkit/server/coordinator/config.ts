@@ -66,15 +66,15 @@ const meaningless = [
 const secondsMax = 86_400;
 const retriesMax = 1_000;
 
-/** `told` is a file's name or the settings themselves. @throws LongshoreError LONGSHORE_BAD_CONFIG naming the key. */
+/** `source` is a file's name or the settings themselves. @throws LongshoreError LONGSHORE_BAD_CONFIG naming the key. */
 export function readCoordinatorConfig(
-  told: string | CoordinatorConfig | undefined,
+  source: string | CoordinatorConfig | undefined,
   environment: NodeJS.ProcessEnv,
   warn: (message: string) => void,
 ): CoordinatorSettings {
-  const given = typeof told === "string" ? fileOf(told) : { ...told };
+  const given = typeof source === "string" ? fileOf(source) : { ...source };
   const { KAFKA_BOOTSTRAP_SERVERS: bootstrap, WORKER_TYPES: types } = environment;
-  if (typeof told === "string" && bootstrap) given.kafka_bootstrap = bootstrap;
+  if (typeof source === "string" && bootstrap) given.kafka_bootstrap = bootstrap;
   if (types) given.worker_types = types.split(",").map((type) => type.trim());
   const keys = new Keys(given);
   for (const key of meaningless)

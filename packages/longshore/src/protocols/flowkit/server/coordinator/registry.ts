@@ -110,10 +110,10 @@ export class Registry {
     if (announcement.kind === "WORKER_OFFLINE") return this.#leave(id, (announcement.reason ?? "it said so").slice(0, saidCharsMax));
     const { capabilities, type, capacity } = announcement;
     const version = announcement.version.slice(0, saidCharsMax);
-    const told = (capabilities?.roles ?? type.split(",")).map((role) => role.trim()).filter((role) => roleShape.test(role));
+    const announced = (capabilities?.roles ?? type.split(",")).map((role) => role.trim()).filter((role) => roleShape.test(role));
     const known = this.#workers.get(id);
     // A periodic announcement of the reference has no capabilities, but the same roles in `type`.
-    const roles = told.length > 0 ? [...new Set(told)] : (known?.roles ?? []);
+    const roles = announced.length > 0 ? [...new Set(announced)] : (known?.roles ?? []);
     const next = { id, roles, capacity: Math.min(capacityMax, Math.max(0, capacity.tasks)), version };
     if (known?.announced && same(known, next)) return this.#heard(known);
     const worker = this.#add(next);
@@ -200,15 +200,15 @@ export class Registry {
     if (worker.announced || worker.held.size > 0) this.#deps.workers.seen(worker.id, signOf(worker));
   }
 
-  #add(told: Pick<Worker, "id" | "roles" | "capacity" | "version">): Worker | undefined {
-    const known = this.#workers.get(told.id);
+  #add(announced: Pick<Worker, "id" | "roles" | "capacity" | "version">): Worker | undefined {
+    const known = this.#workers.get(announced.id);
     if (known === undefined && this.#workers.size >= workersMax) return undefined;
     const room = mentionsMax - this.#figures.mentions + (known?.roles.length ?? 0);
-    if (told.roles.length > room) return undefined;
-    const roles = told.roles.filter((role) => this.#roles.has(role) || this.#roles.size < rolesMax);
+    if (announced.roles.length > room) return undefined;
+    const roles = announced.roles.filter((role) => this.#roles.has(role) || this.#roles.size < rolesMax);
     for (const role of roles) this.#roles.add(role);
     const worker = Object.assign(known ?? { held: new Set<string>(), suspected: false, seenAt: 0 }, {
-      ...told,
+      ...announced,
       roles,
       announced: true,
     }) as Worker;
@@ -252,6 +252,6 @@ function signOf({ roles }: Worker): Sign {
   return { protocol: "flowkit", reach: { names: roles, labels: [] }, everyMs: announceMs };
 }
 
-function same(known: Worker, told: Pick<Worker, "roles" | "capacity" | "version">): boolean {
-  return known.capacity === told.capacity && known.version === told.version && known.roles.join() === told.roles.join();
+function same(known: Worker, announced: Pick<Worker, "roles" | "capacity" | "version">): boolean {
+  return known.capacity === announced.capacity && known.version === announced.version && known.roles.join() === announced.roles.join();
 }

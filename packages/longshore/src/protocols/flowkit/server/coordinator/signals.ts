@@ -21,11 +21,11 @@ export interface SignalsDeps extends Pick<CoordinatorEngine, "clock" | "board" |
 }
 
 /** Workers that got a stop signal for an attempt that has ended; each repeats its state with every heartbeat until it has read it. */
-const toldMax = 10_000;
+const loggedMax = 10_000;
 
 export class Signals {
   readonly #deps: SignalsDeps;
-  readonly #told = new Set<string>();
+  readonly #logged = new Set<string>();
   /** What is done at the deadlines of cancelled tasks. */
   readonly #deadlines = new Map<string, () => void>();
   #closed = false;
@@ -49,10 +49,10 @@ export class Signals {
   /** Once for each attempt and worker. Durable when it resolves. */
   async cancel(attempt: WireAttempt, worker: string, reason: string): Promise<void> {
     const key = `${attempt.task_id}\u0000${attempt.node_id}\u0000${attempt.attempt_epoch}\u0000${worker}`;
-    if (this.#told.has(key)) return;
+    if (this.#logged.has(key)) return;
     await this.#send(attempt, worker, reason);
-    if (this.#told.size >= toldMax) this.#told.clear();
-    this.#told.add(key);
+    if (this.#logged.size >= loggedMax) this.#logged.clear();
+    this.#logged.add(key);
   }
 
   close(): void {

@@ -1,6 +1,6 @@
 import { type Db, Decimal128, Long, MongoClient, MongoNetworkError, ObjectId } from "mongodb";
 import { describe, expect, expectTypeOf, it } from "vitest";
-import { asking, connectMongo, duplicatesIn, ensureIndexes, type MongoDb, plain } from "./mongo-db.ts";
+import { connectMongo, duplicatesIn, ensureIndexes, type MongoDb, mongoCall, plain } from "./mongo-db.ts";
 
 describe("opening MongoDB", () => {
   it("names the package and the command when the client is not installed", async () => {
@@ -35,7 +35,7 @@ describe("opening MongoDB", () => {
 });
 
 describe("errors of MongoDB", () => {
-  const failing = (error: Error) => asking("keep artifacts", () => Promise.reject(error)).catch((thrown: unknown) => thrown);
+  const failing = (error: Error) => mongoCall("keep artifacts", () => Promise.reject(error)).catch((thrown: unknown) => thrown);
 
   it("that may pass are reported as such", async () => {
     expect(await failing(new MongoNetworkError("reset"))).toMatchObject({

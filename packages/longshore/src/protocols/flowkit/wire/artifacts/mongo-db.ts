@@ -123,7 +123,7 @@ const duplicateKey = 11_000;
 const cursorGone = 43;
 
 /** Runs one call, and turns what the client throws into our own codes where we have one. */
-export async function asking<T>(what: string, call: () => Promise<T>): Promise<T> {
+export async function mongoCall<T>(what: string, call: () => Promise<T>): Promise<T> {
   try {
     return await call();
   } catch (thrown) {
@@ -156,7 +156,7 @@ export function duplicatesIn(error: unknown): Set<number> {
 export async function insertNew(db: MongoDb, collection: string, documents: MongoDocument[]): Promise<MongoDocument[]> {
   if (documents.length === 0) return [];
   try {
-    await asking("keep documents", () => db.collection(collection).insertMany(documents, { ordered: false }));
+    await mongoCall("keep documents", () => db.collection(collection).insertMany(documents, { ordered: false }));
     return [];
   } catch (error) {
     const known = duplicatesIn(error);

@@ -13,7 +13,7 @@ import { isTransient } from "../../../../core/errors.ts";
 import type { FailureListener } from "../../../../core/failure-listener.ts";
 import { isObject } from "../../../../core/json/json.ts";
 import { type Attempt, type ReadOptions, UpstreamFailed, type UpstreamPart, unknownSource } from "./artifacts.ts";
-import { asking, insertNew, isCursorGone, type MongoDb, type MongoDocument, plainObject } from "./mongo-db.ts";
+import { insertNew, isCursorGone, type MongoDb, type MongoDocument, mongoCall, plainObject } from "./mongo-db.ts";
 
 export interface MongoReaderDeps {
   readonly db: MongoDb;
@@ -140,7 +140,7 @@ export class MongoReader {
       batchSize: pageParts,
     });
     try {
-      while (await asking("read artifacts", () => cursor.hasNext())) {
+      while (await mongoCall("read artifacts", () => cursor.hasNext())) {
         const page = unseen(line, cursor.readBufferedDocuments());
         const claimed = await this.#claim(line.node, page);
         if (page.length > 0) yield claimed.map(({ batch_uid, meta }) => partOf(line.node, batch_uid, meta));
@@ -196,7 +196,7 @@ export class MongoReader {
     const { db, consumer } = this.#deps;
     const { taskId: task_id, nodeId: consumer_node, epoch } = consumer;
     const lasting = [{ state: "processed" }, { epoch: { $gte: epoch } }];
-    const [parts, claims] = await asking("count parts", () =>
+    const [parts, claims] = await mongoCall("count parts", () =>
       Promise.all([
         db.collection("artifacts").countDocuments({ task_id, node_id, status: "partial", batch_uid: { $type: "string" } }),
         db.collection("stream_progress").countDocuments({ task_id, consumer_node, from_node: node_id, $or: lasting }),
@@ -212,7 +212,7 @@ export class MongoReader {
     const cursor = db
       .collection("artifacts")
       .find({ task_id: consumer.taskId, node_id: { $in: [...sources] }, status: "complete" }, { projection: { _id: 0, node_id: 1 } });
-    while (await asking("look for complete artifacts", () => cursor.hasNext())) {
+    while (await mongoCall("look for complete artifacts", () => cursor.hasNext())) {
       for (const { node_id } of cursor.readBufferedDocuments()) complete.add(node_id);
     }
     return complete.size === this.#finished.size ? complete : this.#confirmed(complete);
@@ -225,7 +225,7 @@ export class MongoReader {
   async #confirmed(complete: ReadonlySet<unknown>): Promise<ReadonlySet<unknown>> {
     const { db, consumer } = this.#deps;
     const projection = { ...taskFlags, mirrored_by: 1 };
-    const task = await asking("read a task", () => db.collection("tasks").findOne({ id: consumer.taskId }, { projection }));
+    const task = await mongoCall("read a task", () => db.collection("tasks").findOne({ id: consumer.taskId }, { projection }));
     if (typeof task?.mirrored_by !== "string") return complete;
     return new Set([...complete].filter((node) => (nodeOf(task, String(node))?.status ?? "finished") === "finished"));
   }
@@ -233,7 +233,7 @@ export class MongoReader {
   /** The coordinator's state of the sources that nothing comes from. When it cancels the whole task, this consumer gets its own signal. */
   async #look(): Promise<void> {
     const { db, consumer } = this.#deps;
-    const task = await asking("read a task", () => db.collection("tasks").findOne({ id: consumer.taskId }, { projection: taskFlags }));
+    const task = await mongoCall("read a task", () => db.collection("tasks").findOne({ id: consumer.taskId }, { projection: taskFlags }));
     if (task === null || isCancelled(task)) return;
     for (const { node, from } of this.#lines.filter(({ over, complete }) => !over && !complete)) {
       const found = nodeOf(task, node);
@@ -268,7 +268,7 @@ function partOf(fromNode: string, uid: unknown, meta: unknown): UpstreamPart {
 /** Gives up claims of earlier attempts on what they did not process; one that names no attempt is a foreign worker's. Returns how many. */
 export async function releaseClaims(db: MongoDb, whose: MongoDocument, epoch: number): Promise<number> {
   const unprocessed = { ...whose, state: { $ne: "processed" }, epoch: { $not: { $gte: epoch } } };
-  return (await asking("release claims", () => db.collection("stream_progress").deleteMany(unprocessed))).deletedCount;
+  return (await mongoCall("release claims", () => db.collection("stream_progress").deleteMany(unprocessed))).deletedCount;
 }
 
 /** The unique key of a claim. */

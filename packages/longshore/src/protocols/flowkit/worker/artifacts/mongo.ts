@@ -10,7 +10,6 @@ import { isObject, type JsonObject } from "../../../../core/json/json.ts";
 import type { ArtifactStore, Attempt, PartialArtifact, PartRef, ReadOptions, UpstreamPart } from "../../wire/artifacts/artifacts.ts";
 import { checkParts } from "../../wire/artifacts/check.ts";
 import {
-  asking,
   connectMongo,
   ensureIndexes,
   insertNew,
@@ -19,6 +18,7 @@ import {
   type MongoDocument,
   type MongoOptions,
   type MongoUpdate,
+  mongoCall,
   plain,
   plainObject,
 } from "../../wire/artifacts/mongo-db.ts";
@@ -83,7 +83,7 @@ class MongoArtifacts implements ArtifactStore {
     await this.#ready();
     if (await this.#overtaken(attempt)) return false;
     try {
-      await asking("keep a complete artifact", () =>
+      await mongoCall("keep a complete artifact", () =>
         this.#artifacts.updateOne(
           { task_id, node_id, batch_uid: { $exists: false }, ...notAfter(attempt_epoch) },
           { $set: { status: "complete", meta, updated_at: now, attempt_epoch }, $setOnInsert: { worker_id, created_at: now } },
@@ -102,13 +102,13 @@ class MongoArtifacts implements ArtifactStore {
   async #overtaken({ taskId: task_id, nodeId: consumer_node, epoch }: Attempt): Promise<boolean> {
     const later = { task_id, consumer_node, epoch: { $gt: epoch } };
     return (
-      (await asking("look for claims", () => this.#db.collection("stream_progress").findOne(later, { projection: { _id: 1 } }))) !== null
+      (await mongoCall("look for claims", () => this.#db.collection("stream_progress").findOne(later, { projection: { _id: 1 } }))) !== null
     );
   }
 
   async isComplete(task_id: string, node_id: string): Promise<boolean> {
     const wanted = { task_id, node_id, status: "complete" };
-    return (await asking("look for an artifact", () => this.#artifacts.findOne(wanted, { projection: { _id: 1 } }))) !== null;
+    return (await mongoCall("look for an artifact", () => this.#artifacts.findOne(wanted, { projection: { _id: 1 } }))) !== null;
   }
 
   async *read(consumer: Attempt, sources: readonly string[], options: ReadOptions): AsyncGenerator<UpstreamPart, void> {
@@ -123,7 +123,7 @@ class MongoArtifacts implements ArtifactStore {
     if (parts.length === 0) return true;
     const update = { $set: { state: "processed", processed_at: new Date(this.#clock.now()) } };
     const operations = parts.map(({ fromNode, uid }) => ({ updateOne: { filter: claimKey(consumer, fromNode, uid), update } }));
-    const { matchedCount } = await asking("mark parts as processed", () =>
+    const { matchedCount } = await mongoCall("mark parts as processed", () =>
       this.#db.collection("stream_progress").bulkWrite(operations, { ordered: false }),
     );
     // A claim that is gone was released by a later attempt.
@@ -131,7 +131,7 @@ class MongoArtifacts implements ArtifactStore {
   }
 
   async cancelled(taskId: string, nodeId: string): Promise<boolean> {
-    const task = await asking("read a task", () => this.#db.collection("tasks").findOne({ id: taskId }, { projection: taskFlags }));
+    const task = await mongoCall("read a task", () => this.#db.collection("tasks").findOne({ id: taskId }, { projection: taskFlags }));
     if (task === null) return false;
     const node = nodeOf(task, nodeId);
     return isCancelled(task) || isCancelled(node) || node?.status === "cancelling";
@@ -139,24 +139,26 @@ class MongoArtifacts implements ArtifactStore {
 
   async epochOf(taskId: string, nodeId: string): Promise<number | null> {
     const projection = { _id: 0, "graph.nodes.node_id": 1, "graph.nodes.attempt_epoch": 1 };
-    const task = await asking("read a task", () => this.#db.collection("tasks").findOne({ id: taskId }, { projection }));
+    const task = await mongoCall("read a task", () => this.#db.collection("tasks").findOne({ id: taskId }, { projection }));
     const epoch = task === null ? undefined : plain(nodeOf(task, nodeId)?.attempt_epoch);
     return typeof epoch === "number" ? epoch : null;
   }
 
   async loadState(workerId: string): Promise<ActiveRun | null> {
-    const found = await asking("read a worker's state", () => this.#db.collection("worker_state").findOne({ _id: workerId }));
+    const found = await mongoCall("read a worker's state", () => this.#db.collection("worker_state").findOne({ _id: workerId }));
     return isObject(found?.active_run) ? (plain(found.active_run) as unknown as ActiveRun) : null;
   }
 
   async saveState(workerId: string, run: ActiveRun | null): Promise<void> {
     await this.#ready();
     const update = { $set: { active_run: run, updated_at: new Date(this.#clock.now()) } };
-    await asking("keep a worker's state", () => this.#db.collection("worker_state").updateOne({ _id: workerId }, update, { upsert: true }));
+    await mongoCall("keep a worker's state", () =>
+      this.#db.collection("worker_state").updateOne({ _id: workerId }, update, { upsert: true }),
+    );
   }
 
   async task(taskId: string): Promise<JsonObject | null> {
-    const found = await asking("read a task", () => this.#db.collection("tasks").findOne({ id: taskId }, { projection: { _id: 0 } }));
+    const found = await mongoCall("read a task", () => this.#db.collection("tasks").findOne({ id: taskId }, { projection: { _id: 0 } }));
     return found === null ? null : plainObject(found);
   }
 
@@ -192,12 +194,12 @@ class MongoArtifacts implements ArtifactStore {
   }
 
   async #change(operations: MongoUpdate[]): Promise<number> {
-    return (await asking("replace artifacts", () => this.#artifacts.bulkWrite(operations, { ordered: false }))).matchedCount;
+    return (await mongoCall("replace artifacts", () => this.#artifacts.bulkWrite(operations, { ordered: false }))).matchedCount;
   }
 
   /** Once, before the first write; again when that failed. */
   #ready(): Promise<void> {
-    this.#indexed ??= asking("create indexes", () => ensureIndexes(this.#db)).catch((error) => {
+    this.#indexed ??= mongoCall("create indexes", () => ensureIndexes(this.#db)).catch((error) => {
       this.#indexed = undefined;
       throw error;
     });

@@ -5,7 +5,7 @@ import { grpcErrorOf } from "./status.ts";
 
 export function withMappedErrors(method: GrpcMethod): GrpcMethod {
   const { unary: answer, stream } = method;
-  const told = (error: unknown) => grpcErrorOf(error) ?? error;
+  const mapped = (error: unknown) => grpcErrorOf(error) ?? error;
   return {
     ...method,
     ...(answer === undefined
@@ -15,7 +15,7 @@ export function withMappedErrors(method: GrpcMethod): GrpcMethod {
             try {
               return await answer(request, call);
             } catch (error) {
-              throw told(error);
+              throw mapped(error);
             }
           },
         }),
@@ -26,7 +26,7 @@ export function withMappedErrors(method: GrpcMethod): GrpcMethod {
             try {
               await stream(request, call, sink);
             } catch (error) {
-              throw told(error);
+              throw mapped(error);
             }
           },
         }),

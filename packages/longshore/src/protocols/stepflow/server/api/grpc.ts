@@ -33,19 +33,19 @@ function flowMethods({ flows }: Services): GrpcMethod[] {
 }
 
 function runMethods({ runs, events }: Services): GrpcMethod[] {
-  const patience = (request: { wait: boolean; timeoutSecs?: number }, call: GrpcCall) => {
+  const waitOptions = (request: { wait: boolean; timeoutSecs?: number }, call: GrpcCall) => {
     const { wait, timeoutSecs } = request;
     return { wait, gone: () => call.gone, ...(timeoutSecs === undefined ? {} : { timeoutSecs }) };
   };
   return [
     unary(RunsService.CreateRun, "run.start", ({ input, ...request }, call) =>
-      runs.create({ ...request, inputs: input }, patience(request, call)),
+      runs.create({ ...request, inputs: input }, waitOptions(request, call)),
     ),
     unary(RunsService.ListRuns, "run.read", (request) => {
       if (request.status !== undefined) enumIn("status", request.status, ExecutionStatus);
       return runs.list(request);
     }),
-    unary(RunsService.GetRun, "run.read", (request, call) => runs.get(request.runId, patience(request, call))),
+    unary(RunsService.GetRun, "run.read", (request, call) => runs.get(request.runId, waitOptions(request, call))),
     unary(RunsService.DeleteRun, "run.remove", async ({ runId }) => {
       await runs.remove(runId);
       return {};
@@ -60,14 +60,14 @@ function runMethods({ runs, events }: Services): GrpcMethod[] {
     serverStream(RunsService.GetRunEvents, "run.read", async (request, call, sink) => {
       const types = request.eventTypes.map((type) => enumIn("event_types", type, StatusEventType));
       const { id } = await runs.findHead(request.runId);
-      const wish = {
+      const options = {
         since: request.since ?? 0,
         types: new Set(types),
         withSubRuns: request.includeSubRuns,
         withResults: request.includeResults,
       };
       events.followers.checkRoom();
-      for await (const next of follow(events, id, wish, call.gone)) {
+      for await (const next of follow(events, id, options, call.gone)) {
         let sent = Promise.resolve();
         await next.give((event) => {
           sent = sink.send(event);

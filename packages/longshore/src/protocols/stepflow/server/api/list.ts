@@ -8,7 +8,7 @@ import { invalid } from "../refuse.ts";
 import { itemPrefix, ownRunId, wireRun } from "../run-id.ts";
 import { statesOf } from "./render.ts";
 
-export interface ListWish {
+export interface ListFilter {
   readonly status?: number;
   readonly flowName?: string;
   readonly rootRunId?: string;
@@ -30,15 +30,15 @@ const pageSize = 100;
 /** Runs of one family that are looked at. */
 const familyMax = 5_000;
 
-export async function listRuns(reader: Reader, wish: ListWish): Promise<Run[]> {
-  const { limit = limitDefault, offset = 0 } = wish;
+export async function listRuns(reader: Reader, filter: ListFilter): Promise<Run[]> {
+  const { limit = limitDefault, offset = 0 } = filter;
   if (limit > limitMax) throw invalid("limit", `is ${limit}, expected at most ${limitMax}`);
   if (offset > offsetMax) throw invalid("offset", `is ${offset}, expected at most ${offsetMax}`);
   const runs: Run[] = [];
   let skipped = 0;
-  const matches = filterOf(wish);
+  const matches = filterOf(filter);
   if (matches === null) return [];
-  const walk = wish.rootRunId === undefined && wish.parentRunId === undefined ? newest(reader, wish) : family(reader, wish);
+  const walk = filter.rootRunId === undefined && filter.parentRunId === undefined ? newest(reader, filter) : family(reader, filter);
   for await (const run of walk) {
     if (runs.length >= limit) break;
     if (!matches(run)) continue;
@@ -49,24 +49,24 @@ export async function listRuns(reader: Reader, wish: ListWish): Promise<Run[]> {
 }
 
 /** Null when nothing can match. */
-function filterOf(wish: ListWish): ((run: Run) => boolean) | null {
-  const states = wish.status === undefined || wish.status === 0 ? null : new Set<RunState>(statesOf(wish.status));
+function filterOf(filter: ListFilter): ((run: Run) => boolean) | null {
+  const states = filter.status === undefined || filter.status === 0 ? null : new Set<RunState>(statesOf(filter.status));
   if (states?.size === 0) return null;
-  const parent = wish.parentRunId === undefined ? undefined : ownRunId(wish.parentRunId);
-  const root = wish.rootRunId === undefined ? undefined : ownRunId(wish.rootRunId);
+  const parent = filter.parentRunId === undefined ? undefined : ownRunId(filter.parentRunId);
+  const root = filter.rootRunId === undefined ? undefined : ownRunId(filter.rootRunId);
   return (run) => {
     const { item, parentRunId, rootRunId = run.id, depth = 0 } = settingsOf(run);
     if (item !== undefined || (states !== null && !states.has(run.state))) return false;
-    if (wish.flowName !== undefined && run.workflow !== wish.flowName) return false;
+    if (filter.flowName !== undefined && run.workflow !== filter.flowName) return false;
     if (root !== undefined && rootRunId !== root) return false;
     if (parent !== undefined && parentRunId !== parent) return false;
-    if (wish.rootsOnly && parentRunId !== undefined) return false;
-    return wish.maxDepth === undefined || depth <= wish.maxDepth;
+    if (filter.rootsOnly && parentRunId !== undefined) return false;
+    return filter.maxDepth === undefined || depth <= filter.maxDepth;
   };
 }
 
 /** All runs, or those of one flow or state, from the newest on. Several states may be one status on the wire. */
-async function* newest(reader: Reader, { flowName, status }: ListWish): AsyncGenerator<Run> {
+async function* newest(reader: Reader, { flowName, status }: ListFilter): AsyncGenerator<Run> {
   const states = status === undefined || status === 0 ? [undefined] : statesOf(status);
   const walks = states.map((state) => walk(reader, flowName, state));
   const heads = await Promise.all(walks.map((each) => each.next()));
@@ -96,8 +96,8 @@ async function* walk(reader: Reader, workflow: string | undefined, state: RunSta
 }
 
 /** The runs that belong to one root, the root among them, from the newest on. */
-async function* family(reader: Reader, wish: ListWish): AsyncGenerator<Run> {
-  const of = ownRunId((wish.rootRunId ?? wish.parentRunId) as string);
+async function* family(reader: Reader, filter: ListFilter): AsyncGenerator<Run> {
+  const of = ownRunId((filter.rootRunId ?? filter.parentRunId) as string);
   const named = await reader.run(of);
   const root = named === undefined ? of : (settingsOf(named).rootRunId ?? named.id);
   const found = await reader.search({ aliases: [root], offset: 0, limit: familyMax });

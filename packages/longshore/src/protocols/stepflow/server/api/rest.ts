@@ -60,23 +60,23 @@ function flowRoutes({ flows }: Services): Route[] {
 
 function runRoutes({ runs, events }: Services): Route[] {
   const id = ({ params }: HttpRequest) => params.run as string;
-  const patience = (request: HttpRequest) => {
+  const waitOptions = (request: HttpRequest) => {
     const timeoutSecs = read.queryWhole(request, "timeoutSecs");
     return { wait: read.queryFlag(request, "wait"), gone: () => request.gone, ...(timeoutSecs === undefined ? {} : { timeoutSecs }) };
   };
   return [
     route("POST", "/runs", "run.start", async (request) => {
-      const { wish, wait, timeoutSecs } = runRequest(read.objectIn(request));
-      const { summary, results } = await runs.create(wish, {
+      const { options, wait, timeoutSecs } = runRequest(read.objectIn(request));
+      const { summary, results } = await runs.create(options, {
         wait,
         gone: () => request.gone,
         ...(timeoutSecs === undefined ? {} : { timeoutSecs }),
       });
       return json({ summary: summaryJson(summary), results: results.map(itemJson) });
     }),
-    route("GET", "/runs", "run.read", async (request) => json({ runs: (await runs.list(listWish(request))).runs.map(summaryJson) })),
+    route("GET", "/runs", "run.read", async (request) => json({ runs: (await runs.list(listFilter(request))).runs.map(summaryJson) })),
     route("GET", "/runs/:run", "run.read", async (request) => {
-      const { summary, steps } = await runs.get(id(request), patience(request));
+      const { summary, steps } = await runs.get(id(request), waitOptions(request));
       return json({ summary: summaryJson(summary), steps: steps.map(stepJson) });
     }),
     route("DELETE", "/runs/:run", "run.remove", async (request) => {
@@ -99,7 +99,7 @@ function runRoutes({ runs, events }: Services): Route[] {
     }),
     {
       ...route("GET", "/runs/:run/events", "run.read", async (request) => {
-        const wish = {
+        const options = {
           since: read.queryWhole(request, "since") ?? 0,
           types: read.queryEnums(request, "eventTypes", StatusEventType, "STATUS_EVENT_TYPE_"),
           withSubRuns: read.queryFlag(request, "includeSubRuns"),
@@ -107,7 +107,7 @@ function runRoutes({ runs, events }: Services): Route[] {
         };
         const { id: runId } = await runs.findHead(id(request));
         events.followers.checkRoom();
-        return { status: 200, events: (sink) => void stream(follow(events, runId, wish, sink.gone), sink) };
+        return { status: 200, events: (sink) => void stream(follow(events, runId, options, sink.gone), sink) };
       }),
       openEnded: true,
     },
@@ -152,17 +152,17 @@ function runRequest(body: JsonObject) {
   const maxConcurrency = read.wholeOf(body, "maxConcurrency");
   const overrides = read.mapOf(body, "overrides");
   const variables = read.mapOf(body, "variables");
-  const wish = {
+  const options = {
     flowId: read.textOf(body, "flowId") ?? "",
     inputs: read.listOf(body, "input"),
     ...(overrides === undefined ? {} : { overrides }),
     ...(variables === undefined ? {} : { variables }),
     ...(maxConcurrency === undefined ? {} : { maxConcurrency }),
   };
-  return { wish, wait: read.flagOf(body, "wait"), timeoutSecs };
+  return { options, wait: read.flagOf(body, "wait"), timeoutSecs };
 }
 
-function listWish(request: HttpRequest) {
+function listFilter(request: HttpRequest) {
   const status = read.queryEnum(request, "status", ExecutionStatus, "EXECUTION_STATUS_");
   const flowName = read.queryText(request, "flowName");
   const rootRunId = read.queryText(request, "rootRunId");

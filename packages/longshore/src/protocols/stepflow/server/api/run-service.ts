@@ -14,11 +14,11 @@ import { invalid, notFound, precondition } from "../refuse.ts";
 import { itemRunId, ownRunId } from "../run-id.ts";
 import type { Flows } from "./flows.ts";
 import type { ItemRuns } from "./items.ts";
-import { type ListWish, listRuns } from "./list.ts";
+import { type ListFilter, listRuns } from "./list.ts";
 import { flowIdOf, type Item, type Renderer, renderItem, renderStep, type Step, type Summary } from "./render.ts";
 import { openDescendants } from "./run-family.ts";
 import { isReached } from "./sequence.ts";
-import type { Submitter, Wish } from "./submit.ts";
+import type { RunRequest, Submitter } from "./submit.ts";
 
 export interface RunServiceDeps {
   readonly clock: Clock;
@@ -33,7 +33,7 @@ export interface RunServiceDeps {
 }
 
 /** How a client waits: for how long, and until it disconnects. */
-export interface Patience {
+export interface WaitOptions {
   readonly wait: boolean;
   readonly timeoutSecs?: number;
   /** Read only when the client really has to wait. */
@@ -57,17 +57,17 @@ export class RunService {
     this.#deps = deps;
   }
 
-  async create(wish: Wish, patience: Patience): Promise<{ summary: Summary; results: Item[] }> {
-    checkPatience(patience);
-    const run = await this.#deps.submitter.submit(wish);
-    if (!patience.wait) return { summary: await this.#deps.renderer.summary(run), results: [] };
-    const ended = await this.waitFor(run, patience);
+  async create(request: RunRequest, waiting: WaitOptions): Promise<{ summary: Summary; results: Item[] }> {
+    checkWait(waiting);
+    const run = await this.#deps.submitter.submit(request);
+    if (!waiting.wait) return { summary: await this.#deps.renderer.summary(run), results: [] };
+    const ended = await this.waitFor(run, waiting);
     return { summary: await this.#deps.renderer.summary(ended), results: await this.results(ended, ResultOrder.BY_INDEX) };
   }
 
-  async list(wish: ListWish): Promise<{ runs: Summary[] }> {
+  async list(request: ListFilter): Promise<{ runs: Summary[] }> {
     const { reader, renderer } = this.#deps;
-    const runs = await listRuns(reader, wish);
+    const runs = await listRuns(reader, request);
     const summaries: Summary[] = [];
     for (const run of runs) {
       await reader.turn(summaryRows);
@@ -76,9 +76,9 @@ export class RunService {
     return { runs: summaries };
   }
 
-  async get(runId: string, patience: Patience): Promise<{ summary: Summary; steps: Step[] }> {
-    checkPatience(patience);
-    const run = await this.waitFor(await this.find(runId), patience);
+  async get(runId: string, waiting: WaitOptions): Promise<{ summary: Summary; steps: Step[] }> {
+    checkWait(waiting);
+    const run = await this.waitFor(await this.find(runId), waiting);
     return { summary: await this.#deps.renderer.summary(run), steps: await this.#steps(run) };
   }
 
@@ -159,7 +159,7 @@ export class RunService {
   }
 
   /** The run once it has ended, or its state when the client's time has passed. */
-  async waitFor(run: Run, { wait, timeoutSecs = waitSecsDefault, gone }: Patience): Promise<Run> {
+  async waitFor(run: Run, { wait, timeoutSecs = waitSecsDefault, gone }: WaitOptions): Promise<Run> {
     if (!wait || !isRunOpen(run.state)) return run;
     const { clock, runs } = this.#deps;
     const untilMs = clock.now() + Math.min(timeoutSecs, waitSecsMax) * 1_000;
@@ -226,6 +226,6 @@ async function found<R extends RunHead>(runId: string, read: (id: string) => Pro
   return run;
 }
 
-function checkPatience({ timeoutSecs }: Patience): void {
+function checkWait({ timeoutSecs }: WaitOptions): void {
   if (timeoutSecs !== undefined && timeoutSecs < 0) throw invalid("timeout_secs", `is ${timeoutSecs}, expected 0 or more`);
 }

@@ -21,15 +21,15 @@ export interface RuntimeCallDeps {
 }
 
 export function runtimeCalls({ blobs, runs, caller }: RuntimeCallDeps): RuntimeCalls {
-  const told = <T>(action: Action, work: () => Promise<T>): Promise<T> =>
+  const mapped = <T>(action: Action, work: () => Promise<T>): Promise<T> =>
     inOurWords(() => {
       if (!caller.may(action)) throw denied(`A worker that is called may not ${actions[action].what}.`);
       return work();
     });
   return {
-    putBlob: async (data, type) => (await told("blob.write", () => blobs.putJson(writeExact(data), { type }))).blobId,
+    putBlob: async (data, type) => (await mapped("blob.write", () => blobs.putJson(writeExact(data), { type }))).blobId,
     getBlob: (id) =>
-      told("blob.read", async () => {
+      mapped("blob.read", async () => {
         const hash = blobIdIn(id);
         if (hash === undefined) throw invalid("blob_id", `is ${JSON.stringify(id.slice(0, 100))}, expected 64 hexadecimal digits`);
         const found = await blobs.find(hash);
@@ -37,16 +37,16 @@ export function runtimeCalls({ blobs, runs, caller }: RuntimeCallDeps): RuntimeC
         if (found === undefined || text === undefined) throw notFound("blob", hash);
         return { data: parseExact(text) as Json, type: found.type };
       }),
-    submitRun: ({ wait, timeoutSecs, subflowKey, ...wish }, from, signal) =>
-      told("sub-run.start", async () => {
-        const patience = { wait, gone: () => signal, ...(timeoutSecs === undefined ? {} : { timeoutSecs }) };
-        return runStatusJson(await runs.submit(wish, { caller, asker: { taskId: from } }, subflowKey, patience));
+    submitRun: ({ wait, timeoutSecs, subflowKey, ...request }, from, signal) =>
+      mapped("sub-run.start", async () => {
+        const waiting = { wait, gone: () => signal, ...(timeoutSecs === undefined ? {} : { timeoutSecs }) };
+        return runStatusJson(await runs.submit(request, { caller, requester: { taskId: from } }, subflowKey, waiting));
       }),
     getRun: ({ runId, wait, timeoutSecs, includeResults, order }, from, signal) =>
-      told("sub-run.read", async () => {
-        const patience = { wait, gone: () => signal, ...(timeoutSecs === undefined ? {} : { timeoutSecs }) };
+      mapped("sub-run.read", async () => {
+        const waiting = { wait, gone: () => signal, ...(timeoutSecs === undefined ? {} : { timeoutSecs }) };
         const wanted = order === "by_completion" ? ResultOrder.BY_COMPLETION : ResultOrder.BY_INDEX;
-        return runStatusJson(await runs.get(runId, { caller, asker: { taskId: from } }, includeResults ? wanted : undefined, patience));
+        return runStatusJson(await runs.get(runId, { caller, requester: { taskId: from } }, includeResults ? wanted : undefined, waiting));
       }),
   };
 }

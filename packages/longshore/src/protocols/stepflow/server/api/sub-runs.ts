@@ -32,8 +32,8 @@ export class StepRuns implements SubRuns {
     this.#deps = deps;
   }
 
-  async run(work: ComponentWork, wish: SubRun): Promise<SubRunResult> {
-    const started = await this.#start(work, wish);
+  async run(work: ComponentWork, subRun: SubRun): Promise<SubRunResult> {
+    const started = await this.#start(work, subRun);
     const ended = await work.lend(() => this.#deps.runs.result(started.id, whenAborted(work.signal)));
     work.signal.throwIfAborted();
     if (ended === undefined) throw new StepFailure({ code: "ORCHESTRATOR_ERROR", message: `the run ${wireRunId(started.id)} was removed` });
@@ -50,17 +50,17 @@ export class StepRuns implements SubRuns {
     }
   }
 
-  async #start(work: ComponentWork, wish: SubRun): Promise<Run> {
+  async #start(work: ComponentWork, subRun: SubRun): Promise<Run> {
     const { reader, flows, submitter } = this.#deps;
     const parent = await reader.run(work.task.runId as string);
     if (parent === undefined) throw new Error(`The run of task ${work.task.id} is not there.`);
     try {
-      const flowId = typeof wish.flow === "string" ? wish.flow : await flows.keepInline(wish.flow);
+      const flowId = typeof subRun.flow === "string" ? subRun.flow : await flows.keepInline(subRun.flow);
       return await submitter.submit({
         flowId,
-        inputs: wish.inputs,
-        ...(wish.maxConcurrency === undefined ? {} : { maxConcurrency: wish.maxConcurrency }),
-        parent: { run: parent, taskId: work.task.id, key: `${tryOf(work.task)} ${wish.key}` },
+        inputs: subRun.inputs,
+        ...(subRun.maxConcurrency === undefined ? {} : { maxConcurrency: subRun.maxConcurrency }),
+        parent: { run: parent, taskId: work.task.id, key: `${tryOf(work.task)} ${subRun.key}` },
       });
     } catch (error) {
       // What a client would be refused with is a step's failure.

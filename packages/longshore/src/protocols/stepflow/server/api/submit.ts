@@ -10,7 +10,7 @@ import type { Run } from "../../../../engine/run/run.ts";
 import type { Runs } from "../../../../engine/run/runs.ts";
 import { itemsDefinition } from "../../dialect/items.ts";
 import { type FlowSettings, settingsOf } from "../../dialect/settings.ts";
-import { prepareInSlices, type RunWish } from "../../dialect/start.ts";
+import { prepareInSlices, type RunOptions } from "../../dialect/start.ts";
 import { invalid, precondition } from "../refuse.ts";
 import { itemsMax } from "../run-id.ts";
 import type { Flows } from "./flows.ts";
@@ -24,7 +24,7 @@ export interface SubmitDeps {
   environment(name: string): string | undefined;
 }
 
-export interface Wish {
+export interface RunRequest {
   readonly flowId: string;
   readonly inputs: readonly Json[];
   readonly overrides?: JsonObject;
@@ -38,7 +38,7 @@ export interface Parent {
   readonly run: Run;
   /** The step that requests it, where that is known: it stops with the step. */
   readonly taskId?: string;
-  /** Asking twice with one key starts one run. Without a key every asking starts another. */
+  /** Two requests with the same key start one run. Without a key, each request starts another. */
   readonly key?: string;
 }
 
@@ -53,20 +53,20 @@ export class Submitter {
   }
 
   /** The run, or the one that was started with the same key. Throws an error for the client. */
-  async submit(wish: Wish): Promise<Run> {
+  async submit(request: RunRequest): Promise<Run> {
     const { flows, runs, clock, environment } = this.#deps;
-    const { parent, inputs } = wish;
+    const { parent, inputs } = request;
     if (inputs.length > itemsMax) throw invalid("input", `has ${inputs.length} items, expected at most ${itemsMax}`);
-    const kept = await flows.known(wish.flowId);
-    const wanted: RunWish = {
+    const kept = await flows.known(request.flowId);
+    const wanted: RunOptions = {
       source: kept.source,
       known: kept,
       input: inputs[0] ?? null,
       environment,
       prefixed: true,
-      ...(wish.overrides === undefined ? {} : { overrides: wish.overrides }),
-      ...(wish.variables === undefined ? {} : { variables: wish.variables }),
-      ...(wish.maxConcurrency === undefined ? {} : { maxConcurrency: wish.maxConcurrency }),
+      ...(request.overrides === undefined ? {} : { overrides: request.overrides }),
+      ...(request.variables === undefined ? {} : { variables: request.variables }),
+      ...(request.maxConcurrency === undefined ? {} : { maxConcurrency: request.maxConcurrency }),
       ...(parent === undefined ? {} : { sub: familyOf(parent) }),
     };
     const { definition, run, settings } = await inTurns(prepareInSlices(wanted));
@@ -97,13 +97,13 @@ function subRunId(parent: Run, key: string): string {
   return idFrom(`${parent.id}\n${key}`, parent.createdAt);
 }
 
-function familyOf(parent: Parent): NonNullable<RunWish["sub"]> {
+function familyOf(parent: Parent): NonNullable<RunOptions["sub"]> {
   const { rootRunId = parent.run.id, depth = 0, parentRunId, item } = settingsOf(parent.run);
   if (depth >= depthMax) {
     throw precondition("RUNS_NESTED_TOO_DEEP", `${depthMax} runs are around this one already, which is the limit`);
   }
   // The wire has no runs for items: a request of an item is made by its run.
-  const asking = item === undefined ? parent.run.id : (parentRunId ?? rootRunId);
+  const requester = item === undefined ? parent.run.id : (parentRunId ?? rootRunId);
   const { taskId } = parent;
-  return { rootRunId, parentRunId: asking, depth: depth + 1, ...(taskId === undefined ? {} : { parentTaskId: taskId }) };
+  return { rootRunId, parentRunId: requester, depth: depth + 1, ...(taskId === undefined ? {} : { parentTaskId: taskId }) };
 }

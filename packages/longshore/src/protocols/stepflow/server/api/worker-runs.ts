@@ -17,8 +17,8 @@ import { wireRunId } from "../run-id.ts";
 import type { Flows } from "./flows.ts";
 import { flowIdOf, type Item, type Renderer, type Summary } from "./render.ts";
 import { timeText } from "./rest-json.ts";
-import type { Patience, RunService } from "./run-service.ts";
-import type { Parent, Submitter, Wish } from "./submit.ts";
+import type { RunService, WaitOptions } from "./run-service.ts";
+import type { Parent, RunRequest, Submitter } from "./submit.ts";
 
 export interface WorkerRunDeps {
   readonly reader: Reader;
@@ -31,16 +31,16 @@ export interface WorkerRunDeps {
 }
 
 /** On whose behalf: the task that is carried out, or at least the run that it belongs to. */
-export type Asker = { readonly taskId: string } | { readonly rootRunId: string };
+export type Requester = { readonly taskId: string } | { readonly rootRunId: string };
 
 /** The caller, and the task it works on where that is known. A caller that may start any run needs none. */
 export interface From {
   readonly caller: Caller;
-  readonly asker?: Asker;
+  readonly requester?: Requester;
 }
 
 /** A run in the answer to a worker. */
-export interface ToldRun {
+export interface RunStatus {
   readonly summary: Summary;
   /** Undefined without a request for them. */
   readonly results: readonly Item[] | undefined;
@@ -53,18 +53,18 @@ export class WorkerRuns {
     this.#deps = deps;
   }
 
-  /** With a key, asking twice starts one run: twice for the same task, or for the same run where the task is not known. */
-  async submit(wish: Omit<Wish, "parent">, from: From, key: string | undefined, patience: Patience): Promise<ToldRun> {
-    const parent = from.asker === undefined ? undefined : await this.#parentOf(from.asker, key);
-    if (!from.caller.may("run.start")) await this.#refuseUnlessBound(wish, from, parent?.run);
-    const run = await this.#deps.submitter.submit({ ...wish, ...(parent === undefined ? {} : { parent }) });
-    return this.#told(await this.#deps.runs.waitFor(run, patience), patience.wait ? ResultOrder.BY_INDEX : undefined);
+  /** Two requests with the same key start one run, when they are of the same task, or of the same run where the task is not known. */
+  async submit(request: Omit<RunRequest, "parent">, from: From, key: string | undefined, waiting: WaitOptions): Promise<RunStatus> {
+    const parent = from.requester === undefined ? undefined : await this.#parentOf(from.requester, key);
+    if (!from.caller.may("run.start")) await this.#refuseUnlessBound(request, from, parent?.run);
+    const run = await this.#deps.submitter.submit({ ...request, ...(parent === undefined ? {} : { parent }) });
+    return this.#statusOf(await this.#deps.runs.waitFor(run, waiting), waiting.wait ? ResultOrder.BY_INDEX : undefined);
   }
 
-  async get(runId: string, from: From, order: number | undefined, patience: Patience): Promise<ToldRun> {
+  async get(runId: string, from: From, order: number | undefined, waiting: WaitOptions): Promise<RunStatus> {
     const run = await this.#deps.runs.find(runId);
     if (!from.caller.may("run.read") && !(await this.#isOfFamily(from, run))) throw notOfFamily(runId);
-    return this.#told(await this.#deps.runs.waitFor(run, patience), order);
+    return this.#statusOf(await this.#deps.runs.waitFor(run, waiting), order);
   }
 
   /** Which run, flow and step a task belongs to, as workers know them. */
@@ -81,7 +81,7 @@ export class WorkerRuns {
   }
 
   /** A worker starts runs for a task that it holds alone, and only what no worker has written. */
-  async #refuseUnlessBound({ flowId, overrides }: Omit<Wish, "parent">, from: From, run: Run | undefined): Promise<void> {
+  async #refuseUnlessBound({ flowId, overrides }: Omit<RunRequest, "parent">, from: From, run: Run | undefined): Promise<void> {
     if (run === undefined || !(await this.#isOfFamily(from, run))) {
       throw denied(
         "A worker's token starts runs only on behalf of a task that it holds: root_run_id must name the root run of such a task.",
@@ -99,10 +99,10 @@ export class WorkerRuns {
     }
   }
 
-  async #isOfFamily({ caller, asker }: From, run: Run): Promise<boolean> {
-    if (asker === undefined || "rootRunId" in asker) return this.#deps.holds(caller, rootOf(run));
+  async #isOfFamily({ caller, requester }: From, run: Run): Promise<boolean> {
+    if (requester === undefined || "rootRunId" in requester) return this.#deps.holds(caller, rootOf(run));
     // The server has called the worker for this very task.
-    const task = await this.#deps.reader.task(asker.taskId);
+    const task = await this.#deps.reader.task(requester.taskId);
     const own = task?.runId == null ? undefined : await this.#deps.reader.run(task.runId);
     return own !== undefined && rootOf(own) === rootOf(run);
   }
@@ -115,18 +115,18 @@ export class WorkerRuns {
     return texts.some((text) => text?.includes(flowId));
   }
 
-  async #parentOf(asker: Asker, key: string | undefined): Promise<Parent | undefined> {
-    if ("rootRunId" in asker) {
-      const run = await this.#deps.runs.find(asker.rootRunId);
+  async #parentOf(requester: Requester, key: string | undefined): Promise<Parent | undefined> {
+    if ("rootRunId" in requester) {
+      const run = await this.#deps.runs.find(requester.rootRunId);
       return { run, ...(key === undefined ? {} : { key: `subflow ${key}` }) };
     }
-    const task = await this.#deps.reader.task(asker.taskId);
+    const task = await this.#deps.reader.task(requester.taskId);
     const run = task?.runId == null ? undefined : await this.#deps.reader.run(task.runId);
     if (run === undefined) return undefined;
-    return { run, taskId: asker.taskId, ...(key === undefined ? {} : { key: `${asker.taskId} subflow ${key}` }) };
+    return { run, taskId: requester.taskId, ...(key === undefined ? {} : { key: `${requester.taskId} subflow ${key}` }) };
   }
 
-  async #told(run: Run, order: number | undefined): Promise<ToldRun> {
+  async #statusOf(run: Run, order: number | undefined): Promise<RunStatus> {
     const summary = await this.#deps.renderer.summary(run);
     return { summary, results: order === undefined ? undefined : await this.#deps.runs.results(run, order) };
   }
@@ -141,7 +141,7 @@ function notOfFamily(runId: string): GrpcError {
 }
 
 /** As gRPC has it. */
-export function orchestratorStatus({ summary, results = [] }: ToldRun): Encodable<typeof OrchestratorRunStatus> {
+export function orchestratorStatus({ summary, results = [] }: RunStatus): Encodable<typeof OrchestratorRunStatus> {
   const { orchestratorId: _id, finishedAtSeqno: _end, ...shared } = summary;
   return { ...shared, results: [...results] };
 }
@@ -170,7 +170,7 @@ const rpcNumbers: { readonly [code in TaskErrorCode]: number } = {
 };
 
 /** As JSON-RPC has it: statuses as words, times as texts, results as FlowResult. */
-export function runStatusJson({ summary, results }: ToldRun): JsonObject {
+export function runStatusJson({ summary, results }: RunStatus): JsonObject {
   const { runId = "", flowId = "", flowName, status = 0, items, createdAt = 0, completedAt, rootRunId = "", parentRunId } = summary;
   return {
     runId,

@@ -14,7 +14,7 @@ export interface SubRuns {
    * Starts a run of a flow for the step, or finds the one that was started under the same key, and waits for its end. Rejects with a
    * StepFailure when the flow cannot be run, and with the signal's reason when the step is cancelled.
    */
-  run(call: ComponentWork, wish: SubRun): Promise<SubRunResult>;
+  run(call: ComponentWork, subRun: SubRun): Promise<SubRunResult>;
 }
 
 export interface SubRun {
@@ -90,8 +90,8 @@ export function map(runs: SubRuns): Component {
       const maxConcurrency = optionalWhole(call, "max_concurrency", 1, concurrencyMax);
       if (items.length > itemsMax) throw invalid(call, `items has ${items.length} of them, expected at most ${itemsMax}`);
       if (items.length === 0) return { results: [], successful: 0, failed: 0 };
-      const wish = { key: "map", flow, inputs: items, ...(maxConcurrency === undefined ? {} : { maxConcurrency }) };
-      const { results } = await runs.run(call, wish);
+      const subRun = { key: "map", flow, inputs: items, ...(maxConcurrency === undefined ? {} : { maxConcurrency }) };
+      const { results } = await runs.run(call, subRun);
       const successful = results.filter(({ outcome }) => outcome === "success").length;
       return { results: results as unknown as Json[], successful, failed: results.length - successful };
     },

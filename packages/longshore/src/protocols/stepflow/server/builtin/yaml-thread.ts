@@ -60,8 +60,8 @@ function inThread(workerData: object): Promise<Outcome> {
   return new Promise((resolve) => {
     let outcome: Outcome = { failed: `reading it takes more than ${threadMsMax / 1_000} s or ${threadMbMax} MB, which is the limit` };
     const timer = setTimeout(() => void worker.terminate(), threadMsMax);
-    worker.on("message", (told: Outcome) => {
-      outcome = told;
+    worker.on("message", (received: Outcome) => {
+      outcome = received;
     });
     worker.on("error", () => {});
     worker.on("exit", () => {

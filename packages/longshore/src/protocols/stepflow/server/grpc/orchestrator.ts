@@ -24,20 +24,20 @@ export function workerRunMethods(runs: WorkerRuns): GrpcMethod[] {
   return [
     unary(OrchestratorService.SubmitRun, "sub-run.start", async ({ runRequest, subflowKey, rootRunId }, call) => {
       if (runRequest === undefined) throw invalid("run_request", "is missing, expected the flow and its inputs");
-      const { input, wait, timeoutSecs, ...wish } = runRequest;
-      const asker = rootRunId ? { rootRunId: runIdIn("root_run_id", rootRunId) } : undefined;
-      const patience = { wait, gone: () => call.gone, ...(timeoutSecs === undefined ? {} : { timeoutSecs }) };
-      const from = { caller: call.caller, ...(asker === undefined ? {} : { asker }) };
-      return orchestratorStatus(await runs.submit({ ...wish, inputs: input }, from, subflowKey || undefined, patience));
+      const { input, wait, timeoutSecs, ...request } = runRequest;
+      const requester = rootRunId ? { rootRunId: runIdIn("root_run_id", rootRunId) } : undefined;
+      const waiting = { wait, gone: () => call.gone, ...(timeoutSecs === undefined ? {} : { timeoutSecs }) };
+      const from = { caller: call.caller, ...(requester === undefined ? {} : { requester }) };
+      return orchestratorStatus(await runs.submit({ ...request, inputs: input }, from, subflowKey || undefined, waiting));
     }),
     unary(
       OrchestratorService.GetRun,
       "sub-run.read",
       async ({ runId, wait, timeoutSecs, includeResults, resultOrder, rootRunId }, call) => {
         if (rootRunId) runIdIn("root_run_id", rootRunId);
-        const patience = { wait, gone: () => call.gone, ...(timeoutSecs === undefined ? {} : { timeoutSecs }) };
+        const waiting = { wait, gone: () => call.gone, ...(timeoutSecs === undefined ? {} : { timeoutSecs }) };
         const order = includeResults ? enumIn("result_order", resultOrder, ResultOrder) || ResultOrder.BY_INDEX : undefined;
-        return orchestratorStatus(await runs.get(runIdIn("run_id", runId), { caller: call.caller }, order, patience));
+        return orchestratorStatus(await runs.get(runIdIn("run_id", runId), { caller: call.caller }, order, waiting));
       },
     ),
   ].map(withMappedErrors);

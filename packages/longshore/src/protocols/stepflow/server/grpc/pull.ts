@@ -78,8 +78,8 @@ export class PullStream {
       this.#round.abort();
     };
     this.#gone.addEventListener("abort", end, { once: true });
-    void question.answered.then((told) => {
-      if (told) this.#sign(this.#queue.registrations.toldBy(this)?.map(({ path }) => path));
+    void question.answered.then((registered) => {
+      if (registered) this.#sign(this.#queue.registrations.componentsOf(this)?.map(({ path }) => path));
     });
     try {
       const isKnown = (await this.#queue.registrations.known()) !== null;

@@ -45,7 +45,7 @@ export class HttpDispatcher {
   readonly #stopped = new AbortController();
   #unlisten = () => {};
   /** Why it is down, as last reported: a repeated failure is reported once. */
-  #told: string | null = null;
+  #lastProblem: string | null = null;
 
   constructor(plugin: HttpPlugin, host: PluginHost) {
     this.#plugin = plugin;
@@ -164,7 +164,7 @@ export class HttpDispatcher {
   #up({ session, components }: Worker): void {
     const { log } = this.#host;
     const names = components.map(({ id }) => id);
-    this.#told = null;
+    this.#lastProblem = null;
     log.info(`The worker of the plugin ${this.#plugin.name} can be called`, { url: session.client.url, dialect: session.dialect, names });
     this.#lane.resume();
   }
@@ -173,9 +173,9 @@ export class HttpDispatcher {
     this.#lane.rest();
     const { log } = this.#host;
     const message = `The worker of the plugin ${this.#plugin.name} cannot be called: ${why}`;
-    if (this.#told === why) log.debug(message, { againMs });
+    if (this.#lastProblem === why) log.debug(message, { againMs });
     else log.error(message, { againMs });
-    this.#told = why;
+    this.#lastProblem = why;
   }
 
   async #perform(work: ComponentWork): Promise<Json> {
@@ -199,8 +199,8 @@ export class HttpDispatcher {
     const { task, signal, lend } = work;
     try {
       const params = await this.#params(worker, work);
-      const asking = { calls, dialect: session.dialect, taskId: task.id, signal, lend };
-      const output = await callComponent({ session, handOut: wireTaskId(task), params, asking, clock, log });
+      const context = { calls, dialect: session.dialect, taskId: task.id, signal, lend };
+      const output = await callComponent({ session, handOut: wireTaskId(task), params, context: context, clock, log });
       return await this.#whole(output, session);
     } catch (error) {
       if (error instanceof Disconnected && !signal.aborted) void this.#renew(worker);
@@ -255,7 +255,7 @@ export class HttpDispatcher {
   }
 
   #away(): LongshoreError {
-    const why = this.#told === null ? "" : `: ${this.#told}`;
+    const why = this.#lastProblem === null ? "" : `: ${this.#lastProblem}`;
     return new LongshoreError("LONGSHORE_UNREACHABLE", `The worker of the plugin ${this.#plugin.name} cannot be called${why}`);
   }
 }

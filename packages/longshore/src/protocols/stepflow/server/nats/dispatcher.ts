@@ -66,9 +66,9 @@ export class NatsDispatcher {
 
   async #serve(queue: TaskQueue, link: NatsServerConnection): Promise<void> {
     const gone = this.#stopping.signal;
-    const asked = await this.#askUntilKnown(queue, link);
+    const queried = await this.#askUntilKnown(queue, link);
     const couriers = Array.from({ length: gone.aborted ? 0 : unclaimedMax }, () => this.#carry(queue, link));
-    await Promise.all([...couriers, this.#askAnew(queue, link, asked)]);
+    await Promise.all([...couriers, this.#askAgain(queue, link, queried)]);
   }
 
   async #carry(queue: TaskQueue, link: NatsServerConnection): Promise<void> {
@@ -121,15 +121,15 @@ export class NatsDispatcher {
    */
   async #askUntilKnown(queue: TaskQueue, link: NatsServerConnection): Promise<boolean> {
     let unanswered = 0;
-    let asked = false;
+    let queried = false;
     while (!this.#stopping.signal.aborted && (await queue.registrations.known()) === null && unanswered < unansweredMax) {
-      asked = true;
+      queried = true;
       if ((await this.#ask(queue, link)) === "read") unanswered++;
     }
-    return asked;
+    return queried;
   }
 
-  async #askAnew(queue: TaskQueue, link: NatsServerConnection, lately: boolean): Promise<void> {
+  async #askAgain(queue: TaskQueue, link: NatsServerConnection, lately: boolean): Promise<void> {
     const gone = this.#stopping.signal;
     for (let wait = lately; !gone.aborted; wait = true) {
       if (wait) await pause(this.#options.clock, refreshMs, gone);

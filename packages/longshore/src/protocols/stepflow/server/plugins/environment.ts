@@ -14,11 +14,11 @@ export function httpEnvironment({ launch }: HttpPlugin): NodeJS.ProcessEnv {
 
 export function queueEnvironment(plugin: GrpcPlugin | NatsPlugin, address: Address, inherited: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const { LONGSHORE_TOKEN: _secret, ...rest } = inherited;
-  return { ...rest, ...told(plugin, address), ...plugin.launch?.env };
+  return { ...rest, ...transportVariables(plugin, address), ...plugin.launch?.env };
 }
 
 /** The reference cannot take addresses with a scheme, nor TLS, and names one port for everything. */
-function told(plugin: GrpcPlugin | NatsPlugin, address: Address): NodeJS.ProcessEnv {
+function transportVariables(plugin: GrpcPlugin | NatsPlugin, address: Address): NodeJS.ProcessEnv {
   if (plugin.type === "grpc") {
     return { STEPFLOW_TRANSPORT: "grpc", STEPFLOW_TASKS_URL: address, STEPFLOW_QUEUE_NAME: plugin.queue, STEPFLOW_BLOB_URL: address };
   }

@@ -21,7 +21,7 @@ export class QueueProcess {
   /** Tasks of the queue in progress now. */
   readonly #held = new Set<string>();
   #startedMs = 0;
-  #told: string | null = null;
+  #lastProblem: string | null = null;
   #unlisten = () => {};
 
   /** `address` is where the worker reaches this server. */
@@ -68,9 +68,9 @@ export class QueueProcess {
 
   #down(why: string, againMs: number): void {
     const message = `The worker of the plugin ${this.#plugin.name} has ended: ${why}`;
-    if (this.#told === why) this.#host.log.debug(message, { againMs });
+    if (this.#lastProblem === why) this.#host.log.debug(message, { againMs });
     else this.#host.log.error(message, { againMs });
-    this.#told = why;
+    this.#lastProblem = why;
   }
 
   #changed(task: TaskRow): void {

@@ -1,7 +1,7 @@
 // What `stepflowGrpc(url, options)` takes, checked once.
 
 import { variable } from "../../../../core/environment.ts";
-import { named, type QueueOptions, type QueueSettings, queueSettings, toldAddress } from "../queue-options.ts";
+import { addressOption, named, type QueueOptions, type QueueSettings, queueSettings } from "../queue-options.ts";
 
 /** The options of `stepflowGrpc()`. */
 export interface StepflowGrpcOptions extends QueueOptions {
@@ -22,7 +22,7 @@ export function grpcSettings(url: string | undefined, options: StepflowGrpcOptio
   const env = options.env ?? process.env;
   return {
     ...queueSettings(options),
-    url: toldAddress("The orchestrator's address", url, env, "STEPFLOW_TASKS_URL") ?? urlDefault,
+    url: addressOption("The orchestrator's address", url, env, "STEPFLOW_TASKS_URL") ?? urlDefault,
     queue: named("queue", options.queue) ?? variable(env, "STEPFLOW_QUEUE_NAME") ?? queueDefault,
   };
 }

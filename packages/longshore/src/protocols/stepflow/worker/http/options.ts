@@ -73,9 +73,9 @@ export function settingsOf(options: StepflowHttpOptions): Settings {
   };
 }
 
-function announcer(told: boolean | ((line: string) => void)): (line: string) => void {
-  if (typeof told === "function") return told;
-  return told ? (line) => void process.stdout.write(line) : () => {};
+function announcer(given: boolean | ((line: string) => void)): (line: string) => void {
+  if (typeof given === "function") return given;
+  return given ? (line) => void process.stdout.write(line) : () => {};
 }
 
 /** The address without a slash at its end, or undefined when none is set. */
@@ -85,8 +85,8 @@ function blobUrl(url: string | undefined): string | undefined {
   throw badConfig(`blobApiUrl is ${JSON.stringify(url)}, expected a URL such as "http://localhost:7837/api/v1/blobs".`, "blobApiUrl");
 }
 
-function threshold(told: number | undefined, env: Environment): number | undefined {
-  if (told !== undefined) return whole(told, "blobThresholdBytes", 0, Number.MAX_SAFE_INTEGER);
+function threshold(given: number | undefined, env: Environment): number | undefined {
+  if (given !== undefined) return whole(given, "blobThresholdBytes", 0, Number.MAX_SAFE_INTEGER);
   return wholeVariable(env, "STEPFLOW_BLOB_THRESHOLD_BYTES", 0, Number.MAX_SAFE_INTEGER);
 }
 

@@ -27,13 +27,13 @@ export class RequestQueue {
     if (free !== undefined) return free;
     if (this.#waiting >= waitingMax || this.#chars + chars > waitingCharsMax) return undefined;
     const { clock, slots } = this.#host;
-    const patience = new AbortController();
-    const leave = exchange.onGone(() => patience.abort("The caller has gone."));
-    const disarm = clock.at(clock.now() + this.#waitMs, () => patience.abort("It took too long."));
+    const timeLimit = new AbortController();
+    const leave = exchange.onGone(() => timeLimit.abort("The caller has gone."));
+    const disarm = clock.at(clock.now() + this.#waitMs, () => timeLimit.abort("It took too long."));
     this.#waiting++;
     this.#chars += chars;
     try {
-      return await slots.take(patience.signal);
+      return await slots.take(timeLimit.signal);
     } finally {
       leave();
       disarm();

@@ -3,7 +3,7 @@
 import { checkedVariable } from "../../../../core/environment.ts";
 import { LongshoreError } from "../../../../core/errors.ts";
 import { type NatsServers, objectName, serversOf, urlDefault } from "../../wire/nats/servers.ts";
-import { named, type QueueOptions, type QueueSettings, queueSettings, toldAddress } from "../queue-options.ts";
+import { addressOption, named, type QueueOptions, type QueueSettings, queueSettings } from "../queue-options.ts";
 
 /** The options of `stepflowNats()`. */
 export interface StepflowNatsOptions extends QueueOptions {
@@ -38,7 +38,7 @@ export function natsSettings(url: string | undefined, options: StepflowNatsOptio
   const nameOf = (field: string, variable: string) => checkedVariable(env, variable, (text) => objectName(field, text));
   const stream = named("stream", options.stream) ?? named("queue", options.queue);
   const shared = queueSettings(options);
-  const orchestratorUrl = toldAddress("orchestratorUrl", options.orchestratorUrl, env, "STEPFLOW_TASKS_URL");
+  const orchestratorUrl = addressOption("orchestratorUrl", options.orchestratorUrl, env, "STEPFLOW_TASKS_URL");
   if (shared.token !== undefined && orchestratorUrl === undefined) throw nowhereToSend();
   return {
     ...shared,

@@ -67,8 +67,8 @@ class NatsStream implements QueueSource {
    */
   trusts(address: string, host: TransportHost): boolean {
     const { token, orchestratorUrl, blobUrl, stream } = this.settings;
-    const told = [orchestratorUrl, blobUrl].map((url) => (url === undefined ? undefined : addressOf(url)));
-    if (token === undefined || told.includes(addressOf(address))) return true;
+    const addresses = [orchestratorUrl, blobUrl].map((url) => (url === undefined ? undefined : addressOf(url)));
+    if (token === undefined || addresses.includes(addressOf(address))) return true;
     const message = `A task of stream ${stream} is from ${address}, which is called without the token: that is sent to ${orchestratorUrl} alone.`;
     host.notice({ level: "warn", message });
     return false;

@@ -14,7 +14,7 @@ import { StepFailure } from "../../lane.ts";
 import type { PluginLog } from "../../plugins/log.ts";
 import { NoRoom, TooLarge, type WorkerReply } from "./exchange.ts";
 import { flowError, statusCode, wantsHandshake } from "./failure.ts";
-import { type Asked, type Asking, answerRequest, refusalText } from "./requests.ts";
+import { answerRequest, type ComponentRequest, type RequestContext, refusalText } from "./requests.ts";
 import type { Session } from "./session.ts";
 
 export interface CallOptions {
@@ -22,7 +22,7 @@ export interface CallOptions {
   /** What the call is for, in the words of `wireTaskId`. */
   readonly handOut: string;
   readonly params: JsonObject;
-  readonly asking: Asking;
+  readonly context: RequestContext;
   readonly clock: Clock;
   readonly log: PluginLog;
 }
@@ -42,7 +42,7 @@ export class NotInitialized extends Error {
 export class Disconnected extends StepFailure {}
 
 /** Requests of one call that are being answered; the stream waits while there are as many. */
-const askedMax = 100;
+const openRequestsMax = 100;
 /** How often the delivery of one answer is tried before the call is given up: without its answer the worker would wait forever. */
 const deliveriesMax = 3;
 /** How long a worker may take to end the stream after its last event: the step waits for it, so that the connection can be used again. */
@@ -64,7 +64,7 @@ class Call {
   readonly #id: string;
   /** Of the answers to the worker's requests; aborted when the call has ended, because they are not needed any more. */
   #answering: { readonly over: AbortController; readonly signal: AbortSignal } | null = null;
-  #asked = 0;
+  #openRequests = 0;
   #answered: Answered | null = null;
   /** Why the call was given up before its end. */
   #failure: StepFailure | null = null;
@@ -77,10 +77,10 @@ class Call {
   }
 
   async run(): Promise<Answered> {
-    const { session, params, asking, handOut } = this.#options;
+    const { session, params, context, handOut } = this.#options;
     try {
       const reply = await session.client.execute(requestText(this.#id, "components/execute", params), handOut, {
-        signal: asking.signal,
+        signal: context.signal,
         event: (data, instanceId) => this.#event(data, instanceId),
         begun: (stream) => {
           this.#stream = stream;
@@ -115,7 +115,7 @@ class Call {
   get #signal(): AbortSignal {
     if (this.#answering === null) {
       const over = new AbortController();
-      this.#answering = { over, signal: AbortSignal.any([this.#options.asking.signal, over.signal]) };
+      this.#answering = { over, signal: AbortSignal.any([this.#options.context.signal, over.signal]) };
     }
     return this.#answering.signal;
   }
@@ -145,12 +145,12 @@ class Call {
       message = parseRpc(data, parseExact);
     } catch (error) {
       this.#garbled(error, instanceId);
-      return this.#asked < askedMax;
+      return this.#openRequests < openRequestsMax;
     }
     if (message.kind === "request") void this.#answer(message, instanceId);
     else if (message.kind !== "notification" && message.id === this.#id) this.#last(message);
     else this.#options.log.debug("A worker sent an event that belongs to no request", { id: "id" in message ? message.id : null });
-    return this.#asked < askedMax;
+    return this.#openRequests < openRequestsMax;
   }
 
   /** The answer is here. The rest of the stream is not waited for longer than a polite worker needs to end it. */
@@ -168,14 +168,14 @@ class Call {
     void this.#deliver(refusalText(error.id, error, session.dialect), instanceId);
   }
 
-  async #answer(asked: Asked, instanceId: string | null): Promise<void> {
-    await this.#deliver(answerRequest(asked, { ...this.#options.asking, signal: this.#signal }), instanceId);
+  async #answer(request: ComponentRequest, instanceId: string | null): Promise<void> {
+    await this.#deliver(answerRequest(request, { ...this.#options.context, signal: this.#signal }), instanceId);
   }
 
   async #deliver(answer: string | Promise<string>, instanceId: string | null): Promise<void> {
     const { session, log } = this.#options;
     const signal = this.#signal;
-    this.#asked++;
+    this.#openRequests++;
     try {
       const body = await answer;
       const status = await this.#send(body, instanceId, signal);
@@ -187,7 +187,7 @@ class Call {
       this.#failure = failure("UNREACHABLE", why, error);
       this.#stream?.drop();
     } finally {
-      this.#asked--;
+      this.#openRequests--;
       this.#stream?.resume();
     }
   }

@@ -102,10 +102,10 @@ export async function untilHealthy(
 
 /** Empty when all is well, else what was wrong. */
 async function lookAt(client: WorkerClient, path: string, clock: Clock): Promise<string> {
-  const patience = new AbortController();
-  const disarm = clock.at(clock.now() + lookMs, () => patience.abort(new Error(`no answer within ${lookMs} ms`)));
+  const timeLimit = new AbortController();
+  const disarm = clock.at(clock.now() + lookMs, () => timeLimit.abort(new Error(`no answer within ${lookMs} ms`)));
   try {
-    const status = await client.get(path, patience.signal);
+    const status = await client.get(path, timeLimit.signal);
     return (status >= 200 && status < 300) || status === 404 || status === 405 ? "" : `status ${status}`;
   } catch (error) {
     return (error as Error).message;

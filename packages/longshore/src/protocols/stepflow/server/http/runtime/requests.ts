@@ -40,13 +40,13 @@ export interface GetRequest {
   readonly order: "by_index" | "by_completion";
 }
 
-export interface Asked {
+export interface ComponentRequest {
   readonly id: RpcId;
   readonly method: string;
   readonly params: JsonObject;
 }
 
-export interface Asking {
+export interface RequestContext {
   readonly calls: RuntimeCalls;
   readonly dialect: RpcDialect;
   readonly taskId: string;
@@ -60,11 +60,11 @@ const waitSecsMax = 24 * 3_600;
 const concurrencyMax = 1_000_000;
 
 /** The text of the answer. Never throws: an error is an answer too. */
-export async function answerRequest(asked: Asked, asking: Asking): Promise<string> {
+export async function answerRequest(request: ComponentRequest, context: RequestContext): Promise<string> {
   try {
-    return resultText(asked.id, await perform(asked, asking));
+    return resultText(request.id, await perform(request, context));
   } catch (error) {
-    return refusalText(asked.id, error, asking.dialect);
+    return refusalText(request.id, error, context.dialect);
   }
 }
 
@@ -74,7 +74,7 @@ export function refusalText(id: RpcId, error: unknown, dialect: RpcDialect): str
   return errorText(id, { code: rpcCode(faultOf(error), dialect), message, ...(data === undefined ? {} : { data }) });
 }
 
-async function perform({ method, params }: Asked, { calls, dialect, taskId, signal, lend }: Asking): Promise<Json> {
+async function perform({ method, params }: ComponentRequest, { calls, dialect, taskId, signal, lend }: RequestContext): Promise<Json> {
   if (method === "blobs/put") {
     const id = await calls.putBlob(required(params, "data"), blobType(params));
     // As the guide of dialect A shows it. Dialect B has taken the method out; who calls it all the same finds what its blob API answers.
