@@ -75,7 +75,7 @@ export function faultIn(plan: readonly PlanTask[], run: Run, records: ReadonlyMa
     if (record.state === "done" || isSkipped(record)) return true;
     // A child that was waited for again after its step was done.
     if (record.lane === null && record.streamed) return !joining;
-    const alone = record.state === "failed" || (record.state === "cancelled" && record.fault !== null);
+    const alone = ["failed", "cancelled", "cancelling"].includes(record.state) && record.fault !== null;
     return alone && (task.optional === true || task.permissive === true);
   };
   const all = new Map([...everyTask(plan)].map((task) => [task.taskReferenceName, task]));
@@ -111,5 +111,5 @@ export function faultIn(plan: readonly PlanTask[], run: Run, records: ReadonlyMa
   if (run.state === "succeeded" && isEnded) return null;
   for (const [name, record] of records)
     if (all.has(name) && !begun.has(name) && !isSkipped(record)) faults.push(`${name} should not have begun`);
-  return faults.length === 0 ? null : `run ${run.id} is ${run.state} in life ${run.retries}: ${faults.join(", ")}`;
+  return faults.length === 0 ? null : faults.join(", ");
 }

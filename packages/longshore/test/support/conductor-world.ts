@@ -1,16 +1,10 @@
 // Workflows of Conductor on a real store, under a clock that the test owns: everything of a server but its doors.
 
-import { onTestFinished } from "vitest";
-import { idMaker } from "../../src/core/ids.ts";
 import type { Json, JsonObject } from "../../src/core/json/json.ts";
-import { Board } from "../../src/engine/board/board.ts";
 import type { TaskRow } from "../../src/engine/board/task.ts";
 import type { PlanNode } from "../../src/engine/run/plan.ts";
-import type { Run } from "../../src/engine/run/run.ts";
-import { brainOf, Runs } from "../../src/engine/run/runs.ts";
-import type { NewChild, Order } from "../../src/engine/run/store.ts";
-import { runColumns, runOf } from "../../src/engine/tables/run.ts";
-import { taskColumns, taskOf } from "../../src/engine/tables/task.ts";
+import type { Message, Run } from "../../src/engine/run/run.ts";
+import type { NewChild } from "../../src/engine/run/store.ts";
 import { conductorDialect } from "../../src/protocols/conductor/dialect/dialect.ts";
 import { attemptIdOf } from "../../src/protocols/conductor/dialect/ids.ts";
 import type { TaskDef, WorkflowDef } from "../../src/protocols/conductor/dialect/model.ts";
@@ -27,9 +21,7 @@ import { documentKinds, type Settings } from "../../src/protocols/conductor/dial
 import { childRequestOf, lookupsOf, snapshot, startInput } from "../../src/protocols/conductor/dialect/snapshot.ts";
 import { parseTaskDef } from "../../src/protocols/conductor/dialect/task-def.ts";
 import { parseWorkflowDef } from "../../src/protocols/conductor/dialect/workflow-def.ts";
-import { reservedLanes } from "../../src/server/protocols.ts";
-import { TestClock } from "../../src/testing/clock.ts";
-import { openSqliteStore } from "./sqlite-store.ts";
+import { openRunWorld } from "./run-world.ts";
 
 /** A record as Conductor would show it, as far as tests of a workflow look at it. */
 export interface Shown {
@@ -46,38 +38,13 @@ export type ConductorWorld = Awaited<ReturnType<typeof openConductor>>;
 
 /** `sliceTasks`: tasks of a run that one transaction ends or makes void. */
 export async function openConductor(options: { environment?: { [name: string]: string }; sliceTasks?: number } = {}) {
-  const clock = new TestClock();
   const dialect = conductorDialect((name) => options.environment?.[name] ?? null);
-  const dialects = new Map([[dialect.name, dialect]]);
-  const store = await openSqliteStore({
-    directory: null,
-    clock,
-    random: () => 0.5,
-    brain: brainOf(dialects, { reserved: reservedLanes }),
+  const base = await openRunWorld({
+    dialects: [dialect],
     sliceTasks: options.sliceTasks,
-    hooks: {
-      deadline: (id, at) => board.deadline(id, at),
-      taskChanged: (task) => board.changed(task),
-      runChanged: (run) => runs.changed(run),
-      messagesLeft: () => runs.carry(),
-    },
+    began: (runs) => runs.startsFor(dialect.name, childOf),
   });
-  const board = new Board({ store: store.board, clock, reserved: reservedLanes });
-  const makeId = idMaker();
-  const runs = new Runs({ store: store.runs, clock, makeId, dialects });
-  await store.recover();
-  onTestFinished(async () => {
-    board.close();
-    await runs.close();
-    await store.close();
-  });
-
-  const records = store.db.prepare(`SELECT ${taskColumns} FROM task WHERE id > ? AND id < ?`);
-  const everyRun = store.db.prepare(`SELECT ${runColumns} FROM run ORDER BY id`);
-  const recordsOf = (runId: string): TaskRow[] =>
-    records
-      .all(`${runId}.`, `${runId}/`)
-      .map((row) => store.board.tasks.newest({ isOperation: false, loaded: new Map() }, row.id as string, taskOf(row)) as TaskRow);
+  const recordsOf = base.rows;
   const taskDefs = new Map<string, TaskDef>();
   const workflows = new Map<string, WorkflowDef>();
   const newest = (name: string) => [...workflows.values()].filter((one) => one.name === name).sort((a, b) => b.version - a.version)[0];
@@ -89,12 +56,12 @@ export async function openConductor(options: { environment?: { [name: string]: s
       return found === undefined ? [] : [[name, found.version]];
     });
     const source = JSON.stringify(snapshot(definition, taskDefs, new Map(versions)));
-    return (await runs.define({ name: definition.name, dialect: dialect.name, source })).id;
+    return (await base.runs.define({ name: definition.name, dialect: dialect.name, source })).id;
   }
 
   async function begin(definition: WorkflowDef, input: JsonObject, settings: Partial<Settings>): Promise<Run> {
     const kept: Settings = { version: definition.version, priority: 0, ...settings };
-    const { run } = await runs.begin({
+    const { run } = await base.runs.begin({
       workflow: definition.name,
       definitionId: await keep(definition),
       input: JSON.stringify(startInput(definition, input)),
@@ -104,10 +71,10 @@ export async function openConductor(options: { environment?: { [name: string]: s
     return run;
   }
 
-  runs.startsFor(dialect.name, async (message, id): Promise<NewChild> => {
-    const parent = (await runs.run(message.from)) as Run;
+  async function childOf(message: Message & { kind: "start-run" }, id: string): Promise<NewChild> {
+    const parent = (await base.runs.run(message.from)) as Run;
     const settings = JSON.parse(parent.settings ?? "{}") as Settings;
-    const kept = JSON.parse((await runs.definitionById(parent.definitionId))?.source ?? "{}") as WorkflowDef;
+    const kept = JSON.parse((await base.runs.definitionById(parent.definitionId))?.source ?? "{}") as WorkflowDef;
     const asked = childRequestOf(JSON.parse(message.input) as Json);
     const name = message.parentTaskId === null ? (kept.failureWorkflow ?? "") : asked.name;
     const inline = asked.definition === null ? null : parseWorkflowDef(asked.definition, "child");
@@ -122,22 +89,33 @@ export async function openConductor(options: { environment?: { [name: string]: s
       input: JSON.stringify(startInput(definition, input as JsonObject)),
       settings: JSON.stringify({ ...settings, version: definition.version, parentWorkflowId: parent.id }),
     };
-  });
-
-  const planOf = async (run: Run) => dialect.compile((await runs.definitionById(run.definitionId))?.source ?? "");
+  }
 
   const world = {
-    clock,
-    board,
-    parts: store.parts,
-    runs,
+    clock: base.clock,
+    get board() {
+      return base.board;
+    },
+    get runs() {
+      return base.runs;
+    },
+    get parts() {
+      return base.store.parts;
+    },
+    allRuns: base.allRuns,
+    rows: base.rows,
+    restart: base.restart,
+    findings: base.findings,
+    tell: base.tell,
+    settle: base.settle,
+    poll: base.poll,
     /** Registers a task definition. */
     async task(fields: Partial<TaskDef> & { name: string }): Promise<void> {
       const parsed = parseTaskDef(fields, "test");
       if ("violations" in parsed) throw new Error(JSON.stringify(parsed.violations));
       taskDefs.set(fields.name, parsed.value);
       const document = { kind: documentKinds.task, name: fields.name, version: 1, body: JSON.stringify(parsed.value) };
-      await store.documents.keepDocument(document);
+      await base.store.documents.keepDocument(document);
     },
     /** Registers a workflow definition. */
     workflow(source: object): WorkflowDef {
@@ -164,36 +142,17 @@ export async function openConductor(options: { environment?: { [name: string]: s
       await world.settle();
       return id;
     },
-    /** An order to a run; a step is named by its reference. */
-    async tell(id: string, kind: "pause" | "resume" | "cancel" | "retry" | "restart" | "rerun" | "skip", ref = ""): Promise<void> {
-      const node = (await planOf((await runs.run(id)) as Run)).index.get(ref) ?? -1;
-      const given = kind === "skip" ? { input: "{}", output: "{}" } : {};
-      await runs.tell(id, { kind, ...(ref === "" ? {} : { node, ...given }) } as Order);
-      await world.settle();
-    },
     async cancel(id: string, reason: string | null): Promise<void> {
-      await runs.tell(id, { kind: "cancel", ...(reason === null ? {} : { error: reason }) });
+      await base.runs.tell(id, { kind: "cancel", ...(reason === null ? {} : { error: reason }) });
       await world.settle();
-    },
-    /** All runs as they are stored. */
-    allRuns: (): Run[] => everyRun.all().map(runOf),
-    /** Everything that is recorded about the steps of a run, in the order of their nodes. */
-    rows: recordsOf,
-    /** Waits until every message between runs has been carried out. */
-    async settle(): Promise<void> {
-      for (let round = 0; round < 20; round++) await clock.advance(0);
-    },
-    async poll(lane: string): Promise<TaskRow | undefined> {
-      const [task] = await board.claim({ reach: { names: [lane], labels: [] }, serves: lane, holder: "worker", termMs: 3_600_000 });
-      return task;
     },
     /** Polls one task, and answers it: with this output, or with a failure. */
     async work(lane: string, result: { output?: Json; error?: string; terminal?: boolean } = {}): Promise<TaskRow> {
       const task = await world.poll(lane);
       if (task === undefined) throw new Error(`There is nothing to poll of ${lane}.`);
       const hold = { taskId: task.id, grant: task.grant };
-      if (result.error === undefined) await board.complete(hold, JSON.stringify(result.output ?? {}));
-      else await board.fail(hold, { error: result.error, retryable: !result.terminal });
+      if (result.error === undefined) await base.board.complete(hold, JSON.stringify(result.output ?? {}));
+      else await base.board.fail(hold, { error: result.error, retryable: !result.terminal });
       await world.settle();
       return task;
     },
@@ -202,22 +161,22 @@ export async function openConductor(options: { environment?: { [name: string]: s
       const task = recordsOf(runId).find((record) => record.step === ref) as TaskRow;
       const hold = { taskId: task.id, attempt: task.attempt };
       const text = JSON.stringify(output);
-      if (status === "COMPLETED") await board.complete(hold, text);
-      else await board.fail(hold, { error: "", retryable: status === "FAILED", output: text });
+      if (status === "COMPLETED") await base.board.complete(hold, text);
+      else await base.board.fail(hold, { error: "", retryable: status === "FAILED", output: text });
       await world.settle();
     },
     /** Completes a task that waits. */
     signal: (runId: string, ref: string, output: Json = {}) => world.report(runId, ref, "COMPLETED", output),
     async run(id: string) {
-      const run = (await runs.run(id)) as Run;
+      const run = (await base.runs.run(id)) as Run;
       // What a permissive task said so far is told at the end.
       const error = run.endedAt === null ? null : run.error;
       return { ...run, error, status: workflowStatusOf(run.state), output: run.output === null ? null : (JSON.parse(run.output) as Json) };
     },
     /** Records in the order in which they were made; only the newest attempt of each step. */
     async records(id: string): Promise<Shown[]> {
-      const run = (await runs.run(id)) as Run;
-      const plan = await planOf(run);
+      const run = (await base.runs.run(id)) as Run;
+      const plan = base.planOf(run);
       return recordsOf(id)
         .filter((task) => task.state !== "forgotten" && isShown(plan.nodes[task.node] as PlanNode, task))
         .sort((a, b) => a.ordinal - b.ordinal)

@@ -21,7 +21,7 @@ import { keptError, merged } from "./report-texts.ts";
 import { restored } from "./restart.ts";
 import { RunTasks } from "./run-tasks.ts";
 import type { BoardStore, ClaimRequest, Extending, Extension, Leave, NewTaskRow, Report, Standing } from "./store.ts";
-import { cell, type EndState, fence, type Hold, isOpen, nextDeadline, passedDeadline, type TaskRow } from "./task.ts";
+import { cancelledAlone, cell, type EndState, fence, type Hold, isOpen, nextDeadline, passedDeadline, type TaskRow } from "./task.ts";
 import { copyOf } from "./task-copy.ts";
 import { TaskLife } from "./task-life.ts";
 import { Unwritten } from "./unwritten-endings.ts";
@@ -189,7 +189,7 @@ export class LocalBoard implements BoardStore {
     return this.#commit.run((tx) => {
       const task = this.tasks.get(tx, taskId);
       if (task === null || !isOpen(task.state) || task.state === "cancelling") return false;
-      this.ofRuns.cancelOne(tx, taskId, this.#clock.now());
+      this.ofRuns.cancelOne(tx, taskId, this.#clock.now(), cancelledAlone);
       if (task.runId !== null) this.#runs.ended(tx, task, "cancelled", null);
       return true;
     });
@@ -203,7 +203,8 @@ export class LocalBoard implements BoardStore {
       if (fenced !== "current" || task === undefined) return fenced as Verdict;
       const error = keptError(why.error);
       const closing: Closing = { now, by: "cancel", receipt: null, holder: why.by };
-      this.#life.end(tx, task, "cancelled", closing, { output: why.output ?? task.output, error });
+      const fault = task.state === "cancelling" ? (task.fault ?? undefined) : cancelledAlone;
+      this.#life.end(tx, task, "cancelled", closing, { output: why.output ?? task.output, error, fault });
       // A run that cancelled it knows already.
       if (task.runId !== null && task.state !== "cancelling") this.#runs.ended(tx, task, "cancelled", error);
       return "ok";
@@ -321,7 +322,8 @@ export class LocalBoard implements BoardStore {
     const closing: Closing = { now, by: verb, receipt: (verb === "defer" ? undefined : report.receipt) ?? null, holder: report.by };
     if (next.to === "cancelled") {
       const output = verb === "complete" ? report.output : task.output;
-      this.#life.end(tx, task, "cancelled", closing, { output, error: verb === "fail" ? keptError(report.error) : null });
+      const error = verb === "fail" ? keptError(report.error) : null;
+      this.#life.end(tx, task, "cancelled", closing, { output, error, fault: task.fault ?? undefined });
     } else if (verb === "complete") {
       const done = this.#life.end(tx, task, "done", closing, { output: merged(task, report), error: null });
       if (done.runId !== null) this.#runs.done(tx, done);
@@ -348,7 +350,8 @@ export class LocalBoard implements BoardStore {
       if (task.state === "queued" && task.dueAt <= now) this.#queues.join(tx, task, now);
       const next = nextDeadline(task, now);
       if (next !== null) tx.after(() => this.#deadline(id, next));
-    } else if (task.state === "cancelling") this.#life.end(tx, task, "cancelled", closing, { output: task.output, error: null });
+    } else if (task.state === "cancelling")
+      this.#life.end(tx, task, "cancelled", closing, { output: task.output, error: null, fault: task.fault ?? undefined });
     else if (passed === "claimBy" && !claimRuns) {
       const later = Math.min(now + (task.claimMs as number), task.totalBy ?? Number.POSITIVE_INFINITY);
       tx.after(() => this.#deadline(id, later));

@@ -78,10 +78,10 @@ export class RunTasks {
   }
 
   /** Cancels an open task without telling its run. Returns how many characters its row has. */
-  cancelOne(tx: Tx, taskId: string, now: number): number {
+  cancelOne(tx: Tx, taskId: string, now: number, fault?: Fault): number {
     const task = this.#deps.tasks.own(tx, taskId);
     if (task === null) return 0;
-    const cancelled = cancelledTask(task, now);
+    const cancelled = cancelledTask(task, now, fault);
     if (cancelled !== task) this.#deps.life.replace(tx, task, cancelled, now);
     return taskChars(task);
   }

@@ -29,12 +29,15 @@ export function endedTask(task: TaskRow, state: EndState, closing: Closing, resu
   return ended;
 }
 
-/** A task that is cancelled together with its run. Its holder learns of it by its next report; what is not open stays as it is. */
-export function cancelledTask(task: TaskRow, now: number): TaskRow {
+/**
+ * A task that is cancelled, together with its run when there is no `fault`. Its holder learns of it by its next report; what is not open stays as
+ * it is.
+ */
+export function cancelledTask(task: TaskRow, now: number, fault?: Fault): TaskRow {
   const next = cell(task.state, "cancel");
   if (next === null) return task;
-  if (next.to === "cancelling") return { ...task, state: "cancelling" };
-  return endedTask(task, "cancelled", { now, by: "cancel", receipt: null }, { output: task.output, error: null });
+  if (next.to === "cancelling") return { ...task, state: "cancelling", fault: fault ?? null };
+  return endedTask(task, "cancelled", { now, by: "cancel", receipt: null }, { output: task.output, error: null, fault });
 }
 
 /** What is recorded about a step is void, but its grants are counted on: a hold of the life that is over proves nothing. */

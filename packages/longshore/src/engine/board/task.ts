@@ -28,6 +28,8 @@ export type EndState = "done" | "failed" | "cancelled" | "skipped" | "forgotten"
  * not be made from its definition.
  */
 export type Fault = "failed" | "final" | "lost" | "timed-out" | "unmade";
+/** What a step has that was cancelled alone: its run continues without it, as after a failure. One that is cancelled along with its run has no fault. */
+export const cancelledAlone: Fault = "failed";
 export type TaskState = OpenState | EndState;
 export type Verb = "claim" | "offer" | "extend" | "complete" | "fail" | "defer" | "cancel" | "expire";
 /** The verbs that a holder reports with. */

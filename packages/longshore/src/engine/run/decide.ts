@@ -4,7 +4,7 @@
 // propagation.ts holds one decision in the making; here is what each event means.
 
 import type { Json } from "../../core/json/json.ts";
-import type { EndState, Fault, TaskRow } from "../board/task.ts";
+import { cancelledAlone, type EndState, type Fault, type TaskRow } from "../board/task.ts";
 import type { DocumentKey } from "./documents.ts";
 import type { Rules } from "./draft.ts";
 import type { Placement, Plan, PlanNode, RetryPolicy } from "./plan.ts";
@@ -138,7 +138,12 @@ function react(propagation: Propagation, plan: Plan, event: RunEvent): NextTry |
       propagation.succeed(event.node);
       break;
     case "ended":
-      propagation.end(event.node, { state: event.state, error: event.error, fault: event.fault ?? null, attempt: 0 });
+      propagation.end(event.node, {
+        state: event.state,
+        error: event.error,
+        fault: event.fault ?? (event.state === "cancelled" ? cancelledAlone : null),
+        attempt: 0,
+      });
       break;
     case "cancel":
       propagation.cancel(event.error ?? null, event.parent);

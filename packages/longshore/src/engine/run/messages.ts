@@ -4,7 +4,7 @@
 
 import { LongshoreError } from "../../core/errors.ts";
 import type { LocalBoard } from "../board/local-board.ts";
-import { type EndState, type Fault, isOpen, type TaskRow } from "../board/task.ts";
+import { cancelledAlone, type EndState, type Fault, isOpen, type TaskRow } from "../board/task.ts";
 import { Additions, eachRow, type Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import type { RowStore, TableRows, TableSpec } from "../rows.ts";
@@ -239,8 +239,7 @@ export class Messages {
   #settleRecord(tx: Tx, task: TaskRow, how: Ending): void {
     const { board } = this.#options;
     const { state, error } = how;
-    // Its run continues without it, unlike a step that is cancelled along with its run.
-    const fault = state === "cancelled" ? "failed" : how.fault;
+    const fault = state === "cancelled" ? cancelledAlone : how.fault;
     if (state === "failed") {
       const failed = { kind: "failed" as const, error: error ?? "failed", retryable: fault !== "final" };
       board.ofRuns.close(

@@ -188,7 +188,9 @@ function hasSettled(record: TaskRow | undefined): boolean {
 
 /** It failed, or was cancelled by itself and not along with its run: its run decided whether to continue without it. */
 function endedAlone(record: TaskRow | undefined): boolean {
-  return record?.state === "failed" || (record?.state === "cancelled" && record.fault !== null);
+  if (record?.state === "failed") return true;
+  // Its holder may not have heard of it yet.
+  return (record?.state === "cancelled" || record?.state === "cancelling") && record.fault !== null;
 }
 
 function leadingTo(plan: Plan, at: number): readonly number[] {

@@ -1,0 +1,285 @@
+// Definitions under any orders: workers that report, fail, repeat themselves, come late or vanish, operators that pause, skip, end by hand, cancel, retry, rerun
+// and restart, calls that cross, and a server that is stopped and started. After each of them a plain reading of the definition and the published
+// checker look at every run, no task is handed out again after its completion, and in peace every run ends.
+
+import { expect, it } from "vitest";
+import type { FailureReport } from "../../src/engine/board/board.ts";
+import { type Hold, isOpen, type TaskRow } from "../../src/engine/board/task.ts";
+import { isRunOpen, type Run } from "../../src/engine/run/run.ts";
+import { Skips } from "../../src/engine/run/skips.ts";
+import { type Random, seededRandom } from "../faults/random.ts";
+import type { OrderKind, RunWorld } from "./run-world.ts";
+
+/** What a story needs of a world. */
+export type OrdersWorld = Pick<
+  RunWorld,
+  "clock" | "board" | "runs" | "restart" | "tell" | "settle" | "allRuns" | "rows" | "findings" | "poll"
+> & { readonly parts: RunWorld["store"]["parts"] };
+
+/** Definitions of one dialect, or several, that are played; and what they mean. */
+export interface Story {
+  readonly world: OrdersWorld;
+  /** The definitions in words, for the way to a failure. */
+  readonly told: string;
+  /** What workers take from. */
+  readonly lanes: readonly { readonly name: string; readonly labels?: string[] }[];
+  /** Starts the runs. */
+  begin(): Promise<void>;
+  /** What is wrong with a run that has nothing left to decide, in words; null when nothing is. `records` are the newest, by step. */
+  faultIn(run: Run, records: ReadonlyMap<string, TaskRow>, known: Known): string | null;
+  /** Steps that an order may name. */
+  steps(run: Run, order: "rerun" | "skip"): readonly string[];
+  /** Only a report ends it. */
+  waits(run: Run, task: TaskRow): boolean;
+  /** JSON text. */
+  output?(task: TaskRow, random: Random): string;
+  failure?(task: TaskRow, random: Random): FailureReport;
+}
+
+/** What happened, which records do not show. */
+export interface Known {
+  /** The step was named by a rerun: it runs whatever became of those before it. */
+  isNamed(run: Run, step: string): boolean;
+  /** The task has given a part in this life. */
+  isStreamed(task: TaskRow): boolean;
+}
+
+const stepsMax = 40;
+/** How long a worker keeps a task without a word. */
+const termMs = 30_000;
+/** A failed try is followed by another after this long, and a lease has ended. */
+const peaceMs = 60_000;
+/** Rounds of peace within which every run must have ended: each ends at least one task of each. */
+const roundsMax = 80;
+
+export class Play implements Known {
+  readonly #story: Story;
+  readonly #random: Random;
+  /** The life of its run in which a task was completed. */
+  readonly #completed = new Map<string, number>();
+  /** What workers hold and have not reported on. */
+  #held: TaskRow[] = [];
+  readonly #named = new Set<string>();
+  readonly #streamed = new Set<string>();
+  readonly way: string[] = [];
+
+  constructor(story: Story, random: Random) {
+    this.#story = story;
+    this.#random = random;
+    this.way.push(story.told);
+  }
+
+  async play(): Promise<void> {
+    await this.#story.begin();
+    for (let step = 0; step < stepsMax; step++) {
+      if (this.#random.chance(0.01)) await this.#restart();
+      // Now and then two callers at the same moment.
+      await Promise.all(this.#random.chance(0.2) ? [this.#act(), this.#act()] : [this.#act()]);
+      await this.#world.settle();
+      this.#check();
+    }
+    this.way.push("peace");
+    for (let round = 0; this.#runs().some(({ state }) => isRunOpen(state)); round++) {
+      if (round === roundsMax) throw new Error(`After ${roundsMax} rounds of peace there are open: ${this.#open().join(", ")}.`);
+      await this.#workOff();
+      this.#check();
+    }
+  }
+
+  isNamed({ id, retries }: Run, step: string): boolean {
+    return this.#named.has(`${id} ${retries} ${step}`);
+  }
+
+  isStreamed({ id, firstAttempt }: TaskRow): boolean {
+    return this.#streamed.has(`${id} ${firstAttempt}`);
+  }
+
+  get #world(): OrdersWorld {
+    return this.#story.world;
+  }
+
+  #runs(): Run[] {
+    return this.#world.allRuns();
+  }
+
+  #open(): string[] {
+    const open = this.#runs().filter(({ state }) => isRunOpen(state));
+    return open.map(({ id, state }) => {
+      const tasks = this.#records(id).filter((task) => isOpen(task.state));
+      return `${id} (${state}: ${tasks.map(({ step }) => step)})`;
+    });
+  }
+
+  /** The newest records of a run that count. */
+  #records(runId: string): TaskRow[] {
+    return this.#world.rows(runId).filter(({ state }) => state !== "forgotten");
+  }
+
+  #check(): void {
+    for (const run of this.#runs()) {
+      if (run.state === "paused" || run.backlog !== null) continue;
+      const fault = this.#story.faultIn(run, new Map(this.#records(run.id).map((task) => [task.step, task])), this);
+      if (fault !== null) throw new Error(`run ${run.id} of ${run.workflow} is ${run.state} in life ${run.retries}: ${fault}`);
+    }
+    const [found] = this.#world.findings();
+    if (found !== undefined) throw new Error(`longshore verify finds ${JSON.stringify(found)}`);
+  }
+
+  async #act(): Promise<void> {
+    const drawn = this.#random.next();
+    if (drawn < 0.36) return this.#work();
+    if (drawn < 0.42) return this.#take();
+    if (drawn < 0.48) return this.#hear();
+    if (drawn < 0.56) return this.#report();
+    if (drawn < 0.59) return this.#pass();
+    if (drawn < 0.62) return this.#cancelOne();
+    if (drawn < 0.68) return this.#tell("pause", ({ state }) => state === "running");
+    if (drawn < 0.76) return this.#tell("resume", ({ state }) => state === "paused");
+    if (drawn < 0.8) return this.#tell("cancel", ({ state }) => isRunOpen(state));
+    if (drawn < 0.87) return this.#tell("retry", ({ state }) => !isRunOpen(state) && state !== "succeeded");
+    if (drawn < 0.89) return this.#tell("restart", ({ state }) => !isRunOpen(state));
+    if (drawn < 0.95) return this.#tell("rerun", ({ state }) => !isRunOpen(state));
+    return this.#tell("skip", ({ state }) => state === "running");
+  }
+
+  async #tell(kind: OrderKind, wanted: (run: Run) => boolean): Promise<void> {
+    const run = this.#random.pick(this.#runs().filter(wanted));
+    if (run === undefined) return;
+    const step = kind === "rerun" || kind === "skip" ? this.#random.pick(this.#among(run, kind)) : "";
+    if (step === undefined) return;
+    this.way.push(`${kind} ${run.id} ${step}`);
+    if (kind === "rerun") this.#named.add(`${run.id} ${run.retries + 1} ${step}`);
+    await this.#world.tell(run.id, kind, step);
+  }
+
+  /** Those that have begun, or that have not. */
+  #among(run: Run, kind: "rerun" | "skip"): string[] {
+    const skips = new Skips(run);
+    const begun = new Set(
+      this.#records(run.id)
+        .filter(({ node }) => !skips.has(node))
+        .map(({ step }) => step),
+    );
+    return this.#story.steps(run, kind).filter((step) => begun.has(step) === (kind === "rerun"));
+  }
+
+  async #restart(): Promise<void> {
+    this.way.push("the server stops and starts");
+    await this.#world.restart();
+  }
+
+  async #pass(): Promise<void> {
+    const ms = this.#random.pick([1, 1_000, termMs - 1, termMs, peaceMs]) as number;
+    this.way.push(`time passes, ${ms} ms`);
+    await this.#world.clock.advance(ms);
+  }
+
+  async #work(): Promise<void> {
+    const task = await this.#poll(this.#random.pick(this.#story.lanes) as Story["lanes"][number]);
+    if (task !== undefined) await this.#end(task, this.#random.next());
+  }
+
+  async #take(): Promise<void> {
+    const task = await this.#poll(this.#random.pick(this.#story.lanes) as Story["lanes"][number]);
+    if (task === undefined) return;
+    this.way.push(`take ${task.id} ${task.step}`);
+    this.#held.push(task);
+  }
+
+  /** A worker that has kept its task to itself says that it lives, gives a part, or reports; perhaps too late, and perhaps again. */
+  async #hear(): Promise<void> {
+    const task = this.#random.pick(this.#held);
+    if (task === undefined) return;
+    const hold = { taskId: task.id, grant: task.grant };
+    const drawn = this.#random.next();
+    if (drawn < 0.2) await this.#world.board.extend(hold);
+    else if (drawn < 0.6) await this.#part(task, hold);
+    else {
+      if (this.#random.chance(0.8)) this.#held = this.#held.filter((other) => other !== task);
+      await this.#end(task, this.#random.next());
+    }
+  }
+
+  async #part(task: TaskRow, hold: Hold): Promise<void> {
+    const verdict = await this.#world.parts.put(hold, [{ uid: `p${this.#random.between(0, 2)}`, value: "1" }]);
+    this.way.push(`part of ${task.id} ${task.step}: ${verdict}`);
+    if (verdict === "ok") this.#streamed.add(`${task.id} ${task.firstAttempt}`);
+  }
+
+  async #poll(lane: Story["lanes"][number]): Promise<TaskRow | undefined> {
+    // Another caller may complete it by hand at the same moment.
+    const completed = new Map(this.#completed);
+    const task = await this.#world.poll(lane.name, { ...(lane.labels && { labels: lane.labels }), termMs });
+    if (task === undefined) return undefined;
+    const life = this.#lifeOf(task);
+    if (completed.get(task.id) === life) throw new Error(`${task.step} was handed out again in life ${life} of ${task.runId}.`);
+    return task;
+  }
+
+  #lifeOf({ runId }: TaskRow): number {
+    return this.#runs().find(({ id }) => id === runId)?.retries ?? -1;
+  }
+
+  async #end(task: TaskRow, drawn: number): Promise<void> {
+    const { id: taskId, grant, attempt } = task;
+    const hold = task.state === "held" ? { taskId, grant } : { taskId, attempt };
+    const life = this.#lifeOf(task);
+    const succeeds = drawn < 0.8;
+    const failing = this.#story.failure?.(task, this.#random) ?? { error: "no", retryable: drawn < 0.9 };
+    const output = this.#story.output?.(task, this.#random) ?? "{}";
+    const verdict = await (succeeds ? this.#world.board.complete(hold, output) : this.#world.board.fail(hold, failing));
+    this.way.push(`${succeeds ? "complete" : "fail"} ${taskId} ${task.step}: ${verdict}`);
+    if (succeeds && verdict === "ok" && task.lane !== null) {
+      if (this.#completed.get(taskId) === life) throw new Error(`${task.step} was completed again in life ${life} of ${task.runId}.`);
+      this.#completed.set(taskId, life);
+    }
+    await this.#world.settle();
+  }
+
+  /** What waits is ended by a report: a wait, a join, a child run, or work that no worker has taken. */
+  async #report(): Promise<void> {
+    const open = this.#runs().flatMap(({ id }) => this.#records(id).filter(({ state }) => state === "queued"));
+    const task = this.#random.pick(open);
+    if (task !== undefined) await this.#end(task, this.#random.next());
+  }
+
+  async #cancelOne(): Promise<void> {
+    const open = this.#runs().flatMap(({ id }) => this.#records(id).filter(({ state }) => isOpen(state)));
+    const task = this.#random.pick(open);
+    if (task === undefined) return;
+    this.way.push(`cancel task ${task.id} ${task.step}`);
+    await this.#world.board.cancel(task.id);
+  }
+
+  async #workOff(): Promise<void> {
+    for (const task of this.#held.splice(0)) await this.#end(task, 0);
+    await this.#world.clock.advance(peaceMs);
+    for (const run of this.#runs()) {
+      if (run.state === "paused") await this.#world.tell(run.id, "resume");
+      const waiting = this.#records(run.id).filter((task) => isOpen(task.state) && this.#story.waits(run, task));
+      for (const task of waiting) await this.#end(task, 0);
+    }
+    for (const lane of this.#story.lanes)
+      for (let task = await this.#poll(lane); task !== undefined; task = await this.#poll(lane)) await this.#end(task, 0);
+  }
+}
+
+/** A test for each few seeds. `LONGSHORE_SIM_SEED=7` plays seed 7 alone and prints the way to a failure; `LONGSHORE_SIM_SEEDS` is how many there are. */
+export function playOrders(title: string, seeds: number, open: (random: Random) => Promise<Story>): void {
+  const only = Number(process.env.LONGSHORE_SIM_SEED ?? 0);
+  const [first, last] = only > 0 ? [only, only] : [1, Number(process.env.LONGSHORE_SIM_SEEDS ?? seeds)];
+  for (let from = first; from <= last; from += perTest) {
+    const to = Math.min(from + perTest - 1, last);
+    it(`${title} with seeds ${from} to ${to}`, async () => {
+      const failures: string[] = [];
+      for (let seed = from; seed <= to; seed++) {
+        const random = seededRandom(seed);
+        const play = new Play(await open(random), random);
+        await play.play().catch((error: Error) => failures.push(`Seed ${seed}: ${error.message}`, ...(only > 0 ? play.way : [])));
+      }
+      expect(failures).toEqual([]);
+    }, 300_000);
+  }
+}
+
+const perTest = 20;
