@@ -204,7 +204,7 @@ describe.skipIf(mongoMissing)(`MongoDB${mongoMissing ? `: ${mongoMissing}` : ""}
     expect(store.name).toMatch(/^MongoDB \(t[0-9a-f]{8}\)$/);
     expect(await store.isComplete("t", "n")).toBe(false);
     await store.close();
-    await expect(store.isComplete("t", "n")).rejects.toMatchObject({ code: "LONGSHORE_UNREACHABLE" });
+    await expect(store.isComplete("t", "n")).rejects.toMatchObject({ code: "LONGSHORE_CLOSED" });
   });
 
   it("answers a task's document as JSON", async () => {

@@ -131,10 +131,11 @@ export async function openFlowkit(
     async close() {
       engine.carriers.delete(carrier);
       engine.deadLetterSources.delete(letters);
+      // At the same time: the coordinator waits for what it asks MongoDB, which one that does not answer ends by being closed.
+      const mirrored = mirror?.close();
       await coordinator.stop();
       // Together: the outbox waits for what is being sent, which a bus whose broker is away ends by being closed.
-      await Promise.all([outbox?.close(), bus.close()]);
-      await mirror?.close();
+      await Promise.all([outbox?.close(), bus.close(), mirrored]);
     },
   };
 }

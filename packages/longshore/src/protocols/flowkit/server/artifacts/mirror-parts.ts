@@ -6,6 +6,7 @@ import { parseExact, writeExact } from "../../../../core/json/json-exact.ts";
 import { type Hold, isOpen, type TaskRow } from "../../../../engine/board/task.ts";
 import type { Part, PartStore } from "../../../../engine/part/store.ts";
 import type { DocumentStore } from "../../../../engine/run/documents.ts";
+import { pagesOf } from "../../wire/artifacts/mongo-bounds.ts";
 import { insertNew, type MongoDb, type MongoDocument, mongoCall, plainObject } from "../../wire/artifacts/mongo-db.ts";
 import { finalUid } from "../../wire/shapes.ts";
 import { failedBatches } from "../coordinator/dead-letters.ts";
@@ -85,16 +86,11 @@ export class MirrorParts {
     const there = await mongoCall("count artifacts", () => artifacts.countDocuments(filter));
     if (there <= (await parts.count(hold.taskId))) return;
     const cursor = artifacts.find(filter, { projection: { _id: 0, batch_uid: 1, meta: 1 }, sort: { created_at: 1 }, batchSize: pageParts });
-    try {
-      while (await mongoCall("read artifacts", () => cursor.hasNext())) {
-        const found = cursor.readBufferedDocuments().map(({ batch_uid, meta }) => {
-          return { uid: partUidOf(String(batch_uid)), value: writeExact(plainObject(meta, parseExact)) };
-        });
-        for (const group of partGroups(found)) await parts.put(hold, group);
-      }
-    } finally {
-      // A connection that was lost has taken the cursor with it.
-      await cursor.close().catch(() => undefined);
+    for await (const page of pagesOf("read artifacts", cursor)) {
+      const found = page.map(({ batch_uid, meta }) => {
+        return { uid: partUidOf(String(batch_uid)), value: writeExact(plainObject(meta, parseExact)) };
+      });
+      for (const group of partGroups(found)) await parts.put(hold, group);
     }
   }
 

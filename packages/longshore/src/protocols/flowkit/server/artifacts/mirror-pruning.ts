@@ -4,6 +4,7 @@
 import { randomUUID } from "node:crypto";
 import type { DocumentStore } from "../../../../engine/run/documents.ts";
 import type { Runs } from "../../../../engine/run/runs.ts";
+import { pagesOf } from "../../wire/artifacts/mongo-bounds.ts";
 import { type MongoDb, type MongoDocument, mongoCall } from "../../wire/artifacts/mongo-db.ts";
 
 export interface MirrorPruningOptions {
@@ -29,8 +30,10 @@ export class MirrorPruning {
     const filter = { mirrored_from, id: { $gt: this.#after } };
     const cursor = db.collection("tasks").find(filter, { projection: { _id: 0, id: 1 }, sort: { id: 1 }, limit: lookMax });
     const found: string[] = [];
-    while (await mongoCall("read tasks", () => cursor.hasNext()))
-      for (const { id } of cursor.readBufferedDocuments()) found.push(String(id));
+    for await (const page of pagesOf("read tasks", cursor)) {
+      for (const { id } of page) found.push(String(id));
+      if (found.length >= lookMax) break;
+    }
     for (const id of found) if ((await runs.run(id)) === undefined) await this.#remove(id);
     this.#after = found.length < lookMax ? "" : (found.at(-1) as string);
   }

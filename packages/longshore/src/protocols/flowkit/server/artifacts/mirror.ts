@@ -7,7 +7,7 @@
 // kept in MongoDB, where it cannot run ahead of what it is about.
 
 import { type Clock, pause } from "../../../../core/clock.ts";
-import { isTransient } from "../../../../core/errors.ts";
+import { isClosing, isTransient, LongshoreError } from "../../../../core/errors.ts";
 import type { FailureListener } from "../../../../core/failure-listener.ts";
 import type { JsonObject } from "../../../../core/json/json.ts";
 import type { Hold, TaskRow } from "../../../../engine/board/task.ts";
@@ -19,6 +19,7 @@ import type { Plan } from "../../../../engine/run/plan.ts";
 import { pageMax, type Reader } from "../../../../engine/run/reader.ts";
 import { isRunOpen, type Run, taskIdOf } from "../../../../engine/run/run.ts";
 import type { Runs } from "../../../../engine/run/runs.ts";
+import { boundedDb, pagesOf } from "../../wire/artifacts/mongo-bounds.ts";
 import { ensureIndexes, type MongoDb, type MongoDocument, type MongoIndex, mongoCall, plainObject } from "../../wire/artifacts/mongo-db.ts";
 import { releaseClaims } from "../../wire/artifacts/mongo-read.ts";
 import { isGraphRun } from "../coordinator/tasks.ts";
@@ -66,6 +67,8 @@ const beatMs = 15_000;
 
 /** A run that was made before this long is committed, and has been reported. */
 const commitMsMax = 60_000;
+/** How long the end of this server waits for what is being written. */
+const closeMs = 2_000;
 
 const coordinatorIndexes: readonly MongoIndex[] = [
   ["tasks", ["status", "updated_at"], { name: "ix_task_status_updated" }],
@@ -85,6 +88,8 @@ export class Mirror {
   /** Runs of graphs that have not come to rest. */
   readonly #known = new Set<string>();
   readonly #closing = new AbortController();
+  /** Aborts what MongoDB has not answered. */
+  readonly #cut = new AbortController();
   #stopListening: () => void = () => {};
   #stopBeat: () => void = () => {};
   readonly #pruning: MirrorPruning;
@@ -97,9 +102,10 @@ export class Mirror {
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(options: MirrorOptions) {
-    this.#options = options;
+    const { clock, runs, parts, documents } = options;
+    const db = boundedDb(options.db, { clock, signal: this.#cut.signal });
+    this.#options = { ...options, db };
     const changed = (task: TaskRow) => this.#changed(task);
-    const { db, runs, parts, documents } = options;
     this.#pruning = new MirrorPruning({ db, runs });
     this.#parts = new MirrorParts({ db, parts, documents, changed });
   }
@@ -166,8 +172,11 @@ export class Mirror {
     this.#stopBeat();
     this.#closing.abort();
     this.#parts.close();
+    const { clock } = this.#options;
+    const disarm = clock.at(clock.now() + closeMs, () => this.#cut.abort(new LongshoreError("LONGSHORE_CLOSED", "The server was closed.")));
     await this.settled();
     await this.#last;
+    disarm();
   }
 
   #runChanged(run: Run): void {
@@ -221,7 +230,7 @@ export class Mirror {
         trouble?.working(what);
         waitMs = retryMs;
       } catch (error) {
-        trouble?.failing(what, error);
+        if (!isClosing(error)) trouble?.failing(what, error);
         await pause(clock, waitMs, this.#closing.signal);
         waitMs = Math.min(2 * waitMs, retryMsMax);
       }
@@ -236,7 +245,7 @@ export class Mirror {
       await this.#alone(() => this.#write(runId, marks));
     } catch (error) {
       // A document that MongoDB never accepts must not delay the others: it is reported, and tried again when the run changes.
-      if (!isTransient(error)) return this.#options.trouble?.failing(`keeping the task ${runId} in MongoDB`, error);
+      if (!isTransient(error) && !isClosing(error)) return this.#options.trouble?.failing(`keeping the task ${runId} in MongoDB`, error);
       this.#mark(runId, { whole: marks.whole });
       for (const node of marks.nodes) this.#mark(runId, { node });
       throw error;
@@ -325,8 +334,8 @@ export class Mirror {
     const { db, runs, server } = this.#options;
     const open = { mirrored_by: server, status: { $in: ["queued", "running", "deferred", "cancelling"] } };
     const cursor = db.collection("tasks").find(open, { projection: { _id: 0, id: 1 } });
-    while (await mongoCall("read tasks", () => cursor.hasNext())) {
-      for (const { id } of cursor.readBufferedDocuments()) {
+    for await (const page of pagesOf("read tasks", cursor)) {
+      for (const { id } of page) {
         const run = typeof id === "string" ? await runs.run(id) : undefined;
         if (run !== undefined) this.#runChanged(run);
       }

@@ -64,6 +64,7 @@ describe("errors of MongoDB", () => {
     const mixed = { writeErrors: [...repeated, { code: 121, index: 5 }] };
     expect(() => duplicatesIn(mixed)).toThrow();
     expect(() => duplicatesIn(new Error("no write errors"))).toThrow("no write errors");
+    expect(() => duplicatesIn(Object.assign(new Error("refused"), { writeErrors: [] }))).toThrow("refused");
   });
 });
 
@@ -101,5 +102,10 @@ describe("values of BSON", () => {
       ...{ at: "1970-01-01T00:00:00.000Z", bad: null, big: 9007199254740992, id: "0123456789abcdef01234567", cost: 1.5, none: null },
       ...{ list: [1], n: 5 },
     });
+  });
+
+  it("are told by their class, not by a field of a document that names one", () => {
+    const document = JSON.parse('{"_bsontype": "Long", "toString": 5, "__proto__": {"a": 1}}') as object;
+    expect(JSON.stringify(plain(document))).toBe(JSON.stringify(document));
   });
 });

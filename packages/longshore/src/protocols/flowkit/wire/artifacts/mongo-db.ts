@@ -49,6 +49,8 @@ export interface MongoConnection {
 
 /** How long a call waits for a server that can take it, before it is the caller's turn to repeat. */
 const selectionMs = 10_000;
+/** After which a connection with a call on it is given up, when nothing comes: its caller has gone before (mongo-bounds.ts). */
+const silenceMs = 600_000;
 const databaseDefault = "flowkit";
 const install = "npm install mongodb";
 
@@ -63,7 +65,8 @@ export async function connectMongo(
   let client: InstanceType<typeof MongoClient>;
   try {
     // A write that was acknowledged must outlive the machine that acknowledged it.
-    client = new MongoClient(url, { serverSelectionTimeoutMS: selectionMs, w: "majority", journal: true });
+    const waits = { serverSelectionTimeoutMS: selectionMs, socketTimeoutMS: silenceMs };
+    client = new MongoClient(url, { ...waits, w: "majority", journal: true });
   } catch (error) {
     // The client's own words may quote the address, which may hold a password.
     const message = "The address of MongoDB cannot be read, expected one such as mongodb://127.0.0.1:27017/flowkit.";
@@ -115,8 +118,8 @@ export async function ensureIndexes(db: MongoDb, wanted: readonly MongoIndex[] =
 /** The client's error classes for a call that no server took, by name, since the package itself may come from the user. */
 const unreachable =
   /^Mongo(Network|NetworkTimeout|ServerSelection|PoolCleared|PoolClosed|WaitQueueTimeout|NotConnected|TopologyClosed|ClientClosed)Error$/;
-/** NotWritablePrimary, its kin while servers change places, and MaxTimeMSExpired. */
-const passing: ReadonlySet<unknown> = new Set([50, 91, 189, 10_058, 10_107, 11_600, 11_602, 13_435, 13_436]);
+/** NotWritablePrimary, its kin while servers change places, MaxTimeMSExpired, and what is written but not by as many servers as it has to be. */
+const passing: ReadonlySet<unknown> = new Set([50, 64, 91, 189, 10_058, 10_107, 11_600, 11_602, 13_435, 13_436]);
 const tooLarge: ReadonlySet<unknown> = new Set([10_334, 17_280]);
 const duplicateKey = 11_000;
 /** The cursor was left alone for so long that the server has forgotten it. */
@@ -129,7 +132,10 @@ export async function mongoCall<T>(what: string, call: () => Promise<T>): Promis
   } catch (thrown) {
     const error = toError(thrown);
     const { code } = error as { code?: unknown };
-    if (unreachable.test(error.name) || passing.has(code)) {
+    // Several writes together fail with an error of their own, which has the connection's in it.
+    const { errorResponse: inner } = error as { errorResponse?: unknown };
+    const isLost = unreachable.test(error.name) || (inner instanceof Error && unreachable.test(inner.name));
+    if (isLost || passing.has(code)) {
       throw new LongshoreError("LONGSHORE_UNREACHABLE", `MongoDB did not ${what}: ${error.message}`, { cause: error });
     }
     if (tooLarge.has(code) || error instanceof RangeError) {
@@ -144,11 +150,14 @@ export function isCursorGone(error: unknown): boolean {
   return (error as { code?: unknown }).code === cursorGone;
 }
 
-/** Which documents of an unordered insert were there already. Throws the error when it contains anything else. */
+/**
+ * Which documents of an unordered insert were there already. Throws the error when it contains anything else, and when it names none: an
+ * insert that was refused as a whole, or whose answer was lost, is no insert.
+ */
 export function duplicatesIn(error: unknown): Set<number> {
   const { writeErrors } = error as { writeErrors?: unknown };
   const list = (Array.isArray(writeErrors) ? writeErrors : [writeErrors]) as { code?: unknown; index?: unknown }[];
-  if (!list.every((one) => one?.code === duplicateKey && typeof one.index === "number")) throw error;
+  if (list.length === 0 || !list.every((one) => one?.code === duplicateKey && typeof one.index === "number")) throw error;
   return new Set(list.map(({ index }) => index as number));
 }
 
@@ -174,13 +183,12 @@ export function plain(value: unknown, wide: (digits: string) => unknown = Number
   if (typeof value !== "object") return typeof value === "bigint" ? Number(value) : (value as Json);
   if (Array.isArray(value)) return value.map((item) => plain(item, wide));
   if (value instanceof Date) return Number.isNaN(value.getTime()) ? null : value.toISOString();
-  const { _bsontype: type } = value as { _bsontype?: unknown };
+  // Classes have it by their prototype; in a document it is a field like any other.
+  const type = Object.hasOwn(value, "_bsontype") ? undefined : (value as { _bsontype?: unknown })._bsontype;
   if (type === "Long") return wide(String(value)) as Json;
   if (type === "Int32" || type === "Double" || type === "Decimal128") return Number(String(value));
   if (typeof type === "string") return String(value);
-  const object: JsonObject = {};
-  for (const [key, member] of Object.entries(value)) object[key] = plain(member, wide);
-  return object;
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, plain(member, wide)]));
 }
 
 /** The object in a field of a document; empty for anything else. */

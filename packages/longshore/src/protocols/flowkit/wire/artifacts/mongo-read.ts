@@ -12,7 +12,9 @@ import { type Clock, pause } from "../../../../core/clock.ts";
 import { isTransient } from "../../../../core/errors.ts";
 import type { FailureListener } from "../../../../core/failure-listener.ts";
 import { isObject } from "../../../../core/json/json.ts";
+import { untilAborted } from "../../../../core/until-aborted.ts";
 import { type Attempt, type ReadOptions, UpstreamFailed, type UpstreamPart, unknownSource } from "./artifacts.ts";
+import { boundedDb, pagesOf } from "./mongo-bounds.ts";
 import { insertNew, isCursorGone, type MongoDb, type MongoDocument, mongoCall, plainObject } from "./mongo-db.ts";
 
 export interface MongoReaderDeps {
@@ -34,6 +36,8 @@ interface Line {
   readonly node: string;
   /** What is being read of it: pages, in the order in which they were written. */
   scan: AsyncGenerator<UpstreamPart[], void> | null;
+  /** Whether that has found anything. */
+  found: boolean;
   /** Whether it was complete when that began. */
   complete: boolean;
   /** That began with its first part, and after it was complete: whatever is found is all there is. */
@@ -42,6 +46,8 @@ interface Line {
   from: Date | null;
   /** What was seen of the moment `from`, which the next scan begins with. */
   seen: Set<unknown>;
+  /** Parts whose claim was sent without an answer: it may have been kept, and is ours then. */
+  readonly doubted: Set<unknown>;
   /** How many parts were left when it was last read from its first part. */
   gap: number;
   over: boolean;
@@ -54,9 +60,10 @@ export class MongoReader {
   readonly #finished = new Set<string>();
 
   constructor(deps: MongoReaderDeps) {
-    this.#deps = deps;
-    const fresh = { scan: null, complete: false, whole: false, from: null, gap: 0, over: false };
-    this.#lines = [...new Set(deps.sources)].map((node) => ({ ...fresh, node, seen: new Set() }));
+    const { clock, options } = deps;
+    this.#deps = { ...deps, db: boundedDb(deps.db, { clock, signal: options.signal }) };
+    const fresh = { scan: null, found: false, complete: false, whole: false, from: null, gap: 0, over: false };
+    this.#lines = [...new Set(deps.sources)].map((node) => ({ ...fresh, node, seen: new Set(), doubted: new Set() }));
   }
 
   async *parts(): AsyncGenerator<UpstreamPart, void> {
@@ -64,6 +71,8 @@ export class MongoReader {
     const what = `reading parts for ${this.#deps.consumer.nodeId} from MongoDB`;
     let waitMs = options.pollMs;
     let begun = false;
+    /** Read again from the first part, and nothing was given since: once more is done after a pause. */
+    let inVain = false;
     const wait = async () => {
       await pause(clock, waitMs, options.signal);
       waitMs = Math.min(2 * waitMs, options.backoffMaxMs);
@@ -73,30 +82,44 @@ export class MongoReader {
         options.signal.throwIfAborted();
         try {
           if (!begun) {
-            await this.#deps.ready();
+            await untilAborted(this.#deps.ready(), options.signal);
             await this.#release();
             begun = true;
           }
-          let idle = true;
+          let given = false;
           for await (const page of this.#round()) {
-            idle = false;
+            if (page.length === 0) continue;
+            given = true;
+            inVain = false;
             waitMs = options.pollMs;
             yield* page;
           }
           trouble?.working(what);
-          if (!idle || (await this.#again())) continue;
+          if (given || this.#lines.some(({ scan }) => scan !== null)) continue;
+          const again = await this.#again();
+          if (again && !inVain) {
+            inVain = true;
+            continue;
+          }
           if (this.#lines.every(({ over }) => over)) return;
-          await this.#look();
+          if (!again) await this.#look();
           await wait();
         } catch (error) {
           if (!isTransient(error)) throw error;
-          for (const line of this.#lines) line.scan = null;
+          await this.#leave();
           trouble?.failing(what, error);
           await wait();
         }
       }
     } finally {
-      for (const { scan } of this.#lines) await scan?.return();
+      await this.#leave();
+    }
+  }
+
+  async #leave(): Promise<void> {
+    for (const line of this.#lines) {
+      await line.scan?.return();
+      line.scan = null;
     }
   }
 
@@ -110,6 +133,7 @@ export class MongoReader {
         line.complete = complete.has(line.node);
         line.whole ||= line.complete && line.from === null;
         line.scan = this.#scan(line);
+        line.found = false;
       }
       const page = await this.#next(line, line.scan);
       if (page !== undefined) yield page;
@@ -119,14 +143,16 @@ export class MongoReader {
   async #next(line: Line, scan: AsyncGenerator<UpstreamPart[], void>): Promise<UpstreamPart[] | undefined> {
     try {
       const { done, value } = await scan.next();
+      line.found = true;
       if (!done) return value;
       line.scan = null;
       return undefined;
     } catch (error) {
       if (!isCursorGone(error)) throw error;
-      // The consumer took so long over a page that the server gave up: the next scan continues from here.
-      line.scan = null;
-      return [];
+      // The consumer took so long over a page that the server gave up: another scan continues from here.
+      line.scan = line.found ? this.#scan(line) : null;
+      line.found = false;
+      return undefined;
     }
   }
 
@@ -139,29 +165,50 @@ export class MongoReader {
       projection: { _id: 0, batch_uid: 1, meta: 1, created_at: 1 },
       batchSize: pageParts,
     });
-    try {
-      while (await mongoCall("read artifacts", () => cursor.hasNext())) {
-        const page = unseen(line, cursor.readBufferedDocuments());
-        const claimed = await this.#claim(line.node, page);
-        if (page.length > 0) yield claimed.map(({ batch_uid, meta }) => partOf(line.node, batch_uid, meta));
-      }
-    } finally {
-      // A connection that was lost has taken the cursor with it.
-      await cursor.close().catch(() => undefined);
+    for await (const documents of pagesOf("read artifacts", cursor)) {
+      const page = unseen(line, documents);
+      const claimed = await this.#claim(line, page);
+      if (page.length > 0) yield claimed.map(({ batch_uid, meta }) => partOf(line.node, batch_uid, meta));
     }
   }
 
   /** Those of a page that no worker has claimed before. */
-  async #claim(fromNode: string, page: MongoDocument[]): Promise<MongoDocument[]> {
+  async #claim(line: Line, page: MongoDocument[]): Promise<MongoDocument[]> {
     const { db, consumer, clock } = this.#deps;
+    const { node: fromNode, doubted } = line;
     const { epoch, workerId: worker_id } = consumer;
     const claimed_at = new Date(clock.now());
     const rows = page.map(({ batch_uid }) => ({
       ...claimKey(consumer, fromNode, batch_uid as string),
       ...{ claimed_at, epoch, worker_id, state: "claimed" },
     }));
-    const claimed = new Set((await insertNew(db, "stream_progress", rows)).map(({ batch_uid }) => batch_uid));
-    return page.filter(({ batch_uid }) => !claimed.has(batch_uid));
+    try {
+      const claimed = new Set((await insertNew(db, "stream_progress", rows)).map(({ batch_uid }) => batch_uid));
+      for (const uid of await this.#own(
+        fromNode,
+        [...claimed].filter((uid) => doubted.has(uid)),
+      ))
+        claimed.delete(uid);
+      for (const { batch_uid } of page) doubted.delete(batch_uid);
+      return page.filter(({ batch_uid }) => !claimed.has(batch_uid));
+    } catch (error) {
+      for (const { batch_uid } of page) doubted.add(batch_uid);
+      // What was seen of it was not given: it has to be found again.
+      Object.assign(line, fromTheFirst());
+      throw error;
+    }
+  }
+
+  /** Which of these are claimed by this very attempt. */
+  async #own(from_node: string, uids: readonly unknown[]): Promise<unknown[]> {
+    if (uids.length === 0) return [];
+    const { db, consumer } = this.#deps;
+    const { taskId: task_id, nodeId: consumer_node, epoch, workerId: worker_id } = consumer;
+    const filter = { task_id, consumer_node, from_node, batch_uid: { $in: uids }, epoch, worker_id };
+    const own: unknown[] = [];
+    const cursor = db.collection("stream_progress").find(filter, { projection: { _id: 0, batch_uid: 1 }, limit: uids.length });
+    for await (const page of pagesOf("look for claims", cursor)) own.push(...page.map(({ batch_uid }) => batch_uid));
+    return own;
   }
 
   async #release(): Promise<number> {
@@ -182,7 +229,7 @@ export class MongoReader {
       } else if (released || line.complete || gap !== line.gap) {
         // At once, unless that was just done in vain: then earlier attempts are at it, and are given time to notice that they are over.
         again ||= released || !line.whole || gap !== line.gap;
-        Object.assign(line, { from: null, seen: new Set(), gap, whole: false });
+        Object.assign(line, { ...fromTheFirst(), gap });
       }
     }
     return again;
@@ -212,8 +259,9 @@ export class MongoReader {
     const cursor = db
       .collection("artifacts")
       .find({ task_id: consumer.taskId, node_id: { $in: [...sources] }, status: "complete" }, { projection: { _id: 0, node_id: 1 } });
-    while (await mongoCall("look for complete artifacts", () => cursor.hasNext())) {
-      for (const { node_id } of cursor.readBufferedDocuments()) complete.add(node_id);
+    for await (const page of pagesOf("look for complete artifacts", cursor)) {
+      for (const { node_id } of page) if (sources.includes(node_id as string)) complete.add(node_id);
+      if (sources.every((node) => complete.has(node))) break;
     }
     return complete.size === this.#finished.size ? complete : this.#confirmed(complete);
   }
@@ -244,6 +292,11 @@ export class MongoReader {
       else if (found?.status === "cancelling" || isCancelled(found)) throw new UpstreamFailed(node, "cancelled");
     }
   }
+}
+
+/** A line whose next scan begins with its first part. */
+function fromTheFirst(): Pick<Line, "from" | "seen" | "whole"> {
+  return { from: null, seen: new Set(), whole: false };
 }
 
 /** Moves the line on to the end of a page, and answers what of it is new. */

@@ -9,6 +9,7 @@ import type { FailureListener } from "../../../../core/failure-listener.ts";
 import { isObject, type JsonObject } from "../../../../core/json/json.ts";
 import type { ArtifactStore, Attempt, PartialArtifact, PartRef, ReadOptions, UpstreamPart } from "../../wire/artifacts/artifacts.ts";
 import { checkParts } from "../../wire/artifacts/check.ts";
+import { boundedDb } from "../../wire/artifacts/mongo-bounds.ts";
 import {
   connectMongo,
   ensureIndexes,
@@ -56,7 +57,7 @@ class MongoArtifacts implements ArtifactStore {
     db: MongoDb,
     { clock = systemClock, trouble, close = async () => {} }: MongoArtifactsOptions & { close?: () => Promise<void> },
   ) {
-    this.#db = db;
+    this.#db = boundedDb(db, { clock, signal: this.#closed.signal });
     this.#clock = clock;
     this.#trouble = trouble;
     this.#release = close;

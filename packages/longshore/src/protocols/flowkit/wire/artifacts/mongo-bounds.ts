@@ -1,0 +1,66 @@
+// A MongoDB whose calls end. Its client waits for an answer without an end, also in a database that greets and then says nothing, and searches on
+// through any number of empty answers; nothing that the caller does ends that. Here a call rejects when no answer came in time, and as soon
+// as its signal aborts. What was sent may still be carried out: a caller must be able to repeat it.
+
+import type { Clock } from "../../../../core/clock.ts";
+import { LongshoreError } from "../../../../core/errors.ts";
+import { untilAborted } from "../../../../core/until-aborted.ts";
+import { type MongoCollection, type MongoCursor, type MongoDb, type MongoDocument, mongoCall } from "./mongo-db.ts";
+
+export interface MongoBounds {
+  readonly clock: Clock;
+  /** Ends what is under way by its reason. */
+  readonly signal: AbortSignal;
+}
+
+/** For an answer. Each call is about one task or one page: one that takes longer is not answered at all. */
+const answerMs = 30_000;
+/** For an index, which may have to be made of everything that is there. */
+const indexMs = 600_000;
+
+export function boundedDb(db: MongoDb, bounds: MongoBounds): MongoDb {
+  return { databaseName: db.databaseName, collection: (name) => boundedCollection(db.collection(name), bounds) };
+}
+
+function boundedCollection(collection: MongoCollection, bounds: MongoBounds): MongoCollection {
+  const within = <T>(call: Promise<T>, ms = answerMs) => answered(call, ms, bounds);
+  return {
+    findOne: (filter, options) => within(collection.findOne(filter, options)),
+    find: (filter, options) => boundedCursor(collection.find(filter, options), bounds),
+    countDocuments: (filter) => within(collection.countDocuments(filter)),
+    insertMany: (documents, options) => within(collection.insertMany(documents, options)),
+    updateOne: (filter, update, options) => within(collection.updateOne(filter, update, options)),
+    bulkWrite: (operations, options) => within(collection.bulkWrite(operations, options)),
+    deleteMany: (filter) => within(collection.deleteMany(filter)),
+    createIndex: (keys, options) => within(collection.createIndex(keys, options), indexMs),
+  };
+}
+
+function boundedCursor(cursor: MongoCursor, bounds: MongoBounds): MongoCursor {
+  return {
+    hasNext: () => answered(cursor.hasNext(), answerMs, bounds),
+    readBufferedDocuments: () => cursor.readBufferedDocuments(),
+    close: () => answered(cursor.close(), answerMs, bounds),
+  };
+}
+
+async function answered<T>(call: Promise<T>, ms: number, { clock, signal }: MongoBounds): Promise<T> {
+  const late = new AbortController();
+  const message = `No answer came within ${ms / 1_000} s.`;
+  const disarm = clock.at(clock.now() + ms, () => late.abort(new LongshoreError("LONGSHORE_UNREACHABLE", message)));
+  try {
+    return await untilAborted(untilAborted(call, late.signal), signal);
+  } finally {
+    disarm();
+  }
+}
+
+/** What a search finds, as it comes. Ends the search in any case: one that is left alone goes on in the client. */
+export async function* pagesOf(what: string, cursor: MongoCursor): AsyncGenerator<MongoDocument[], void> {
+  try {
+    while (await mongoCall(what, () => cursor.hasNext())) yield cursor.readBufferedDocuments();
+  } finally {
+    // A connection that was lost has taken the cursor with it.
+    await cursor.close().catch(() => undefined);
+  }
+}
