@@ -8,7 +8,7 @@ import { Memory, type View, viewOf } from "./view.ts";
 
 /** Jobs of all views together, at about a kilobyte each. Above the largest definition, so that the one in use always fits. */
 const viewedJobsMax = 50_000;
-/** Runs whose jobs are being claimed; some hundred bytes each, and read again from the store in microseconds. */
+/** Runs whose jobs are being claimed, and newest runs; some hundred bytes each, and read again from the store in microseconds. */
 const runsMax = 10_000;
 
 export interface RunLookupDeps {
@@ -44,10 +44,15 @@ interface RunIds {
   runId: string;
 }
 
+/** What a start has to know of the run before it. */
+type NewestRun = Pick<Run, "id" | "state">;
+
 export class RunLookup {
   readonly #deps: RunLookupDeps;
   readonly #views = new Memory<View>(viewedJobsMax);
   readonly #ids = new Memory<RunIds>(runsMax);
+  /** The newest run of each workflow that was started again lately. */
+  readonly #newest = new Memory<NewestRun>(runsMax);
 
   constructor(deps: RunLookupDeps) {
     this.#deps = deps;
@@ -66,6 +71,16 @@ export class RunLookup {
   /** The workflow that an id means, without a look at its runs. */
   async workflow(id: string): Promise<string | undefined> {
     return (await this.#deps.runs.definition(id)) === undefined ? (await this.#runOf(id))?.workflow : id;
+  }
+
+  /** The newest run of a workflow, from memory where it was asked for before: a start waits for it. It may have been removed since. */
+  newest(workflow: string): NewestRun | undefined | Promise<NewestRun | undefined> {
+    return this.#newest.get(workflow) ?? this.#readNewest(workflow);
+  }
+
+  async #readNewest(workflow: string): Promise<NewestRun | undefined> {
+    const newest = await this.#deps.reader.newestRun(workflow);
+    return newest === undefined ? undefined : this.#newest.set(workflow, { id: newest.id, state: newest.state });
   }
 
   /** For workers: the run that an id in a claim's answer stood for. An alias comes first: a newer run may go by another id. */
@@ -87,6 +102,8 @@ export class RunLookup {
 
   /** Must be called for each run that a commit changed. The steps of a run that begins are often claimed within the same commit. */
   changed(run: Run): void {
+    const newest = this.#newest.get(run.workflow);
+    if (newest !== undefined && run.id >= newest.id) this.#newest.set(run.workflow, { id: run.id, state: run.state });
     if (isRunOpen(run.state) && this.#views.get(run.definitionId) !== undefined && this.#ids.get(run.id) === undefined) this.#keep(run);
   }
 

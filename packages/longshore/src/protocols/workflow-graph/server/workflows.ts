@@ -180,7 +180,7 @@ export class Workflows {
 
   /** A worker that does not know of its cancel yet calls under the workflow's id; the next run must then have another. */
   async #isTaken(workflow: string): Promise<boolean> {
-    const last = await this.#deps.reader.newestRun(workflow);
+    const last = await this.#finder.newest(workflow);
     if (last === undefined || last.state === "running" || last.state === "succeeded") return false;
     const records = await this.#deps.reader.heads(last.id);
     return records.some((task) => task.state === "cancelling");
