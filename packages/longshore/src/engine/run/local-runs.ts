@@ -9,7 +9,7 @@ import { type Follower, type LocalBoard, runDeadlinePrefix } from "../board/loca
 import type { EndState, TaskRow } from "../board/task.ts";
 import { Additions, eachRow, type Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
-import type { RowStore, TableRows } from "../rows.ts";
+import type { RowStore, TableRows, Value } from "../rows.ts";
 import { joinRows, type OpenRun, openRunTable, runKeyTable, runRows, type StartKey } from "../tables/run.ts";
 import type { Tx } from "../tx.ts";
 import { Decisions, forEnded, type Happening } from "./decisions.ts";
@@ -23,6 +23,9 @@ import type { Plan, RetryPolicy } from "./plan.ts";
 import { type Closure, errorOf, type NextTry } from "./retry.ts";
 import { hasHappenings, isRunOpen, type Run, type StoredMessage, withHappening } from "./run.ts";
 import type { Brain, NewChild, NewRun, Order, RunStore } from "./store.ts";
+
+/** Open runs of a workflow that are read at once: nearly always the first is still open, or there is none. */
+const openAtOnce = 4;
 
 export interface LocalRunsDeps {
   store: RowStore;
@@ -245,11 +248,15 @@ export class LocalRuns implements RunStore, Follower {
   openRun(tx: Tx, workflow: string): Run | null {
     const fresh = this.runs.pending(tx).find((run) => run.workflow === workflow && isRunOpen(run.state));
     if (fresh !== undefined) return fresh;
-    for (const { id } of this.#open.scan(tx, { by: ["workflow"], equal: [workflow], without: "ended_at" })) {
-      const run = this.runs.get(tx, id);
-      if (run !== null && isRunOpen(run.state)) return run;
+    for (let above: Value[] | undefined; ; ) {
+      const page = [...this.#open.scan(tx, { by: ["workflow", "id"], equal: [workflow], without: "ended_at", above, limit: openAtOnce })];
+      for (const { id } of page) {
+        const run = this.runs.get(tx, id);
+        if (run !== null && isRunOpen(run.state)) return run;
+      }
+      if (page.length < openAtOnce) return null;
+      above = [page.at(-1)?.id as string];
     }
-    return null;
   }
 
   #obey(tx: Tx, run: Run, order: Order): void {

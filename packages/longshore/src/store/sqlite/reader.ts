@@ -139,7 +139,7 @@ export class SqliteReader implements Reader {
     const heads: TaskRowHead[] = [];
     for (let behind = `${runId}.`; ; ) {
       await slices.turn(wholeRowsMax * wholeRow);
-      const page = await this.#options.read((tx) => this.#headsBehind(tx, behind, `${runId}/`));
+      const page = await this.#options.read((tx) => this.#headsBehind(tx, { runId, behind }));
       heads.push(...page);
       if (page.length < wholeRowsMax) return heads.sort((a, b) => a.node - b.node);
       behind = page.at(-1)?.id as string;
@@ -147,11 +147,14 @@ export class SqliteReader implements Reader {
   }
 
   /** Most tasks of an open run are in memory. Where all of a page are, only their ids are read: that takes a tenth of the time. */
-  #headsBehind(tx: ReadTx, behind: string, end: string): TaskRowHead[] {
+  #headsBehind(tx: ReadTx, { runId, behind }: { runId: string; behind: string }): TaskRowHead[] {
+    const end = `${runId}/`;
+    const stored = () => this.#sql.heads.all(behind, end, wholeRowsMax).map((row) => this.#headOf(tx, row));
+    if (this.#options.runs.kept(runId) === undefined) return stored();
     const heads: TaskRowHead[] = [];
     for (const { id } of this.#sql.nodes.all(behind, end, wholeRowsMax)) {
       const kept = this.#options.tasks.kept(id as string);
-      if (kept === undefined) return this.#sql.heads.all(behind, end, wholeRowsMax).map((row) => this.#headOf(tx, row));
+      if (kept === undefined) return stored();
       heads.push(kept);
     }
     return heads;
