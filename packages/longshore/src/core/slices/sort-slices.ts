@@ -6,7 +6,11 @@ import type { Slices } from "./slices.ts";
 const pieceMax = 1_000;
 
 /** Returns a list in order; equal entries stay as they were. */
-export async function sortInSlices<Item>(items: readonly Item[], compare: (a: Item, b: Item) => number, slices: Slices): Promise<Item[]> {
+export async function sortInSlices<Item>(
+  items: readonly Item[],
+  compare: (a: Item, b: Item) => number,
+  slices: Pick<Slices, "turn">,
+): Promise<Item[]> {
   let sorted: Item[][] = [];
   for (let at = 0; at < items.length; at += pieceMax) {
     await slices.turn(pieceMax);
@@ -20,7 +24,12 @@ export async function sortInSlices<Item>(items: readonly Item[], compare: (a: It
   return sorted[0] ?? [];
 }
 
-async function merge<Item>(left: Item[], right: Item[], compare: (a: Item, b: Item) => number, slices: Slices): Promise<Item[]> {
+async function merge<Item>(
+  left: Item[],
+  right: Item[],
+  compare: (a: Item, b: Item) => number,
+  slices: Pick<Slices, "turn">,
+): Promise<Item[]> {
   const merged: Item[] = [];
   let fromRight = 0;
   for (let fromLeft = 0; fromLeft < left.length || fromRight < right.length; ) {

@@ -4,8 +4,10 @@
 // A row is as long as the texts in it, and even a column behind them is read through them. So the lengths are read first, which are at the
 // beginning of a row, and a slice is limited in bytes as well as in rows.
 
+import { inTurns } from "../../core/slices/slice-work.ts";
 import { type Slices, wholeRow } from "../../core/slices/slices.ts";
 import { sortInSlices } from "../../core/slices/sort-slices.ts";
+import { hasTextInSlices } from "../../core/text-search.ts";
 import { type RunSearch, searchMax } from "../../engine/run/reader.ts";
 import type { Run, RunHead } from "../../engine/run/run.ts";
 import { runColumns, runHeadColumns, runHeadOf, runOf } from "../../engine/tables/run.ts";
@@ -37,8 +39,8 @@ export interface FoundRuns {
 export async function searchRuns(db: Database, slices: Slices, search: RunSearch): Promise<FoundRuns> {
   const { by, down } = search.order ?? { by: "created", down: true };
   const hits: Hit[] = [];
-  const look = looking(db, search, by === "created" ? "NULL" : orders[by]);
-  for await (const ids of idsInSlices(db, slices, search)) hits.push(...look(ids));
+  const look = looking(db, slices, search, by === "created" ? "NULL" : orders[by]);
+  for await (const ids of idsInSlices(db, slices, search)) for await (const hit of look(ids)) hits.push(hit);
   const ordered = await inOrder(hits, slices, by !== "created", down);
   const wanted = ordered.slice(search.offset, search.offset + search.limit);
   return {
@@ -98,11 +100,33 @@ function costOf(rows: number, bytes: number): number {
 }
 
 /** Reports which of some runs are looked for. */
-function looking(db: Database, search: RunSearch, key: string): (ids: readonly string[]) => Hit[] {
+function looking(
+  db: Database,
+  slices: Slices,
+  search: RunSearch,
+  key: string,
+): (ids: readonly string[]) => AsyncGenerator<Hit, void, void> {
   const { condition, values } = conditionOf(search);
+  const { text } = search;
   const among = "id IN (SELECT value FROM json_each(?))";
-  const rows = db.prepare(`SELECT id, ${key} AS key FROM run WHERE ${[among, ...condition].join(" AND ")} ORDER BY id DESC`);
-  return (ids) => rows.all(JSON.stringify(ids), ...values).map((row) => ({ id: row.id as string, key: row.key as Value | null }));
+  const columns = ["id", `${key} AS key`, ...(text === undefined ? [] : searched.map((name) => `${name} AS in_${name}`))];
+  const rows = db.prepare(`SELECT ${columns.join(", ")} FROM run WHERE ${[among, ...condition].join(" AND ")} ORDER BY id DESC`);
+  return async function* (ids) {
+    for (const row of rows.all(JSON.stringify(ids), ...values)) {
+      if (text === undefined || (await hasAnywhere(row, text, slices))) yield { id: row.id as string, key: row.key as Value | null };
+    }
+  };
+}
+
+/** What a text is looked for in. Not by LIKE, which compares all of a long text at every place: some minutes for one run. */
+const searched = ["id", "workflow", "alias", "input", "output", "error"] as const;
+
+async function hasAnywhere(row: SqlRow, text: string, slices: Slices): Promise<boolean> {
+  for (const name of searched) {
+    const value = row[`in_${name}`] as string | null;
+    if (value !== null && (await inTurns(hasTextInSlices(value, text), slices))) return true;
+  }
+  return false;
 }
 
 function conditionOf(search: RunSearch): { condition: string[]; values: Value[] } {
@@ -127,11 +151,6 @@ function conditionOf(search: RunSearch): { condition: string[]; values: Value[] 
   if (search.created?.before !== undefined) where("created_at < ?", search.created.before);
   if (search.ended?.after !== undefined) where("ended_at > ?", search.ended.after);
   if (search.ended?.before !== undefined) where("ended_at < ?", search.ended.before);
-  if (search.text !== undefined)
-    where(
-      `(id || char(10) || workflow || ${["alias", "input", "output", "error"].map((c) => `char(10) || ifnull(${c}, '')`).join(" || ")}) LIKE ? ESCAPE '\\'`,
-      like(search.text),
-    );
   return { condition, values };
 }
 
@@ -171,10 +190,6 @@ async function* loadedHeads(db: Database, slices: Slices, hits: readonly Hit[]):
     const row = byId.get(id);
     if (row !== undefined) yield runHeadOf(row);
   }
-}
-
-function like(text: string): string {
-  return `%${escaped(text)}%`;
 }
 
 function escaped(text: string): string {

@@ -58,13 +58,13 @@ export class Bulk {
 
   search = async (request: HttpRequest): Promise<HttpReply> => {
     const withTasks = flagInQuery(request, "includeTasks", true);
-    const failed: { [id: string]: string } = {};
+    const failed = new Map<string, string>();
     const ids = idsOf(request, "searchWorkflow.arg0", idsMax);
     const found = await this.#reader.listText(() => this.#found(ids, withTasks, failed));
-    return jsonText(`{"bulkErrorResults":${JSON.stringify(failed)},"bulkSuccessfulResults":${found}}`);
+    return jsonText(`{"bulkErrorResults":${JSON.stringify(Object.fromEntries(failed))},"bulkSuccessfulResults":${found}}`);
   };
 
-  async *#found(ids: readonly string[], withTasks: boolean, failed: { [id: string]: string }): AsyncGenerator<string, void, void> {
+  async *#found(ids: readonly string[], withTasks: boolean, failed: Map<string, string>): AsyncGenerator<string, void, void> {
     for (const id of ids) {
       let text: string | undefined;
       await tried(failed, id, async () => {
@@ -76,7 +76,7 @@ export class Bulk {
 }
 
 async function each(request: HttpRequest, path: string, act: (id: string) => Promise<void>, counted = 1): Promise<HttpReply> {
-  const failed: { [id: string]: string } = {};
+  const failed = new Map<string, string>();
   const done: string[] = [];
   for (const id of idsOf(request, path, idsMax)) {
     await tried(failed, id, async () => {
@@ -84,15 +84,15 @@ async function each(request: HttpRequest, path: string, act: (id: string) => Pro
       for (let times = 0; times < counted; times++) done.push(id);
     });
   }
-  return json({ bulkErrorResults: failed, bulkSuccessfulResults: done });
+  return json({ bulkErrorResults: Object.fromEntries(failed), bulkSuccessfulResults: done });
 }
 
-async function tried(failed: { [id: string]: string }, id: string, act: () => Promise<void>): Promise<void> {
+async function tried(failed: Map<string, string>, id: string, act: () => Promise<void>): Promise<void> {
   try {
     await act();
   } catch (error) {
     const refused = refusedByCore(error);
     if (refused === undefined) throw error;
-    failed[id] = refused.message;
+    failed.set(id, refused.message);
   }
 }

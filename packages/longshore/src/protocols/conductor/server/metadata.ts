@@ -84,7 +84,7 @@ export class Metadata {
     if ("violations" in parsed) throw invalid(parsed.violations);
     const broken = parsed.list.find((checked) => "violations" in checked);
     if (broken !== undefined && "violations" in broken) throw invalid(broken.violations);
-    const failed: { [name: string]: string } = {};
+    const failed = new Map<string, string>();
     const done: string[] = [];
     for (const checked of parsed.list) {
       if (!("value" in checked)) continue;
@@ -94,10 +94,10 @@ export class Metadata {
       } catch (error) {
         const refused = refusedByCore(error);
         if (refused === undefined) throw error;
-        failed[checked.value.name] = refused.message;
+        failed.set(checked.value.name, refused.message);
       }
     }
-    return json({ bulkErrorResults: failed, bulkSuccessfulResults: done });
+    return json({ bulkErrorResults: Object.fromEntries(failed), bulkSuccessfulResults: done });
   };
 
   validateWorkflow = async (request: HttpRequest): Promise<HttpReply> => {

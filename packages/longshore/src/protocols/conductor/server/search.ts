@@ -1,6 +1,10 @@
 // Searching runs and tasks. Runs are found by the store's indexes; tasks by looking at the newest ones.
 
 import { writeExact } from "../../../core/json/json-exact.ts";
+import { inTurns } from "../../../core/slices/slice-work.ts";
+import { rowBytes, wholeRow } from "../../../core/slices/slices.ts";
+import { sortInSlices } from "../../../core/slices/sort-slices.ts";
+import { hasTextInSlices } from "../../../core/text-search.ts";
 import { pageMax, type Reader, type RunSearch, searchMax } from "../../../engine/run/reader.ts";
 import type { Run } from "../../../engine/run/run.ts";
 import type { Runs } from "../../../engine/run/runs.ts";
@@ -169,19 +173,33 @@ export class Search {
   async #findTasks(request: HttpRequest): Promise<{ total: number; hits: Hit[] }> {
     const { start, size } = pageOf(request);
     const conditions = parseQuery(textInQuery(request, "query"));
-    const text = textInQuery(request, "freeText")?.toLowerCase();
+    const text = textInQuery(request, "freeText");
     const within = conditions.find(({ field, operator }) => field === "workflowId" && operator === "=")?.values[0];
     const sort = parseSort(textInQuery(request, "sort"));
     const matching: Hit[] = [];
     for await (const { recorded, run } of this.#newest(within)) {
       const fields = fieldsOf(recorded, run);
-      if (!conditions.every((condition) => !(condition.field in fields) || satisfies(condition, fields[condition.field]))) continue;
-      if (text !== undefined && text !== "*" && !JSON.stringify(taskSummary(recorded, run)).toLowerCase().includes(text)) continue;
+      if (!conditions.every((condition) => !Object.hasOwn(fields, condition.field) || satisfies(condition, fields[condition.field])))
+        continue;
+      if (text !== undefined && text !== "*" && !(await this.#has(recorded, run, text))) continue;
       const key = sort === undefined ? "" : (fields[sort.field] ?? "");
       matching.push({ taskId: recorded.task.id, attempt: recorded.shown.attempt, runId: run.id, key });
     }
-    if (sort !== undefined) matching.sort(sort.down ? (a, b) => compare(b, a) : compare);
-    return { total: matching.length, hits: matching.slice(start, start + size) };
+    const { reader } = this.#deps;
+    const turns = { turn: (rows: number) => reader.turn(rows / wholeRow) };
+    const down = (a: Hit, b: Hit) => compare(b, a);
+    const ordered = sort === undefined ? matching : await sortInSlices(matching, sort.down ? down : compare, turns);
+    return { total: matching.length, hits: ordered.slice(start, start + size) };
+  }
+
+  /** Whether a try has a text in it. Its input and output may have megabytes, so it takes turns with everything else. */
+  async #has(recorded: Recorded, run: Run, wanted: string): Promise<boolean> {
+    const { input, output, ...rest } = taskSummary(recorded, run);
+    for (const text of [JSON.stringify(rest), input, output]) {
+      await this.#deps.reader.turn(1 + text.length / (rowBytes * wholeRow));
+      if (await inTurns(hasTextInSlices(text, wanted))) return true;
+    }
+    return false;
   }
 
   async *#runsOf(hits: readonly Hit[]): AsyncGenerator<Run, void, void> {
@@ -302,7 +320,7 @@ function compare(a: Hit, b: Hit): number {
   return a.key < b.key ? -1 : a.key > b.key ? 1 : 0;
 }
 
-function taskSummary({ shown, step }: Recorded, run: Run): object {
+function taskSummary({ shown, step }: Recorded, run: Run) {
   const settings = settingsOf(run);
   return {
     workflowId: run.id,

@@ -2,7 +2,8 @@
 
 import { isObject, type Json } from "../../../../core/json/json.ts";
 import { ExactNumber } from "../../../../core/json/json-exact.ts";
-import { type Spend, visitsOf, visitsOfChars, visitsOfSearch } from "./cost.ts";
+import { hasText } from "../../../../core/text-search.ts";
+import { type Spend, visitsOf, visitsOfChars } from "./cost.ts";
 import type { Operator } from "./path.ts";
 
 type Value = Json | undefined;
@@ -33,8 +34,8 @@ export function compare(operator: Operator, left: Value, right: Value, spend: Sp
       return !isIn(left, right, spend);
     case "contains":
       if (typeof left !== "string" || typeof right !== "string") return isIn(right, left, spend);
-      spend(visitsOfSearch(left, right));
-      return left.includes(right);
+      spend(visitsOf(left) + visitsOf(right));
+      return hasText(left, right);
     case "subsetof":
       return Array.isArray(left) && left.every((item) => isIn(item, right, spend));
     case "all":

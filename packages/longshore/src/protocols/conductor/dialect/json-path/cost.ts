@@ -16,12 +16,3 @@ export function visitsOf(value: Json | undefined): number {
   if (typeof value === "string") return 1 + visitsOfChars(value.length);
   return value instanceof ExactNumber ? 1 + visitsOfChars(value.toString().length) : 1;
 }
-
-/** Node searches for a text of up to so many characters in linear time. For a longer one it may compare all of it at every place. */
-const linearCharsMax = 250;
-
-/** What it takes at worst to find one text in another. */
-export function visitsOfSearch(text: string, wanted: string): number {
-  if (wanted.length > text.length) return 1;
-  return 1 + visitsOfChars(wanted.length > linearCharsMax ? (text.length * wanted.length) / 4 : text.length);
-}

@@ -241,7 +241,7 @@ describe("cost", () => {
     ["a[?(1 == @)]", { a: [`${long}`, long] }, 2_000],
     ["a[?(@ < $.b)]", { a: [`${long}1`, `${long}2`], b: `${long}3` }, 2_000],
     ["a[?(@ contains 'b')]", { a: [long, long] }, 2_000],
-    ["a[?(@ contains $.b)]", { a: [long.slice(0, 6_000)], b: `b${long.slice(0, 2_000)}` }, 46_000],
+    ["a[?(@ contains $.b)]", { a: [long.slice(0, 6_000)], b: `b${long.slice(0, 2_000)}` }, 120],
     ["a[?(@ == $.b)]", { a: [other, other], b: wide }, 2_000],
     ["a[?(@ == $.b)]", { a: [{}, {}], b: wide }, 2_000],
     ["a[?(@ == $.b)]", { a: [[...numbers, 1]], b: [...numbers, 2] }, 1_000],
