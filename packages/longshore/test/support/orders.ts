@@ -13,8 +13,8 @@ import type { OrderKind, RunWorld } from "./run-world.ts";
 /** What a story needs of a world. */
 export type OrdersWorld = Pick<
   RunWorld,
-  "clock" | "board" | "runs" | "restart" | "tell" | "settle" | "allRuns" | "rows" | "findings" | "poll"
-> & { readonly parts: RunWorld["store"]["parts"] };
+  "clock" | "board" | "parts" | "runs" | "restart" | "tell" | "settle" | "allRuns" | "rows" | "findings" | "poll"
+>;
 
 /** Definitions of one dialect, or several, that are played; and what they mean. */
 export interface Story {
@@ -41,7 +41,7 @@ export interface Known {
   /** The step was named by a rerun: it runs whatever became of those before it. */
   isNamed(run: Run, step: string): boolean;
   /** The task has given a part in this life. */
-  isStreamed(task: TaskRow): boolean;
+  isStreamed(run: Run, task: TaskRow): boolean;
 }
 
 const stepsMax = 40;
@@ -90,8 +90,8 @@ export class Play implements Known {
     return this.#named.has(`${id} ${retries} ${step}`);
   }
 
-  isStreamed({ id, firstAttempt }: TaskRow): boolean {
-    return this.#streamed.has(`${id} ${firstAttempt}`);
+  isStreamed({ retries }: Run, { id }: TaskRow): boolean {
+    return this.#streamed.has(`${id} ${retries}`);
   }
 
   get #world(): OrdersWorld {
@@ -201,9 +201,10 @@ export class Play implements Known {
   }
 
   async #part(task: TaskRow, hold: Hold): Promise<void> {
+    const life = this.#lifeOf(task);
     const verdict = await this.#world.parts.put(hold, [{ uid: `p${this.#random.between(0, 2)}`, value: "1" }]);
     this.way.push(`part of ${task.id} ${task.step}: ${verdict}`);
-    if (verdict === "ok") this.#streamed.add(`${task.id} ${task.firstAttempt}`);
+    if (verdict === "ok") this.#streamed.add(`${task.id} ${life}`);
   }
 
   async #poll(lane: Story["lanes"][number]): Promise<TaskRow | undefined> {

@@ -106,18 +106,14 @@ export async function openRunWorld({ dialects: known, sliceTasks, began }: RunWo
     get store() {
       return life.store;
     },
+    get parts() {
+      return life.store.parts;
+    },
     /** The server stops and starts again, on the same data. */
     async restart(): Promise<void> {
       await end(life);
       life = await begin();
       await world.settle();
-    },
-    /** Keeps a definition under its name, and starts a run of it. */
-    async start(definition: { name: string; dialect: string; source: string }, input = "{}", settings: string | null = null): Promise<Run> {
-      const { id } = await life.runs.define(definition);
-      const { run } = await life.runs.begin({ workflow: definition.name, definitionId: id, input, settings });
-      await world.settle();
-      return run;
     },
     /** An order to a run; a step is named by its reference. */
     async tell(id: string, kind: OrderKind, step = ""): Promise<void> {

@@ -73,9 +73,7 @@ export function* planRestart(plan: Plan, records: ReadonlyMap<number, TaskRow>, 
       continue;
     }
     const lazy = wanted !== null && node.demanded === true && node.waitsFor !== "any";
-    const ready = lazy
-      ? at === options.from || (wanted.has(at) && left === 0)
-      : startsNow(plan, at, { all, startedBy, left, lives, passed, from: options.from });
+    const ready = lazy ? wanted.has(at) && left === 0 : startsNow(plan, at, { all, startedBy, left, lives, passed, from: options.from });
     if ((node.after.length > 1 || lazy) && node.waitsFor !== "any")
       again.joins.set(at, { left: ready ? -1 : left, begun: lazy && wanted.has(at), missed: 0 });
     if (ready) again.start.push(at);
@@ -235,8 +233,9 @@ interface Surroundings {
 }
 
 function startsNow(plan: Plan, at: number, known: Surroundings): boolean {
-  if (at === known.from) return true;
   const node = plan.nodes[at] as PlanNode;
+  // The step that the caller names waits for those of its upstreams that start again: it reads their results, and they would start it a second time.
+  if (at === known.from) return node.waitsFor === "any" || known.left === 0;
   const root = node.after.length === 0 && !node.demanded;
   if (!root && node.demanded && !known.lives(at)) return false;
   const isKept = (upstream: number) => known.lives(upstream) && (!known.all.has(upstream) || known.passed.has(upstream));
