@@ -242,11 +242,11 @@ export class Events {
   }
 
   #queueFor(name: EventName, listener: Listener<never>): ListenerQueue {
-    let stamped = false;
+    let reported = false;
     const dropped = () => {
       this.countDropped();
-      if (stamped) return;
-      stamped = true;
+      if (reported) return;
+      reported = true;
       this.#logger({ level: "warn", message: `A listener of "${name}" is too slow: events are dropped for it until it keeps up.` });
     };
     const failed = (error: Error) =>

@@ -100,10 +100,10 @@ export class LocalWorkers implements Writable {
 
   #flush(): void {
     if (!this.workers.hasUnwritten) return;
-    const read = this.#options.commit.run(() => {
+    const writing = this.#options.commit.run(() => {
       this.#wanted = true;
     });
     // On a full disk the changes stay pending and are written by the first commit that succeeds; on a closed store they are not needed.
-    read.catch(() => {});
+    writing.catch(() => {});
   }
 }

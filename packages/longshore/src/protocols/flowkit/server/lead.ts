@@ -76,15 +76,15 @@ export async function openFlowkit(
   const { brokers } = settings;
   const cluster = await clusterOf(settings.cluster, engine.documents);
   const reach = new BusReach(trouble, clock);
-  const addresses = { clock, trouble: reach };
+  const reporting = { clock, trouble: reach };
   const bus = reach.watch(
     brokers.length > 0
       ? await kafkaBus(
           brokers,
           { ...security, ...options.kafka },
-          { ...addresses, readersOf: (topic) => readersOf(settings.topics, topic) },
+          { ...reporting, readersOf: (topic) => readersOf(settings.topics, topic) },
         )
-      : new EmbeddedBus(engine.busLog, addresses),
+      : new EmbeddedBus(engine.busLog, reporting),
   );
   // What is stored in the data file anyway needs no second place in it.
   const outbox =

@@ -145,10 +145,10 @@ export class Attempts {
   /** A worker that stores its artifacts here has put them before it reports them: those need not be checked any further. */
   async #unkept(hold: Hold, events: readonly AttemptEvent[]): Promise<ReadonlySet<string>> {
     const { counts, parts } = this.#deps;
-    const requestedMs = events.filter((event) => event.kind === "BATCH_TOLD").map(({ batch_uid }) => partUidOf(batch_uid));
-    if (requestedMs.length === 0) return new Set();
-    const unkept = new Set(await parts.unkept(hold, requestedMs));
-    const kept = requestedMs.filter((uid) => !unkept.has(uid)).length;
+    const uids = events.filter((event) => event.kind === "BATCH_TOLD").map(({ batch_uid }) => partUidOf(batch_uid));
+    if (uids.length === 0) return new Set();
+    const unkept = new Set(await parts.unkept(hold, uids));
+    const kept = uids.filter((uid) => !unkept.has(uid)).length;
     counts.events += kept;
     counts.batches += kept;
     return unkept;
