@@ -97,9 +97,9 @@ class HttpBus implements Bus {
     try {
       await retry(() => this.#request(publishPath, body, 0), {
         ...{ clock: this.#clock, signal, patienceMs, mayPass, backoff: { kind: "fixed", delayMs: againMs } },
-        failing: (error) => trouble?.failing(what, error),
+        failing: (error) => trouble?.failing(what, error, this.name),
       });
-      trouble?.working(what);
+      trouble?.working(what, this.name);
     } catch (error) {
       throw signal.aborted || mayPass(error) ? unreachable(this.name, error) : error;
     }

@@ -24,7 +24,7 @@ it("is out of reach from the first failure to the next success, wherever they ha
   await expect(bus.ensure(["t"])).rejects.toThrow("connection refused");
   const since = clock.now();
   await clock.advance(5_000);
-  reach.failing("publishing to Kafka at broker:9092", "no broker");
+  reach.failing("publishing to Kafka at broker:9092", "no broker", "Kafka at broker:9092");
   expect(reach.out).toEqual({ since, error: "no broker" });
   broker.away = null;
   await bus.ensure(["t"]);
@@ -34,7 +34,7 @@ it("is out of reach from the first failure to the next success, wherever they ha
 
 it("stays in reach when records cannot be handled", () => {
   const { reach, told } = setup();
-  reach.failing("handling records of the group g", new Error("the disk is full"));
+  reach.failing("handling records of the group g, written from Kafka at broker:9092", new Error("the disk is full"));
   expect(reach.out).toBeNull();
-  expect(told).toEqual(["handling records of the group g"]);
+  expect(told).toEqual(["handling records of the group g, written from Kafka at broker:9092"]);
 });

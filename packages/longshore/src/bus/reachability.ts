@@ -1,5 +1,5 @@
-// Whether a bus can be reached now, and since when not: from the failures that it reports, and from reading its topics. The
-// newest result counts, because nothing works while a broker is away, and something does soon after it is back.
+// Whether a bus can be reached, and since when it cannot. The bus reports failures and successes, and `ensure` is one, too. The newest result
+// counts: while a broker is down nothing works, and soon after its return something does.
 
 import type { Clock } from "../core/clock.ts";
 import { toError } from "../core/errors.ts";
@@ -14,7 +14,6 @@ export interface OutOfReach {
 export class BusReach implements FailureListener {
   readonly #next: FailureListener;
   readonly #clock: Pick<Clock, "now">;
-  #name: string | null = null;
   #out: OutOfReach | null = null;
 
   /** Reports of the bus are passed on to `next` as well. */
@@ -30,7 +29,6 @@ export class BusReach implements FailureListener {
 
   /** The same bus, observed. The bus must report its failures to this object. */
   watch(bus: Bus): Bus {
-    this.#name = bus.name;
     const { members } = bus;
     return {
       name: bus.name,
@@ -50,22 +48,18 @@ export class BusReach implements FailureListener {
     };
   }
 
-  failing(what: string, error: unknown): void {
-    this.#next.failing(what, error);
-    if (this.#isOfBus(what)) this.#missed(error);
+  /** A bus also reports records that could not be handled. Those reports have no peer: the bus itself works. */
+  failing(what: string, error: unknown, peer?: string): void {
+    this.#next.failing(what, error, peer);
+    if (peer !== undefined) this.#missed(error);
   }
 
-  working(what: string): void {
-    this.#next.working(what);
-    if (this.#isOfBus(what)) this.#out = null;
+  working(what: string, peer?: string): void {
+    this.#next.working(what, peer);
+    if (peer !== undefined) this.#out = null;
   }
 
   #missed(error: unknown): void {
     this.#out = { since: this.#out?.since ?? this.#clock.now(), error: toError(error).message };
-  }
-
-  /** A bus also reports records that could not be handled, which is no failure of the bus: then it is not named. */
-  #isOfBus(what: string): boolean {
-    return this.#name !== null && what.endsWith(this.#name);
   }
 }

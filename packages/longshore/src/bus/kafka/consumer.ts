@@ -102,8 +102,8 @@ export class KafkaConsumer implements BusConsumer {
         await this.#session();
       } catch (error) {
         if (this.#closing.begun.aborted) break;
-        const refusal = refusalOf(error, this.#deps.name);
-        trouble?.failing(this.#what, refusal ?? `${messageOf(error)}${hungUpHint(error, this.#deps.options)}`);
+        const { name, options } = this.#deps;
+        trouble?.failing(this.#what, refusalOf(error, name) ?? `${messageOf(error)}${hungUpHint(error, options)}`, name);
         await this.#again();
       }
     }
@@ -188,7 +188,7 @@ export class KafkaConsumer implements BusConsumer {
     beats.catch(() => {});
     try {
       await generation.begin();
-      this.#deps.options.trouble?.working(this.#what);
+      this.#deps.options.trouble?.working(this.#what, this.#deps.name);
       this.#tellReady(wanted);
       void generation.fetchUntilOver();
       void this.#watchPartitions(generation);

@@ -81,7 +81,7 @@ export class KafkaPublisher {
       try {
         this.#producer ??= new Produce(this.#kafka, this.#options, this.#closing.late);
         await this.#producer.send(pending);
-        trouble?.working(what);
+        trouble?.working(what, this.#name);
         return;
       } catch (error) {
         if (named(error, "MESSAGE_TOO_LARGE", "RECORD_LIST_TOO_LARGE") !== undefined) {
@@ -94,7 +94,7 @@ export class KafkaPublisher {
           throw refusal;
         }
         const why = `${messageOf(error)}${hungUpHint(error, this.#options)}`;
-        trouble?.failing(what, why);
+        trouble?.failing(what, why, this.#name);
         if (this.#clock.now() + againMs > until || this.#closing.begun.aborted) {
           // Whether the broker has the batch is not known, so this producer's numbers are of no use any more.
           await this.#drop();
