@@ -16,8 +16,8 @@ export interface RetryOptions {
   readonly triesMax?: number;
   /** Whether another try may help; by default for a peer that is not there or cannot write. */
   readonly mayPass?: (error: Error) => boolean;
-  /** Notified of each failure that may pass. */
-  readonly failing?: (error: Error) => void;
+  /** Notified of each failure that may pass, and whether it was the last try. */
+  readonly failing?: (error: Error, isLast: boolean) => void;
 }
 
 /** Rejects with the last failure when it is final, or when there is no try left. */
@@ -33,8 +33,9 @@ export async function retry<Value>(call: () => Promise<Value>, options: RetryOpt
       signal?.throwIfAborted();
       const error = toError(thrown);
       if (!mayPass(error)) throw error;
-      options.failing?.(error);
-      if (tries >= triesMax || clock.now() - startedMs >= patienceMs) throw error;
+      const isLast = tries >= triesMax || clock.now() - startedMs >= patienceMs;
+      options.failing?.(error, isLast);
+      if (isLast) throw error;
     }
     await pause(clock, backoffMs(options.backoff, tries, random()), signal);
   }

@@ -1,9 +1,8 @@
 // What workers over gRPC and over NATS do with an assignment, however it came: claim it by a first heartbeat, run it, or drop it; and answer
 // discovery. Which of them brings assignments, and how one is given back there, is the transport's.
 
-import { pause } from "../../../core/clock.ts";
 import { isTransient } from "../../../core/errors.ts";
-import type { Verdict } from "../../../core/verdict.ts";
+import { retry } from "../../../core/retry.ts";
 import type { ChannelOptions, GrpcChannel } from "../../../net/grpc/client.ts";
 import { GrpcCode } from "../../../net/grpc/status.ts";
 import type { Slot, TransportHost } from "../../../runner/transport.ts";
@@ -39,7 +38,7 @@ export interface QueueWorkerOptions {
 
 /** As the reference: an orchestrator that recovers answers UNAVAILABLE for a few seconds. */
 const claimTries = 6;
-const claimPauseMs = 1_000;
+const retryPauseMs = 1_000;
 /** An orchestrator waits five seconds for the answer. */
 const discoveryTimeoutMs = 4_000;
 const discoveryTries = 3;
@@ -124,7 +123,7 @@ export class QueueWorker {
     }
     const task = new QueueTask(assignment, execute, this.#around);
     this.#claiming.add(taskId);
-    const verdict = await this.#claim(task, delivery);
+    const verdict = await this.#retry("claim", claimTries, delivery, () => task.claim(this.#host.forced));
     this.#claiming.delete(taskId);
     if (verdict === "ok" || verdict === "cancel") {
       delivery.taken();
@@ -140,7 +139,6 @@ export class QueueWorker {
   }
 
   async #discover(assignment: TaskAssignment, delivery: Delivery): Promise<void> {
-    const host = this.#host;
     const url = assignment.context?.orchestratorServiceUrl || this.#around.orchestratorUrl;
     const why = this.#uselessWhy(assignment);
     if (url === undefined || assignment.listComponents === undefined || why !== undefined) {
@@ -148,20 +146,19 @@ export class QueueWorker {
     }
     this.#infos ??= this.#components.descriptions.map(infoOf);
     const request = { taskId: assignment.taskId, listComponents: { components: [...this.#infos] } };
-    for (let tries = 1; ; tries++) {
+    const isAnswered = await this.#retry("discovery", discoveryTries, delivery, async () => {
       try {
         await this.#orchestrators.at(url).unary(OrchestratorService.CompleteTask, request, { timeoutMs: discoveryTimeoutMs });
-        host.working("discovery");
-        return delivery.taken();
+        return true;
       } catch (error) {
         // Answered before, or too late.
-        if (hasCode(error, GrpcCode.NOT_FOUND)) return delivery.useless("no client waits for the answer", true);
-        host.failing("discovery", failureOfCall(`CompleteTask at ${url}`, error));
+        if (hasCode(error, GrpcCode.NOT_FOUND)) return false;
+        throw failureOfCall(`CompleteTask at ${url}`, error);
       }
-      if (tries >= discoveryTries || host.draining.aborted) return delivery.later();
-      delivery.waiting();
-      await pause(host.clock, claimPauseMs, host.draining);
-    }
+    });
+    if (isAnswered === undefined) delivery.later();
+    else if (isAnswered) delivery.taken();
+    else delivery.useless("no client waits for the answer", true);
   }
 
   async #giveBack({ taskId, context }: TaskAssignment): Promise<void> {
@@ -178,21 +175,23 @@ export class QueueWorker {
     }
   }
 
-  /** Undefined when no orchestrator could answer. */
-  async #claim(task: QueueTask, delivery: Delivery): Promise<Verdict | undefined> {
-    const { clock, draining, forced, failing, working } = this.#host;
-    for (let tries = 1; ; tries++) {
-      try {
-        const verdict = await task.claim(forced);
-        working("claim");
-        return verdict;
-      } catch (error) {
-        if (forced.aborted) return undefined;
-        failing("claim", error);
-        if (!isTransient(error) || tries >= claimTries || draining.aborted) return undefined;
-      }
-      delivery.waiting();
-      await pause(clock, claimPauseMs, draining);
+  /** Calls again while the orchestrator is not available. Undefined when it stays so, refuses, or the worker begins to drain. */
+  async #retry<Value>(what: string, triesMax: number, delivery: Delivery, call: () => Promise<Value>): Promise<Value | undefined> {
+    const { clock, draining, failing, working } = this.#host;
+    try {
+      const value = await retry(call, {
+        ...{ clock, triesMax, signal: draining, backoff: { kind: "fixed", delayMs: retryPauseMs } },
+        failing: (error, isLast) => {
+          failing(what, error);
+          if (!isLast) delivery.waiting();
+        },
+      });
+      working(what);
+      return value;
+    } catch (error) {
+      // A failure that may pass is reported above.
+      if (!draining.aborted && !isTransient(error)) failing(what, error);
+      return undefined;
     }
   }
 
