@@ -12,6 +12,8 @@ export interface AgentCall {
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
   readonly bytesMax: number;
+  /** After this time an answer that arrives with less than 1 KiB a second is refused. Default: 10 s. */
+  readonly slowMs?: number;
 }
 
 export class HttpAgent {
@@ -24,13 +26,13 @@ export class HttpAgent {
   }
 
   /** Rejects when there is no whole answer, and with LONGSHORE_LIMIT when it is larger than `bytesMax`. */
-  async send({ url, method, headers = {}, body, timeoutMs, signal, bytesMax }: AgentCall): Promise<Reply> {
+  async send({ url, method, headers = {}, body, timeoutMs, signal, bytesMax, slowMs }: AgentCall): Promise<Reply> {
     this.#agent ??= import("undici").then((undici) => new undici.Agent({ connections: this.#connections }));
     const request = {
       ...{ origin: url.origin, path: url.pathname + url.search, method, headers, body: body ?? null },
       ...{ headersTimeout: timeoutMs, bodyTimeout: timeoutMs },
     };
-    return send(await this.#agent, request as Dispatcher.DispatchOptions, signal, { bytesMax });
+    return send(await this.#agent, request as Dispatcher.DispatchOptions, signal, { bytesMax, slowMs });
   }
 
   async close(): Promise<void> {

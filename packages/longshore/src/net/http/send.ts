@@ -30,19 +30,34 @@ const bytesPerSecondMin = 1_024;
  * `connections` is how many requests may be under way at once; null is any number. The HTTP library is loaded only now, so that importing
  * a worker file stays cheap.
  */
-export async function openPool(origin: string, connections: number | null): Promise<Pool> {
+export async function openPool(origin: string, connections: number | null, options: PoolOptions = {}): Promise<Pool> {
+  const { connectMs = connectMsMax, bytesMax = answerBytesMax, probeMs, idleMs } = options;
   const undici = await import("undici");
   return new undici.Pool(origin, {
     connections,
     // A pipelined answer would wait behind a long poll.
     pipelining: 1,
-    connect: { timeout: connectMsMax },
-    maxResponseSize: answerBytesMax,
+    connect: { timeout: connectMs, ...(probeMs === undefined ? {} : { keepAliveInitialDelay: probeMs }) },
+    ...(idleMs === undefined ? {} : { keepAliveTimeout: idleMs, keepAliveMaxTimeout: idleMs }),
+    // undici counts -1 as no limit.
+    maxResponseSize: bytesMax ?? -1,
   });
+}
+
+export interface PoolOptions {
+  readonly connectMs?: number;
+  /** Null is no limit: for answers that are read as a stream. */
+  readonly bytesMax?: number | null;
+  /** The system sends TCP keep-alive probes to a silent peer after this time. */
+  readonly probeMs?: number;
+  /** An unused connection is closed after this time. */
+  readonly idleMs?: number;
 }
 
 export interface SendLimits {
   readonly bytesMax?: number | undefined;
+  /** After this time an answer that arrives with less than 1 KiB a second is refused. */
+  readonly slowMs?: number | undefined;
   /** Milliseconds that only ever pass. */
   readonly steady?: () => number;
 }
@@ -55,11 +70,11 @@ export function send(
   dispatcher: Dispatcher,
   request: Dispatcher.DispatchOptions,
   signal: AbortSignal | undefined,
-  { bytesMax = answerBytesMax, steady = () => performance.now() }: SendLimits = {},
+  { bytesMax = answerBytesMax, slowMs = slowMsMax, steady = () => performance.now() }: SendLimits = {},
 ): Promise<Reply> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(reasonOf(signal));
-    dispatcher.dispatch(request, new Exchange({ resolve, reject, signal, bytesMax, steady }));
+    dispatcher.dispatch(request, new Exchange({ resolve, reject, signal, bytesMax, slowMs, steady }));
   });
 }
 
@@ -68,6 +83,7 @@ interface ExchangeOptions {
   readonly reject: (error: Error) => void;
   readonly signal: AbortSignal | undefined;
   readonly bytesMax: number;
+  readonly slowMs: number;
   readonly steady: () => number;
 }
 
@@ -122,7 +138,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   #slowness(bytes: number): string | undefined {
     this.#bytes += bytes;
     const tookMs = this.#options.steady() - this.#beganMs;
-    if (tookMs <= slowMsMax || this.#bytes * 1_000 >= tookMs * bytesPerSecondMin) return undefined;
+    if (tookMs <= this.#options.slowMs || this.#bytes * 1_000 >= tookMs * bytesPerSecondMin) return undefined;
     return `The answer came with fewer than ${bytesPerSecondMin} bytes a second.`;
   }
 

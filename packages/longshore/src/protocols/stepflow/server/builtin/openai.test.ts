@@ -86,6 +86,12 @@ describe("openai", () => {
     await expect(ask({ messages })).rejects.toThrow(failure("RESOURCE_UNAVAILABLE", "answered 502: <html>bad gateway"));
   });
 
+  it("does not follow a redirect, which would send the key to another address", async () => {
+    const { asked, ask } = await setup((_request, response) => response.writeHead(307, { location: "/elsewhere" }).end("moved"));
+    await expect(ask({ messages })).rejects.toThrow(failure("COMPONENT_FAILED", "answered 307: moved"));
+    expect(asked).toHaveLength(1);
+  });
+
   it("stops the request when it is cancelled", async () => {
     const stop = new AbortController();
     const { ask } = await setup(() => stop.abort());

@@ -5,23 +5,23 @@ import type { Environment } from "../../../../core/environment.ts";
 import { toError } from "../../../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../../../core/json/json.ts";
 import { shown, withoutEndSlashes } from "../../../../core/text.ts";
-import { readAnswer } from "../../../../net/http/read-answer.ts";
+import { HttpAgent } from "../../../../net/http/agent.ts";
+import type { Reply } from "../../../../net/http/send.ts";
 import { type ComponentWork, StepFailure } from "../lane.ts";
 import { type Component, invalid, listIn, objectIn, objectSchema, optionalText, optionalWhole } from "./component.ts";
 
 export interface OpenAiOptions {
   /** Of the server; read at each call, so that a key may be changed without a restart. */
   readonly environment: Environment;
-  readonly fetch?: typeof fetch;
 }
 
 const addressDefault = "https://api.openai.com/v1";
 /** The reference's. */
 const modelDefault = "gpt-3.5-turbo";
 const roles = ["system", "user", "assistant"];
-/** Long answers of slow models take minutes; beyond these nothing waits any more. */
+/** Long answers of slow models take minutes. After this time the call fails. */
 const answerMsMax = 600_000;
-/** An answer is text for people; what is larger is no answer of such an API. */
+/** An answer is text for people: no model writes this much. */
 const answerBytesMax = 16 * 1_024 * 1_024;
 const tokensMax = 1_000_000;
 
@@ -53,7 +53,7 @@ export function openAi(options: OpenAiOptions): Component {
       if (!key) throw invalid(call, "api_key is missing, and the server has no OPENAI_API_KEY");
       const address = options.environment.OPENAI_BASE_URL || addressDefault;
       try {
-        return { response: await ask(call, { address, key, body: bodyOf(call), fetch: options.fetch ?? fetch }) };
+        return { response: await complete(call, address, key) };
       } catch (thrown) {
         throw withoutKey(thrown, key);
       }
@@ -84,36 +84,32 @@ function messageOf(call: ComponentWork, value: Json, at: number): JsonObject {
   return { role, content };
 }
 
-interface Question {
-  readonly address: string;
-  readonly key: string;
-  readonly body: JsonObject;
-  readonly fetch: typeof fetch;
+async function complete(call: ComponentWork, address: string, key: string): Promise<string> {
+  const text = `${withoutEndSlashes(address)}/chat/completions`;
+  const body = JSON.stringify(bodyOf(call));
+  if (!URL.canParse(text)) throw invalid(call, "OPENAI_BASE_URL of the server is not an address");
+  const reply = await post(new URL(text), key, body, AbortSignal.any([call.signal, AbortSignal.timeout(answerMsMax)]));
+  const { status } = reply;
+  if (status >= 200 && status < 300) return responseIn(reply.text);
+  // An overloaded or broken server may work soon. A refusal will be the same the next time, but the flow may retry it.
+  throw trouble(
+    status === 429 || status >= 500 ? "RESOURCE_UNAVAILABLE" : "COMPONENT_FAILED",
+    `answered ${status}: ${messageIn(reply.text)}`,
+  );
 }
 
-async function ask(call: ComponentWork, { address, key, body, fetch }: Question): Promise<string> {
-  const url = `${withoutEndSlashes(address)}/chat/completions`;
-  if (!URL.canParse(url)) throw invalid(call, "OPENAI_BASE_URL of the server is no address");
+/** Opens a connection for each call: a model takes much longer than a connection, and nothing has to be closed with the server. */
+async function post(url: URL, key: string, body: string, signal: AbortSignal): Promise<Reply> {
   const headers = { "content-type": "application/json", accept: "application/json", authorization: `Bearer ${key}` };
-  const signal = AbortSignal.any([call.signal, AbortSignal.timeout(answerMsMax)]);
-  let status: number;
-  let text: string;
+  const agent = new HttpAgent(1);
+  const limits = { timeoutMs: answerMsMax, slowMs: answerMsMax, bytesMax: answerBytesMax };
   try {
-    const answer = await fetch(url, { method: "POST", headers, body: JSON.stringify(body), signal, redirect: "error" });
-    status = answer.status;
-    text = await limited(answer);
+    return await agent.send({ url, method: "POST", headers, body, signal, ...limits });
   } catch (error) {
-    throw trouble("RESOURCE_UNAVAILABLE", `${new URL(url).host} cannot be reached: ${reasonOf(error)}`);
+    throw trouble("RESOURCE_UNAVAILABLE", `${url.host} cannot be reached: ${toError(error).message}`);
+  } finally {
+    await agent.close();
   }
-  if (status >= 200 && status < 300) return responseIn(text);
-  // Busy or broken may pass soon; a refusal will be the same the next time, but the flow may request that.
-  throw trouble(status === 429 || status >= 500 ? "RESOURCE_UNAVAILABLE" : "COMPONENT_FAILED", `answered ${status}: ${messageIn(text)}`);
-}
-
-async function limited(answer: Response): Promise<string> {
-  const body = await readAnswer(answer, answerBytesMax);
-  if (body.length > answerBytesMax) throw new Error(`the answer is larger than ${answerBytesMax} bytes`);
-  return body.toString("utf8");
 }
 
 function responseIn(text: string): string {
@@ -144,12 +140,6 @@ function parsed(text: string): Json | undefined {
 
 function trouble(code: "RESOURCE_UNAVAILABLE" | "COMPONENT_FAILED", message: string): StepFailure {
   return new StepFailure({ code, message: `/openai: ${message}` });
-}
-
-/** `fetch` hides what happened behind "fetch failed". */
-function reasonOf(error: unknown): string {
-  const { message, cause } = toError(error);
-  return cause instanceof Error ? cause.message : message;
 }
 
 function withoutKey(thrown: unknown, key: string): unknown {

@@ -5,6 +5,7 @@ import type { Dispatcher } from "undici";
 import { ByteBudget } from "../../../../../core/byte-budget.ts";
 import { LongshoreError, toError } from "../../../../../core/errors.ts";
 import type { Json, JsonObject } from "../../../../../core/json/json.ts";
+import { openPool } from "../../../../../net/http/send.ts";
 import { handOutHeader, instanceHeader } from "../../../wire/http/headers.ts";
 import { notificationText, parseRpc, type RpcErrorBody, requestText } from "../../../wire/json-rpc.ts";
 import { type Exchange, exchange, type WorkerReply } from "./exchange.ts";
@@ -21,12 +22,15 @@ const receivingBytesDefault = 128 * 1024 * 1024;
 
 /** For everything but calls of components, which take as long as they take. */
 const controlMs = 30_000;
-const connectMs = 10_000;
 const controlConnectionsMax = 16;
-/** Below the 5 s after which common servers of Python and Node close an idle connection: a request that meets the close looks lost. */
-const keepAliveMs = 3_000;
-/** The system begins to probe a silent peer after this long. */
-const probeMs = 30_000;
+const poolOptions = {
+  connectMs: 10_000,
+  /** Below the 5 s after which common servers of Python and Node close an idle connection: a request that is sent during the close looks lost. */
+  idleMs: 3_000,
+  probeMs: 30_000,
+  /** `exchange` has the limit: an answer may be a stream. */
+  bytesMax: null,
+};
 
 const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
 
@@ -39,15 +43,10 @@ export class WorkerClient {
 
   /** Loads the HTTP library only now: a server without such plugins never needs it. */
   static async open(options: WorkerClientOptions): Promise<WorkerClient> {
-    const { Pool } = await import("undici");
-    const common = {
-      connect: { timeout: connectMs, keepAliveInitialDelay: probeMs },
-      keepAliveTimeout: keepAliveMs,
-      keepAliveMaxTimeout: keepAliveMs,
-    };
-    // As many calls as the lane lets through.
-    const calls = new Pool(options.url.origin, { ...common, connections: null, headersTimeout: 0, bodyTimeout: 0 });
-    return new WorkerClient(options, calls, new Pool(options.url.origin, { ...common, connections: controlConnectionsMax }));
+    const { origin } = options.url;
+    // The lane limits how many calls are open.
+    const calls = await openPool(origin, null, poolOptions);
+    return new WorkerClient(options, calls, await openPool(origin, controlConnectionsMax, poolOptions));
   }
 
   private constructor(
@@ -77,7 +76,8 @@ export class WorkerClient {
 
   /** A call of a component, under way until its answer is whole. */
   execute(body: string, handOut: string, how: Exchange): Promise<WorkerReply> {
-    return exchange(this.#calls, this.#post(body, { [handOutHeader]: encodeURIComponent(handOut) }), how, this.#receiving);
+    const request = this.#post(body, { [handOutHeader]: encodeURIComponent(handOut) });
+    return exchange(this.#calls, { ...request, headersTimeout: 0, bodyTimeout: 0 }, how, this.#receiving);
   }
 
   /** A request that is answered at once. Throws LONGSHORE_UNREACHABLE for anything but a result or an error of JSON-RPC. */
