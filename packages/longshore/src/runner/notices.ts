@@ -18,6 +18,26 @@ export const stderrLogger: Logger = (notice) => {
   process.stderr.write(`longshore ${notice.level}: ${notice.message.replace(controls, " ")}\n`);
 };
 
+/** Lines of one transport in a minute: a stranger whose message is refused may send another one at once. */
+const noticesMax = 30;
+const minuteMs = 60_000;
+
+/** Passes on so many in a minute, and then how many there were besides. */
+export function sparing(clock: Clock, logger: Logger): Logger {
+  let sinceMs = Number.NEGATIVE_INFINITY;
+  let count = 0;
+  return (notice) => {
+    const now = clock.now();
+    if (now - sinceMs >= minuteMs) {
+      const left = count - noticesMax;
+      if (left > 0) logger({ level: "warn", message: `${left} further messages like those above were left out.` });
+      sinceMs = now;
+      count = 0;
+    }
+    if (++count <= noticesMax) logger(notice);
+  };
+}
+
 /** How many different failures are distinguished; a worker has a handful, so this only bounds a mistake. */
 const episodesMax = 100;
 

@@ -14,7 +14,7 @@ import type { Execution, Surroundings } from "./execution.ts";
 import { HealthWatch, type WorkerStatuses } from "./health.ts";
 import type { Isolates } from "./isolate/isolates.ts";
 import { blockedMsMin, LoopWatch } from "./loop-watch.ts";
-import { Episodes } from "./notices.ts";
+import { Episodes, sparing } from "./notices.ts";
 import { SlotPool } from "./slots.ts";
 import { type Counts, countEvents, type RunnerStatus } from "./status.ts";
 import type { Assignment, Slot, Transport, TransportHost, TransportSlots } from "./transport.ts";
@@ -161,7 +161,7 @@ export class Runner {
       draining: this.#draining.signal,
       forced: this.#forced.signal,
       waitMsMax: this.#attached.length > 1 ? sharedWaitMsMax : Number.POSITIVE_INFINITY,
-      notice: this.#config.logger,
+      notice: sparing(this.#config.clock, this.#config.logger),
       failing: around.failing,
       working: around.working,
       emit: (name, event) => {

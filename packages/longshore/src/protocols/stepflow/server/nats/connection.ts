@@ -6,7 +6,7 @@ import type { FailureListener } from "../../../../core/failure-listener.ts";
 import { Waiters } from "../../../../core/waiters.ts";
 import type { NatsClient, NatsConnection } from "../../wire/nats/client.ts";
 import { ensureConsumer } from "../../wire/nats/consumer.ts";
-import { serversOf } from "../../wire/nats/servers.ts";
+import { liveness, serversOf } from "../../wire/nats/servers.ts";
 import { ensureStream, subjectOf } from "./stream.ts";
 
 export interface NatsConnectionOptions {
@@ -113,6 +113,7 @@ export class NatsServerConnection {
       servers: [...servers],
       name: "longshore",
       timeout: answerMs,
+      ...liveness,
       // Made again by `run`: waiting calls get the error at once, and a server that comes back without its store has streams again.
       reconnect: false,
     });

@@ -7,6 +7,12 @@ export interface NatsServers {
   readonly login: { readonly user?: string; readonly pass?: string; readonly token?: string };
 }
 
+/**
+ * Of every connection. A server that has vanished without a word, or whose words the client cannot read, is noticed within three of these;
+ * the client's own two minutes are far too long.
+ */
+export const liveness = { pingInterval: 15_000, maxPingOut: 2 } as const;
+
 export const urlDefault = "nats://localhost:4222";
 
 /** `nats://user:password@host:4222`, `nats://token@host:4222`, `host:4222`; several with commas between them. */

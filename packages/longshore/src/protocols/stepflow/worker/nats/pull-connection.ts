@@ -113,8 +113,8 @@ export class PullConnection {
     const { inbox, stream } = this.#options;
     if (!message.subject.startsWith(inbox)) return this.#pulls.receive(message);
     const { code = 0, description = "" } = message.headers ?? {};
-    this.#pulls.end(Number(message.subject.slice(inbox.length + 1)));
-    if (plainEnds.has(code)) return;
+    const isEarly = this.#pulls.end(Number(message.subject.slice(inbox.length + 1)));
+    if (plainEnds.has(code) && !isEarly) return;
     this.#trouble?.(
       new LongshoreError("LONGSHORE_UNREACHABLE", `The NATS server ended a request for tasks of ${stream}: ${code} ${description}`),
     );

@@ -63,6 +63,18 @@ describe("pull requests", () => {
     expect(s.clock.pending).toBe(0);
   });
 
+  it("that the server ends at once and empty are known as such, unlike those that waited or brought something", async () => {
+    const s = setup();
+    s.pulls.open([s.slot("a")]);
+    expect(s.pulls.end(0)).toBe(true);
+    s.pulls.open([s.slot("b"), s.slot("c")]);
+    s.pulls.receive("1");
+    expect(s.pulls.end(1)).toBe(false);
+    s.pulls.open([s.slot("d")]);
+    await s.clock.advance(1_000);
+    expect(s.pulls.end(2)).toBe(false);
+  });
+
   it("all end when there is no server any more", () => {
     const s = setup();
     s.pulls.open([s.slot("a")]);

@@ -23,10 +23,14 @@ export interface PullsOptions<Message> {
 
 /** The server's own word should have come by then. */
 const graceMs = 5_000;
+/** A server lets requests wait. One that ends them sooner, without a message, is not to be called again at once. */
+const earlyMs = 1_000;
 
 interface Pull {
   readonly slots: Slot[];
   readonly endMs: number;
+  /** Whether it has brought a message. */
+  filled: boolean;
 }
 
 export class Pulls<Message> {
@@ -44,25 +48,31 @@ export class Pulls<Message> {
   open(slots: readonly Slot[]): void {
     const { clock, request, expiresMs } = this.#options;
     const id = this.#nextId++;
-    this.#open.set(id, { slots: [...slots], endMs: clock.now() + expiresMs + graceMs });
+    this.#open.set(id, { slots: [...slots], endMs: clock.now() + expiresMs + graceMs, filled: false });
     request(id, slots.length, expiresMs);
     this.#arm();
   }
 
   receive(message: Message): void {
-    for (const [id, { slots }] of this.#open) {
+    for (const [id, pull] of this.#open) {
+      const { slots } = pull;
       const slot = slots.pop() as Slot;
+      pull.filled = true;
       if (slots.length === 0) this.#open.delete(id);
       return this.#options.deliver(message, slot);
     }
     this.#options.surplus(message);
   }
 
-  /** The server will bring nothing more for this request. */
-  end(id: number): void {
+  /** The server will bring nothing more for this request. True when it brought nothing at all, and ended long before its time. */
+  end(id: number): boolean {
     const pull = this.#open.get(id);
+    if (pull === undefined) return false;
     this.#open.delete(id);
-    for (const slot of pull?.slots ?? []) slot.release();
+    for (const slot of pull.slots.splice(0)) slot.release();
+    const { clock, expiresMs } = this.#options;
+    const waitedMs = clock.now() - (pull.endMs - graceMs - expiresMs);
+    return !pull.filled && waitedMs < Math.min(earlyMs, expiresMs / 2);
   }
 
   /** None of them will bring anything any more. */

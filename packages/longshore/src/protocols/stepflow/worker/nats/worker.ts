@@ -7,12 +7,14 @@
 // removed.
 
 import type { Backoff } from "../../../../core/backoff.ts";
+import { type Clock, pause, systemClock } from "../../../../core/clock.ts";
 import { LongshoreError, toError } from "../../../../core/errors.ts";
 import { keepReceiving } from "../../../../runner/receive.ts";
 import type { Slot, Transport, TransportHost } from "../../../../runner/transport.ts";
 import { TaskAssignment } from "../../wire/messages.ts";
 import { loadNats, type NatsClient, type NatsConnection, type NatsMessage } from "../../wire/nats/client.ts";
 import { ensureConsumer } from "../../wire/nats/consumer.ts";
+import { liveness } from "../../wire/nats/servers.ts";
 import { addressOf } from "../orchestrators.ts";
 import { type QueueSource, queueTransport } from "../queue-transport.ts";
 import { type Delivery, QueueWorker } from "../queue-worker.ts";
@@ -31,8 +33,8 @@ export function stepflowNats(url?: string, options: StepflowNatsOptions = {}): T
 const connecting: Backoff = { kind: "exponential", delayMs: 500, maxMs: 15_000, jitter: 0.3 };
 /** As the reference waits for a stream that its orchestrator has not made yet. */
 const lookingAgain: Backoff = { kind: "fixed", delayMs: 2_000 };
-/** A server that has vanished without a word is noticed within three of these; the client's own two minutes are far too long. */
-const pingMs = 15_000;
+/** How long the end waits for a server that may not listen any more. */
+const closeMsMax = 2_000;
 const nanosPerMs = 1_000_000;
 
 /** What JetStream understands as an answer to a message. */
@@ -49,6 +51,7 @@ class NatsStream implements QueueSource {
   readonly orchestratorUrl: string | undefined;
   #client!: NatsClient;
   #connection: NatsConnection | undefined;
+  #clock: Clock = systemClock;
 
   constructor(settings: NatsSettings) {
     const { servers, stream, orchestratorUrl } = settings;
@@ -76,6 +79,7 @@ class NatsStream implements QueueSource {
 
   /** Stays connected until the worker drains. */
   receive(host: TransportHost, worker: QueueWorker): Promise<void> {
+    this.#clock = host.clock;
     return keepReceiving(host, {
       what: "connection",
       backoff: connecting,
@@ -93,13 +97,17 @@ class NatsStream implements QueueSource {
 
   async close(): Promise<void> {
     // The last acknowledgements are sent before the connection closes; where there is no server they are lost, which costs a delivery.
-    await this.#connection?.drain().catch(() => this.#connection?.close());
+    const connection = this.#connection;
+    if (connection === undefined) return;
+    const sent = connection.drain().catch(() => {});
+    await Promise.race([sent, pause(this.#clock, closeMsMax)]);
+    await connection.close();
   }
 
   #connect(): Promise<NatsConnection> {
     const { servers, login, connection, workerId } = this.settings;
     // The client reconnects by itself, also to servers of the cluster that were not named here.
-    const keeping = { maxReconnectAttempts: -1, pingInterval: pingMs, maxPingOut: 2 };
+    const keeping = { maxReconnectAttempts: -1, ...liveness };
     return this.#client.transport.connect({ name: `longshore ${workerId}`, ...keeping, ...login, ...connection, servers: [...servers] });
   }
 
