@@ -12,8 +12,9 @@ import type { Run } from "../../src/engine/run/run.ts";
 import { flowkitDialect } from "../../src/protocols/flowkit/dialect/dialect.ts";
 import { varsOf } from "../../src/protocols/flowkit/dialect/resolve.ts";
 import { type CoordinatorConfig, readCoordinatorConfig } from "../../src/protocols/flowkit/server/coordinator/config.ts";
-import { Coordinator, type CoordinatorOptions } from "../../src/protocols/flowkit/server/coordinator/coordinator.ts";
+import { Coordinator } from "../../src/protocols/flowkit/server/coordinator/coordinator.ts";
 import { directOutbox } from "../../src/protocols/flowkit/server/coordinator/direct-outbox.ts";
+import type { ForeignResults } from "../../src/protocols/flowkit/server/coordinator/foreign-results.ts";
 import type { CoordinatorFunction } from "../../src/protocols/flowkit/server/coordinator/functions.ts";
 import { decodeEnvelope } from "../../src/protocols/flowkit/wire/decode.ts";
 import { dedupIds } from "../../src/protocols/flowkit/wire/hash.ts";
@@ -31,6 +32,15 @@ import { type Engine, openEngine } from "../../src/server/engine.ts";
 import { plainDialects } from "../../src/server/protocols.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 
+/** A database of workers of other makes that is empty. */
+const noResults: ForeignResults = {
+  completed: async () => null,
+  adopt: async () => {},
+  release: async () => {},
+  caughtUp: async () => {},
+  reopen: async () => {},
+};
+
 export interface FlowkitWorldOptions {
   readonly directory?: string;
   readonly config?: CoordinatorConfig;
@@ -40,7 +50,7 @@ export interface FlowkitWorldOptions {
   /** Messages go through the outbox of the data file. */
   readonly outbox?: boolean;
   /** What the coordinator asks where workers of other makes keep results. */
-  readonly results?: Pick<CoordinatorOptions, "completed" | "adopt" | "release" | "caughtUp" | "reopen">;
+  readonly results?: Partial<ForeignResults>;
 }
 
 /** A command as a worker reads it. */
@@ -93,7 +103,7 @@ export async function openFlowkit(options: FlowkitWorldOptions = {}) {
       log: quiet,
       failed,
       functions: options.functions,
-      ...options.results,
+      ...(options.results === undefined ? {} : { results: { ...noResults, ...options.results } }),
     });
     await coordinator.start();
     await coordinator.ready;

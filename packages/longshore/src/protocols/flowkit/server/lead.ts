@@ -9,7 +9,6 @@ import { BusReach } from "../../../bus/reachability.ts";
 import type { Environment } from "../../../core/environment.ts";
 import type { FailureListener } from "../../../core/failure-listener.ts";
 import type { DeadLetterSource } from "../../../engine/board/dead-letter.ts";
-import type { Hold } from "../../../engine/board/task.ts";
 import type { Carrier } from "../../../engine/board/wait-reason.ts";
 import type { ProtocolEngine, ProtocolLog } from "../../server-half.ts";
 import { type IsSensitive, loadDetector } from "../dialect/sensitive-values.ts";
@@ -22,7 +21,6 @@ import { Coordinator } from "./coordinator/coordinator.ts";
 import { shownDeadLetters } from "./coordinator/dead-letters.ts";
 import { directOutbox } from "./coordinator/direct-outbox.ts";
 import type { FlowkitHandle, FlowkitOptions } from "./options.ts";
-import type { WireName } from "./task-addresses.ts";
 import { isOfTopic } from "./topic-rules.ts";
 
 export interface FlowkitConfig {
@@ -103,11 +101,19 @@ export async function openFlowkit(
         })
       : null;
   const { functions } = options;
-  const parts = { engine, bus, settings: { ...settings, cluster }, log, failed, functions, isSensitive };
-  const mirror =
+  const mirroring =
     options.mongo === undefined ? null : await openMirror(options.mongo, engine, { cluster, trouble, roster: () => coordinator.roster() });
-  const results = mirror === null ? {} : mirror.results;
-  const coordinator: Coordinator = new Coordinator({ ...parts, ...results, outbox: outbox ?? directOutbox(bus) });
+  const coordinator: Coordinator = new Coordinator({
+    engine,
+    bus,
+    outbox: outbox ?? directOutbox(bus),
+    settings: { ...settings, cluster },
+    log,
+    failed,
+    functions,
+    isSensitive,
+    results: mirroring?.mirror,
+  });
   const carrier: Carrier = {
     protocol: "flowkit",
     trouble: () => (reach.out === null ? null : { what: bus.name, ...reach.out }),
@@ -118,7 +124,7 @@ export async function openFlowkit(
   engine.deadLetterSources.add(letters);
   await outbox?.start();
   await coordinator.start();
-  mirror?.start();
+  mirroring?.mirror.start();
   return {
     coordinator,
     bus,
@@ -132,7 +138,7 @@ export async function openFlowkit(
       engine.carriers.delete(carrier);
       engine.deadLetterSources.delete(letters);
       // At the same time: the coordinator waits for what it asks MongoDB, which one that does not answer ends by being closed.
-      const mirrored = mirror?.close();
+      const mirrored = mirroring?.close();
       await coordinator.stop();
       // Together: the outbox waits for what is being sent, which a bus whose broker is away ends by being closed.
       await Promise.all([outbox?.close(), bus.close(), mirrored]);
@@ -159,14 +165,7 @@ async function openMirror(
   const { clock, runs, reader, parts, documents, plan, listen } = engine;
   const mirror = new Mirror({ clock, runs, reader, parts, documents, plan, listen, db, server, trouble, roster });
   return {
-    start: () => mirror.start(),
-    results: {
-      completed: (name: WireName) => mirror.completed(name),
-      adopt: (name: WireName, hold: Hold) => mirror.adopt(name, hold),
-      release: (name: WireName, epoch: number) => mirror.release(name, epoch),
-      caughtUp: (taskId: string) => mirror.caughtUp(taskId),
-      reopen: (name: WireName) => mirror.reopen(name),
-    },
+    mirror,
     async close() {
       await mirror.close();
       await close();

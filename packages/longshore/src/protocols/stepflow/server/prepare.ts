@@ -33,8 +33,18 @@ export function preparedWith(config: StepflowConfig, { access = flowAccess(), or
       handle: {},
       async serve({ version, tokens }) {
         const { StepflowServer } = await import("./server.ts");
-        const around = { engine, config, orchestratorUrl, asksToken: tokens.required, version, environment: process.env, trouble, log };
-        const server = new StepflowServer({ ...around, ...access });
+        const server = new StepflowServer({
+          engine,
+          config,
+          version,
+          orchestratorUrl,
+          asksToken: tokens.required,
+          environment: process.env,
+          files: access.files,
+          variables: access.variables,
+          trouble,
+          log,
+        });
         return {
           routes: server.routes,
           methods: server.methods,

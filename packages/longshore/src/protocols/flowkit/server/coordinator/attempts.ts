@@ -13,6 +13,7 @@ import type { StatusEvent } from "../../wire/shapes.ts";
 import { partGroups, partUidOf } from "../part-groups.ts";
 import type { Place, Places, WireName } from "../task-addresses.ts";
 import { type BatchRecords, judge, withDeadLetters, withFailing } from "./batches.ts";
+import type { ForeignResults } from "./foreign-results.ts";
 import type { InputCheck } from "./input-check.ts";
 import type { LateAccepts } from "./late-accepts.ts";
 import type { WireAttempt } from "./messages.ts";
@@ -43,8 +44,7 @@ export interface AttemptsDeps extends Pick<CoordinatorEngine, "board" | "parts">
   readonly input: InputCheck;
   readonly signals: Pick<Signals, "cancel">;
   readonly counts: CoordinatorCounts;
-  /** There where workers of other makes keep results as well. */
-  adopt?(name: WireName, hold: Hold): Promise<void>;
+  readonly results?: ForeignResults | undefined;
 }
 
 type Of<Kind extends StatusEvent["kind"]> = Extract<StatusEvent, { kind: Kind }>;
@@ -100,8 +100,8 @@ export class Attempts {
    * one works. Null when it may not. Only beside workers of other makes; ours notice that they are late by themselves.
    */
   async #lateGrant({ attempt_epoch: epoch }: AttemptEvents, { taskId }: Place, last: Last | undefined): Promise<number | null> {
-    const { adopt, board, late } = this.#deps;
-    if (adopt === undefined || last?.kind === "CANCELLED" || late.hasEnded(taskId, epoch)) return null;
+    const { results, board, late } = this.#deps;
+    if (results === undefined || last?.kind === "CANCELLED" || late.hasEnded(taskId, epoch)) return null;
     const task = await board.task(taskId);
     if (task?.state !== "offered" || task.grant <= epoch) return null;
     return task.closedGrant === epoch && task.closedBy !== "expire" ? null : task.grant;
@@ -163,7 +163,7 @@ export class Attempts {
   async #done(hold: FullHold, place: Place, last: Of<"TASK_DONE">, { task_id, node_id }: WireName): Promise<void> {
     const { board, input } = this.#deps;
     const name = { task_id, node_id };
-    await this.#deps.adopt?.(name, hold);
+    await this.#deps.results?.adopt(name, hold);
     const missed = await input.missed(name, place);
     if (missed === null) await this.#end(hold, place, last);
     else if (await input.takeBack(name, place, hold, missed)) await board.defer(hold, 0);
@@ -230,7 +230,7 @@ export class Attempts {
    * believe it, and so would we. As long as others do the node it is left alone; ours find out by themselves.
    */
   async #isSpared(taskId: string): Promise<boolean> {
-    if (this.#deps.adopt === undefined) return false;
+    if (this.#deps.results === undefined) return false;
     const task = await this.#deps.board.task(taskId);
     return task !== undefined && (isOpen(task.state) || task.state === "done");
   }

@@ -5,16 +5,16 @@ import { type Bus, type BusConsumer, recordBytesMax, type Subscription } from ".
 import { inSlices } from "../../../../bus/record-slices.ts";
 import { pause } from "../../../../core/clock.ts";
 import { toError } from "../../../../core/errors.ts";
-import type { Json, JsonObject } from "../../../../core/json/json.ts";
+import type { Json } from "../../../../core/json/json.ts";
 import { parseExact } from "../../../../core/json/json-exact.ts";
 import { untilAborted } from "../../../../core/until-aborted.ts";
 import { LaneFailure, LaneWorker } from "../../../../engine/board/lane-worker.ts";
-import { type Hold, isOpen, type TaskRow, type TaskRowHead } from "../../../../engine/board/task.ts";
+import { isOpen, type TaskRow, type TaskRowHead } from "../../../../engine/board/task.ts";
 import type { GraphChecks } from "../../dialect/check.ts";
 import { functionLane } from "../../dialect/compile.ts";
 import { decodeEnvelope, onceEach } from "../../wire/decode.ts";
 import { commandGroup, commandTopic, statusTopic } from "../../wire/shapes.ts";
-import { Places, type WireName } from "../task-addresses.ts";
+import { Places } from "../task-addresses.ts";
 import { Announcements } from "./announcements.ts";
 import { Attempts } from "./attempts.ts";
 import { BatchRecords } from "./batches.ts";
@@ -22,6 +22,7 @@ import { clusterOf } from "./cluster.ts";
 import type { CoordinatorSettings } from "./config.ts";
 import { Discovery } from "./discovery.ts";
 import { Dispatcher } from "./dispatcher.ts";
+import type { ForeignResults } from "./foreign-results.ts";
 import { type CoordinatorFunction, Functions } from "./functions.ts";
 import { InputCheck } from "./input-check.ts";
 import { LateAccepts } from "./late-accepts.ts";
@@ -49,16 +50,8 @@ export interface CoordinatorOptions {
   failed(what: string, error: unknown): void;
   readonly functions?: { readonly [name: string]: CoordinatorFunction };
   readonly isSensitive?: GraphChecks["isSensitive"];
-  /** The state of a node, where another program keeps results. */
-  completed?(name: WireName): Promise<JsonObject | null>;
-  /** Records what a node has produced there without an event in time, before the node is called done. */
-  adopt?(name: WireName, hold: Hold): Promise<void>;
-  /** Gives up what attempts before this epoch have claimed there and not done. */
-  release?(name: WireName, epoch: number): Promise<void>;
-  /** Resolves when everything that has happened to a task can be read there. */
-  caughtUp?(taskId: string): Promise<void>;
-  /** Takes back there that a node is complete: it has missed some of its input. */
-  reopen?(name: WireName): Promise<void>;
+  /** Where workers of other makes keep results, if there are any. */
+  readonly results?: ForeignResults | undefined;
 }
 
 /** Before topics that could not be made are tried again. */
@@ -92,7 +85,7 @@ export class Coordinator {
   #stopListening: () => void = () => {};
 
   constructor(options: CoordinatorOptions) {
-    const { engine, outbox, settings, log, failed, functions = {}, isSensitive, completed, adopt, release, caughtUp, reopen } = options;
+    const { engine, outbox, settings, log, failed, functions = {}, isSensitive, results } = options;
     const { clock, board, runs, reader, workers, documents, parts } = engine;
     const { topics, leaseMs, offerMs, cancelGraceMs, strict } = settings;
     const { counts } = this;
@@ -113,15 +106,15 @@ export class Coordinator {
     this.#batches = new BatchRecords(engine.documents);
     this.#late = new LateAccepts(engine.documents);
     const batches = this.#batches;
-    const input = new InputCheck({ board, parts, places, batches, log, completed, reopen });
+    const input = new InputCheck({ board, parts, places, batches, log, results });
     this.#registry = registry;
     this.#signals = new Signals({ clock, board, runs, reader, places, registry, outbox, topics, counts, failed, cancelGraceMs });
-    this.#attempts = new Attempts({ board, parts, places, batches, input, counts, adopt, signals: this.#signals, late: this.#late });
+    this.#attempts = new Attempts({ board, parts, places, batches, input, counts, results, signals: this.#signals, late: this.#late });
     const isServed = (role: string) => this.#served.has(role);
     const readers = readersOf(options.bus);
     this.#dispatcher = new Dispatcher({
       ...{ clock, board, reader, places, batches, input, registry, outbox, topics, counts, log, failed },
-      ...{ isServed, leaseMs, offerMs, completed, adopt, release, caughtUp, readers },
+      ...{ isServed, leaseMs, offerMs, results, readers },
     });
     const perform = performer(new Functions({ clock, board, parts, places, own: functions }));
     this.#functions = new LaneWorker({
@@ -256,9 +249,10 @@ export class Coordinator {
     const { settings, outbox } = this.#options;
     const { topics } = settings;
     const { clock, reader } = this.#options.engine;
-    const parts = { clock, reader, ...this.#shared() };
-    const announcements = new Announcements(parts);
-    const discovery = new Discovery({ ...parts, outbox, topics });
+    const { places, counts } = this;
+    const [attempts, registry, warn] = [this.#attempts, this.#registry, this.#warn];
+    const announcements = new Announcements({ attempts, registry, counts, warn });
+    const discovery = new Discovery({ clock, reader, attempts, registry, places, counts, warn, outbox, topics });
     if (!(await this.#ensure([topics.announce, topics.query, topics.reply, topics.signals]))) return;
     this.#subscribe("announce", topics.announce, announcements.handle);
     this.#subscribe("reply", topics.reply, discovery.handle);
@@ -277,7 +271,13 @@ export class Coordinator {
   async #listenTo(role: string): Promise<void> {
     const { topics } = this.#options.settings;
     const topic = statusTopic(topics, role);
-    const status = new StatusReader({ ...this.#shared(), log: this.#options.log });
+    const status = new StatusReader({
+      attempts: this.#attempts,
+      registry: this.#registry,
+      counts: this.counts,
+      warn: this.#warn,
+      log: this.#options.log,
+    });
     if (!(await this.#ensure([topic]))) return;
     if (!(await this.#ensure([commandTopic(topics, role)], this.#registry.countOf(role)))) return;
     const heard = this.#subscribe(`status.${role}`, topic, (records) => status.handle(records));
@@ -286,10 +286,6 @@ export class Coordinator {
     if (this.#stopping.signal.aborted) return;
     this.#served.add(role);
     this.#dispatcher.fill([role]);
-  }
-
-  #shared() {
-    return { attempts: this.#attempts, registry: this.#registry, places: this.places, counts: this.counts, warn: this.#warn };
   }
 
   /** False when the coordinator was stopped before. */

@@ -17,6 +17,7 @@ import type { GraphNode } from "../../dialect/graph.ts";
 import type { TopicNames } from "../../wire/shapes.ts";
 import type { Place, Places, WireName } from "../task-addresses.ts";
 import type { BatchRecords } from "./batches.ts";
+import type { ForeignResults } from "./foreign-results.ts";
 import type { InputCheck } from "./input-check.ts";
 import { type Start, startMessage } from "./messages.ts";
 import { type CoordinatorCounts, type CoordinatorEngine, type CoordinatorLog, type Outbox, tasksIn } from "./parts.ts";
@@ -35,14 +36,7 @@ export interface DispatcherDeps extends Pick<CoordinatorEngine, "clock" | "board
   readonly leaseMs: number;
   /** How long a command may wait to be taken up. */
   readonly offerMs: number;
-  /** The state of a node, where another program keeps results; it is not started then. */
-  completed?(name: WireName): Promise<JsonObject | null>;
-  /** Records what a node has produced there, before it is called done. */
-  adopt?(name: WireName, hold: Hold): Promise<void>;
-  /** Gives up what attempts before this epoch have claimed there and not done, for workers that cannot do so themselves. */
-  release?(name: WireName, epoch: number): Promise<void>;
-  /** Resolves when everything that has happened to a task can be read there. */
-  caughtUp?(taskId: string): Promise<void>;
+  readonly results?: ForeignResults | undefined;
   /** How many workers read the commands of a role now, where the bus reports it. */
   readers?(role: string): Promise<number>;
   readonly counts: CoordinatorCounts;
@@ -173,9 +167,9 @@ export class Dispatcher {
       if (await this.#isOver(place, hold, sent)) return;
       if (await this.#isInVain(role, task)) return;
       // Nothing can be claimed before the first command.
-      if (task.grant > 1) await this.#deps.release?.({ task_id, node_id }, task.grant);
+      if (task.grant > 1) await this.#deps.results?.release({ task_id, node_id }, task.grant);
       // A worker of another make ends with what it finds: all that its sources have given so far must be there before it looks.
-      if ((place.node?.after.length ?? 0) > 0) await this.#deps.caughtUp?.(task_id);
+      if ((place.node?.after.length ?? 0) > 0) await this.#deps.results?.caughtUp(task_id);
       const start = {
         input: inputOf(task, place),
         deadLetters: await this.#deadLetters(place),
@@ -195,15 +189,15 @@ export class Dispatcher {
    * and counts as long as the node is not done: so an end of an earlier attempt is accepted when nothing came for the length of an offer.
    */
   async #isOver(place: WireName & Place, hold: Hold & { grant: number }, sent: boolean): Promise<boolean> {
-    const { board, completed, input } = this.#deps;
+    const { board, results, input } = this.#deps;
     const name = { task_id: place.task_id, node_id: place.node_id };
-    const result = (await completed?.(name)) ?? null;
+    const result = (await results?.completed(name)) ?? null;
     if (result === null) return false;
     if (sent && !this.#doubted.has(place.taskId)) {
       remember(this.#doubted, place.taskId, hold.grant);
       return true;
     }
-    await this.#deps.adopt?.(name, hold);
+    await results?.adopt(name, hold);
     const missed = await input.missed(name, place);
     if (missed !== null) return !(await input.takeBack(name, place, hold, missed));
     await board.complete(hold, writeExact(result));

@@ -5,7 +5,6 @@
 // A node that misses something is not done: it is done again once its sources have ended, with all of its input there. One that still misses
 // something then fails.
 
-import type { JsonObject } from "../../../../core/json/json.ts";
 import { type Hold, isOpen } from "../../../../engine/board/task.ts";
 import type { Part } from "../../../../engine/part/store.ts";
 import { dialectName } from "../../dialect/compile.ts";
@@ -18,16 +17,14 @@ import { metaOf } from "../artifacts/part-artifacts.ts";
 import { partUidOf } from "../part-groups.ts";
 import type { Place, Places, WireName } from "../task-addresses.ts";
 import type { BatchRecords } from "./batches.ts";
+import type { ForeignResults } from "./foreign-results.ts";
 import type { CoordinatorEngine, CoordinatorLog } from "./parts.ts";
 
 export interface InputCheckDeps extends Pick<CoordinatorEngine, "board" | "parts"> {
   readonly places: Places;
   readonly batches: BatchRecords;
   readonly log: CoordinatorLog;
-  /** What MongoDB has as the end of a node; null when it has none. Absent where there is no MongoDB. */
-  completed?(name: WireName): Promise<JsonObject | null>;
-  /** Takes back in MongoDB that a node is complete. Absent where no worker of another make reads: ours cannot miss anything. */
-  reopen?(name: WireName): Promise<void>;
+  readonly results?: ForeignResults | undefined;
 }
 
 export interface Missed {
@@ -50,7 +47,7 @@ export class InputCheck {
 
   /** Null when nothing is missing, or the node does not read by one of the two adapters. */
   async missed(name: WireName, place: Place): Promise<Missed | null> {
-    const route = this.#deps.reopen === undefined ? null : routeOf(place);
+    const route = this.#deps.results === undefined ? null : routeOf(place);
     if (route === null) return null;
     const { dead_letters } = await this.#deps.batches.of(place.taskId);
     const aside = new Set(dead_letters.map(({ batch_uid }) => partUidOf(batch_uid)));
@@ -71,28 +68,28 @@ export class InputCheck {
    * has called itself complete in MongoDB while its last parts are still on their way there.
    */
   async mustWait({ task_id }: WireName, place: Place): Promise<boolean> {
-    const { batches, board, completed, places } = this.#deps;
+    const { batches, board, results, places } = this.#deps;
     const route = routeOf(place);
     if (route === null) return false;
     const isAgain = ((await batches.of(place.taskId)).missed ?? 0) > 0;
-    if (!isAgain && completed === undefined) return false;
+    if (!isAgain && results === undefined) return false;
     for (const node_id of route.fromNodes) {
       const found = await places.find({ task_id, node_id });
       const task = found === undefined ? undefined : await board.task(found.taskId);
       if (task === undefined || !isOpen(task.state)) continue;
-      if (isAgain || (await completed?.({ task_id, node_id })) !== null) return true;
+      if (isAgain || (await results?.completed({ task_id, node_id })) !== null) return true;
     }
     return false;
   }
 
   /** Takes back that the node is complete. True when it is to be done again; false when it has failed for this. */
   async takeBack(name: WireName, { taskId }: Place, hold: Hold, missed: Missed): Promise<boolean> {
-    const { batches, board, log, reopen } = this.#deps;
+    const { batches, board, log, results } = this.#deps;
     const why = sentenceOf(name, missed);
     const record = await batches.of(taskId);
     const times = (record.missed ?? 0) + 1;
     await batches.keep(taskId, { ...record, missed: times });
-    await reopen?.({ task_id: name.task_id, node_id: name.node_id });
+    await results?.reopen({ task_id: name.task_id, node_id: name.node_id });
     log.warn(why, { event: "coord.input.missed", ...name });
     if (times <= againMax) return true;
     await board.fail(hold, { error: `input_missed: ${why}`, retryable: false });

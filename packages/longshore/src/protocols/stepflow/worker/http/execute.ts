@@ -117,9 +117,10 @@ export class ExecuteWork implements Assignment {
   }
 
   #calls(): HttpCallbacks {
-    const { observability } = this.#around.params;
+    const { calls, clock, exchange, dialect, blobApiUrl, http, params } = this.#around;
     const { trace, over } = this.#control;
-    this.#callbacks ??= new HttpCallbacks({ ...this.#around, observability, trace, over });
+    const { observability } = params;
+    this.#callbacks ??= new HttpCallbacks({ calls, clock, exchange, dialect, blobApiUrl, http, observability, trace, over });
     return this.#callbacks;
   }
 }

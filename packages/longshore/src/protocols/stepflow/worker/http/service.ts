@@ -135,10 +135,21 @@ export class WorkerService {
     const slot = await this.#slot(found, text.length, exchange);
     if (slot === undefined) return;
     const { blobApiUrl, blobThresholdBytes, dialect } = this.#handshake;
-    const { instanceId } = this.#settings;
-    const mayHaveBlobRefs = text.includes(blobRefMark);
-    const around = { id, params, found, exchange, dialect, blobApiUrl, blobThresholdBytes, instanceId, mayHaveBlobRefs };
-    await slot.run(new ExecuteWork({ ...around, calls: this.#calls, clock: this.#clock, http: this.#http }));
+    const work = new ExecuteWork({
+      id,
+      params,
+      found,
+      instanceId: this.#settings.instanceId,
+      mayHaveBlobRefs: text.includes(blobRefMark),
+      blobThresholdBytes,
+      exchange,
+      dialect,
+      blobApiUrl,
+      calls: this.#calls,
+      clock: this.#clock,
+      http: this.#http,
+    });
+    await slot.run(work);
     // Lost work is not reported; its caller still waits, and no other worker will answer.
     if (!exchange.answered) await exchange.answer(unanswered(id, rpcCode("server", dialect)));
   }
