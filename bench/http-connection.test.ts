@@ -23,7 +23,7 @@ async function serve(answer: (request: string, socket: Socket) => void): Promise
 }
 
 describe.each(CLIENTS)("the %s connection", (client) => {
-  it("puts together an answer that comes in pieces, and goes on with the next on the same socket", async () => {
+  it("joins an answer that arrives in pieces, and reads the next one from the same socket", async () => {
     let requests = 0;
     const url = await serve((_, socket) => {
       requests++;

@@ -9,7 +9,7 @@ describe("report", () => {
     expect(met({ what: "cost", value: 1.3, wanted: "at most", bound: 1.25 })).toBe(false);
   });
 
-  it("never calls a missing figure a met target", () => {
+  it("never counts a missing figure as a reached target", () => {
     expect(met({ what: "rate", value: Number.NaN, wanted: "at least", bound: 3 })).toBe(false);
     expect(met({ what: "cost", value: Number.NaN, wanted: "at most", bound: 3 })).toBe(false);
   });

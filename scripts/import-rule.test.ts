@@ -195,7 +195,7 @@ describe("names of protocols", () => {
     expect(named({ "core/clock.test.ts": "alpha" })).toEqual([]);
   });
 
-  it("are refused elsewhere, in comments too and however they are spelled", () => {
+  it("are refused elsewhere, in comments too and in any spelling", () => {
     expect(named({ "core/clock.ts": "// As Alpha does.", "cli/work.ts": "x\nconst twoWords = 1;", "net/a.ts": "TWO_WORDS_URL" })).toEqual([
       "cli/work.ts:2: names a protocol (twoWords); its folder must bring this",
       "core/clock.ts:1: names a protocol (Alpha); its folder must bring this",

@@ -16,7 +16,7 @@ export const protocols = [
 `;
 
 describe("the registry without a protocol", () => {
-  it("has neither its imports nor a line that uses them", () => {
+  it("has no import of it and no line that uses one", () => {
     expect(withoutLines(registry, "beta")).toBe(`import { alphaProtocol } from "./alpha/protocol.ts";
 
 export interface Options extends NoFields {}
@@ -51,7 +51,7 @@ describe("what is removed with a protocol", () => {
     ["bench/beta-side.ts", `import { beta } from "longshore/alphabet";`],
   ]);
 
-  it("are its folder and whatever outside the source reaches it, through any number of files", () => {
+  it("are its folder and everything outside the source that reaches it, through any number of files", () => {
     expect(aboutIt(tree, "alpha").sort()).toEqual([
       "bench/alpha-side.ts",
       "packages/longshore/src/protocols/alpha/wire/shapes.ts",

@@ -23,7 +23,7 @@ beforeAll(async () => {
   }
 });
 
-describe("the committed fixtures are what the real server says", () => {
+describe("the committed fixtures are what the real server returns", () => {
   it.each(chapters)("$name", async ({ name }) => {
     const file = fixtureFile(name);
     const committed = existsSync(file) ? readFileSync(file, "utf8") : "null";

@@ -52,7 +52,7 @@ describe.concurrent("work in Python", () => {
   });
 
   it.for([[5], [15]] as const)(
-    "that is ready while no worker lives is done once, by the one that comes %i s later",
+    "that is ready while no worker lives is done once, by the worker that starts %i s later",
     async ([s], context) => {
       const stage = openStage(context);
       const at = place();

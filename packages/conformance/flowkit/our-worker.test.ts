@@ -34,7 +34,7 @@ function shapeOf({ text }: Heard, names: readonly string[]): string {
 }
 
 describe.concurrent("our worker under a Python coordinator", () => {
-  it("says what the Python worker says, record by record", async (context) => {
+  it("writes the same records as the Python worker", async (context) => {
     const stage = openStage(context);
     const told = async (start: (at: Place, worker: string, role: string, habit: "produce" | "consume") => Promise<unknown>) => {
       const at = place();
@@ -92,7 +92,7 @@ describe.concurrent("our worker under a Python coordinator", () => {
     for (const how of ["signal", "flag"] as const) expect(await stops(how)).toEqual(["TASK_ACCEPTED", "TASK_HEARTBEAT", "CANCELLED"]);
   });
 
-  it("returns whether it runs a node, and does a command that comes twice once", async (context) => {
+  it("returns whether it runs a node, and runs a command once that arrives twice", async (context) => {
     const stage = openStage(context);
     const at = place();
     const type = at.role("slow");

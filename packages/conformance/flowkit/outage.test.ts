@@ -18,7 +18,7 @@ beforeAll(async () => {
 const OUTAGE_MS = 60_000;
 const BATCHES = 40;
 
-it("a broker that is away for a minute costs nothing but time, and is reported", async (context) => {
+it("a broker that is down for a minute only costs time, and is reported", async (context) => {
   const stage = openStage(context);
   const at = place();
   const [src, sink] = [at.role("src"), at.role("sink")];

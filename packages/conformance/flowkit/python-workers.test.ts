@@ -142,7 +142,7 @@ describe.concurrent("a Python worker under our coordinator", () => {
     expect((await skusOf(operator, id, "u")).sort()).toEqual(items(80).sort());
   });
 
-  it("[A16] goes on while our coordinator is killed; what it said meanwhile is heard afterwards", async (context) => {
+  it("[A16] continues while our coordinator is killed; its events are read afterwards", async (context) => {
     const stage = openStage(context);
     const at = place();
     const [src, sink] = [at.role("src"), at.role("sink")];

@@ -18,9 +18,9 @@ const NODES = 6;
 /** Of a worker: how often it looks for new partitions. With aiokafka's default this test would last five minutes. */
 const LOOK_MS = 500;
 
-describe.concurrent("workers in Python of one role, on a broker that makes topics by itself", () => {
+describe.concurrent("Python workers of one role, on a broker that creates topics automatically", () => {
   it.for([["after"], ["before"]] as const)(
-    "all get work, with nothing lost, when they come %s our coordinator",
+    "all get work, and nothing is lost, when they start %s our coordinator",
     async ([when], context) => {
       const stage = openStage(context);
       const at = place();

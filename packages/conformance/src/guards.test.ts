@@ -26,7 +26,7 @@ describe("what is missing", () => {
     );
   });
 
-  it("a peer that listens everywhere is refused beside any interface but loopback", () => {
+  it("a peer that listens on all interfaces is refused, except where loopback is the only one", () => {
     expect(() => assertPrivateNetwork("peer", ["lo"])).not.toThrow();
     expect(() => assertPrivateNetwork("peer", ["lo", "eth0"])).toThrow(/eth0[\s\S]*npm run conformance/);
   });
@@ -52,13 +52,13 @@ describe("a stage", () => {
     });
   });
 
-  it("tells what a process wrote when the expected line never comes", async () => {
+  it("reports the output of a process when the expected line is missing", async () => {
     const stage = openStage({ onTestFinished });
     const child = stage.start("sh", ["-c", "echo something else"], { name: "a shell" });
     await expect(child.printed(/ready/)).rejects.toThrow(/a shell ended without printing \/ready\/; it wrote:\nsomething else/);
   });
 
-  it("tells which program could not be started at all", async () => {
+  it("reports which program could not be started", async () => {
     const stage = openStage({ onTestFinished });
     const child = stage.start("/nowhere/program", [], { name: "a ghost" });
     expect(await child.ended).toContain("ENOENT");

@@ -46,7 +46,7 @@ describe("the committed API fixtures are what the real orchestrator answers", ()
   });
 });
 
-describe("the committed fixtures are what the real programs say", () => {
+describe("the committed fixtures are what the real programs return", () => {
   it.each(["0.9", "0.11"] as const)("%s over HTTP", async (release) => {
     const exchanges = await recordHttp(openStage({ onTestFinished }), release);
     const peer = `stepflow-orchestrator ${releases[release].orchestrator}, stepflow-py ${releases[release].sdk}`;

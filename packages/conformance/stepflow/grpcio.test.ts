@@ -139,7 +139,7 @@ describe.each(transports)("grpcio as a client of our server, %s", (transport) =>
     expect(server.metrics.text()).toContain('longshore_grpc_calls_total{method="/test.Echo/Wait",code="CANCELLED"}');
   });
 
-  it("is told when the server closes, and finds its successor", async (context) => {
+  it("is notified when the server closes, and finds its successor", async (context) => {
     const all = methods(
       async () => {},
       () => {},
@@ -208,7 +208,7 @@ describe.each(transports)("grpcio as a server for our client, %s", (transport) =
     expect(await channel.unary(Echo.Say, { text: "still" })).toMatchObject({ text: "still" });
   });
 
-  it("that dies fails what is under way", async (context) => {
+  it("that dies fails the open calls", async (context) => {
     const { child, channel } = await setup(context);
     const call = channel.unary(Echo.Wait, { text: "killed" });
     const failed = expect(call).rejects.toMatchObject({ code: 14 });

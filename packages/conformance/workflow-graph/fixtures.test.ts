@@ -58,7 +58,7 @@ async function cancelled(operator: Operator): Promise<void> {
   await operator.reaches(id, "endless", "failure");
 }
 
-describe("the committed fixtures are what the real programs say", () => {
+describe("the committed fixtures are what the real programs return", () => {
   it.concurrent("the Rust worker", async (context) => {
     const exchanges = await record(
       context,

@@ -9,7 +9,7 @@ import { blockingNode, carelessGo, impatientPython, type PlainWorker, plainPytho
 import { startReferenceWorker } from "./reference.ts";
 
 describe("workers of other habits on our server", () => {
-  it.concurrent("[W-PY-09] the 60 seconds that the blocking Node worker asked for last without a heartbeat", async (context) => {
+  it.concurrent("[W-PY-09] the 60 seconds that the blocking Node worker requested last without a heartbeat", async (context) => {
     const stage = openStage(context);
     const { url } = await startOurServer(stage);
     const proxy = await openRecordingProxy(stage, url);

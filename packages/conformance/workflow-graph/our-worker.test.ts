@@ -122,7 +122,7 @@ describe("our worker runs shell commands for the real server", () => {
     context.expect(tries.count()).toBe(1);
   });
 
-  it.concurrent("[G56] asked to end, it finishes its job, takes no other and leaves", async (context) => {
+  it.concurrent("[G56] finishes its job after a stop signal, takes no other and exits", async (context) => {
     const { stage, url, operator } = await setup(context);
     const worker = startOurWorker(stage, url);
     const id = await operator.run(job("last", "echo begins; sleep 2; echo ends"), job("next", "true", { depends_on: ["last"] }));
@@ -165,7 +165,7 @@ describe("our handlers run for the real server", () => {
     context.expect((await operator.job(id, "hopeless")).output).toContain("this can never work");
   });
 
-  it.concurrent("with the shell off a shell command fails at once, for good, naming the switch", async (context) => {
+  it.concurrent("with the shell off a shell command fails at once, permanently, and names the switch", async (context) => {
     const { stage, url, operator } = await setup(context);
     const proxy = await openRecordingProxy(stage, url);
     startHandlers(stage, proxy.url);

@@ -37,7 +37,7 @@ async function pollsAgain(proxy: RecordingProxy): Promise<void> {
 }
 
 describe("the plain Python worker on our server", () => {
-  it.concurrent("[W-PY-01] goes on after the server was killed and started again, without registering again", async (context) => {
+  it.concurrent("[W-PY-01] continues after the server was killed and started again, without registering again", async (context) => {
     const { stage, server, proxy, operator } = await setup(context);
     plainPython(stage, proxy.url);
     const before = await operator.run(job("before", "true"));
@@ -56,7 +56,7 @@ describe("the plain Python worker on our server", () => {
     context.expect(sent(proxy, "/register")).toHaveLength(1);
   });
 
-  it.concurrent("[W-PY-02] is told null, never an error, while the disk is full, and works on when there is room", async (context) => {
+  it.concurrent("[W-PY-02] gets null, never an error, while the disk is full, and continues when there is space", async (context) => {
     let disk = "";
     const { stage, proxy, operator } = await setup(context, (stage) => {
       disk = mountSmallDisk(stage);
@@ -89,7 +89,7 @@ describe("the plain Python worker on our server", () => {
     context.expect([beat?.answer.status, beat?.answer.body]).toEqual([200, ""]);
   });
 
-  it.concurrent("[W-PY-04] reports on a lease that is over: 409, and what others did meanwhile stands", async (context) => {
+  it.concurrent("[W-PY-04] reports on an expired lease: 409, and the results of others stay", async (context) => {
     const { stage, proxy, operator } = await setup(context);
     const tries = countExecutions(stage);
     // A lease of two seconds is over long before the first heartbeat. The first execution takes longer than that, the second does not.
@@ -108,7 +108,7 @@ describe("the plain Python worker on our server", () => {
     context.expect(tries.count()).toBe(2);
   });
 
-  it.concurrent("[W-PY-04] never asks about a cancel, finishes late, and the job stays cancelled", async (context) => {
+  it.concurrent("[W-PY-04] never polls for a cancel, finishes late, and the job stays cancelled", async (context) => {
     const { stage, proxy, operator } = await setup(context);
     const worker = plainPython(stage, proxy.url);
     const id = await operator.run(job("work", "sleep 3"), job("after", "true", { depends_on: ["work"] }));
@@ -166,7 +166,7 @@ describe("the plain Python worker on our server", () => {
     context.expect((await operator.job(id, "wordy")).output).toBe("ü".repeat(4096));
   });
 
-  it.concurrent("[W-PY-07, W-PY-08] beats more with every job it has done, also after the last report, and is never turned away", async (context) => {
+  it.concurrent("[W-PY-07, W-PY-08] sends more heartbeats with every finished job, also after the last report, and is never refused", async (context) => {
     const { stage, proxy, operator } = await setup(context);
     plainPython(stage, proxy.url);
     const quick = await operator.run(...["a", "b", "c", "d", "e"].map((name) => job(name, "true")));

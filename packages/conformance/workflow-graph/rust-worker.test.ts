@@ -43,7 +43,7 @@ describe("the Rust worker on our server", () => {
     context.expect((await operator.logs(id, "train")).map(({ data }) => data)).toEqual(["by gpu\n", "by gpu\n", "by gpu\n"]);
   });
 
-  it.concurrent("[G30, G33] tries a failing job as often as its budget allows, and the status says which attempt it was", async (context) => {
+  it.concurrent("[G30, G33] tries a failing job as often as its budget allows, and the status names the attempt", async (context) => {
     const { stage, proxy, operator } = await setup(context);
     const tries = countExecutions(stage);
     startReferenceWorker(stage, proxy.url);
@@ -57,7 +57,7 @@ describe("the Rust worker on our server", () => {
     context.expect(await operator.job(id, "doomed")).toMatchObject({ attempt: 2, output: "exit code 3: the reason\n" });
   });
 
-  it.concurrent("[W-CAN-01, W-CAN-02, G42] a cancelled job stays cancelled whatever the worker then reports", async (context) => {
+  it.concurrent("[W-CAN-01, W-CAN-02, G42] a cancelled job stays cancelled after any report of the worker", async (context) => {
     const { stage, proxy, operator } = await setup(context);
     const tries = countExecutions(stage);
     startReferenceWorker(stage, proxy.url);
@@ -118,7 +118,7 @@ describe("the Rust worker on our server", () => {
     context.expect(tries.count()).toBe(2);
   });
 
-  it.concurrent("[G28] goes on with its lease after the server was killed and started again", async (context) => {
+  it.concurrent("[G28] keeps its lease after the server was killed and started again", async (context) => {
     const stage = openStage(context);
     const first = await startOurServer(stage);
     const proxy = await openRecordingProxy(stage, first.url);

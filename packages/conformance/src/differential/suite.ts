@@ -48,7 +48,7 @@ export function differentialSuite(differential: Differential): void {
       expect(unexpected).toEqual([]);
     });
 
-    it("tells every difference in the protocol's README, with its reason", () => {
+    it("lists every difference in the protocol's README, with its reason", () => {
       const file = new URL(`../../../longshore/src/protocols/${protocol}/README.md`, import.meta.url);
       const readme = readFileSync(file, "utf8").replace(/\s+/g, " ");
       expect(differences.map(({ reason }) => reason).filter((reason) => !readme.includes(reason))).toEqual([]);

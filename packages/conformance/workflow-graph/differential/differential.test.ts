@@ -9,7 +9,7 @@ import { compare, type Difference } from "./compare.ts";
 import { intended } from "./differences.ts";
 import { play } from "./script.ts";
 
-describe("our server beside the real one", () => {
+describe("our server compared with the real one", () => {
   it.each(chapters.map((chapter) => [chapter.name, chapter] as const))("answers alike: %s", async (_name, chapter) => {
     const stage = openStage({ onTestFinished });
     const [reference, ours] = await Promise.all([startReferenceServer(stage), startOurServer(stage)]);

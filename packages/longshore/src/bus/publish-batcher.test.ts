@@ -21,7 +21,7 @@ function setup(more: { bytesMax?: number; recordsMax?: number; refuse?: (records
 const record = (value: string): Outgoing => ({ topic: "a", key: null, value });
 
 describe("gathering", () => {
-  it("sends what comes in one turn together, and what comes meanwhile next", async () => {
+  it("sends the records of one turn together, and those that arrive during the send next", async () => {
     const { gather, sent } = setup();
     const first = Promise.all([gather.add([record("1")]), gather.add([record("2"), record("3")])]);
     await new Promise((resolve) => setImmediate(resolve));

@@ -17,7 +17,7 @@ function setup() {
   return { clock, told, reach, bus, broker };
 }
 
-it("is out of reach from the first failure to the next success, wherever they happened", async () => {
+it("is unreachable from the first failure to the next success of any call", async () => {
   const { clock, reach, bus, told, broker } = setup();
   expect(reach.out).toBeNull();
   broker.away = new Error("connection refused");

@@ -12,7 +12,7 @@ function chunk(step: string, data: string, more: Partial<LogChunk> = {}): LogChu
   return { position: 1, taskId: step, step, attempt: 1, stream: "stdout", sequence: 0, at: 0, data, ...more };
 }
 
-it("puts lines together that arrive in pieces, each step for itself", () => {
+it("joins lines that arrive in pieces, separately for each step", () => {
   const { printer: lines, text } = printer(true);
   lines.add(chunk("a", "one\ntw"));
   lines.add(chunk("b", "other\r\n"));

@@ -58,7 +58,7 @@ it("draws over itself, leaves the end on the screen and gives the cursor back", 
   expect(terminal.cursorShown).toBe(true);
 });
 
-it("continues when the server is away for the first look", async () => {
+it("continues when the server is down at the first request", async () => {
   const client = clientOf([{ state: "succeeded", step: { state: "done" } }]);
   let away = 1;
   const get = (path: string) => (away-- > 0 ? Promise.reject(new Unreachable("no server answers")) : client.get(path));

@@ -57,7 +57,7 @@ describe("a run in a terminal", () => {
     ]);
   });
 
-  it("shows what a step has put aside, a line each", () => {
+  it("shows the dead letters of a step, one on each line", () => {
     const first = [
       { uid: "b2", reason: "bad_row", error: "page 2 is\u001b[2J torn", tries: 3 },
       { uid: "b7", reason: "too_large", error: null, tries: 1 },

@@ -41,7 +41,7 @@ describe("text from elsewhere", () => {
   });
 });
 
-it("a table lines its columns up, whatever is painted in them", () => {
+it("a table aligns its columns, also when their text is coloured", () => {
   const paint = painter({ write: () => true }, { FORCE_COLOR: "1" });
   const lines = table(
     ["NAME", "STATE", ""],

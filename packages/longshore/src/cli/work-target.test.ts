@@ -15,7 +15,7 @@ describe("a worker takes its tasks", () => {
     expect(target({ on: "http://h:1" })).toEqual({ protocol: "workflow-graph", on: "http://h:1" });
   });
 
-  it("from the typed address, whatever is in the environment", () => {
+  it("from the typed address, also when the environment names another", () => {
     const env = { CONDUCTOR_SERVER_URL: "http://c:1", STEPFLOW_TRANSPORT: "grpc" };
     expect(target({ on: "http://h:1" }, env).protocol).toBe("workflow-graph");
     expect(target({ conductor: "http://c:2" }, env)).toEqual({ protocol: "conductor", on: "http://c:2" });

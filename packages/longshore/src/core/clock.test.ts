@@ -21,7 +21,7 @@ describe("time", () => {
     return { clocks, pass, sleep, now };
   }
 
-  it("is the wall clock's, to the millisecond, however often it is read", () => {
+  it("is the wall clock's, to the millisecond, for any number of reads", () => {
     const { clocks, pass, now } = machine();
     for (let asked = 0; asked < 10_000; asked++) {
       pass(0.375);

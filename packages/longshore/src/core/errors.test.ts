@@ -59,7 +59,7 @@ describe("errors", () => {
     }
   });
 
-  it("are made of whatever was thrown", () => {
+  it("are made of any thrown value", () => {
     const error = new Error("as it is");
     const circle: { self?: unknown } = {};
     circle.self = circle;

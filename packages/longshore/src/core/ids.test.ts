@@ -16,7 +16,7 @@ describe("ids", () => {
     expect(early.slice(0, 10)).toBe(idMaker()(1_700_000_000_000).slice(0, 10));
   });
 
-  it("rise strictly whatever the clock does", () => {
+  it("always rise, also when the clock goes back", () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 2 ** 45 }), { minLength: 2, maxLength: 60 }), (times) => {
         const makeId = idMaker();
@@ -44,7 +44,7 @@ describe("ids", () => {
     expect(new Set(Array.from({ length: 200 }, () => idMaker()(1))).size).toBe(200);
   });
 
-  it("are UUIDs of version 7 in another spelling, and come back from it", () => {
+  it("are UUIDs of version 7 in another spelling, and can be converted back", () => {
     const makeId = idMaker();
     for (let made = 0; made < 1_000; made++) {
       const id = makeId(1_700_000_000_000 + made);

@@ -28,7 +28,7 @@ describe("the text of a list", () => {
     expect(await lists.of(() => ["1", '{"a":2}'])).toBe('[1,{"a":2}]');
   });
 
-  it("is made of one long list at a time, whatever the number of readers", async () => {
+  it("is made of one long list at a time, for any number of readers", async () => {
     const lists = new ListTexts(new Slices());
     const held = { now: 0, most: 0 };
     const read = () => lists.of(counted(20, 100_000, held)).then(() => (held.now -= 20 * 100_000));
@@ -38,7 +38,7 @@ describe("the text of a list", () => {
     expect(held.now).toBe(0);
   });
 
-  it("holds nothing while it waits, however large its first item is", async () => {
+  it("holds nothing while it waits, also when its first item is large", async () => {
     const lists = new ListTexts(new Slices());
     let holding = 0;
     let most = 0;

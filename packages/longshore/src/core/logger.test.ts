@@ -15,7 +15,7 @@ describe("the logger", () => {
     expect(parsed()).toEqual([{ time: "2026-01-02T03:04:05.006Z", level: "info", message: "started", port: 4500 }]);
   });
 
-  it("writes text for a person, on one line whatever the message holds", () => {
+  it("writes text for people, on one line for any message", () => {
     const { logger, lines } = setup({ format: "text" });
     logger.warn("two\nlines", { path: "a b", id: "x1", none: undefined, list: [1] });
     expect(lines).toEqual(['03:04:05.006 warn  two lines path="a b" id=x1 list=[1]']);
@@ -61,7 +61,7 @@ describe("the logger", () => {
     expect(lines[0]).toContain("text/plain");
   });
 
-  it("takes out bearer tokens and known secrets wherever they turn up", () => {
+  it("removes bearer tokens and known secrets at every place", () => {
     const { logger, lines } = setup({ secrets: ["kV3mQ0rT8xLw2ZpB"] });
     logger.info("called with Authorization: Bearer zzzz.yyyy", { url: "/x/kV3mQ0rT8xLw2ZpB", error: new Error("kV3mQ0rT8xLw2ZpB") });
     expect(lines[0]).not.toMatch(/zzzz|kV3mQ0rT8xLw2ZpB/);

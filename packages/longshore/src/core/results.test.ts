@@ -32,7 +32,7 @@ describe("results", () => {
     expect((await other)?.name).toBe("other");
   });
 
-  it("does not miss an end that comes while it looks", async () => {
+  it("does not miss an end during its read", async () => {
     const results = new Results<Thing>();
     const look = async () => {
       results.tell("a", ended);
@@ -85,7 +85,7 @@ describe("results", () => {
     expect(await waiting).toBe(ended);
   });
 
-  it("notifies all waiters when nothing will end any more", async () => {
+  it("notifies all waiters when the server closes", async () => {
     const results = new Results<Thing>();
     const open = async () => ({ open: true, name: "running" });
     const waiting = [results.of("a", open, isOpen), results.expect("b").ended];

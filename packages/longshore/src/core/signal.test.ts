@@ -39,7 +39,7 @@ it.each(["SIGINT", "SIGTERM"])("takes a %s that arrives twice at once for one, a
   remove();
 });
 
-it("takes another signal for a second one however soon it comes", () => {
+it("takes another signal as a second one, also when it arrives at once", () => {
   const { seen, after, remove } = setup();
   after(0, "SIGINT");
   after(1, "SIGTERM");

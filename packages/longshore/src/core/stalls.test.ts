@@ -29,7 +29,7 @@ describe("what is watched", () => {
     expect(still.ended).toBe(1);
   });
 
-  it("stays while it moves, however little", async () => {
+  it("stays while it sends, also when it sends little", async () => {
     const clock = new TestClock();
     const stalls = new Stalls(clock, 1_000);
     const slow = thing();
@@ -68,7 +68,7 @@ describe("what is watched", () => {
     expect(waiting.ended).toBe(0);
   });
 
-  it("is left alone when it is not watched any more, and no timer remains", async () => {
+  it("is left alone when it is no longer watched, and no timer remains", async () => {
     const clock = new TestClock();
     const stalls = new Stalls(clock, 1_000);
     const [one, other] = [thing(), thing()];

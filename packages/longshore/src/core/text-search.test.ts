@@ -5,7 +5,7 @@ import { hasText, hasTextInSlices, TextSearch } from "./text-search.ts";
 const mebi = 1_048_576;
 
 describe("searching a text", () => {
-  it("compares each character a bounded number of times, however much the texts repeat", () => {
+  it("compares each character a bounded number of times, also in repetitive texts", () => {
     const text = "a".repeat(100_000);
     for (const wanted of [`${"a".repeat(7_000)}b`, `ab${"a".repeat(7_000)}`, `${"a".repeat(3_000)}b${"a".repeat(3_000)}`]) {
       const search = new TextSearch(wanted);
@@ -35,7 +35,7 @@ describe("searching a text", () => {
     expect(hasText("", "")).toBe(true);
   });
 
-  it("finds what lies across two slices, whether letters are large or small", () => {
+  it("finds text across two slices, in upper and lower case", () => {
     for (const wanted of ["Needle", `N${"e".repeat(600)}`]) {
       const text = `${"x".repeat(mebi - 3)}${wanted.toUpperCase()}${"x".repeat(mebi)}`;
       expect(atOnce(hasTextInSlices(text, wanted))).toBe(true);

@@ -21,7 +21,7 @@ it("shows a value as JSON, and of a long one its beginning", () => {
   expect(shown([new ExactNumber("12345678901234567890"), { a: "b", c: [] }, {}])).toBe('[12345678901234567000,{"a":"b","c":[]},{}]');
 });
 
-it("writes no more of a value than it shows, however deep and large it is", () => {
+it("writes no more of a value than it shows, for deep and large values", () => {
   let deep: unknown = 1;
   for (let level = 0; level < 100_000; level++) deep = [deep];
   expect(shown(deep)).toBe(`${"[".repeat(100)}...`);

@@ -28,7 +28,7 @@ describe("input and output", () => {
     expect(await s.loop.run("none")).toEqual({ kind: "done", output: null });
   });
 
-  it("input that does not fit the schema fails for good, names the field, and never reaches the handler", async () => {
+  it("input that does not fit the schema fails permanently, names the field, and never reaches the handler", async () => {
     let called = false;
     const handler = () => {
       called = true;
@@ -52,7 +52,7 @@ describe("input and output", () => {
     });
   });
 
-  it("an unknown task is refused for good", async () => {
+  it("an unknown task is refused permanently", async () => {
     await using s = await setup([]);
     expect(await s.loop.run("nobody")).toMatchObject({ kind: "failed", retryable: false, error: { code: "LONGSHORE_NO_HANDLER" } });
   });

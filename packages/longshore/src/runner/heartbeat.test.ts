@@ -93,7 +93,7 @@ describe("a hold", () => {
     expect(s.hold.ended).toBe(false);
   });
 
-  it("joins a beat that is under way instead of sending a second one", async () => {
+  it("joins an open heartbeat instead of sending a second one", async () => {
     const answer = deferred<BeatAnswer>();
     const s = setup(() => answer.promise);
     const both = Promise.all([s.hold.beat(), s.hold.beat()]);

@@ -57,7 +57,7 @@ describe("GET /metrics of a worker", () => {
     });
   });
 
-  it("[C-MET-03, C-MET-05, C-MET-09] counts executions, their time in real buckets and the size of results", async () => {
+  it("[C-MET-03, C-MET-05, C-MET-09] counts executions, their duration in real buckets and the size of results", async () => {
     await using s = await setup();
     const run = s.loop.run("gated");
     await until(() => s.worker.status().running.length === 1);
@@ -88,7 +88,7 @@ describe("GET /metrics of a worker", () => {
     expect(text).toContain('task_execute_time_seconds_count{taskType="odd",status="FAILURE"} 2\n');
   });
 
-  it("[C-MET-01, C-MET-02, C-MET-10] counts each poll once, with its time by how it ended", async () => {
+  it("[C-MET-01, C-MET-02, C-MET-10] counts each poll once, with its duration and result", async () => {
     await using s = await setup();
     const poll = { task: "greet", worker: undefined };
     s.loop.host.emit("pollStarted", { ...poll, count: 1 });

@@ -42,7 +42,7 @@ describe("the table of outcomes", () => {
     expect(short(end, stopped)).toBe(expected);
   });
 
-  it("makes no value null and refuses for good what JSON cannot carry", () => {
+  it("turns an absent value into null and refuses permanently what JSON cannot carry", () => {
     expect(outcomeOf({ kind: "returned", value: undefined }, undefined)).toEqual({ kind: "done", output: null });
     const cycle: { self?: unknown } = {};
     cycle.self = cycle;

@@ -5,7 +5,7 @@ import type { Assignment, Outcome } from "./transport.ts";
 
 const done: Outcome = { kind: "done", output: 1 };
 
-it("a report is repeated with growing pauses for as long as the transport's schedule lasts, whatever the hold is", async () => {
+it("a report is repeated with growing pauses while the transport's schedule lasts, for any hold", async () => {
   const clock = new TestClock();
   const startMs = clock.now();
   const triedMs: number[] = [];

@@ -76,7 +76,7 @@ describe("slots of a worker", () => {
     expect(await total({ slots: 3 })).toBe(3);
   });
 
-  it("a report may bring the next work, which runs in the same slot", async () => {
+  it("a report may return the next work, which runs in the same slot", async () => {
     await using s = await setup({ slots: 1 });
     const outcomes: Outcome[] = [];
     const wanted: boolean[] = [];
@@ -291,7 +291,7 @@ describe("what a worker reports", () => {
     expect(seen).toEqual([{ transport: "loopback", atMs: s.clock.now() }]);
   });
 
-  it("events with ids and durations, whatever a listener throws", async () => {
+  it("events with ids and durations, also when a listener throws", async () => {
     await using s = await setup();
     const seen: unknown[] = [];
     s.worker.on("taskEnded", () => {

@@ -69,7 +69,7 @@ it("an execution is a span of its own below its caller's, which the handler, the
   expect(told).toMatchObject([{ trace: own, fields: { flow_id: "f1" } }]);
 });
 
-it("without a tracer the caller's span is handed on, and without a caller there is none", async () => {
+it("without a tracer the caller's span is passed on, and without a caller there is none", async () => {
   await using s = await setup([look], false);
   const controls: (SpanIds | undefined)[] = [];
   const outcome = await s.loop.run("look", {}, { trace: { parent }, begin: (control) => void controls.push(control.trace) });

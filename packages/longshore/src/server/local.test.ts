@@ -91,7 +91,7 @@ describe("a handler in the server's own process", () => {
     ]);
   });
 
-  it("fails for good with a TerminalError, whatever the policy", async () => {
+  it("fails permanently with a TerminalError, for any policy", async () => {
     let calls = 0;
     const { ended } = await runOf(
       async () => {

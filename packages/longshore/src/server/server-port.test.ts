@@ -41,7 +41,7 @@ it("a token allows what its scope covers", async () => {
   expect(await statusOf("POST", "/api/workflows/ci-1/run", "worker")).toBe(403);
 });
 
-it("no token appears in the log, whatever is sent", async () => {
+it("no token appears in the log, for any request", async () => {
   const lines: string[] = [];
   const { send } = await startGraphServer({ tokens, logger: { level: "debug", format: "json", write: (line) => lines.push(line) } });
   await send("GET", `/api/longshore/v1/runs/${secrets.operator}`, { headers: { authorization: `Bearer ${secrets.operator}` } });

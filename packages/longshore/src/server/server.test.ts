@@ -62,7 +62,7 @@ describe("a server that starts", () => {
     await server.close();
   });
 
-  it("takes tokens from a file beside those of the options", async () => {
+  it("takes tokens from a file in addition to those of the options", async () => {
     const tokenFile = join(temporaryFolder(), "tokens");
     writeFileSync(tokenFile, "# for people\nread:from-the-file-0123456789\n");
     const { send } = await startGraphServer({ tokens: ["from-the-options-0123456789"], tokenFile, logger: { level: "silent" } });
@@ -132,7 +132,7 @@ describe("a server that closes", () => {
 });
 
 describe("a server whose store cannot be written", () => {
-  it("refuses new work with 503 and Retry-After, answers claims empty, still serves reads, and resumes by itself", async () => {
+  it("refuses new work with 503 and Retry-After, answers claims empty, still serves reads, and resumes automatically", async () => {
     const { api, create, send, clock, post, disk, log } = await startOnSmallDisk();
     const workflow = await create(job("a"));
     const { id } = (await api("POST", "/runs", { workflow })).body;

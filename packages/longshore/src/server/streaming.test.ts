@@ -38,7 +38,7 @@ async function read(ctx: Context, step = "first"): Promise<unknown[]> {
 }
 
 describe("a step that reads along", () => {
-  it("begins with the first part, is given the others as they come, and ends after the source", async () => {
+  it("begins with the first part, gets the others as they arrive, and ends after the source", async () => {
     const heard = deferred<void>();
     const { ended } = await setup(
       async (ctx) => {
@@ -65,7 +65,7 @@ describe("a step that reads along", () => {
     expect((await ended()).output).toEqual({ read: [] });
   });
 
-  it("is given each part once, whatever happens to the attempts of its source", async () => {
+  it("gets each part once, for any failures of its source", async () => {
     const { ended } = await setup(async (ctx) => {
       await ctx.emit(1);
       if (ctx.attempt === 1) throw new Error("once more");
@@ -97,7 +97,7 @@ describe("a step that reads along", () => {
 });
 
 describe("the parts of a step over HTTP", () => {
-  it("come in pages, with what became of the step", async () => {
+  it("are listed in pages, with the state of the step", async () => {
     const { api, id, ended } = await setup(async (ctx) => {
       for (const value of ["a", "b", "c"]) await ctx.emit({ value });
     }, read);

@@ -66,7 +66,7 @@ it("reports busy workers and delays only when they last", async () => {
   expect(told().sort()).toEqual(["waiting busy second 1", "waiting not-due later 1"]);
 });
 
-it("reports a cause that comes back as a new one", async () => {
+it("reports a cause that returns as a new one", async () => {
   const { clock, post, told, claim } = await setup();
   await post("a", ["gpu"]);
   await clock.advance(300);

@@ -105,7 +105,7 @@ describe("a folder of definition files", () => {
     expect(server.workflows.warnings).toEqual([expect.stringMatching(/ci\.yml:5:\d+: /)]);
   });
 
-  it("may not hold one name twice, nor be missing", async () => {
+  it("may not hold one name twice, and may not be missing", async () => {
     const twice = folderOf({ "ci.yml": good, "ci.yaml": good });
     await expect(serve({ ephemeral: true, port: null, workflows: twice })).rejects.toThrow(/taken by .*ci\.yaml/);
     const missing = join(twice, "nope");

@@ -18,7 +18,7 @@ function project(packages: { [name: string]: string }): string {
 const native = 'exports.version = "7.0.2";';
 const usable = 'exports.version = "6.0.3"; exports.createProgram = () => {};';
 
-it("the project's own compiler comes first", () => {
+it("the project's own compiler is preferred", () => {
   expect(loadCompiler(project({ typescript: usable })).version).toBe("6.0.3");
 });
 

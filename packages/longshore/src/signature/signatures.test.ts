@@ -124,13 +124,13 @@ describe("schemas from signatures", () => {
     expect(strict?.schemas.input).toMatchObject({ additionalProperties: false, properties: { e: { additionalProperties: false } } });
   });
 
-  it("come from exported functions where a file makes no tasks", () => {
+  it("are read from exported functions where a file makes no tasks", () => {
     const handlers = readSignatures(fixture("handlers.ts"));
     expect(handlers.map((each) => each.task)).toEqual(["greet", "count"]);
     expect(handlers[0]).toMatchObject({ line: 3, schemas: { input: { required: ["name"] }, output: { required: ["text"] } } });
   });
 
-  it("come from JavaScript with comments that declare its types", () => {
+  it("are read from JavaScript with comments that declare its types", () => {
     expect(readSignatures(fixture("plain.mjs"))).toMatchObject([
       { task: "echo", schemas: { input: { properties: { times: { type: ["number", "null"] } }, required: ["name"] } } },
     ]);

@@ -12,7 +12,7 @@ describe("the environment", () => {
     expect(isTelemetryWanted({})).toBe(false);
   });
 
-  it("[S-OBS-12, S-OBS-14, S-OBS-16] with an endpoint exports traces and logs there, unless it says otherwise", () => {
+  it("[S-OBS-12, S-OBS-14, S-OBS-16] with an endpoint exports traces and logs there, unless another option is set", () => {
     const STEPFLOW_OTLP_ENDPOINT = "http://localhost:4317";
     expect(from({ STEPFLOW_OTLP_ENDPOINT })).toMatchObject({ traces: true, logs: ["otlp"], protocol: "grpc" });
     expect(from({ STEPFLOW_OTLP_ENDPOINT, STEPFLOW_TRACE_ENABLED: "false" })).toMatchObject({ traces: false, logs: ["otlp"] });
@@ -38,7 +38,7 @@ describe("the environment", () => {
     expect(from({ OTEL_SERVICE_NAME: "other" }).service).toBe("other");
   });
 
-  it("names the service after the worker where it says nothing about it", () => {
+  it("names the service after the worker when no name is set", () => {
     expect(from({}).service).toBe("longshore-worker");
     expect(settingsOf({ worker: "crane", env: {} }).service).toBe("crane");
     expect(settingsOf({ worker: "crane", env: { OTEL_SERVICE_NAME: "other" } }).service).toBe("other");

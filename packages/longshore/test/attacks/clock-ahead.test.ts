@@ -76,7 +76,7 @@ it("for an hour: nothing that has ended is removed", async () => {
   expect(await kept(engine)).toBe(ended);
 });
 
-it("before a start: nothing that has ended is removed, however often the server is restarted", async () => {
+it("before a start: nothing that has ended is removed, after any number of restarts", async () => {
   const directory = folder();
   const clock = new MachineClock();
   const first = await open(clock, directory);

@@ -31,7 +31,7 @@ async function expectRefused(data: string, message: RegExp): Promise<void> {
   expect(stderr).toContain("--accept-damage");
 }
 
-it("pages of zeros: the server refuses to serve until the damage is accepted, then serves what is left and says what is not", async () => {
+it("pages of zeros: the server refuses to serve until the damage is accepted, then serves the rest and reports what is lost", async () => {
   const data = await filledFolder("stop");
   const file = join(data, "longshore.db");
   const whole = readFileSync(file);

@@ -107,7 +107,7 @@ it("a file that was cut off", async () => {
   await expectRefused(data, /longshore\.db is truncated: \d+ of \d+ pages are missing.*[Rr]estore the folder/);
 });
 
-it("an empty file beside a write-ahead log, which SQLite would remove", async () => {
+it("an empty file next to a write-ahead log, which SQLite would remove", async () => {
   const data = await filledFolder("crash");
   truncateSync(join(data, "longshore.db"), 0);
   await expectRefused(data, /longshore\.db is empty, although its write-ahead log holds commits/);

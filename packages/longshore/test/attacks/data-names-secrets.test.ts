@@ -70,7 +70,7 @@ it.each([
   expect(ended.reasonForIncompletion).toContain("runtimeMetadata");
 });
 
-it("a definition that a worker reports runs when it asks for nothing", async () => {
+it("a definition that a worker reports runs when it needs no secret", async () => {
   const { as, run } = await production(dynamic, {});
   const { taskId } = JSON.parse((await as("worker", "GET", "/tasks/poll/plan")).text) as { taskId: string };
   const definition = evil([loot({ name: "loot", runtimeMetadata: [] })]);

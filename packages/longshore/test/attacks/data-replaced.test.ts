@@ -57,7 +57,7 @@ it("removed under a server without work: readiness ends at the next question, no
   expect((await server.health()).body.message).toMatch(/was removed or replaced while the server uses it/);
 });
 
-it("moved away and back: service resumes, and everything acknowledged is there", async () => {
+it("moved and moved back: service resumes, and everything acknowledged is there", async () => {
   const data = dataFolder();
   const server = await startRunServer(data);
   expect(await server.startRuns(10)).toHaveLength(10);

@@ -63,7 +63,7 @@ it("an answer that drips is given up", async () => {
   expect(await answered(drips)).toMatch(/fewer than 1024 bytes a second/);
 });
 
-it("a large answer that takes long, and comes, is read", async () => {
+it("a large answer that takes long, but arrives, is read", async () => {
   const pieces = Array.from({ length: 10 }, () => ({ afterMs: 9_000, bytes: 20_000 }));
   expect(await answered(pieces)).toBe("200001 characters");
 });

@@ -42,7 +42,7 @@ const variable = (name: string, env_var?: string) => ({
   },
 });
 
-describe("a flow on a server that was told nothing of files", () => {
+describe("a flow on a server without a folder for files", () => {
   it("reads no file by load_file", async () => {
     const { folder, load } = await production();
     for (const path of ["tokens.txt", "data/longshore.db", "key.pem", join(folder, "tokens.txt"), "/etc/hostname"]) {
@@ -73,7 +73,7 @@ describe("a flow on a server with a folder for flows", () => {
     for (const path of ["../tokens.txt", "link.txt", "link/longshore.db"]) expect(await load(path)).toContain("leads out of the folder");
   });
 
-  it("reads nothing there that the server keeps for itself", async () => {
+  it("reads no private file of the server there", async () => {
     const { folder, flows, load } = await production(["--stepflow-files", "flows"], "flows");
     symlinkSync(join(folder, "flows/data"), join(flows, "link"));
     for (const path of ["tokens.txt", "data/longshore.db", "link/longshore.db", "./data/../tokens.txt"]) {

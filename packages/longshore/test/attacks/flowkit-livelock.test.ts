@@ -50,7 +50,7 @@ async function setup(members?: () => number) {
 }
 
 describe("a worker that reads a command after it lapsed", () => {
-  it("goes on with it while no worker has taken up a later one, and is not overtaken as long as it is heard", async () => {
+  it("continues with it while no worker has taken a later offer, and keeps it as long as it reports", async () => {
     const { world, commands, lapse, gone, released } = await setup();
     await gone();
     const run = await world.submit({ nodes: [node("a", "indexer")] });
@@ -74,7 +74,7 @@ describe("a worker that reads a command after it lapsed", () => {
     expect((await world.ended(run)).state).toBe("succeeded");
   });
 
-  it("is heard with all that it reports at once, after the coordinator was away", async () => {
+  it("may report everything at once after the coordinator was down", async () => {
     const { world, lapse, gone } = await setup();
     await gone();
     const run = await world.submit({ nodes: [node("a", "indexer")] });
@@ -122,7 +122,7 @@ describe("a worker that reads a command after it lapsed", () => {
     expect(await world.partsOf(run, "a")).toEqual([]);
   });
 
-  it("that has failed it does not get it back by what comes twice", async () => {
+  it("that has failed it does not get it back by a duplicate event", async () => {
     const { world } = await setup();
     const worker = await world.worker("w", ["indexer"]);
     const run = await world.submit({ nodes: [node("a", "indexer", { retry_policy: { max: 3, backoff_sec: 0 } })] });
@@ -138,7 +138,7 @@ describe("a worker that reads a command after it lapsed", () => {
 });
 
 describe("a command that lapsed", () => {
-  it("is not followed by another while no worker of its role is there: the next one that comes runs it once", async () => {
+  it("is not followed by another while no worker of its role is there: the next worker runs it once", async () => {
     let members = 0;
     const { world, commands, lapse, gone } = await setup(() => members);
     await gone();

@@ -105,7 +105,7 @@ describe("a node that has missed some of its input", () => {
     expect((await world.ended(run)).state).toBe("succeeded");
   });
 
-  it("fails when it misses it each time, and says how much of what", async () => {
+  it("fails when it misses input each time, and reports how much of which source", async () => {
     const { world, maker, reader } = await setup();
     const run = await world.submit(graph(pulls(["u"], "ready")));
     const make = await maker.accept();
@@ -139,7 +139,7 @@ describe("a node that has missed some of its input", () => {
 });
 
 describe("a node that has missed nothing", () => {
-  it("is done at once: each part became a batch by its name, by that of several sources, or a failed one that was put aside", async () => {
+  it("is done at once: each part became a batch by its name, by that of several sources, or a failed one that was skipped", async () => {
     const { world, maker, reader } = await setup();
     const batch = { retry_policy: { max: 0, backoff_sec: 0, batch: { max: 0, dead_letter: true } } };
     const nodes = [node("u", "make"), node("v", "make"), node("d", "read", pulls(["u", "v"], "ready", batch))];

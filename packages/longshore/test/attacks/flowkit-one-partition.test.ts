@@ -65,7 +65,7 @@ describe.skipIf(kafkaMissing !== undefined)(`a topic${kafkaMissing === undefined
     await becomes(8);
   });
 
-  it("that may not get more is reported with what to do, again for each member that comes, and used as it is", async () => {
+  it("that may not get more is reported with what to do, again for each new member, and used as it is", async () => {
     const { topics, topic, admin, becomes, told } = await broker((kafka) => ({
       ...kafka,
       Admin: class extends kafka.Admin {
@@ -105,7 +105,7 @@ async function coordinator(said: (options: EnsureOptions, topic: string) => void
   return { world, asked, sharedBy };
 }
 
-it("the topic of a role is asked for at the start, and for each worker that comes", async () => {
+it("the topic of a role is requested at the start, and for each new worker", async () => {
   const { world, asked, sharedBy } = await coordinator();
   expect(sharedBy("cmd.indexer.v1")).toEqual([0]);
   for (let count = 1; count <= 3; count++) {

@@ -56,7 +56,7 @@ it("an upload that stops half-way is cut", async () => {
   expect(count("longshore_http_in_flight")).toBe(0);
 });
 
-it("a body that comes slowly is read", async () => {
+it("a body that arrives slowly is read", async () => {
   const { server, count, pass } = await started();
   const client = new RawClient(server);
   const piece = "x".repeat((httpLimits.receiveRate * httpLimits.receiveStallMs) / 1_000);

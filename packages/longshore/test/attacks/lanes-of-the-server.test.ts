@@ -46,7 +46,7 @@ describe.each(kept)("the lane %s", (name) => {
     expect(run).toMatchObject({ status: "FAILED", reasonForIncompletion: expect.stringContaining("this name is reserved") });
   });
 
-  it("is not reached by a Stepflow component of this name, which goes to the workers of a queue", () => {
+  it("is not reached by a Stepflow component of this name, which is given to the workers of a queue", () => {
     const routed = makeRouter(defaultConfig(), reservedLanes).route(`/${name}`, null, () => null);
     expect(routed).toMatchObject({ lanes: [{ name: "stepflow:default" }], given: { component: `/${name}` } });
   });
@@ -69,7 +69,7 @@ describe.each(kept)("the lane %s", (name) => {
   });
 });
 
-it("a task for the workers of a Stepflow queue goes to no worker of another protocol", async () => {
+it("a task for the workers of a Stepflow queue is given to no worker of another protocol", async () => {
   const s = await startGraphServer();
   const steps = [{ id: "a", component: "/python/greet", input: {} }];
   const flow = { schema: "https://stepflow.org/schemas/v1/flow.json", steps, output: { $step: "a" } };

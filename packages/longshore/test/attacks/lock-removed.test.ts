@@ -7,7 +7,7 @@ import { openDatabase } from "../../src/store/sqlite/driver.ts";
 import { longshore } from "../support/cli.ts";
 import { dataFolder, startRunServer } from "../support/run-server.ts";
 
-it("the second server is refused, however often it tries, and the first one goes on", async () => {
+it("the second server is refused, at every try, and the first one continues", async () => {
   const data = dataFolder();
   const first = await startRunServer(data);
   unlinkSync(join(data, "lock"));

@@ -26,7 +26,7 @@ describe("a log of large chunks", () => {
     return { server, id };
   }
 
-  it("is read in pages of about a megabyte, and comes whole", async () => {
+  it("is read in pages of about a megabyte, and arrives whole", async () => {
     const { server } = await logged();
     const { items: runs } = JSON.parse((await server.get("/api/longshore/v1/runs")).text) as { items: { id: string }[] };
     const sizes: number[] = [];
@@ -41,7 +41,7 @@ describe("a log of large chunks", () => {
     expect(sizes).toEqual([4, 4, 4, 4, 4, 4, 0]);
   });
 
-  it("comes whole where a protocol has no pages", async () => {
+  it("is sent whole where a protocol has no pages", async () => {
     const { server, id } = await logged();
     const texts = (await server.logs(id, "talk")).map(({ data }) => data);
     expect(texts.join("")).toHaveLength(chunks * megabyte);
@@ -111,7 +111,7 @@ describe("a workflow of many large tasks", () => {
     return { c, id };
   }
 
-  it("is refused as a whole, for good and not for now, and everything that needs no texts goes on", async () => {
+  it("is refused as a whole, permanently, and everything that needs no texts continues", async () => {
     const { c, id } = await grown();
     const refused = await c.send("GET", `/workflow/${id}`);
     expect([refused.status, JSON.parse(refused.text)]).toEqual([413, expect.objectContaining({ retryable: false })]);

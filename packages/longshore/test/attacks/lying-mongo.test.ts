@@ -99,7 +99,7 @@ describe("a reader of a MongoDB that gives nothing", () => {
     await mongo.came("killCursors artifacts");
   });
 
-  it("has its call fail as one that may pass when no answer comes for half a minute", async () => {
+  it("has its call fail as a temporary error when no answer arrives for half a minute", async () => {
     const clock = new TestClock();
     const { mongo, store } = await setup(silent, { clock });
     const asked = store.isComplete("t", "up");

@@ -91,7 +91,7 @@ it("a push to a log of very many chunks reads back a part of them alone", async 
   expect(await server.logs(id, "talk")).toHaveLength(18_010);
 });
 
-it("histories of tasks that failed very often come in pages with few attempts", async () => {
+it("histories of tasks that failed very often are sent in pages with few attempts", async () => {
   const server = await startGraphServer();
   const jobs = 4;
   const attempts = 200;

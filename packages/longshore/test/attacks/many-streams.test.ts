@@ -37,7 +37,7 @@ async function started() {
 /** Ids of streams, as clients number them. */
 const ids = (count: number) => Array.from({ length: count }, (_, at) => 2 * at + 1);
 
-it("calls that come together begin a few in a turn, and all are answered", async () => {
+it("calls that arrive together begin a few in a turn, and all are answered", async () => {
   const { client, send, begun } = await started();
   send(...ids(250).flatMap((id) => [open(id), frame(0, 1, id, message)]));
   while (begun.total < 250) await turn();
@@ -85,7 +85,7 @@ it("the same for streams whose call has not begun, and for requests that are no 
   }
 });
 
-it("a message that goes on coming in pieces of one byte ends its call", async () => {
+it("a message that continues to arrive in pieces of one byte ends its call", async () => {
   const { send, figure } = await started();
   send(open(1), frame(0, 0, 1, Buffer.from([0, 0, 0, 255, 255])));
   for (let sent = 1_000; sent <= 10_000; sent += 1_000) {
@@ -95,7 +95,7 @@ it("a message that goes on coming in pieces of one byte ends its call", async ()
   while (figure(`longshore_grpc_calls_total{method="${Echo.Say.path}",code="RESOURCE_EXHAUSTED"`) < 1) await turn();
 });
 
-it("streams that wait for their turn when the server closes are told so", async () => {
+it("streams that wait for their turn when the server closes are notified", async () => {
   const { server, client, send, begun } = await started();
   send(...ids(200).flatMap((id) => [opening(Echo.Count.path)(id), frame(0, 1, id, message)]));
   while (begun.total === 0) await turn();

@@ -91,7 +91,7 @@ it("one number of megabytes is refused by its digits", async () => {
   expect([status, text]).toEqual([413, expect.stringContaining(`more than ${httpLimits.payloadValues} JSON values`)]);
 });
 
-it("digits of a long number count, wherever the pieces are cut, and those of a usual one do not", () => {
+it("digits of a long number count, for pieces of any size, and those of a usual one do not", () => {
   const text = Buffer.from(`[${"1".repeat(32)},${"2".repeat(40)},"${"3".repeat(40)}",0.${"4".repeat(32)}]`);
   for (let size = 1; size <= text.length; size++) {
     const scan = new JsonScan();
@@ -109,7 +109,7 @@ it("numbers that no double holds are found and written in one pass each", () => 
   expect(written).toHaveBeenCalledTimes(1_000);
 });
 
-it("values are counted without building one, wherever the pieces are cut", () => {
+it("values are counted without building one, for pieces of any size", () => {
   const text = Buffer.from('{"a,[{:\\"":[1,{"b":null},"\\\\"],"ü":[[],[]]}');
   for (let size = 1; size <= text.length; size++) {
     const scan = new JsonScan();

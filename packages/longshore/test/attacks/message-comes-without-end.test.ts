@@ -16,7 +16,7 @@ import { StepflowOrchestrator } from "../support/stepflow-orchestrator.ts";
 const stream = "STEPFLOW_TASKS";
 const consumer = "workers";
 
-it("a task whose orchestrator cannot be reached is given up with a report once it has come often enough", async (context) => {
+it("a task whose orchestrator cannot be reached is given up with a report after enough deliveries", async (context) => {
   if (natsMissing) context.skip(`needs ${natsMissing}`);
   const nats = await TestNats.start();
   const orchestrator = await StepflowOrchestrator.start();

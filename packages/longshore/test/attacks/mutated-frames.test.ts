@@ -60,7 +60,7 @@ async function converse({ url, clock }: GraphServer, bytes: Buffer): Promise<num
   return received;
 }
 
-it(`${conversations} conversations in mutated HTTP/2 end, and the server goes on`, async () => {
+it(`${conversations} conversations in mutated HTTP/2 end, and the server continues`, async () => {
   const server = await startGraphServer();
   expect(await converse(server, Buffer.concat([preface, ...good]))).toBeGreaterThan(50);
   await fc.assert(
@@ -73,7 +73,7 @@ it(`${conversations} conversations in mutated HTTP/2 end, and the server goes on
   expect(await converse(server, Buffer.concat([preface, ...good]))).toBeGreaterThan(50);
 });
 
-it("a request that is reset together with its headers has no caller any more, and ends no server", async () => {
+it("a request that is reset together with its headers has no caller left, and ends no server", async () => {
   const server = await startGraphServer();
   const plain = frame(
     1,

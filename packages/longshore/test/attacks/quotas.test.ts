@@ -46,7 +46,7 @@ it("blobs of a few bytes count for the files that they are, and their names coun
   await expect(note("n".repeat(100_000))).rejects.toMatchObject({ detail: { field: "quotas.blobBytes" } });
 });
 
-it("task definitions of a worker token are refused at their quota, and the metrics tell so", async () => {
+it("task definitions of a worker token are refused at their quota, and the metrics show it", async () => {
   const { post, metrics } = await production({ documentBytes: 20_000 });
   const define = (at: number) => post("/api/metadata/taskdefs", [{ name: `task${at}`, description: "d".repeat(1_000) }]);
   const statuses = await until507(define);
@@ -123,7 +123,7 @@ it("a task that fails at once, again and again, keeps its newest attempts only, 
   expect(attempts).toHaveLength(attemptsKeptMax + 1);
 });
 
-it("the runs below one root, of every level, stop at the quota, and the step that wants one more says why", async () => {
+it("the runs below one root, of every level, stop at the quota, and the step that wants one more reports why", async () => {
   const c = await startConductor({ quotas: { familyRuns: 20 } });
   await c.taskDef({ name: "leaf", retryCount: 0 });
   await c.workflow({ name: "bottom", tasks: [simple("leaf")] });

@@ -67,7 +67,7 @@ describe("a definition of Conductor that a reader has checked", () => {
     expect(answer.text).toContain("has more than 20000 expressions");
   });
 
-  it("is told each fault once, not the whole text with each of them", async () => {
+  it("gets each fault once, not the whole text with each of them", async () => {
     const answer = await validate(Array.from({ length: 200 }, (_, at) => `${"x".repeat(2_000)}\${none${at}.output.a}`).join(""));
     expect(answer.status).toBe(400);
     expect(answer.text.length).toBeLessThan(1_000_000);

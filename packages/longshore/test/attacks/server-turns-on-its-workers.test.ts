@@ -89,7 +89,7 @@ it("of a poll of Conductor that brings far more tasks than were requested, a bou
   expect(troubles.join()).toMatch(/brought 20000; 19\d\d\d of them are left/);
 });
 
-it("the answer to a report is not read beyond what it can say", async () => {
+it("the answer to a report is not read beyond its possible length", async () => {
   let claims = 0;
   const url = await hostile((request, response) => {
     if (request.url?.endsWith("/claim"))
@@ -143,7 +143,7 @@ it("a call with millions of values is refused before they are built", async () =
   expect(await call(list)).toBe(200);
 });
 
-it("calls that are begun and never ended share a bounded memory, which comes back when they are gone", async () => {
+it("calls that are begun and never ended share a bounded memory, which is free again when they are gone", async () => {
   const receiving = new ByteBudget(100_000);
   const { port, call } = await calledWorker(receiving);
   const head = "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\n";
@@ -164,7 +164,7 @@ it("calls that are begun and never ended share a bounded memory, which comes bac
   expect(await call(list)).toBe(200);
 });
 
-it("an orchestrator that asks for components without an end is answered a few times at once", async () => {
+it("an orchestrator that requests components without an end is answered a few times at once", async () => {
   let calls = 0;
   const channel = { unary: () => new Promise(() => void calls++), close: async () => {} };
   const { signal } = new AbortController();

@@ -46,7 +46,7 @@ it("silent connections make room for others, and a worker at work keeps its own"
   await worker.until("work");
 });
 
-it("connections that only ever ask for the health make room too", async () => {
+it("connections that only request the health make room too", async () => {
   const server = await started();
   const strangers = Array.from({ length: connections }, () =>
     new RawClient(server).send("GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n"),

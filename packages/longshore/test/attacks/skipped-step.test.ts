@@ -20,7 +20,7 @@ it.each([
   ["retried", (c: ConductorServer, run: string) => c.ask("POST", `/workflow/${run}/retry`)],
   ["rerun as a whole", (c: ConductorServer, run: string) => c.ask("POST", `/workflow/${run}/rerun`, {})],
   ["restarted", (c: ConductorServer, run: string) => c.ask("POST", `/workflow/${run}/restart`)],
-])("a run with a skipped step comes to its end after it was %s", async (how, again) => {
+])("a run with a skipped step ends after it was %s", async (how, again) => {
   const c = await startConductor();
   const run = await failedBeforeTheSkipped(c);
   await again(c, run);

@@ -19,7 +19,7 @@ describe("a pattern in the schema of a flow's variables", () => {
     output: 1,
   });
 
-  it("is matched without backtracking, and the server goes on", async () => {
+  it("is matched without backtracking, and the server continues", async () => {
     const { server, post, get } = await openServer();
     const stored = await post("/api/v1/flows", { flow: flow("^(a+)+$") });
     const { flowId } = JSON.parse(stored.text) as { flowId: string };
@@ -40,7 +40,7 @@ describe("a pattern in the schema of a flow's variables", () => {
 });
 
 describe("the duration of a WAIT", () => {
-  it("of many spaces is read in one pass, for a reader that only asks whether a definition is good", async () => {
+  it("of many spaces is read in one pass, for a reader that only checks a definition", async () => {
     const { server, send } = await openServer("--token", "read:reader-token-000002");
     const wait = { name: "w", taskReferenceName: "w", type: "WAIT", inputParameters: { duration: `1d${" ".repeat(20_000)}x` } };
     const definition = { name: "slow", version: 1, ownerEmail: "a@example.com", schemaVersion: 2, tasks: [wait] };

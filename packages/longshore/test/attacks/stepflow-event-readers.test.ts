@@ -31,7 +31,7 @@ async function heldBy(make: (rows: WeakRef<object>[]) => RunHistoryEvent[]) {
   return { events, held: rows.filter((row) => row.deref() !== undefined) };
 }
 
-it("an event that waits holds neither the run nor the task that it is about", async () => {
+it("an event that waits holds no run and no task", async () => {
   const { events, held } = await heldBy((rows) => {
     const id = "01a1eb28-19ea-7bb4-9d46-644a493f0392";
     const common = { id, createdAt: 1, endedAt: 2, state: "succeeded", output: '"x"', input: '"x"' };
@@ -54,7 +54,7 @@ it("an event that waits holds neither the run nor the task that it is about", as
   expect(held).toEqual([]);
 });
 
-it("results are told all the same, when they are asked for", async () => {
+it("results are sent when they are requested", async () => {
   const server = await startStepflow();
   const run = await server.submit(flow, [{ x: "first" }, { x: "second" }]);
   await server.ended(run);
@@ -95,7 +95,7 @@ it("the events of a run are read without its inputs and results, once for all re
   expect(heads.mock.calls.length).toBeLessThan(20);
 });
 
-it("a step with a default for its failure is told as completed, and one that another has failed is not", async () => {
+it("a step with a default for its failure is reported as completed, and one that another has failed is not", async () => {
   const server = await startStepflow();
   const onError = { action: "useDefault", defaultValue: 1 };
   const steps: Json[] = [

@@ -15,7 +15,7 @@ import { startWorker } from "../support/stepflow-worker.ts";
 
 const token = "worker-secret-0123456789";
 
-it("a task that names a foreign orchestrator does not bring it the worker's token", async (context) => {
+it("a task that names a foreign orchestrator does not send it the worker's token", async (context) => {
   if (natsMissing) context.skip(`needs ${natsMissing}`);
   const [nats, own, foreign] = await Promise.all([TestNats.start(), StepflowOrchestrator.start(), StepflowOrchestrator.start()]);
   await nats.addStream("STEPFLOW_TASKS");

@@ -49,7 +49,7 @@ it("without a token nothing large is read, whether its length is announced or no
   expect(await held()).toBe(0);
 });
 
-it("bodies that never end hold the budget and no more, and the next one is told the limit", async () => {
+it("bodies that never end hold the budget and no more, and the next one gets the limit as its error", async () => {
   const { port, held } = await started({ receivingBytes: 3_500_000 });
   const begun = Array.from({ length: 3 }, () => begin(port, "/api/tasks", bearer + announced, megabytes));
   for (let seen = 0; seen < 3_000_000; ) seen = await held();

@@ -28,7 +28,7 @@ it("a page that leads a browser to a poll takes no task", async () => {
   expect(JSON.parse((await get("/api/tasks/poll/greet")).text)).toMatchObject({ taskDefName: "greet" });
 });
 
-it("a browser that sends no word of where it comes from takes no task either", async () => {
+it("a browser that sends no origin takes no task either", async () => {
   const { send, get } = await withOneTask();
   expect((await send("GET", "/api/tasks/poll/greet", { headers: { "user-agent": led["user-agent"] } })).status).toBe(403);
   expect(JSON.parse((await get("/api/tasks/poll/greet")).text)).toMatchObject({ taskDefName: "greet" });

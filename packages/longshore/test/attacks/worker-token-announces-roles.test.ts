@@ -16,7 +16,7 @@ function announcement(name: string): object {
   return { topic: "workers.announce.v1", key: null, value };
 }
 
-it("leaves room for the claims of other workers, whatever roles a worker announces", async () => {
+it("leaves room for the claims of other workers, for any roles that a worker announces", async () => {
   const tokens = [`read:${secrets.read}:read`, `worker:${secrets.worker}:worker`];
   const server = await serve({ ephemeral: true, port: 0, tokens, logger: { level: "silent" } });
   onTestFinished(() => server.close(0));

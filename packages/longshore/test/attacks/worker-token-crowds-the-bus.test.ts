@@ -55,7 +55,7 @@ it("builds nothing from a record that is nested too deep", () => {
   expect(parse).not.toHaveBeenCalled();
 });
 
-it("reads a bounded number of bytes in one turn of the event loop, whatever is in a topic", async () => {
+it("reads a bounded number of bytes in one turn of the event loop, for any records in a topic", async () => {
   const large = { value: Buffer.alloc(sliceBytes / 2 + 1) } as unknown as BusRecord;
   const small = { value: Buffer.alloc(100) } as unknown as BusRecord;
   let turns = 0;
@@ -108,7 +108,7 @@ it("lets others in while it reads what has piled up in a topic", async () => {
   expect(most).toBeLessThanOrEqual(500);
 });
 
-it("keeps little of what a worker says about itself", async () => {
+it("keeps little of what a worker reports about itself", async () => {
   const engine = await openEngine({ directory: null, clock: new TestClock() });
   onTestFinished(() => engine.close());
   const registry = new Registry({ ...engine, log: { debug() {}, info() {}, warn() {} }, changed() {} });

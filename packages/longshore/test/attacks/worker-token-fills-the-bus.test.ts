@@ -39,7 +39,7 @@ it("leaves groups for the coordinator, and for workers once the others were sile
   await log.join("one-more", ["cmd.t1.v1"], "latest", "guest");
 });
 
-it("remembers a bounded number of topics of those who come over HTTP", async () => {
+it("remembers a bounded number of topics of HTTP clients", async () => {
   const server = await serve({ ephemeral: true, port: 0, tokens: [`worker:${worker}:worker`], logger: { level: "silent" } });
   onTestFinished(() => server.close(0));
   const join = async (member: string, leave: boolean): Promise<number> => {

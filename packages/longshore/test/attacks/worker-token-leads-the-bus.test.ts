@@ -41,7 +41,7 @@ it("a worker token sends no commands, queries or signals to other workers", asyn
   expect((await take("worker", "cmd.build.v1", "workers.build.v1")).body.records).toMatchObject([{ value: "from the operator" }]);
 });
 
-it("a worker token takes away nothing of what workers tell the coordinator", async () => {
+it("a worker token removes nothing of what workers report to the coordinator", async () => {
   const { publish, take } = await production();
   for (const topic of ["status.build.v1", "workers.announce.v1", "reply.tasks.v1"]) {
     expect([topic, (await publish("worker", topic)).status]).toEqual([topic, 200]);
@@ -49,7 +49,7 @@ it("a worker token takes away nothing of what workers tell the coordinator", asy
   }
 });
 
-it("a worker token is not done with, nor gives back, what the coordinator has taken", async () => {
+it("a worker token cannot acknowledge or give back what the coordinator has taken", async () => {
   const { post, publish, take } = await production();
   await take("operator", "status.build.v1", "elsewhere");
   await publish("worker", "status.build.v1");
@@ -66,7 +66,7 @@ it("a worker token is not done with, nor gives back, what the coordinator has ta
   expect((await lead({})).body.records).toMatchObject([{ value: "from the worker" }]);
 });
 
-it("a worker token does not speak for a reader in the server's own process", async () => {
+it("a worker token cannot act for a reader in the server's own process", async () => {
   const engine = await openEngine({ directory: null });
   onTestFinished(() => engine.close());
   const bus = new EmbeddedBus(engine.busLog);

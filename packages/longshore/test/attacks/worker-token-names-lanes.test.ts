@@ -80,7 +80,7 @@ it("a start with 100 domains of 255 characters is placed on the first that is po
 it.each([
   ["a million characters", "d".repeat(million)],
   ["no text", { not: "a text" }],
-])("a sub-workflow whose domain comes from data, with %s, fails its step", async (_what, domain) => {
+])("a sub-workflow whose domain is data, with %s, fails its step", async (_what, domain) => {
   const c = await startConductor();
   await c.workflow({ name: "child", tasks: [simple("t")] });
   const subWorkflowParam = { name: "child", taskToDomain: { t: "${s.output.domain}" } };

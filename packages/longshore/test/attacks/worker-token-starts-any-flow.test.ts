@@ -109,7 +109,7 @@ describe("a worker token", () => {
     await expect(submit("ann", await store(helper), root, { overrides })).rejects.toMatchObject(refused);
   });
 
-  it("starts a flow that the flow of its run names, of which only a blob is there", async () => {
+  it("starts a flow that the flow of its run names, when only its blob is stored", async () => {
     const { start, blob, submit, take } = await production();
     const flowId = await blob("operator", helper);
     await start(echo({ call: flowId }));
@@ -128,7 +128,7 @@ describe("a worker token", () => {
     await expect(submit("ann", flowId, root)).rejects.toMatchObject(refused);
   });
 
-  it("goes on for a task that it held before a restart, from its next heartbeat on", async () => {
+  it("continues for a task that it held before a restart, from its next heartbeat on", async () => {
     const before = await production();
     const flowId = await before.store(helper);
     await before.start(echo(1));

@@ -57,7 +57,7 @@ export function busSuite(setup: () => Promise<BusWorld>): void {
     await consumer.close();
   });
 
-  it("keeps the order of a key through calls that come together", async () => {
+  it("keeps the order of a key through calls that arrive together", async () => {
     const { prefix, bus, out } = await world();
     const { records, consumer } = collect(bus, `${prefix}g`, [`${prefix}a`]);
     await Promise.all(Array.from({ length: 400 }, (_, at) => bus.publish([out("a", `k${at % 7}`, String(at))])));
@@ -70,7 +70,7 @@ export function busSuite(setup: () => Promise<BusWorld>): void {
     await consumer.close();
   });
 
-  it("starts a new group at the end where the option requests it, and never misses a record that comes after it was ready", async () => {
+  it("starts a new group at the end where the option requests it, and never misses a record that arrives after it was ready", async () => {
     const { prefix, bus, numbered, out } = await world();
     await bus.publish(numbered(5));
     const { consumer, values, records } = collect(bus, `${prefix}g`, [`${prefix}a`], { from: "latest" });
@@ -166,7 +166,7 @@ export function busSuite(setup: () => Promise<BusWorld>): void {
     await next.consumer.close();
   });
 
-  it("waits with its end for the call that is under way, and counts it", async () => {
+  it("waits with its close for the running call, and counts it", async () => {
     const { prefix, bus, open, numbered, out } = await world();
     await bus.publish(numbered(1));
     const [begun, finish] = [deferred<void>(), deferred<void>()];
@@ -249,7 +249,7 @@ export function busSuite(setup: () => Promise<BusWorld>): void {
     await expect(bus.ensure(["a/b"])).rejects.toMatchObject({ code: "LONGSHORE_BAD_INPUT" });
   });
 
-  it("refuses everything after its end, which may come twice", async () => {
+  it("refuses everything after its close, which may be called twice", async () => {
     const { bus, out } = await world();
     await bus.close();
     await bus.close();

@@ -59,7 +59,7 @@ describe.each(wraps)("the embedded bus on %s", (_name, wrap) => {
     return { prefix: `t${randomUUID().slice(0, 8)}.`, open: async () => new EmbeddedBus(log, { againMs: 1 }) };
   });
 
-  it("commits what comes together at once", async () => {
+  it("commits records together that arrive together", async () => {
     const { log, commit } = await openLog(":memory:", { wrap });
     const bus = new EmbeddedBus(log);
     await Promise.all(Array.from({ length: 100 }, (_, at) => bus.publish([{ topic: "a", key: "k", value: String(at) }])));
@@ -142,7 +142,7 @@ describe.each(wraps)("the log of the embedded bus on %s", (_name, wrap) => {
     }
   });
 
-  it("makes room of what is too old, wherever it is, when there is none", async () => {
+  it("removes records that are too old, at any place, when there is no room", async () => {
     const clock = new TestClock(1_700_000_000_000);
     const { log, kept } = await openLog(":memory:", { wrap, clock, quotas: { busBytes: 2_000 } });
     const publish = (topic: string) => log.append([{ topic, key: null, value: "x".repeat(800) }], "guest");
@@ -181,7 +181,7 @@ describe.each(wraps)("the log of the embedded bus on %s", (_name, wrap) => {
     expect(valuesOf(await log.take({ group: "g", member: "other", topics: ["a"], max: 9 }))).toEqual([0]);
   });
 
-  it("wakes watchers when records come or come back", async () => {
+  it("wakes watchers when records arrive or are returned", async () => {
     const { log } = await openLog(":memory:", { wrap });
     let woken = 0;
     const end = log.watch(["a"], () => woken++);

@@ -164,7 +164,7 @@ describe("a batch on rows that are read later", () => {
     expect(await commit.read((tx) => items.get(tx, "a")?.count)).toBe(1);
   });
 
-  it("that comes between the load of a read and its end makes the read load again", async () => {
+  it("that happens between the load of a read and its end makes the read load again", async () => {
     const reading = commit.read((tx) => [items.get(tx, "a")?.count, items.get(tx, "b")?.count]);
     // The first row is loaded before this commit, and the second after it.
     await commit.run((tx) => items.put(tx, "a", { id: "a", count: 7 }));

@@ -69,7 +69,7 @@ function writing(setup: Setup, kind: ArtifactKind): void {
     ]);
   });
 
-  it("takes no parts at all as nothing", async () => {
+  it("accepts an empty list of parts and does nothing", async () => {
     const { store, begin } = await setup();
     const [source] = await pair(begin);
     expect(await store.putPartials(source, [])).toBe(true);
@@ -106,7 +106,7 @@ function writing(setup: Setup, kind: ArtifactKind): void {
     });
   }
 
-  it("refuses more parts than one call may bring, and names that cannot be kept", async () => {
+  it("refuses more parts than one call may have, and names that cannot be stored", async () => {
     const { store, begin } = await setup();
     const [source] = await pair(begin);
     const many = Array.from({ length: partsMax + 1 }, (_, at) => part(`b${at}`));
@@ -136,7 +136,7 @@ function reading(setup: Setup): void {
     expect((await all(store, sink, ["up"])).map(({ uid }) => uid)).toEqual(uids);
   });
 
-  it("[F-PULL-01] gives a part while its source still works, and goes on with the next", async () => {
+  it("[F-PULL-01] gives a part while its source still works, and continues with the next", async () => {
     const { store, begin, done } = await setup();
     const [source, sink] = await pair(begin);
     const stream = open(store, sink, ["up"]);
@@ -279,7 +279,7 @@ function tryingAgain(setup: Setup): void {
 }
 
 function ending(setup: Setup): void {
-  it("[F-ART-03] a node is complete when its worker and the coordinator have said so", async () => {
+  it("[F-ART-03] a node is complete when its worker and the coordinator have marked it", async () => {
     const { store, begin, done } = await setup();
     const [source] = await pair(begin);
     expect(await store.isComplete(source.taskId, "up")).toBe(false);
@@ -343,7 +343,7 @@ function ending(setup: Setup): void {
 }
 
 function states(setup: Setup): void {
-  it("keeps the run that a worker has saved as its current one, until the worker saves that there is none", async () => {
+  it("keeps the run that a worker has saved as its current one, until the worker saves that it has none", async () => {
     const { store } = await setup();
     expect(await store.loadState("w-1")).toBeNull();
     const run: ActiveRun = {

@@ -75,7 +75,7 @@ const wraps: [string, Wrap][] = [
 describe.each(wraps)("the outbox on %s", (_name, wrap) => {
   const openStore = (file?: string, clock?: TestClock) => openOn(wrap, file, clock);
 
-  it("leaves out what was not sent when the next of its key comes, where only the newest matters", async () => {
+  it("skips an unsent message when the next of its key is enqueued, where only the newest matters", async () => {
     const { store, clock, rows } = await openStore();
     const bus = fakeBus((_record, nth) => (nth === 1 ? away : undefined));
     const outbox = new Outbox({ bus, store, owner: "o", clock, random: () => 0.5, newestOnly: (topic) => topic.startsWith("cmd.") });
@@ -120,7 +120,7 @@ describe.each(wraps)("the outbox on %s", (_name, wrap) => {
     await outbox.close();
   });
 
-  it("[T62] keeps and sends a message once that is said twice", async () => {
+  it("[T62] keeps and sends a message once that is enqueued twice", async () => {
     const { store, clock, rows } = await openStore();
     const bus = fakeBus();
     const outbox = new Outbox({ bus, store, owner: "o", clock });

@@ -275,7 +275,7 @@ export function rowsContract(name: string, open: () => Promise<OpenedRows>): voi
       expect(await read(rows, (tx) => table.total(tx, { by: ["id"] }).rows)).toBe(1);
     });
 
-    it("texts, bytes and whole numbers come back as they were", async () => {
+    it("texts, bytes and whole numbers are read as they were written", async () => {
       const { rows, table, get, write } = await setup();
       const text = "\u00e9\u{1f6a2} \"'\\ line\nend";
       const version = Number.MAX_SAFE_INTEGER;

@@ -22,7 +22,7 @@ export function boardContract(setup: Setup): void {
       expect(await claim()).toBeUndefined();
     });
 
-    it("leave a task alone whose id is posted again, whatever has become of it", async () => {
+    it("leave a task alone whose id is posted again, in any state", async () => {
       const { board, post, claim, task } = await setup();
       const again = { input: '"other"', lanes: [laneOf("elsewhere")] };
       await Promise.all([post("t"), post("t", again), post("u")]);
@@ -41,7 +41,7 @@ export function boardContract(setup: Setup): void {
       ]);
     });
 
-    it("hand out as many as were asked for, and no more than there are", async () => {
+    it("hand out as many as were requested, and no more than there are", async () => {
       const { board, post } = await setup();
       for (const id of ["a", "b", "c"]) await post(id);
       const ask = async (max: number) =>
@@ -63,7 +63,7 @@ export function boardContract(setup: Setup): void {
       expect(await task("t")).toMatchObject({ state: "done", output: '"fine"' });
     });
 
-    it("merge the output over the parts that were sent before, when asked to", async () => {
+    it("merge the output over the parts that were sent before, when requested", async () => {
       const { board, post, claim, task } = await setup();
       await post("t");
       const hold = holdOf(await claim());
@@ -176,7 +176,7 @@ export function boardContract(setup: Setup): void {
       expect(await claim()).toMatchObject({ id: "t", attempt: 0, grant: 3, output: '{"seen":1}' });
     });
 
-    it("is counted for each attempt, unless the task comes back unseen", async () => {
+    it("is counted for each attempt, unless the task is returned unseen", async () => {
       const { board, post, claim, task } = await setup();
       await post("t", { policy: policy({ failures: 1 }) });
       await board.defer(holdOf(await claim()), 0);
@@ -187,7 +187,7 @@ export function boardContract(setup: Setup): void {
       expect(await task("t")).toMatchObject({ attempt: 1, deferrals: 0 });
     });
 
-    it("gives a task back at once, and its old hold proves nothing any more", async () => {
+    it("gives a task back at once, and its old hold is no longer valid", async () => {
       const { board, post, claim } = await setup();
       await post("t");
       const hold = holdOf(await claim());
@@ -224,7 +224,7 @@ export function boardContract(setup: Setup): void {
       expect(taken).toEqual({ verdict: "ok", holdUntil: clock.now() + 7_000 });
     });
 
-    it("renews a hold by its own term, however often", async () => {
+    it("renews a hold by its own term, any number of times", async () => {
       const { clock, board, post, claim, task } = await setup();
       await post("t");
       const hold = holdOf(await claim("work", { termMs: 300 }));
@@ -237,7 +237,7 @@ export function boardContract(setup: Setup): void {
       expect((await board.extend(hold)).verdict).toBe("stale");
     });
 
-    it("keeps what was told last as the output so far", async () => {
+    it("keeps the last report as the output so far", async () => {
       const { board, post, claim, task } = await setup();
       await post("t");
       const hold = holdOf(await claim());
@@ -355,7 +355,7 @@ export function boardContract(setup: Setup): void {
       expect(await task("t")).toMatchObject({ state: "failed", fault: "timed-out", error: expect.stringContaining("no worker took it") });
     });
 
-    it("that ended unnoticed along with the time to be taken does not come back", async () => {
+    it("that ended unnoticed together with the claim deadline does not return", async () => {
       const { clock, board, post, task } = await setup();
       await post("t", { claimMs: 2_500 });
       await board.offer({ reach, termMs });

@@ -6,7 +6,7 @@ import { holdOf, policy, termMs } from "./world.ts";
 
 export function cancelContract(setup: Setup): void {
   describe("cancelling", () => {
-    it("a queued task ends it: no worker is given it any more", async () => {
+    it("a queued task ends it: no worker gets it", async () => {
       const { board, post, claim, task } = await setup();
       await post("t");
       expect(await board.cancel("t")).toBe(true);

@@ -40,7 +40,7 @@ export function commitContract(setup: Setup): void {
       expect(events).toEqual(["committed", "a answered", "b answered"]);
     });
 
-    it("needs two commits for a task after its post, and one when the next claim comes with the report", async () => {
+    it("needs two commits for a task after its post, and one when the next claim arrives with the report", async () => {
       const { store, board, post, claim } = await setup();
       for (const id of ["a", "b", "c"]) await post(id);
       const before = store.commits();
@@ -53,7 +53,7 @@ export function commitContract(setup: Setup): void {
       expect(store.commits() - before).toBe(4);
     });
 
-    it("needs none for an extend without payload, nor for a claim that finds nothing", async () => {
+    it("needs none for an extend without payload, and none for a claim that finds nothing", async () => {
       const { clock, store, board, post, claim } = await setup();
       await post("t");
       const hold = holdOf(await claim());
@@ -85,7 +85,7 @@ export function commitContract(setup: Setup): void {
       expect([(await task("a")).state, (await task("b")).state]).toEqual(["queued", "queued"]);
     });
 
-    it("fails only the caller whose holder cannot be stored, and the task goes to the next", async () => {
+    it("fails only the caller whose holder cannot be stored, and the next worker gets the task", async () => {
       const { board, post } = await setup();
       await post("t");
       const claims = ["a\u0000b", "bob"].map((holder) => board.claim({ reach, holder, termMs }));
@@ -120,7 +120,7 @@ export function commitContract(setup: Setup): void {
       expect(await claim()).toMatchObject({ id: "b", grant: 1 });
     });
 
-    it("refuses new work while it lasts, still serves calls that write nothing, and resumes by itself", async () => {
+    it("refuses new work while it lasts, still serves calls that write nothing, and resumes automatically", async () => {
       const { clock, probe, board, post, claim } = await setup();
       await post("t");
       const hold = holdOf(await claim());
@@ -139,7 +139,7 @@ export function commitContract(setup: Setup): void {
       expect(await claim()).toMatchObject({ id: "u" });
     });
 
-    it("ends no hold of a worker that goes on renewing it, however rarely, and takes its result once there is room", async () => {
+    it("ends no hold of a worker that still renews it, also rarely, and takes its result once there is room", async () => {
       const { clock, probe, board, post, claim, task } = await setup();
       await post("t");
       await post("dead", { policy: policy({ lost: 1 }) });
@@ -228,7 +228,7 @@ export function commitContract(setup: Setup): void {
       expect(await claim("b")).toBeDefined();
     });
 
-    it("does not lose what was due meanwhile", async () => {
+    it("does not lose what became due during it", async () => {
       const { clock, probe, post, claim, task } = await setup();
       await post("t", { policy: policy({ lost: 1 }) });
       await claim();

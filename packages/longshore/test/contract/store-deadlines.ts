@@ -29,7 +29,7 @@ export function deadlineContract(setup: Setup): void {
       expect(await board.complete(hold, "1")).toBe("stale");
     });
 
-    it("come true together when the clock is set forward, and a worker that was handed a task before holds nothing any more", async () => {
+    it("are due together when the clock is set forward, and a worker that was handed a task before loses its hold", async () => {
       const { clock, board, post, claim, task } = await setup();
       const tries = { policy: policy({ lost: 1 }) };
       await post("a", tries);
@@ -97,7 +97,7 @@ export function deadlineContract(setup: Setup): void {
       expect((await task("t")).state).toBe("failed");
     });
 
-    it("close an attempt that takes too long, however often it is extended, as a failure", async () => {
+    it("close an attempt that takes too long, also when it is extended often, as a failure", async () => {
       const { clock, board, post, claim, task } = await setup();
       await post("t", { endMs: 1_500, policy: policy({ failures: 1, lost: 9 }) });
       const hold = holdOf(await claim());
@@ -122,7 +122,7 @@ export function deadlineContract(setup: Setup): void {
       expect(await task("t")).toMatchObject({ state: "failed", error: "timed out: the attempt took too long" });
     });
 
-    it("end a task that takes too long altogether, whatever its state and budget", async () => {
+    it("end a task that takes too long in total, in any state and with any budget", async () => {
       const { clock, board, post, claim, task } = await setup();
       for (const id of ["queued", "held", "retried"])
         await post(id, { totalMs: 900, policy: policy({ failures: 9, lost: 9, delayMs: 5_000 }), priority: id === "queued" ? 9 : 0 });
@@ -133,7 +133,7 @@ export function deadlineContract(setup: Setup): void {
         expect(await task(id)).toMatchObject({ state: "failed", error: "timed out: the task took too long" });
     });
 
-    it("of many tasks that are due together all come true", async () => {
+    it("of many tasks that are due together all fire", async () => {
       const { clock, board, task, claim } = await setup();
       const ids = Array.from({ length: 1_200 }, (_, at) => `t${at}`);
       await board.post(

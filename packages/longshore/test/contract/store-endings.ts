@@ -63,7 +63,7 @@ export function endingsContract(setup: Setup): void {
       expect(await world.run(id)).toMatchObject({ state: "succeeded", active: 0, backlog: null });
     });
 
-    it("acts on the first part of a step before its end, also when that comes while slices of what happened in its pause are left", async () => {
+    it("acts on the first part of a step before its end, also when the part arrives while slices of its pause are left", async () => {
       const world = await setup({ carries: false, sliceTasks });
       const reader = step("reader", { task: "read", after: ["source"], startWhen: "first-part" });
       const { id } = await world.start("wide", [...steps.slice(0, 3 * sliceTasks), step("source", { task: "stream" }), reader]);

@@ -120,7 +120,7 @@ export function lineContract(setup: Setup): void {
       expect((await claim())?.id).toBe("b");
     });
 
-    it("wake a claim that waits, as soon as a permit comes back", async () => {
+    it("wake a waiting claim as soon as a permit is free", async () => {
       const world = await setup();
       await world.post("a", one);
       const hold = holdOf(await world.claim());
@@ -165,7 +165,7 @@ export function lineContract(setup: Setup): void {
       expect(await claim()).toBeUndefined();
     });
 
-    it("let the time to be taken run meanwhile, unless they say otherwise", async () => {
+    it("let the claim deadline run while a task waits for them, unless configured otherwise", async () => {
       const { clock, board, post, claim, task } = await setup();
       const parts = (pausesClaim: boolean) => ({
         claimMs: 1_000,
@@ -206,7 +206,7 @@ export function lineContract(setup: Setup): void {
       expect(await task("b")).toMatchObject({ state: "failed", fault: "timed-out", overdue: "totalBy" });
     });
 
-    it("let in as many as a higher limit allows, once a task comes with it", async () => {
+    it("admit as many as a higher limit allows, once a task has it", async () => {
       const { board, post, claim } = await setup();
       const three = { limits: [{ key: "api", held: 3 }] };
       for (const id of ["a", "b", "c"]) await post(id, one);
@@ -282,7 +282,7 @@ export function lineContract(setup: Setup): void {
       expect(await world.claim("work", { holder: "bob" })).toMatchObject({ id: "t", holder: "bob", grant: 1 });
     });
 
-    it("leave the line when their client goes, and swallow nothing afterwards", async () => {
+    it("leave the queue when their client disconnects, and take nothing afterwards", async () => {
       const world = await setup();
       const gone = new AbortController();
       const first = waiting(world, "ann", { signal: gone.signal });
@@ -319,7 +319,7 @@ export function lineContract(setup: Setup): void {
       expect(await world.claim("work", { holder: "bob" })).toMatchObject({ id: "t", holder: "bob", attempt: 0 });
     });
 
-    it("are woken by whatever makes a task ready", async () => {
+    it("are woken by everything that makes a task ready", async () => {
       const world = await setup();
       const wake = async (make: () => Promise<unknown>) => {
         const claim = waiting(world, "bob", { waitMs: 100_000 });
@@ -386,7 +386,7 @@ export function lineContract(setup: Setup): void {
       expect((await world.claim())?.id).toBe("t");
     });
 
-    it("stand for the lanes that they may take from, made before or after them", async () => {
+    it("match the lanes that they may take from, made before or after them", async () => {
       const world = await setup();
       const gpu = waiting(world, "gpu", { reach: { names: ["work"], labels: ["gpu"] } });
       await turns();

@@ -53,7 +53,7 @@ export function partContract(setup: Setup): void {
       expect(await sequences(world, 25, 10)).toEqual([]);
     });
 
-    it("come in shorter pages where they are large, and never none while there are more", async () => {
+    it("are listed in shorter pages where they are large, and never in an empty page while there are more", async () => {
       const { world, hold } = await held(setup);
       const large = "x".repeat(partBytesMax / 2);
       for (const uid of uids(3)) await world.parts.put(hold, [part(uid, large)]);
@@ -61,14 +61,14 @@ export function partContract(setup: Setup): void {
       expect(await sequences(world, 2, 10)).toEqual([3]);
     });
 
-    it("of a task that does not exist, or has not begun, are none", async () => {
+    it("of a task that does not exist, or has not begun, are an empty list", async () => {
       const world = await setup();
       expect(await world.parts.read("none", 0, 10)).toEqual({ parts: [], ended: null });
       expect(await world.parts.count("none")).toBe(0);
       expect(await world.parts.put({ taskId: "none" }, [part("a")])).toBe("gone");
     });
 
-    it("of a task that has ended say how it ended", async () => {
+    it("of a task that has ended include how it ended", async () => {
       const { world, hold } = await held(setup);
       await world.parts.put(hold, [part("a")]);
       await world.board.complete(hold, "1");
@@ -147,7 +147,7 @@ export function partContract(setup: Setup): void {
       expect(await world.parts.count("t")).toBe(0);
     });
 
-    it("of a step that its run begins again are none, and of one that is tried again are still there", async () => {
+    it("of a step that its run begins again are removed, and those of a retried step are kept", async () => {
       const world = await setup();
       const { id } = await world.start("w", [step("a"), step("b", { after: ["a"] })]);
       const first = holdOf(await world.claim("a"));
@@ -167,7 +167,7 @@ export function partContract(setup: Setup): void {
   });
 
   describe("a step that waits for a first part", () => {
-    it("is started in the commit of that part, and by no other part nor by the end", async () => {
+    it("is started in the commit of that part, and not by another part or by the end", async () => {
       const { world, id, hold } = await streaming(setup);
       const before = world.store.commits();
       await world.parts.put(hold, [part("a"), part("b")]);
@@ -181,7 +181,7 @@ export function partContract(setup: Setup): void {
       expect((await world.run(id)).state).toBe("succeeded");
     });
 
-    it("is not started by parts that were refused, nor when their commit fails", async () => {
+    it("is not started by refused parts, and not when their commit fails", async () => {
       const { world, hold } = await streaming(setup);
       await world.parts.put({ ...hold, holder: "bob" }, [part("a")]);
       await world.parts.put(hold, []);
@@ -196,7 +196,7 @@ export function partContract(setup: Setup): void {
       expect(await world.claim("b")).toBeDefined();
     });
 
-    it("is started once, whatever becomes of the attempts of its source", async () => {
+    it("is started once, for any attempts of its source", async () => {
       const { world, id, hold } = await streaming(setup, { retry: { failures: 2, backoff: { kind: "fixed", delayMs: 0 } } });
       await world.parts.put(hold, [part("a")]);
       await world.board.fail(hold, { error: "no", retryable: true });
@@ -208,7 +208,7 @@ export function partContract(setup: Setup): void {
       expect((await world.run(id)).state).toBe("succeeded");
     });
 
-    it("is started when its run goes on, should the run be paused", async () => {
+    it("is started when its run resumes, if the run is paused", async () => {
       const { world, id, hold } = await streaming(setup);
       await world.runs.tell(id, { kind: "pause" });
       await world.parts.put(hold, [part("a")]);
@@ -232,7 +232,7 @@ export function partContract(setup: Setup): void {
   });
 
   describe("a reader of parts", () => {
-    it("is not given again what it has finished with, in whatever order", async () => {
+    it("does not get finished parts again, for any order of finishes", async () => {
       const { world, hold, reader } = await reading(setup);
       await world.parts.put(hold, uids(10).map(part));
       expect(await unread(world, 0)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
@@ -271,7 +271,7 @@ export function partContract(setup: Setup): void {
       }
     });
 
-    it("goes on in its next attempt where the last one finished", async () => {
+    it("continues in its next attempt where the last one finished", async () => {
       const { world, hold, reader } = await reading(setup);
       await world.parts.put(hold, uids(4).map(part));
       await world.parts.finish(reader, "t", ["u1", "u2"]);

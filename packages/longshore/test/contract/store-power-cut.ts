@@ -6,7 +6,7 @@ import { holdOf, type StoreKind, step, termMs, type World } from "./world.ts";
 
 export function powerCutContract(setup: Setup, kind: StoreKind): void {
   describe("a power cut", () => {
-    it("after any commit leaves a run that goes on to its end, with no step lost and none started twice", async () => {
+    it("after any commit leaves a run that continues to its end, with no step lost and none started twice", async () => {
       const world = await setup();
       const steps = [step("a"), step("b", { after: ["a"] }), step("c", { after: ["a"] }), step("d", { after: ["b", "c"] })];
       const cuts: string[] = [];

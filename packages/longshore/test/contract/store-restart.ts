@@ -48,7 +48,7 @@ export function restartContract(setup: Setup): void {
       expect(await world.task("t")).toMatchObject({ state: "queued", lost: 1 });
     });
 
-    it("every offer gets one full term, and as long to be taken up, before it goes back unspent", async () => {
+    it("every offer gets one full term, and the full time to be accepted, before it returns unspent", async () => {
       const reach = { names: ["work"], labels: [] };
       let world = await setup();
       for (const id of ["taken", "left"]) await world.post(id, { claimMs: 1_500, policy: policy({}) });
@@ -95,7 +95,7 @@ export function restartContract(setup: Setup): void {
       expect((await world.task("t")).state).not.toBe("offered");
     });
 
-    it("an offer that is not taken up goes back to its place, after as long as it had", async () => {
+    it("an offer that is not accepted returns to its place, after its full term", async () => {
       const reach = { names: ["work"], labels: [] };
       let world = await setup();
       await world.post("t");
@@ -110,7 +110,7 @@ export function restartContract(setup: Setup): void {
       expect((await world.claim())?.id).toBe("t");
     });
 
-    it("holds and delays last no longer because the clock was set back meanwhile", async () => {
+    it("holds and delays last no longer when the clock was set back", async () => {
       let world = await setup();
       await world.post("held", { policy: policy({ lost: 1 }) });
       const hold = holdOf(await world.claim());
@@ -141,7 +141,7 @@ export function restartContract(setup: Setup): void {
       expect((await world.run(id)).state).toBe("succeeded");
     });
 
-    it("a run that is tried again after its end goes on", async () => {
+    it("a run that is retried after its end continues", async () => {
       let world = await setup();
       const { id } = await world.start("w", [step("a"), step("b", { after: ["a"] })]);
       await world.board.fail(holdOf(await world.claim("a")), { error: "no", retryable: false });
@@ -217,7 +217,7 @@ export function restartContract(setup: Setup): void {
       expect(await world.board.receipt("unknown", 1)).toBeUndefined();
     });
 
-    it("a hold has the length that its holder last asked for", async () => {
+    it("a hold has the length that its holder last requested", async () => {
       let world = await setup();
       await world.post("t");
       const hold = holdOf(await world.claim());
@@ -227,7 +227,7 @@ export function restartContract(setup: Setup): void {
       expect((await world.board.extend(hold)).verdict).toBe("ok");
     });
 
-    it("a step that was started by a part is not started again by the end, nor lost before it", async () => {
+    it("a step that was started by a part is not started again by the end, and not lost before it", async () => {
       let world = await setup();
       const { id } = await world.start("w", [step("a"), step("b", { after: ["a"], startWhen: "first-part" })]);
       const hold = holdOf(await world.claim("a"));
@@ -292,7 +292,7 @@ export function restartContract(setup: Setup): void {
       expect((await world.claim())?.id).toBe("d");
     });
 
-    it("windows of a rate last no longer because the clock was set back meanwhile", async () => {
+    it("windows of a rate last no longer when the clock was set back", async () => {
       let world = await setup();
       const limits = [{ key: "mail", rate: { count: 1, windowMs: 1_000 } }];
       for (const id of ["a", "b"]) await world.post(id, { limits });
@@ -305,7 +305,7 @@ export function restartContract(setup: Setup): void {
       expect((await world.claim())?.id).toBe("b");
     });
 
-    it("deadlines of tasks and runs come true, also those that passed meanwhile", async () => {
+    it("deadlines of tasks and runs fire, also those that passed during the stop", async () => {
       let world = await setup();
       const { id } = await world.start("w", [step("a")], { timeoutMs: 5_000 });
       await world.post("t", { claimMs: 7_000 });
@@ -320,7 +320,7 @@ export function restartContract(setup: Setup): void {
       expect((await world.task("t")).state).toBe("failed");
     });
 
-    it("cancelled work stays cancelled, and a holder that comes back gets the verdict cancel", async () => {
+    it("cancelled work stays cancelled, and a holder that returns gets the verdict cancel", async () => {
       let world = await setup();
       const { id } = await world.start("w", [step("a"), step("b")]);
       const hold = holdOf(await world.claim("a"));

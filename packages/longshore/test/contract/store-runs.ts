@@ -45,7 +45,7 @@ export function runContract(setup: Setup): void {
   });
 
   describe("starting", () => {
-    it("the same key starts one run, also when both come at once", async () => {
+    it("the same key starts one run, also when both requests arrive at once", async () => {
       const world = await setup();
       await world.define("w", [step("a")]);
       const start = () => world.runs.start({ workflow: "w", input: "null", key: "order-1" });
@@ -57,7 +57,7 @@ export function runContract(setup: Setup): void {
       expect(await world.claim("a")).toBeUndefined();
     });
 
-    it("under an id that is there starts nothing, when asked to look, also when both come at once", async () => {
+    it("under a known id starts nothing, when requested to check, also when both arrive at once", async () => {
       const world = await setup();
       await world.define("w", [step("a")]);
       const definitionId = (await world.runs.definition("w"))?.id ?? "";
@@ -139,7 +139,7 @@ export function runContract(setup: Setup): void {
       }
     });
 
-    it("that is cancelled hands out nothing more, and stays cancelled whatever its holders report", async () => {
+    it("that is cancelled hands out nothing more, and stays cancelled after any report", async () => {
       const world = await setup();
       const { id } = await world.start("w", [step("a"), step("b"), step("c", { after: ["a"] })]);
       const hold = holdOf(await world.claim("a"));
@@ -193,7 +193,7 @@ export function runContract(setup: Setup): void {
       expect((await world.runs.rerun(id))?.id).not.toBe(id);
     });
 
-    it("goes on when a step that always starts has retried, been forgotten and retries again", async () => {
+    it("continues when a step that always starts has retried, been forgotten and retries again", async () => {
       const world = await setup();
       const retry = { failures: 1, backoff: { kind: "fixed" as const, delayMs: 0 } };
       const { id } = await world.start("w", [step("a"), step("clean", { after: ["a"], always: true, retry })]);
@@ -344,7 +344,7 @@ export function runContract(setup: Setup): void {
       expect(await world.store.runs.messages()).toHaveLength(0);
     });
 
-    it("that cannot be started hold up no others, however many they are", async () => {
+    it("that cannot be started delay no others, in any number", async () => {
       const world = await setup();
       await world.store.runs.define({ id: "d", name: "foreign", dialect: "not-installed", source: "{}" });
       await world.define("inner", [step("inside")]);

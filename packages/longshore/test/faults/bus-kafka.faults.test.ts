@@ -8,7 +8,7 @@ import { untilElsewhere as until } from "../support/until.ts";
 const awayMs = 60_000;
 const kills = 4;
 
-it("goes on after a broker that was away for a minute, and after one that is killed again and again", async (context) => {
+it("continues after a broker that was down for a minute, and after one that is killed repeatedly", async (context) => {
   if (kafkaMissing !== undefined) return context.skip(`needs ${kafkaMissing}`);
   const kafka = await ownKafka();
   const bus = await openKafkaBus({ brokers: [kafka.broker], partitions: 4, patienceMs: 5_000 });

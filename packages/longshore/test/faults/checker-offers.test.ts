@@ -24,7 +24,7 @@ it("an offer that is read after the next one was taken has promised nothing", ()
   expect(rulesOf(pages)).toEqual([]);
 });
 
-it("a heartbeat on the older of two offers must be refused, however late it was read", () => {
+it("a heartbeat on the older of two offers must be refused, at any time of reading", () => {
   const pages = offeredTwice();
   pages.claim(30, "worker-1", { leaseId: "old", grant: 1, offerMs: OFFER_MS });
   pages.heartbeat(40, "worker-1", "old");

@@ -256,7 +256,7 @@ describe("a hold is obeyed only while it is the newest and within its term", () 
   });
 });
 
-describe("steps come in order, and a success is whole", () => {
+describe("steps run in order, and a success is complete", () => {
   const created = (steps: Record<string, string[]>) => {
     const pages = writePages();
     pages.at(0, "client", { kind: "workflow-created", workflow: "w", steps });
@@ -320,7 +320,7 @@ describe("no two live holds overlap", () => {
     expect(rulesOf(pages, succeededBy("b"))).toEqual(["holds-never-overlap"]);
   });
 
-  it("a heartbeat that renews an old hold beside a newer one is named", () => {
+  it("a heartbeat that renews an old hold in addition to a newer one is named", () => {
     const pages = lostLease();
     pages.heartbeat(1050, "worker-1", "old");
     expect(rulesOf(pages, succeededBy("new"))).toEqual(["accepted-from-newest-hold", "holds-never-overlap"]);
@@ -370,7 +370,7 @@ describe("nothing starts after an acknowledged cancel", () => {
   });
 });
 
-describe("a run that was restarted goes on", () => {
+describe("a run that was restarted continues", () => {
   function restarted() {
     const pages = writePages();
     pages.start(0, "parent");

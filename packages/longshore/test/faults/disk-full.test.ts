@@ -127,7 +127,7 @@ describe("a disk that is full", () => {
   const ways = DISK_WAYS.map((way) => ({ ...way, missing: way.missing() }));
   const ready = ways.filter((way) => way.missing === undefined);
 
-  it.concurrent.each(ready)("new work is refused with 503, reads go on and service resumes by itself: $name", async ({ open }) => {
+  it.concurrent.each(ready)("new work is refused with 503, reads continue and service resumes automatically: $name", async ({ open }) => {
     const disk = open();
     try {
       await fillAndResume(disk);
@@ -136,7 +136,7 @@ describe("a disk that is full", () => {
     }
   });
 
-  it.concurrent("a server that dies on it comes back, one that cannot start says why, and nothing is lost", async (context) => {
+  it.concurrent("a server that dies on it restarts, one that cannot start reports why, and nothing is lost", async (context) => {
     const way = ways.find(({ outlivesServer }) => outlivesServer);
     if (way?.missing !== undefined) return context.skip(`needs ${way.missing}`);
     const disk = way?.open() as SmallDisk;
@@ -148,7 +148,7 @@ describe("a disk that is full", () => {
   });
 
   if (ready.length === 0) {
-    it("new work is refused with 503, reads go on and service resumes by itself", (context) => {
+    it("new work is refused with 503, reads continue and service resumes automatically", (context) => {
       context.skip(`needs ${ways.map((way) => way.missing).join(", or ")}`);
     });
   }

@@ -6,10 +6,7 @@ import { playAbsences } from "./flowkit-absences.ts";
 const STORIES = 1_000;
 const first = faultSeed();
 
-it.each(Array.from({ length: STORIES }, (_, index) => index))(
-  "the graph of story %i comes to its end, with nothing missed",
-  async (story) => {
-    const { absences, violations } = await playAbsences(first + story, { batches: 6, ms: 0 });
-    expect({ absences, violations }).toEqual({ absences, violations: [] });
-  },
-);
+it.each(Array.from({ length: STORIES }, (_, index) => index))("the graph of story %i ends, with nothing missed", async (story) => {
+  const { absences, violations } = await playAbsences(first + story, { batches: 6, ms: 0 });
+  expect({ absences, violations }).toEqual({ absences, violations: [] });
+});

@@ -5,7 +5,7 @@ import { playAbsences } from "./flowkit-absences.ts";
 const SHAPE = { batches: 6, ms: 0 };
 const SEEDS = Array.from({ length: 25 }, (_, index) => index + 1);
 
-it.each(SEEDS)("workers of the reference do a graph to its end, though others are away for a while (seed %i)", async (seed) => {
+it.each(SEEDS)("workers of the reference complete a graph, although others are down for a while (seed %i)", async (seed) => {
   const { absences, violations } = await playAbsences(seed, SHAPE);
   expect({ absences, violations }).toEqual({ absences, violations: [] });
 });

@@ -34,7 +34,7 @@ function setup() {
 }
 
 describe("the checker of streams", () => {
-  it("has nothing to say about a true history", () => {
+  it("finds nothing in a correct history", () => {
     expect(setup().rules()).toEqual([]);
   });
 

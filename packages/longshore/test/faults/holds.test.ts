@@ -48,7 +48,7 @@ it.concurrent("a server that was stopped past a lease refuses its late heartbeat
   });
 });
 
-it.concurrent("a job handed out into a silent network goes to another worker at the end of its lease, and the late answer proves nothing", async () => {
+it.concurrent("a job handed out into a silent network is given to another worker at the end of its lease, and the late answer is refused", async () => {
   await inArena(async (arena) => {
     const link = await arena.addLink();
     const cutOff = connect(link.url, 2);

@@ -58,7 +58,7 @@ async function restartFamily(c: Conversation, note: Arena["note"], child: string
   throw new Error(`The order ${order} was refused ${ASKED_MAX} times.`);
 }
 
-it("a run that is restarted directly after its end comes to a good end with its parent, over many kills of the server", async () => {
+it("a run that is restarted directly after its end succeeds with its parent, over many kills of the server", async () => {
   const random = seededRandom(faultSeed());
   await inArena(async ({ url, server, note, client, directory }) => {
     const agent = new Agent({ keepAlive: true });

@@ -21,7 +21,7 @@ it(
 );
 
 it(
-  "the sweep notices a disk that says it has synced and has not",
+  "the sweep notices a disk that reports a sync without doing it",
   async (context) => {
     if (missingForSweep) return context.skip(`needs ${missingForSweep}`);
     const report = await sweep(1, { lies: true, every: 50 });

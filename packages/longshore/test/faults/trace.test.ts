@@ -8,7 +8,7 @@ const answered = (status: number): string =>
   `write(27<TCP:[127.0.0.1:4500->127.0.0.1:51234]>, "HTTP/1.1 ${status} OK\\r\\n"..., 114) = 114`;
 const trace = (...lines: string[]): string => `${lines.join("\n")}\n`;
 
-it("an answer after the sync of what was written before it is told from one before", () => {
+it("an answer after the sync of earlier writes is distinguished from one before", () => {
   expect(readTrace(trace(written, written, synced, answered(200)))).toEqual([{ status: 200, syncs: 1, unsynced: false }]);
   expect(readTrace(trace(written, answered(200), synced))).toEqual([{ status: 200, syncs: 0, unsynced: true }]);
   expect(readTrace(trace(written, synced, written, answered(200)))).toEqual([{ status: 200, syncs: 1, unsynced: true }]);

@@ -22,7 +22,7 @@ it("npm start -- --once builds, runs the sample and ends with 0", async () => {
   expect(existsSync(join(folder, ".longshore/longshore.db"))).toBe(true);
 });
 
-it("demo goes on serving until it is told to stop", async () => {
+it("demo serves until it gets a stop signal", async () => {
   const demo = startLongshore(["demo", "--port", "0"], { cwd: temporaryFolder() });
   const [, url = ""] = await demo.printed(/serves on (http:\S+?),/);
   await demo.printed(/Serving until Ctrl-C/);
@@ -39,7 +39,7 @@ it("demo can be ended in the middle of the sample", async () => {
   expect((await demo.ended).code).toBe(0);
 });
 
-it("demo says that its port is taken and how to choose another", async () => {
+it("demo reports that its port is taken and how to choose another", async () => {
   const server = await startServer();
   const { code, stderr } = await longshore(["demo", "--port", String(server.port)], { cwd: temporaryFolder() });
   expect(code).toBe(2);

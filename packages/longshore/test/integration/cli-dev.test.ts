@@ -69,7 +69,7 @@ describe("the workers that dev prints", () => {
     return { dev, place: { cwd: dev.folder, env: { LONGSHORE_TOKEN: secret } } };
   };
 
-  it("take their token from the environment where the server asks for one, and the secret is not printed", async () => {
+  it("take their token from the environment where the server requires one, and the secret is not printed", async () => {
     const { dev, place } = await startWithToken();
     writeFileSync(join(dev.folder, "worker.mjs"), printedBelow(dev.stdout(), /worker in TypeScript.*\n/));
     startProgram(process.execPath, ["worker.mjs"], place);
@@ -133,7 +133,7 @@ describe("the workers that dev prints", () => {
     }
   });
 
-  it("come with something to do that dev's own command can start", async () => {
+  it("include a command that can be run with dev's own command", async () => {
     const dev = await startDev();
     for (const name of ["greeting", "hello"]) {
       const [, yaml = ""] = new RegExp(`cat > ${name}\\.yml <<'EOF'\\n([\\s\\S]*?)\\nEOF\\n`).exec(dev.stdout()) ?? [];
@@ -145,7 +145,7 @@ describe("the workers that dev prints", () => {
 });
 
 describe("a task that waits", () => {
-  it("is told with the reason and the worker that would help, and again when it goes on", async () => {
+  it("is reported with the reason and the missing worker, and again when it continues", async () => {
     const dev = await startDev(["--workflows", "."], {
       "gpu.yml": "name: gpu\non: push\njobs:\n  train: { run: echo, labels: [gpu] }\n",
     });
@@ -156,7 +156,7 @@ describe("a task that waits", () => {
     expect(dev.text().match(/waits train/g)).toHaveLength(1);
   });
 
-  it("for a task by name is told which task a worker must have", async () => {
+  it("for a task by name shows which task a worker must have", async () => {
     const dev = await startDev(["--workflows", "."], { "g.yml": greetYml });
     startLongshore(["work", "--shell", "--on", dev.url]);
     await dev.run("run", "g");
@@ -202,7 +202,7 @@ console.log("up");`;
     expect(stdout).toContain("Hello, Ada");
   });
 
-  it("says what is wrong with a file that fails, and tries again when it is mended", async () => {
+  it("reports what is wrong with a file that fails, and tries again when it is fixed", async () => {
     const dev = await startDev(["--worker", "tasks.mjs"], { "tasks.mjs": "throw new Error('not yet');\n" });
     await dev.printed(/not yet[\s\S]*tasks\.mjs ended with exit code 2/);
     writeFileSync(join(dev.folder, "tasks.mjs"), "export const nothing = 1;\n");

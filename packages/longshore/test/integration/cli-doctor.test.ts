@@ -33,7 +33,7 @@ it("examines Node, SQLite, disk, space, data, clock and port, and leaves nothing
   expect(readdirSync(folder)).toEqual(before);
 });
 
-it("works beside a running server and tells the size of its files", async () => {
+it("works while a server runs and shows the size of its files", async () => {
   const data = join(temporaryFolder(), "data");
   const server = await startServer(["--data", data]);
   const { code, of } = await findings(["--data", data, "--port", String(server.port)]);
@@ -42,7 +42,7 @@ it("works beside a running server and tells the size of its files", async () => 
   expect(of.Port).toMatchObject({ state: "ok", seen: `a Longshore server answers on 127.0.0.1:${server.port}` });
 });
 
-it("leaves no log beside the data file of a server that has stopped", async () => {
+it("leaves no log next to the data file of a server that has stopped", async () => {
   const data = join(temporaryFolder(), "data");
   const server = await startServer(["--data", data]);
   server.kill("SIGTERM");
@@ -53,7 +53,7 @@ it("leaves no log beside the data file of a server that has stopped", async () =
   expect(readdirSync(data)).toEqual(before);
 });
 
-it("ends with 1 when another program has the port, and says what to do", async () => {
+it("ends with 1 when another program has the port, and prints what to do", async () => {
   const other = createServer((_, response) => response.end("hello"));
   await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
   onTestFinished(() => void other.close());

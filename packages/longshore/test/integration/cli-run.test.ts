@@ -88,14 +88,14 @@ describe("longshore run", () => {
     expect(JSON.parse((await run("runs", "--json")).stdout).items).toHaveLength(1);
   });
 
-  it("ends with 1 and says what to do when the run fails", async () => {
+  it("ends with 1 and prints what to do when the run fails", async () => {
     const { run } = await setup();
     const { code, stderr } = await run("run", "mean", "--input", '{"a":1,"b":2}', "--follow");
     expect(code).toBe(1);
     expect(stderr).toMatch(/run \w+ failed: .*odd: 3.*longshore logs \w+.*longshore retry \w+/);
   });
 
-  it("says which workflow is unknown", async () => {
+  it("reports which workflow is unknown", async () => {
     const { run } = await setup();
     const { code, stderr } = await run("run", "maen");
     expect(code).toBe(2);
@@ -118,7 +118,7 @@ describe("a run that failed", () => {
   });
 });
 
-describe("a run that goes on", () => {
+describe("a run that continues", () => {
   it("is followed by its log and cancelled", async () => {
     const { run, options } = await setup();
     const id = (await run("run", "forever")).stdout.trim();
@@ -189,7 +189,7 @@ describe("longshore define", () => {
     expect((await run("definitions")).stdout).toMatch(/mean +1 +code/);
   });
 
-  it("says that a module exports no workflow", async () => {
+  it("reports that a module exports no workflow", async () => {
     const { run, options } = await setup();
     writeFileSync(join(options.cwd ?? "", "empty.mjs"), "export const x = 1;\n");
     const { code, stderr } = await run("define", "empty.mjs");

@@ -16,7 +16,7 @@ it("[C-SCH-02, C-SCH-03] prints what each task takes and gives, and writes the s
   expect(JSON.parse(readFileSync(out, "utf8"))).toMatchObject({ greet: { input: { required: ["name"], additionalProperties: true } } });
 });
 
-it("[C-SCH-04] says why a side has no schema, and goes on with the rest", async () => {
+it("[C-SCH-04] reports why a side has no schema, and continues with the rest", async () => {
   const { code, stdout, stderr } = await longshore(["schema", `${fixtures}/tasks.ts`, "--json", "--strict"]);
   expect(code).toBe(1);
   expect(stderr).toContain("unsayable has no input schema: orders[].total is a bigint");

@@ -39,7 +39,7 @@ describe("longshore start", () => {
     for (const line of stderr.trimEnd().split("\n").filter(Boolean)) expect(JSON.parse(line)).toMatchObject({ level: expect.any(String) });
   });
 
-  it("refuses to serve beyond loopback without tokens, and says what to do", async () => {
+  it("refuses to serve beyond loopback without tokens, and prints what to do", async () => {
     const { code, stderr } = await longshore(["start", "--host", "0.0.0.0", "--port", "0", "--ephemeral"]);
     expect(code).toBe(2);
     expect(stderr).toMatch(/^longshore: Serving on 0\.0\.0\.0 without tokens.*--token.*--insecure\.\n$/m);
@@ -53,7 +53,7 @@ describe("longshore start", () => {
     expect(stderr).toContain(`${join(folder, "bad.yml")}:4:`);
   });
 
-  it("says which port is taken and how to choose another", async () => {
+  it("reports which port is taken and how to choose another", async () => {
     const server = await startServer();
     const { code, stderr } = await longshore(["start", "--port", String(server.port), "--ephemeral"]);
     expect(code).toBe(2);
@@ -82,7 +82,7 @@ describe("TLS", () => {
     expect(doubting.stderr).toContain(`the certificate of ${server.url} is not trusted (DEPTH_ZERO_SELF_SIGNED_CERT)`);
   });
 
-  it("needs both files, and says which cannot be read or used", async () => {
+  it("needs both files, and reports which cannot be read or used", async () => {
     const start = (...args: string[]) => longshore(["start", "--port", "0", "--ephemeral", ...args]);
     expect(await start("--tls-cert", pem("cert"))).toMatchObject({
       code: 2,
@@ -96,7 +96,7 @@ describe("TLS", () => {
 });
 
 describe("tokens", () => {
-  it("are asked for, taken from the option or the environment, and appear in no log", async () => {
+  it("are required, taken from the option or the environment, and appear in no log", async () => {
     const folder = temporaryFolder();
     writeFileSync(join(folder, "tokens.txt"), `# for people\n${secret}\nread:readsecretreadsecret:viewer\n`);
     const server = await startServer(["--ephemeral", "--token-file", join(folder, "tokens.txt"), "--log-level", "debug"]);

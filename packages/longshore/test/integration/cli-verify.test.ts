@@ -126,7 +126,7 @@ describe("longshore verify", () => {
     }
   });
 
-  it("says what is wrong with its arguments, and ends with exit code 2", async () => {
+  it("reports what is wrong with its arguments, and ends with exit code 2", async () => {
     const folder = temporaryFolder();
     writeFileSync(join(folder, "notes.txt"), "hello\n");
     const verify = (...args: string[]) => longshore(["verify", ...args], { cwd: folder });

@@ -48,7 +48,7 @@ it.each(["--token=secret", "--shell", "--labels=gpu", "--lease-ttl=5s", "--heart
   },
 );
 
-it("longshore work says that it works for a server only when the server lets it in", async () => {
+it("longshore work reports that it works for a server only when the server accepts it", async () => {
   const server = await startServer(["--ephemeral", "--token", "worker:0123456789abcdef"]);
   const options = { env: { LONGSHORE_URL: server.url } };
   const stranger = startLongshore(["work", "--shell", "--token", "fedcba9876543210"], options);
@@ -105,7 +105,7 @@ describe("the files of longshore work", () => {
     else await worker.printed(/tasks\.mts is TypeScript, which Node .* does not run by itself\. Run `npm install --save-dev tsx`/);
   });
 
-  it("are told to be missing, broken or empty before the worker starts", async () => {
+  it("are reported as missing, broken or empty before the worker starts", async () => {
     const folder = temporaryFolder();
     writeFileSync(join(folder, "broken.mjs"), "throw new Error('on line one');\n");
     writeFileSync(join(folder, "empty.mjs"), "export const x = 1;\n");

@@ -55,7 +55,7 @@ describe("a mistake in the arguments", () => {
     }
   });
 
-  it("in the input of a run is told before anything is started", async () => {
+  it("in the input of a run is reported before anything is started", async () => {
     const { code, stderr } = await longshore(["run", "x", "--input", "{name:1}"]);
     expect(code).toBe(2);
     expect(stderr).toMatch(/--input is not JSON: .*Expected for example/);
@@ -63,7 +63,7 @@ describe("a mistake in the arguments", () => {
 });
 
 describe("a server that is not there", () => {
-  it("is told in one line that says what to do, with exit code 2", async () => {
+  it("is reported in one line with what to do, with exit code 2", async () => {
     // Port 9 is the discard service, which is never running.
     for (const args of [
       ["runs"],
@@ -83,7 +83,7 @@ describe("a server that is not there", () => {
     }
   });
 
-  it("is found by LONGSHORE_URL, and a URL that is none is refused", async () => {
+  it("is found by LONGSHORE_URL, and an invalid URL is refused", async () => {
     expect((await longshore(["runs"], { env: { LONGSHORE_URL: "http://127.0.0.1:9" } })).stderr).toContain("http://127.0.0.1:9");
     const { code, stderr } = await longshore(["runs", "--on", "localhost:4500"]);
     expect(code).toBe(2);

@@ -59,13 +59,13 @@ describe("importing longshore", () => {
     expect(loaded.filter(isPackage)).toEqual([]);
   });
 
-  it("for a worker of Stepflow loads nothing of the server, and neither a client of NATS nor an HTTP server before it starts", () => {
+  it("for a worker of Stepflow loads nothing of the server, and no client of NATS and no HTTP server before it starts", () => {
     const loaded = loadedBy("protocols/stepflow/worker/index.js");
     expect(loaded.filter((path) => heavy.test(path) || path.startsWith("telemetry/") || path === "node:sqlite")).toEqual([]);
     expect(loaded.filter((path) => isPackage(path) || path === "node:http")).toEqual([]);
   });
 
-  it("for a worker of FlowKit loads nothing of the server, and neither a broker's nor a database's client before it starts", () => {
+  it("for a worker of FlowKit loads nothing of the server, and no client of a broker or a database before it starts", () => {
     const loaded = loadedBy("protocols/flowkit/worker/index.js");
     expect(loaded.filter((path) => heavy.test(path) || path.startsWith("part/") || path === "node:sqlite" || path === "node:http")).toEqual(
       [],
@@ -85,7 +85,7 @@ describe("importing longshore", () => {
     expect(loaded.filter((path) => /\/node_modules\/(zod|yaml|undici)\//.test(path))).toEqual([]);
   });
 
-  it("is told apart by this test from a server that listens", () => {
+  it("is distinguished by this test from a server that listens", () => {
     const loaded = loadedBy("server/index.js", serving("0"));
     expect(loaded.filter((path) => heavy.test(path)).length).toBeGreaterThan(20);
     expect(loaded.filter((path) => path.includes("/node_modules/zod/")).length).toBeGreaterThan(0);

@@ -331,7 +331,7 @@ describe("a process of handlers that crashes again and again", () => {
 });
 
 describe("where a handler runs", () => {
-  it("[C-ARCH-08] is chosen by its signature where that is asked for: async functions here, others in a thread", async () => {
+  it("[C-ARCH-08] is chosen by its signature where requested: async functions here, others in a thread", async () => {
     const { loop } = await setup({ isolate: "auto" });
     expect(await loop.run("async1")).toMatchObject({ output: { threadId: (await import("node:worker_threads")).threadId } });
     const elsewhere = await loop.run("where");
@@ -339,7 +339,7 @@ describe("where a handler runs", () => {
     expect(elsewhere).not.toMatchObject({ output: { threadId: (await import("node:worker_threads")).threadId } });
   });
 
-  it("is what the task says before what the worker says", async () => {
+  it("is the setting of the task before that of the worker", async () => {
     const { loop } = await setup(
       {},
       'import { task } from "longshore";\nexport const here = task("here", () => process.pid, { isolate: "process" });\n',

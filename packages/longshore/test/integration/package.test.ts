@@ -97,7 +97,7 @@ describe("the packed package", () => {
 });
 
 it(
-  "npm links the command in the repository before anything is built, and it says what to do",
+  "npm links the command in the repository before anything is built, and it prints what to do",
   async () => {
     const folder = join(place, "clone");
     const workspace = join(folder, "packages/longshore");

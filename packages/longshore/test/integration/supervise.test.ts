@@ -36,7 +36,7 @@ async function setup(tasks: readonly string[], options: Partial<SuperviseOptions
 }
 
 describe("supervised processes", () => {
-  it("[C-HND-06] tell their events to the listeners of their supervisor, with errors as errors", async () => {
+  it("[C-HND-06] send their events to the listeners of their supervisor, with errors as errors", async () => {
     const seen: { name: string; event: Record<string, unknown> }[] = [];
     const names = ["pollStarted", "pollCompleted", "pollFailed", "executionStarted", "executionCompleted", "executionFailed"] as const;
     const all: Listeners = Object.fromEntries(names.map((name) => [name, (event: object) => seen.push({ name, event: { ...event } })]));
@@ -87,7 +87,7 @@ describe("supervised processes", () => {
     for (const pid of pids) expect(() => process.kill(pid as number, 0)).toThrow("ESRCH");
   });
 
-  it("[C-MET-08, C-SUP-04] count their restarts for their task, and are given up after as many as allowed", async () => {
+  it("[C-MET-08, C-SUP-04] count their restarts for their task, and stop after the allowed number", async () => {
     const { stub, started, lines } = await setup(["leaves"], { metrics: true, restarts: { maxAttempts: 1, backoff: 0, interval: 100 } });
     await using worker = await started;
     for (let count = 0; count < 2; count++) {
@@ -100,7 +100,7 @@ describe("supervised processes", () => {
     expect(worker.metrics()).toContain('worker_restart_total{task_type="leaves"} 1\n');
   });
 
-  it("that cannot work as they were told end the start with what they said", async () => {
+  it("that cannot work with their options end the start with their error", async () => {
     const { started } = await setup(["where", "nobody"]);
     await expect(started).rejects.toThrow(/no longer exports every task of nobody/);
   });

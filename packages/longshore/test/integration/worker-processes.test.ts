@@ -78,7 +78,7 @@ function alive(pid: number): boolean {
 }
 
 describe("longshore work for Conductor", () => {
-  it("[C-ARCH-01, C-ARCH-03] runs every task in a process of its own, which polls for itself", async () => {
+  it("[C-ARCH-01, C-ARCH-03] runs every task in its own process, which polls alone", async () => {
     const { stub, worker, health } = await setup(["where", "slow"]);
     await worker.printed(/working for http:\/\/127\.0\.0\.1:\d+: slow, where/);
     const { pid } = await resultOf(stub, "where");
@@ -122,7 +122,7 @@ describe("longshore work for Conductor", () => {
     expect((await resultOf(stub, "where")).pid).not.toBe(pid);
   });
 
-  it("[C-ARCH-12, C-LEASE-05] runs handlers that are not async in threads, and goes on polling and beating for all of them meanwhile", async () => {
+  it("[C-ARCH-12, C-LEASE-05] runs synchronous handlers in threads, and continues to poll and send heartbeats for all of them", async () => {
     const { stub, folder } = await setup(["computes", "where"], ["--slots", "11"]);
     const file = join(folder, "go");
     const computing = Array.from({ length: 10 }, () => stub.enqueue("computes", { inputData: { file }, responseTimeoutSeconds: 2 }).taskId);
@@ -190,7 +190,7 @@ describe("the end of worker processes", () => {
     expect(stub.results).toMatchObject([{ taskId, status: "COMPLETED" }]);
   });
 
-  it("comes with the end of their parent, however that ends", async () => {
+  it("happens with the end of their parent, for any end of it", async () => {
     const { worker, healthy } = await setup(["where", "slow"]);
     const workers = await healthy(({ where, slow }) => where?.pid !== undefined && slow?.pid !== undefined);
     worker.kill("SIGKILL");
@@ -200,7 +200,7 @@ describe("the end of worker processes", () => {
 });
 
 describe("the files of worker processes", () => {
-  it("[C-HND-01, C-HND-02] are found by a pattern, whatever they export besides tasks", async () => {
+  it("[C-HND-01, C-HND-02] are found by a pattern, also when they export other things than tasks", async () => {
     const stub = await ConductorStub.start();
     onTestFinished(() => stub.close());
     const folder = temporaryFolder();
@@ -217,7 +217,7 @@ describe("the files of worker processes", () => {
     expect(existsSync(join(folder, ".longshore"))).toBe(false);
   });
 
-  it("[C-HND-10] must not name two tasks alike, nor call work() themselves", async () => {
+  it("[C-HND-10] must not give two tasks the same name, and not call work() themselves", async () => {
     const folder = temporaryFolder();
     const one = 'import { task } from "longshore";\nexport const one = task("one", async () => 1);\n';
     writeFileSync(join(folder, "a.mjs"), one);

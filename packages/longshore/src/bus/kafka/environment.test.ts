@@ -7,7 +7,7 @@ import { kafkaSecurityIn } from "./environment.ts";
 const ann = { KAFKA_SASL_USERNAME: "ann", KAFKA_SASL_PASSWORD: " open sesame " };
 
 describe("the way to Kafka from the environment", () => {
-  it("is open by default, whatever other variables are set", () => {
+  it("uses no TLS and no login by default, also when other variables are set", () => {
     expect(kafkaSecurityIn({ ...ann, KAFKA_SECURITY_PROTOCOL: " " })).toEqual({});
     expect(kafkaSecurityIn({ ...ann, KAFKA_SECURITY_PROTOCOL: "PLAINTEXT" })).toEqual({});
   });

@@ -33,7 +33,7 @@ function clientOf(joins: unknown[]): Consumer {
   return client as unknown as Consumer;
 }
 
-it("comes back with another client under the name that it had, which the group does not have to miss first", async () => {
+it("joins again with another client under its old name, so the group does not wait for the old one to expire", async () => {
   const joins: unknown[] = [];
   const kafka = { kGetConnection, kGetApi } as unknown as KafkaModule;
   const membership = new Membership({ kafka, group: "g", sessionMs: 10_000, beatMs: 1_000, closing: new Shutdown() });

@@ -16,7 +16,7 @@ const kept = [
   "123456789012345678901234567890.5e10",
 ];
 
-it.each(kept)("writes %s as it was read, wherever it is", (literal) => {
+it.each(kept)("writes %s as it was read, at any place", (literal) => {
   for (const text of [literal, `[${literal}]`, `{"a":{"b":[1,${literal},"x"]},"c":${literal}}`, ` [ ${literal} , "${literal}" ] `]) {
     expect(writeExact(parseExact(text))).toBe(text.replaceAll(" ", ""));
   }

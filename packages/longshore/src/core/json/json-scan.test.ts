@@ -44,7 +44,7 @@ describe("any JSON", () => {
     );
   });
 
-  it("counts the same however it is cut, spoilt or not", () => {
+  it("counts the same for pieces of any size, valid or not", () => {
     const spoilt = fc.tuple(json, fc.nat(), fc.uint8Array({ maxLength: 2 })).map(([value, at, put]) => {
       const bytes = Buffer.from(JSON.stringify(value));
       const from = at % (bytes.length + 1);

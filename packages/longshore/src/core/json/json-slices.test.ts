@@ -23,7 +23,7 @@ it.each(samples)("reads %s in slices of every size as it is read at once", async
   }
 });
 
-it("leaves a short text, and one that is neither a list nor an object, to the usual reader", async () => {
+it("leaves a short text, and one that is no list and no object, to the usual reader", async () => {
   expect(await parseLarge("[1,2,3]", 7)).toBeUndefined();
   expect(await parseLarge('"a long text"', 7)).toBeUndefined();
   expect(await parseLarge("name: of YAML", 7)).toBeUndefined();
@@ -61,7 +61,7 @@ it("reads over space that is longer than a slice", async () => {
   expect(parsed?.value).toEqual([1, { a: 2 }]);
 });
 
-it("reads one slice in a turn, however many texts come at once", async () => {
+it("reads one slice in a turn, for any number of texts", async () => {
   const slices = new Slices();
   const items = `[${"1,".repeat(500)}1]`;
   const string = `{"x":"${"\\n".repeat(500)}"}`;

@@ -18,7 +18,7 @@ describe("JSON as text", () => {
     expect(compactText(" null ")).toBe("null");
   });
 
-  it("is what JSON.stringify writes, however it was spaced", () => {
+  it("is what JSON.stringify writes, for any white space in the input", () => {
     fc.assert(
       fc.property(fc.json(), fc.constantFrom(undefined, 1, "\t"), (text, space) => {
         const value: unknown = JSON.parse(text);
@@ -43,7 +43,7 @@ describe("JSON as text", () => {
   );
   const string = fc.array(unit, { maxLength: 12 }).map((units) => `"${units.join("")}"`);
 
-  it("is the same in slices of every size, wherever they cut", () => {
+  it("is the same in slices of every size", () => {
     fc.assert(
       fc.property(fc.array(string, { maxLength: 4 }), fc.integer({ min: 1, max: 30 }), (strings, chars) => {
         const text = `{ "a" : [ ${strings.join(" , ")} ], "b" : ${strings[0] ?? "1"} }`;

@@ -63,7 +63,7 @@ it("[C-EXEC-04] refuses what JSON cannot carry and names its place", () => {
   expect(() => toJson(deep)).toThrow("nested deeper than 100 levels");
 });
 
-it("a result that cannot be written fails the task for good with that message", () => {
+it("a result that cannot be written fails the task permanently with that message", () => {
   expect(outcomeOf({ kind: "returned", value: { items: [{ price: 1n }] } }, undefined)).toMatchObject({
     kind: "failed",
     retryable: false,

@@ -180,7 +180,7 @@ describe("the published schema of a task", () => {
     ).toBeUndefined();
   });
 
-  it("comes from hand-written or generated JSON Schema where a task brings that", () => {
+  it("is hand-written or generated JSON Schema where a task has one", () => {
     const input = { type: "object", properties: { a: { type: "string" } }, required: ["a"] };
     const described = task("t", ({ a }: { a: string }) => a, { schemas: { input, output: { type: "string" } } });
     expect(describeTask(described, { strict: true })).toEqual({

@@ -17,7 +17,7 @@ it("hands on what the schema makes of the value", () => {
   expect(validate(z.object({ n: z.string().transform(Number) }), { n: "5" }, "input")).toEqual({ n: 5 });
 });
 
-it("refuses for good and names the field as people write it", () => {
+it("refuses permanently and names the field as people write it", () => {
   const schema = z.object({ items: z.array(z.object({ name: z.string() })) });
   const error = refused(schema, { items: [{ name: "a" }, { name: 1 }] });
   expect(error.message).toContain("items[1].name");

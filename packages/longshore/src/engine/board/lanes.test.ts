@@ -100,7 +100,7 @@ describe("lanes", () => {
     expect(found?.ready.peek()).toBe(place);
   });
 
-  it("forget claims that no worker makes any more, never those that wait", () => {
+  it("forget claims that no worker makes any longer, never those that wait", () => {
     const { lanes } = setup();
     const first = lanes.group(reach(["a"], ["first"]), 0);
     new Waiter({ group: first, holder: "ann", termMs: 1, arrival: 1, settle: () => {} });
@@ -125,7 +125,7 @@ describe("lanes", () => {
 });
 
 describe("the first lane for a claim", () => {
-  it("is the one that a look through all lanes finds, whatever was put, taken and put back", () => {
+  it("is the one that a search of all lanes finds, after any puts, takes and returns", () => {
     const labels = ["a", "b", "c", "d", "e"];
     fc.assert(
       fc.property(

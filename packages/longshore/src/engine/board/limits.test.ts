@@ -6,7 +6,7 @@ const two: LimitKey[] = [{ key: "api", held: 2 }];
 const rate: LimitKey[] = [{ key: "mail", rate: { count: 3, windowMs: 1_000 } }];
 
 describe("limits", () => {
-  it("hand out no task above the number held at once, until one comes back", () => {
+  it("hand out no task above the number held at once, until one is returned", () => {
     const limits = new Limits();
     limits.take(two, 0);
     expect(limits.blocked(two, 0)).toBeNull();
@@ -27,7 +27,7 @@ describe("limits", () => {
     expect(limits.blocked(rate, 1_899)).toMatchObject({ limit: { key: "mail" }, freeAt: 1_900 });
   });
 
-  it("keep their window in order of time, whatever the order in which hand-outs are remembered", () => {
+  it("keep their window in order of time, for any order of hand-outs", () => {
     const limits = new Limits();
     for (const at of [900, 100, 500]) limits.take(rate, at);
     expect(limits.blocked(rate, 1_000)).toMatchObject({ limit: { key: "mail" }, freeAt: 1_100 });

@@ -28,7 +28,7 @@ describe.each(places)("registrations in %s", (place) => {
     expect(parts.clock.pending).toBe(0);
   });
 
-  it("ride along with a commit that happens anyway", async () => {
+  it("are written with the next commit", async () => {
     const { parts, workers } = await setup();
     workers.register("w1", "p", []);
     const before = parts.commit.commits;

@@ -27,7 +27,7 @@ function setup() {
   return { tx, lines: new ReadyQueues(options), lanes, rows, asked };
 }
 
-it("the end of a hold costs the same however many wait for its limit", () => {
+it("the end of a hold costs the same for any number of waiting tasks of its limit", () => {
   const { tx, lines, lanes, rows, asked } = setup();
   const limits = [{ key: "run", held: 10 }];
   const lane = laneOf("work");

@@ -168,7 +168,7 @@ describe("deadlines of a task", () => {
     expect(passedDeadline(taskIn("cancelling", { ...times, endBy: 15 }), 100)).toBe("holdUntil");
   });
 
-  it("of an offer count before its own end, however late they come", () => {
+  it("of an offer count before its own end, also when they fire late", () => {
     const offer = { holdUntil: 10, claimBy: 30, totalBy: 40 };
     expect(passedDeadline(taskIn("offered", offer), 29)).toBe("holdUntil");
     expect(passedDeadline(taskIn("offered", offer), 30)).toBe("claimBy");
@@ -189,7 +189,7 @@ describe("deadlines of a task", () => {
     expect(nextDeadline({ ...delayed, lane: null }, 49)).toBe(50);
   });
 
-  it("are found passed exactly when the next of them has come", () => {
+  it("are found passed exactly when the earliest is due", () => {
     const time = fc.option(fc.integer({ min: 1, max: 20 }));
     const any = fc.record({ claimBy: time, holdUntil: time, endBy: time, totalBy: time });
     fc.assert(

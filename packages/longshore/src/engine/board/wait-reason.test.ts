@@ -63,7 +63,7 @@ describe("why a task waits", () => {
     expect(why(queued([], { limits: keys }))).toMatchObject({ reason: "limit", key: "api", at: clock.now() + 10_000 });
   });
 
-  it("no worker is connected at all", () => {
+  it("no worker is connected", () => {
     const { why, queued } = setup();
     expect(why(queued(["gpu"]))).toEqual({ reason: "no-worker", text: "no worker is connected", missing: ["gpu"] });
   });

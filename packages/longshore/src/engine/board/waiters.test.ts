@@ -22,7 +22,7 @@ function setup() {
 }
 
 describe("waiters", () => {
-  it("wait in order of arrival, whatever their labels", () => {
+  it("wait in order of arrival, for any labels", () => {
     const { wait, next } = setup();
     const ann = wait("ann", ["gpu"]);
     const bob = wait("bob");
@@ -57,7 +57,7 @@ describe("waiters", () => {
     expect(next()).toBe("bob");
   });
 
-  it("are settled once: a task that comes after they left is not theirs", () => {
+  it("are settled once: a task that is ready after they left is not theirs", () => {
     const { settled, wait, next } = setup();
     const ann = wait("ann");
     ann.leave();
@@ -76,7 +76,7 @@ describe("waiters", () => {
     expect(settled).toEqual([["ann", "t1"]]);
   });
 
-  it("never swallow a wake-up: who left while reserved does not come back in line", () => {
+  it("never lose a wake-up: a waiter that left while reserved does not wait again", () => {
     const { wait, next } = setup();
     const ann = wait("ann");
     wait("bob");

@@ -155,7 +155,7 @@ describe("the registry of workers", () => {
     }
   });
 
-  it("a worker of an earlier process is unheard of until its first request, and offline when there is none", () => {
+  it("a worker of an earlier process is unknown until its first request, and offline when there is none", () => {
     const { clock } = setup();
     const row = { protocol: "p", labels: [], registeredAt: 0, seenAt: clock.now() - 5_000 };
     const ids = ["seen", "registers", "reports", "silent"];
@@ -171,7 +171,7 @@ describe("the registry of workers", () => {
     expect(workers.get("silent")?.status).toBe("offline");
   });
 
-  it("a worker that is recalled is waited for from then on, whenever it was last active, unless it has reported since", () => {
+  it("a worker that is recalled is waited for from then on, for any time of its last request, unless it has reported since", () => {
     const { clock } = setup();
     clock.jump(200_000_000);
     const workers = new Workers({ clock });

@@ -66,7 +66,7 @@ describe.each(places)("following logs in %s", (place) => {
     expect(second.sequences()).toEqual(upTo(310).slice(250));
   });
 
-  it("[G50] following ends by itself when the source has ended and everything was given", async () => {
+  it("[G50] following ends when the source has ended and everything was sent", async () => {
     const { logs, push } = await setup();
     let ended = false;
     await push(3);

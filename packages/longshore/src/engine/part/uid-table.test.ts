@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { hashOf, UidTable } from "./uid-table.ts";
 
 describe("a table of uids", () => {
-  it("finds what was added, however much that is, and nothing else", () => {
+  it("finds every added entry of a large table, and nothing else", () => {
     const table = new UidTable();
     const count = 20_000;
     for (let at = 1; at <= count; at++) table.add(hashOf(`uid ${at}`), at);

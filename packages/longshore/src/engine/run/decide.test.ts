@@ -160,7 +160,7 @@ describe("a step that does not succeed", () => {
     expect(ledger.stateOf(3)).toEqual(["open"]);
   });
 
-  it("fails its run when it was cancelled by itself", () => {
+  it("fails its run when it was cancelled alone", () => {
     const ledger = new Ledger(planOf([{}, { after: [0] }])).start();
     ledger.end(0, "cancelled");
     expect(ledger.run).toMatchObject({ state: "failed", error: "step s0 cancelled" });

@@ -14,7 +14,7 @@ it("has room again when a run of the family has ended, and counts each run once"
   expect(() => families.admit("root")).toThrow("2 runs that run root has started");
 });
 
-it("counts each root by itself, and no run without one", () => {
+it("counts each root separately, and no run without one", () => {
   const families = new Families(1);
   families.changed(open("a"));
   families.changed(open("b", null));

@@ -5,14 +5,14 @@ import { Growth, grownMax, keptSize } from "./growth.ts";
 const text = (chars: number) => "x".repeat(chars);
 
 describe("the references of one value", () => {
-  it("may contain one value of any size, and small ones besides", () => {
+  it("may contain one value of any size, and small ones", () => {
     const growth = new Growth();
     expect(growth.took(text(3 * grownMax.chars))).toBe(true);
     expect(growth.took(text(1_000))).toBe(true);
     expect(growth.took({ a: [1, 2, 3] })).toBe(true);
   });
 
-  it("may contain no large value twice, wherever it is among them", () => {
+  it("may contain no large value twice, at any place", () => {
     const growth = new Growth();
     expect(growth.took("small")).toBe(true);
     expect(growth.took(text(grownMax.chars + 1))).toBe(true);
@@ -26,7 +26,7 @@ describe("the references of one value", () => {
     expect(taken.filter((fits) => fits)).toHaveLength(10);
   });
 
-  it("are as limited in their number of values, however short these are", () => {
+  it("have a limit on the number of values, also of short ones", () => {
     const growth = new Growth();
     const short = Array.from({ length: grownMax.values / 4 }, () => 0);
     expect(Array.from({ length: 6 }, () => growth.took(short))).toEqual([true, true, true, true, false, false]);
@@ -36,7 +36,7 @@ describe("the references of one value", () => {
 describe("a value that a template has made", () => {
   const largest = (chars: number, values: number) => () => ({ chars, values });
 
-  it("may contain so much besides the largest value that it was made of", () => {
+  it("may contain a bounded size in addition to the largest value that it was made of", () => {
     const value = [text(grownMax.chars), text(1_000)];
     expect(keptSize(value, largest(grownMax.chars + 2, 1))).toBeDefined();
     expect(keptSize(value, largest(500, 1))).toBeUndefined();

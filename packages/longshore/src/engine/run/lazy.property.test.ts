@@ -112,7 +112,7 @@ const stepsOf = (story: Story, known: Map<number, string | null>) =>
 describe("any lazy plan", () => {
   const drawn = (stream: Iterator<number>) => () => stream.next().value as number;
 
-  it("runs what is wanted and what that needs, each once, whatever fails and in whatever order it ends", () => {
+  it("runs what is wanted and what that needs, each once, for any failures and any order of ends", () => {
     fc.assert(
       fc.property(story, fc.infiniteStream(fc.nat(1_000)), (told, stream) => {
         const { plan, partOf } = write(told);
@@ -154,7 +154,7 @@ describe("any lazy plan", () => {
     );
   });
 
-  it("wants nothing again that no choice leads to any more", () => {
+  it("wants nothing again that no choice leads to any longer", () => {
     fc.assert(
       fc.property(story, fc.infiniteStream(fc.nat(1_000)), (told, stream) => {
         const { plan, partOf } = write(told);

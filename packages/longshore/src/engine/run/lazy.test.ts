@@ -68,7 +68,7 @@ describe("a lazy plan", () => {
     expect(ledger.run.state).toBe("succeeded");
   });
 
-  it("wants what a chosen step demands, however far that leads", () => {
+  it("wants what a chosen step demands, at any distance", () => {
     const steps: Step[] = [
       { chooses: { by: value(0), cases: [[4]] } },
       {},
@@ -183,7 +183,7 @@ describe("trying a lazy run again", () => {
 });
 
 describe("a run that is judged by its output", () => {
-  it("succeeds when it has one, whatever failed on the way", () => {
+  it("succeeds when it has one, also when steps failed before", () => {
     const ledger = new Ledger(planOf([{ onFailure: "permit" }], { judgedByOutput: true })).start();
     ledger.fail(0);
     expect(ledger.run).toMatchObject({ state: "succeeded", output: '"out"', error: null, failed: 1 });

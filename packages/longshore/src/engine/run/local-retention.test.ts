@@ -60,7 +60,7 @@ describe.each(places)("retention in %s", (place) => {
     expect((await parts.start("w", { key: "old" })).id).not.toBe(old.id);
   });
 
-  it("a run that has not ended is never pruned, however old", async () => {
+  it("a run that has not ended is never pruned, at any age", async () => {
     const { parts, prune } = await setup(place);
     await parts.define("w", ["a"]);
     const open = await parts.start("w");
@@ -244,7 +244,7 @@ describe.each(places)("retention in %s", (place) => {
     expect((await prune(policy)).blobs).toBe(0);
   });
 
-  it("a blob that only a part of an open run or task names stays, wherever it is among many parts", async () => {
+  it("a blob that only a part of an open run or task names stays, at any place among many parts", async () => {
     const { parts, blobs, streams, prune, post } = await setup(place);
     const stored = await Promise.all(Array.from({ length: 5 }, () => blobs.put(randomBytes(8))));
     const [early, late, loose, over] = stored.map(({ hash }) => hash) as [string, string, string, string, string];
@@ -287,7 +287,7 @@ describe.each(places)("retention in %s", (place) => {
     expect(left.map((row) => row.hash).sort()).toEqual([earlier.hash, alongside.hash].sort());
   });
 
-  it("a blob that comes into use while others are pruned stays, also when that is in the same commit", async () => {
+  it("a blob that is first used while others are pruned stays, also in the same commit", async () => {
     const { parts, blobs, references } = await setup(place);
     await parts.define("w", ["a"]);
     const [earlier, alongside] = [await blobs.put(randomBytes(8)), await blobs.put(randomBytes(8)), await blobs.put(randomBytes(8))];
@@ -433,7 +433,7 @@ describe("retention over a restart", () => {
     expect((await second.prune({ runs: { ...forever, count: 2 } })).runs).toBe(3);
   });
 
-  it("finds what is to go by index alone, however much is kept", async () => {
+  it("finds what to remove by index alone, for any amount of data", async () => {
     const { parts } = await setup("a file");
     const plan = (sql: string) =>
       parts.db

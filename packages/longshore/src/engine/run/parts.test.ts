@@ -73,7 +73,7 @@ describe("a node that waits for a first part", () => {
 });
 
 describe("a threshold", () => {
-  it("starts the node with as many as are enough, whatever comes of the others", () => {
+  it("starts the node with as many as are enough, for any end of the others", () => {
     const ledger = new Ledger(planOf([{}, {}, {}, { after: [0, 1, 2], threshold: 2 }])).start();
     ledger.done(0);
     expect(ledger.started).not.toContain(3);

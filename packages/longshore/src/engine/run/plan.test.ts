@@ -21,7 +21,7 @@ describe("plans", () => {
     expect(plan.timeoutMs).toBeNull();
   });
 
-  it("find no circle where there is none", () => {
+  it("find no circle in a plan without one", () => {
     expect(findCycle([])).toBeNull();
     expect(findCycle([node("a", []), node("b", [0]), node("c", [0, 1])])).toBeNull();
     expect(findCycle([node("c", [1, 2]), node("b", [2]), node("a", [])])).toBeNull();

@@ -55,7 +55,7 @@ describe("retry", () => {
     expect(after({ kind: "timed-out", which: "totalBy" }, { failures: 0, lost: 0 }, forgiving)).toMatchObject({ again: false });
   });
 
-  it("begins no further attempt after the time that it has, whatever budget is left", () => {
+  it("begins no further attempt after its whole time, also when a budget is left", () => {
     const counts = { failures: 0, lost: 0, postedAt: 0 };
     for (const closure of [failed, { kind: "lost" }] satisfies Closure[]) {
       expect(nextTry({ ...policy, withinMs: 1_000 }, counts, closure, 1_000, 0.5)).toMatchObject({ again: false });

@@ -5,7 +5,7 @@ import { faultOfRow, faultText } from "./fault.ts";
 const faults: (Fault | null)[] = [null, "failed", "final", "lost", "timed-out", "unmade"];
 const deadlines: (Deadline | null)[] = [null, "claimBy", "holdUntil", "endBy", "totalBy"];
 
-it("a fault and the deadline that was missed come back as they were written", () => {
+it("a fault and the missed deadline are read as they were written", () => {
   for (const fault of faults) {
     for (const overdue of fault === "lost" || fault === "timed-out" ? deadlines.slice(1) : [null])
       expect(faultOfRow({ fault: faultText({ fault, overdue }), error: "whatever", grants: 1 })).toEqual({ fault, overdue });

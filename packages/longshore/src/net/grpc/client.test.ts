@@ -114,7 +114,7 @@ describe("a call", () => {
     expect(steps).toEqual(Array(4).fill(1 - body.length));
   });
 
-  it("larger than the limit is not sent, and one that comes is not read", async () => {
+  it("larger than the limit is not sent, and a received one is not read", async () => {
     const { target, ended } = await startGrpc([unary(Echo.Say, "server.health", () => ({ text: "x".repeat(2_000) }))]);
     const channel = channelTo(target, { messageBytes: 1_000 });
     await expect(channel.unary(Echo.Say, { text: "y".repeat(2_000) })).rejects.toMatchObject({ code: 8 });
@@ -343,7 +343,7 @@ describe("a server that", () => {
     expect(clock.now() - startedMs).toBe(260);
   });
 
-  it("comes back is found again", async () => {
+  it("returns is found again", async () => {
     const first = await startGrpc([echo]);
     const channel = channelTo(first.target, { random: () => 0 });
     await channel.unary(Echo.Say, { text: "one" });
@@ -466,7 +466,7 @@ describe("a server that", () => {
     expect(await channelTo(target).unary(Echo.Say, {})).toMatchObject({ text: "packed" });
   });
 
-  it("speaks HTTP/1.1 only is found out when connecting", async () => {
+  it("accepts only HTTP/1.1 is detected when connecting", async () => {
     const target = await listening(createHttp((_request, response) => response.end("hello")));
     await expect(channelTo(target).unary(Echo.Say, {})).rejects.toMatchObject({
       code: 14,

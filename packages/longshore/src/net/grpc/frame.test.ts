@@ -35,7 +35,7 @@ describe("frames", () => {
     );
   });
 
-  it("come byte by byte too", () => {
+  it("are also read byte by byte", () => {
     const reader = new FrameReader();
     const body = Buffer.concat([frameOf(Buffer.from("one")), frameOf(Buffer.alloc(0)), frameOf(Buffer.from("two"))]);
     const frames = [...body].flatMap((byte) => reader.push(Buffer.from([byte])));
@@ -48,7 +48,7 @@ describe("frames", () => {
     expect(reader.held).toBe(8);
   });
 
-  it("larger than the limit are refused by their head, before their bytes have come", () => {
+  it("larger than the limit are refused by their head, before their bytes arrive", () => {
     const head = Buffer.from([0, 0, 0, 0, 11]);
     expect(() => new FrameReader(10).push(head)).toThrow("The message has 11 bytes, the limit is 10.");
     const reader = new FrameReader(10);

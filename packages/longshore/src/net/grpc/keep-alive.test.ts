@@ -39,7 +39,7 @@ describe("a connection that is kept alive", () => {
     expect([pings.length, lost()]).toEqual([3, 0]);
   });
 
-  it("is lost once when no answer comes", async () => {
+  it("is lost once when there is no answer", async () => {
     const { clock, pings, lost } = setup();
     await clock.advance(1_499);
     expect(lost()).toBe(0);

@@ -85,7 +85,7 @@ describe("a call", () => {
     expect(clock.pending).toBe(3);
   });
 
-  it("may come in chunks of any size", async () => {
+  it("may arrive in chunks of any size", async () => {
     const { port } = await startGrpc([say()]);
     const { stream, answer } = rawCall(port, Echo.Say.path);
     for (const byte of textFrame("byte by byte")) stream.write(Buffer.from([byte]));
@@ -448,7 +448,7 @@ describe("an orderly end", () => {
     expect(ended.map(([, code]) => code)).toEqual([14, 0]);
   });
 
-  it("comes at once for connections without calls, and for those that come too late", async () => {
+  it("is immediate for connections without calls, and for those that arrive too late", async () => {
     const { port, grpc, sockets } = await startGrpc([say()]);
     const session = rawSession(port);
     await new Promise((resolve) => session.once("remoteSettings", resolve));

@@ -22,7 +22,7 @@ describe("the message of a status", () => {
     expect(escapeMessage("100% größer\n")).toBe("100%25 gr%C3%B6%C3%9Fer%0A");
   });
 
-  it("comes back whatever it was", () => {
+  it("is decoded as it was, for any value", () => {
     fc.assert(
       fc.property(fc.string({ unit: "grapheme" }), (text) => {
         expect(escapeMessage(text)).toMatch(/^[ -~]*$/);

@@ -60,7 +60,7 @@ describe("places for requests", () => {
     expect(begin(connection, "ann", "run.steer").refused).toBeDefined();
   });
 
-  it("come back with the answer and with the end of the socket, once", async () => {
+  it("are returned with the answer and with the end of the socket, once", async () => {
     const { places, connect, begin, fill } = setup();
     const connection = connect();
     begin(connection, "ann");

@@ -95,7 +95,7 @@ describe("identification", () => {
     expect(createAuth(tokens).required).toBe(true);
   });
 
-  it("knows whose token it is, whatever the case of the scheme", () => {
+  it("knows the owner of a token, for any case of the scheme", () => {
     const auth = createAuth(tokens);
     expect(auth.identify(`Bearer ${secret}1`)?.name).toBe("w");
     expect(auth.identify(`bearer ${secret}2`)?.name).toBe("r");

@@ -7,7 +7,7 @@ const echo = route("POST /echo", (request) => ({ status: 200, body: request.text
 const text = `[${'"Größe \u{1f600}",'.repeat(20_000)}1]`;
 
 describe("a body in many pieces", () => {
-  it("is the text that was sent, wherever characters are cut", async () => {
+  it("is the text that was sent, also when characters are cut", async () => {
     const server = await startServer({ groups: [groupOf("main", [echo])] });
     expect((await call(`${server.url}/echo`, { method: "POST", body: text })).text).toBe(text);
     const bytes = Buffer.from(`\ufeff${text.slice(0, 40)}`);
@@ -38,7 +38,7 @@ describe("a streamed body that is text", () => {
     return collectText(stream(), limits, budget);
   };
 
-  it("is read whole, and holds its bytes only meanwhile", async () => {
+  it("is read whole, and holds its bytes only during the read", async () => {
     const budget = new ByteBudget(50);
     expect(await collect(budget, "[1,", "2]")).toBe("[1,2]");
     expect(budget.held).toBe(0);

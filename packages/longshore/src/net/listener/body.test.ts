@@ -77,7 +77,7 @@ describe("a body above the limit", () => {
     expect((await call(`${server.url}/x`, { method: "POST", body: "x".repeat(1_001) })).status).toBe(413);
   });
 
-  it("is 413 when it comes chunked, and the connection can be used again", async () => {
+  it("is 413 when it arrives chunked, and the connection can be used again", async () => {
     const server = await serve(echo);
     const client = new RawClient(server);
     client.send("POST /x HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n");

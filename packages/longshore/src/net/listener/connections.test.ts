@@ -87,7 +87,7 @@ describe("a client that disconnects", () => {
     await undelivered.opened;
   });
 
-  it("with several requests under way on one connection aborts each of them", async () => {
+  it("with several open requests on one connection aborts each of them", async () => {
     const gone: string[] = [];
     const both = latch();
     const server = await serve(
@@ -107,7 +107,7 @@ describe("a client that disconnects", () => {
     expect(gone).toEqual(["a", "b"]);
   });
 
-  it("does not give back what was delivered, nor abort `gone` after the answer", async () => {
+  it("does not return delivered work, and does not abort `gone` after the answer", async () => {
     const events: string[] = [];
     const server = await serve(
       route("GET /x", (request) => {

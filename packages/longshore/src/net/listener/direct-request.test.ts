@@ -88,7 +88,7 @@ describe("a request that is left to node:http", () => {
   });
 });
 
-describe("whatever is read directly", () => {
+describe("everything that is read directly", () => {
   it("is one request and the same one to node:http", async () => {
     // Otherwise the property would prove nothing.
     expect(await compareWithNode(5_000)).toBeGreaterThan(500);

@@ -146,7 +146,7 @@ describe("a connection that is served directly", () => {
 });
 
 describe("a connection is handed over", () => {
-  it("when a request comes in two pieces, wherever it is cut", async () => {
+  it("when a request arrives in two pieces, cut at any place", async () => {
     const server = await serve();
     const request = Buffer.from(post('{"snow":"☃"}'));
     const whole = new RawClient(server);
@@ -245,7 +245,7 @@ describe("a connection is handed over", () => {
   });
 });
 
-describe("bytes that come while a request is under way", () => {
+describe("bytes that arrive during a request", () => {
   async function setup() {
     const waiting = latch<HttpRequest>();
     const answer = latch<HttpReply>();

@@ -34,14 +34,14 @@ const bearer = (token: string) => ({ metadata: { authorization: `Bearer ${token}
 const metric = (server: TestServer, line: RegExp): string | undefined => line.exec(server.metrics.text())?.[1];
 
 describe("one port", () => {
-  it("speaks HTTP/1.1 and gRPC", async () => {
+  it("accepts HTTP/1.1 and gRPC", async () => {
     const server = await serve([say()]);
     expect((await call(`${server.url}/hello`)).text).toBe("hello");
     expect(await channelTo(targetOf(server)).unary(Echo.Say, { text: "hi" })).toMatchObject({ text: "hi" });
     expect((await call(`${server.url}/hello`)).text).toBe("hello");
   });
 
-  it("recognises either when it comes byte by byte", async () => {
+  it("recognises both when they arrive byte by byte", async () => {
     const server = await serve([say()]);
     const relay = await startRelay(server.port, { slowBytes: 60 });
     expect(await channelTo(relay.target).unary(Echo.Say, { text: "slow" })).toMatchObject({ text: "slow" });

@@ -88,7 +88,7 @@ describe.each(carriers)("tokens, carried %s", (carried) => {
     expect((await call(`${server.url}/runs`, { method: "POST", body: "{}" })).status).toBe(200);
   });
 
-  it("appear in no log line, whatever becomes of the request", async () => {
+  it("appear in no log line, for any end of the request", async () => {
     const failing = groupOf("failing", [
       route("GET /fails", (request) => {
         throw Object.assign(new Error(`failed for ${request.headers.authorization}`), { headers: request.headers });
@@ -111,7 +111,7 @@ describe.each(carriers)("tokens, carried %s", (carried) => {
     for (const token of [...Object.values(secrets), unknown]) expect(server.log.join("\n")).not.toContain(token);
   });
 
-  it("that allow too little are logged by name, one's refusals beside another's", async () => {
+  it("that allow too little are logged by name, separately for each token", async () => {
     const server = await startServer({ groups: table(), auth });
     for (let attempt = 0; attempt < 3; attempt++) {
       for (const token of [secrets.read, secrets.worker, "unknown-secret-0123456789"]) {

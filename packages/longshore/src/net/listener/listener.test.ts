@@ -59,7 +59,7 @@ describe.each(carriers)("a request, carried %s", (carried) => {
     expect((await call(`${server.url}/x`, { method: "POST" })).text).toBe('[[],"",0]');
   });
 
-  it("gathers a body that comes in many pieces, and characters cut in two", async () => {
+  it("joins a body that arrives in many pieces, and characters cut in two", async () => {
     const server = await serve(route("POST /x", (request) => ({ status: 200, body: request.text })));
     const client = new RawClient(server);
     const bytes = Buffer.from("aé☃z".repeat(3));
@@ -86,7 +86,7 @@ describe.each(carriers)("a request, carried %s", (carried) => {
     expect((await call(`${server.url}/x`, { method: "POST", body: "\ufffd" })).text).toBe("\ufffd");
   });
 
-  it("may bring a body to a route that takes none, which is not shown to it", async () => {
+  it("may have a body on a route without one; the handler does not see it", async () => {
     const server = await serve(route("POST /beat", (request) => ({ status: 200, body: `[${request.text}]` }), { body: "none" }));
     expect((await call(`${server.url}/beat`, { method: "POST", body: "ignored" })).text).toBe("[]");
   });
@@ -142,7 +142,7 @@ describe.each(carriers)("a refusal, carried %s", (carried) => {
     expect([one.status, one.headers.allow]).toEqual([405, "POST"]);
   });
 
-  it("speaks the words of the group that owns the path", async () => {
+  it("uses the error format of the group that owns the path", async () => {
     const server = await startServer({
       groups: [groupOf("own", [route("GET /api/own/v1/runs", ok)]), groupOf("guest", [route("POST /api/jobs/:id/done", ok)])],
     });
@@ -216,7 +216,7 @@ describe.each(carriers)("a reply, carried %s", (carried) => {
     expect((await call(`${server.url}/events`, { method: "HEAD" })).headers["content-type"]).toBe("text/event-stream");
   });
 
-  it("of 204 has no length at all", async () => {
+  it("of 204 has no length", async () => {
     const server = await serve(route("DELETE /x", () => ({ status: 204 }), { body: "none" }));
     const answer = await call(`${server.url}/x`, { method: "DELETE" });
     expect([answer.status, answer.headers["content-length"], answer.headers["transfer-encoding"]]).toEqual([204, undefined, undefined]);

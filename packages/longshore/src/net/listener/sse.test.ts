@@ -11,7 +11,7 @@ describe("a frame", () => {
     expect(frameText({ data: "x" })).toBe("data: x\n\n");
   });
 
-  it("makes a data line of each line, whatever ends them", () => {
+  it("makes a data line of each line, for any line ending", () => {
     expect(frameText({ data: "a\nb\r\nc\rd" })).toBe("data: a\ndata: b\ndata: c\ndata: d\n\n");
   });
 
@@ -77,7 +77,7 @@ describe("an event stream", () => {
     await client.until(":\n\n");
   });
 
-  it("aborts `gone` when its reader disconnects, and needs no timer any more", async () => {
+  it("aborts `gone` when its reader disconnects, and no timer remains", async () => {
     const { client, sink, clock, server } = await setup();
     const gone = new Promise((resolve) => sink.gone.addEventListener("abort", resolve));
     expect(clock.pending).toBe(1);

@@ -107,7 +107,7 @@ describe("with TLS", () => {
     expect((await answerOf(session.request({ ":path": "/hello" }))).head[":status"]).toBe(415);
   });
 
-  it("a client that speaks no TLS is counted and cut", async () => {
+  it("a client without TLS is counted and disconnected", async () => {
     const server = await serve();
     const socket = dial(server.port, "127.0.0.1");
     socket.on("error", () => {});

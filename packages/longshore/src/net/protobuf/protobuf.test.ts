@@ -86,7 +86,7 @@ describe("a message by its table", () => {
     expect(hex(message("Negative", { a: [1, "int32"] }).encode({ a: -2 }))).toBe("08feffffffffffffffff01");
   });
 
-  it("writes fields in the order of their numbers, whatever the order of the table", () => {
+  it("writes fields in the order of their numbers, for any order of the table", () => {
     const Mixed = message("Mixed", { b: [3, "uint32"], a: [1, "uint32"], c: [2, "uint32"] });
     expect(hex(Mixed.encode({ b: 3, a: 1, c: 2 }))).toBe("080110021803");
   });
@@ -113,7 +113,7 @@ describe("a message by its table", () => {
     expect(refusal).toMatchObject({ code: "LONGSHORE_BAD_OUTPUT", detail: { field: "right", expected: "one of them" } });
   });
 
-  it("merges a message that comes in two parts", () => {
+  it("merges a message that arrives in two parts", () => {
     const parts = Buffer.concat([
       Everything.encode({ inner: { name: "a", count: 1 } }),
       Everything.encode({ inner: { note: "b", count: 2 } }),

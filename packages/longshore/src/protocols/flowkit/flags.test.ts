@@ -10,7 +10,7 @@ const plain: ServerFlags = withServerFlags(new Command()).parse([], { from: "use
 
 const secretUrl = "mongodb://flowkit:secret@db.example/flowkit";
 
-it("the address of FlowKit's database may come from a file or a variable, and the file is no flow's to read", () => {
+it("the address of FlowKit's database may be in a file or a variable, and no flow may read the file", () => {
   const flowkitMongoFile = join(temporaryFolder(), "mongo.txt");
   writeFileSync(flowkitMongoFile, `${secretUrl}\n`);
   const fromFile = serveOptions({ ...plain, flowkitMongoFile }, { format: "json" });

@@ -156,7 +156,7 @@ describe("a supervisor of worker processes", () => {
     expect(s.supervisor.workers().greet).toMatchObject({ alive: true, exitCode: null, restarts: 1 });
   });
 
-  it("[C-SUP-11] starts nothing while it stops, though a process ends meanwhile", async () => {
+  it("[C-SUP-11] starts nothing while it stops, also when a process ends", async () => {
     const s = setup({}, [["greet"], ["other"]]);
     const stopped = s.supervisor.stop();
     await (s.started[0] as SaidProcess).end(1);

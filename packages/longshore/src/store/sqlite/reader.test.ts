@@ -61,7 +61,7 @@ describe.each(placesAtHand)("reading from %s", (place) => {
     expect(await reader.run(id)).not.toBe(await reader.run(id));
   });
 
-  it("runs are found by a pattern, and by words anywhere in their texts, whatever the case", async () => {
+  it("runs are found by a pattern, and by words anywhere in their texts, in any case", async () => {
     const { parts, reader } = await setup();
     const first = await parts.start("w", { alias: "Build_1" });
     const second = await parts.start("other", { alias: "build%2" });
@@ -111,7 +111,7 @@ describe.each(placesAtHand)("reading from %s", (place) => {
     expect(await reader.queued()).toEqual(new Map([["work", 1]]));
   });
 
-  it("pages of runs give each run once, newest first, whatever the filter", async () => {
+  it("pages of runs give each run once, newest first, for any filter", async () => {
     const { parts, reader } = await setup();
     const ids: { [state: string]: string[] } = { succeeded: [], failed: [], cancelled: [], running: [] };
     for (let n = 0; n < 3; n++) {
@@ -170,7 +170,7 @@ describe.each(placesAtHand)("reading from %s", (place) => {
     expect(await reader.tasks({ limit: 0 })).toEqual({ items: [], next: null });
   });
 
-  it("the records of a run come in the order of its steps, also above ten", async () => {
+  it("the records of a run are listed in the order of its steps, also above ten", async () => {
     const { parts, reader } = await setup();
     const steps = Array.from({ length: 12 }, (_, n) => `s${n}`);
     await parts.define("long", steps);
@@ -229,7 +229,7 @@ describe.each(placesAtHand)("reading from %s", (place) => {
     expect(await reader.attempts("nobody")).toEqual([]);
   });
 
-  it("definitions come in the order in which their names first came, each in its newest version", async () => {
+  it("definitions are listed in the order of their first versions, each in its newest version", async () => {
     const { parts, reader } = await setup();
     parts.clock.jump(1_000);
     await parts.define("aaa", ["z"]);

@@ -121,7 +121,7 @@ it("answers unknown ids with 404 and what was looked for", async () => {
   await done();
 });
 
-it("refuses what is too large to keep, and goes on", async () => {
+it("refuses what is too large to store, and continues", async () => {
   const c = await startConductor();
   const done = await bystander(c);
   const input = { much: "x".repeat(10_240 * 1_024) };

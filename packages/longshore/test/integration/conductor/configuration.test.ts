@@ -4,7 +4,7 @@ import { operator, simple } from "../../support/conductor-world.ts";
 
 const second = 1_000;
 
-it("[C55] goes on after an optional task that failed through its retries", async () => {
+it("[C55] continues after an optional task whose retries all failed", async () => {
   const c = await startConductor();
   await c.taskDef({ name: "t1", retryCount: 1, retryDelaySeconds: 0 });
   const id = await c.begin([simple("t1", { optional: true }), simple("t2")]);
@@ -50,7 +50,7 @@ it("[C58] tries a task again whose time was over, until the run times out", asyn
   expect(await c.status(id)).toBe("TIMED_OUT");
 });
 
-it("[C59] ends the run with a task whose time is over when the policy says so", async () => {
+it("[C59] ends the run with a timed-out task when the policy requires it", async () => {
   const c = await startConductor();
   await c.taskDef({ name: "t", timeoutSeconds: 1, responseTimeoutSeconds: 1, timeoutPolicy: "TIME_OUT_WF", retryCount: 5 });
   const id = await c.begin([simple("t")]);
@@ -103,7 +103,7 @@ it("[C61] times a whole run out, and gives it a fresh window when it is retried"
   expect(await c.status(id)).toBe("TIMED_OUT");
 });
 
-it("[C62] goes on with a run that timed out between its tasks", async () => {
+it("[C62] continues a run that timed out between its tasks", async () => {
   const c = await startConductor();
   const id = await c.begin([simple("t1"), simple("t2")], { timeoutSeconds: 5, timeoutPolicy: "TIME_OUT_WF" });
   const first = await c.work("t1", { output: { kept: true } });
@@ -188,7 +188,7 @@ it("[C68] keeps to the rate, and hands out the next when the window opens", asyn
   await c.take("t");
 });
 
-it("[C69] never hands out a task of a terminated run, whatever its priority", async () => {
+it("[C69] never hands out a task of a terminated run, at any priority", async () => {
   const c = await startConductor();
   await c.workflow({ name: "w", tasks: [simple("t")] });
   const urgent = await c.start("w", { priority: 99 });
@@ -230,7 +230,7 @@ it("[C72] sends no operator to a domain", async () => {
   expect((await c.record(id, "t")).domain).toBe("d");
 });
 
-it("[C73] ends a task for good whose output is too large to keep", async () => {
+it("[C73] fails a task permanently whose output is too large to store", async () => {
   const c = await startConductor();
   const id = await c.begin([simple("t")]);
   await c.work("t", { output: { much: "x".repeat(10_240 * 1_024 + 1) } });

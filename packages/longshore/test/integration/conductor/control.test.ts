@@ -4,7 +4,7 @@ import { fork, operator, simple } from "../../support/conductor-world.ts";
 
 const second = 1_000;
 
-it("tells a paused run afterwards what happened meanwhile, in order", async () => {
+it("gives a resumed run the events of its pause, in order", async () => {
   const c = await startConductor();
   await c.taskDef({ name: "flaky", retryCount: 2, retryDelaySeconds: 5 }, { name: "soft", retryCount: 0 });
   const branches = [[simple("a"), simple("after_a")], [simple("flaky")], [simple("soft", { optional: true }), simple("after_soft")]];
@@ -70,7 +70,7 @@ it("[C-LEASE-07] shows a worker that its task is cancelled, and takes its result
   expect(await c.status(id)).toBe("TERMINATED");
 });
 
-it("goes on after a skipped task with the output that was given for it", async () => {
+it("continues after a skipped task with the output that was given for it", async () => {
   const c = await startConductor();
   const after = simple("t3", { inputParameters: { from: "${t2.output.x}" } });
   const id = await c.begin([simple("t1"), simple("t2"), after]);

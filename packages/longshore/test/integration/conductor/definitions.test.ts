@@ -42,7 +42,7 @@ it("[C3] refuses to write a definition over another by default", async () => {
   expect(JSON.parse(put.text)).toEqual({ bulkErrorResults: {}, bulkSuccessfulResults: ["w"] });
 });
 
-it("[C13] says that a removed definition is not there", async () => {
+it("[C13] reports that a removed definition does not exist", async () => {
   const c = await startConductor();
   await c.workflow({ name: "w", version: 1, tasks: [simple("t")] });
   await c.ask("DELETE", "/metadata/workflow/w/1");
@@ -78,7 +78,7 @@ it("[C17] creates a task definition that PUT does not find, with and without its
   expect(await c.read("/metadata/taskdefs/b")).toMatchObject({ name: "b", retryCount: 2 });
 });
 
-it("[C18] refuses a reference that stands twice, in a branch too", async () => {
+it("[C18] refuses a reference that is used twice, in a branch too", async () => {
   const c = await startConductor();
   const tasks = [simple("t"), switchOn("s", { a: [simple("other", { taskReferenceName: "t" })] })];
   const answer = await c.send("POST", "/metadata/workflow", { name: "w", tasks });
@@ -94,7 +94,7 @@ it("[C19] refuses an input that reads a task that is not there", async () => {
   expect(answer.text).toContain("taskReferenceName: nope for given task: t");
 });
 
-it("[C29] keeps schemas that come alone or in a list, by name and version", async () => {
+it("[C29] stores schemas that are sent alone or in a list, by name and version", async () => {
   const c = await startConductor();
   await c.ask("POST", "/schema", { name: "one", type: "JSON", data: { type: "object" } });
   await c.ask("POST", "/schema", [

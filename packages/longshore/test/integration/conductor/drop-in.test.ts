@@ -89,7 +89,7 @@ describe("a program for the official SDK", () => {
     await ended(running);
   });
 
-  it("[C-EXEC-10, C-EXEC-11] fails for good by NonRetryableException, and for now by any other error", async () => {
+  it("[C-EXEC-10, C-EXEC-11] fails permanently by NonRetryableException, and temporarily by any other error", async () => {
     const { stub, running } = await run("current", "methods");
     stub.enqueue("process_payment", { inputData: { amount: -1 } }, "payments");
     stub.enqueue("process_payment", { inputData: { amount: 0 } }, "payments");
@@ -101,7 +101,7 @@ describe("a program for the official SDK", () => {
     await ended(running);
   });
 
-  it("[C-HND-04, C-HND-05, C-EVT-09] runs functions beside workers without a decorator, listens, measures and is disposed", async () => {
+  it("[C-HND-04, C-HND-05, C-EVT-09] runs functions and workers without a decorator, listens, measures and is disposed", async () => {
     const { stub, running } = await run("current", "functions");
     await running.printed(/^polling add=true,length=true$/m);
     await until(() => stub.seen(/^PUT \/api\/metadata\/taskdefs$/).length > 0);
@@ -180,7 +180,7 @@ describe("a program for the official SDK", () => {
     expect(await ended(running)).toContain("stopped");
   });
 
-  it("[C-ARCH-12, C-ARCH-08, C-CAP-03] runs as many handlers that are not asynchronous at once as it was told, each in a thread", async () => {
+  it("[C-ARCH-12, C-ARCH-08, C-CAP-03] runs as many synchronous handlers at once as configured, each in a thread", async () => {
     const { stub, running } = await run("current", "modules");
     await running.printed(/^\{"pid".*$/m);
     const [one, two] = [join(folder, "one"), join(folder, "two")];

@@ -87,7 +87,7 @@ it("starts a failure workflow that the input names, when the run times out", asy
   expect((await c.take("mourn")).inputData).toEqual({ why: "TIMED_OUT" });
 });
 
-it("says in the output of the failed run that its failure workflow could not be started", async () => {
+it("reports in the output of the failed run that its failure workflow could not be started", async () => {
   const c = await startConductor();
   await c.taskDef({ name: "t", retryCount: 0 });
   const id = await c.begin([simple("t")], { failureWorkflow: "nobody_wrote_it" });

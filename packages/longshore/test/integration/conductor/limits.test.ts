@@ -4,7 +4,7 @@ import { simple } from "../../support/conductor-world.ts";
 
 const second = 1_000;
 
-it("never lets more tasks run at a time than the limit, however many poll at once", async () => {
+it("never lets more tasks run at a time than the limit, for any number of polls", async () => {
   const c = await startConductor();
   await c.taskDef({ name: "t", concurrentExecLimit: 3 });
   await c.workflow({ name: "w", tasks: [simple("t")] });

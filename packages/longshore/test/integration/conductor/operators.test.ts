@@ -5,7 +5,7 @@ import { fork, operator, simple, switchOn } from "../../support/conductor-world.
 
 const second = 1_000;
 
-it("[C74] takes the case that fits, else the default, else goes on after the switch", async () => {
+it("[C74] takes the case that fits, else the default, else continues after the switch", async () => {
   const c = await startConductor();
   const withDefault = [switchOn("s", { a: [simple("ta")] }, [simple("other")]), simple("after")];
   const hit = await c.begin(withDefault, { start: { input: { key: "a" } } });
@@ -61,7 +61,7 @@ it("[C79] joins both branches of a fork, and gives their outputs on", async () =
   expect(await c.status(id)).toBe("COMPLETED");
 });
 
-it("[C80] [C82] cancels the other branches when one fails for good, and starts them again on retry", async () => {
+it("[C80] [C82] cancels the other branches when one fails permanently, and starts them again on retry", async () => {
   const c = await startConductor();
   const id = await c.begin([...fork("f", [[simple("done")], [simple("bad")], [simple("idle")]], ["done", "bad", "idle"]), simple("after")]);
   await c.work("done");
@@ -140,7 +140,7 @@ it("[C84] does not wait in the join for a branch that it does not name, but in t
 const terminate = (terminationStatus: string, more: { [key: string]: Json } = {}) =>
   operator("TERMINATE", "end", { inputParameters: { terminationStatus, ...more } });
 
-it("[C105] ends the run where a TERMINATE stands, with its output and reason", async () => {
+it("[C105] ends the run at a TERMINATE, with its output and reason", async () => {
   const c = await startConductor();
   await c.workflow({ name: "after_failure", tasks: [simple("mourn")] });
   const done = await c.begin([simple("t1"), terminate("COMPLETED", { workflowOutput: { from: "${t1.output.x}" } }), simple("never")], {
@@ -180,7 +180,7 @@ it("[C105] ends the run where a TERMINATE stands, with its output and reason", a
   expect(await c.poll("inner")).toBeUndefined();
 });
 
-it("[C108] keeps variables for later tasks, and fails for good when they grow too large", async () => {
+it("[C108] keeps variables for later tasks, and fails permanently when they grow too large", async () => {
   const c = await startConductor();
   const set = operator("SET_VARIABLE", "set", { inputParameters: { x: "${workflow.input.x}", y: 1 } });
   const tasks = [set, simple("t", { inputParameters: { seen: "${workflow.variables.x}" } })];
@@ -192,7 +192,7 @@ it("[C108] keeps variables for later tasks, and fails for good when they grow to
   expect((await c.record(large, "set")).status).toBe("FAILED_WITH_TERMINAL_ERROR");
 });
 
-it("[C114] waits exactly as long as it is told, until a date, or for a report", async () => {
+it("[C114] waits exactly for its duration, until a date, or for a report", async () => {
   const c = await startConductor();
   const wait = (inputParameters: object) => operator("WAIT", "wait", { inputParameters });
   const timed = await c.begin([wait({ duration: "2 seconds" }), simple("t")]);
@@ -234,7 +234,7 @@ it("[C115] times a WAIT out by its task definition, and waits again", async () =
   expect(await c.statuses(id)).toEqual(["wait:TIMED_OUT", "wait:COMPLETED", "t:SCHEDULED"]);
 });
 
-it("[C116] goes on with what a person gave", async () => {
+it("[C116] continues with the input of a person", async () => {
   const c = await startConductor();
   const id = await c.begin([operator("HUMAN", "ask"), simple("t", { inputParameters: { said: "${ask.output.said}" } })]);
   const { taskId } = await c.record(id, "ask");
@@ -260,7 +260,7 @@ it("[C117] runs a DYNAMIC task as what its input names, and fails without a name
   expect(await c.run(unknown)).toMatchObject({ status: "FAILED", failedTaskNames: ["nobody"] });
 });
 
-it("[C118] signals a WAIT, wherever it stands", async () => {
+it("[C118] signals a WAIT, at any depth", async () => {
   const c = await startConductor();
   await c.workflow({ name: "child", tasks: [operator("WAIT", "inner_wait")] });
   const own = await c.begin([operator("WAIT", "wait"), simple("t")]);
@@ -336,7 +336,7 @@ it("[C122] reads times, nested expressions and filters, escapes what is escaped,
   });
 });
 
-it("ends a WAIT whose time came while the server was away, and one that is tried again after its date", async () => {
+it("ends a WAIT whose time passed while the server was down, and one that is tried again after its date", async () => {
   const c = await startConductor();
   const timed = { retryCount: 1, retryDelaySeconds: 0, timeoutSeconds: 5, responseTimeoutSeconds: 5, timeoutPolicy: "RETRY" };
   await c.taskDef({ name: "late", ...timed });

@@ -63,7 +63,7 @@ it("serves the larger priority first, and the older task among equals", async ()
   expect(order).toEqual([high, later, low, none]);
 });
 
-it("answers a batch poll by POST as by GET, and hands out no more than was asked for", async () => {
+it("answers a batch poll by POST as by GET, and hands out no more than requested", async () => {
   const c = await startConductor();
   await c.workflow({ name: "w", tasks: [simple("t")] });
   for (let at = 0; at < 3; at++) await c.start("w");

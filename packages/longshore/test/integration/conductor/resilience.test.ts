@@ -68,7 +68,7 @@ it("[C125] has every scheduled task queued again after a crash before any answer
   expect(await third.status(id as string)).toBe("COMPLETED");
 });
 
-it("[C124] fires a timer and tells a parent of its child once writing works again, when it did not at the moment", async () => {
+it("[C124] fires a timer and notifies a parent of its child once writing works again", async () => {
   const c = await startFaulty();
   await c.workflow({ name: "child", tasks: [operator("WAIT", "wait", { inputParameters: { duration: "10 seconds" } })] });
   const timeout = { timeoutSeconds: 30, timeoutPolicy: "TIME_OUT_WF" };
@@ -187,7 +187,7 @@ async function play(dieAt: Faults["dieAt"]): Promise<Story> {
 const pointsMax = 24;
 
 for (const when of ["before", "after"] as const) {
-  it(`[C126] comes to the same end when the server dies ${when} any of its writes`, async () => {
+  it(`[C126] has the same end when the server dies ${when} any of its writes`, async () => {
     const undisturbed = await play(null);
     expect(Object.keys(undisturbed.runs).sort()).toEqual(["child", "mourning", "w"]);
     expect(undisturbed.runs.w).toMatchObject([{ status: "FAILED", variables: { x: 7 } }]);
@@ -200,7 +200,7 @@ for (const when of ["before", "after"] as const) {
   }, 240_000);
 }
 
-it("[C127] completes a join once, however many of its branches end at the same moment", async () => {
+it("[C127] completes a join once, for any number of branches that end at the same moment", async () => {
   const c = await startFaulty();
   const names = Array.from({ length: 40 }, (_, at) => `b${at}`);
   const branches = names.map((taskReferenceName) => [simple("branch", { taskReferenceName })]);

@@ -203,7 +203,7 @@ it("[C-V2-10] answers update-v2 with a task of the same type and domain alone, f
   expect(JSON.parse(answer.text)).toMatchObject({ workflowInstanceId: next, domain: "east", workerId: "eve" });
 });
 
-it("[C25] tells who polled for what, each domain apart", async () => {
+it("[C25] lists which worker polled for what, separately for each domain", async () => {
   const c = await startConductor();
   await c.poll("t", { worker: "ann" });
   await c.clock.advance(1_000);
@@ -217,7 +217,7 @@ it("[C25] tells who polled for what, each domain apart", async () => {
   expect(await c.read("/tasks/queue/polldata/all")).toHaveLength(2);
 });
 
-it("[C26] does what it can of a bulk order, and tells what it could not", async () => {
+it("[C26] does what it can of a bulk order, and reports what it could not", async () => {
   const c = await startConductor();
   const id = await c.begin([simple("t")]);
   const answer = await c.send("PUT", "/workflow/bulk/pause", [id, "unknown"]);

@@ -116,7 +116,7 @@ it("[C40] hands a task that is deferred by no time out at once", async () => {
   expect(await c.take("t")).toMatchObject({ taskId: first.taskId, pollCount: 2 });
 });
 
-it("[C41] forgets callback times when it is told to", async () => {
+it("[C41] resets callback times on request", async () => {
   const c = await startConductor();
   const id = await c.begin([simple("t")]);
   const first = await c.work("t", { status: "IN_PROGRESS", callback: 3600 });
@@ -163,7 +163,7 @@ it("[C44] restarts what is not restartable only when it did not complete", async
   expect((await c.order("POST", id, "/restart")).status).toBe(404);
 });
 
-it("[C45] restarts with the definition that it had, or with the latest when asked", async () => {
+it("[C45] restarts with the definition that it had, or with the latest on request", async () => {
   const c = await startConductor();
   const id = await c.begin([simple("t1"), simple("t2")]);
   await c.work("t1");
@@ -256,7 +256,7 @@ it("[C51] adds jitter to the capped delay, and shows the delay without it", asyn
   }
 });
 
-it("[C52] ends the run when the time for all tries is over, whatever is left of their number", async () => {
+it("[C52] ends the run when the time for all tries is over, also when tries are left", async () => {
   const c = await startConductor();
   const budget = { retryCount: 10, retryDelaySeconds: 4, responseTimeoutSeconds: 5, timeoutSeconds: 5, timeoutPolicy: "RETRY" };
   await c.taskDef({ name: "t", ...budget, totalTimeoutSeconds: 10 }, { name: "free", ...budget, totalTimeoutSeconds: 0 });

@@ -112,7 +112,7 @@ async function workOff(c: ConductorServer, types: readonly string[]): Promise<st
 const types = ["before", "work", "mid_after", "root_after"];
 
 for (const level of ["root", "mid", "leaf"] as const) {
-  it(`[C101] retries a failure three levels deep from the ${level}, keeping children only when told to resume`, async () => {
+  it(`[C101] retries a failure three levels deep from the ${level}, keeping children only on a request to resume`, async () => {
     const c = await startConductor();
     for (const resume of [false, true]) {
       const ids = await threeLevels(c);
@@ -170,7 +170,7 @@ it("[C102] leaves a parent alone that has gone its way without an optional child
   expect(await c.statuses(id)).toEqual(["s:COMPLETED_WITH_ERRORS"]);
 });
 
-it("[C103] terminates the children of a run that is terminated, and tells them why", async () => {
+it("[C103] terminates the children of a run that is terminated, and gives them the reason", async () => {
   const c = await startConductor();
   await c.workflow({ name: "leaf", tasks: [simple("inner")] });
   await c.workflow({ name: "mid", tasks: [sub("to_leaf", "leaf")] });
@@ -214,7 +214,7 @@ it("[C104] starts cancelled siblings again when a task inside a child is rerun, 
   expect((await c.record(id, "f_join")).outputData).toMatchObject({ done: { kept: 1 } });
 });
 
-it("[C123] has one child for each try of a step, however often it is looked at", async () => {
+it("[C123] has one child for each try of a step, for any number of reads", async () => {
   const c = await startConductor();
   await c.taskDef({ name: "inner", retryCount: 0 }, { name: "s", retryCount: 2, retryDelaySeconds: 0 });
   await c.workflow({ name: "child", tasks: [simple("inner")] });

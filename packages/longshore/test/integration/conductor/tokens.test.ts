@@ -26,7 +26,7 @@ it("exchanges key and secret for a token, which opens what its scope allows", as
   expect((await define(operator)).status).toBe(200);
 });
 
-it("refuses a wrong secret and an unknown token, in words from which clients know to ask for another", async () => {
+it("refuses a wrong secret and an unknown token, in words that make clients request another", async () => {
   const { url } = await startConductor({ tokens });
   const body = JSON.stringify({ keyId: "key", keySecret: "wrong" });
   const wrong = await call(`${url}/api/token`, { method: "POST", headers: json, body });
@@ -42,7 +42,7 @@ it("has no token endpoint when none is needed", async () => {
   expect([answer.status, JSON.parse(answer.text).message]).toEqual([404, "No static resource api/token."]);
 });
 
-it("asks every route but the open ones for a token, shown as Conductor's clients do", async () => {
+it("requires a token on every route but the open ones, sent as Conductor's clients do", async () => {
   const { url } = await startConductor({ tokens });
   const groups = (await realGroups()).filter(({ name }) => name === "conductor");
   const { calls, findings } = await walkRouteTable(groups, url, secrets, (token) => ({ "x-authorization": token }));

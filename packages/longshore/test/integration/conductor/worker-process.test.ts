@@ -32,7 +32,7 @@ async function setup(options: StubOptions = {}) {
 }
 
 describe("a Conductor worker's process", () => {
-  it("finds its server in the environment, and ends by itself after SIGTERM when what runs has been reported", async () => {
+  it("finds its server in the environment, and exits after SIGTERM when running tasks are reported", async () => {
     const s = await setup();
     s.stub.enqueue("wait");
     const worker = s.start();
@@ -63,7 +63,7 @@ describe("a Conductor worker's process", () => {
     expect(s.outbox()).toEqual([]);
   });
 
-  it("does not start with a variable that makes no sense, and says which", async () => {
+  it("does not start with an invalid variable, and names it", async () => {
     const s = await setup();
     const { code, stderr } = await s.start({ CONDUCTOR_WORKER_ALL_PAUSED: "perhaps" }).ended;
     expect(code).not.toBe(0);

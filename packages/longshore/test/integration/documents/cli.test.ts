@@ -20,7 +20,7 @@ describe("docs/reference/cli.md", () => {
     expect(documentedOptions(documented)).toEqual(programOptions(command));
   });
 
-  it("says which variables of the environment stand for options", () => {
+  it("lists which environment variables set options", () => {
     const variables = new Set(commands.flatMap(({ options }) => options.flatMap(({ envVar }) => envVar ?? [])));
     expect([...variables].filter((name) => !groups[0]!.text.includes(`\`${name}\``))).toEqual([]);
   });

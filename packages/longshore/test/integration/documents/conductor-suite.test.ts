@@ -93,7 +93,7 @@ describe("what an SDK must have", () => {
     expect(untested("REG", "SCH", "EVT-07", "UPD-04", "TIP", "PIT-04")).toEqual([]);
   });
 
-  it("[C-OK-03] besides is counted: delays, requests, memory, idle cost and metrics, with figures beside the official SDK", () => {
+  it("[C-OK-03] is also counted: delays, requests, memory, idle cost and metrics, with figures of the official SDK", () => {
     expect(untested("ARCH-05", "ARCH-06", "PERF", "MET", "HND-09", "HND-11")).toEqual([]);
     const { rows } = seenOfConductor();
     expect(rows.length).toBeGreaterThan(0);

@@ -8,6 +8,6 @@ it("every error code has a section in docs/reference/errors.md, and every sectio
   expect(sections.map(({ title }) => title).sort()).toEqual([...errorCodes].sort());
 });
 
-it("every section about an error code says something", () => {
+it("every section about an error code has a text", () => {
   expect(sections.filter(({ text }) => text.trim().length < 40).map(({ title }) => title)).toEqual([]);
 });

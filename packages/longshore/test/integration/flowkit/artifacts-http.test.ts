@@ -90,7 +90,7 @@ describe("requests for artifacts that cannot be read", () => {
     await close();
   });
 
-  it("says where a body stops being JSON", async () => {
+  it("reports where a body stops being JSON", async () => {
     const { url, close } = await open();
     const answer = await call(`${url}/flowkit/v1/artifacts/complete`, { method: "POST", body: '{"task_id": "t",\n  oops}' });
     expect([answer.status, JSON.parse(answer.text)]).toMatchObject([400, { error: { code: "LONGSHORE_BAD_INPUT", line: 2, column: 3 } }]);

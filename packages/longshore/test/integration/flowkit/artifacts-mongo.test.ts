@@ -62,7 +62,7 @@ describe.skipIf(mongoMissing)(`MongoDB${mongoMissing ? `: ${mongoMissing}` : ""}
     expect(await read({ ...sink, epoch: 2 })).toEqual(["late", "b0"]);
   });
 
-  it("reads on after a source was called complete, until our coordinator calls it finished: its last parts may come late", async () => {
+  it("continues to read after a source was called complete, until our coordinator calls it finished: its last parts may arrive late", async () => {
     const { db, store, source, sink } = await setup();
     const tasks = db.collection("tasks");
     await tasks.updateOne({ id: source.taskId }, { $set: { mirrored_by: "server" } });
@@ -112,7 +112,7 @@ describe.skipIf(mongoMissing)(`MongoDB${mongoMissing ? `: ${mongoMissing}` : ""}
     }
   });
 
-  it("gives parts of foreign workers, which know neither attempts nor sequences", async () => {
+  it("gives parts of foreign workers, which have no attempts and no sequences", async () => {
     const { db, store, source, sink, read } = await setup();
     const { taskId: task_id } = source;
     const foreign = { task_id, node_id: "up", status: "partial", attempt_epoch: 1, worker_id: "py", payload: null };
@@ -147,7 +147,7 @@ describe.skipIf(mongoMissing)(`MongoDB${mongoMissing ? `: ${mongoMissing}` : ""}
     expect(await store.complete({ ...sink, epoch: sink.epoch + 2 }, {})).toBe(true);
   });
 
-  it("leaves nothing to attempts that were overtaken, however they claim and release each other's claims while it ends", async () => {
+  it("leaves nothing to overtaken attempts, for any order of their claims and releases while it ends", async () => {
     const { db, store, source, sink } = await setup();
     await store.putPartials(source, [
       { uid: "a", meta: {} },
@@ -213,7 +213,7 @@ describe.skipIf(mongoMissing)(`MongoDB${mongoMissing ? `: ${mongoMissing}` : ""}
     expect(await store.task(source.taskId)).toMatchObject({ id: source.taskId, updated_at: "1970-01-01T00:00:00.000Z" });
   });
 
-  it("goes on reading where it was after MongoDB was away, and reports it once", async () => {
+  it("continues to read at its position after MongoDB was down, and reports it once", async () => {
     const { db, source, sink, store } = await setup();
     await store.putPartials(source, [
       { uid: "a", meta: {} },

@@ -41,7 +41,7 @@ describe("the bus over HTTP", () => {
     };
   });
 
-  it("waits for a server that is not there, and goes on with the one that comes", async () => {
+  it("waits for a server that is down, and continues with the next one", async () => {
     const first = await server();
     const { port } = first;
     const told: string[] = [];
@@ -74,7 +74,7 @@ describe("the bus over HTTP", () => {
     await bus.close();
   });
 
-  it("tells why a server says no, and goes on asking until it does not", async () => {
+  it("reports why a server refuses, and tries again until it does not", async () => {
     const told: string[] = [];
     const trouble = { failing: (_: string, error: unknown) => told.push((error as Error).message), working: () => {} };
     const first = await server({ flowkit: { brokers: "127.0.0.1:1" }, logger: { level: "silent" } });
@@ -112,7 +112,7 @@ describe("the bus over HTTP", () => {
     expect((await next).body.records.length + (await post(url, "take", { ...asking, member: "next" })).body.records.length).toBe(1);
   });
 
-  it("takes back what did not reach a member, when it asks again", async () => {
+  it("takes back what did not reach a member, at its next request", async () => {
     const { url } = await server();
     await post(url, "publish", { records: [{ topic: "a", key: null, value: "1" }] });
     const asking = { group: "g", member: "m", topics: ["a"], from: "earliest", max: 10 };

@@ -32,7 +32,7 @@ const range = (count: number) => Array.from({ length: count }, (_, at) => at);
 
 describe.skipIf(kafkaMissing !== undefined)(`Kafka's bad days${kafkaMissing === undefined ? "" : ` (needs ${kafkaMissing})`}`, () => {
   it(
-    "loses nothing when its broker is killed and frozen, and tells of it once",
+    "loses nothing when its broker is killed and frozen, and reports it once",
     async () => {
       const kafka = await ownKafka();
       const news: string[] = [];
@@ -75,7 +75,7 @@ describe.skipIf(kafkaMissing !== undefined)(`Kafka's bad days${kafkaMissing === 
     brokerTestMs,
   );
 
-  it("hands every record to one member only while members come and go", async () => {
+  it("hands every record to one member only while members join and leave", async () => {
     const { brokers, prefix } = await sharedKafka();
     const topic = `${prefix}t`;
     const bus = await open({ brokers });
@@ -170,7 +170,7 @@ describe.skipIf(kafkaMissing !== undefined)(`Kafka's bad days${kafkaMissing === 
     await consumer.close();
   });
 
-  it("refuses to open without a broker to ask", async () => {
+  it("refuses to open without a broker", async () => {
     await expect(openKafkaBus({ brokers: [] })).rejects.toMatchObject({ code: "LONGSHORE_BAD_CONFIG", detail: { field: "brokers" } });
   });
 });

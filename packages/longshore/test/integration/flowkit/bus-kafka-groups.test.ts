@@ -53,7 +53,7 @@ async function failingOnce({ bus, options, subscription }: World, method: "listO
 }
 
 describe.skipIf(kafkaMissing !== undefined)(`groups on Kafka${kafkaMissing === undefined ? "" : ` (needs ${kafkaMissing})`}`, () => {
-  it("a member that begins again after an error comes back as who it was, and nothing waits for its old self", async () => {
+  it("a member that begins again after an error keeps its name, and the group does not wait for its old session", async () => {
     const world = await setup();
     const { failed } = await failingOnce(world, "listCommittedOffsets", new Error("not now"));
     await world.publish([1, 2, 3]);

@@ -86,7 +86,7 @@ async function refused(
 
 describe.skipIf(missing !== undefined)(`Kafka with TLS and SASL${missing === undefined ? "" : ` (needs ${missing})`}`, () => {
   it(
-    "lets in whoever is known, and says what to set to anybody else",
+    "accepts known users, and tells others what to set",
     async () => {
       const world = await setup();
       const { ca, caFile, told } = world;

@@ -4,7 +4,7 @@ import { openFlowkit } from "../../support/flowkit-world.ts";
 
 describe("cancelling", () => {
   // In the reference the node goes to deferred, is begun again, and what waits for it keeps the task open forever.
-  it("[T41, T72, A05] while a node runs stops its worker, and what comes after it never starts", async () => {
+  it("[T41, T72, A05] while a node runs stops its worker, and later nodes never start", async () => {
     const world = await openFlowkit({ config: { cancel_grace_sec: 5 } });
     const worker = await world.worker("w", ["indexer"], { capacity: 2 });
     const nodes = [node("u", "indexer"), node("d", "indexer", { depends_on: ["u"] }), node("streams", "indexer", pulls(["u"]))];
@@ -31,7 +31,7 @@ describe("cancelling", () => {
   });
 
   // In the reference such nodes are cancelling forever, and so is their task.
-  it("[T43, A05] before anything has started ends the task at once, and nothing is started when workers come", async () => {
+  it("[T43, A05] before anything has started ends the task at once, and nothing is started when workers connect", async () => {
     const world = await openFlowkit();
     const run = await world.submit({ nodes: [node("a", "indexer"), node("b", "indexer", { depends_on: ["a"] })] });
     await world.coordinator.tasks.cancel(run.id);
@@ -72,7 +72,7 @@ describe("cancelling", () => {
     expect((await worker.accept()).task_id).toBe(other.id);
   });
 
-  it("a worker that does not stop by the deadline is not waited for, and what it says later is stale", async () => {
+  it("a worker that does not stop by the deadline is not waited for, and its later reports are stale", async () => {
     const world = await openFlowkit({ config: { cancel_grace_sec: 5 } });
     const worker = await world.worker("w", ["indexer"]);
     const run = await world.submit({ nodes: [node("a", "indexer")] });
@@ -88,7 +88,7 @@ describe("cancelling", () => {
     expect(await world.task(run, "a")).toMatchObject({ state: "cancelled", output: null });
   });
 
-  it("is told again after a restart of the coordinator", async () => {
+  it("is sent again after a restart of the coordinator", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"]);
     const run = await world.submit({ nodes: [node("a", "indexer")] });
@@ -102,14 +102,14 @@ describe("cancelling", () => {
     await world.inState(run, "a", "cancelled");
   });
 
-  it("answers for an unknown task that there is none", async () => {
+  it("returns for an unknown task that there is none", async () => {
     const world = await openFlowkit();
     expect(await world.coordinator.tasks.cancel("nowhere")).toBeUndefined();
   });
 });
 
-describe("a worker that says cancelled without being told to", () => {
-  it("because it goes hands its node to another at once, and spends nothing", async () => {
+describe("a worker that reports cancelled without a cancel", () => {
+  it("because it stops gives its node to another at once, and spends no attempt", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"]);
     const run = await world.submit({ nodes: [node("a", "indexer", { retry_policy: { max: 0, lost: 0 } })] });

@@ -26,7 +26,7 @@ describe("a failure", () => {
   });
 
   // In the reference the node that failed ends as cancelling, as those around it do; here it has failed.
-  it("[T69, A06] for good fails the task and cancels what is under way; nothing of it is started again", async () => {
+  it("[T69, A06] that is permanent fails the task and cancels the open nodes; none of them is started again", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"], { capacity: 2 });
     const nodes = [node("a", "indexer"), node("b", "indexer"), node("c", "indexer", { depends_on: ["a", "b"] })];
@@ -119,7 +119,7 @@ describe("a failure", () => {
 });
 
 describe("a batch that keeps failing", () => {
-  it("is put aside with its reason after its budget, and the node goes on without it", async () => {
+  it("becomes a dead letter with its reason after its budget, and the node continues without it", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"]);
     const run = await world.submit({ nodes: [node("a", "indexer", batchPolicy(1, true)), sumOf("a")] });
@@ -145,7 +145,7 @@ describe("a batch that keeps failing", () => {
     expect(world.coordinator.counts.batchesFailed).toBe(2);
   });
 
-  it("for good is put aside at once, and remembered over a restart", async () => {
+  it("that is permanent becomes a dead letter at once, and is remembered over a restart", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"]);
     const run = await world.submit({ nodes: [node("a", "indexer", batchPolicy(5, true))] });
@@ -160,7 +160,7 @@ describe("a batch that keeps failing", () => {
     await world.until(async () => (await all(world.engine.documents.eachDocument("flowkit-batches"))).length === 0);
   });
 
-  it("fails the node with its reason when it is not to be put aside", async () => {
+  it("fails the node with its reason when it may not become a dead letter", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"]);
     for (const more of [batchPolicy(0, false), { retry_policy: { max: 0 } }]) {
@@ -206,7 +206,7 @@ it("a worker whose lease ran out is shown as gone until it is heard of again", a
 });
 
 describe("what is stale", () => {
-  it("[T42, T58] an event of an earlier epoch is ignored, its worker told to stop, and it cannot take over", async () => {
+  it("[T42, T58] an event of an earlier epoch is ignored, its worker is cancelled, and it cannot take over", async () => {
     const world = await openFlowkit();
     const old = await world.worker("old", ["indexer"]);
     const run = await world.submit({ nodes: [node("a", "indexer")] });
@@ -232,7 +232,7 @@ describe("what is stale", () => {
   });
 
   // A worker of the reference takes a cancel while it waits for input for the end of its input, and calls its node complete.
-  it("an overtaken worker is not told to stop where others may be of another make, unless its node is wanted no more", async () => {
+  it("an overtaken worker is not cancelled where others may be of another make, unless its node is no longer wanted", async () => {
     const world = await openFlowkit({ results: { adopt: async () => {} } });
     const old = await world.worker("old", ["indexer"]);
     const run = await world.submit({ nodes: [node("a", "indexer")] });
@@ -318,7 +318,7 @@ describe("what is stale", () => {
 });
 
 describe("what cannot be read", () => {
-  it("[A15] an event without worker_id, and worse, is passed over and told once; the next one counts", async () => {
+  it("[A15] an event without worker_id, and worse, is skipped and reported once; the next one counts", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"]);
     const run = await world.submit({ nodes: [node("a", "indexer")] });
@@ -395,7 +395,7 @@ describe("what cannot be read", () => {
     expect(worker.commands).toEqual([]);
   });
 
-  it("[F-RECH-06] rechunking that does not say which list it cuts is refused where the coordinator is strict", async () => {
+  it("[F-RECH-06] rechunking that does not name its list is refused where the coordinator is strict", async () => {
     const nodesWith = (more: JsonObject) => {
       const input_inline = { input_adapter: "pull.from_artifacts.rechunk:size", input_args: { from_node: "a", size: 2, ...more } };
       return [node("a", "t"), node("b", "t", { depends_on: ["a"], io: { input_inline } })];

@@ -50,7 +50,7 @@ describe("limits", () => {
     expect((await world.ended(run)).state).toBe("succeeded");
   });
 
-  it("[T48] nodes are shared out among the workers of a type, none of which gets more than it has room for", async () => {
+  it("[T48] nodes are shared among the workers of a type, and none gets more than it has room for", async () => {
     const world = await openFlowkit();
     const workers = [await world.worker("a", ["slow"]), await world.worker("b", ["slow"])];
     const run = await world.submit({ nodes: roots("slow", 6) });
@@ -81,7 +81,7 @@ describe("limits", () => {
     expect(world.engine.workers.get("a")?.status).toBe("offline");
   });
 
-  it("a worker is there when it has come back, also where its farewell of before is read after that", async () => {
+  it("a worker is online when it has returned, also when its earlier farewell is read after that", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("a", ["slow"]);
     // Announcements have no key: those of one worker are in several partitions, which are read in any order.
@@ -142,7 +142,7 @@ describe("limits", () => {
   });
 
   // What the reference announces every minute has no capabilities, which its coordinator then forgets.
-  it("[A18] a worker whose later announcements do not tell its capabilities keeps them", async () => {
+  it("[A18] a worker whose later announcements lack its capabilities keeps them", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("a", ["slow", "fast"]);
     const later: JsonObject[] = [{ capabilities: null }, { capabilities: null, type: "" }];
@@ -155,7 +155,7 @@ describe("limits", () => {
     }
   });
 
-  it("a name that only speaks of tasks is no worker, except of what it holds", async () => {
+  it("a name that only reports on tasks is no worker, except for what it holds", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("a", ["slow"], { capacity: 2 });
     const stranger = await world.worker("b", ["nothing"], { mute: true });
@@ -178,7 +178,7 @@ describe("limits", () => {
     expect(world.coordinator.roster()).toHaveLength(1);
   });
 
-  it("why a node waits is reported: no worker of its type has come", async () => {
+  it("why a node waits is reported: no worker of its type has connected", async () => {
     const world = await openFlowkit();
     await world.worker("a", ["fast"]);
     await world.until(async () => world.engine.workers.get("a") !== undefined);

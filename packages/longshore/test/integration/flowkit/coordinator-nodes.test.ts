@@ -29,7 +29,7 @@ describe("a node", () => {
     expect(world.warnings).toEqual([]);
   });
 
-  it("[T27, T80] starts with the first batch of its upstream when it says so, and with its end otherwise", async () => {
+  it("[T27, T80] starts with the first batch of its upstream when configured, and with its end otherwise", async () => {
     const world = await openFlowkit();
     const up = await world.worker("up", ["indexer"]);
     const down = await world.worker("down", ["analyzer"], { capacity: 2 });
@@ -51,7 +51,7 @@ describe("a node", () => {
     expect((await world.ended(run)).state).toBe("succeeded");
   });
 
-  it("[T28] without start_when waits for the end of its upstream, whatever it streams", async () => {
+  it("[T28] without start_when waits for the end of its upstream, also when it streams", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"], { capacity: 2 });
     const run = await world.submit({ nodes: [node("u", "indexer"), node("d", "indexer", { depends_on: ["u"] })] });
@@ -63,7 +63,7 @@ describe("a node", () => {
     expect((await worker.accept()).node_id).toBe("d");
   });
 
-  it("starts along an edge that says on_batch, whatever else it depends on", async () => {
+  it("starts along an edge with on_batch, also when it depends on other nodes", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"], { capacity: 3 });
     const nodes = [node("a", "indexer"), node("b", "indexer"), node("d", "indexer", { depends_on: ["a", "b"] })];
@@ -179,7 +179,7 @@ describe("metrics", () => {
     );
   });
 
-  it("[T20, T67] are not counted twice when events come twice", async () => {
+  it("[T20, T67] are not counted twice when events arrive twice", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"]);
     const run = await world.submit({ nodes: [node("a", "indexer"), sumOf("a")] });
@@ -198,7 +198,7 @@ describe("metrics", () => {
     expect(await world.partsOf(run, "a")).toHaveLength(2);
   });
 
-  it("[T21] are the same in whatever order batches come", async () => {
+  it("[T21] are the same for any order of batches", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"]);
     const run = await world.submit({ nodes: [node("a", "indexer"), sumOf("a")] });
@@ -231,7 +231,7 @@ describe("metrics", () => {
     expect(statsOf(await world.ended(run), "a")).toEqual({ count: 12 });
   });
 
-  it("are the mean where a graph asks for it, of what can be read as a number", async () => {
+  it("are the mean where a graph requests it, of what can be read as a number", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"]);
     const run = await world.submit({ nodes: [node("a", "indexer"), sumOf("a", "mean")] });
@@ -244,7 +244,7 @@ describe("metrics", () => {
 });
 
 describe("functions of the coordinator", () => {
-  it("[T35] merge without a worker: a complete result of what the nodes made, and the next node goes on", async () => {
+  it("[T35] merge without a worker: a complete result of what the nodes made, and the next node starts", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer", "analyzer"], { capacity: 2 });
     const merge = fn("m", "merge.generic", { from_nodes: ["u1", "u2"], target: { key: "merged" } }, ["u1", "u2"]);

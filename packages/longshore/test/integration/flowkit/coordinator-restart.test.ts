@@ -18,7 +18,7 @@ function folder(): string {
 }
 
 describe("a lease", () => {
-  it("[T57, T73] lasts as long as its worker says, from each of its heartbeats on", async () => {
+  it("[T57, T73] lasts as long as its worker requests, from each of its heartbeats on", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"]);
     worker.leaseMs = 2_000;
@@ -52,7 +52,7 @@ describe("a lease", () => {
     expect((await world.ended(run)).state).toBe("succeeded");
   });
 
-  it("[T59] never ends sooner by a heartbeat: one whose deadline lies before the last one, or in the past, leaves it as it was", async () => {
+  it("[T59] never ends sooner by a heartbeat: a deadline before the last one, or in the past, changes nothing", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"]);
     worker.leaseMs = 2_000;
@@ -157,7 +157,7 @@ describe("a command that no worker takes", () => {
     expect(world.coordinator.counts.lapsed).toBe(1);
   });
 
-  it("two workers that were given one command: the first to say so has it, the other is told to stop", async () => {
+  it("two workers that were given one command: the first to accept has it, the other is cancelled", async () => {
     const world = await openFlowkit();
     const [one, two] = [await world.worker("one", ["indexer"]), await world.worker("two", ["indexer"])];
     const run = await world.submit({ nodes: [node("a", "indexer")] });
@@ -174,9 +174,9 @@ describe("a command that no worker takes", () => {
   });
 });
 
-describe("a worker that comes back", () => {
+describe("a worker that returns", () => {
   // In the reference the node stays with the worker, which never goes on with it. Here it begins again at once, under the next epoch.
-  it("[T52] under its name and tells what it was doing gives it up, and nothing of its budget is spent", async () => {
+  it("[T52] under its name and reports what it was doing gives it up, and no attempt is spent", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"]);
     const run = await world.submit({ nodes: [node("a", "indexer", { retry_policy: { max: 0 } })] });
@@ -201,7 +201,7 @@ describe("a worker that comes back", () => {
     expect(await world.task(run, "a")).toMatchObject({ failures: 0, lost: 1 });
   });
 
-  it("within its lease and goes on keeps its epoch", async () => {
+  it("within its lease and continues keeps its epoch", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"]);
     const run = await world.submit({ nodes: [node("a", "indexer")] });
@@ -227,8 +227,8 @@ describe("a worker that comes back", () => {
   });
 });
 
-describe("a coordinator that comes back", () => {
-  it("shows workers of before as unheard of, whatever they hold, until they speak", async () => {
+describe("a coordinator that returns", () => {
+  it("shows earlier workers as unknown, with any holds, until they report", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"], { capacity: 3 });
     const run = await world.submit({ nodes: [node("a", "indexer")] });
@@ -250,7 +250,7 @@ describe("a coordinator that comes back", () => {
     expect(workers.get("w")?.status).toBe("busy");
   });
 
-  it("[T40, A16] hears what was said while it was away", async () => {
+  it("[T40, A16] reads the events that were sent while it was down", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"]);
     const run = await world.submit({ nodes: [node("a", "indexer"), node("b", "indexer", { depends_on: ["a"] }), sumOf("a")] });
@@ -267,7 +267,7 @@ describe("a coordinator that comes back", () => {
     expect(statsOf(await world.ended(run), "a")).toEqual({ n: 3 });
   });
 
-  it("[T71] takes over what is under way: same epoch, no second command", async () => {
+  it("[T71] takes over open nodes: same epoch, no second command", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"]);
     const run = await world.submit({ nodes: [node("a", "indexer")] });
@@ -356,7 +356,7 @@ describe("a coordinator that comes back", () => {
     expect((await world.ended(run)).state).toBe("succeeded");
   });
 
-  it("goes on from its data file with everything, as if nothing had been", async () => {
+  it("continues from its data file with everything", async () => {
     const directory = folder();
     const before = await openFlowkit({ directory });
     const worker = await before.worker("w", ["indexer"]);

@@ -17,7 +17,7 @@ const read = streamTask("read", {
   },
 });
 
-it("a batch that was put aside is shown with its step, in the API and by longshore runs", async () => {
+it("a batch that became a dead letter is shown with its step, in the API and by longshore runs", async () => {
   const server = await serve({ ephemeral: true, port: 0, logger: { write: () => {} } });
   onTestFinished(() => server.close());
   const worker = await work({ tasks: [read], on: flowkit(server.url as string) });
@@ -38,7 +38,7 @@ it("a batch that was put aside is shown with its step, in the API and by longsho
   expect([mistaken.code, mistaken.stderr]).toEqual([2, `longshore: --state chooses among runs; leave it out to see the run ${id}.\n`]);
 });
 
-it("a node that waits for its next try says until when and why, and has no dead letter yet", async () => {
+it("a node that waits for its next try shows until when and why, and has no dead letter yet", async () => {
   const server = await serve({ ephemeral: true, port: 0, logger: { write: () => {} } });
   onTestFinished(() => server.close());
   const worker = await work({ tasks: [read], on: flowkit(server.url as string) });

@@ -230,7 +230,7 @@ describe.skipIf(mongoMissing)(`the mirror in MongoDB${mongoMissing ? `: ${mongoM
     expect((await all("stream_progress", { task_id: "t" })).map(({ batch_uid }) => batch_uid).sort()).toEqual(["done", "newer", "other"]);
   });
 
-  it("says which epoch is coming before its command leaves, however much else is to be written", async () => {
+  it("writes the next epoch before its command is sent, also when much else is to be written", async () => {
     const { db, begin, submit, take, fail, task } = await setup();
     const gates = new Map<string, ReturnType<typeof deferred<void>>>();
     const mirror = begin({ db: heldBy(db, (id) => gates.get(id)?.promise) });
@@ -290,7 +290,7 @@ describe.skipIf(mongoMissing)(`the mirror in MongoDB${mongoMissing ? `: ${mongoM
     expect([clock.now() > 0, await engine.runs.run(between.id)]).toMatchObject([true, { state: "succeeded" }]);
   });
 
-  it("goes on after MongoDB was away", async () => {
+  it("continues after MongoDB was down", async () => {
     const { db, clock, begin, submit, task } = await setup();
     let away = true;
     const told: string[] = [];

@@ -196,13 +196,13 @@ describe("a pipeline", () => {
     return { name, publish, subscribe: (one) => bus.subscribe(one), ensure: (topics) => bus.ensure(topics), close: () => bus.close() };
   }
 
-  it("[T37] comes to the same when commands and events come twice and late", async () => {
+  it("[T37] has the same result when commands and events arrive twice and late", async () => {
     const { world } = await setup(tasks(), { bus: twice });
     await expectWholeSmoke(world, await world.submit(smoke()));
     await expectWholePipeline(world, await world.submit(pipeline()));
   });
 
-  it("[T38] in a line comes to the same when commands and events come twice and late", async () => {
+  it("[T38] in a line has the same result when commands and events arrive twice and late", async () => {
     const { world } = await setup(tasks(), { bus: twice });
     const nodes = [source("a", 9, 2), node("b", "enricher", rechunk(["a"], 3, "ready")), node("c", "analyzer", rechunk(["b"], 2, "ready"))];
     const run = await world.submit({ nodes: [...nodes, sumOf("c")] });
@@ -228,7 +228,7 @@ describe("a pipeline", () => {
     expect((await world.task(run, "w1"))?.holder).toBe("w-2");
   });
 
-  it("[T40] finishes although its coordinator goes away in the middle", async () => {
+  it("[T40] finishes although its coordinator stops in the middle", async () => {
     const gate = deferred<void>();
     let batches = 0;
     const slow = indexer("indexer", async () => {
@@ -243,7 +243,7 @@ describe("a pipeline", () => {
 });
 
 describe.skipIf(kafkaMissing !== undefined)(`a pipeline on Kafka${kafkaMissing === undefined ? "" : ` (needs ${kafkaMissing})`}`, () => {
-  it("finishes with two workers of each role, and its coordinator comes back in the middle", async () => {
+  it("finishes with two workers of each role, and its coordinator restarts in the middle", async () => {
     const { brokers, prefix } = await sharedKafka();
     const kafka = await openKafkaBus({ brokers, partitions: 4, againMs: 10, ...soonHeard });
     const { cmd, status, announce, query, reply, signals } = topicNamesDefault;

@@ -151,7 +151,7 @@ const indexer = streamTask("indexer", {
 /** As the reference's handlers where they have nothing of their own to do; its names for their batches come from the adapters. */
 const idle = (role: string) => streamTask(role, { processBatch: () => ({ noop: 1 }) });
 
-it("our workers and coordinator tell the story that the reference's have told", async () => {
+it("our workers and coordinator send the same messages as those of the reference", async () => {
   const told: (Told & { key: string | null })[] = [];
   const listening = (bus: Bus): Bus => ({
     name: bus.name,

@@ -12,7 +12,7 @@ import { node } from "../../support/flowkit-graphs.ts";
 import { openFlowkit } from "../../support/flowkit-world.ts";
 import { untilElsewhere as until } from "../../support/until.ts";
 
-it("a node waits for a broker that cannot be reached, and its run says so", async () => {
+it("a node waits for a broker that cannot be reached, and its run shows it", async () => {
   // No server listens at this port.
   const server = await serve({ ephemeral: true, port: 0, logger: { write: () => {} }, flowkit: { brokers: "127.0.0.1:1" } });
   onTestFinished(() => server.close());

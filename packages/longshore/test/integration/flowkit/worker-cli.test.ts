@@ -14,7 +14,7 @@ import { mongoMissing, sharedMongo } from "../../support/mongo.ts";
 const missing = kafkaMissing ?? mongoMissing;
 
 describe.skipIf(missing !== undefined)(`longshore work for FlowKit${missing === undefined ? "" : ` (needs ${missing})`}`, () => {
-  it("takes commands for the tasks of a file, and hands back what it has not ended when it is told to stop", async () => {
+  it("takes commands for the tasks of a file, and hands back what has not ended at its stop", async () => {
     const { brokers } = await sharedKafka();
     const { url, database } = await sharedMongo();
     const role = `cli-${randomUUID().slice(0, 8)}`;

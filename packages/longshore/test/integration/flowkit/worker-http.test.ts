@@ -73,7 +73,7 @@ describe("a worker on a server's address", () => {
     expect(await server.result(run.id)).toMatchObject({ state: "succeeded", output: { text: "Hello Ada" } });
   });
 
-  it("is not needed: a node goes to a worker of any protocol, whose handler is given the same input", async () => {
+  it("is not needed: a worker of any protocol may get a node, and its handler gets the same input", async () => {
     const { server, url, create } = await setup();
     const given: unknown[] = [];
     const greet = task("greet", (input: object) => void given.push(input));
@@ -104,7 +104,7 @@ describe("a worker on a server's address", () => {
     expect((signal.reason as Error).message).toBe("user_request");
   });
 
-  it("stops at once while its server is away", async () => {
+  it("stops at once while its server is down", async () => {
     const { server, url } = await setup();
     await server.close(0);
     const clock = new TestClock();

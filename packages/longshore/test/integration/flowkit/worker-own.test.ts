@@ -59,7 +59,7 @@ const rechunked = (more: JsonObject = {}): JsonObject => ({
 });
 
 describe("a graph on our worker", () => {
-  it("[F-ADAPT-10] says by io.input_inline what a node reads, which the command carries as it stands", async () => {
+  it("[F-ADAPT-10] names in io.input_inline what a node reads, and the command carries it unchanged", async () => {
     const { world } = await setup([producer(), counter]);
     const commands = await world.spy(["cmd.analyzer.v1"]);
     const run = await world.submit(rechunked({ start_when: "first_batch" }));
@@ -94,7 +94,7 @@ describe("a graph on our worker", () => {
     expect(seen).toEqual([...[0, 1, 2].map((at) => [`u own${at}`, at]), ...[0, 1, 2].map((at) => [`d own${at}`, { of: "u", at }])]);
   });
 
-  it("[F-ADAPT-10, F-BP-04] starts with the first batch of its upstream where it says so, and otherwise after its end", async () => {
+  it("[F-ADAPT-10, F-BP-04] starts with the first batch of its upstream when configured, and otherwise after its end", async () => {
     const gate = deferred<void>();
     const { world } = await setup([producer(gate.promise), counter]);
     const early = await world.submit(rechunked({ start_when: "first_batch" }));

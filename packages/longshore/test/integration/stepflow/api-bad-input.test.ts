@@ -162,7 +162,7 @@ describe("a request that makes no sense", () => {
     expect((await run(oneStep("/builtin/noop", 1), [1])).summary.status).toBe(2);
   });
 
-  it("that is larger than the limit is refused before it has come, over REST and over gRPC", async () => {
+  it("that is larger than the limit is refused before it has arrived, over REST and over gRPC", async () => {
     const { url, run } = await startStepflow();
     const posted = await new Promise<{ status: number | undefined; text: string }>((resolve, reject) => {
       const headers = { "content-type": "application/json", "content-length": String(65 * 1024 * 1024) };

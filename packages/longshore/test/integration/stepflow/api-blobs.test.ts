@@ -12,7 +12,7 @@ const bytesType = "application/octet-stream";
 const hashOf = (text: string) => createHash("sha256").update(text).digest("hex");
 
 describe("blobs", () => {
-  it("[S9-60] of JSON come back as they were written, under the hash of that", async () => {
+  it("[S9-60] of JSON are read as they were written, under their hash", async () => {
     const { call } = await startStepflow();
     const text = '{"b":[1.0,9007199254740993],"2":null,"1":"é"}';
     const put = await call("POST", "/blobs", raw(`{"data": ${text.replaceAll(",", " , ")}, "blobType": "data", "filename": "x.json"}`));
@@ -39,7 +39,7 @@ describe("blobs", () => {
     expect((await call("POST", "/blobs", { data: null })).body.blobId).toBe(hashOf("null"));
   });
 
-  it("[S9-60] of bytes come back as bytes, with their name, and have no JSON", async () => {
+  it("[S9-60] of bytes are read as bytes, with their name, and have no JSON", async () => {
     const { call } = await startStepflow();
     const bytes = new Uint8Array([0, 255, 10, 13, 128]);
     const put = await call("POST", "/blobs", bytes, { "content-type": bytesType, "x-blob-filename": "h.bin" });
@@ -53,7 +53,7 @@ describe("blobs", () => {
     expect(shown.body).toEqual({ data: null, blobType: "binary", blobId: put.body.blobId, filename: "h.bin", contentType: bytesType });
   });
 
-  it("[S9-60] that are not there, or whose ids are none, are refused, and so is what cannot be kept", async () => {
+  it("[S9-60] that do not exist, or whose ids are invalid, are refused, and so is what cannot be stored", async () => {
     const { call } = await startStepflow();
     const error = (code: number, status: string, message: string) => ({
       error: { code, status, message: expect.stringContaining(message) },

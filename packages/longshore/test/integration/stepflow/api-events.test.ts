@@ -40,7 +40,7 @@ function expectRising(events: readonly Told[]): void {
 }
 
 describe("the events of a run", () => {
-  it("[S9-58] come as it goes on, in order, and end with it", async () => {
+  it("[S9-58] are sent while it runs, in order, and end with it", async () => {
     const { submit, events, claim, complete } = await startStepflow();
     const runId = await submit(two, [{ a: 1 }]);
     const reader = await events(runId);
@@ -115,7 +115,7 @@ describe("the events of a run", () => {
     expect(items.map(({ step }: Body) => step)).toEqual(["yes"]);
   });
 
-  it("[S9-58] can be of some kinds only, and carry results when they are asked for", async () => {
+  it("[S9-58] can be of some kinds only, and carry results when requested", async () => {
     const { run, events } = await startStepflow();
     const { summary } = await run(oneStep("/builtin/noop", { $input: "$" }), [{ a: [1, null] }]);
     const of = async (query: string) => all(await events(summary.runId, query));
@@ -187,7 +187,7 @@ describe("the events of a run", () => {
     expect(inside.at(-1)).toMatchObject({ name: "RunCompleted", event: { runId: subRunId } });
   });
 
-  it("come live from runs that are started while they are followed", async () => {
+  it("are sent live for runs that start while they are followed", async () => {
     const { submit, events, claim, complete } = await startStepflow();
     const inner = { steps: [{ id: "h", component: "/inside", input: { $input: "$" } }], output: { $step: "h" } };
     const flow: JsonObject = {
@@ -220,7 +220,7 @@ describe("the events of a run", () => {
     expect((await all(await events(runId))).at(-1)?.name).toBe("RunCompleted");
   });
 
-  it("come over gRPC as messages", async () => {
+  it("are sent over gRPC as messages", async () => {
     const { run, channel, events } = await startStepflow();
     const { summary } = await run(oneStep("/builtin/noop", { $input: "$" }), [{}]);
     const seen: number[] = [];

@@ -25,7 +25,7 @@ it("values are checked against schemas where the configuration requests it", asy
   expect(await kinds(`${configuration}typeCheck: true\n`)).toEqual(["typeMismatch 2100"]);
 });
 
-it("a flow that came from a file is found, and run, by the id that its runs tell", async () => {
+it("a flow from a file is found, and run, by the id that its runs show", async () => {
   const { engine, call, run } = await startStepflow();
   const flow = oneStep("/builtin/noop", { n: 1 });
   await engine.runs.define({ name: "from-a-file", dialect: "stepflow", source: JSON.stringify(flow) });
@@ -78,7 +78,7 @@ describe("the server", () => {
 });
 
 describe("flows", () => {
-  it("[S9-54] are kept under the hash of how they were written, with what can be said about them", async () => {
+  it("[S9-54] are stored under the hash of their text, with their analysis", async () => {
     const { call } = await startStepflow();
     const text =
       '{"name":"n","steps":[{"id":"s1","component":"/builtin/noop","input":{"2":1.0,"1":9007199254740993}}],"output":{"$step":"s1"}}';
@@ -278,7 +278,7 @@ describe("runs", () => {
     expect(missing.body.error.message).toContain('"a" is required');
   });
 
-  it("[S9-63] have variables from the environment, and disclose no secret ones: neither in answers nor in the log", async () => {
+  it("[S9-63] have variables from the environment, and disclose no secret ones in answers or in the log", async () => {
     vi.stubEnv("LONGSHORE_TEST_KEY", "environment-secret");
     onTestFinished(() => void vi.unstubAllEnvs());
     const lines: string[] = [];

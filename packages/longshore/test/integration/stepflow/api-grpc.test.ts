@@ -90,7 +90,7 @@ describe("flows and runs over gRPC", () => {
     for (const value of values) expect(text).toContain(`"output":${JSON.stringify(value)}`);
   });
 
-  it("tell what a run failed with", async () => {
+  it("report why a run failed", async () => {
     const { channel, store } = await startStepflow();
     const flowId = await store(oneStep("/builtin/create_messages", {}));
     const { summary, results } = await channel.unary(RunsService.CreateRun, { flowId, input: [1], wait: true });
@@ -101,7 +101,7 @@ describe("flows and runs over gRPC", () => {
   });
 });
 
-describe("runs that workers ask for", () => {
+describe("runs that workers request", () => {
   it("belong to the run that they name, and one key starts one", async () => {
     const { channel, submit, store, call, claim, complete, ended } = await startStepflow();
     const flowId = await store(echo);

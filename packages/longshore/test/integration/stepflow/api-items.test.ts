@@ -48,7 +48,7 @@ describe("a run with items", () => {
     expect((await call("GET", `/runs/${runId}/items?resultOrder=2`)).body.results).toEqual(byCompletion);
   });
 
-  it("[S9-56] goes on when one of them fails, and has failed in the end", async () => {
+  it("[S9-56] continues when one of them fails, and has failed in the end", async () => {
     const { run, call } = await startStepflow();
     const flow = oneStep("/builtin/create_messages", { user_prompt: { $input: "q" } });
     const { summary, results } = await run(flow, [{ q: "1" }, {}, { q: "3" }]);
@@ -95,7 +95,7 @@ describe("a run with items", () => {
     expect((await ended(narrow)).summary.status).toBe(2);
   });
 
-  it("[S9-56] may have none at all", async () => {
+  it("[S9-56] may have none", async () => {
     const { run, call } = await startStepflow();
     const { summary, results } = await run(hold, []);
     expect(summary).toMatchObject({ status: 2, items: statistics(0, 0) });
@@ -177,7 +177,7 @@ describe("a restart in the middle", () => {
     expect(family).toMatchObject([{ status: 2, parentRunId: runId, rootRunId: runId }, { runId }]);
   });
 
-  it("of iterate goes on with the iteration that it had come to", async () => {
+  it("of iterate continues with its current iteration", async () => {
     const first = await startStepflow();
     const flow = { steps: [{ id: "h", component: "/hold", input: { $input: "$" } }], output: { $step: "h" } };
     const runId = await first.submit(oneStep("/builtin/iterate", { flow: { $literal: flow }, initial_input: 0 }), [{}]);

@@ -73,7 +73,7 @@ describe("flows through the API", () => {
     expect((await ended(runId)).steps[0].output).toEqual({ results, successful: 3, failed: 0 });
   });
 
-  it("map tells which items failed, without failing itself", async () => {
+  it("map reports which items failed, without failing itself", async () => {
     const { run } = await startStepflow();
     const { results } = await run(oneStep("/builtin/map", { workflow: literal(nested), items: [{ q: "1" }, {}], max_concurrency: 1 }), [
       {},
@@ -101,7 +101,7 @@ describe("flows through the API", () => {
     expect(inner).toMatchObject({ flowId, flowName: "nested", status: 2, rootRunId: summary.runId, parentRunId: summary.runId });
   });
 
-  it("iterate goes on with { next }, ends with { result }, and gives up when it has gone on for too often", async () => {
+  it("iterate continues with { next }, ends with { result }, and fails after too many iterations", async () => {
     const { run } = await startStepflow();
     const countdown = {
       steps: [{ id: "n", component: "/builtin/noop", input: { $input: "rest" } }],

@@ -56,7 +56,7 @@ it("needs no argument where the environment names its transport", async () => {
   expect(worker.stdout()).toBe(`{"port":${new URL(runtime.url).port}}\n`);
 });
 
-it("[S-HTTP-13] prints the port as the only line of its standard output, whatever its tasks print", async () => {
+it("[S-HTTP-13] prints the port as the only line of its standard output, also when its tasks print", async () => {
   const { worker, runtime } = await start();
   await runtime.handshake();
   expect((await runtime.execute("/greet", { name: "Ada" })).answer.result.output.text).toBe("Hello, Ada!");

@@ -14,7 +14,7 @@ function fileWith(text: string): string {
 }
 
 describe("a server that is given a configuration of Stepflow", () => {
-  it("does not start with a mistake in it, and says where it is", async () => {
+  it("does not start with an error in it, and reports where it is", async () => {
     const file = fileWith("plugins:\n  p:\n    type: grpc\n");
     await expect(serve({ ephemeral: true, port: null, stepflow: { config: file } })).rejects.toMatchObject({
       code: "LONGSHORE_BAD_CONFIG",

@@ -47,7 +47,7 @@ describe("blobs", () => {
     expect([...s.orchestrator.blobs.values()].map(({ type }) => type)).toEqual(["binary", "data", "data"]);
   });
 
-  it("that are not there say so, and a place for blobs that is not there may be there next time", async () => {
+  it("that do not exist report it, and a blob store that is down may be back next time", async () => {
     const codes: unknown[] = [];
     const s = await setup([
       it_(async (_input, stepflow, ctx) => {
@@ -84,13 +84,13 @@ describe("references to blobs", () => {
     expect((await s.run({ a: { $blob: id(1) }, b: 1 })).response?.output).toEqual({ a: { deep: [1, 2] }, b: 1 });
   });
 
-  it("[S9-62] to a blob that is not kept fail the task for good", async () => {
+  it("[S9-62] to a missing blob fail the task permanently", async () => {
     const s = await setup([it_((input) => input)]);
     const { error } = await s.run({ a: { $blob: id(7) } });
     expect(error).toMatchObject({ code: TaskErrorCode.INVALID_INPUT, message: `The input refers to blob ${id(7)}, which is not kept.` });
   });
 
-  it("[S9-62] stand for large fields at the top of an output where a threshold was set, and what lies deeper goes along", async () => {
+  it("[S9-62] replace large fields at the top of an output where a threshold was set, and deeper ones stay", async () => {
     const s = await setup([it_(() => outputs)], { env: { STEPFLOW_BLOB_THRESHOLD_BYTES: "10" } });
     const output = (await s.run()).response?.output as { large: { $blob: string }; deep: { $blob: string } };
     const blobType = "data";
@@ -107,7 +107,7 @@ describe("references to blobs", () => {
     ]);
   });
 
-  it("[S9-62] stand for nothing where no threshold was set", async () => {
+  it("[S9-62] replace nothing where no threshold was set", async () => {
     const s = await setup([it_(() => outputs)]);
     expect((await s.run()).response?.output).toEqual(outputs);
     expect(s.orchestrator.blobs.size).toBe(0);
@@ -167,7 +167,7 @@ describe("runs that a component starts", () => {
     expect(asked?.request).toEqual({ runId: "r2", wait: false, includeResults: true, resultOrder: 2, rootRunId: "r1" });
   });
 
-  it("that cannot be started say why", async () => {
+  it("that cannot be started report why", async () => {
     const s = await setup([it_((_input, stepflow) => stepflow.submitRun({ flowId: "nope", input: [1] }))]);
     s.orchestrator.answers.submitRun = () => {
       throw new GrpcError(GrpcCode.NOT_FOUND, "flow 'nope' not found");

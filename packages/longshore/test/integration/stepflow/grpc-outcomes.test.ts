@@ -22,7 +22,7 @@ const refuse = (code: GrpcCode, message = "no") => {
 };
 
 describe("an outcome", () => {
-  it("[S9-33] is reported again for two minutes while its orchestrator is away, and the handler runs once", async () => {
+  it("[S9-33] is reported again for two minutes while its orchestrator is down, and the handler runs once", async () => {
     let called = 0;
     const gate = deferred<void>();
     const once = task("once", async () => {
@@ -65,7 +65,7 @@ describe("an outcome", () => {
     expect(s.worker.status().slots.free).toBe(10);
   });
 
-  it("that its orchestrator does not know is over; after a try whose answer was lost it counts as told", async () => {
+  it("that its orchestrator does not know is over; after a try whose answer was lost it counts as reported", async () => {
     const s = await setup();
     s.orchestrator.answers.complete = () => refuse(GrpcCode.NOT_FOUND);
     await s.orchestrator.send(s.orchestrator.task("t1", { componentId: "echo" }));
@@ -89,7 +89,7 @@ describe("an outcome", () => {
   });
 
   it.each([GrpcCode.RESOURCE_EXHAUSTED, GrpcCode.OUT_OF_RANGE])(
-    "that is refused with %i is told as a failure when it is large, and again when it is not",
+    "that is refused with %i is reported as a failure when it is large, and again when it is not",
     async (code) => {
       const large = "x".repeat(4 * 1024 * 1024);
       const s = await setup([task("large", () => large), echo]);
@@ -126,7 +126,7 @@ describe("a run that has moved to another orchestrator", () => {
     return { ...s, other, gate, stopped: () => stopped };
   }
 
-  it("is found there by an orchestrator that still answers: heartbeats claim its task, and the outcome goes there", async () => {
+  it("is found there by an orchestrator that still answers: heartbeats claim its task, and the outcome is sent there", async () => {
     const s = await moved();
     s.orchestrator.answers.beat = () => refuse(GrpcCode.NOT_FOUND);
     s.orchestrator.answers.complete = () => refuse(GrpcCode.NOT_FOUND);
@@ -140,7 +140,7 @@ describe("a run that has moved to another orchestrator", () => {
     expect(s.other.connections).toBe(1);
   });
 
-  it("is found while only its outcome is left to be told", async () => {
+  it("is found when only its outcome is left to report", async () => {
     const s = await moved();
     s.orchestrator.answers.complete = () => refuse(GrpcCode.UNAVAILABLE);
     s.orchestrator.answers.locate = () => ({ orchestratorServiceUrl: s.other.url });
@@ -148,7 +148,7 @@ describe("a run that has moved to another orchestrator", () => {
     expect((await s.other.result("t1")).response?.output).toBe("done");
   });
 
-  it("is not followed to where it was: the answer stands", async () => {
+  it("is not followed to its old place: the answer is final", async () => {
     const s = await moved();
     s.orchestrator.answers.locate = () => ({ orchestratorServiceUrl: `http://${s.orchestrator.url.toUpperCase()}` });
     s.orchestrator.answers.beat = () => refuse(GrpcCode.NOT_FOUND);
@@ -157,7 +157,7 @@ describe("a run that has moved to another orchestrator", () => {
     s.gate.resolve();
   });
 
-  it("is asked for once a second at most, however many of its tasks want to know", async () => {
+  it("is requested once a second at most, for any number of its tasks", async () => {
     const gates: ReturnType<typeof deferred<void>>[] = [];
     const gated = task("gated", () => {
       const gate = deferred<void>();
@@ -175,7 +175,7 @@ describe("a run that has moved to another orchestrator", () => {
   });
 });
 
-it("[S-QUEUE-21] tasks of several orchestrators come back to their own, over one connection to each", async () => {
+it("[S-QUEUE-21] tasks of several orchestrators are reported to their own, over one connection to each", async () => {
   const others = await Promise.all([StepflowOrchestrator.start(), StepflowOrchestrator.start()]);
   const s = await setup();
   for (let n = 0; n < 6; n++) {
@@ -191,7 +191,7 @@ it("[S-QUEUE-21] tasks of several orchestrators come back to their own, over one
   expect(s.orchestrator.results).toEqual([]);
 });
 
-it("a task that does not say whose it is belongs to the orchestrator that it was pulled from", async () => {
+it("a task that does not name its owner belongs to the orchestrator that it was pulled from", async () => {
   const s = await setup();
   await s.orchestrator.send({ taskId: "t1", execute: { componentId: "echo", input: 5 } });
   expect(await s.orchestrator.result("t1")).toEqual({ taskId: "t1", response: { output: 5 } });

@@ -32,7 +32,7 @@ function gatedTask() {
 }
 
 describe("a worker whose slots are taken", () => {
-  it("claims no more than it has slots for, and goes on as soon as one is free", async () => {
+  it("claims no more than it has slots for, and continues as soon as one is free", async () => {
     const { gated, gates } = gatedTask();
     const s = await setup([gated], { slots: 2 });
     for (let n = 0; n < 6; n++) await s.orchestrator.send(s.orchestrator.task(`t${n}`, { componentId: "gated" }));
@@ -140,7 +140,7 @@ describe("a stream", () => {
     expect(s.notices).toEqual([]);
   });
 
-  it("of a queue that does not exist is asked for until it does", async () => {
+  it("of a queue that does not exist is requested until it does", async () => {
     const s = await setup();
     await until(() => s.orchestrator.streams.length === 1);
     s.orchestrator.streams[0]?.sink.end(new GrpcError(GrpcCode.NOT_FOUND, "queue 'python' not found"));
@@ -204,7 +204,7 @@ describe("a worker that stops", () => {
 });
 
 describe("the environment", () => {
-  it("[S-QUEUE-14, S-QUEUE-15, S-QUEUE-16] of a worker that its orchestrator started says everything", async () => {
+  it("[S-QUEUE-14, S-QUEUE-15, S-QUEUE-16] of a worker that its orchestrator started has all settings", async () => {
     const orchestrator = await StepflowOrchestrator.start();
     const on = stepflowFromEnvironment({
       STEPFLOW_TRANSPORT: "grpc",
@@ -219,7 +219,7 @@ describe("the environment", () => {
     expect((await orchestrator.result("t1")).response?.output).toBe(1);
   });
 
-  it("of a manifest says how many tasks run at once and how long they may go on", async () => {
+  it("of a manifest sets how many tasks run at once and how long they may take", async () => {
     const { gated, gates } = gatedTask();
     const orchestrator = await StepflowOrchestrator.start();
     const on = stepflowFromEnvironment({

@@ -77,7 +77,7 @@ describe("a worker on a gRPC queue", () => {
     expect(s.orchestrator.of("CompleteTask")[1]?.hex).toBe(error);
   });
 
-  it("tells which components it has in the very bytes of the reference, also while every slot is taken", async () => {
+  it("lists its components in the same bytes as the reference, also while every slot is taken", async () => {
     const { gated, gates } = gatedTask();
     const schema = task("echo", (input: unknown) => input, { description: "d", input: z.unknown() });
     const plain = { ...schema, input: undefined, schemas: undefined };
@@ -104,7 +104,7 @@ describe("a worker on a gRPC queue", () => {
     expect(core).toEqual({ componentId: "core", path });
   });
 
-  it("makes at most two calls for a task beside the stream, all on one connection", async () => {
+  it("makes at most two calls for a task in addition to the stream, all on one connection", async () => {
     const s = await setup();
     for (let n = 0; n < 50; n++) await s.orchestrator.send(s.orchestrator.task(`t${n}`, { componentId: "echo", input: { n } }));
     await until(() => s.orchestrator.results.length === 50);
@@ -119,7 +119,7 @@ describe("a worker on a gRPC queue", () => {
     expect(s.orchestrator.calls.map(({ metadata }) => metadata.authorization)).toEqual(Array(3).fill("Bearer secret"));
   });
 
-  it("tells the handler where it stands, by whatever name its component was called", async () => {
+  it("gives the handler its ids, for any name of its component", async () => {
     const { stepflowTask } = await import("../../../src/protocols/stepflow/worker/task-context.ts");
     const where = task(
       "where",
@@ -186,7 +186,7 @@ describe("a claim", () => {
     ]);
   });
 
-  it("of a task that was cancelled meanwhile ends it without calling the handler", async () => {
+  it("of a task that was cancelled during it ends it without calling the handler", async () => {
     let called = 0;
     const s = await setup([task("echo", () => ++called)]);
     s.orchestrator.answers.beat = () => ({ status: TaskStatus.IN_PROGRESS, shouldAbort: true });
@@ -195,7 +195,7 @@ describe("a claim", () => {
     expect(called).toBe(0);
   });
 
-  it("of a task that runs here already is not made: the one that runs goes on", async () => {
+  it("of a task that runs here already is not made: the running one continues", async () => {
     const { gated, gates } = gatedTask();
     const s = await setup([gated]);
     await s.orchestrator.send(s.orchestrator.task("t1", { componentId: "gated" }));
@@ -211,7 +211,7 @@ describe("a claim", () => {
 });
 
 describe("heartbeats", () => {
-  it("go on while the handler runs, at the interval that the orchestrator told, with the newest progress", async () => {
+  it("continue while the handler runs, at the orchestrator's interval, with the newest progress", async () => {
     const { gates, gated } = gatedTask();
     const told = [0.25, "half way", { percent: 75, message: "nearly" }, { odd: true }];
     const talks = task("talks", async (input: unknown, ctx) => {
@@ -280,7 +280,7 @@ describe("heartbeats", () => {
     await until(() => gates.length === 2);
   });
 
-  it("that are answered UNAVAILABLE cost nothing: the handler goes on", async () => {
+  it("that are answered UNAVAILABLE cost nothing: the handler continues", async () => {
     const { gates, gated, reasons } = gatedTask();
     const s = await setup([gated]);
     await s.orchestrator.send(s.orchestrator.task("t1", { componentId: "gated" }));

@@ -105,7 +105,7 @@ describe("a worker's bad answer", () => {
     });
   });
 
-  it("that is larger than what is taken fails the step for good", async () => {
+  it("that is larger than the limit fails the step permanently", async () => {
     const { world } = await setup(({ response }) => {
       response.writeHead(200, { "content-type": "application/json" });
       const chunk = Buffer.alloc(4 * 1024 * 1024, 0x20);
@@ -121,7 +121,7 @@ describe("a worker's bad answer", () => {
     expect(await world.run("/x", "next")).toEqual({ output: "next" });
   });
 
-  it("that is one event without an end fails the step for good", async () => {
+  it("that is one event without an end fails the step permanently", async () => {
     const { world } = await setup(({ stream, response }) => {
       stream();
       const chunk = `data: ${"x".repeat(4 * 1024 * 1024)}\n`;
@@ -165,7 +165,7 @@ describe("a worker that does not answer", () => {
     expect(await world.outcome("t")).toMatchObject({ error: { code: "UNREACHABLE" } });
   });
 
-  it("in HTTP at all is reported, and nothing is taken for it", async () => {
+  it("that is no HTTP is reported, and nothing is accepted for it", async () => {
     const server = createServer((socket) => socket.end("SSH-2.0-OpenSSH_9.2\r\n"));
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     onTestFinished(() => void server.close());

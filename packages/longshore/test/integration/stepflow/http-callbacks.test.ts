@@ -61,7 +61,7 @@ describe("blobs over the channel", () => {
     expect(answer.id).toBe("exec-9");
   });
 
-  it("[S-HTTP-31, S9-51] of two executions at once are routed by their ids, in whatever order they are answered", async () => {
+  it("[S-HTTP-31, S9-51] of two executions at once are routed by their ids, for any order of answers", async () => {
     const both = task("both", async ({ name }: { name: string }) => {
       const answers = await Promise.all([0, 1, 2].map((n) => stepflowTask().putBlob(`${name}${n}`)));
       return { name, answers };
@@ -81,7 +81,7 @@ describe("blobs over the channel", () => {
     expect(outputs).toEqual(["a", "b"].map((name) => ({ name, answers: [0, 1, 2].map((n) => `id of ${name}${n}`) })));
   });
 
-  it("[S-HTTP-29] come back under ids with or without the prefix, and are asked for without it", async () => {
+  it("[S-HTTP-29] are returned under ids with or without the prefix, and requested without it", async () => {
     const get = task("get", async ({ id }: { id: string }, ctx) => Buffer.from(await ctx.blobs.get(id)).toString());
     const put = task("put", async (_input: unknown, ctx) => ctx.blobs.put("text"));
     await using s = await setup({ tasks: [get, put] });
@@ -114,7 +114,7 @@ describe("blobs over the channel", () => {
     expect((await execution).answer.error).toMatchObject({ code: -32006, message: expect.stringContaining("did not answer blobs/put") });
   });
 
-  it("end with the execution: one that nothing waits for any more is answered by 400", async () => {
+  it("end with the execution: one without a waiting execution is answered by 400", async () => {
     const careless = task("careless", async (_input: unknown, ctx) => {
       ctx.blobs.put("x").catch(() => {});
       await new Promise((resolve) => setImmediate(resolve));
@@ -192,14 +192,14 @@ describe("blobs of the later dialect", () => {
     expect((await s.runtime.execute("/bytes")).answer.result.output).toEqual([0, 255]);
   });
 
-  it("are found where the worker was told, though no runtime ever initialised it", async () => {
+  it("are found at the configured address, also when no runtime has initialised the worker", async () => {
     const api = await blobApi();
     const http = { handshake: false, env: { STEPFLOW_BLOB_API_URL: api.blobApiUrl } };
     await using s = await setup({ tasks: [keep], handshake: "none", http });
     expect(await s.runtime.execute("/keep", { data: 1 })).toMatchObject({ form: "json", answer: { result: { output: { same: true } } } });
   });
 
-  it("are tried again while the API is away, and missing ones fail with the number of the dialect", async () => {
+  it("are tried again while the API is down, and missing ones fail with the code of the dialect", async () => {
     const api = await blobApi((tries) => (tries <= 2 ? 503 : undefined));
     const get = task("get", async ({ id }: { id: string }) => stepflowTask().getBlob(id));
     await using s = await setup({ tasks: [keep, get], handshake: "B", capabilities: { blobApiUrl: api.blobApiUrl } });
@@ -336,7 +336,7 @@ describe("runs", () => {
     expect(answer.error).toMatchObject({ code: -32004, message: expect.stringContaining("step broke") });
   });
 
-  it("take no variables over HTTP, and say so", async () => {
+  it("refuse variables over HTTP, and report it", async () => {
     const sub = task("sub", async () => stepflowTask().submitRun({ flowId: "f1", input: [1], variables: { a: 1 } }) as Promise<object>);
     await using s = await setup({ tasks: [sub] });
     expect((await s.runtime.execute("/sub")).answer.error.message).toContain("takes no variables");

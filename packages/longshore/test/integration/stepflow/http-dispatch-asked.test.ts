@@ -51,7 +51,7 @@ describe("calls back from a worker", () => {
     expect(await world.outcome("t")).toEqual({ output: null });
   });
 
-  it("start runs and ask about them", async () => {
+  it("start runs and read them", async () => {
     const params = { flowId: "f1", inputs: [{ x: 1 }], subflowKey: "k", wait: true, maxConcurrency: null, overrides: null };
     const { worker, world } = await setup({
       initialize: dialectB,

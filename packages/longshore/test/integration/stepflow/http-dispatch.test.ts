@@ -7,14 +7,14 @@ import { pluginWorld } from "../../support/stepflow-plugins.ts";
 import { scriptedWorker } from "../../support/stepflow-scripted-worker.ts";
 
 describe("the handshake", () => {
-  it("[S-HTTP-03, S-HTTP-04] comes first, then the list of components, then calls", async () => {
+  it("[S-HTTP-03, S-HTTP-04] is sent first, then the list of components, then calls", async () => {
     const { worker, world } = await setup();
     await world.run("/echo", { a: 1 });
     expect(worker.methods).toEqual(["initialize", "initialized", "components/list", "components/execute"]);
     expect(worker.received[1]?.message).toEqual({ jsonrpc: "2.0", method: "initialized", params: {} });
   });
 
-  it("[S-OBS-07] says its version in the words of both dialects, and where blobs are, and belongs to no run", async () => {
+  it("[S-OBS-07] sends its version in both dialects, and the address of blobs, and belongs to no run", async () => {
     const { worker, world } = await setup();
     await world.run("/echo");
     expect(worker.received[0]?.message.params).toEqual({
@@ -182,7 +182,7 @@ describe("a call", () => {
     expect(await world.run("/x")).toEqual({ output: "done" });
   });
 
-  it("reads events however they are written and cut", async () => {
+  it("reads events in any spelling and any pieces", async () => {
     const { world } = await setup({
       script: async ({ message, stream, response }) => {
         if (message.method !== "components/execute") return false;
@@ -203,7 +203,7 @@ describe("a call", () => {
     expect(await world.run("/x")).toEqual({ output: "é🚢" });
   });
 
-  it("goes on beside others up to the plugin's limit", async () => {
+  it("runs in parallel with others up to the plugin's limit", async () => {
     const open: (() => void)[] = [];
     let wake = () => {};
     const { world, worker } = await setup(
@@ -268,7 +268,7 @@ describe("a call", () => {
 });
 
 describe("large values", () => {
-  it("travel as references to a worker that understands them, and come back whole", async () => {
+  it("are sent as references to a worker that understands them, and are returned whole", async () => {
     const config = "maxConcurrency: 1";
     const large = "x".repeat(2_000_000);
     const { worker, world } = await setup({ initialize: dialectB }, { more: config });

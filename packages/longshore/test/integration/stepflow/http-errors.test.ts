@@ -67,7 +67,7 @@ describe("the message", () => {
     expect((await s.runtime.send({ jsonrpc: "2.0", id: 1, params: {} })).status).toBe(400);
   });
 
-  it("[S-ERR-04, S9-46] with an unknown method is told so, under its id", async () => {
+  it("[S-ERR-04, S9-46] with an unknown method gets this error, under its id", async () => {
     await using s = await setup({ tasks });
     for (const method of ["components/run", "constructor", "blobs/put", ""]) {
       const answer = await s.runtime.send({ jsonrpc: "2.0", id: 5, method, params: {} });
@@ -135,7 +135,7 @@ describe("the component", () => {
     });
   });
 
-  it("[S-ERR-08] that does not exist is told under its name, with those that do", async () => {
+  it("[S-ERR-08] that does not exist is reported by name, with those that do", async () => {
     await using s = await setup({ tasks });
     const { error } = (await s.runtime.execute("/nosuch")).answer;
     expect(error).toMatchObject({ code: -32001, data: { component: "/nosuch" } });
@@ -157,13 +157,13 @@ describe("the component", () => {
     expect(called).toEqual(["Ada"]);
   });
 
-  it("[S-ERR-11] that throws has failed, for good or not", async () => {
+  it("[S-ERR-11] that throws has failed, permanently or not", async () => {
     await using s = await setup({ tasks });
     expect((await s.runtime.execute("/fails")).answer.error).toMatchObject({ code: -32004, data: { retryable: true } });
     expect((await s.runtime.execute("/final")).answer.error).toMatchObject({ code: -32004, data: { retryable: false } });
   });
 
-  it("[S-ERR-12] that needed something which was not there says so, by our error or by Node's", async () => {
+  it("[S-ERR-12] that lacked a resource reports it, by our error or by Node's", async () => {
     await using s = await setup({ tasks });
     expect((await s.runtime.execute("/away")).answer.error).toMatchObject({ code: -32005, message: "the bank does not answer" });
     expect((await s.runtime.execute("/refused")).answer.error.code).toBe(-32005);
@@ -183,7 +183,7 @@ describe("the component", () => {
     expect((await execution).answer.error).toMatchObject({ code: -32006, message: 'Task "slow" timed out after 5.0 s.' });
   });
 
-  it("[S-ERR-14] that asked for a blob which is not kept says so", async () => {
+  it("[S-ERR-14] that requested a missing blob reports it", async () => {
     await using s = await setup({ tasks });
     // By the guide's number, and by the one that runtimes really send.
     for (const code of [-32008, -32011]) {
@@ -225,7 +225,7 @@ describe("the component", () => {
     });
   });
 
-  it("[S-ERR-15] the rest of the list: a permission is told as such, and what the runtime answers with them is understood", async () => {
+  it("[S-ERR-15] the rest of the list: a permission has its own code, and the codes of the runtime are understood", async () => {
     const asks = task("asks", async (_input: unknown, ctx) =>
       ctx.blobs.get("0".repeat(64)).then(
         () => "kept",
@@ -248,7 +248,7 @@ describe("the component", () => {
   });
 });
 
-it("[S-HTTP-08] every failure of a request is a whole JSON-RPC error under its id, with its own code, whatever its status", async () => {
+it("[S-HTTP-08] every failure of a request is a whole JSON-RPC error under its id, with its own code, for any status", async () => {
   await using s = await setup({ tasks });
   const requests: [body: Any, code: number][] = [
     [at("/fails"), -32004],

@@ -85,7 +85,7 @@ describe("more requests than slots", () => {
     await first;
   });
 
-  it("leave the line when their caller goes away", async () => {
+  it("leave the queue when their caller disconnects", async () => {
     const { gated, begun, open } = gate();
     await using s = await setup({ tasks: [gated], work: { slots: 1 } });
     const wait = waiting(s.worker);
@@ -104,7 +104,7 @@ describe("more requests than slots", () => {
   });
 });
 
-describe("a caller that goes away", () => {
+describe("a caller that disconnects", () => {
   it("stops the handler, whose result nothing waits for", async () => {
     const { gated, begun, stopped, open } = gate();
     await using s = await setup({ tasks: [gated] });

@@ -42,7 +42,7 @@ describe("components/list", () => {
 });
 
 describe("components/info", () => {
-  it("[S-HTTP-06, S-HTTP-22] tells about one, by its path with or without a route's prefix", async () => {
+  it("[S-HTTP-06, S-HTTP-22] describes one, by its path with or without a route's prefix", async () => {
     await using s = await setup({ tasks });
     const [listed] = (await s.runtime.call("components/list")).result.components;
     expect(listed).toMatchObject(described);
@@ -51,7 +51,7 @@ describe("components/info", () => {
     }
   });
 
-  it("tells about a component of many paths under the one that was asked for", async () => {
+  it("describes a component of many paths under the requested one", async () => {
     await using s = await setup({ tasks });
     expect((await s.runtime.call("components/info", { component: "/core/de/a/b" })).result).toEqual({
       info: { component: "/core/de/a/b" },
@@ -60,7 +60,7 @@ describe("components/info", () => {
 });
 
 describe("components/infer_schema", () => {
-  it("[S-BP-04] tells what a component returns, as far as it says", async () => {
+  it("[S-BP-04] reports what a component returns, as far as it declares it", async () => {
     await using s = await setup({ tasks });
     const infer = (component: string, input_schema: unknown = {}) => s.runtime.call("components/infer_schema", { component, input_schema });
     expect((await infer("/process_data")).result.output_schema).toMatchObject(described.output_schema);
@@ -89,7 +89,7 @@ describe("components/execute", () => {
     expect(answer).toEqual({ jsonrpc: "2.0", id: "exec-001", result: { output: { processed: records, count: 1 } } });
   });
 
-  it("[S-HTTP-25] tells the handler which attempt it is, counted from one", async () => {
+  it("[S-HTTP-25] gives the handler its attempt, counted from one", async () => {
     await using s = await setup({ tasks });
     expect((await s.runtime.execute("/plain", null)).answer.result.output).toEqual({ input: null, attempt: 1 });
     expect((await s.runtime.execute("/plain", [1], { attempt: 3 })).answer.result.output).toEqual({ input: [1], attempt: 3 });

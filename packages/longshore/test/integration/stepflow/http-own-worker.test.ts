@@ -69,7 +69,7 @@ describe("a worker of our own", () => {
     expect(world.submitted).toMatchObject([{ flowId: "f", inputs: [1, 2], wait: true, subflowKey: expect.any(String) }]);
   });
 
-  it("keeps blobs on a server that asks for tokens, of which it has none", async () => {
+  it("keeps blobs on a server that requires tokens, without a token of its own", async () => {
     const keep = task("keep", async (input: Json) => stepflowTask().getBlob(await stepflowTask().putBlob(input)));
     const { url } = await working([keep]);
     const text = `plugins: { p: { type: stepflow, url: "${url}" } }\nroutes: { "/": [ { plugin: p } ] }\n`;

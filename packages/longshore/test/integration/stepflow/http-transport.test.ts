@@ -47,7 +47,7 @@ describe("the handshake", () => {
     expect(error.data).toHaveProperty("expected");
   });
 
-  it("[S-HTTP-04, S-HTTP-20, S-ERR-09] nothing else is accepted until initialized has come", async () => {
+  it("[S-HTTP-04, S-HTTP-20, S-ERR-09] nothing else is accepted before initialized", async () => {
     await using s = await setup({ tasks, handshake: "none" });
     const methods = ["components/list", "components/info", "components/execute", "components/infer_schema", "nonsense"];
     for (const method of methods) {
@@ -65,13 +65,13 @@ describe("the handshake", () => {
     expect((await s.runtime.call("components/list")).result.components).toHaveLength(2);
   });
 
-  it("may be repeated by a runtime that restarts, and does not lock out another one meanwhile", async () => {
+  it("may be repeated by a runtime that restarts, and does not block another one", async () => {
     await using s = await setup({ tasks });
     await s.runtime.call("initialize", { runtime_protocol_version: 1 });
     expect((await s.runtime.execute("/echo", { a: 1 })).answer.result).toEqual({ output: { a: 1 } });
   });
 
-  it("[S-HTTP-19] a runtime of another version hears ours, hangs up, and leaves the worker as it was", async () => {
+  it("[S-HTTP-19] a runtime of another version gets ours, disconnects, and leaves the worker as it was", async () => {
     await using s = await setup({ tasks, handshake: "none" });
     expect((await s.runtime.call("initialize", { runtime_protocol_version: 7 })).result.server_protocol_version).toBe(1);
     s.runtime.close();
@@ -80,14 +80,14 @@ describe("the handshake", () => {
     expect((await s.runtime.execute("/echo", 5)).answer.result).toEqual({ output: 5 });
   });
 
-  it("is not asked for behind a balancer, which hands initialize to one replica alone", async () => {
+  it("is not required behind a balancer, which sends initialize to one replica only", async () => {
     await using s = await setup({ tasks, handshake: "none", http: { handshake: false } });
     expect((await s.runtime.execute("/echo", { a: 1 })).answer.result).toEqual({ output: { a: 1 } });
   });
 });
 
 describe("a request", () => {
-  it("[S-HTTP-10, S-HTTP-11] goes to POST /; other methods and paths but that of the health page are told where", async () => {
+  it("[S-HTTP-10, S-HTTP-11] is POST /; other methods and paths except the health page get an error that names it", async () => {
     await using s = await setup({ tasks });
     expect((await s.runtime.post(message("components/list"))).status).toBe(200);
     expect((await s.runtime.post(message("components/list"), {}, "/?x=1")).status).toBe(200);
@@ -136,13 +136,13 @@ describe("a request", () => {
     expect((await s.runtime.post(message("components/list"), { "content-type": "text/plain" })).status).toBe(415);
   });
 
-  it("that is compressed, or comes from a web page, is refused", async () => {
+  it("that is compressed, or sent by a web page, is refused", async () => {
     await using s = await setup({ tasks });
     expect((await s.runtime.post(message("components/list"), { "content-encoding": "gzip" })).status).toBe(415);
     expect((await s.runtime.post(message("components/list"), { origin: "http://evil.example" })).status).toBe(403);
   });
 
-  it("larger than the limit is refused while it comes, told or not, and the next one is answered", async () => {
+  it("larger than the limit is refused while it arrives, with or without a length, and the next one is answered", async () => {
     await using s = await setup({ tasks, http: { bodyBytesMax: 2_000 } });
     const large = message("components/execute", { component: "/echo", input: "x".repeat(3_000), attempt: 1 });
     for (const headers of [{}, { "content-length": undefined, "transfer-encoding": "chunked" }]) {
@@ -198,7 +198,7 @@ describe("an answer", () => {
     }
   });
 
-  it("keeps whatever id the request had", async () => {
+  it("keeps any id of the request", async () => {
     await using s = await setup({ tasks });
     for (const id of ["", "ü", 0, -5, 9007199254740991]) {
       expect((await s.runtime.post(message("components/list", {}, id))).json.id).toBe(id);
@@ -207,7 +207,7 @@ describe("an answer", () => {
 });
 
 describe("the health page", () => {
-  it("[S-BP-01, S-BP-02, S9-52] tells that the worker is healthy, which process it is, when and what", async () => {
+  it("[S-BP-01, S-BP-02, S9-52] reports that the worker is healthy, its process, its time and its components", async () => {
     await using s = await setup({ tasks, handshake: "none", http: { service: "my-worker" } });
     const { status, json, headers } = await s.runtime.get("/health");
     expect(status).toBe(200);
@@ -231,7 +231,7 @@ describe("the health page", () => {
 });
 
 describe("the port", () => {
-  it("[S-HTTP-14] is the one that was told", async () => {
+  it("[S-HTTP-14] is the configured one", async () => {
     await using first = await setup({ tasks });
     const port = Number(new URL(first.runtime.url).port);
     await expect(setup({ tasks, http: { port } })).rejects.toMatchObject({ code: "LONGSHORE_BAD_CONFIG", detail: { field: "port" } });
@@ -248,7 +248,7 @@ describe("the port", () => {
     [{ instanceId: "two words" }, "instanceId is"],
     [{ blobApiUrl: "localhost:7837" }, "blobApiUrl is"],
     [{ env: { STEPFLOW_BLOB_THRESHOLD_BYTES: "big" } }, 'STEPFLOW_BLOB_THRESHOLD_BYTES is "big"'],
-  ])("and everything else that was told must make sense: %j", async (http, text) => {
+  ])("and all other options must be valid: %j", async (http, text) => {
     await expect(setup({ tasks, http })).rejects.toThrow(text);
   });
 });

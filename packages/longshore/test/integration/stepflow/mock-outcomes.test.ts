@@ -117,7 +117,7 @@ it("[S9-12] two retries are three attempts, and a success is not tried again", a
   expect(await play(flow, { mode: "succeed" })).toMatchObject({ result: fine, begun: { s: 1 } });
 });
 
-it("[S9-13, S9-14] only the branch that is taken is executed, and its failure comes up", async () => {
+it("[S9-13, S9-14] only the chosen branch is executed, and its failure is reported", async () => {
   const { play } = await setup();
   const flow: JsonObject = {
     steps: [

@@ -156,7 +156,7 @@ describe.skipIf(natsMissing !== undefined)(`tasks on NATS${natsMissing === undef
     expect(await heartbeat("t-3")).toEqual(inProgress);
   });
 
-  it("[S-QUEUE-05] a task taken by a worker that dies before its first heartbeat goes to another", async () => {
+  it("[S-QUEUE-05] a task of a worker that dies before its first heartbeat is given to another", async () => {
     const { clock, post, nats, heartbeat, complete, task } = await setup();
     const dying = await NatsConsumer.open(nats, "python");
     await post("t");
@@ -171,7 +171,7 @@ describe.skipIf(natsMissing !== undefined)(`tasks on NATS${natsMissing === undef
     expect(await task("t")).toMatchObject({ state: "done", attempt: 0, lost: 0 });
   });
 
-  it("[S-QUEUE-09] nothing is lost when the NATS server goes and comes back, with its store or without", async () => {
+  it("[S-QUEUE-09] nothing is lost when the NATS server restarts, with its store or without", async () => {
     // The network's bad days take their own time; that of the board does not move.
     const { clock, post, nats, heartbeat, complete, task, troubles } = await setup({ clock: systemClock });
     await post("before");
@@ -199,7 +199,7 @@ describe.skipIf(natsMissing !== undefined)(`tasks on NATS${natsMissing === undef
     expect(troubles.size).toBeGreaterThan(0);
   });
 
-  it("a NATS server that is not there yet is waited for, and said so", async () => {
+  it("a NATS server that is not there yet is waited for, and this is reported", async () => {
     const world = await knowing();
     const nats = await TestNats.start();
     await nats.down();
@@ -268,7 +268,7 @@ describe.skipIf(natsMissing !== undefined)("discovery on NATS", () => {
     return { ...world, nats };
   };
 
-  it("[S-QUEUE-19] is asked before the first task, so that a clean start needs no help", async () => {
+  it("[S-QUEUE-19] is requested before the first task, so that a clean start needs no help", async () => {
     const { post, nats, complete, heartbeat, engine, task } = await unknowing();
     await post("t");
     const worker = await NatsConsumer.open(nats, "python");
@@ -282,7 +282,7 @@ describe.skipIf(natsMissing !== undefined)("discovery on NATS", () => {
     expect(await heartbeat(taskId)).toEqual(inProgress);
   });
 
-  it("is asked again while no worker is there, and leaves no more than one question behind", async () => {
+  it("is requested again while no worker is there, and leaves no more than one request behind", async () => {
     const { clock, nats, post, task } = await unknowing();
     await post("t");
     await streamOf(nats, "python");

@@ -56,7 +56,7 @@ async function startPool(nats: TestNats) {
   return { calls, letGo: (input: string) => gates.get(input)?.resolve() };
 }
 
-it("[S9-27, S-QUEUE-10] a run goes on at another server that is given the data of one that died", async (context) => {
+it("[S9-27, S-QUEUE-10] a run continues at another server that gets the data of one that died", async (context) => {
   if (natsMissing) return context.skip(`needs ${natsMissing}`);
   const nats = await TestNats.start();
   const first = await start(nats);
@@ -72,7 +72,7 @@ it("[S9-27, S-QUEUE-10] a run goes on at another server that is given the data o
   expect(calls.filter((call) => call.startsWith("echo"))).toEqual(["echo x", "echo x"]);
 });
 
-it("[S9-28, S-QUEUE-05] of two servers that both died, each goes on by itself when it is back", async (context) => {
+it("[S9-28, S-QUEUE-05] of two servers that both died, each continues alone after its restart", async (context) => {
   if (natsMissing) return context.skip(`needs ${natsMissing}`);
   const nats = await TestNats.start();
   const [one, two] = [await start(nats), await start(nats)];

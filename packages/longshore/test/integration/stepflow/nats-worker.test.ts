@@ -66,7 +66,7 @@ describe("a worker on a NATS queue", () => {
     });
   });
 
-  it("answers discovery that comes by the stream", async () => {
+  it("answers discovery that arrives by the stream", async () => {
     const s = await setup();
     await s.start();
     await s.publish(s.orchestrator.discovery("discovery-0"));
@@ -85,7 +85,7 @@ describe("a worker on a NATS queue", () => {
     expect([s.orchestrator.results.length, other.results.length]).toEqual([1, 1]);
   });
 
-  it("[S-QUEUE-05] shares its consumer with others: each task goes to one of them", async () => {
+  it("[S-QUEUE-05] shares its consumer with others: each task is given to one of them", async () => {
     const s = await setup();
     await s.start({ workerId: "w1" });
     await s.start({ workerId: "w2" });
@@ -141,7 +141,7 @@ describe("a message", () => {
     throw new GrpcError(code, "no");
   };
 
-  it("whose task its orchestrator does not know any more is removed", async () => {
+  it("whose task its orchestrator no longer knows is removed", async () => {
     const s = await answered(refuse(GrpcCode.NOT_FOUND));
     await s.publish(s.orchestrator.task("t1", { componentId: "echo" }));
     await until(() => s.acks.length === 1);
@@ -166,7 +166,7 @@ describe("a message", () => {
     expect((await s.nats.counts(stream, consumer)).held).toBe(1);
   });
 
-  it("that is no task is removed, and told", async () => {
+  it("that is no task is removed, and reported", async () => {
     const s = await answered(() => ({ status: TaskStatus.IN_PROGRESS }));
     await s.nats.publish(stream, Buffer.from("no protobuf at all"));
     await s.publish({ taskId: "", execute: { componentId: "echo" } });
@@ -180,7 +180,7 @@ describe("a message", () => {
     ]);
   });
 
-  it("that comes twice runs once", async () => {
+  it("that arrives twice runs once", async () => {
     const gate = deferred<string>();
     const s = await setup([task("gated", () => gate.promise)]);
     const acks = await s.nats.acks(stream);

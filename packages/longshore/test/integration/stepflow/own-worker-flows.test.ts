@@ -90,7 +90,7 @@ describe.each(ways)("flows on our worker over $name", ({ skip, start }) => {
     expect(results).toMatchObject(messages.map((message) => ({ status: 2, output: { ...message, processed: true } })));
   });
 
-  it("[S9-16] fail with the exception of their component, whatever its class", async (context) => {
+  it("[S9-16] fail with the exception of their component, of any class", async (context) => {
     const { run } = await server(context);
     const { results } = await run(oneStep("/w/fail", whole), [{ kind: "own" }, { kind: "other" }, { kind: "none" }]);
     expect(results).toMatchObject([

@@ -138,7 +138,7 @@ describe("a flow", () => {
     ]);
   });
 
-  it("goes through workers that are called, mock and built-in components, and workers of another protocol", async () => {
+  it("runs on workers that are called, mock and built-in components, and workers of another protocol", async () => {
     const { run, server } = await setup(httpConfig(await worker()));
     const length = task("length", ({ text }: { text: string }) => ({ length: text.length }));
     const local = await work({ tasks: [length], on: server, signals: false, logger: () => {} });
@@ -155,7 +155,7 @@ describe("a flow", () => {
     expect(await run(chain("/my_worker/nested"), { flow: inner })).toMatchObject({ status: 2, output: { text: "DEEP" } });
   });
 
-  it("[S-HTTP-26, S-HTTP-27, S-HTTP-28] keeps data and definitions for a worker of the first dialect, which asks over its open call", async () => {
+  it("[S-HTTP-26, S-HTTP-27, S-HTTP-28] keeps data and definitions for a worker of the first dialect, which requests them over its open call", async () => {
     const blobs = { data: { large_result: "..." }, flow: { steps: [], output: { $input: "$" } } };
     const older = await scriptedWorker({
       script: ({ message, stream, event }) => {
@@ -182,7 +182,7 @@ describe("a flow", () => {
     expect(await running).toMatchObject({ status: 2, output: ids });
   });
 
-  it("[S-QUEUE-04, S-QUEUE-08, S-QUEUE-18] is carried out by a worker that its gRPC plugin starts and tells where to pull from", async () => {
+  it("[S-QUEUE-04, S-QUEUE-08, S-QUEUE-18] is carried out by a worker that its gRPC plugin starts with the address to pull from", async () => {
     const program = join(temporaryFolder(), "worker.mjs");
     writeFileSync(program, queueWorker);
     const { run } = await setup(`plugins:
@@ -243,7 +243,7 @@ routes:
 });
 
 describe("the list of components", () => {
-  it("[S9-59] has what every plugin can do, as its worker says it, and names those that could not be asked", async () => {
+  it("[S9-59] has the components of every plugin, as its worker lists them, and names plugins that did not answer", async () => {
     const { call } = await setup(
       `${httpConfig(await worker())}  "/queue": [ { plugin: silent } ]\n`.replace(
         "plugins:\n",

@@ -73,7 +73,7 @@ describe("a worker that is started and called", () => {
     expect(await world.logged(/^error .*cannot be called/)).toContain("killed by SIGKILL");
   });
 
-  it("ends with the server, and whatever it started too", async () => {
+  it("ends with the server, and so do the processes that it started", async () => {
     const program = `import { spawn } from "node:child_process";\nconst child = spawn("sleep", ["1000"], { stdio: "ignore" });\nprocess.on("SIGTERM", () => {});\nconsole.error("child " + child.pid);\n`;
     const { world } = await httpWorld(program + workerProgram, { env: { PATH: process.env.PATH ?? "" } });
     const { output } = (await world.run("/about")) as { output: { pid: number } };
@@ -156,7 +156,7 @@ describe("the worker of a queue", () => {
     return { world, directory };
   }
 
-  it("[S-QUEUE-18] over gRPC inherits the environment and is told where its queue is", async () => {
+  it("[S-QUEUE-18] over gRPC inherits the environment and gets the address of its queue", async () => {
     const { world, directory } = await queueWorld("type: grpc, queueName: fast", program, { url: "http://0.0.0.0:4500" });
     const env = await told(world);
     expect(env).toMatchObject({
@@ -171,13 +171,13 @@ describe("the worker of a queue", () => {
     expect(env.LONGSHORE_TOKEN).toBeUndefined();
   });
 
-  it("of a server with TLS is told so by its addresses", async () => {
+  it("of a server with TLS gets addresses with its scheme", async () => {
     const { world } = await queueWorld("type: grpc, queueName: fast", program, { url: "https://0.0.0.0:4500" });
     const env = await told(world);
     expect(env).toMatchObject({ STEPFLOW_TASKS_URL: "https://127.0.0.1:4500", STEPFLOW_BLOB_URL: "https://127.0.0.1:4500" });
   });
 
-  it("[S-QUEUE-18] over NATS is told server, stream and consumer", async () => {
+  it("[S-QUEUE-18] over NATS gets server, stream and consumer", async () => {
     const { world } = await queueWorld('type: nats, url: "nats://127.0.0.1:4222", stream: TASKS', program);
     const env = await told(world);
     expect(env).toMatchObject({

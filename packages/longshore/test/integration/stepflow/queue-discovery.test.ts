@@ -10,7 +10,7 @@ import { queueWorld } from "../../support/stepflow-queue.ts";
 const lane = "stepflow:python";
 
 describe("discovery", () => {
-  it("[S-QUEUE-19] is the first that a stream asks, and needs no heartbeat", async () => {
+  it("[S-QUEUE-19] is the first message of a stream, and needs no heartbeat", async () => {
     const { pull, complete, engine, grpc, heartbeat } = await queueWorld();
     const question = await pull().nextOfAny();
     expect(question).toEqual({
@@ -66,7 +66,7 @@ describe("discovery", () => {
     ]);
   });
 
-  it("comes before the first task of a queue without registered components, but not forever", async () => {
+  it("is sent before the first task of a queue without registered components, but not forever", async () => {
     const { clock, pull, post, task } = await queueWorld();
     await post("t");
     const ann = pull();
@@ -108,7 +108,7 @@ describe("discovery", () => {
     });
   });
 
-  it("is not answered by the result of a task, nor a task by a list of components", async () => {
+  it("is not answered by the result of a task, and a task not by a list of components", async () => {
     const { pull, complete, post } = await queueWorld();
     const ann = pull();
     const { taskId } = await ann.nextOfAny();

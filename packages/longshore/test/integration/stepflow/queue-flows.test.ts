@@ -51,7 +51,7 @@ describe("a flow", () => {
     expect(await channel.unary(TasksService.GetOrchestratorForRun, { runId })).toEqual({ orchestratorServiceUrl: address });
   });
 
-  it("[S-QUEUE-02, S-QUEUE-11, S9-34] goes to the queues that routes and their plugins name, step by step", async () => {
+  it("[S-QUEUE-02, S-QUEUE-11, S9-34] uses the queues that routes and their plugins name, step by step", async () => {
     const config = fileWith(`plugins:
   workers: { type: grpc, queueName: cpu }
   others: { type: grpc, queueName: other }
@@ -139,7 +139,7 @@ routes:
     });
   });
 
-  it("tells workers of a server with TLS an address that says so", async () => {
+  it("gives workers of a server with TLS an address with its scheme", async () => {
     const read = (name: string) => readFileSync(new URL(`../../fixtures/tls/${name}.pem`, import.meta.url), "utf8");
     const [cert, key] = [read("cert"), read("key")];
     const server = await serve({ ephemeral: true, port: 0, tls: { cert, key }, logger: { level: "silent" } });
@@ -149,7 +149,7 @@ routes:
     expect(context?.orchestratorServiceUrl).toBe(`https://${new URL(server.url as string).host}`);
   });
 
-  it("that is cancelled tells the worker of its step to abort, and starts no other", async () => {
+  it("that is cancelled makes the worker of its step abort, and starts no other", async () => {
     const { run, pull, heartbeat, channel, summary } = await flowServer();
     const ann = pull();
     await ann.register({ componentId: "echo" });
@@ -183,7 +183,7 @@ describe("a worker", () => {
     expect(await result(runId)).toMatchObject({ status: ExecutionStatus.COMPLETED, output: "x" });
   });
 
-  it("[S9-31] that stays away fails the run when the retries of the transport are spent", async () => {
+  it("[S9-31] that stays down fails the run when the retries of the transport are spent", async () => {
     const { clock, run, pull, heartbeat, result, summary } = await flowServer();
     const ann = pull();
     await ann.register({ componentId: "echo" });
@@ -198,7 +198,7 @@ describe("a worker", () => {
     expect(await ended).toMatchObject({ status: ExecutionStatus.FAILED, errorCode: TaskErrorCode.TIMEOUT });
   });
 
-  it("[S9-32] that dies together with the server is replaced when both come back", async () => {
+  it("[S9-32] that dies together with the server is replaced when both restart", async () => {
     let server = await flowServer();
     const ann = server.pull("python", "ann");
     await ann.register({ componentId: "echo" });
@@ -220,7 +220,7 @@ describe("a restart", () => {
   it.each([
     ["at its place", false],
     ["elsewhere, with the data of the one that went", true],
-  ])("[S9-29] %s in the middle of a flow within a flow goes on with it, and starts none again that had ended", async (_, elsewhere) => {
+  ])("[S9-29] %s in the middle of a flow within a flow continues it, and starts no ended step again", async (_, elsewhere) => {
     let server = await flowServer();
     const inner = await server.store({ name: "inner", steps: [step("work", "/python/echo")], output: { $step: "work" } });
     const evaluate = (id: string) => ({ id, component: "/builtin/eval", input: { flow_id: inner, input: id } });

@@ -21,7 +21,7 @@ async function start(data: string, port = 0) {
   };
 }
 
-it("[S9-25, S9-26] goes on with steps in a row and side by side, and executes none again that had ended", async () => {
+it("[S9-25, S9-26] continues with steps in a row and in parallel, and executes no ended step again", async () => {
   const data = join(temporaryFolder(), "data");
   let server = await start(data);
   const executed: string[] = [];

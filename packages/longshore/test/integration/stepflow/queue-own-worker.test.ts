@@ -60,7 +60,7 @@ describe.each(backends)("our worker on our queue over $name", ({ name, skip, ope
     return { ...world, start };
   }
 
-  it("[S-QUEUE-01, S-QUEUE-03] runs what is posted, by the names that it told", async (context) => {
+  it("[S-QUEUE-01, S-QUEUE-03] runs what is posted, by the names that it registered", async (context) => {
     if (skip) context.skip(`needs ${skip}`);
     const s = await setup([echo, task("core", (_input: unknown, ctx) => ctx.native ?? null, { path: "/core/{*path}" })], { slots: 3 });
     await s.start("w1");

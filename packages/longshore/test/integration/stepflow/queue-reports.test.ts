@@ -29,7 +29,7 @@ const fieldOf = async (call: Promise<unknown>) => {
 };
 
 describe("a report is refused", () => {
-  it("that lacks what it must say, by the name of the field", async () => {
+  it("that lacks a required field, by the name of the field", async () => {
     const { heartbeat, complete, taskId } = await claimed();
     expect(await fieldOf(heartbeat("", "ann"))).toBe("task_id");
     expect(await fieldOf(heartbeat(taskId, ""))).toBe("worker_id");

@@ -31,7 +31,7 @@ describe("after a restart", () => {
     }
   });
 
-  it("a result that was ready while the server was away is accepted, and the task done once", async () => {
+  it("a result that was ready while the server was down is accepted, and the task is done once", async () => {
     const before = await beforeRestart();
     await before.grpc.crash();
     await expect(before.complete({ taskId: "held-1", response: { output: 1 } })).rejects.toMatchObject({ code: GrpcCode.UNAVAILABLE });

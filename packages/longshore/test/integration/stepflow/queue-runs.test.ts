@@ -46,7 +46,7 @@ describe("a run that a component starts", () => {
     });
   });
 
-  it("is started once, however often it is asked for with one key", async () => {
+  it("is started once, for any number of requests with one key", async () => {
     const { submit } = await asking();
     const ids = [];
     for (const subflowKey of ["k1", "k1", "k2"]) ids.push((await submit({ subflowKey })).runId);
@@ -71,7 +71,7 @@ describe("a run that a component starts", () => {
     pull().leave();
   });
 
-  it("can be asked for later, with its results or without", async () => {
+  it("can be read later, with its results or without", async () => {
     const { submit, channel, runId } = await asking();
     const { runId: subRunId } = await submit({ input: ["a", "b"] } as object);
     const get = (more: object) => channel.unary(OrchestratorService.GetRun, { runId: subRunId, rootRunId: runId, ...more });
@@ -114,7 +114,7 @@ describe("blobs", () => {
     ["with its keys in order", { b: [1, { z: null, a: "ü" }], a: true }, '{"a":true,"b":[1,{"a":"ü","z":null}]}'],
     ["that is a text", "text", '"text"'],
     ["that is null", null, "null"],
-  ])("[S-QUEUE-20] JSON %s goes by the hash of its compact text, and comes back", async (_, jsonData, text) => {
+  ])("[S-QUEUE-20] JSON %s is stored under the hash of its compact text, and can be read", async (_, jsonData, text) => {
     const { channel } = await flowServer();
     const { blobId } = await channel.unary(BlobService.PutBlob, { jsonData });
     expect(blobId).toBe(sha256(text));
@@ -122,7 +122,7 @@ describe("blobs", () => {
       expect(await channel.unary(BlobService.GetBlob, { blobId: id })).toEqual({ jsonData, blobType: "data", blobId });
   });
 
-  it("of bytes come back as they were, with the name of their file", async () => {
+  it("of bytes are read as they were written, with the name of their file", async () => {
     const { channel } = await flowServer();
     const rawData = randomBytes(3 * 1_024 * 1_024);
     const put = await channel.unary(BlobService.PutBlob, { rawData, blobType: "binary", filename: "a.bin" });

@@ -49,7 +49,7 @@ describe("a stream is refused", () => {
 });
 
 describe("a stream", () => {
-  it("[S-QUEUE-01, S-QUEUE-04, S-QUEUE-07] is pushed tasks as they come, long after it was opened", async () => {
+  it("[S-QUEUE-01, S-QUEUE-04, S-QUEUE-07] gets tasks as they are posted, long after it was opened", async () => {
     const { clock, post, pull, complete, task } = await queueWorld();
     const ann = pull();
     await ann.register({ componentId: "echo", path: "/echo" });
@@ -74,7 +74,7 @@ describe("a stream", () => {
     expect((await task("c")).state).toBe("queued");
   });
 
-  it("that goes gives its unclaimed task back at once, to its place", async () => {
+  it("that ends gives its unclaimed task back at once, to its place", async () => {
     const { post, pull, task } = await queueWorld();
     const ann = pull("python", "ann");
     await ann.register({ componentId: "echo" });
@@ -104,7 +104,7 @@ describe("a stream", () => {
     expect((await pull("python", "w4").next()).taskId).toMatch(/^small-/);
   });
 
-  it("that goes leaves the tasks alone that its worker has claimed", async () => {
+  it("that ends leaves the tasks alone that its worker has claimed", async () => {
     const { post, pull, heartbeat, complete, task } = await queueWorld();
     const ann = pull();
     await ann.register({ componentId: "echo" });
@@ -121,7 +121,7 @@ describe("a stream", () => {
     expect((await task("t")).state).toBe("done");
   });
 
-  it("ends as unavailable when the server closes, so that its worker comes back", async () => {
+  it("ends as unavailable when the server closes, so that its worker reconnects", async () => {
     const { post, pull, grpc, becomes } = await queueWorld();
     const ann = pull();
     await ann.register({ componentId: "echo" });
@@ -213,7 +213,7 @@ describe("a worker that claims at once", () => {
     expect((await task("d")).state).toBe("queued");
   });
 
-  it("gives all of them back when its stream goes", async () => {
+  it("gives all of them back when its stream ends", async () => {
     const { ann, post, pull, becomes, task } = await quick();
     for (const id of ["a", "b", "c"]) await post(id);
     for (const id of ["a", "b", "c"]) await becomes(id, "offered");
@@ -297,7 +297,7 @@ describe("a worker that holds nothing and does not claim", () => {
 });
 
 describe("GetOrchestratorForRun", () => {
-  it("[S-QUEUE-20] tells where to report, for a run that is here", async () => {
+  it("[S-QUEUE-20] returns where to report, for a run of this server", async () => {
     const { channel, engine, grpc } = await queueWorld();
     const definition = { name: "w", dialect: "code", source: JSON.stringify({ name: "w", steps: [], output: null }) };
     await engine.runs.define(definition);

@@ -258,7 +258,7 @@ it.each([
 });
 
 describe("a collector", () => {
-  it("that is away for a moment over HTTP loses nothing, and gets the headers with every try", async () => {
+  it("that is down for a moment over HTTP loses nothing, and gets the headers with every try", async () => {
     const collector = await httpCollector();
     collector.troubles.push(503, 429);
     const watched = await telemetry({ endpoint: collector.endpoint, logs: [], headers: { authorization: "Bearer x" }, env: {} });
@@ -270,7 +270,7 @@ describe("a collector", () => {
     expect(collector.headers.every(({ authorization, path }) => authorization === "Bearer x" && path === "/otlp/v1/traces")).toBe(true);
   });
 
-  it("that is away for a moment over gRPC loses nothing, and gets the headers", async () => {
+  it("that is down for a moment over gRPC loses nothing, and gets the headers", async () => {
     const said = stderrTexts();
     const port = await freePort();
     const endpoint = `http://127.0.0.1:${port}`;
@@ -288,7 +288,7 @@ describe("a collector", () => {
     expect(said.join("")).not.toContain("lost");
   });
 
-  it("that refuses gets no second try, and the worker reports it and goes on", async () => {
+  it("that refuses gets no second try, and the worker reports it and continues", async () => {
     const said = stderrTexts();
     const collector = await httpCollector();
     collector.troubles.push(400);
@@ -322,7 +322,7 @@ function stderrTexts(): string[] {
   return texts;
 }
 
-describe("the same spans come from every protocol", () => {
+describe("every protocol makes the same spans", () => {
   it("from a Conductor worker", async () => {
     const collector = await httpCollector();
     const watched = await telemetry({ endpoint: collector.endpoint, logs: ["otlp"], env: {} });

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { eventually, job, startGraphServer } from "../../support/workflow-graph.ts";
 
 describe("a cancel", () => {
-  it("[W-CAN-01, G41] takes waiting jobs out of the line and tells the worker of a running one", async () => {
+  it("[W-CAN-01, G41] removes waiting jobs from the queue and notifies the worker of a running one", async () => {
     const { start, take, claim, post, cancelled, states } = await startGraphServer();
     const id = await start(job("a"), job("pending"), job("b", { depends_on: ["a"] }));
     const { job: given } = await take();
@@ -38,7 +38,7 @@ describe("a cancel", () => {
     expect(await claim()).toBeNull();
   });
 
-  it("stops the heartbeats of a worker that does not ask, once its lease is over", async () => {
+  it("stops the heartbeats of a worker that does not poll for it, once its lease is over", async () => {
     const { start, take, post, heartbeat, clock } = await startGraphServer();
     const id = await start(job("a"));
     const { lease } = await take({ ttl: 30 });
@@ -63,7 +63,7 @@ describe("a cancel", () => {
     expect(await states(id)).toEqual({ a: "success" });
   });
 
-  it("[G44] still reaches a worker of the cancelled run when the next run has begun meanwhile", async () => {
+  it("[G44] still reaches a worker of the cancelled run when the next run has begun", async () => {
     const { start, take, post, complete, cancelled, states, push } = await startGraphServer();
     const id = await start(job("a"));
     const first = await take({ worker: "slow" });

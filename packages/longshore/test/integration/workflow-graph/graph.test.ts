@@ -35,7 +35,7 @@ describe("dependencies", () => {
     expect((await take()).job.upstream_outputs).toEqual({ a: {} });
   });
 
-  it("[G36] that fail for good skip all that follows and leave other branches running", async () => {
+  it("[G36] that fail permanently skip all later jobs and leave other branches running", async () => {
     const { start, take, fail, complete, states } = await startGraphServer();
     const id = await start(
       job("a"),
@@ -71,7 +71,7 @@ describe("dependencies", () => {
 });
 
 describe("runs", () => {
-  it("[G40] asked for twice in a row are one, before and after the first claim", async () => {
+  it("[G40] requested twice in a row are one, before and after the first claim", async () => {
     const { create, post, take, claim, complete, states } = await startGraphServer();
     const id = await create(job("a"), job("b", { depends_on: ["a"] }));
     const answers = await Promise.all([post(`/api/workflows/${id}/run`), post(`/api/workflows/${id}/run`)]);
@@ -103,7 +103,7 @@ describe("runs", () => {
     expect(await workflow(id)).toEqual({ id, name: "n", trigger: "t", jobs: [] });
   });
 
-  it("can be asked for of a definition file, whose id is the file's name", async () => {
+  it("can be requested of a definition file, whose id is the file's name", async () => {
     const folder = join(temporaryFolder(), "flows");
     mkdirSync(folder);
     const lines = [

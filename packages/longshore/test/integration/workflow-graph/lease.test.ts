@@ -64,7 +64,7 @@ describe("a lease", () => {
     expect(await claim()).toBeNull();
   });
 
-  it("may be lost once without being asked, and does not spend the retries of its job", async () => {
+  it("may be lost once without configuration, and does not spend the retries of its job", async () => {
     const { start, take, fail, job: jobOf, clock } = await startGraphServer();
     const id = await start(job("a", { max_retries: 1 }));
     await take();

@@ -23,7 +23,7 @@ async function running(more: Parameters<typeof job>[1] = {}) {
 const texts = async (graph: Pick<GraphServer, "logs">, id: string, jobId = "a") => (await graph.logs(id, jobId)).map(({ data }) => data);
 
 describe("pushed logs", () => {
-  it("[G46] are stored once when the same batch comes again; equal lines with a new sequence are kept", async () => {
+  it("[G46] are stored once when the same batch arrives again; equal lines with a new sequence are kept", async () => {
     const { push, lease, chunk, id, logs } = await running();
     const batch = [chunk(0, "same\n"), chunk(1, "same\n")];
     expect([await push(lease, ...batch), await push(lease, ...batch)]).toEqual([200, 200]);
@@ -67,7 +67,7 @@ describe("pushed logs", () => {
     expect(await logs(id, "b")).toEqual([]);
   });
 
-  it("[W-LOG-02] come back with every field of the wire", async () => {
+  it("[W-LOG-02] are returned with every field of the wire", async () => {
     const { push, lease, chunk, id, logs, workflow } = await running();
     await push(lease, chunk(7, "Compiling\n", { timestamp_ms: 1_710_000_001_000, stream: "stderr" }));
     expect(await logs(id, "a")).toEqual([
@@ -79,7 +79,7 @@ describe("pushed logs", () => {
     expect((await workflow(id)).jobs[0]?.status).toBe("running");
   });
 
-  it("[G49] tell attempts apart, and a run's log is not mixed with that of the run before", async () => {
+  it("[G49] distinguish attempts, and a run's log is not mixed with that of the run before", async () => {
     const graph = await running({ max_retries: 1 });
     const { push, lease, chunk, fail, take, complete, post, id, logs } = graph;
     await push(lease, chunk(0, "first try"));
@@ -110,7 +110,7 @@ describe("the log stream", () => {
   const streamOf = ({ url, id }: { url: string; id: string }, headers?: Record<string, string>, jobId = "a") =>
     EventReader.open(`${url}/api/workflows/${id}/jobs/${jobId}/logs/stream`, headers);
 
-  it("[G16, G50] gives what is stored, then what comes, each as a chunk with an id, and ends when the job is over", async () => {
+  it("[G16, G50] sends stored lines, then new ones, each as a chunk with an id, and ends when the job is over", async () => {
     const graph = await running();
     await graph.push(graph.lease, graph.chunk(0, "a\nb"), graph.chunk(1, "stored"));
     const reader = await streamOf(graph);
@@ -148,7 +148,7 @@ describe("the log stream", () => {
     expect(seen).toEqual(Array(6).fill(Array.from({ length: total }, (_, at) => at)));
   });
 
-  it("[G50] goes on behind the last event that a reader has seen", async () => {
+  it("[G50] continues after the last event that a reader has seen", async () => {
     const graph = await running();
     await graph.push(graph.lease, graph.chunk(0, "one"), graph.chunk(1, "two"), graph.chunk(2, "three"));
     const first = await streamOf(graph);
@@ -169,7 +169,7 @@ describe("the log stream", () => {
     expect(await reader.comment()).toBe(":");
   });
 
-  it("[G50] tells a reader that fell behind that it did, and still gives it everything", async () => {
+  it("[G50] notifies a reader that fell behind, and still sends it everything", async () => {
     const graph = await running();
     const reader = await streamOf(graph);
     reader.pause();

@@ -16,7 +16,7 @@ describe("labels", () => {
     expect((await claim({ labels: ["linux", "arm", "gpu"] }))?.job.job_id).toBe("gpu");
   });
 
-  it("[W-REG-03] of the claim decide, whatever the worker registered with", async () => {
+  it("[W-REG-03] of the claim decide, for any labels of the registration", async () => {
     const { start, claim, post } = await startGraphServer();
     await start(job("gpu", { required_labels: ["gpu"] }));
     await post("/api/workers/register", { worker_id: "w1", labels: ["gpu"] });
@@ -41,7 +41,7 @@ describe("labels", () => {
     expect((await take({ labels: ["gpu"] })).job).toMatchObject({ job_id: "b", attempt: 1, required_labels: ["gpu"] });
   });
 
-  it("of handlers open the handlers' own lanes, and the step comes as a command that names the handler", async () => {
+  it("of handlers open the handlers' own lanes, and the step is sent as a command that names the handler", async () => {
     const { server, claim, complete } = await startGraphServer();
     const called = server.call<{ name: string }, { text: string }>("greet", { name: "Ada" });
     expect(await claim({ labels: ["greet"] })).toBeNull();
@@ -51,7 +51,7 @@ describe("labels", () => {
     expect(await called).toEqual({ text: "Hello" });
   });
 
-  it("of a handler are required by a command that names it, though the job does not say so", async () => {
+  it("of a handler are required by a command that names it, also when the job does not list them", async () => {
     const { start, get, claim, take, workflow: shown } = await startGraphServer();
     const id = await start(job("at", { command: "@greet" }), job("json", { command: '{"handler":"greet"}' }), job("plain"));
     expect((await take({ labels: ["linux"] })).job.job_id).toBe("plain");
@@ -90,7 +90,7 @@ describe("labels", () => {
 });
 
 describe("the order of jobs", () => {
-  it("[G20] is that of queueing; a job that is tried again goes behind those that wait", async () => {
+  it("[G20] is that of queueing; a retried job is queued behind those that wait", async () => {
     const { start, take, fail } = await startGraphServer();
     await start(job("a", { max_retries: 1 }), job("b"), job("c"));
     const first = await take();

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { eventually, job, startGraphServer } from "../../support/workflow-graph.ts";
 
 describe("retries", () => {
-  it("[W-FAIL-02, G30] allow as many further executions as the budget says", async () => {
+  it("[W-FAIL-02, G30] allow as many further executions as the budget has", async () => {
     const { start, take, claim, fail, job: jobOf } = await startGraphServer();
     const id = await start(job("a", { max_retries: 2 }), job("b", { depends_on: ["a"] }));
     const attempts = [];

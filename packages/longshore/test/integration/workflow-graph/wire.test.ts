@@ -114,7 +114,7 @@ describe("leases and reports", () => {
     }
   });
 
-  it("tells the lease and the cancel to a heartbeat that accepts JSON", async () => {
+  it("returns the lease and the cancel to a heartbeat that accepts JSON", async () => {
     const { start, take, post, clock } = await startGraphServer();
     const id = await start(job("a"));
     const { lease } = await take({ ttl: 60 });
@@ -264,7 +264,7 @@ describe("workflows", () => {
     expect(await post("/api/workflows/nothing/run")).toMatchObject({ status: 404, text: "" });
   });
 
-  it("answers the sample of eight jobs under the id ci-1, as often as it is asked", async () => {
+  it("returns the sample of eight jobs under the id ci-1, for any number of requests", async () => {
     const { post, get } = await startGraphServer();
     const first = await post("/api/workflows/sample");
     expect(first.status).toBe(201);
@@ -297,7 +297,7 @@ describe("workflows", () => {
     });
   });
 
-  it("[G15] gives 100 workflows unless asked for more, and never above 1000", async () => {
+  it("[G15] returns 100 workflows by default, and never more than 1000", async () => {
     const { create, get } = await startGraphServer();
     // Not all at once: server and client share a process, and a connection that says nothing for ten seconds, because it is busy, is closed.
     for (let made = 0; made < 1_010; made += 101) await Promise.all(Array.from({ length: 101 }, () => create(job("a"))));
@@ -352,7 +352,7 @@ describe("paths, methods and origins", () => {
     expect(foreign.headers["access-control-allow-origin"]).toBeUndefined();
   });
 
-  it("asks for a token of the right scope on every path, in plain text", async () => {
+  it("requires a token of the right scope on every path, in plain text", async () => {
     const { send } = await startGraphServer({ tokens: ["worker:worker-secret-0123456789", "read:reader-secret-0123456789"] });
     const as = (secret: string) => ({
       headers: { authorization: `Bearer ${secret}-secret-0123456789`, "content-type": "application/json" },

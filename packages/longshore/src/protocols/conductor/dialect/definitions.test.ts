@@ -155,14 +155,14 @@ describe("workflow definitions", () => {
     expect(parseWorkflowDef({ name: "w" }, at, { mayBeEmpty: true })).toHaveProperty("value");
   });
 
-  it("[C18] are refused when a reference is used twice, however deep", () => {
+  it("[C18] are refused when a reference is used twice, at any depth", () => {
     const inner = { type: "SWITCH", evaluatorType: "value-param", expression: "x", decisionCases: { a: [task("twice")] } };
     expect(violationsOf(workflow(task("s", inner), task("twice")))).toEqual([
       { path: at, message: "taskReferenceName: twice should be unique across tasks for a given workflowDefinition: w" },
     ]);
   });
 
-  it("[C19] are refused when a task at the top reads one that is not there, or by a path that is none", () => {
+  it("[C19] are refused when a task at the top reads an unknown task or an invalid path", () => {
     expect(messages(workflow(task("a", { inputParameters: { p: "${nope.output.x}" } })))).toEqual([
       "taskReferenceName: nope for given task: a input value: p of input parameter: ${nope.output.x} is not defined in workflow definition.",
     ]);
@@ -264,7 +264,7 @@ describe("workflow definitions", () => {
     expect(parseWorkflowDefs({}, "p")).toHaveProperty("violations");
   });
 
-  it("never make the reader fail, whatever they are", () => {
+  it("never make the reader throw, for any content", () => {
     const fields = ["name", "tasks", "type", "taskReferenceName", "forkTasks", "decisionCases", "subWorkflowParam", "inputParameters"];
     const value = fc.letrec((tie) => ({
       node: fc.oneof(

@@ -160,7 +160,7 @@ describe("TERMINATE", () => {
     expect(await world.run(inside)).toMatchObject({ status: "TERMINATED", output: {} });
   });
 
-  it("cancels whatever else is under way", async () => {
+  it("cancels everything else that is open", async () => {
     const world = await openConductor();
     const id = await world.start(fork("f", [[simple("a")], [simple("b"), terminate({ terminationStatus: "COMPLETED" })]], ["a", "end"]));
     await world.work("b");
@@ -319,7 +319,7 @@ describe("a run that begins again", () => {
 });
 
 describe("a definition", () => {
-  it("stays as it was for runs under way", async () => {
+  it("stays as it was for open runs", async () => {
     const world = await openConductor();
     await world.task({ name: "t", retryCount: 0 });
     const id = await world.start([simple("t")]);

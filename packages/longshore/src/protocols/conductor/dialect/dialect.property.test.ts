@@ -101,7 +101,7 @@ describe("any definition", () => {
     );
   });
 
-  it("comes to the same end after a failure and a retry", async () => {
+  it("has the same end after a failure and a retry", async () => {
     const world = await openConductor();
     await fc.assert(
       fc.asyncProperty(list, picks, fc.nat(5), async (shapes, stream, nth) => {

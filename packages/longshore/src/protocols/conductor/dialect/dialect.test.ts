@@ -18,7 +18,7 @@ describe("SIMPLE tasks", () => {
     expect(await world.statuses(id)).toEqual(["t1:COMPLETED", "t2:COMPLETED"]);
   });
 
-  it("[C34] end the run when they fail for good, with Conductor's reason and the output worked out", async () => {
+  it("[C34] end the run when they fail permanently, with Conductor's reason and the computed output", async () => {
     const world = await openConductor();
     const id = await world.start([simple("t1"), simple("t2")], { outputParameters: { x: "${t1.status}" } });
     await world.work("t1", { error: "bad input", terminal: true });
@@ -301,7 +301,7 @@ describe("SWITCH", () => {
     expect((await chosen(cases, undefined, { key: "zzz" })).statuses).toEqual(["s:COMPLETED", "after:SCHEDULED"]);
   });
 
-  it("makes a text of whatever the value is", async () => {
+  it("makes a text of any value", async () => {
     const cases = { null: [simple("n")], true: [simple("t")], "1": [simple("one")], "[a, {b=2}]": [simple("list")] };
     expect((await chosen(cases, undefined, {})).statuses).toContain("n:SCHEDULED");
     expect((await chosen(cases, undefined, { key: true })).statuses).toContain("t:SCHEDULED");

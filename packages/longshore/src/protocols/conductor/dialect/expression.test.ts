@@ -86,7 +86,7 @@ describe("texts", () => {
     expect(filled("$5 {x} ${a ${workflow.input.n}")).toBe("$5 {x} ${a 3");
   });
 
-  it("are escaped by a second dollar, inside of which expressions are filled in", () => {
+  it("are escaped by a second dollar, and expressions inside are filled in", () => {
     expect(filled("a $${b} ${workflow.input.n}")).toBe("a ${b} 3");
     expect(filled("$${a${workflow.input.n}}")).toBe("${a3}");
   });

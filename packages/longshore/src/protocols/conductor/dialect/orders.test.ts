@@ -103,7 +103,7 @@ describe("what happened while a run was paused", () => {
 });
 
 describe("a task that is skipped by order", () => {
-  it("is done when it has begun before the order comes", async () => {
+  it("is done when it has begun before the order arrives", async () => {
     const world = await openConductor();
     const id = await world.start([simple("one"), simple("two")]);
     await world.work("one");
@@ -125,7 +125,7 @@ describe("a task that is skipped by order", () => {
     await finish(world, id, "inside", "after", "last");
   });
 
-  it("is done when the run is restarted and comes to it at once", async () => {
+  it("is done when the run is restarted and reaches it at once", async () => {
     const world = await openConductor();
     const id = await world.start([simple("one"), simple("two")]);
     await world.tell(id, "skip", "two");
@@ -182,7 +182,7 @@ describe("a child that is restarted after its task was done", () => {
     return { world, id, childId: `${id}-${node}-0` };
   }
 
-  it("is waited for again by its parent, while what has begun behind it goes on", async () => {
+  it("is waited for again by its parent, and what has begun behind it continues", async () => {
     const { world, id, childId } = await childDone([child(), simple("after"), simple("last")]);
     await world.tell(childId, "restart");
     expect(await world.statuses(id)).toEqual(["child:IN_PROGRESS", "after:SCHEDULED"]);
@@ -266,7 +266,7 @@ describe("a run that TERMINATE has ended", () => {
     for (const lane of ["left", "after"]) expect(await world.poll(lane)).toBeUndefined();
   });
 
-  it("comes to it again when an earlier task is rerun, unless a SWITCH chooses otherwise", async () => {
+  it("reaches it again when an earlier task is rerun, unless a SWITCH chooses otherwise", async () => {
     const world = await openConductor();
     const id = await world.start([simple("one"), switchOn("choose", { stop: [end] }, [], "${one.output.next}"), simple("after")]);
     await world.work("one", { output: { next: "stop" } });

@@ -57,7 +57,7 @@ describe.each(["task-definitions", "workflow-definitions"])("the recorded chapte
     expect(compared).toBeGreaterThan(15);
   });
 
-  it("refuses what the real server cannot read at all", () => {
+  it("refuses what the real server cannot read", () => {
     const unread = ({ answer: { body } }: Exchange) => isObject(body) && String(body.message).startsWith("JSON parse error");
     for (const exchange of sent.filter(unread)) {
       const found = violationsOf(exchange);

@@ -62,7 +62,7 @@ describe("moments", () => {
       expect(parseUntil(text, "UTC"), text).toBeNull();
   });
 
-  it("come back as they were written, in UTC", () => {
+  it("are read as they were written, in UTC", () => {
     fc.assert(
       fc.property(fc.date({ min: new Date("1970-01-01"), max: new Date("2100-01-01"), noInvalidDate: true }), (date) => {
         const text = date.toISOString().slice(0, 16).replace("T", " ");

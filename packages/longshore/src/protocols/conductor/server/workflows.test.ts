@@ -18,7 +18,7 @@ function workflowsOf(after: Run): Workflows {
 
 const refusal = (error: Refused) => ({ status: error.reply.status, message: error.message });
 
-describe("an order that comes too late", () => {
+describe("an order that arrives too late", () => {
   it("is refused when the workflow to terminate has just completed", async () => {
     const late = workflowsOf({ ...begun, state: "succeeded" }).terminateRun("run", "enough");
     expect(await late.catch(refusal)).toEqual({ status: 409, message: "Cannot terminate a COMPLETED workflow." });

@@ -3,7 +3,7 @@ import { updateAnswer, verdictOfStatus, wantsNewToken } from "./codes.ts";
 import { parseErrorBody, parsePolledTask, resultStatuses, retryLogics, type TaskDef, timeoutPolicies } from "./shapes.ts";
 
 describe("a polled task", () => {
-  it("[C-WIRE-03] has what a worker reads, whatever else came with it", () => {
+  it("[C-WIRE-03] has what a worker reads, and ignores other fields", () => {
     const polled = {
       taskId: "t",
       workflowInstanceId: "w",

@@ -29,7 +29,7 @@ describe("an access key", () => {
     expect(others.map(({ headers }) => headers["x-authorization"])).toEqual(others.map(() => "t-1"));
   });
 
-  it("comes from the environment as well", async () => {
+  it("is also read from the environment", async () => {
     await using s = await setup({
       tasks: [greet],
       wire: { env: { CONDUCTOR_AUTH_KEY: "k", CONDUCTOR_AUTH_SECRET: "s" } },

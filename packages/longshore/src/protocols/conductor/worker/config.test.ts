@@ -126,7 +126,7 @@ describe("the configuration of a worker", () => {
     });
   });
 
-  it("takes an empty variable as absent, but for a domain, which it takes away", () => {
+  it("takes an empty variable as absent, except for a domain, which it removes", () => {
     expect(configOf({ CONDUCTOR_WORKER_ALL_THREAD_COUNT: " " }, [{ concurrency: 2 }]).threadCount).toBe(2);
     expect(configOf({ CONDUCTOR_WORKER_GREET_DOMAIN: "" }, [{ domain: "eu" }]).domain).toBeUndefined();
     expect(configOf({ CONDUCTOR_WORKER_ALL_WORKER_ID: "auto" }, [{ workerId: "me" }]).workerId).toBe("auto-1");

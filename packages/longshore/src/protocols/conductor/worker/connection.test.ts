@@ -36,7 +36,7 @@ async function open(url: string, options: ConductorOptions = {}) {
 }
 
 describe("connections", () => {
-  it("[C-HTTP-02] are a hundred at most, of which fifty stay when there is nothing to do", async () => {
+  it("[C-HTTP-02] are a hundred at most, and fifty of them stay when they are idle", async () => {
     const waiting: (() => void)[] = [];
     const server = createServer((_request, response) => void waiting.push(() => response.end("[]")));
     await using s = await listening(server);

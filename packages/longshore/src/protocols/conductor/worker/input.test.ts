@@ -42,7 +42,7 @@ it("[C-EXEC-04, C-HTTP-05] maps the input by field name, fills in what is missin
   expect(s.stub.results.map(({ outputData }) => outputData)).toEqual([written, written]);
 });
 
-it("[C-EXEC-04] ends a task for good whose result JSON cannot carry, and names the place", async () => {
+it("[C-EXEC-04] fails a task permanently whose result JSON cannot carry, and names the place", async () => {
   const total = task("total", () => ({ orders: [{ sum: 5n }] }));
   await using s = await setup({ tasks: [total] });
   s.stub.enqueue("total");

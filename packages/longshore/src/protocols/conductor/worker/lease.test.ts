@@ -10,7 +10,7 @@ import { leaseEveryMs } from "./lease.ts";
 const lookUp = /^GET \/api\/tasks\/task-1$/;
 
 describe("heartbeats", () => {
-  it("[C-LEASE-02, C-LEASE-06] come at 0.8 of the response timeout and a second before its end at the latest", () => {
+  it("[C-LEASE-02, C-LEASE-06] are sent at 0.8 of the response timeout and a second before its end at the latest", () => {
     const seconds = [0, 1, 1.9, 2, 3, 5, 10, 60, 3_600].map((timeout) => [timeout, leaseEveryMs(timeout)]);
     expect(seconds).toEqual([
       [0, undefined],
@@ -102,7 +102,7 @@ describe("heartbeats", () => {
     expect(s.stub.seen(updateV2)).toHaveLength(1);
   });
 
-  it("[C-LEASE-07] of a task that the server does not know any more end it", async () => {
+  it("[C-LEASE-07] of a task that the server no longer knows end it", async () => {
     const obedient = obedientTask();
     await using s = await setup({ tasks: [obedient.task], before: (stub) => void stub.enqueue("held", { responseTimeoutSeconds: 10 }) });
     const ctx = await obedient.started;
@@ -136,7 +136,7 @@ describe("a task that runs", () => {
     expect(s.notices.filter(({ level }) => level !== "info")).toEqual([]);
   });
 
-  it("is looked up at heartbeat time when that comes sooner", async () => {
+  it("is looked up at heartbeat time when that is sooner", async () => {
     const obedient = obedientTask();
     await using s = await setup({
       tasks: [obedient.task],
@@ -193,7 +193,7 @@ describe("a task that runs", () => {
     expect(s.stub.seen(lookUp)).toHaveLength(1);
   });
 
-  it("is not looked up any more while its result is being reported", async () => {
+  it("is not looked up while its result is being reported", async () => {
     const held = heldTask();
     await using s = await setup({ tasks: [held.task], wire: { cancelPoll: "2s" }, before: (stub) => void stub.enqueue("held") });
     await held.started;

@@ -6,7 +6,7 @@ import { setup } from "../../../../test/support/conductor-worker.ts";
 import { deferred, until } from "../../../../test/support/until.ts";
 import { task } from "../../../core/task.ts";
 
-it("[C-EVT-13, C-MET-15] reports and counts inputs that were fetched from elsewhere, and the length of results", async () => {
+it("[C-EVT-13, C-MET-15] reports and counts inputs that were fetched from storage, and the length of results", async () => {
   const seen: unknown[] = [];
   const large = { text: "x".repeat(1_000) };
   await using s = await setup({
@@ -39,7 +39,7 @@ it("[C-EVT-13, C-MET-15] reports and counts inputs that were fetched from elsewh
   expect(metrics).toContain('task_result_size_bytes_count{taskType="greet"} 2\n');
 });
 
-it("[C-MET-14] counts tasks that came when every slot was taken, and pauses", async () => {
+it("[C-MET-14] counts tasks that arrived when every slot was taken, and pauses", async () => {
   const gate = deferred<null>();
   const extra = ["t1", "t2", "t3"].map((taskId) => ({ taskId, workflowInstanceId: "w" }));
   await using s = await setup({

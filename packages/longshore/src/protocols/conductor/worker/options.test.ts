@@ -77,7 +77,7 @@ describe("the settings of the connection", () => {
     expect(() => settingsOf(url, { env: {} })).toThrow(message);
   });
 
-  it("refuse times that are none", () => {
+  it("refuse invalid times", () => {
     expect(() => settingsOf("http://h", { env: {}, requestTimeout: 0 })).toThrow(/requestTimeout is 0 ms, expected at least 1 ms/);
     expect(() => settingsOf("http://h", { env: {}, cancelPoll: 5 })).toThrow(/cancelPoll is 5 ms/);
     expect(() => settingsOf("http://h", { env: { CONDUCTOR_REQUEST_TIMEOUT_MS: "soon" } })).toThrow(

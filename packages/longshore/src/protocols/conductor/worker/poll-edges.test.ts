@@ -160,7 +160,7 @@ describe("execution events", () => {
 });
 
 describe("poll events", () => {
-  it("[C-POLL-16] come before and after each poll, with what was requested and received, or the error", async () => {
+  it("[C-POLL-16] are sent before and after each poll, with the requested and received counts, or the error", async () => {
     const told: unknown[] = [];
     const received = deferred<void>();
     await using s = await setup({ tasks: [task("greet", () => null)], wire: { concurrency: 3, paused: true } });

@@ -136,7 +136,7 @@ describe("capacity", () => {
     expect(s.stub.results).toHaveLength(1);
   });
 
-  it("[C-CAP-03, C-ARCH-04, C-CAP-02] runs as many tasks of one type at once as thread_count allows, whatever the others do", async () => {
+  it("[C-CAP-03, C-ARCH-04, C-CAP-02] runs as many tasks of one type at once as thread_count allows, independent of other types", async () => {
     const a = gatedTask("a");
     const b = gatedTask("b");
     await using s = await setup({
@@ -275,7 +275,7 @@ describe("empty polls", () => {
     expect([1, 5, 9, 10, 50].map((count) => emptyWaitMs(count, 10))).toEqual([1, 10, 10, 10, 10]);
   });
 
-  it("[C-POLL-07] begin to count again when a task comes", async () => {
+  it("[C-POLL-07] begin to count again when a task arrives", async () => {
     await using s = await setup({ tasks: [task("greet", () => null)], wire: { updateV2: false } });
     for (let polls = 1; polls <= 5; polls++) {
       await until(() => s.stub.seen(anyPoll).length === polls);

@@ -87,7 +87,7 @@ describe("input", () => {
     expect(s.stub.results[1]).toMatchObject({ status: "FAILED", reasonForIncompletion: expect.stringContaining("kept elsewhere") });
   });
 
-  it("that does not fit its schema fails the task for good", async () => {
+  it("that does not fit its schema fails the task permanently", async () => {
     const result = await resultFor((() => 1) as never, { inputData: { name: 5 } }, { input: z.object({ name: z.string() }) });
     expect(result.status).toBe("FAILED_WITH_TERMINAL_ERROR");
     expect(result.reasonForIncompletion).toContain("name");
@@ -116,7 +116,7 @@ describe("a failure", () => {
     expect(result.errors[0]).toContain("Task failed with terminal error (no retry): no such customer");
   });
 
-  it("is known as terminal by its brand, though it comes from another copy of this package", async () => {
+  it("is recognised as terminal by its brand when another copy of this package has made it", async () => {
     const result = await resultFor(() => {
       throw Object.assign(new Error("never"), { [Symbol.for("longshore.terminal")]: true });
     });
@@ -183,14 +183,14 @@ describe("a result object", () => {
     });
   });
 
-  it("with a status that is none fails the task and names it", async () => {
+  it("with an invalid status fails the task and names it", async () => {
     const result = await resultFor(() => taskResult({ status: "DONE" as never }));
     expect(result.reasonForIncompletion).toContain('The status of a task result is "DONE", expected one of IN_PROGRESS');
   });
 });
 
 describe("the context", () => {
-  it("[C-CTX-01, C-CTX-03, C-EXEC-02] gives the task, its workflow and its counts to whatever the handler calls, and nothing outside", async () => {
+  it("[C-CTX-01, C-CTX-03, C-EXEC-02] gives the task, its workflow and its counts to everything that the handler calls, and to nothing outside", async () => {
     const deep = async () => {
       await Promise.resolve();
       const { taskId, workflowInstanceId, pollCount, retryCount, referenceTaskName, inputData, task: polled } = conductorTask();
@@ -259,7 +259,7 @@ describe("the context", () => {
 });
 
 describe("progress and long logs", () => {
-  it("becomes log lines, of which the newest million characters travel", async () => {
+  it("becomes log lines, cut to the newest million characters", async () => {
     const result = await resultFor((_input: never, ctx: Context) => {
       ctx.progress({ done: 0.5 });
       for (let n = 0; n < 12; n++) ctx.log(`${n}`.repeat(50_000));

@@ -7,7 +7,7 @@ import type { Context } from "../../../core/context.ts";
 import { task } from "../../../core/task.ts";
 import { conductorTask } from "./index.ts";
 
-it("[C-ARCH-11] calls that run at the same time or one after the other share neither context nor output nor logs", async () => {
+it("[C-ARCH-11] calls at the same time or one after the other share no context, output or logs", async () => {
   const bothRun = deferred<void>();
   let running = 0;
   const greet = task("greet", async ({ name }: { name: string }) => {

@@ -9,7 +9,7 @@ import { until } from "../../../../test/support/until.ts";
 import { task } from "../../../core/task.ts";
 
 describe("stopping", () => {
-  it("[C-ARCH-10, C-V2-09] waits for what runs, reports it by v1 so that no further task comes, and polls no more", async () => {
+  it("[C-ARCH-10, C-V2-09] waits for running tasks, reports them by v1 so that no further task arrives, and polls no more", async () => {
     const held = heldTask();
     await using s = await setup({ tasks: [held.task], before: (stub) => void stub.enqueue("held") });
     await held.started;
@@ -58,7 +58,7 @@ describe("stopping", () => {
     expect(s.stub.results[0]).not.toHaveProperty("reasonForIncompletion");
   });
 
-  it("waits for the answer of a poll under way, and gives back what it brings", async () => {
+  it("waits for the answer of an open poll, and gives back its tasks", async () => {
     let called = 0;
     await using s = await setup({ tasks: [task("greet", () => void called++)], stub: { longPolls: true } });
     await until(() => s.stub.heldPolls === 1);
@@ -69,7 +69,7 @@ describe("stopping", () => {
     expect(s.stub.results).toMatchObject([{ taskId: "task-1", status: "IN_PROGRESS", callbackAfterSeconds: 0 }]);
   });
 
-  it("ends a poll under way at once where the server gives back its tasks", async () => {
+  it("ends an open poll at once where the server gives back its tasks", async () => {
     await using s = await setup({ tasks: [task("greet", () => null)], stub: { longPolls: true, returns: true } });
     await until(() => s.stub.heldPolls === 1);
     s.stub.releasePolls();
@@ -80,7 +80,7 @@ describe("stopping", () => {
     expect(s.worker.status().state).toBe("stopped");
   });
 
-  it("by force does not wait for a poll under way", async () => {
+  it("by force does not wait for an open poll", async () => {
     await using s = await setup({ tasks: [task("greet", () => null)], stub: { longPolls: true } });
     await until(() => s.stub.heldPolls === 1);
     await s.worker.stop({ force: true });

@@ -123,7 +123,7 @@ describe("an update", () => {
     },
   );
 
-  it("of which not even the failure is taken ends at once", async () => {
+  it("whose failure is refused, too, ends at once", async () => {
     const lost: unknown[] = [];
     await using s = await setup({
       tasks: [greet],
@@ -138,7 +138,7 @@ describe("an update", () => {
     expect(s.stub.seen(anyUpdate)).toHaveLength(2);
   });
 
-  it("[C-UPD-08] on a connection that the server has closed meanwhile is sent again at once", async () => {
+  it("[C-UPD-08] on a connection that the server has closed is sent again at once", async () => {
     await using s = await setup({
       tasks: [greet],
       before: (stub) => {

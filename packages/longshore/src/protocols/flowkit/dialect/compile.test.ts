@@ -58,7 +58,7 @@ describe("fields without effect", () => {
 });
 
 describe("a graph", () => {
-  it("[A12] needs neither status nor attempt_epoch: what is absent or null is filled in", () => {
+  it("[A12] needs no status and no attempt_epoch: absent or null fields are filled in", () => {
     const graph = checkedGraph({
       schema_version: "1.0",
       nodes: [worker("a"), worker("b", { status: null, attempt_epoch: null, depends_on: null })],
@@ -126,7 +126,7 @@ describe("what a node waits for", () => {
     ]);
   });
 
-  it("is a first batch of its sources, whatever else it depends on", () => {
+  it("is a first batch of its sources, also when it depends on other nodes", () => {
     const streaming = (id: string, more: JsonObject) => worker(id, { depends_on: all, ...pulls(["a", "b"], "FIRST_BATCH"), ...more });
     const nodes = [streaming("x", {}), streaming("y", { fan_in: "any" }), streaming("z", { fan_in: "count:2" })];
     const plain = worker("w", { depends_on: ["c"], io: { start_when: "first_batch" } });

@@ -131,7 +131,7 @@ describe("vars.set", () => {
     expect(change("vars.set", {}, { kv: { payload: "é".repeat(32_768) } }).result.touched).toBe(1);
   });
 
-  it("[T103] reports its keys in order, whatever order they came in", () => {
+  it("[T103] reports its keys in order, for any order of the input", () => {
     const { result } = change("vars.set", {}, { kv: { "b.z": 1, "a.y": 2, b: { x: 3 } } });
     expect(result).toMatchObject({ keys: [`${prefix}a.y`, `${prefix}b.x`, `${prefix}b.z`], sensitive_hits: 0 });
   });
@@ -155,7 +155,7 @@ describe("vars.set", () => {
 describe("vars.unset", () => {
   const vars = { limits: { max: 5 }, flags: { beta: true }, nested: { lvl1: { lvl2: 123 } } };
 
-  it("[T105] takes away a leaf or a branch, with what is empty then; what is missing is counted and changes nothing", () => {
+  it("[T105] removes a leaf or a branch, and objects that become empty; a missing path is counted and changes nothing", () => {
     expect(change("vars.unset", vars, { keys: ["limits.max"] })).toMatchObject({ vars: { flags: { beta: true } }, result: { touched: 1 } });
     expect(change("vars.unset", vars, { keys: ["limits.max"] }).vars).not.toHaveProperty("limits");
     expect(change("vars.unset", vars, { keys: ["nested.lvl1"] }).vars).toEqual({ limits: { max: 5 }, flags: { beta: true } });

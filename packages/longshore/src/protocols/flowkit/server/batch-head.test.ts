@@ -51,7 +51,7 @@ describe("the head of a batch's event", () => {
     expect(readBatchHead(written(change))).toBeNull();
   });
 
-  it("that breaks off is none", () => {
+  it("that breaks off is refused", () => {
     const bytes = written({});
     const end = bytes.indexOf('"metrics":{');
     expect(readBatchHead(bytes.subarray(0, end))).toBeNull();

@@ -39,7 +39,7 @@ describe("arguments of adapters", () => {
     });
   });
 
-  it("[A10] missing sources, extra arguments and pauses that are none are refused by name", () => {
+  it("[A10] missing sources, extra arguments and invalid pauses are refused by name", () => {
     expect(why(pullAdapter, {})).toBe("missing 'from_nodes' (at least one node id required)");
     expect(why(pullAdapter, { from_nodes: "u" })).toBe(`'from_nodes' is "u", expected a list of node ids`);
     expect(why(pullAdapter, { from_nodes: ["u", 1] })).toBe("'from_nodes' has 1 in it, expected node ids");

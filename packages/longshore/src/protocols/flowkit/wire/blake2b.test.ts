@@ -6,7 +6,7 @@ import { blake2b, moduleBytes } from "./blake2b.ts";
 
 const nodes = (message: Uint8Array): string => createHash("blake2b512").update(message).digest("hex");
 
-it("the module is the same to the byte wherever it is built: what was reviewed is what runs", () => {
+it("the module is the same to the byte on every build: the reviewed code is what runs", () => {
   expect(createHash("sha256").update(moduleBytes()).digest("hex")).toBe("a519ff49b70e620bca7238ab1c95b1771305c0f98997172079db559ebb6761e1");
 });
 
@@ -16,7 +16,7 @@ describe("BLAKE2b", () => {
     expect(blake2b(message, 64)).toBe(nodes(message));
   });
 
-  it("of any bytes is what Node computes, whatever came before", () => {
+  it("of any bytes is what Node computes, after any earlier input", () => {
     fc.assert(fc.property(fc.uint8Array({ maxLength: 600 }), (message) => blake2b(message, 64) === nodes(message)));
   });
 

@@ -208,7 +208,7 @@ describe("the other messages", () => {
     });
   });
 
-  it("a stored run that cannot be read is none", () => {
+  it("a stored run that cannot be read counts as absent", () => {
     expect(readActiveRun({ task_id: "T" })).toBeNull();
     expect(readActiveRun("T")).toBeNull();
     expect(readActiveRun({ task_id: "T", node_id: "N", step_type: "s", attempt_epoch: 1 })).toMatchObject({

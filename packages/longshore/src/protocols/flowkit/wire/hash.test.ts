@@ -33,7 +33,7 @@ describe("ids", () => {
     expect(id).toBe(expected);
   });
 
-  it("a batch's id is that of its canonical text, whatever its name holds", () => {
+  it("a batch's id is that of its canonical text, for any name", () => {
     const uid = 'a "quoted" \u{1F600}\n';
     expect(dedupIds.batchOk(attempt, uid)).toBe(stableHash({ bok: "T", n: "N", e: 1, uid }));
     expect(dedupIds.batchFailed(attempt, uid)).toBe(stableHash({ bf: "T", n: "N", e: 1, uid }));

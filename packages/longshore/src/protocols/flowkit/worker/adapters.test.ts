@@ -68,7 +68,7 @@ describe("which way the input takes", () => {
     expect(world.logged("worker.handler.iter_batches_fallback")).toHaveLength(1);
   });
 
-  it("[F-ADAPT-05, T03] an unknown adapter in the command fails the task for good, before anything streams", async () => {
+  it("[F-ADAPT-05, T03] an unknown adapter in the command fails the task permanently, before anything streams", async () => {
     const { world, seen, iterated } = await setup();
     await world.start(cmd("pull.from_the_moon", {}));
     const { payload } = await world.end();
@@ -167,7 +167,7 @@ describe("arguments are checked before anything streams", () => {
     expect(world.logged("worker.adapter.validation_failed")).toMatchObject([{ adapter, io_source: "cmd", reason: why }]);
   }
 
-  it("[F-ADAPT-06, T07] a missing size fails the task for good, and the handler is not called", async () => {
+  it("[F-ADAPT-06, T07] a missing size fails the task permanently, and the handler is not called", async () => {
     await refused(rechunk, { from_node: "u" }, "missing or invalid 'size' (positive int required)");
   });
 
@@ -180,15 +180,15 @@ describe("arguments are checked before anything streams", () => {
     expect(iterated()).toBe(0);
   });
 
-  it("[T11] a size of 0 fails the task for good", async () => {
+  it("[T11] a size of 0 fails the task permanently", async () => {
     await refused(rechunk, { from_node: "u", size: 0 }, "missing or invalid 'size' (positive int required)");
   });
 
-  it("[T12] a meta_list_key that is no text fails the task for good", async () => {
+  it("[T12] a meta_list_key that is no text fails the task permanently", async () => {
     await refused(rechunk, { from_node: "u", size: 2, meta_list_key: 7 }, "'meta_list_key' is 7, expected a text");
   });
 
-  it("[A10] missing sources, extra arguments and pauses that are none fail the task for good", async () => {
+  it("[A10] missing sources, extra arguments and invalid pauses fail the task permanently", async () => {
     await refused(pull, {}, "missing 'from_nodes' (at least one node id required)");
     await refused(pull, { from_node: "u", poll_ms: "abc" }, `'poll_ms' is "abc", expected milliseconds`);
     await refused(
@@ -226,7 +226,7 @@ describe("arguments are checked before anything streams", () => {
 });
 
 describe("pulling from artifacts", () => {
-  it("[F-PULL-01] batches come while the upstream still produces", async () => {
+  it("[F-PULL-01] batches arrive while the upstream still produces", async () => {
     const { world, seen } = await setup();
     world.artifacts.produce(world.taskId, "u", [{ a: 1 }], false);
     await world.start(cmd(pull, { from_nodes: ["u"] }));
@@ -303,7 +303,7 @@ describe("pulling from artifacts", () => {
     expect(world.artifacts.node(world.taskId, "n").parts.size).toBe(3);
   });
 
-  it("[F-ADAPT-06] a source that is no node of the task fails it for good, whatever named it", async () => {
+  it("[F-ADAPT-06] a source that is no node of the task fails it permanently, from the command or the handler", async () => {
     const { world } = await setup();
     world.artifacts.unknown.add("nobody");
     await world.start(cmd(pull, { from_nodes: ["nobody"] }));
@@ -352,7 +352,7 @@ describe("rechunking", () => {
     expect(seen[0]?.payload).toMatchObject({ items: [{ skus: [1, 2] }], parent: { meta_list_key: null } });
   });
 
-  it("[F-RECH-04] where the key names no list an artifact is one item, an empty list gives none, and neither comes again", async () => {
+  it("[F-RECH-04] without a list under the key an artifact is one item, an empty list gives none, and both are read once", async () => {
     const { world, seen } = await setup();
     world.artifacts.produce(world.taskId, "u", [{ skus: [] }, { skus: "notalist" }, {}]);
     await world.start(cmd(rechunk, { from_node: "u", size: 2, meta_list_key: "skus" }));
@@ -361,7 +361,7 @@ describe("rechunking", () => {
     expect(world.artifacts.finishedBy(world.taskId, "n")).toEqual(["u u0", "u u1", "u u2"]);
   });
 
-  it("[F-ADAPT-08, F-RECH-05, T09] keys are never guessed: two artifacts are two items, whatever lists they hold", async () => {
+  it("[F-ADAPT-08, F-RECH-05, T09] keys are never guessed: two artifacts are two items, for any lists in them", async () => {
     const { world, seen } = await setup();
     const metas = [
       { skus: [1, 2, 3, 4], items: [1, 2, 3, 4, 5], data: [] },
@@ -374,7 +374,7 @@ describe("rechunking", () => {
     expect(seen.map(({ payload }) => payload.items)).toEqual(metas.map((meta) => [meta]));
   });
 
-  it("[F-BP-03, T13] without a key there are as many items as artifacts, whatever the lists hold; with it, as the lists do", async () => {
+  it("[F-BP-03, T13] without a key there are as many items as artifacts; with it, as many as the lists have", async () => {
     const { world } = await setup();
     upstream(world, "u", [0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10]);
     await world.start(cmd(rechunk, { from_node: "u", size: 3 }));
@@ -387,7 +387,7 @@ describe("rechunking", () => {
 });
 
 describe("every attempt", () => {
-  it("[F-OVR-06] makes the same batches of the same input, under the same names, whatever its handler proposes", async () => {
+  it("[F-OVR-06] makes the same batches of the same input, under the same names, for any proposal of its handler", async () => {
     const { world, iterated } = await setup({ proposes: cmd(rechunk, { from_node: "v", size: 1 }) });
     world.artifacts.produce(world.taskId, "u", [{ skus: [1, 2, 3] }, { skus: [4] }]);
     const named: unknown[][] = [];

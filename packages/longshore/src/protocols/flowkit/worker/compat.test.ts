@@ -77,7 +77,7 @@ describe("the quick start", () => {
     }
   });
 
-  it("[F-QS-01, F-QS-02] everything that it names comes from one place, and starting twice changes nothing", async () => {
+  it("[F-QS-01, F-QS-02] everything is exported by one module, and a second start changes nothing", async () => {
     const { world, worker } = await setup({ processor: new MyHandler() }, new WorkerConfig({ roles: ["processor"] }));
     await worker.start();
     await world.start(null, { role: "processor" });
@@ -155,7 +155,7 @@ describe("the handler interface", () => {
     ]);
   });
 
-  it("[F-HAND-02] what is loaded by default are both inputs under their own names, empty where there is none", async () => {
+  it("[F-HAND-02] by default both inputs are loaded under their own names, empty where there is none", async () => {
     const probe = new Probe();
     const { world } = await setup({ probe }, new WorkerConfig({ roles: ["probe"] }));
     await world.start(null, { payload: { input_ref: { key: "k" } } });

@@ -231,7 +231,7 @@ describe("a generator that is broken off", () => {
     expect([...world.artifacts.node(world.taskId, "n").parts.values()].map(({ of }) => of).sort()).toEqual([0, 1, 2]);
   });
 
-  it("gives what it has added up over all batches, whatever an attempt before it had yielded", async () => {
+  it("returns the sum over all batches, also when an earlier attempt had yielded some", async () => {
     const world = await flowkitWorld();
     world.artifacts.produce(world.taskId, "u", [{ a: 1 }, { a: 2 }, { a: 3 }]);
     const role = streamTask("probe", async function* (batches, ctx) {

@@ -73,7 +73,7 @@ describe("the context of a run", () => {
     expect((await world.end()).payload).toMatchObject({ kind: "CANCELLED", reason: "enough" });
   });
 
-  it("cleans up in reverse order, whatever of it fails, and removes files", async () => {
+  it("cleans up in reverse order, also when parts of it fail, and removes files", async () => {
     const order: string[] = [];
     const path = mkdtempSync(join(tmpdir(), "longshore-run-"));
     writeFileSync(join(path, "file"), "x");

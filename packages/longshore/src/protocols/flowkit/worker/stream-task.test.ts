@@ -26,7 +26,7 @@ describe("a task of batches on another protocol", () => {
     expect(await run(sum, { list: [1, 2, 3] })).toEqual({ kind: "done", output: { sum: 6, batches: 3 } });
   });
 
-  it("takes a node of a graph apart: its reference, and its adapter with the parts that come along", async () => {
+  it("reads the reference of a graph node, and its adapter with arguments", async () => {
     const subject = streamTask("node", { processBatch: ({ payload }) => ({ items: payload.items }) });
     const loop = new Loopback({ capabilities: { streams: true } });
     await using _worker = await work({ tasks: [subject], on: loop, signals: false, logger: false });
@@ -49,7 +49,7 @@ describe("a task of batches on another protocol", () => {
     [{ page: 1 }, 'A batch has the field "page", expected { batch_uid: "...", payload: { ... } }'],
     [7, "A batch is of the type number, expected"],
     [null, "A batch is null, expected"],
-  ])("what is given for a batch and is none fails for good and is named: %j", async (given, told) => {
+  ])("an invalid batch fails permanently and is named: %j", async (given, told) => {
     const lossy = streamTask("lossy", { iterBatches: () => [given] as never, processBatch: () => ({}) });
     expect(await run(lossy, {})).toMatchObject({ kind: "failed", retryable: false, error: { message: expect.stringContaining(told) } });
   });

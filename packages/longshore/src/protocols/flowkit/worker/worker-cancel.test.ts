@@ -57,7 +57,7 @@ describe("cancelling", () => {
     expect(processed).toEqual([0]);
   });
 
-  it("[F-CANC-01] what a handler makes after it is not processed any more", async () => {
+  it("[F-CANC-01] batches that a handler makes after it are not processed", async () => {
     const world = await flowkitWorld();
     const gate = deferred<void>();
     const processed: unknown[] = [];

@@ -11,7 +11,7 @@ import { streamTask } from "./stream-task.ts";
 
 describe("commands", () => {
   // The outbox may send a command again whose sending it could not note: here that has no effect.
-  it("[T63] one that comes twice is done once", async () => {
+  it("[T63] one that arrives twice is done once", async () => {
     const world = await flowkitWorld();
     await world.worker([counting(1)]);
     await world.start();

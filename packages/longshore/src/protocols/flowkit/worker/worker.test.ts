@@ -111,7 +111,7 @@ describe("a run", () => {
     expect(world.events().filter(({ payload }) => payload.kind === "BATCH_OK")).toHaveLength(5_000);
   });
 
-  it("a store that is away for a while holds the results up and loses none", async () => {
+  it("a store that is down for a while delays the results and loses none", async () => {
     const world = await flowkitWorld();
     world.artifacts.troubles.push(new LongshoreError("LONGSHORE_UNREACHABLE", "away"), new LongshoreError("LONGSHORE_UNREACHABLE", "away"));
     await world.worker([counting(2)]);
@@ -120,7 +120,7 @@ describe("a run", () => {
     expect(world.kinds()).toEqual(["TASK_ACCEPTED", "BATCH_OK", "BATCH_OK", "TASK_DONE"]);
   });
 
-  it("a store that stays away fails the run, which may be tried again elsewhere", async () => {
+  it("a store that stays down fails the run, which another worker may try again", async () => {
     const world = await flowkitWorld();
     const clock = new TestClock();
     world.artifacts.putPartials = () => Promise.reject(new LongshoreError("LONGSHORE_STORE_UNAVAILABLE", "no space left"));
@@ -169,7 +169,7 @@ describe("a run", () => {
     expect((await world.event("BATCH_OK")).payload.batch_uid).toBe("44f0f2ddf3bab8c8d176e15c7a221da2a2a43097");
   });
 
-  it("a failing batch is reported, then the failure of its node; what came before it was reported before, and nothing comes after it", async () => {
+  it("a failing batch is reported, then the failure of its node; earlier batches were reported before, and nothing follows", async () => {
     const world = await flowkitWorld();
     const processed: number[] = [];
     const failing = counting(4, ({ payload }) => {

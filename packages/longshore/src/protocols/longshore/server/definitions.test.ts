@@ -8,7 +8,7 @@ const json = { "content-type": "application/json; charset=utf-8" };
 const file = "name: CI\non: push\njobs:\n  test: { run: npm test, labels: [linux] }\n  ship: { needs: test, run: ./ship }\n";
 
 describe("definitions", () => {
-  it("come as YAML, and are started by their own name or the one given", async () => {
+  it("are accepted as YAML, and are started by their own name or the given one", async () => {
     const { api } = await startAdminServer();
     const own = await api("POST", "/definitions", file, yaml);
     expect(own.status).toBe(201);
@@ -18,7 +18,7 @@ describe("definitions", () => {
     expect((await api("POST", "/runs", { workflow: "nightly" })).status).toBe(201);
   });
 
-  it("come as JSON too, and the same again is no new version", async () => {
+  it("are accepted as JSON too, and the same text is no new version", async () => {
     const { api } = await startAdminServer();
     const body = { name: "CI", on: "push", jobs: { a: { run: "true" } } };
     const first = await api("POST", "/definitions", body, json);

@@ -57,7 +57,7 @@ describe("health", () => {
     expect(disk.writes).toBe(3);
   });
 
-  it("is unavailable while the disk refuses, and comes back by itself", async () => {
+  it("is unavailable while the disk refuses, and available again afterwards", async () => {
     const { clock, disk, define, health } = await setup();
     await define("w", ["a"]);
     disk.full = true;

@@ -14,7 +14,7 @@ const pushed = ({ push }: AdminServer, { lease }: Taken, sequence: number, data:
   push(lease.lease_id, { workflow_id: lease.workflow_id, job_id: lease.job_id, sequence, data });
 
 describe("the logs of a run", () => {
-  it("come in order of arrival, over all steps, in pages", async () => {
+  it("are listed in order of arrival, over all steps, in pages", async () => {
     const server = await startAdminServer();
     const { api, take } = server;
     const id = await startRun(server, job("a"), job("b"));

@@ -125,7 +125,7 @@ describe("listing runs", () => {
 });
 
 describe("a run that fails", () => {
-  it("reads cancelled as soon as the cancel was acknowledged, whatever its workers still do", async () => {
+  it("reads cancelled as soon as the cancel was acknowledged, also while its workers still run", async () => {
     const { api, create, take, heartbeat } = await startAdminServer();
     const workflow = await create(job("a"), job("b", { depends_on: ["a"] }));
     const { id } = (await api("POST", "/runs", { workflow })).body;
@@ -180,7 +180,7 @@ describe("a run that fails", () => {
     expect((await api("GET", `/runs/${id}`)).body).toMatchObject({ state: "succeeded", error: null, left: 0 });
   });
 
-  it("cannot be tried again while it runs, nor after it has succeeded", async () => {
+  it("cannot be tried again while it runs, and not after it has succeeded", async () => {
     const { api, create, take, complete } = await startAdminServer();
     const workflow = await create(job("a"));
     const { id } = (await api("POST", "/runs", { workflow })).body;

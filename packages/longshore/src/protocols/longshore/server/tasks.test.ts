@@ -82,7 +82,7 @@ describe("tasks", () => {
     expect((await api(method, `/tasks/nope${rest}`)).status).toBe(404);
   });
 
-  it("of a run come in pages, in the order of its steps", async () => {
+  it("of a run are listed in pages, in the order of its steps", async () => {
     const server = await startAdminServer();
     const { api } = server;
     const id = await startRun(server, ...Array.from({ length: 12 }, (_, at) => job(`s${at}`)));
@@ -95,7 +95,7 @@ describe("tasks", () => {
 });
 
 describe("steps", () => {
-  it("are all there, also those whose turn has not come, with their last log line on request", async () => {
+  it("are all listed, also those that are not due, with their last log line on request", async () => {
     const server = await startAdminServer();
     const { api, take, push } = server;
     const id = await startRun(server, job("a"), job("b", { depends_on: ["a"] }));

@@ -43,7 +43,7 @@ describe("the cost of a step", () => {
     expect(ledger.open).toEqual([many]);
   });
 
-  it("of a failure that reaches all that come after it is a few calls", () => {
+  it("of a failure that reaches all later steps is a few calls", () => {
     const ledger = ledgerOf(chain(5_000));
     ledger.costs = [];
     ledger.fail(0);

@@ -196,7 +196,7 @@ describe("any flow", () => {
     );
   });
 
-  it("comes to the result of a plain reading after a failure and a retry in which all succeed", async () => {
+  it("has the result of a plain evaluation after a failure and a retry in which all succeed", async () => {
     const world = await openFlows();
     await fc.assert(
       fc.asyncProperty(story, fc.infiniteStream(fc.nat(1_000)), async (made, stream) => {

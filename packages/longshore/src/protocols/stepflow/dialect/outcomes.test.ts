@@ -50,7 +50,7 @@ describe("flow outcomes", () => {
     expect((await run(chained, { first }, { one, two })).result).toEqual({ outcome: "success", result });
   });
 
-  it("a plugin that cannot be reached is tried again, and its error comes up with the stack", async () => {
+  it("a plugin that cannot be reached is tried again, and its error is reported with the stack", async () => {
     const { run } = await openFlows();
     const { result, calls } = await run(chained, { first: "nobody" }, { one, two });
     const stack = [
@@ -109,7 +109,7 @@ describe("flow outcomes", () => {
     expect(calls).toEqual({ yes: 1 });
   });
 
-  it("[S9-14] the other branch is executed when the condition is false, and its failure comes up", async () => {
+  it("[S9-14] the other branch is executed when the condition is false, and its failure is reported", async () => {
     const { run } = await openFlows();
     const { result, calls } = await run(branching, { go: false }, { yes: succeeds("fine"), no: fails("not this way") });
     expect(result).toEqual({ outcome: "failed", error: { code: "COMPONENT_FAILED", message: "not this way" } });

@@ -38,7 +38,7 @@ describe("a path", () => {
     for (const path of [[], ["a", 0, "b"], ["a.b", "[c]", ""], ["x y"]]) expect(parsePath(pathText(path))).toEqual({ path });
   });
 
-  it("is read or refused, whatever the text, and what was read is written so that it can be read again", () => {
+  it("is read or refused, for any text, and what was read can be written and read again", () => {
     const piece = fc.constantFrom("$", ".", "[", "]", "'", '"', "0", "12", "a", "x y", "\\", "", " ", "-1", "['a']", '["b"]', "__proto__");
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 12 }), (pieces) => {

@@ -23,7 +23,7 @@ describe("laziness", () => {
     expect((await run({ steps: [step("a")] }, null)).result).toEqual({ outcome: "success", result: null });
   });
 
-  it("evaluates a condition as soon as it can, while other steps are still under way", async () => {
+  it("evaluates a condition as soon as it can, while other steps still run", async () => {
     const world = await openFlows();
     const flow = {
       steps: [

@@ -233,7 +233,7 @@ describe("a run", () => {
     expect(JSON.parse((await found(again)).settings ?? "")).toEqual({ flowId, maxConcurrency: 3 });
   });
 
-  it("starts twice by the same name with whatever flow has it now", async () => {
+  it("starts the flow that has the name at the second start", async () => {
     const { runs, play, result } = await openFlows();
     const outcomes = [];
     for (const output of [1, 2, 1]) {

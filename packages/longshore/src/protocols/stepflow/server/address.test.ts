@@ -25,7 +25,7 @@ describe("the address of a server", () => {
     expect([forCaller("called:3"), forCaller("not an address"), forCaller()]).toEqual(["called:3", "listens:2", "listens:2"]);
   });
 
-  it("has a scheme where the server speaks TLS", () => {
+  it("has a scheme where the server uses TLS", () => {
     const { forCaller } = addressesOf(undefined, () => "https://listens:2");
     expect([forCaller("called:3"), forCaller()]).toEqual(["https://called:3", "https://listens:2"]);
   });

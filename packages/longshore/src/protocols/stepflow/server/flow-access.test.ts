@@ -15,7 +15,7 @@ describe("what flows may read", () => {
     expect(flowAccess({ files: folder }, [secret]).files?.hidden).toEqual([secret]);
   });
 
-  it("refuses a folder that is none, the working directory, and names of variables that are none", () => {
+  it("refuses a folder that does not exist, the working directory, and invalid names of variables", () => {
     const folder = temporaryFolder();
     mkdirSync(join(folder, "d"));
     writeFileSync(join(folder, "f"), "");

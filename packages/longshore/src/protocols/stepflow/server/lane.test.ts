@@ -188,7 +188,7 @@ describe("a lane that is served from here", () => {
     await until(() => begun.length === 1);
   });
 
-  it("is closed when the work under way has ended, and gives back what takes too long", async () => {
+  it("is closed when the running work has ended, and gives back work that takes too long", async () => {
     const { lane, post, begun, until, clock, task } = await setup();
     lane.resume();
     await post("a", "b");

@@ -23,7 +23,7 @@ function setup(kept: { readonly [n: number]: Json | undefined }) {
 }
 
 describe("references in an input", () => {
-  it("are replaced wherever they are, also in what was fetched, each blob fetched once", async () => {
+  it("are replaced at every place, also in fetched values, and each blob is fetched once", async () => {
     const s = setup({ 1: { deep: [ref(2)] }, 2: "text", 3: ref(2), 4: null });
     const input = { a: ref(1), b: { $blob: `sha256:${id(1)}`, blobType: "data", size: 3 }, c: [ref(3), 1], d: ref(4) };
     expect(await resolveBlobs(input as Json, s.fetch)).toEqual({ a: { deep: ["text"] }, b: { deep: ["text"] }, c: ["text", 1], d: null });
@@ -45,7 +45,7 @@ describe("references in an input", () => {
     [{ $blob: 7 }],
     [{ plain: "x" }],
     [null],
-  ])("are left alone when they are none, or no JSON: %j", async (value) => {
+  ])("are left alone when they are invalid or no JSON: %j", async (value) => {
     const s = setup({});
     expect(await resolveBlobs(value as Json, s.fetch)).toBe(value);
     expect(s.fetched).toEqual([]);
@@ -67,7 +67,7 @@ describe("references in an input", () => {
     expect(s.busyMax()).toBe(16);
   });
 
-  it("are refused for good when one is unknown, when they are too deep, and when they are too many", async () => {
+  it("are refused permanently when one is unknown, when they are too deep, and when they are too many", async () => {
     const refused = (value: Json, kept: { readonly [n: number]: Json }) => expect(resolveBlobs(value, setup(kept).fetch)).rejects;
     const final = (message: string) => ({
       name: "TerminalError",

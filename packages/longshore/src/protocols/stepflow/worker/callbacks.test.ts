@@ -76,7 +76,7 @@ describe("what a handler requests from a Stepflow orchestrator", () => {
     expect(submitted.slice(3)).toEqual(submitted.slice(0, 3));
   });
 
-  it("is the output of a run, however often the orchestrator must be called for it", async () => {
+  it("is the output of a run, after any number of calls to the orchestrator", async () => {
     const asked: unknown[] = [];
     const states: RunStatus[] = [running, { ...completed, results: [] }, completed];
     await using s = await setup((stepflow) => stepflow.evaluate({ flowId: "f", input: { n: 1 } }), {

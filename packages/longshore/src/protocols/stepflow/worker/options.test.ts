@@ -25,7 +25,7 @@ describe("the options of a worker on a queue", () => {
     });
   });
 
-  it("[S-QUEUE-22] comes from the environment, and the queue's name is the stream's where none is given", () => {
+  it("[S-QUEUE-22] is taken from the environment, and the queue's name is the stream's where none is given", () => {
     const env = {
       STEPFLOW_NATS_URL: "nats://a:4222, nats://b:4223",
       STEPFLOW_NATS_STREAM: "GPU",

@@ -28,7 +28,7 @@ function setup(answer: (address: string) => unknown = () => ({}), first?: string
 const call = (s: ReturnType<typeof setup>, url: string) => s.orchestrators.at(url).unary(OrchestratorService.GetRun, {}, { timeoutMs: 1 });
 
 describe("channels to orchestrators", () => {
-  it("are one for each address, however it is written", () => {
+  it("are one for each address, in any spelling", () => {
     const s = setup();
     const urls = ["host:7837", "http://host:7837", "http://HOST:7837/", "grpc://host:7837", " host:7837 ", "dns:///host:7837"];
     expect(new Set(urls.map((url) => s.orchestrators.at(url))).size).toBe(1);

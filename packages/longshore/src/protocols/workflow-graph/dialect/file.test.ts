@@ -53,7 +53,7 @@ describe("definition files that the reference accepts or refuses", () => {
     expect(error.detail).toMatchObject({ field: "jobs.build.needs[0]", line: 5, column: 13 });
   });
 
-  it("[G64] refuses a job with neither run nor steps", () => {
+  it("[G64] refuses a job without run and without steps", () => {
     const error = refusal(yaml(...head, "jobs:", "  empty: { name: Nothing }"));
     expect(error.message).toContain("Job must have either 'run' or 'steps'");
     expect(error.detail).toMatchObject({ field: "jobs.empty", line: 4, column: 3 });
@@ -222,7 +222,7 @@ describe("definition files that are refused", () => {
     expect(error.detail).toMatchObject({ field, line, column, expected: expect.any(String) });
   });
 
-  it.each(['{"handler": 1}', "@", '{"handler":"greet"'])("refuses a command that begins as a handler call and is none: %s", (run) => {
+  it.each(['{"handler": 1}', "@", '{"handler":"greet"'])("refuses a command that begins as a handler call and is not one: %s", (run) => {
     expect(refusal(yaml(...head, "jobs:", `  a: { run: '${run}' }`)).detail).toMatchObject({ field: "jobs.a", line: 4 });
   });
 

@@ -228,7 +228,7 @@ describe("a memory", () => {
     expect([memory.get("a"), memory.get("b"), memory.get("c")]).toEqual([3, undefined, 4]);
   });
 
-  it("keeps what was just set, however heavy", () => {
+  it("keeps the newest entry, also when it is heavy", () => {
     const memory = new Memory<number>(10);
     memory.set("a", 1);
     memory.set("b", 2, 99);

@@ -43,7 +43,7 @@ describe("the table of routes", () => {
   });
 });
 
-describe("what the server refuses by itself", () => {
+describe("what the server refuses before a handler", () => {
   it.each<[Problem, object]>([
     [problem("unauthorized", 401), { status: 401, headers: plain, body: "Why." }],
     [problem("forbidden", 403), { status: 403, headers: plain, body: "Why." }],

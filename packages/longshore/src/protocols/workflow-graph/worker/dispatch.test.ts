@@ -56,7 +56,7 @@ describe("dispatch", () => {
     }
   });
 
-  it("refuses for good what begins as a handler call and cannot be read as one, also when the shell is on", () => {
+  it("refuses permanently what begins as a handler call and cannot be read as one, also when the shell is on", () => {
     const deep = `{"handler":"greet","input":${"[".repeat(101)}${"]".repeat(101)}}`;
     const commands = [
       '{"no":"handler"}',
@@ -85,14 +85,14 @@ describe("dispatch", () => {
     for (const kind of ["python", null, 7]) expect(refusedBy("echo hi", shell, kind).message).toContain('expected "shell" or "handler"');
   });
 
-  it("refuses a shell command for good when the shell is off, naming the switch", () => {
+  it("refuses a shell command permanently when the shell is off, and names the switch", () => {
     const { message, code } = refusedBy("echo hi");
     expect(code).toBe("LONGSHORE_SHELL_OFF");
     expect(message).toContain("--shell");
     expect(message).toContain("shell: true");
   });
 
-  it("refuses an unknown handler for good, naming those it knows, even when the shell is on", () => {
+  it("refuses an unknown handler permanently, and names those it knows, even when the shell is on", () => {
     const { message, code } = refusedBy("@gret {}", shell);
     expect(code).toBe("LONGSHORE_NO_HANDLER");
     expect(message).toContain('"gret"');

@@ -116,14 +116,14 @@ describe("shell commands", () => {
     expect(logged("stdout")).toBe(`::set-output tag=v1.2\n${JSON.stringify(upstream_outputs)}\n`);
   });
 
-  it("keeps its own ids whatever a job before it is called and gives", async () => {
+  it("keeps its own ids for any name and output of an earlier job", async () => {
     const upstream_outputs = { workflow: { id: "forged" }, job: { id: "forged" }, attempt: { "": "forged" }, output: { "": "forged" } };
     await run('echo "$WFG_WORKFLOW_ID/$WFG_JOB_ID/$WFG_ATTEMPT"; echo "ok=yes" >> "$WFG_OUTPUT"', { upstream_outputs, attempt: 1 });
     expect(await completed()).toEqual({ ok: "yes" });
     expect(logged("stdout")).toBe("wf/j/2\n");
   });
 
-  it("fails for good when the output file is malformed", async () => {
+  it("fails permanently when the output file is malformed", async () => {
     await run("echo nonsense >> $WFG_OUTPUT");
     expect(await failed()).toMatchObject({ retryable: false, error: expect.stringContaining("Line 1 of $WFG_OUTPUT") });
   });

@@ -43,7 +43,7 @@ describe("logs", () => {
     expect(s.server.chunks.map((chunk) => chunk.data).join("")).toBe(`${"x".repeat(70_000)}\n`);
   });
 
-  it("[G58] reports the result though every log push fails, and keeps a bounded backlog meanwhile", async () => {
+  it("[G58] reports the result although every log push fails, and keeps a bounded backlog", async () => {
     const held = heldTask();
     await using s = await setup({ tasks: [held.task], jobs: [{ command: "@held" }] });
     const ctx = await held.started;

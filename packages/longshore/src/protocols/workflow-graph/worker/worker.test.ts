@@ -68,7 +68,7 @@ describe("registering and claiming", () => {
     expect(request.body).toEqual({ worker_id: "w1", labels: ["linux"], lease_ttl_secs: 60 });
   });
 
-  it("lets an empty claim wait at a server that offers it, and takes what comes meanwhile at once", async () => {
+  it("lets an empty claim wait at a server that offers it, and takes new work at once", async () => {
     const echo = task("echo", () => ({ ok: true }));
     await using s = await setup({ tasks: [echo], additions: true });
     const { server } = s;
@@ -98,7 +98,7 @@ describe("registering and claiming", () => {
     await until(() => server.completed.length === 5);
   });
 
-  it("registers before its first claim is sent and again after the server was away", async () => {
+  it("registers before its first claim and again after the server was down", async () => {
     await using s = await setup({ wire: { poll: "1s" } });
     const { server, clock, notices } = s;
     await until(() => server.seen(claimPath).length > 0);
@@ -127,7 +127,7 @@ describe("registering and claiming", () => {
     expect(server.workers.has("w1")).toBe(true);
   });
 
-  it("beats no more when it has stopped, though a beat was under way", async () => {
+  it("sends no heartbeat after its stop, also when one was open", async () => {
     await using s = await setup({ wire: { workerHeartbeat: "10s" } });
     await until(() => s.server.seen(claimPath).length > 0);
     await s.clock.advance(10_000);
@@ -164,7 +164,7 @@ describe("lease", () => {
     await s.server.next(completePath);
   });
 
-  it("[W-LEASE-03] beats at a third of the lease's term, and refuses a heartbeat that would come too late", async () => {
+  it("[W-LEASE-03] sends heartbeats at a third of the lease's term, and refuses a longer interval", async () => {
     const held = heldTask();
     await using s = await setup({ tasks: [held.task], jobs: [{ command: "@held" }], wire: { leaseTtl: "6s" } });
     await held.started;
@@ -176,7 +176,7 @@ describe("lease", () => {
     expect(() => workflowGraph("http://localhost:1", { leaseTtl: "60s", heartbeat: "20s" })).toThrow(/at most 10000 ms/);
   });
 
-  it("never pauses longer than 10 s between beats, however long the lease is", async () => {
+  it("never pauses longer than 10 s between heartbeats, for any lease", async () => {
     const held = heldTask();
     await using s = await setup({ tasks: [held.task], jobs: [{ command: "@held" }], wire: { leaseTtl: "300s" } });
     await held.started;
@@ -275,7 +275,7 @@ describe("cancel", () => {
     expect(s.server.failed[0]?.body).toEqual({ error: "cancelled", retryable: false });
   });
 
-  it("does not poll at all where heartbeat answers carry the cancel, and notices it as soon", async () => {
+  it("does not poll where heartbeat answers carry the cancel, and notices it as soon", async () => {
     const obedient = obedientTask();
     await using s = await setup({ tasks: [obedient.task], jobs: [{ command: "@held", job_id: "j" }], additions: true });
     await obedient.started;

@@ -53,7 +53,7 @@ export function lifecycleSuite(name: string, { backend, open, skip }: LifecycleO
   };
 
   describe.skipIf(skip !== undefined)(`the life of a task over ${name}${skip === undefined ? "" : ` (${skip})`}`, () => {
-    it("[S9-34, S-QUEUE-03] all that was posted arrives at the worker, and its output comes back", async () => {
+    it("[S9-34, S-QUEUE-03] everything posted arrives at the worker, and its output is returned", async () => {
       const { post, worker, heartbeat, complete, task, grpc } = await setup();
       const given = { text: "größer", n: 42, large: 9_007_199_254_740_991, half: 0.5, none: null, list: [true, {}, []] };
       await post("t", { component: "/core/a/b", given });
@@ -69,7 +69,7 @@ export function lifecycleSuite(name: string, { backend, open, skip }: LifecycleO
       expect(JSON.parse((await task("t")).output ?? "")).toEqual(given);
     });
 
-    it("[S9-35, S-QUEUE-13] tasks come in their order, and only those of the worker's queue, of which there may be none", async () => {
+    it("[S9-35, S-QUEUE-13] tasks arrive in their order, and only those of the worker's queue, which may be empty", async () => {
       const { clock, post, worker, heartbeat, complete, becomes } = await setup();
       // An empty queue delivers nothing, however long one waits.
       const gpu = await worker("gpu", "bob");
@@ -131,7 +131,7 @@ export function lifecycleSuite(name: string, { backend, open, skip }: LifecycleO
       await expect(heartbeat(taskId)).rejects.toMatchObject({ code: GrpcCode.NOT_FOUND });
     });
 
-    it("[S9-39] a second worker is told that the task is claimed", async () => {
+    it("[S9-39] a second worker gets the answer that the task is claimed", async () => {
       const { post, worker, heartbeat, complete, task } = await setup();
       await post("t");
       const { taskId } = await (await worker()).next();
@@ -195,7 +195,7 @@ export function lifecycleSuite(name: string, { backend, open, skip }: LifecycleO
       expect(await task("t")).toMatchObject({ state: "held", attempt: 0, lost: 0, failures: 0 });
     });
 
-    it("[S-QUEUE-19] a failure is tried again as the policy says, with its code, message and data", async () => {
+    it("[S-QUEUE-19] a failure is tried again by the policy, with its code, message and data", async () => {
       const { post, worker, complete, task } = await setup();
       await post("t", { policy: policy({ failures: 1 }) });
       const python = await worker();
@@ -216,7 +216,7 @@ export function lifecycleSuite(name: string, { backend, open, skip }: LifecycleO
       expect(await task("t")).toMatchObject({ state: "done", output: '{"ok":true}' });
     });
 
-    it("a cancelled task tells its worker to abort, and a queued one is never delivered", async () => {
+    it("a cancelled task makes its worker abort, and a queued one is never delivered", async () => {
       const { clock, engine, post, worker, heartbeat, complete, task } = await setup();
       const python = await worker();
       await post("held");

@@ -263,7 +263,7 @@ describe("cost", () => {
     }
   });
 
-  it("asks little for what is known without looking at every item", () => {
+  it("costs little for what is known without looking at every item", () => {
     const list = Array.from({ length: 100_000 }, () => 1);
     for (const path of ["b.length()", "b.first()", "b.last()", "b.index(5)", "a[?(@ == $.b.length())]"]) {
       const budget = new Budget();

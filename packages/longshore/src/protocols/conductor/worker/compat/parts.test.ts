@@ -65,7 +65,7 @@ describe("the client", () => {
 });
 
 describe("schemas by hand", () => {
-  it("[C-SCH-01, C-SCH-02] come from a list of fields", () => {
+  it("[C-SCH-01, C-SCH-02] are made from a list of fields", () => {
     expect(
       jsonSchema({
         id: { type: "string", required: true, description: "Which." },
@@ -86,7 +86,7 @@ describe("schemas by hand", () => {
     });
   });
 
-  it("come from a class and the classes it extends", () => {
+  it("are made from a class and the classes it extends", () => {
     class Base {}
     class Order extends Base {}
     schemaField({ type: "string", required: true })(Base.prototype, "id");
@@ -130,7 +130,7 @@ describe("an EventDispatcher", () => {
 describe("a metrics collector", () => {
   const at = { taskType: "t", timestamp: new Date(), taskId: "1", workerId: "w" };
 
-  it("[C-MET-09, C-MET-13] counts what it gets, by events and by hand", () => {
+  it("[C-MET-09, C-MET-13] counts values from events and from direct calls", () => {
     const collector = new CanonicalMetricsCollector();
     collector.onPollStarted({ ...at, pollCount: 1 });
     collector.onPollCompleted({ ...at, durationMs: 5, tasksReceived: 1 });
@@ -155,7 +155,7 @@ describe("a metrics collector", () => {
     expect([collector.collectorName(), collector.getContentType()]).toEqual(["canonical", expect.stringMatching(/^text\/plain/)]);
   });
 
-  it("[C-MET-14, C-MET-15] has the names that no worker counts, for programs that count by hand", () => {
+  it("[C-MET-14, C-MET-15] has the names that no worker counts, for programs that count themselves", () => {
     const collector = new CanonicalMetricsCollector();
     collector.recordTaskPaused("t");
     collector.recordTaskExecutionQueueFull("t");

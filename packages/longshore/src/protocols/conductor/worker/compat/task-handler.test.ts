@@ -266,7 +266,7 @@ describe("the list of decorated workers", () => {
 });
 
 describe("a TaskManager", () => {
-  it("[C-HND-10] refuses two workers of one name, and none at all", async () => {
+  it("[C-HND-10] refuses two workers of one name, and an empty list", async () => {
     const client = await createConductorClient({});
     expect(() => new TaskManager(client, [echo("twice"), echo("twice")], { logger: noopLogger }).startPolling()).toThrow(
       "Two workers are for twice",

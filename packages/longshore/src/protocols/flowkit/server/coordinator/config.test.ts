@@ -37,7 +37,7 @@ describe("the coordinator's settings", () => {
     });
   });
 
-  it("come from a file, and the environment takes precedence", () => {
+  it("are read from a file, and the environment takes precedence", () => {
     const file = fileWith(
       '{"kafka_bootstrap": "a:1, b:2", "worker_types": ["x"], "cancel_grace_sec": 0.1, "max_type_concurrency": {"slow": 1}}',
     );

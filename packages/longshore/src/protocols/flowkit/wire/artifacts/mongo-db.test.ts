@@ -11,7 +11,7 @@ describe("opening MongoDB", () => {
     });
   });
 
-  it("refuses an address that is none, without quoting it", async () => {
+  it("refuses an invalid address without quoting it", async () => {
     const url = "redis://user:secret@127.0.0.1";
     const failure = (await connectMongo({ url }).catch((error: unknown) => error)) as Error;
     expect(failure).toMatchObject({ code: "LONGSHORE_BAD_CONFIG", detail: { field: "mongo.url" } });
@@ -104,7 +104,7 @@ describe("values of BSON", () => {
     });
   });
 
-  it("are told by their class, not by a field of a document that names one", () => {
+  it("are recognised by their class, not by a field of a document that names one", () => {
     const document = JSON.parse('{"_bsontype": "Long", "toString": 5, "__proto__": {"a": 1}}') as object;
     expect(JSON.stringify(plain(document))).toBe(JSON.stringify(document));
   });

@@ -42,7 +42,7 @@ describe("lists of runs", () => {
     expect(await list({ limit: 0 })).toEqual([]);
   });
 
-  it("never show the runs for items, however many there are, and step over them", async () => {
+  it("never show the runs of items, for any number of them", async () => {
     const { engine, begin, list } = await setup();
     const before = await begin();
     const whole = await begin({ items: 300 });

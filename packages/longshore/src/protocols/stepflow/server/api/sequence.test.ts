@@ -21,7 +21,7 @@ describe("the numbers of events", () => {
     expect(Number.isSafeInteger(numberOfEnd(0, 2 * 365 * 24 * 3_600_000))).toBe(true);
   });
 
-  it("never fall below that of the beginning, whatever the clock of an earlier process was", () => {
+  it("never fall below that of the beginning, for any clock of an earlier process", () => {
     expect(numberAt(1_000, 900)).toBe(0);
   });
 

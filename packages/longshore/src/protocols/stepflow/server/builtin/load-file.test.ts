@@ -89,7 +89,7 @@ describe("load_file", () => {
     await expect(load({ path: "a\0b" })).rejects.toThrow(failure("INVALID_INPUT", "NUL"));
   });
 
-  it("reads nothing that the server keeps for itself, although it is in the folder", async () => {
+  it("reads no private file of the server, also when it is in the folder", async () => {
     const { folder, load, write } = setup();
     mkdirSync(join(folder, "data"));
     write("data/longshore.db", "rows");
@@ -103,7 +103,7 @@ describe("load_file", () => {
     expect(await load({ path: "tokens.txt.example" })).toMatchObject({ data: "no secret" });
   });
 
-  it("reads nothing at all before a folder is named", async () => {
+  it("reads no file before a folder is configured", async () => {
     const call = callOf("/load_file", { path: "package.json" });
     await expect(async () => loadFile(null).perform(call)).rejects.toThrow(failure("COMPONENT_FAILED", "--stepflow-files FOLDER"));
   });

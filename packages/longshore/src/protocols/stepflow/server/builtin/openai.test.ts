@@ -77,7 +77,7 @@ describe("openai", () => {
     await expect(ask({ messages })).rejects.toThrow(failure("RESOURCE_UNAVAILABLE", "cannot be reached"));
   });
 
-  it("understands answers that are none", async () => {
+  it("reports invalid answers", async () => {
     for (const body of [{}, { choices: [] }, { choices: [{ message: { content: null } }] }, []]) {
       const { ask } = await setup(reply(200, body));
       await expect(ask({ messages })).rejects.toThrow(failure("COMPONENT_FAILED", "choices[0].message.content"));

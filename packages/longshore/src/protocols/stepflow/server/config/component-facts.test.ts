@@ -24,7 +24,7 @@ describe("the facts of a configuration", () => {
     expect(facts.routes[3]).toEqual({ path: "/", plugins: ["b"] });
   });
 
-  it("are every plugin that might take a component, whatever its input", () => {
+  it("are every plugin that might take a component, for any input", () => {
     expect(facts.candidates("/maybe/c").map(({ plugin, remainder }) => [plugin, remainder])).toEqual([
       ["a", "/c"],
       ["b", "/maybe/c"],
@@ -39,7 +39,7 @@ describe("the facts of a configuration", () => {
     ).toEqual(["default", "longshore"]);
   });
 
-  it("have the schemas that mocks and built-ins come with", () => {
+  it("have the schemas of mocks and built-ins", () => {
     expect(facts.candidates("/mock/x")).toEqual([
       { plugin: "m", type: "mock", remainder: "/x", inputSchema: { type: "string" }, outputSchema: { type: "integer" } },
     ]);

@@ -265,7 +265,7 @@ routes:
     });
   });
 
-  it("must be paths, each once however it is written", () => {
+  it("must be paths, each once in any spelling", () => {
     const routes = (keys: string[]) =>
       `plugins: { a: { type: builtin } }\nroutes:\n${keys.map((key) => `  "${key}": [ { plugin: a } ]\n`).join("")}`;
     for (const key of ["python", "/a*", "/{*a}/b", "/{a}/{a}", "/a b", "/a//b"])

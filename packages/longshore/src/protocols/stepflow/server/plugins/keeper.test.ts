@@ -89,7 +89,7 @@ describe("something that is kept alive", () => {
     await keeper.stop();
   });
 
-  it("is not waited for by those who have gone, nor after its stop", async () => {
+  it("is not waited for by callers that have left, and not after its stop", async () => {
     const { keeper, refuse, never } = setup();
     refuse("never");
     keeper.start();

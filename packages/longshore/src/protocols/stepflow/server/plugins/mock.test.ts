@@ -30,7 +30,7 @@ function failure(component: string, input: Json): StepFailure {
 }
 
 describe("a mock component", () => {
-  it("answers by its input, whatever the order of its fields", () => {
+  it("answers by its input, for any order of its fields", () => {
     expect(answer(plugin, { step: "s1", component: "/c", input: { n: 1, input: "a" } })).toEqual({ output: "b" });
   });
 

@@ -3,7 +3,7 @@ import { TestClock } from "../../../../testing/clock.ts";
 import { LineCutter, LineLog } from "./output-lines.ts";
 
 describe("the output of a process", () => {
-  it("is cut into lines, wherever its pieces begin", () => {
+  it("is cut into lines, for any pieces", () => {
     const lines: string[] = [];
     const cutter = new LineCutter((line) => lines.push(line));
     for (const byte of Buffer.from("one\r\né\n\nlast")) cutter.write(Buffer.of(byte));

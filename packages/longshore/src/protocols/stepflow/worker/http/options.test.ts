@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { settingsOf } from "./options.ts";
 
-it("settings come from the options, then from the environment, then from us", () => {
+it("settings are taken from the options, then from the environment, then from our defaults", () => {
   const env = {
     STEPFLOW_SERVICE_NAME: "env",
     STEPFLOW_BLOB_API_URL: "http://blobs:7837/api/v1/blobs/",

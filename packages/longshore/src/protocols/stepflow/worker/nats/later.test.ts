@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { delayAfter, deliveriesIn, deliveriesMax } from "./later.ts";
 
-it("a message comes again after ever longer pauses, for more than an hour, and then no more", () => {
+it("a message is delivered again after growing pauses, for more than an hour, and then no more", () => {
   let sumMs = 0;
   for (let deliveries = 1; deliveries < deliveriesMax; deliveries++) sumMs += delayAfter(deliveries) as number;
   expect(sumMs).toBeGreaterThan(3_600_000);

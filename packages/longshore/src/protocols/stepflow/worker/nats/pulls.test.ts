@@ -75,7 +75,7 @@ describe("pull requests", () => {
     expect(s.pulls.end(2)).toBe(false);
   });
 
-  it("all end when there is no server any more", () => {
+  it("all end when there is no server", () => {
     const s = setup();
     s.pulls.open([s.slot("a")]);
     s.pulls.open([s.slot("b"), s.slot("c")]);
