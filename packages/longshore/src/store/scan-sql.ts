@@ -1,0 +1,103 @@
+// The text of statements about the rows of a table, which is the same for every database but for a few words. A `?` stands for each value.
+
+import type { Owners, Scan, TableSpec, Value } from "../engine/rows.ts";
+
+/** Where databases differ. */
+export interface Spelling {
+  /** A join whose left table is read first. */
+  readonly join: string;
+}
+
+/** How the rows of one table are selected. */
+export interface SelectSql {
+  /** Rows by their key. */
+  readonly get: string;
+  scan(scan: Scan): string;
+  total(scan: Scan, of: string | undefined): string;
+  /** Bytes of columns, or a column that is a number. */
+  sizeOf(name: string): string;
+}
+
+export function selectSql<R>(spec: TableSpec<R>, { join }: Spelling): SelectSql {
+  const { name, key } = spec;
+  const sizes = new Map((spec.sizes ?? []).map(([size, of]) => [size, bytesOf(of)]));
+  const read = readOf(spec, "");
+  const own = readOf(spec, `${name}.`);
+  const sizeOf = (column: string) => sizes.get(column) ?? column;
+  /** One statement for all owners: on SQLite one for each was four times as slow. */
+  const owned = ({ by, limit }: Scan, { table, within }: Owners) => {
+    const id = `${name}.${by[0]}`;
+    // '.' and '/' are neighbours, so this is the range of keys that begin with '<id>.'.
+    const on = within ? `${id} > owner.id || '.' AND ${id} < owner.id || '/'` : `${id} = owner.id`;
+    return `SELECT ${own} FROM ${table} AS owner ${join} ${name} ON ${on} ${limit === undefined ? "" : "LIMIT ?"}`;
+  };
+  return {
+    get: `SELECT ${read} FROM ${name} WHERE ${matching(key)}`,
+    scan(scan) {
+      if (scan.ownedBy !== undefined) return owned(scan, scan.ownedBy);
+      const keys = scan.keysFirst ? `WHERE ${key} IN (SELECT ${key} FROM ${name} ${conditions(scan)} ${orderOf(scan)})` : null;
+      return `SELECT ${read} FROM ${name} ${keys ?? conditions(scan)} ${keys === null ? orderOf(scan) : sortOf(scan)}`;
+    },
+    total(scan, of) {
+      const sum = of === undefined ? "0" : `coalesce(sum(${sizeOf(of)}), 0)`;
+      return `SELECT count(*) AS rows, ${sum} AS sum FROM ${name} ${conditions(scan)}`;
+    },
+    sizeOf,
+  };
+}
+
+export function matching(columns: readonly string[]): string {
+  return columns.map((column) => `${column} = ?`).join(" AND ");
+}
+
+/** All that makes a difference to the text of a scan's statement: to write it again took 1.6 of the 6.9 us of a scan of one row on SQLite. */
+export function shapeOf({ by, equal, above, below, without, having, only, backwards, limit, offset, keysFirst, ownedBy }: Scan): string {
+  const bounds = `${equal?.length ?? 0} ${above?.length} ${below?.length} ${limit !== undefined} ${offset !== undefined}`;
+  const terms = `${without} ${having} ${only === undefined ? "" : JSON.stringify(only)} ${ownedBy?.table} ${ownedBy?.within}`;
+  return `${by} ${bounds} ${terms} ${backwards === true} ${keysFirst === true}`;
+}
+
+export function conditions({ by, equal = [], above, below, without = [], having, only = {} }: Scan): string {
+  const rest = by.slice(equal.length);
+  const bound = (sign: string, values: readonly Value[]) =>
+    `(${rest.slice(0, values.length).join(", ")}) ${sign} (${values.map(() => "?").join(", ")})`;
+  const terms = [
+    ...by.slice(0, equal.length).map((column) => `${column} = ?`),
+    ...[without].flat().map((column) => `${column} IS NULL`),
+    ...(having === undefined ? [] : [`${having} IS NOT NULL`]),
+    // A partial index is used for values that are in the statement's text.
+    ...Object.entries(only).map(([column, value]) => `${column} = '${value}'`),
+    ...(above === undefined ? [] : [bound(">", above)]),
+    ...(below === undefined ? [] : [bound("<", below)]),
+  ];
+  return terms.length === 0 ? "" : `WHERE ${terms.join(" AND ")}`;
+}
+
+/** The values of a scan's statement, in their order, without those of `limitOf`. */
+export function boundsOf({ equal = [], above = [], below = [] }: Scan): Value[] {
+  return [...equal, ...above, ...below];
+}
+
+export function limitOf({ limit, offset }: Scan): Value[] {
+  return [...(limit === undefined ? [] : [limit]), ...(offset === undefined ? [] : [offset])];
+}
+
+/** What is selected of a table whose columns have this prefix. */
+function readOf<R>({ columns, sizes = [] }: TableSpec<R>, prefix: string): string {
+  const plain = columns.map(([column]) => `${prefix}${column} AS ${column}`);
+  return [...plain, ...sizes.map(([size, of]) => `${bytesOf(of.map((column) => prefix + column))} AS ${size}`)].join(", ");
+}
+
+/** Without reading them: a database knows the length of what a row refers to. */
+function bytesOf(columns: readonly string[]): string {
+  return `(${columns.map((column) => `coalesce(octet_length(${column}), 0)`).join(" + ")})`;
+}
+
+function orderOf(scan: Scan): string {
+  return `${sortOf(scan)} ${scan.limit === undefined ? "" : "LIMIT ?"} ${scan.offset === undefined ? "" : "OFFSET ?"}`;
+}
+
+export function sortOf({ by, equal = [], backwards }: Scan): string {
+  const order = by.slice(equal.length).map((column) => (backwards ? `${column} DESC` : column));
+  return order.length === 0 ? "" : `ORDER BY ${order.join(", ")}`;
+}
