@@ -66,6 +66,7 @@ const API_FILES = new Set(["index.ts", "transport.ts", "work.ts", "workflow.ts"]
 const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   "@photostructure/sqlite": ["store"],
   "node:sqlite": ["store"],
+  pg: ["store"],
   commander: ["cli"],
 };
 

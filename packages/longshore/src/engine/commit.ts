@@ -8,26 +8,10 @@
 // order. The next batch begins when this one is committed. A synchronous store never waits here.
 
 import { type LongshoreError, toError } from "../core/errors.ts";
-import { closedError, unavailableError } from "./commit-errors.ts";
+import { closedError, Postponed, unavailableError } from "./commit-errors.ts";
 import { CommittedReads } from "./committed-reads.ts";
 import { Missing, type RowStore, Unavailable } from "./rows.ts";
 import type { Later, ReadTx, Tx } from "./tx.ts";
-
-/**
- * Thrown by an operation that needs something which takes long to make, such as the plan of a large definition. What it has changed is taken
- * back, and it is performed again as soon as that is there; other operations go on meanwhile.
- */
-export class Postponed extends Error {
-  /** When it rejects, the operation fails with the same error. */
-  readonly until: Promise<unknown>;
-
-  constructor(until: Promise<unknown>) {
-    super("The operation is performed again when what it needs is there.");
-    this.until = until;
-    // Where the operation has failed for another reason by then, no one waits for it.
-    until.catch(() => {});
-  }
-}
 
 interface Job {
   work: (tx: Tx) => unknown;
@@ -74,9 +58,13 @@ export class GroupCommit {
   #scheduled = false;
   /** The batch that waits for its store; null between batches. */
   #underWay: Promise<unknown> | null = null;
+  /** The commit that the store is busy with. */
+  #committing: Promise<unknown> | null = null;
   /** From the first operation of a batch to its results. */
   #isWriting = false;
   #closed = false;
+  /** Why the last commit was not written, until one is. */
+  #away: Unavailable | null = null;
   #restUntil = 0;
   #commits = 0;
   #steps = 0;
@@ -90,7 +78,8 @@ export class GroupCommit {
   constructor(store: RowStore, now: () => number) {
     this.#store = store;
     this.#now = now;
-    this.#reads = new CommittedReads(store, { commits: () => this.#commits, alone: (work) => this.#alone(work) });
+    const committed = () => this.#committing ?? Promise.resolve();
+    this.#reads = new CommittedReads(store, { commits: () => this.#commits, committed, alone: (work) => this.#alone(work) });
     this.#tx = {
       isOperation: true,
       loaded: new Map(),
@@ -146,7 +135,7 @@ export class GroupCommit {
 
   /** Null when writing works; else why it does not. */
   get unavailable(): LongshoreError | null {
-    return this.#refusal ?? this.#gone ?? (this.#restUntil === 0 ? null : unavailableError(undefined));
+    return this.#refusal ?? this.#gone ?? (this.#away === null ? null : unavailableError(this.#away));
   }
 
   /** Looks for the data file in its place, for a store that is not written to. */
@@ -352,10 +341,13 @@ export class GroupCommit {
     if (this.#refusal !== null) return this.#refusal;
     if (this.#gone !== null) this.#gone = this.#store.isGone();
     if (this.#gone !== null) return this.#gone;
-    if (this.#restUntil > this.#now()) return unavailableError(undefined);
+    if (this.#away !== null && this.#restUntil > this.#now()) return unavailableError(this.#away);
     try {
       const written = this.#store.commit(this.#writeParts);
-      return written instanceof Promise ? written.then(this.#written, this.#unwritten) : this.#written();
+      if (!(written instanceof Promise)) return this.#written();
+      const failure = written.then(this.#written, this.#unwritten);
+      this.#committing = failure;
+      return failure;
     } catch (thrown) {
       return this.#unwritten(thrown);
     }
@@ -366,16 +358,19 @@ export class GroupCommit {
   };
 
   readonly #written = (): null => {
+    this.#committing = null;
     this.#commits++;
-    this.#restUntil = 0;
+    this.#away = null;
     this.#gone = this.#store.isGone();
     return null;
   };
 
   readonly #unwritten = (thrown: unknown): Error => {
+    this.#committing = null;
     if (!(thrown instanceof Unavailable)) return toError(thrown);
+    this.#away = thrown;
     this.#restUntil = this.#now() + restMs;
-    return unavailableError(thrown.cause);
+    return unavailableError(thrown);
   };
 
   #answer(jobs: Job[], doubt: LongshoreError | null): void {

@@ -4,7 +4,8 @@
 // A commit that comes between may make what was loaded older than what memory has. Then all of it is loaded again, in one go; and a read that
 // is overtaken several times is performed between two batches.
 
-import { Missing, type RowStore } from "./rows.ts";
+import { unavailableError } from "./commit-errors.ts";
+import { Missing, type RowStore, Unavailable } from "./rows.ts";
 import type { Later, ReadTx } from "./tx.ts";
 
 type Work<T> = (tx: ReadTx) => Later<T>;
@@ -13,6 +14,8 @@ type Work<T> = (tx: ReadTx) => Later<T>;
 export interface Batches {
   /** How many transactions were committed. */
   commits(): number;
+  /** Resolves when no commit is under way. */
+  committed(): Promise<unknown>;
   /** Performs `work` between two batches. */
   alone<T>(work: () => Promise<T>): Promise<T>;
 }
@@ -68,7 +71,7 @@ export class CommittedReads {
     const commits = this.#batches.commits();
     let missing: readonly Missing[] = needed;
     for (let loads = 0; loads < loadsMax; loads++) {
-      await this.#store.load(tx, missing);
+      await this.#load(tx, missing);
       if (this.#batches.commits() !== commits) return null;
       try {
         return { value: work(tx) };
@@ -79,6 +82,16 @@ export class CommittedReads {
       }
     }
     throw new Error(`A read was performed ${loadsMax} times and still misses rows.`);
+  }
+
+  async #load(tx: ReadTx, missing: readonly Missing[]): Promise<void> {
+    try {
+      await this.#store.load(tx, missing);
+    } catch (thrown) {
+      throw thrown instanceof Unavailable ? unavailableError(thrown) : thrown;
+    }
+    // Rows of a commit whose end is not known here yet may have been read.
+    await this.#batches.committed();
   }
 }
 

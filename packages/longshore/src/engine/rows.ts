@@ -111,8 +111,14 @@ export interface RowStore {
 
 /** Thrown by a store that cannot be written or read now. */
 export class Unavailable extends Error {
-  constructor(cause: Error) {
+  /** What cannot be done, and what an operator may do about it. */
+  readonly what: string;
+  readonly advice: string;
+
+  constructor(cause: Error, what = "The data file cannot be written now", advice = "Make room on the disk") {
     super(cause.message, { cause });
+    this.what = what;
+    this.advice = advice;
   }
 }
 

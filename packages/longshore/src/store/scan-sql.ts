@@ -97,7 +97,7 @@ function orderOf(scan: Scan): string {
   return `${sortOf(scan)} ${scan.limit === undefined ? "" : "LIMIT ?"} ${scan.offset === undefined ? "" : "OFFSET ?"}`;
 }
 
-export function sortOf({ by, equal = [], backwards }: Scan): string {
+function sortOf({ by, equal = [], backwards }: Scan): string {
   const order = by.slice(equal.length).map((column) => (backwards ? `${column} DESC` : column));
   return order.length === 0 ? "" : `ORDER BY ${order.join(", ")}`;
 }

@@ -10,7 +10,7 @@ export interface OpenedRows {
   readonly rows: RowStore;
   /** Ends it without a word, as a crash does, and opens it again; null where nothing outlives the process. */
   readonly crash: (() => Promise<OpenedRows>) | null;
-  close(): void;
+  close(): void | Promise<void>;
 }
 
 interface Entry {
@@ -112,8 +112,8 @@ const placeOf = ({ name, version }: Entry) => `${name}${version}`;
 export function rowsContract(name: string, open: () => Promise<OpenedRows>): void {
   describe(name, () => {
     const opened: OpenedRows[] = [];
-    afterEach(() => {
-      for (const each of opened.splice(0)) each.close();
+    afterEach(async () => {
+      for (const each of opened.splice(0)) await each.close();
     });
 
     async function setup() {

@@ -43,6 +43,7 @@ function probed(db: Database, probe: CommitProbe): Database {
 
 export const sqliteMemory: StoreKind = {
   open: (setup) => open(setup),
+  keeps: false,
   place: () => null,
   copy: () => {
     throw new Error("Memory cannot be copied.");
@@ -56,6 +57,7 @@ export function sqliteFiles(wrap?: (rows: RowStore) => RowStore): StoreKind & { 
   const place = () => join(folder, String(++places));
   return {
     open: (setup) => open(setup, wrap),
+    keeps: true,
     place,
     copy(from) {
       const to = place();

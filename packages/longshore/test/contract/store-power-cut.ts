@@ -10,7 +10,7 @@ export function powerCutContract(setup: Setup, kind: StoreKind): void {
       const world = await setup();
       const steps = [step("a"), step("b", { after: ["a"] }), step("c", { after: ["a"] }), step("d", { after: ["b", "c"] })];
       const cuts: string[] = [];
-      world.probe.after = () => cuts.push(kind.copy(world.place as string));
+      world.probe.after = async () => cuts.push(await kind.copy(world.place as string));
       const { id } = await world.start("w", steps);
       await finish(world);
       expect((await world.run(id)).state).toBe("succeeded");
@@ -36,7 +36,7 @@ export function powerCutContract(setup: Setup, kind: StoreKind): void {
       const { id } = await world.start("w", [step("a"), step("b", { after: ["a"] })]);
       const hold = holdOf(await world.claim("a"));
       const cuts: string[] = [];
-      world.probe.after = () => cuts.push(kind.copy(world.place as string));
+      world.probe.after = async () => cuts.push(await kind.copy(world.place as string));
       await world.board.complete(hold, "1");
       expect(cuts).toHaveLength(1);
       const after = await setup({ place: cuts[0], clock: world.clock });

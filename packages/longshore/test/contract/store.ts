@@ -37,7 +37,7 @@ export function storeContract(name: string, kind: StoreKind): void {
     runContract(setup);
     partContract(setup);
     // Hundreds of small worlds: in memory, where one costs a tenth of what it does in a file, and the code is the same.
-    if (kind.place() === null) return livesContract(setup);
+    if (!kind.keeps) return livesContract(setup);
     restartContract(setup);
     powerCutContract(setup, kind);
   });

@@ -29,7 +29,7 @@ export interface StoreHooks {
 /** What every commit goes through; a test throws from `before` or `after` to make it fail. */
 export interface CommitProbe {
   before?(): void;
-  after?(): void;
+  after?(): unknown;
 }
 
 export interface StoreSetup {
@@ -46,7 +46,7 @@ export interface OpenedStore {
   readonly board: BoardStore;
   readonly runs: RunStore;
   readonly parts: PartStore;
-  /** Resolves when no operation is queued or under way. */
+  /** Resolves when no operation is queued or under way, and nothing is read. */
   quiet(): Promise<void>;
   /** Transactions committed so far. */
   commits(): number;
@@ -58,10 +58,12 @@ export interface OpenedStore {
 /** One implementation of the store port. */
 export interface StoreKind {
   open(setup: StoreSetup): Promise<OpenedStore>;
+  /** Whether what is in a place outlives the store. */
+  readonly keeps: boolean;
   /** A fresh place whose content outlives the store; null when this kind keeps nothing. */
   place(): string | null;
   /** A copy of a place as a power cut would leave it now. */
-  copy(place: string): string;
+  copy(place: string): string | Promise<string>;
 }
 
 /** What a workflow has beside its steps; its dialect is `code` when absent. */
@@ -136,6 +138,7 @@ export async function openWorld(kind: StoreKind, options: WorldOptions = {}): Pr
   const board = new Board({ store: store.board, clock, reserved: reservedLanes });
   const runs = new Runs({ store: store.runs, clock, makeId: idMaker(), dialects });
   if (clock instanceof QuietClock) clock.quiet = () => store.quiet();
+  opened.add(store);
   await store.recover();
   const define: World["define"] = async (name, steps, parts = {}) => {
     const source = { name, steps, output: parts.output ?? null, timeoutMs: parts.timeoutMs };
@@ -168,6 +171,7 @@ export async function openWorld(kind: StoreKind, options: WorldOptions = {}): Pr
       closed = true;
       board.close();
       await runs.close();
+      opened.delete(store);
       await store.close();
     },
   };
@@ -200,7 +204,13 @@ async function found<T>(looked: Promise<T | undefined>, what: string): Promise<T
 /** Turns that a store which reads later takes where another takes one. */
 const laterTurns = 3;
 
+/** Stores that are open now: a turn waits for one that is on another machine. */
+const opened = new Set<OpenedStore>();
+
 /** Lets everything run that has been scheduled already, timers of the test's clock excepted. */
 export async function turns(count = 5): Promise<void> {
-  for (let turn = 0; turn < count * laterTurns; turn++) await new Promise((resolve) => setImmediate(resolve));
+  for (let turn = 0; turn < count * laterTurns; turn++) {
+    await new Promise((resolve) => setImmediate(resolve));
+    for (const store of opened) await store.quiet();
+  }
 }

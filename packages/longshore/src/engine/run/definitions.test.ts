@@ -3,7 +3,8 @@ import { openDatabase } from "../../store/sqlite/driver.ts";
 import { sqliteRows } from "../../store/sqlite/row-store.ts";
 import { migrate } from "../../store/sqlite/schema.ts";
 import { TestClock } from "../../testing/clock.ts";
-import { GroupCommit, Postponed } from "../commit.ts";
+import { GroupCommit } from "../commit.ts";
+import { Postponed } from "../commit-errors.ts";
 import { Definitions } from "./definitions.ts";
 import { atOnceCharsMax, makePlan, type Plan } from "./plan.ts";
 

@@ -3,7 +3,8 @@
 import type { Clock } from "../../core/clock.ts";
 import { checkName } from "../../core/names.ts";
 import { Rows } from "../cached-rows.ts";
-import { type GroupCommit, Postponed } from "../commit.ts";
+import type { GroupCommit } from "../commit.ts";
+import { Postponed } from "../commit-errors.ts";
 import type { RowStore, TableRows } from "../rows.ts";
 import { plainTable } from "../tables/plain.ts";
 import type { ReadTx, Tx } from "../tx.ts";

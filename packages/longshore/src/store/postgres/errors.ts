@@ -1,0 +1,38 @@
+// What an error of PostgreSQL means for the engine.
+
+import { LongshoreError, toError } from "../../core/errors.ts";
+import { Taken, Unavailable } from "../../engine/rows.ts";
+import { Lost, Unsent } from "./link.ts";
+
+/** Conditions of the machine rather than of the rows: no connection, no resources, an operator, the system, a conflict, a server that only reads. */
+const passing = /^(?:08|53|57|58|40|25006|55P03)/;
+const uniqueViolation = "23505";
+const divisionByZero = "22012";
+
+function codeOf(error: unknown): string {
+  return String((error as { code?: unknown }).code ?? "");
+}
+
+/** Of a commit or a read that was not carried out. */
+export function inWords(error: unknown): Error {
+  const code = codeOf(error);
+  if (code === uniqueViolation) return new Taken(toError(error));
+  const isAway = error instanceof Lost || error instanceof Unsent;
+  return isAway || passing.test(code) ? unavailable(error) : toError(error);
+}
+
+export function unavailable(error: unknown): Unavailable {
+  return new Unavailable(toError(error), "PostgreSQL cannot be reached or does not write now", "Look at its log and at the network");
+}
+
+/** The first statement of each transaction found that another server has the data. */
+export function isFenced(error: unknown): boolean {
+  return codeOf(error) === divisionByZero;
+}
+
+export function deposed(): LongshoreError {
+  return new LongshoreError(
+    "LONGSHORE_STORE_UNAVAILABLE",
+    "Another Longshore server has taken over these data, because this one did not renew its lease in time. Nothing more is written here: stop this server.",
+  );
+}

@@ -1,0 +1,193 @@
+// One connection to PostgreSQL, opened when it is first needed and again after it was lost. Statements that are run together are sent in one
+// message with one Sync: PostgreSQL makes them one transaction, all or nothing, and responds once. Each statement is prepared on its first use.
+
+import { setTimeout as delay } from "node:timers/promises";
+import { toError } from "../../core/errors.ts";
+import type { Parameter, PgClient, PgConnection, RawRow, Submittable } from "./package.ts";
+
+export interface Statement {
+  /** Under which it is prepared. */
+  readonly name: string;
+  readonly text: string;
+}
+
+/** A statement with its values. */
+export interface Call {
+  readonly statement: Statement;
+  readonly values: readonly Parameter[];
+}
+
+/** A connection that does not respond for this long is given up. No statement of ours takes a tenth of it. */
+const responseMsMax = 30_000;
+
+/** Connected, with the statements that it knows. */
+interface Session {
+  readonly client: PgClient;
+  readonly prepared: Set<string>;
+  current: Pipeline | null;
+}
+
+/** Why the outcome of what was sent is not known: the connection ended before the response. */
+export class Lost extends Error {
+  constructor(cause: Error) {
+    super(cause.message, { cause });
+  }
+}
+
+/** Nothing was sent: no connection could be opened. */
+export class Unsent extends Error {
+  constructor(cause: Error) {
+    super(cause.message, { cause });
+  }
+}
+
+export class Link {
+  readonly #connect: () => Promise<PgClient>;
+  #session: Promise<Session> | null = null;
+  #pending = 0;
+  #closed = false;
+  /** Called when an open connection ends. */
+  onLost: () => void = () => {};
+
+  constructor(connect: () => Promise<PgClient>) {
+    this.#connect = connect;
+  }
+
+  /** What is sent and not responded to. */
+  get pending(): number {
+    return this.#pending;
+  }
+
+  /** The rows of each call. Rejects with `Lost` when the transaction may have been committed. */
+  async run(calls: readonly Call[]): Promise<RawRow[][]> {
+    this.#pending++;
+    try {
+      const session = await this.#open().catch((error: unknown) => {
+        throw new Unsent(toError(error));
+      });
+      return await new Promise((resolve, reject) => {
+        const pipeline = new Pipeline(session, calls, resolve, reject);
+        session.client.query(pipeline);
+      });
+    } finally {
+      this.#pending--;
+    }
+  }
+
+  /** Ends the connection without a word; the next call opens another. */
+  drop(): void {
+    const session = this.#session;
+    this.#session = null;
+    session?.then(({ client }) => client.connection.stream.destroy()).catch(() => {});
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    const session = await this.#session?.catch(() => null);
+    this.#session = null;
+    // A server that does not respond must not hold up the end of this process.
+    if (session) await Promise.race([session.client.end().catch(() => {}), delay(1_000, undefined, { ref: false })]);
+    session?.client.connection.stream.destroy();
+  }
+
+  #open(): Promise<Session> {
+    if (this.#closed) return Promise.reject(new Error("The connection to PostgreSQL has been closed."));
+    this.#session ??= this.#start();
+    return this.#session;
+  }
+
+  #start(): Promise<Session> {
+    const started = this.#connect().then((client) => {
+      const session: Session = { client, prepared: new Set(), current: null };
+      client.connection.on("parseComplete", () => session.current?.parsed());
+      const lost = () => {
+        if (this.#session !== started) return;
+        this.#session = null;
+        this.onLost();
+      };
+      // What is under way is told by the library itself.
+      client.on("error", lost);
+      client.on("end", lost);
+      return session;
+    });
+    started.catch(() => {
+      if (this.#session === started) this.#session = null;
+    });
+    return started;
+  }
+}
+
+/** Statements on their way, and their rows. */
+class Pipeline implements Submittable {
+  readonly #session: Session;
+  readonly #calls: readonly Call[];
+  readonly #resolve: (rows: RawRow[][]) => void;
+  readonly #reject: (error: Error) => void;
+  readonly #rows: RawRow[][];
+  /** Prepared with this message, in order; the first `#parsed` of them are known to be. */
+  readonly #fresh: string[] = [];
+  #parsed = 0;
+  #at = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(session: Session, calls: readonly Call[], resolve: (rows: RawRow[][]) => void, reject: (error: Error) => void) {
+    this.#session = session;
+    this.#calls = calls;
+    this.#resolve = resolve;
+    this.#reject = reject;
+    this.#rows = calls.map(() => []);
+  }
+
+  submit(connection: PgConnection): void {
+    const { prepared } = this.#session;
+    this.#session.current = this;
+    this.#timer = setTimeout(() => connection.stream.destroy(), responseMsMax);
+    connection.stream.cork();
+    for (const { statement, values } of this.#calls) {
+      if (!prepared.has(statement.name)) {
+        prepared.add(statement.name);
+        this.#fresh.push(statement.name);
+        connection.parse(statement);
+      }
+      connection.bind({ statement: statement.name, values });
+      connection.execute();
+    }
+    connection.sync();
+    connection.stream.uncork();
+  }
+
+  parsed(): void {
+    this.#parsed++;
+  }
+
+  handleDataRow({ fields }: { readonly fields: RawRow }): void {
+    this.#rows[this.#at]?.push(fields);
+  }
+
+  handleCommandComplete(): void {
+    this.#at++;
+  }
+
+  handleReadyForQuery(): void {
+    this.#end();
+    this.#resolve(this.#rows);
+  }
+
+  handleError(error: Error): void {
+    this.#end();
+    // What follows an error is not carried out, preparing included.
+    for (const name of this.#fresh.slice(this.#parsed)) this.#session.prepared.delete(name);
+    // An error that ends the connection may come after the commit.
+    const { severity } = error as { severity?: string };
+    this.#reject(severity === "ERROR" ? toError(error) : new Lost(toError(error)));
+  }
+
+  handleEmptyQuery(): void {}
+
+  handlePortalSuspended(): void {}
+
+  #end(): void {
+    clearTimeout(this.#timer);
+    this.#session.current = null;
+  }
+}

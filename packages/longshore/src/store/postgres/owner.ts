@@ -1,0 +1,219 @@
+// Which server may write. The row of the shard names the owner by an epoch and a token, and counts its transactions. The first statement of each
+// transaction is the fence: it fails when the row names another owner, and it holds the row until the commit. So a server that takes over waits for
+// what is under way, sees it, and from then on every transaction of the old owner fails.
+//
+// The same row settles commits whose response was lost. The owner asks on another connection which of its transactions was the last; the same
+// statement moves the counter on, so that what is still on its way on the old connection can never be carried out.
+//
+// A lease in the row ends when the owner does not renew it, and a lock of its session ends with its connection: a server that was killed is
+// replaced at once, one that hangs when its lease is over. Nothing depends on clocks but how soon another server may try.
+
+import { randomUUID } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
+import { LongshoreError, toError } from "../../core/errors.ts";
+import { Unavailable } from "../../engine/rows.ts";
+import { deposed, inWords, isFenced, unavailable } from "./errors.ts";
+import { type Call, type Link, Lost } from "./link.ts";
+import type { Parameter } from "./package.ts";
+import type { Statements } from "./statements.ts";
+
+export interface OwnerOptions {
+  /** For the transactions of the engine. */
+  readonly write: Link;
+  /** Its session has the lock. */
+  readonly lease: Link;
+  readonly statements: Statements;
+  readonly schema: string;
+  /** The name of this server, for people. */
+  readonly node: string;
+  readonly leaseMs?: number;
+  /** Gets the time of PostgreSQL, and when it was asked for it. */
+  heard(timeMs: number, askedAt: number): void;
+}
+
+/** How long an owner that does not renew its lease keeps other servers out. */
+const leaseMsDefault = 5_000;
+/** Renewals in the time of a lease. Commits renew it as well. */
+const renewals = 5;
+/** How long the outcome of a commit is asked for. Then this server cannot know any more what is stored. */
+const settleMsMax = 60_000;
+const settlePauseMs = 100;
+
+const now = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+
+export class Owner {
+  readonly #options: OwnerOptions;
+  readonly #leaseMs: number;
+  /** What the shard's row must have, as parameters. */
+  readonly #identity: readonly Parameter[];
+  #seq: number;
+  #gone: LongshoreError | null = null;
+  #timer: NodeJS.Timeout | undefined;
+  #renewing: Promise<void> = Promise.resolve();
+  #hasLock = true;
+  #closed = false;
+  /** A server has written to the data before. */
+  readonly wasServed: boolean;
+
+  /** Rejects with LONGSHORE_CONFLICT while another server has the data. */
+  static async take(options: OwnerOptions): Promise<Owner> {
+    const run = async (sql: string, ...values: Parameter[]) => {
+      const askedAt = performance.now();
+      const [rows = []] = await options.lease.run([{ statement: options.statements.of(sql), values }]);
+      return { row: rows[0] ?? [], askedAt };
+    };
+    const lock = lockOf(options.schema);
+    const isLocked = (await run(`SELECT pg_try_advisory_lock(${lock})`)).row[0] === "t";
+    if (!isLocked) {
+      const [isLive, node] = (await run("SELECT expires_at > now(), node FROM shard WHERE id = 0")).row;
+      if (isLive === "t") throw conflict(options.schema, node ?? null);
+      // It hangs, and its session with it.
+      await run(`SELECT count(pg_terminate_backend(pid)) FROM pg_locks WHERE ${holding(lock)}`);
+      await run(`SELECT pg_advisory_lock(${lock})`);
+    }
+    const token = randomUUID();
+    const taken = await run(
+      `UPDATE shard SET epoch = epoch + 1, token = ?::uuid, node = ?, expires_at = now() + ?::interval WHERE id = 0 RETURNING epoch, seq, ${now}`,
+      ...[token, options.node, interval(options.leaseMs ?? leaseMsDefault)],
+    );
+    const [epoch, seq, time] = taken.row.map(Number) as [number, number, number];
+    options.heard(time, taken.askedAt);
+    return new Owner(options, { epoch, seq, token });
+  }
+
+  private constructor(options: OwnerOptions, { epoch, seq, token }: { epoch: number; seq: number; token: string }) {
+    this.#options = options;
+    this.#leaseMs = options.leaseMs ?? leaseMsDefault;
+    this.#identity = [String(epoch), token];
+    this.#seq = seq;
+    this.wasServed = epoch > 1;
+    options.lease.onLost = () => {
+      this.#hasLock = false;
+    };
+    this.#schedule();
+  }
+
+  /** An error when another server owns the data, or when it cannot be known any more what was committed. */
+  isGone(): LongshoreError | null {
+    return this.#gone;
+  }
+
+  /** Carries out statements in one transaction, all or none. */
+  async commit(calls: readonly Call[]): Promise<void> {
+    if (this.#gone !== null) throw this.#gone;
+    const seq = this.#seq + 1;
+    try {
+      await this.#options.write.run([this.#fence(seq), ...calls]);
+      this.#seq = seq;
+    } catch (error) {
+      if (isFenced(error)) throw this.#depose();
+      if (!(error instanceof Lost)) throw inWords(error);
+      if (!(await this.#settle(seq))) throw unavailable(error);
+    }
+  }
+
+  /** Lets another server in at once. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    await this.#renewing;
+    // Where PostgreSQL cannot be reached, the lease ends by itself.
+    if (this.#gone === null)
+      await this.#options.lease
+        .run([this.#call(`UPDATE shard SET expires_at = now(), node = NULL WHERE ${mine}`, ...this.#identity)])
+        .catch(() => {});
+  }
+
+  #fence(seq: number): Call {
+    const renewed = `UPDATE shard SET seq = ?, expires_at = now() + ?::interval WHERE ${mine} AND seq = ? RETURNING 1`;
+    return this.#call(
+      `WITH renewed AS (${renewed}) SELECT 1 / count(*) FROM renewed`,
+      ...[String(seq), interval(this.#leaseMs), ...this.#identity, String(seq - 1)],
+    );
+  }
+
+  /** Whether a transaction was committed whose response was lost. The counter moves on by one where it was not, else by two. */
+  async #settle(seq: number): Promise<boolean> {
+    const moved = `CASE seq WHEN ${"?"}::bigint THEN ?::bigint WHEN ?::bigint THEN ?::bigint ELSE seq END`;
+    const values = [seq - 1, seq + 1, seq, seq + 2].map(String);
+    const call = this.#call(`UPDATE shard SET seq = ${moved} WHERE ${mine} RETURNING seq`, ...values, ...this.#identity);
+    const givesUpAt = performance.now() + settleMsMax;
+    for (;;) {
+      try {
+        const [rows = []] = await this.#options.write.run([call]);
+        const found = rows[0]?.[0];
+        if (found === undefined) throw this.#depose();
+        this.#seq = Number(found);
+        return this.#seq === seq + 2;
+      } catch (error) {
+        if (this.#gone !== null) throw error;
+        if (this.#closed || performance.now() > givesUpAt) throw this.#lose(error);
+        await delay(settlePauseMs, undefined, { ref: false });
+      }
+    }
+  }
+
+  #schedule(): void {
+    if (this.#closed || this.#gone !== null) return;
+    this.#timer = setTimeout(() => {
+      this.#renewing = this.#renew().then(() => this.#schedule());
+    }, this.#leaseMs / renewals);
+    this.#timer.unref();
+  }
+
+  /** Also hears the time. What fails is tried again: a server that comes too late is fenced. */
+  async #renew(): Promise<void> {
+    const { lease, schema, heard } = this.#options;
+    const renewed = `UPDATE shard SET expires_at = now() + ?::interval WHERE ${mine} RETURNING ${now}`;
+    const locking = this.#hasLock ? [] : [this.#call(`SELECT pg_try_advisory_lock(${lockOf(schema)})`)];
+    this.#hasLock = true;
+    try {
+      const askedAt = performance.now();
+      const found = await lease.run([...locking, this.#call(renewed, interval(this.#leaseMs), ...this.#identity)]);
+      const time = found.at(-1)?.[0]?.[0];
+      if (time === undefined) this.#depose();
+      else heard(Number(time), askedAt);
+    } catch {
+      this.#hasLock = false;
+    }
+  }
+
+  #depose(): Error {
+    this.#gone = deposed();
+    return new Unavailable(this.#gone);
+  }
+
+  #lose(cause: unknown): Error {
+    const message = `PostgreSQL did not report for ${settleMsMax / 1_000} s whether it has committed a transaction: ${toError(cause).message}. Start this server again.`;
+    this.#gone = new LongshoreError("LONGSHORE_STORE_UNAVAILABLE", message, { cause });
+    return new Unavailable(this.#gone);
+  }
+
+  #call(sql: string, ...values: Parameter[]): Call {
+    return { statement: this.#options.statements.of(sql), values };
+  }
+}
+
+const mine = "id = 0 AND epoch = ? AND token = ?::uuid";
+
+function lockOf(schema: string): string {
+  return `hashtext('longshore'), hashtext('${schema}/0')`;
+}
+
+/** The sessions that have a lock with these two numbers. */
+function holding(lock: string): string {
+  const [first, second] = lock.split(", ");
+  return `locktype = 'advisory' AND objsubid = 2 AND classid::bigint = ${first} & 4294967295 AND objid::bigint = ${second} & 4294967295 AND granted`;
+}
+
+function interval(ms: number): string {
+  return `${ms} milliseconds`;
+}
+
+function conflict(schema: string, node: string | null): LongshoreError {
+  const who = node === null ? "Another Longshore server" : `Another Longshore server (${node})`;
+  return new LongshoreError(
+    "LONGSHORE_CONFLICT",
+    `${who} is using the schema ${schema} of this database: stop it first, or choose another schema with ?schema=NAME.`,
+  );
+}

@@ -1,0 +1,69 @@
+// The client library for PostgreSQL, which is installed apart, and the small part of it that is used here. Its types are not: a program that
+// imports Longshore need not have them.
+
+import { LongshoreError } from "../../core/errors.ts";
+
+/** What is sent on a connection between two queries of the library's own. */
+export interface Submittable {
+  submit(connection: PgConnection): void;
+  handleDataRow(message: { readonly fields: RawRow }): void;
+  handleCommandComplete(): void;
+  handleReadyForQuery(): void;
+  handleError(error: Error): void;
+  handleEmptyQuery(): void;
+  handlePortalSuspended(): void;
+}
+
+/** A row as it arrives: each value as text. */
+export type RawRow = readonly (string | null)[];
+
+export interface PgConnection {
+  readonly stream: { cork(): void; uncork(): void; destroy(): void };
+  parse(statement: { name: string; text: string }): void;
+  bind(values: { statement: string; values: readonly Parameter[] }): void;
+  execute(): void;
+  sync(): void;
+  on(event: "parseComplete", listener: () => void): void;
+}
+
+/** Text, or bytes as PostgreSQL itself has them. */
+export type Parameter = string | Buffer | null;
+
+export interface PgClient {
+  readonly connection: PgConnection;
+  connect(): Promise<void>;
+  query(submittable: Submittable): void;
+  query(text: string): Promise<{ rows: { [column: string]: unknown }[] }>;
+  on(event: "error" | "end", listener: (error?: Error) => void): void;
+  end(): Promise<void>;
+}
+
+export interface PgClientOptions {
+  readonly connectionString: string;
+  readonly options: string;
+  readonly application_name: string;
+  readonly connectionTimeoutMillis: number;
+  readonly keepAlive: true;
+}
+
+export interface PgModule {
+  readonly Client: new (options: PgClientOptions) => PgClient;
+}
+
+export async function loadPg(load: () => Promise<unknown> = importPg): Promise<PgModule> {
+  try {
+    const loaded = (await load()) as PgModule & { default?: PgModule };
+    return loaded.default ?? loaded;
+  } catch (cause) {
+    throw new LongshoreError(
+      "LONGSHORE_BAD_CONFIG",
+      "To keep data in PostgreSQL the package pg is needed, which is not installed. Run: npm install pg@8",
+      { cause },
+    );
+  }
+}
+
+function importPg(): Promise<unknown> {
+  // @ts-expect-error It brings no types: what is used of it is described above.
+  return import("pg");
+}

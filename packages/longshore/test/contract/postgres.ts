@@ -1,0 +1,92 @@
+// The store on PostgreSQL as the contract suite sees it: a schema is a place.
+
+import { type RowStore, Unavailable } from "../../src/engine/rows.ts";
+import type { Store } from "../../src/engine/store.ts";
+import { openDataStore } from "../../src/server/data-store.ts";
+import { openDatabase } from "../../src/store/postgres/database.ts";
+import type { TestPostgres } from "../support/postgres.ts";
+import type { CommitProbe, StoreKind } from "./world.ts";
+
+export function postgresSchemas(server: () => TestPostgres): StoreKind {
+  return {
+    async open({ place, probe, ...rest }) {
+      const { rows, wasServed, close } = await openDatabase({ url: place as string, node: "test" });
+      const loads = new Set<Promise<void>>();
+      // What the suite looks at: the engine reads nothing else of it.
+      const opened = {
+        rows: counted(probed(rows, probe), loads),
+        wasServed,
+        close,
+        checkRest() {},
+        inWords: (error: unknown) => error,
+      } as unknown as Store;
+      const store = await openDataStore(opened, rest);
+      return {
+        ...{ board: store.board, runs: store.runs, parts: store.parts },
+        async quiet() {
+          for (await store.commit.quiet(); loads.size > 0; await store.commit.quiet()) await Promise.allSettled(loads);
+        },
+        commits: () => store.commit.commits,
+        recover: () => store.recover(),
+        close: () => store.close(),
+      };
+    },
+    keeps: true,
+    place: () => server().newUrl(),
+    copy: (place) => copySchema(server(), place),
+  };
+}
+
+/** Rows whose every commit passes the probe. */
+function probed(rows: RowStore, probe: CommitProbe): RowStore {
+  return {
+    ...rows,
+    async commit(write) {
+      await rows.commit(() => {
+        write();
+        probeBefore(probe);
+      });
+      await probe.after?.();
+    },
+  };
+}
+
+/** Rows whose loads can be waited for. */
+function counted(rows: RowStore, loads: Set<Promise<void>>): RowStore {
+  return {
+    ...rows,
+    load(tx, missing) {
+      const loading = rows.load(tx, missing);
+      loads.add(loading);
+      return loading.finally(() => loads.delete(loading));
+    },
+  };
+}
+
+/** The suite plays a full disk as SQLite reports it. */
+function probeBefore(probe: CommitProbe): void {
+  try {
+    probe.before?.();
+  } catch (error) {
+    throw (error as { errcode?: unknown }).errcode === 13 ? new Unavailable(error as Error) : error;
+  }
+}
+
+/** A copy of a schema as a crash would leave it now. */
+export async function copySchema(server: TestPostgres, url: string): Promise<string> {
+  const to = server.newUrl();
+  await server.query(`
+    DO $$ DECLARE name text; BEGIN
+      CREATE SCHEMA ${schemaOf(to)};
+      FOR name IN SELECT table_name FROM information_schema.tables WHERE table_schema = '${schemaOf(url)}' LOOP
+        EXECUTE format('CREATE TABLE ${schemaOf(to)}.%I (LIKE ${schemaOf(url)}.%I INCLUDING ALL)', name, name);
+        EXECUTE format('INSERT INTO ${schemaOf(to)}.%I SELECT * FROM ${schemaOf(url)}.%I', name, name);
+      END LOOP;
+    END $$
+  `);
+  return to;
+}
+
+function schemaOf(url: string): string {
+  return new URL(url).searchParams.get("schema") as string;
+}

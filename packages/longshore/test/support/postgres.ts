@@ -1,0 +1,121 @@
+// A real PostgreSQL for tests: a cluster of its own in a temporary folder, on a free loopback port, as an unprivileged user. Each test has a schema
+// of its own in it.
+
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { loadPg, type PgClient } from "../../src/store/postgres/package.ts";
+import { freePort } from "./port.ts";
+
+const debianFolder = "/usr/lib/postgresql";
+
+function foundBinaries(): string | undefined {
+  const versions = existsSync(debianFolder) ? readdirSync(debianFolder).sort((one, other) => Number(other) - Number(one)) : [];
+  const folders = versions.map((version) => join(debianFolder, version, "bin"));
+  return folders.find((folder) => existsSync(join(folder, "initdb")));
+}
+
+const binaries = foundBinaries();
+
+/** What is missing on this machine; tests that need it skip themselves and name it. */
+export const postgresMissing = binaries === undefined ? "PostgreSQL 15 or newer (Debian package postgresql)" : undefined;
+
+export interface PostgresOptions {
+  /** Wait for the disk as in production. Most tests are about something else. */
+  readonly durable?: boolean;
+}
+
+/** PostgreSQL refuses to run as root: this user exists everywhere. */
+const nobody = 65_534;
+const isRoot = process.getuid?.() === 0;
+const asUser = isRoot ? { uid: nobody, gid: nobody } : {};
+/** Texts are compared as bytes, whatever the machine speaks. */
+const environment = { ...process.env, LC_ALL: "C", TZ: "UTC" };
+
+export class TestPostgres {
+  readonly port: number;
+  readonly #folder: string;
+  readonly #options: PostgresOptions;
+  #process: ChildProcess | undefined;
+  #schemas = 0;
+
+  private constructor(port: number, folder: string, options: PostgresOptions) {
+    this.port = port;
+    this.#folder = folder;
+    this.#options = options;
+  }
+
+  static async start(options: PostgresOptions = {}): Promise<TestPostgres> {
+    const folder = mkdtempSync(join(tmpdir(), "longshore-postgres-"));
+    if (isRoot) chownSync(folder, nobody, nobody);
+    const flags = ["-D", join(folder, "data"), "--username=longshore", "--auth=trust", "--encoding=UTF8", "--no-sync", "--no-instructions"];
+    const made = spawnSync(join(binaries as string, "initdb"), flags, { ...asUser, env: environment, cwd: folder, encoding: "utf8" });
+    if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr}`);
+    const server = new TestPostgres(await freePort(), folder, options);
+    await server.up();
+    return server;
+  }
+
+  /** The address of a schema that no other test has. */
+  newUrl(): string {
+    return this.urlOf(`test_${++this.#schemas}`);
+  }
+
+  urlOf(schema: string): string {
+    return `postgres://longshore@127.0.0.1:${this.port}/postgres?schema=${schema}`;
+  }
+
+  /** The test's own connection. */
+  async connect(): Promise<PgClient> {
+    const { Client } = await loadPg();
+    const connectionString = `postgres://longshore@127.0.0.1:${this.port}/postgres`;
+    const client = new Client({ connectionString, options: "", application_name: "test", connectionTimeoutMillis: 5_000, keepAlive: true });
+    client.on("error", () => {});
+    await client.connect();
+    return client;
+  }
+
+  async query(sql: string): Promise<{ [column: string]: unknown }[]> {
+    const client = await this.connect();
+    try {
+      return (await client.query(sql)).rows;
+    } finally {
+      await client.end();
+    }
+  }
+
+  async up(): Promise<void> {
+    const fast = this.#options.durable ? [] : ["fsync=off", "synchronous_commit=off", "full_page_writes=off"];
+    const settings = ["listen_addresses=127.0.0.1", `port=${this.port}`, "unix_socket_directories=", "max_connections=100", ...fast];
+    const child = spawn(
+      join(binaries as string, "postgres"),
+      ["-D", join(this.#folder, "data"), ...settings.flatMap((each) => ["-c", each])],
+      {
+        ...{ ...asUser, env: environment, cwd: this.#folder, stdio: "ignore" },
+      },
+    );
+    this.#process = child;
+    for (;;) {
+      const found = await this.query("SELECT 1 AS one").catch(() => null);
+      if (found !== null) return;
+      if (child.exitCode !== null) throw new Error(`postgres ended with ${child.exitCode}`);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+
+  /** SIGQUIT is an immediate end, as of a crash; SIGINT ends sessions first. */
+  async down(signal: "SIGQUIT" | "SIGINT" = "SIGQUIT"): Promise<void> {
+    const child = this.#process;
+    this.#process = undefined;
+    if (child === undefined || child.exitCode !== null) return;
+    const ended = new Promise((resolve) => child.once("exit", resolve));
+    child.kill(signal);
+    await ended;
+  }
+
+  async remove(): Promise<void> {
+    await this.down();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
