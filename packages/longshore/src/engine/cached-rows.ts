@@ -15,12 +15,27 @@ export interface RowsOptions<R> {
   keep(row: R): "always" | "while-room" | "no";
   /** How many characters of inputs, outputs and other texts of any length the row has; for tables that have such. */
   chars?(row: R): number;
-  /** How many rows are room enough. */
+  /** How many rows are room enough. Their texts have a bound of their own. */
   keptMax: number;
+  /** For rows that must stay in memory although there is no room for their texts. */
+  texts?: Texts<R>;
   committed?(row: R): void;
   /** What every reader gets in place of a row, where something that is stored elsewhere has changed what it means. */
   seen?(row: R): R;
 }
+
+/** A row may be without its texts: they are on disk as the last commit left them. */
+interface Texts<R> {
+  areWith(row: R): boolean;
+  without(row: R): R;
+  /** The row with the texts that another one has, if it has them. */
+  from(stored: R, row: R): R;
+}
+
+/** Characters of all texts that a table keeps in memory: 64 MB at most. A row may have many megabytes, and thousands of rows are open. */
+const keptCharsMax = 33_554_432;
+/** A row with fewer stays even so: what others keep must not make every small row slow. All of them have a bound by their number. */
+const fewChars = 4_096;
 
 /** Whether there may be no row on disk yet; `first` when there must be none, or the commit fails. */
 export type IsNew = boolean | "first";
@@ -36,6 +51,7 @@ export class Rows<R> implements Writable {
   readonly #kept = new Map<string, R>();
   readonly #pending = new Map<string, Pending<R>>();
   readonly #refreshed = new Map<string, R>();
+  #keptChars = 0;
 
   constructor(commit: GroupCommit, options: RowsOptions<R>) {
     this.#commit = commit;
@@ -52,14 +68,18 @@ export class Rows<R> implements Writable {
   own(tx: ReadTx, key: string): R | null {
     const pending = tx.isOperation ? this.#pending.get(key) : undefined;
     if (pending !== undefined) return pending.row;
-    return this.#kept.get(key) ?? this.#options.load(tx, key);
+    const kept = this.#kept.get(key);
+    if (kept !== undefined && this.#isWhole(kept)) return kept;
+    const stored = this.#options.load(tx, key);
+    return kept === undefined || stored === null ? stored : this.#over(stored, kept);
   }
 
   /** What memory has made of a row that was read by another way; null when it was removed. */
   newest(tx: ReadTx, key: string, stored: R): R | null {
     const pending = tx.isOperation ? this.#pending.get(key) : undefined;
-    const row = pending === undefined ? (this.#kept.get(key) ?? stored) : pending.row;
-    return row === null ? null : this.#seen(row);
+    if (pending !== undefined) return pending.row === null ? null : this.#seen(pending.row);
+    const kept = this.#kept.get(key);
+    return this.#seen(kept === undefined ? stored : this.#over(stored, kept));
   }
 
   /** Whether memory has it; on disk there may be others. */
@@ -90,15 +110,20 @@ export class Rows<R> implements Writable {
    */
   refresh(key: string, row: R): boolean {
     if (this.#commit.isWriting) return false;
-    this.#kept.set(key, row);
+    this.#keep(key, row, "always");
     this.#refreshed.set(key, row);
     return true;
   }
 
-  /** What the last commit left in memory. */
+  /** What the last commit left in memory, which may be without texts. */
   kept(key: string): R | undefined {
     const row = this.#kept.get(key);
     return row === undefined ? undefined : this.#seen(row);
+  }
+
+  /** Characters of the texts in memory. */
+  get keptChars(): number {
+    return this.#keptChars;
   }
 
   /** Rows of this batch that have not been written yet. */
@@ -131,9 +156,11 @@ export class Rows<R> implements Writable {
     if (this.#pending.size === 0) return;
     const { committed } = this.#options;
     for (const [key, { row }] of this.#pending) {
-      if (row !== null && this.#keeps(key, row)) this.#kept.set(key, row);
-      else this.#kept.delete(key);
-      if (row !== null) committed?.(row);
+      if (row === null) this.#drop(key);
+      else {
+        this.#keep(key, row);
+        committed?.(row);
+      }
     }
     this.#pending.clear();
   }
@@ -142,9 +169,38 @@ export class Rows<R> implements Writable {
     return this.#options.seen === undefined ? row : this.#options.seen(row);
   }
 
-  #keeps(key: string, row: R): boolean {
-    const keep = this.#options.keep(row);
-    return keep === "always" || (keep === "while-room" && (this.#kept.size < this.#options.keptMax || this.#kept.has(key)));
+  #keep(key: string, row: R, how = this.#options.keep(row)): void {
+    const { keptMax, texts } = this.#options;
+    const isRoom = how === "always" || (how === "while-room" && (this.#kept.size < keptMax || this.#kept.has(key)));
+    this.#drop(key);
+    if (!isRoom) return;
+    const chars = this.#charsOf(row);
+    const isFit = chars <= fewChars || this.#keptChars + chars <= keptCharsMax;
+    if (!isFit && how === "while-room") return;
+    const kept = isFit || texts === undefined ? row : texts.without(row);
+    this.#kept.set(key, kept);
+    this.#keptChars += this.#charsOf(kept);
+  }
+
+  #drop(key: string): void {
+    const kept = this.#kept.get(key);
+    if (kept === undefined) return;
+    this.#keptChars -= this.#charsOf(kept);
+    this.#kept.delete(key);
+  }
+
+  #charsOf(row: R): number {
+    return this.#isWhole(row) ? (this.#options.chars?.(row) ?? 0) : 0;
+  }
+
+  #isWhole(row: R): boolean {
+    return this.#options.texts?.areWith(row) ?? true;
+  }
+
+  /** What is kept, with the texts of `stored` where it has none. */
+  #over(stored: R, kept: R): R {
+    const { texts } = this.#options;
+    return texts === undefined || texts.areWith(kept) ? kept : texts.from(stored, kept);
   }
 
   #set(tx: Tx, key: string, pending: Pending<R>): void {

@@ -115,11 +115,15 @@ export function checkMemory(store: DataStore, stored: Stored): void {
       throw broken(`memory counts ${store.board.limits.held(key)} held under ${key}, the disk ${count}`);
 }
 
-/** But for the times of holds and offers, which are made again at start and written along with the next commit. */
+/**
+ * But for the times of holds and offers, which are made again at start and written along with the next commit; and for the texts of what
+ * was held then, which memory does not have.
+ */
 function same(one: TaskRow, other: TaskRow): boolean {
   const ofOffers = one.state === "offered" ? ["claimBy", "claimedAt"] : [];
+  const texts = (one.input as string | undefined) === undefined ? ["input", "output"] : [];
   for (const field of Object.keys(one) as (keyof TaskRow)[]) {
-    if (one[field] === other[field] || field === "holdUntil" || ofOffers.includes(field)) continue;
+    if (one[field] === other[field] || field === "holdUntil" || ofOffers.includes(field) || texts.includes(field)) continue;
     if (typeof one[field] !== "object" || JSON.stringify(one[field]) !== JSON.stringify(other[field])) return false;
   }
   return true;

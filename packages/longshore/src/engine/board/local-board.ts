@@ -6,10 +6,10 @@ import { isTransient } from "../../core/errors.ts";
 import type { Verdict } from "../../core/verdict.ts";
 import { eachRow, type Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
-import { type RowStore, readAll, type TableRows, Taken } from "../rows.ts";
+import { type RowStore, type TableRows, Taken } from "../rows.ts";
 import type { Closure, NextTry } from "../run/retry.ts";
 import type { StoredBytes } from "../stored-bytes.ts";
-import { taskHeadTable, taskRows, taskTable } from "../tables/task.ts";
+import { taskHeadTable, taskRows } from "../tables/task.ts";
 import type { Tx } from "../tx.ts";
 import { Attempts, type Closing } from "./attempts.ts";
 import { HandOuts } from "./hand-outs.ts";
@@ -38,8 +38,6 @@ export interface Follower {
 
 /** How long a lane counts as polled after a claim named it. */
 const polledMs = 60_000;
-/** Whole rows that are read at once at the start. */
-const keptAtOnce = 100;
 /** Deadlines of runs share the heap with those of tasks. */
 export const runDeadlinePrefix = "run:";
 
@@ -70,7 +68,6 @@ export class LocalBoard implements BoardStore {
   readonly unwritten: Unwritten = new Unwritten();
   /** What has happened since this process started, for people who watch. */
   readonly counts: Record<"claimed" | Closure["kind"], number> = { claimed: 0, failed: 0, lost: 0, "timed-out": 0 };
-  readonly #rows: TableRows<TaskRow>;
   readonly #heads: TableRows<TaskRow>;
   readonly #commit: GroupCommit;
   readonly #clock: Clock;
@@ -84,7 +81,6 @@ export class LocalBoard implements BoardStore {
   readonly ofRuns: RunTasks;
 
   constructor(options: LocalBoardDeps) {
-    this.#rows = options.store.table(taskTable);
     this.#heads = options.store.table(taskHeadTable);
     this.#commit = options.commit;
     this.#clock = options.clock;
@@ -235,7 +231,6 @@ export class LocalBoard implements BoardStore {
     const now = this.#clock.now();
     // Noted at the end: until then, what is due would be found as it was before the restart.
     const due: (readonly [id: string, at: number])[] = [];
-    const kept: string[] = [];
     await this.#commit.read((tx) => this.#handOuts.recover(tx, this.limits, now));
     await eachRow(
       this.#commit,
@@ -246,14 +241,14 @@ export class LocalBoard implements BoardStore {
         take: (stored) => {
           const task = restored(stored, now);
           this.#restore(stored, task, now);
-          if (task.state !== "queued" || task.dueAt !== stored.dueAt) kept.push(task.id);
+          // Without its texts, which are read when they are needed.
+          if (task.state !== "queued" || task.dueAt !== stored.dueAt) this.tasks.refresh(task.id, task);
           // As seen when it was queued: what waited for a time that came while the server was away is overdue.
           const next = nextDeadline(task, task.lane === null ? task.queuedAt : now);
           if (next !== null) due.push([task.id, next]);
         },
       },
     );
-    for (let from = 0; from < kept.length; from += keptAtOnce) await this.#keep(kept.slice(from, from + keptAtOnce), now);
     for (const [id, at] of due) this.#deadline(id, at);
   }
 
@@ -262,12 +257,6 @@ export class LocalBoard implements BoardStore {
     this.#life.seen(stored);
     if (task.state !== "queued") this.limits.hold(task.limits);
     else if (task.lane !== null && task.dueAt <= now) this.lanes.push(task.lane, placeOf(task));
-  }
-
-  /** Tasks that memory has in another state than the store. */
-  async #keep(ids: readonly string[], now: number): Promise<void> {
-    const tasks = await this.#commit.read((tx) => readAll(ids, (id) => this.#rows.get(tx, id)));
-    for (const task of tasks) if (task !== null) this.tasks.refresh(task.id, restored(task, now));
   }
 
   get #runs(): Follower {

@@ -121,7 +121,7 @@ export class ReadyQueues {
     const { id, grant } = handed;
     tx.after(() => {
       // Others of the same batch may have changed it since.
-      if (waiter.deliver(this.#options.tasks.kept(id) ?? handed)) return;
+      if (waiter.deliver(this.#options.tasks.newest(tx, id, handed) ?? handed)) return;
       // Should the store be unable to write now, the hold ends by itself.
       this.#options.giveBack(id, grant).catch(() => {});
     });

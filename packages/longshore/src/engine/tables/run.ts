@@ -91,11 +91,15 @@ export function runRows(store: RowStore, commit: GroupCommit, committed: (run: R
       else rows.write(run, changingAtEnd);
     },
     remove: (id) => rows.remove([id]),
-    chars: ({ input, output, variables }) => input.length + (output?.length ?? 0) + (variables?.length ?? 0),
+    chars: runChars,
     keep: (run) => (run.endedAt === null ? "while-room" : "no"),
     keptMax: runsKeptMax,
     committed,
   });
+}
+
+function runChars({ input, output, variables, backlog, skips }: Run): number {
+  return input.length + [output, variables, backlog, skips].reduce((sum, text) => sum + (text?.length ?? 0), 0);
 }
 
 export function runOf(row: Row): Run {

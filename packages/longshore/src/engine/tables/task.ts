@@ -3,6 +3,7 @@
 import { checkName } from "../../core/names.ts";
 import type { LimitKey } from "../board/limits.ts";
 import type { Lane, TaskRow, TaskState, Verb } from "../board/task.ts";
+import { copyOf } from "../board/task-copy.ts";
 import { Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import type { Column, Row, RowStore, TableSpec } from "../rows.ts";
@@ -123,6 +124,11 @@ export function taskRows(store: RowStore, commit: GroupCommit, hooks: TaskRowsHo
     // Who holds a task, and until when, may be newer in memory than on disk.
     keep: (task) => (task.endedAt !== null ? "no" : task.state === "queued" ? "while-room" : "always"),
     keptMax: queuedKeptMax,
+    texts: {
+      areWith: ({ input }) => (input as string | undefined) !== undefined,
+      without: ({ input: _input, output: _output, ...head }) => head as TaskRow,
+      from: ({ input, output }, task) => Object.assign(copyOf(task), { input, output }),
+    },
     ...hooks,
   });
 }
