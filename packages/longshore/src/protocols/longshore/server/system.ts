@@ -28,29 +28,23 @@ export interface SystemDeps {
 export function systemOperations({ health, metrics, document }: SystemDeps): Operation[] {
   return [
     welcomeOperation(tag),
-    operation({
-      ...{ id: "health", tag, method: "GET", path: "/health", root: true, action: "server.health" },
+    stateOperation("health", "/health", {
       summary: "Report whether the server can take work. Needs no token.",
-      answers: {
-        200: { description: "It can.", schema: healthShape },
-        503: { description: "The store cannot be written now; reads go on.", schema: healthShape },
-      },
-      handle: async () => stateAnswer(await health.look()),
+      yes: "It can.",
+      no: "The store cannot be written now; reads continue.",
+      read: () => health.look(),
     }),
     operation({
       ...{ id: "live", tag, method: "GET", path: "/livez", root: true, action: "server.health" },
-      summary: "Report whether the process is alive, whatever the state of its store. Needs no token.",
+      summary: "Report whether the process is alive, for any state of its store. Needs no token.",
       answers: { 200: { description: "It is.", schema: z.object({ status: z.literal("ok") }).meta({ id: "Alive" }) } },
       handle: () => json(200, { status: "ok" }, { "cache-control": "no-store" }),
     }),
-    operation({
-      ...{ id: "ready", tag, method: "GET", path: "/readyz", root: true, action: "server.health" },
+    stateOperation("ready", "/readyz", {
       summary: "Report whether the server accepts work now. Needs no token.",
-      answers: {
-        200: { description: "It does.", schema: healthShape },
-        503: { description: "The store cannot be written now, or the server is closing.", schema: healthShape },
-      },
-      handle: async () => stateAnswer(await health.ready()),
+      yes: "It does.",
+      no: "The store cannot be written now, or the server is closing.",
+      read: () => health.ready(),
     }),
     operation({
       ...{ id: "metrics", tag, method: "GET", path: "/metrics", root: true, action: "server.measure" },
@@ -67,6 +61,22 @@ export function systemOperations({ health, metrics, document }: SystemDeps): Ope
   ];
 }
 
-function stateAnswer(health: Health): ReturnType<typeof json> {
-  return json(health.status === "ok" ? 200 : 503, health, { "cache-control": "no-store" });
+interface StateSpec {
+  readonly summary: string;
+  /** The descriptions of the two answers. */
+  readonly yes: string;
+  readonly no: string;
+  read(): Promise<Health>;
+}
+
+/** 200 or 503, both with the state. */
+function stateOperation(id: string, path: string, { summary, yes, no, read }: StateSpec): Operation {
+  return operation({
+    ...{ id, tag, method: "GET", path, root: true, action: "server.health", summary },
+    answers: { 200: { description: yes, schema: healthShape }, 503: { description: no, schema: healthShape } },
+    handle: async () => {
+      const health = await read();
+      return json(health.status === "ok" ? 200 : 503, health, { "cache-control": "no-store" });
+    },
+  });
 }

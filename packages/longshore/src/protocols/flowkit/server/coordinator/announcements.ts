@@ -1,11 +1,11 @@
-// Workers that come and go. One that comes back and lists its runs does not work on them any more: they are given to free workers.
+// Handles announcements: workers connect and leave. A worker that connects again and lists its runs has stopped them: free workers get them.
 
-import type { BusRecord, Subscription } from "../../../../bus/bus.ts";
-import { skipping } from "../../../../bus/skip-records.ts";
+import type { Subscription } from "../../../../bus/bus.ts";
 import { readAnnouncement } from "../../wire/decode.ts";
+import type { Announcement, Envelope } from "../../wire/shapes.ts";
 import type { Attempts } from "./attempts.ts";
 import type { CoordinatorCounts } from "./parts.ts";
-import { readRecord } from "./read-record.ts";
+import { eachRecord } from "./read-record.ts";
 import type { Registry } from "./registry.ts";
 
 export interface AnnouncementsDeps {
@@ -21,17 +21,11 @@ export class Announcements {
 
   constructor(deps: AnnouncementsDeps) {
     this.#deps = deps;
-    this.handle = skipping(
-      (record) => this.#handle(record),
-      ({ place }, { message }) => deps.warn("announce.refused", `The record ${place} is passed over: ${message}`),
-    );
+    this.handle = eachRecord("announce", readAnnouncement, deps, (event, envelope) => this.#handle(event, envelope));
   }
 
-  async #handle(record: BusRecord): Promise<void> {
+  async #handle(event: Announcement, envelope: Envelope): Promise<void> {
     const { registry, attempts } = this.#deps;
-    const read = readRecord(record, "announce", readAnnouncement, this.#deps);
-    if (read === null) return;
-    const { envelope, event } = read;
     await registry.announced(event, envelope.ts_ms);
     if (event.kind !== "WORKER_ONLINE" || event.resume === null) return;
     const { worker_id, resume } = event;

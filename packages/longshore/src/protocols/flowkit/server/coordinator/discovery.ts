@@ -1,15 +1,14 @@
 // Finds the workers of tasks after a restart. A hold continues for one term, in which its worker sends something; one whose worker is not
 // known here is searched by a query. A worker that answers that it runs the current attempt keeps it.
 
-import type { BusRecord, Subscription } from "../../../../bus/bus.ts";
-import { skipping } from "../../../../bus/skip-records.ts";
+import type { Subscription } from "../../../../bus/bus.ts";
 import { readReply } from "../../wire/decode.ts";
-import type { TopicNames } from "../../wire/shapes.ts";
+import type { Envelope, Snapshot, TopicNames } from "../../wire/shapes.ts";
 import type { Places } from "../task-addresses.ts";
 import type { Attempts } from "./attempts.ts";
 import { discoverMessage } from "./messages.ts";
 import { type CoordinatorCounts, type CoordinatorEngine, type Outbox, tasksIn } from "./parts.ts";
-import { readRecord } from "./read-record.ts";
+import { eachRecord } from "./read-record.ts";
 import type { Registry } from "./registry.ts";
 
 export interface DiscoveryDeps extends Pick<CoordinatorEngine, "clock" | "reader"> {
@@ -28,10 +27,7 @@ export class Discovery {
 
   constructor(deps: DiscoveryDeps) {
     this.#deps = deps;
-    this.handle = skipping(
-      (record) => this.#handle(record),
-      ({ place }, { message }) => deps.warn("reply.refused", `The record ${place} is passed over: ${message}`),
-    );
+    this.handle = eachRecord("reply", readReply, deps, (snapshot, envelope) => this.#handle(snapshot, envelope));
   }
 
   async ask(): Promise<void> {
@@ -44,13 +40,10 @@ export class Discovery {
     }
   }
 
-  async #handle(record: BusRecord): Promise<void> {
+  async #handle({ worker_id, run_state, attempt_epoch, lease }: Snapshot, envelope: Envelope): Promise<void> {
     const { attempts, registry } = this.#deps;
-    const read = readRecord(record, "reply", readReply, this.#deps);
-    if (read === null) return;
-    const { worker_id, run_state, attempt_epoch, lease } = read.event;
     if (worker_id === null || run_state === "idle") return;
-    const { task_id, node_id, step_type, ts_ms } = read.envelope;
+    const { task_id, node_id, step_type, ts_ms } = envelope;
     registry.heard(worker_id, step_type);
     const termMs = lease === null ? null : lease.deadline_ts_ms - ts_ms;
     await attempts.apply({ task_id, node_id, step_type, attempt_epoch, worker_id, termMs, events: [] });

@@ -1,6 +1,7 @@
-// Reads a record of the bus: its envelope, then the event in it. What cannot be read is counted, reported and passed over.
+// Reads a record of the bus: its envelope, then the event in it. A record that cannot be read is counted, reported and skipped.
 
-import type { BusRecord } from "../../../../bus/bus.ts";
+import type { BusRecord, Subscription } from "../../../../bus/bus.ts";
+import { skipping } from "../../../../bus/skip-records.ts";
 import { decodeEnvelope, type Read } from "../../wire/decode.ts";
 import type { Envelope } from "../../wire/shapes.ts";
 import type { CoordinatorCounts } from "./parts.ts";
@@ -11,7 +12,23 @@ export interface ReadRecordDeps {
   warn(code: string, message: string): void;
 }
 
-/** Null for what cannot be read. `kind` begins the code of the warning. */
+/** Reads and handles one record after the other. A record that can never be handled is skipped, too. */
+export function eachRecord<Event>(
+  kind: string,
+  read: (envelope: Envelope) => Read<Event>,
+  deps: ReadRecordDeps,
+  handle: (event: Event, envelope: Envelope) => Promise<void>,
+): Subscription["handle"] {
+  return skipping(
+    async (record) => {
+      const found = readRecord(record, kind, read, deps);
+      if (found !== null) await handle(found.event, found.envelope);
+    },
+    ({ place }, { message }) => deps.warn(`${kind}.refused`, `The record ${place} is passed over: ${message}`),
+  );
+}
+
+/** Null for a record that cannot be read. The code of the warning begins with `kind`. */
 export function readRecord<Event>(
   record: BusRecord,
   kind: string,
