@@ -1,5 +1,5 @@
-// The worker of the FlowKit benchmark: a node that gives so many batches of a size, one that gives them now and then, and one that takes
-// whatever another gives. What they saw is printed, one line of JSON a node.
+// The worker of the FlowKit benchmark. One node emits a number of batches of one size, one emits them from time to time, and one reads the
+// batches of another. Each node prints what it saw as one line of JSON.
 import { work } from "longshore";
 import { flowkit, streamTask } from "longshore/flowkit";
 

@@ -1,4 +1,4 @@
-// So many workers that wait: each has a connection and a PullTasks stream of its own, and does nothing.
+// Many workers that wait: each has its own connection and its own PullTasks stream, and does nothing.
 import { type ClientHttp2Session, connect } from "node:http2";
 import { answerApart, cpuMicroseconds, residentBytes } from "./processes.ts";
 

@@ -1,4 +1,4 @@
-// Our worker of the Stepflow benchmark, a program of its own. What it counts it tells by the component `report`.
+// Our worker of the Stepflow benchmark, in its own process. Its component `report` returns what it has counted.
 import { task, work } from "longshore";
 import { stepflowGrpc, stepflowHttp } from "longshore/stepflow";
 import { cpuMicroseconds } from "./processes.ts";

@@ -1,5 +1,5 @@
-// `npm run check`: everything that must hold before a change is taken, besides the tests. Runs the steps in order, says how long each
-// took, and stops at the first that fails, naming it. The names of steps may be given to run only those: `npm run check -- types unused`.
+// `npm run check`: everything that must hold before a change is accepted, except the tests. Runs the steps in order, prints how long each
+// took, and stops at the first that fails. Names of steps run only those: `npm run check -- types unused`.
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 

@@ -1,5 +1,5 @@
-// `npm run faults`: the long fault runs. `npm run faults -- sweep` plays the crash-point sweep alone, and with `--seeds 10000` so many seeds
-// of the simulation after it. Anything else goes to vitest, such as the path of one test.
+// `npm run faults`: the long fault runs. `npm run faults -- sweep` runs only the crash-point sweep; with `--seeds 10000` it then runs that
+// many seeds of the simulation. Other arguments are passed to vitest, such as the path of one test.
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { planFaults } from "./faults-plan.ts";

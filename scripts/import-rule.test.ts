@@ -47,7 +47,7 @@ describe("import rule", () => {
     expect(check(clean)).toEqual([]);
   });
 
-  it("lets the command line know the shapes of our own API, and of no other protocol", () => {
+  it("lets the command line import the shapes of our own API, and of no other protocol", () => {
     const own = {
       ...clean,
       "protocols/longshore/wire/shapes.ts": "",

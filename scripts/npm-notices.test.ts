@@ -16,7 +16,7 @@ interface Locked {
 
 const { packages } = readJson("package-lock.json") as { packages: Record<string, Locked> };
 
-it("npm ci reports no package that leaves out this Node", () => {
+it("npm ci reports no package that excludes this Node", () => {
   const folder = mkdtempSync(join(tmpdir(), "longshore-install-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const workspaces = Object.keys(packages).filter((place) => place !== "" && !place.includes("node_modules/"));

@@ -1,4 +1,4 @@
-// Does what one document says, block by block, in an empty folder where the built package is installed.
+// Executes one document, block by block, in an empty folder where the built package is installed.
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";

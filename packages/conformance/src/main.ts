@@ -1,5 +1,5 @@
-// `npm run conformance`: fetches the peers, enters a private network and runs the suite there. Arguments go to the test runner,
-// for example `npm run conformance -- rust-worker`. What is missing is said first and loudly; the tests that need it then fail.
+// `npm run conformance`: fetches the peers, enters a private network and runs the suite there. Arguments are passed to the test runner, for
+// example `npm run conformance -- rust-worker`. It first prints clearly what is missing; the tests that need it then fail.
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { fetchConductor } from "../conductor/fetch.ts";

@@ -1,4 +1,4 @@
-// A file in which workers leave a line for each execution, whatever becomes of them afterwards.
+// A file in which workers write a line for each execution. The lines stay when a worker dies.
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Stage } from "./stage.ts";

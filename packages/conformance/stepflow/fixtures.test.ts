@@ -20,7 +20,7 @@ const asText = (content: unknown): string => `${JSON.stringify(content, null, 2)
 const stage = openFileStage();
 const waitedInVain: string[] = [];
 
-describe("the committed API fixtures are what the real orchestrator answers", () => {
+describe("the committed API fixtures are what the real orchestrator returns", () => {
   let url = "";
   beforeAll(async () => {
     ({ url } = await startOrchestrator(stage, "0.13", { config }));

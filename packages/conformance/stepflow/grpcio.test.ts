@@ -200,7 +200,7 @@ describe.each(transports)("grpcio as a server for our client, %s", (transport) =
     await child.printed(/"gone": "left"/);
   });
 
-  it("may find pings too many, after which calls go on", async (context) => {
+  it("may refuse too many pings, after which calls continue", async (context) => {
     const { channel } = await setup(context, { pingMs: 20 });
     const reading = channel.serverStream(Echo.Open, { text: "pinged" });
     await reading.next();

@@ -52,7 +52,7 @@ describe.concurrent("our worker, called over HTTP, on the real orchestrator", ()
     await everyItemOnce(operatorOf(orchestrator.url, "0.11"), marks, MANY);
   });
 
-  it("0.11, called: lives on when a run is cancelled", async (context) => {
+  it("0.11, called: survives the cancel of a run", async (context) => {
     const stage = openStage(context);
     const worker = await ourHttpWorker(stage);
     const orchestrator = await startOrchestrator(stage, "0.11", { plugin: { type: "stepflow", url: worker.url } });
@@ -104,7 +104,7 @@ describe.concurrent("our worker, pulling over gRPC, from the real orchestrator",
     await everyItemOnce(operator, marks, MANY);
   });
 
-  it.for(["0.12", "0.13"] as const)("%s, pulling: lives on when a run is cancelled", async (release, context) => {
+  it.for(["0.12", "0.13"] as const)("%s, pulling: survives the cancel of a run", async (release, context) => {
     const stage = openStage(context);
     const orchestrator = await startOrchestrator(stage, release);
     const worker = ourGrpcWorker(stage, orchestrator.address);

@@ -97,7 +97,7 @@ describe.concurrent("a Python worker that pulls from our server", () => {
     expect(worker.hasEnded()).toBe(false);
   });
 
-  it.for(["0.12", "0.13"] as const)("%s, pulling: lives on when a run is cancelled", async (release, context) => {
+  it.for(["0.12", "0.13"] as const)("%s, pulling: survives the cancel of a run", async (release, context) => {
     const stage = openStage(context);
     const { url, address } = await startStepflowServer(stage, QUEUE);
     const worker = pythonGrpcWorker(stage, release, address);
@@ -161,7 +161,7 @@ describe.concurrent("a Python worker that our server reaches by NATS", () => {
     await everyEnding(operator, pulling);
   });
 
-  it("0.13, by NATS: nothing is lost when NATS, the worker and our server are killed in turn", async (context) => {
+  it("0.13, by NATS: nothing is lost when NATS, the worker and our server are killed one after the other", async (context) => {
     const stage = openStage(context);
     const marks = openMarks(stage);
     const nats = await startNats(stage);

@@ -69,7 +69,7 @@ describe("workflows in code", () => {
     ["as JSON", (ref) => JSON.stringify(ref), "no JSON can be made of it"],
     ["by comparing it", (ref) => (ref.name as unknown as number) > 3, "no text or number can be made of it"],
     ["as a list", (ref) => ([] as unknown[]).concat(ref), "it cannot be looked at"],
-  ])("refuse that a value which does not exist yet is looked at %s", (_, look, why) => {
+  ])("refuse that code reads a value %s that does not exist yet", (_, look, why) => {
     const build = () =>
       workflow("looks", (_w, input: Ref<{ name: string }>) => {
         look(input);
@@ -177,13 +177,13 @@ describe("workflows in code", () => {
     ]);
   });
 
-  it("wrap data of one's own that looks like a reference, with true references inside", () => {
+  it("wrap the user's data that looks like a reference, with true references inside", () => {
     const passOn = task("pass-on", (value: unknown) => value);
     const made = workflow("wrapped", (w, input: Ref<{ a: string }>) => w.step(passOn, { $ref: { of: input.a } }));
     expect(made.source.steps[0]?.input).toEqual({ $value: { $ref: { of: { $ref: { path: ["a"] } } } } });
   });
 
-  it("refuse names that fit nowhere", () => {
+  it("refuse names that are invalid in any protocol", () => {
     for (const name of ["", "with space", "a\u0000b", "x".repeat(201)]) expect(() => workflow(name, () => null)).toThrow(/not usable/);
     expect(workflow("team/a.b:c@1_2-3", () => null).source).toEqual({ name: "team/a.b:c@1_2-3", steps: [], output: null });
   });

@@ -54,7 +54,7 @@ export function differentialSuite(differential: Differential): void {
       expect(differences.map(({ reason }) => reason).filter((reason) => !readme.includes(reason))).toEqual([]);
     });
 
-    it("lists no difference that is gone", () => {
+    it("lists no difference that no longer exists", () => {
       expect(differences.filter((one) => !used.has(one)).map(({ reason }) => reason)).toEqual([]);
     });
   });

@@ -10,7 +10,7 @@ import { intended } from "./differences.ts";
 import { play } from "./script.ts";
 
 describe("our server compared with the real one", () => {
-  it.each(chapters.map((chapter) => [chapter.name, chapter] as const))("answers alike: %s", async (_name, chapter) => {
+  it.each(chapters.map((chapter) => [chapter.name, chapter] as const))("gives the same answer: %s", async (_name, chapter) => {
     const stage = openStage({ onTestFinished });
     const [reference, ours] = await Promise.all([startReferenceServer(stage), startOurServer(stage)]);
     const [theirAnswers, ourAnswers] = await Promise.all([play(reference.url, chapter), play(ours.url, chapter)]);

@@ -32,7 +32,7 @@ it("keeps the two streams and the attempts of a step apart", () => {
   expect(text()).toBe("err\nsecond\noutput\n");
 });
 
-it("leaves bytes as they are in a file, and disarms them in a terminal", () => {
+it("writes bytes unchanged to a file, and escapes them in a terminal", () => {
   const alarm = `${String.fromCharCode(27)}[2Jx\u0007\n`;
   const [file, terminal] = [printer(false), printer(false, true)];
   file.printer.add(chunk("a", alarm));

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { parseExact } from "../core/json/json-exact.ts";
 import { jsonText } from "./print-json.ts";
 
-it("every control character is escaped, and the text means the same", () => {
+it("every control character is escaped, and the text has the same meaning", () => {
   const all = Array.from({ length: 0x110 }, (_, code) => String.fromCharCode(code)).join("");
   for (const space of [undefined, 2]) {
     const text = jsonText({ [all]: all }, space);

@@ -83,7 +83,7 @@ describe("a run in a terminal", () => {
     }
   });
 
-  it("shows that steps whose turn never came did not run", () => {
+  it("shows that steps that were never reached did not run", () => {
     const [, line] = renderRun({ run: run({ state: "failed", endedAt: at }), steps: [step("ship")] }, { now: at, width: 80, paint });
     expect(line).toBe("· ship  not run");
   });
@@ -135,7 +135,7 @@ describe("a run in a file", () => {
     expect(renderChanges(after, after as RunView, paint)).toEqual([]);
   });
 
-  it("leaves out what is made up in the name of a flow", () => {
+  it("hides generated parts of the name of a flow", () => {
     expect(titleOf({ workflow: ".order+0123456789ab" })).toBe("order");
     expect(titleOf({ workflow: "order+0123456789abcdef" })).toBe("order+0123456789abcdef");
   });

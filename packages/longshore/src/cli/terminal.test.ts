@@ -25,7 +25,7 @@ describe("text from elsewhere", () => {
     expect(oneLine(`${control}[2Jred ${control}[31malert${control}[0m\r\nnext\tcolumn\u0007`)).toBe("red alert next column");
   });
 
-  it("leaves nothing but our own styles in a line or a table", () => {
+  it("keeps only our own styles in a line or a table", () => {
     const paint = painter({ write: () => true }, { FORCE_COLOR: "1" });
     const name = `evil${control}[2J${control}]0;title\u0007\u009b31m\nrow${control}[8m`;
     const clean = "evil ]0;title  31m row";

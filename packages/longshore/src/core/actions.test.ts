@@ -10,7 +10,7 @@ describe("what a caller may do", () => {
     expect(all.filter((action) => !everyone.may(action))).toEqual([]);
   });
 
-  it("is what the table allows the other scopes, each alone and together", () => {
+  it("is what the table allows to the other scopes, separately and together", () => {
     for (const scopes of [["worker"], ["read"], ["worker", "read"]] as const) {
       const caller = callerWith("c", scopes);
       for (const action of all) {

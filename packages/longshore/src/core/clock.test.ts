@@ -104,7 +104,7 @@ describe("time", () => {
     expect(now()).toBe(before + 10);
   });
 
-  it("does not run ahead forever because the process was held up in the middle of a look", () => {
+  it("does not stay ahead because the process was blocked during a read", () => {
     const { clocks, pass } = machine();
     let heldUpMs = 0;
     const held = <Time>(seen: Time): Time => {

@@ -56,7 +56,7 @@ describe("ids", () => {
     }
   });
 
-  it("have no other spelling when they are of another make", () => {
+  it("have no other spelling when another program made them", () => {
     for (const text of ["", "ci-1", "01K9-2-0", "8ZZZZZZZZZZZZZZZZZZZZZZZZZ", "01ARZ3NDEKTSV4RRFFQ69G5FAU"])
       expect(uuidOf(text)).toBeUndefined();
     for (const text of ["", "01ARZ3NDEKTSV4RRFFQ69G5FAV", "0190163d8694739b9efec9bf9a1d0b8c", "0190163d-8694-739b-9efe-c9bf9a1d0b8g"])

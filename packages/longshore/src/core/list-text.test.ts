@@ -59,7 +59,7 @@ describe("the text of a list", () => {
     expect(most).toBe(1);
   });
 
-  it("is read once where no other list is before it", async () => {
+  it("is read once when no other list waits", async () => {
     const lists = new ListTexts(new Slices());
     let begun = 0;
     for (let at = 0; at < 3; at++) {

@@ -57,7 +57,7 @@ describe("a paced write", () => {
     expect(Buffer.concat(taken).toString()).toBe(body);
   });
 
-  it("writes bytes as they are, and nothing after it was stopped", async () => {
+  it("writes bytes unchanged, and nothing after its stop", async () => {
     const { to, taken, take } = reader();
     const body = Buffer.alloc(3 * pieceBytes, 7);
     const writing = new PacedWrite(

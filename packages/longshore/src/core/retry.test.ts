@@ -39,7 +39,7 @@ describe("a call that is tried again", () => {
     expect(calls()).toBe(4);
   });
 
-  it("is not repeated after a failure that no try can mend", async () => {
+  it("is not repeated after a permanent failure", async () => {
     const wrong = new LongshoreError("LONGSHORE_BAD_INPUT", "wrong");
     const { call, calls } = failingTimes(1, wrong);
     expect(await play(call)).toEqual({ error: wrong, pauses: [] });

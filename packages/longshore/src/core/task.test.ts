@@ -21,7 +21,7 @@ describe("a task's types", () => {
     expectTypeOf(later).toEqualTypeOf<Task<{ round: number }, { rounds: number }>>();
   });
 
-  it("are those of the schema: what it takes for callers, what it hands on for the handler", () => {
+  it("are those of the schema: its input for callers, its output for the handler", () => {
     const input = z.object({ count: z.string().transform(Number), unit: z.string().default("kg") });
     const weigh = task(
       "weigh",

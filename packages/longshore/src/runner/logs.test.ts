@@ -49,7 +49,7 @@ describe("a task's log", () => {
     expect(s.batches.map((batch) => batch.length)).toEqual([10, 10, 10]);
   });
 
-  it("repeats a failed batch unchanged, before what came later", async () => {
+  it("repeats a failed batch unchanged, before later lines", async () => {
     let failures = 1;
     const s = setup(async () => {
       if (failures-- > 0) throw new Error("503");

@@ -189,7 +189,7 @@ describe("stopping a worker", () => {
     await Promise.all([gentle, forced, s.worker.stop()]);
   });
 
-  it("ends in bounded time though a handler and its report both hang", async () => {
+  it("ends in bounded time although a handler and its report both hang", async () => {
     await using s = await setup({ tasks: [task("deaf", () => new Promise(() => {}))], drain: 0 });
     const hangs = s.loop.run("deaf", {}, { report: () => new Promise(() => {}) }).catch(() => {});
     await until(() => s.worker.status().running.length === 1);

@@ -18,7 +18,7 @@ async function startQuietly(options: ServeOptions) {
 }
 
 describe("a server that starts", () => {
-  it("without a socket has no URL and works all the same", async () => {
+  it("without a socket has no URL and works", async () => {
     const server = await startQuietly({ port: null });
     expect([server.url, server.port]).toEqual([null, null]);
     const greet = task("greet", async (name: string) => `Hello, ${name}!`);
@@ -38,7 +38,7 @@ describe("a server that starts", () => {
     expect(await idsOf((await startGraphServer({ sample: true, workflows })).get)).toEqual(["mine"]);
   });
 
-  it("beyond loopback needs tokens or a word that it is meant", async () => {
+  it("beyond loopback needs tokens or an explicit option", async () => {
     await expect(serve({ ephemeral: true, port: 0, host: "0.0.0.0" })).rejects.toMatchObject({ code: "LONGSHORE_BAD_CONFIG" });
     const server = await startQuietly({ host: "127.0.0.2", insecure: true });
     expect(server.url).toMatch(/^http:\/\/127\.0\.0\.2:/);

@@ -16,7 +16,7 @@ const record: LogRecord = {
   fields: { rows: 3 },
 };
 
-it("[S-OBS-10] a line is one JSON object with the guide's keys, and what else is known", () => {
+it("[S-OBS-10] a line is one JSON object with the guide's keys, and other known fields", () => {
   expect(lineOf(record)).toMatch(/^\{.*\}\n$/);
   expect(JSON.parse(lineOf(record))).toEqual({
     timestamp: "2025-01-15T10:30:00.000Z",

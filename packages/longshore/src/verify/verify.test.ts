@@ -190,7 +190,7 @@ describe("a recording", () => {
     expect(verification).toMatchObject({ total: 0, lines: { judged: 5, tooOld: 0, unknown: 0 } });
   });
 
-  it("finds a start and a completion that were acknowledged and are gone", async () => {
+  it("finds a start and a completion that were acknowledged and are missing", async () => {
     const started = line({ kind: "run-started", runId: "01GONE", workflow: "ci", state: "running" });
     const gone = line({ ...done, runId, grantId: `${runId}.9-1`, stepId: "deploy" } as Plain);
     expect(await rulesBroken(sourceOf([run()]), [started, gone])).toEqual(["recorded-run", "recorded-completion"]);
@@ -233,7 +233,7 @@ describe("a recording", () => {
     expect(await rulesBroken(sourceOf([openRun]), [done])).toEqual(["recorded-completion"]);
   });
 
-  it("allows every outcome where no answer came or the report was refused", async () => {
+  it("allows every outcome where no answer arrived or the report was refused", async () => {
     const silent = { ...done, verdict: null } as PlacedLine;
     const stale = { ...done, verdict: "stale" } as PlacedLine;
     expect(await rulesBroken(sourceOf([openRun]), [silent, stale])).toEqual([]);

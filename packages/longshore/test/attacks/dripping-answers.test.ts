@@ -58,7 +58,7 @@ async function answered(pieces: readonly { readonly afterMs: number; readonly by
   return reply;
 }
 
-it("an answer that drips is given up", async () => {
+it("an answer that drips is cancelled", async () => {
   const drips = Array.from({ length: 10 }, () => ({ afterMs: 9_000, bytes: 1 }));
   expect(await answered(drips)).toMatch(/fewer than 1024 bytes a second/);
 });

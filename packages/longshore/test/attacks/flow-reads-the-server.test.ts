@@ -90,7 +90,7 @@ describe("a flow on a server with a folder for flows", () => {
   });
 });
 
-it("the working directory, or a folder that is not there, is refused as the folder for flows", async () => {
+it("the working directory, or a folder that does not exist, is refused as the folder for flows", async () => {
   const folder = temporaryFolder();
   for (const [files, why] of [
     [".", "the working directory"],

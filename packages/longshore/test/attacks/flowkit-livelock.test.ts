@@ -105,7 +105,7 @@ describe("a worker that reads a command after it lapsed", () => {
     expect(await world.partsOf(run, "a")).toHaveLength(1);
   });
 
-  it("finds it taken when another has taken up a later one", async () => {
+  it("finds it taken when another worker has accepted a later offer", async () => {
     const { world, lapse, gone } = await setup();
     await gone();
     const run = await world.submit({ nodes: [node("a", "indexer")] });

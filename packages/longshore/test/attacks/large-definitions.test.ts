@@ -89,7 +89,7 @@ it("an expression that looks at very many values fails its task, before others h
   expect(ended[0]?.reasonForIncompletion).toContain("more than 65536 values");
 });
 
-it("what expressions look at counts: branches of a fork that scan a large input are started a few at a time", async () => {
+it("what expressions read counts: branches of a fork that scan a large input are started a few at a time", async () => {
   const { url, post } = await started();
   const inputParameters = { all: "${workflow.input.list[?(@.a > 5)]}" };
   const branches = numbers.slice(0, 100).map((at) => [{ ...simple(at), inputParameters }]);

@@ -145,7 +145,7 @@ function longestEncoded(): () => number {
   return () => longest;
 }
 
-it("no look at a large run puts its answer together at once, and all tasks are in it", async () => {
+it("no read of a large run builds its answer at once, and all tasks are in it", async () => {
   const { id, url, rowsOf } = await started();
   const longest = longestEncoded();
   for (const path of [`/workflow/${id}`, `/workflows/${id}/status`]) {

@@ -20,7 +20,7 @@ function task(id: string, labels: string[]): NewTaskRow {
   return { id, step: "s", lanes: [{ name: "work", labels }], input: "null", policy: null };
 }
 
-it("claims with hundreds of labels look at the labels they have, not at the lanes there are", async () => {
+it("claims with hundreds of labels check the labels they have, not the lanes there are", async () => {
   const { board, store } = await opened();
   for (let at = 0; at < lanesCount; at += 1_000) {
     await board.post(Array.from({ length: 1_000 }, (_, one) => task(`t${at + one}`, [`l${at + one}`])));

@@ -50,7 +50,7 @@ describe.skipIf(kafkaMissing !== undefined)(`packed records${kafkaMissing === un
     expect(reports).toContainEqual(expect.stringContaining(`${topic}[0]@0`));
   });
 
-  it("that this Node cannot unpack hold up their own partition alone, and are not lost", async () => {
+  it("that this Node cannot unpack block only their own partition, and are not lost", async () => {
     const { zstd } = compressionsAlgorithms;
     const original = { ...zstd };
     onTestFinished(() => void Object.assign(zstd, original));

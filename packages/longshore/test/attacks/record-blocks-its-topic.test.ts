@@ -32,7 +32,7 @@ async function serving() {
   return { server, publish };
 }
 
-it("a worker that cannot be named keeps no other worker from its work", async () => {
+it("a worker that cannot be named does not block another worker", async () => {
   const { server, publish } = await serving();
   const payload = { kind: "WORKER_ONLINE", worker_id: unusable, type: "greet", version: "1", capacity: { tasks: 1 } };
   await publish("workers.announce.v1", secrets.worker, envelope(payload));
@@ -44,7 +44,7 @@ it("a worker that cannot be named keeps no other worker from its work", async ()
   expect((await server.result(run as string)).state).toBe("succeeded");
 });
 
-it("a query about a task whose name is too long for its answer keeps no other query from being answered", async () => {
+it("a query about a task whose name is too long for its answer does not block another query", async () => {
   const { server, publish } = await serving();
   const greet = task("greet", async () => ({ hello: "there" }));
   const on = flowkit(server.url as string, { token: secrets.worker });
@@ -71,7 +71,7 @@ it("a query about a task whose name is too long for its answer keeps no other qu
 
 const record = (place: string): BusRecord => ({ topic: "t", key: null, value: Buffer.from(place), place, at: 0 }) as unknown as BusRecord;
 
-it("what can be handled later is tried again, what never can is passed over, and what is not known to be either is tried a few times", async () => {
+it("a record that can be handled later is tried again, one that never can is skipped, and an unknown error is tried a few times", async () => {
   const told: string[] = [];
   let failure: Error | undefined;
   const handle = skipping(

@@ -31,7 +31,7 @@ beforeEach(() => {
   });
 });
 
-describe("text that reads like a secret", () => {
+describe("text that looks like a secret", () => {
   for (const trap of traps) {
     it(`stays the text ${JSON.stringify(trap)} in a run's input, wherever it goes`, async () => {
       const c = await startConductor();

@@ -8,7 +8,7 @@ import { Registrations } from "../../src/protocols/stepflow/server/queue/registr
 import { openEngine } from "../../src/server/engine.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 
-it("keeps as many components of all workers together as one worker may list, and those that came first", async () => {
+it("keeps as many components of all workers together as one worker may list, and the oldest ones", async () => {
   const engine = await openEngine({ directory: null });
   onTestFinished(() => engine.close());
   const registrations = new Registrations(engine.documents, "queue");

@@ -90,7 +90,7 @@ describe("a worker token", () => {
     expect(await submit("ann", flowId, root)).toMatchObject(done);
   });
 
-  it("starts no flow that a worker wrote, although it holds a task, and although a reader has looked at the flow", async () => {
+  it("starts no flow that a worker wrote, although it holds a task, and although a reader has read the flow", async () => {
     const { channels, start, blob, submit, take } = await production();
     await start(echo(1));
     const { root } = await take("ann");

@@ -40,7 +40,7 @@ export function busSuite(setup: () => Promise<BusWorld>): void {
     return { consumer, records, sizes, values: () => records.map(({ value }) => text.decode(value)) };
   }
 
-  it("hands every record over as it was published", async () => {
+  it("passes every record on unchanged", async () => {
     const { prefix, bus, out } = await world();
     await bus.publish([
       out("a", "k", "one"),
@@ -101,7 +101,7 @@ export function busSuite(setup: () => Promise<BusWorld>): void {
     for (const { consumer } of members) await consumer.close();
   });
 
-  it("hands over no more records at once than its limit", async () => {
+  it("passes on no more records at once than its limit", async () => {
     const { prefix, bus, numbered } = await world();
     await bus.publish(numbered(20));
     const { consumer, records, sizes } = collect(bus, `${prefix}g`, [`${prefix}a`], { maxRecords: 3 });
@@ -129,7 +129,7 @@ export function busSuite(setup: () => Promise<BusWorld>): void {
     await consumer.close();
   });
 
-  it("does not give again what was done with, to the next reader", async () => {
+  it("does not give finished records to the next reader", async () => {
     const { prefix, bus, open, numbered, out } = await world();
     await bus.publish(numbered(6));
     const first = collect(bus, `${prefix}g`, [`${prefix}a`], { maxRecords: 2 });

@@ -77,7 +77,7 @@ describe.each(wraps)("the log of the embedded bus on %s", (_name, wrap) => {
   const valuesOf = (taken: { records: readonly { value: Uint8Array }[] } | null) =>
     taken?.records.map(({ value }) => Number(Buffer.from(value).toString()));
 
-  it("gives out after a restart what was not done with, and nothing else", async () => {
+  it("gives out unfinished records after a restart, and nothing else", async () => {
     const file = folder();
     const before = await openLog(file, { wrap });
     await before.log.join("g", ["a"], "earliest");
@@ -98,7 +98,7 @@ describe.each(wraps)("the log of the embedded bus on %s", (_name, wrap) => {
     expect(await after.log.take({ group: "g", member: "m", topics: ["a"], max: 5 })).toBe(null);
   });
 
-  it("removes what every group has done with, and numbers on after a restart", async () => {
+  it("removes records that every group has finished, and continues the numbers after a restart", async () => {
     const file = folder();
     const before = await openLog(file, { wrap });
     await before.log.join("g1", ["a"], "earliest");

@@ -188,7 +188,7 @@ describe("a batch on rows that are read later", () => {
     expect(await commit.run((tx) => add(tx, "a"))).toBe(3);
   });
 
-  it("is taken back when the store refuses it, and later ones are refused for a while", async () => {
+  it("is undone when the store refuses it, and later ones are refused for a while", async () => {
     fails = diskFull();
     await expect(commit.run((tx) => add(tx, "a"))).rejects.toMatchObject({ code: "LONGSHORE_STORE_UNAVAILABLE" });
     fails = null;

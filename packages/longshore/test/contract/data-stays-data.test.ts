@@ -1,5 +1,5 @@
-// Data that a run was started with, or that a worker gave back, is never interpreted again, whatever template of whatever dialect it
-// looks like: the next worker gets exactly what was given.
+// Data that a run was started with, or that a worker returned, is never interpreted again, also when it looks like a template of any
+// dialect: the next worker gets exactly the same data.
 
 import fc from "fast-check";
 import { describe, expect, it, onTestFinished } from "vitest";

@@ -1,5 +1,5 @@
-// What every store of artifacts must do, whatever its storage. Called with a way to open a world: a store, and tasks whose nodes a test
-// starts, tries again and ends as a coordinator would.
+// What every store of artifacts must do. The caller passes a function that opens a world: a store, and tasks whose nodes a test starts,
+// tries again and ends as a coordinator would.
 
 import { afterEach, describe, expect, it } from "vitest";
 import type { JsonObject } from "../../src/core/json/json.ts";
@@ -259,7 +259,7 @@ function tryingAgain(setup: Setup): void {
     expect(await store.finish(third, [])).toBe(true);
   });
 
-  it("what an earlier attempt still reads is given to the later one all the same", async () => {
+  it("what an earlier attempt still reads is given to the later one, too", async () => {
     const { store, begin, again, done } = await setup();
     const [source, first] = await pair(begin);
     await store.putPartials(source, parts("a"));

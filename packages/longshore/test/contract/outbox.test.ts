@@ -1,4 +1,4 @@
-// The outbox on SQLite. Goal: what was kept is sent, once as far as readers can see, whatever the bus does and whenever the process ends.
+// The outbox on SQLite. Goal: a stored message is sent, and readers see it once, for any failure of the bus and any end of the process.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -90,7 +90,7 @@ describe.each(wraps)("the outbox on %s", (_name, wrap) => {
     await outbox.close();
   });
 
-  it("leaves a message as it was when the end cuts its sending short", async () => {
+  it("leaves a message unchanged when the close interrupts its sending", async () => {
     const { store, clock, rows } = await openStore();
     const sending = deferred<void>();
     const outbox = new Outbox({ bus: { name: "a bus", publish: () => sending.promise }, store, owner: "o", clock });
@@ -224,7 +224,7 @@ describe.each(wraps)("the outbox on %s", (_name, wrap) => {
     for (const box of boxes) await box.close();
   });
 
-  it("takes over the messages of an owner that is gone", async () => {
+  it("takes over the messages of an owner that has ended", async () => {
     const { store, clock } = await openStore();
     const bus = fakeBus();
     // Never started: it keeps, and does not send.
@@ -253,7 +253,7 @@ describe.each(wraps)("the outbox on %s", (_name, wrap) => {
     await outbox.close();
   });
 
-  it("[A23] gives up at once what no bus would ever take", async () => {
+  it("[A23] drops at once what no bus would ever accept", async () => {
     const { store, clock, rows } = await openStore();
     const tooLarge = new LongshoreError("LONGSHORE_LIMIT", "A record has 2000000 bytes; at most 1000000 are taken.");
     const bus = fakeBus((record) => (record.value === "huge" ? tooLarge : undefined));

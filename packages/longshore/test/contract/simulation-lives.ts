@@ -1,5 +1,5 @@
-// What runs may learn about each other: a run that was restarted after its end is never ended by a message about an earlier life. Every
-// decision passes here, and is held against what the disk says of the other run.
+// What runs may know about each other: a run that was restarted after its end is never ended by a message about an earlier life. Every
+// decision is checked here against the other run's row on disk.
 
 import { isOpen, type TaskRow } from "../../src/engine/board/task.ts";
 import type { RunEvent } from "../../src/engine/run/decide.ts";

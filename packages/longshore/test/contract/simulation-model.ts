@@ -1,4 +1,4 @@
-// What the outside world has been told, and what may therefore never be. Every answer goes through here; a broken promise throws.
+// What the server has promised to its clients, and what may therefore never happen. Every answer is checked here; a broken promise throws.
 
 import type { Verdict } from "../../src/core/verdict.ts";
 import type { TaskRow } from "../../src/engine/board/task.ts";

@@ -1,5 +1,5 @@
-// One life of a simulated server: a real store, board and runs on a database that outlives it. It ends by crashing: whatever it had
-// begun and not committed is gone, whatever it had promised to answer is never answered.
+// One life of a simulated server: a real store, board and runs on a database that outlives it. It ends by a crash: changes without a commit
+// are lost, and open requests are never answered.
 
 import { idMaker, type MakeId } from "../../src/core/ids.ts";
 import { Board } from "../../src/engine/board/board.ts";

@@ -257,7 +257,7 @@ export function boardContract(setup: Setup): void {
       expect(await board.extend({ taskId: "t", grant: held?.grant, holder: "ann" })).toEqual({ verdict: "busy", holdUntil: null });
     });
 
-    it("of a queued task changes nothing but its part", async () => {
+    it("of a queued task changes only its part", async () => {
       const { board, post, claim } = await setup();
       await post("t");
       expect(await board.extend({ taskId: "t" }, { output: "1", holder: "ann" })).toEqual({ verdict: "ok", holdUntil: null });
@@ -329,7 +329,7 @@ export function boardContract(setup: Setup): void {
       expect([(await claim())?.id, (await claim())?.id]).toEqual(["t", "later"]);
     });
 
-    it("may wait longer to be taken up than a hold lasts", async () => {
+    it("may wait longer to be accepted than a hold lasts", async () => {
       const { clock, board, post, task } = await setup();
       await post("t", { holdMs: termMs });
       const [offered] = await board.offer({ reach, termMs: 60_000, offerMs: 5_000 });

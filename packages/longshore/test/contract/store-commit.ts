@@ -211,7 +211,7 @@ export function commitContract(setup: Setup): void {
       expect(await board.task("lost")).toBeUndefined();
     });
 
-    it("leaves the run as it was, and the report can be made again", async () => {
+    it("leaves the run unchanged, and the report can be sent again", async () => {
       const { clock, probe, board, start, claim, run } = await setup();
       const { id } = await start("chain", [step("a"), step("b", { after: ["a"] })]);
       const hold = holdOf(await claim("a"));
@@ -242,7 +242,7 @@ export function commitContract(setup: Setup): void {
       expect((await task("t")).state).toBe("queued");
     });
 
-    it("of one row that cannot be written holds up no other expiry", async () => {
+    it("of one row that cannot be written delays no other expiry", async () => {
       const { clock, probe, post, task } = await setup();
       for (const [at, id] of ["a", "poison", "b"].entries()) await post(id, { claimMs: 10 + at });
       let rejected = 0;

@@ -1,4 +1,4 @@
-// What happens by itself, at its time and not before it, and the two budgets.
+// What happens at a time and not before it, without a request: deadlines, and the two budgets of retries.
 
 import { describe, expect, it } from "vitest";
 import type { Setup } from "./store.ts";

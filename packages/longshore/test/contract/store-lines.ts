@@ -131,7 +131,7 @@ export function lineContract(setup: Setup): void {
       expect((await claim).map((task) => task.id)).toEqual(["b"]);
     });
 
-    it("wake in each lane the first of those that wait, so that a lane without workers keeps no other waiting", async () => {
+    it("wake in each lane the first waiter, so that a lane without workers does not delay another", async () => {
       const { board, post, claim } = await setup();
       const lanes = (name: string) => ({ ...one, lanes: [laneOf(name)] });
       await post("a", one);
@@ -294,7 +294,7 @@ export function lineContract(setup: Setup): void {
       expect(await second).toMatchObject([{ id: "t", holder: "bob", grant: 1 }]);
     });
 
-    it("give the task back when their client went while it was being handed over", async () => {
+    it("give the task back when their client disconnected during the hand-out", async () => {
       const world = await setup();
       const gone = new AbortController();
       const first = waiting(world, "ann", { signal: gone.signal });
@@ -309,7 +309,7 @@ export function lineContract(setup: Setup): void {
       expect(await world.claim("work", { holder: "bob" })).toMatchObject({ id: "t", holder: "bob" });
     });
 
-    it("give the task back when their client went before an answer without waiting", async () => {
+    it("give the task back when their client disconnected before an answer without waiting", async () => {
       const world = await setup();
       await world.post("t");
       const gone = new AbortController();
@@ -374,7 +374,7 @@ export function lineContract(setup: Setup): void {
       expect((await world.task("t")).state).toBe("queued");
     });
 
-    it("give an offered task back, to its place, when its client went while it was handed out", async () => {
+    it("give an offered task back, to its place, when its client disconnected during the hand-out", async () => {
       const world = await setup();
       const gone = new AbortController();
       const offer = world.board.offer({ reach: { names: ["work"], labels: [] }, termMs, waitMs: 5_000, signal: gone.signal });

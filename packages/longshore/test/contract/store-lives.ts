@@ -151,7 +151,7 @@ export function livesContract(setup: Setup): void {
       expect((await world.run(parent)).state).toBe("succeeded");
     });
 
-    it("means nothing to a parent that has begun again since, and has not reached the step", async () => {
+    it("has no effect on a parent that has begun again since, and has not reached the step", async () => {
       const world = await setup();
       const tied = { dialect: "tied" };
       await world.define("inner", [step("left")], tied);

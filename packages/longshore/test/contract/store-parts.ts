@@ -1,4 +1,4 @@
-// Parts: kept once, in order, by the holder of the task; read while they come; not read again by a reader that has finished with them.
+// Parts: the holder of the task stores each once, in order. Readers get them while they arrive, and do not get finished ones again.
 
 import { describe, expect, it } from "vitest";
 import { followParts, pollParts } from "../../src/engine/part/follow.ts";
@@ -10,7 +10,7 @@ import { holdOf, policy, step, termMs, turns, type World } from "./world.ts";
 
 export function partContract(setup: Setup): void {
   describe("parts", () => {
-    it("are kept in the order in which they first came, each uid once", async () => {
+    it("are stored in the order of their first arrival, each uid once", async () => {
       const { world, hold } = await held(setup);
       expect(await world.parts.put(hold, [part("b"), part("a")])).toBe("ok");
       expect(await world.parts.put(hold, [part("a", 2), part("c"), part("c", 2)])).toBe("ok");
@@ -24,7 +24,7 @@ export function partContract(setup: Setup): void {
       expect([ended, await world.parts.count("t")]).toEqual([null, 3]);
     });
 
-    it("are looked for by their names: those that are absent are reported, and all of a task that is not there", async () => {
+    it("are searched by their names: absent ones are reported, and all of an unknown task", async () => {
       const { world, hold } = await held(setup);
       await world.parts.put(hold, [part("a"), part("b")]);
       expect(await world.parts.absent("t", ["b", "c", "a", "d"])).toEqual(["c", "d"]);
@@ -118,7 +118,7 @@ export function partContract(setup: Setup): void {
       expect(await sequences(world, 0, 100)).toEqual(uids(50).map((_, at) => at + 1));
     });
 
-    it("are all there or none, when the disk refuses, and go on with the next number", async () => {
+    it("are all stored or none, when the disk refuses, and continue with the next number", async () => {
       const { world, hold } = await held(setup);
       await world.parts.put(hold, [part("a")]);
       world.probe.before = () => {
@@ -132,7 +132,7 @@ export function partContract(setup: Setup): void {
       expect((await world.parts.read("t", 1, 10)).parts).toMatchObject([{ uid: "c", sequence: 2 }]);
     });
 
-    it("that cannot be kept are refused with what is wrong, and no other caller pays for it", async () => {
+    it("that cannot be stored are refused with the reason, and no other caller fails", async () => {
       const { world, hold } = await held(setup);
       const refused = async (parts: NewPart[]) => await world.parts.put(hold, parts).catch((error: unknown) => error);
       const field = "parts[1].uid";

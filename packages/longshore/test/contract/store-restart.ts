@@ -11,7 +11,7 @@ export function restartContract(setup: Setup): void {
   };
 
   describe("after a restart", () => {
-    it("queues are in the order in which they were, delays go on, and what ended stays ended", async () => {
+    it("queues keep their order, delays continue, and ended tasks stay ended", async () => {
       let world = await setup();
       await world.post("b", { priority: 1 });
       await world.post("a");
@@ -64,7 +64,7 @@ export function restartContract(setup: Setup): void {
       expect(await world.task("left")).toMatchObject({ state: "failed", fault: "timed-out" });
     });
 
-    it("an offer that lasts longer than its task may wait to be taken up ends with that wait", async () => {
+    it("an offer that lasts longer than its task may wait to be accepted ends with that wait", async () => {
       const reach = { names: ["work"], labels: [] };
       let world = await setup();
       await world.post("t", { claimMs: 2_000, policy: policy({}) });
@@ -275,7 +275,7 @@ export function restartContract(setup: Setup): void {
       expect((await world.claim())?.id).toBe("b");
     });
 
-    it("windows of a rate count what was handed out before, though it has ended, been put off or been tried again since", async () => {
+    it("windows of a rate count earlier hand-outs, also of tasks that have ended or were retried since", async () => {
       let world = await setup();
       const limits = [{ key: "mail", rate: { count: 3, windowMs: 1_000 } }];
       for (const id of ["a", "b", "c", "d"]) await world.post(id, { limits, policy: policy({ failures: 1, delayMs: 60_000 }) });
@@ -354,7 +354,7 @@ export function restartContract(setup: Setup): void {
   });
 
   describe("a second server", () => {
-    it("on the same place is refused at once, and let in after the first has closed", async () => {
+    it("on the same place is refused at once, and accepted after the first has closed", async () => {
       const world = await setup();
       await expect(setup({ place: world.place })).rejects.toMatchObject({ code: "LONGSHORE_CONFLICT" });
       await world.close();

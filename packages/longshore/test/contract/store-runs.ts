@@ -326,7 +326,7 @@ export function runContract(setup: Setup): void {
       expect((await world.run(id)).state).toBe("succeeded");
     });
 
-    it("that cannot be started hold up no others, and are tried again", async () => {
+    it("that cannot be started delay no others, and are tried again", async () => {
       const world = await setup();
       await world.store.runs.define({ id: "d", name: "foreign", dialect: "not-installed", source: "{}" });
       await world.define("inner", [step("inside")]);

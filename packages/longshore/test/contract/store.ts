@@ -1,4 +1,4 @@
-// What every store must do, whatever it is made of. Called with a kind of store; PostgreSQL, when it comes, calls it too.
+// What every store must do. Called with a kind of store; a second database calls it, too.
 
 import { afterEach, describe } from "vitest";
 import { boardContract } from "./store-board.ts";

@@ -1,5 +1,5 @@
-// Workflows in code, tied to their children as Conductor's are: the failure of a step ends its run at once with whatever else is open, and a
-// child that lives again makes its parent wait for it again.
+// Workflows in code, tied to their children as Conductor's are: the failure of a step ends its run at once with everything else that is
+// open, and a parent waits again for a child that begins another life.
 
 import type { Dialect } from "../../src/engine/run/dialect.ts";
 import { codeDialect } from "../../src/protocols/longshore/dialect/dialect.ts";

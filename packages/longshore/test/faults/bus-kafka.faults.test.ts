@@ -1,5 +1,5 @@
-// The bus on Kafka, with a broker that is away for a minute, and one that is killed again and again: nothing that was published is lost,
-// and consumers go on by themselves. Time is real here, since the broker's is.
+// The bus on Kafka, with a broker that is down for a minute, and one that is killed repeatedly: no published record is lost, and consumers
+// continue. Time is real here, because the broker's is.
 import { expect, it, onTestFinished } from "vitest";
 import { openKafkaBus } from "../../src/bus/kafka.ts";
 import { kafkaMissing, ownKafka } from "../support/kafka.ts";

@@ -1,4 +1,4 @@
-// Rules about what a hold may still do: only the newest one, only within its term, and the same answer however often it asks.
+// Rules about what a hold may still do: only the newest one is valid, only within its term, and a repeated report gets the same answer.
 import type { Entry } from "./history.ts";
 import { accepted, compareAge, type Lease, type Story } from "./story.ts";
 import { CLOCK_TOLERANCE_MS, type Violation, violation } from "./violation.ts";

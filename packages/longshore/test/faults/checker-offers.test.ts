@@ -1,4 +1,4 @@
-// Offers: tasks that a worker is handed without having them yet. The first heartbeat takes one, if it still stands.
+// Offers: tasks that a worker is handed but does not hold yet. The first heartbeat accepts an offer that is still valid.
 import { expect, it } from "vitest";
 import { check } from "./checker.ts";
 import { succeededBy, TERM_MS, wasCancelled, writePages } from "./pages.ts";

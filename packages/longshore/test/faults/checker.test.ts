@@ -383,7 +383,7 @@ describe("a run that was restarted continues", () => {
     runs: [...wasCancelled().runs, { id: "parent", state: "cancelled", ended: true }],
   });
 
-  it("one that is cancelled all the same is named", () => {
+  it("one that is cancelled is named", () => {
     expect(rulesOf(restarted(), final())).toEqual(["restarted-run-goes-on"]);
   });
 

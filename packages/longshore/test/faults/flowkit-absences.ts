@@ -1,5 +1,5 @@
-// One story of a graph whose workers are those of the reference, and of which now and then a worker, the coordinator or the broker is away: for
-// less and for more than an offer and a lease last. Nothing is real but the coordinator; time is the test's.
+// One story of a graph whose workers are those of the reference. From time to time a worker, the coordinator or the broker is down: for
+// less and for more than an offer and a lease last. Only the coordinator is real; the test owns the clock.
 
 import type { Bus } from "../../src/bus/bus.ts";
 import { commandGroup } from "../../src/protocols/flowkit/wire/shapes.ts";

@@ -58,7 +58,7 @@ describe("the checker of streams", () => {
     expect(new Set(rules())).toEqual(new Set(["no-batch-twice", "counted-was-processed", "nothing-missed"]));
   });
 
-  it("notices a finished reader that has missed what its source gave, though all that was expected is there", () => {
+  it("notices a finished reader that has missed output of its source, although everything expected is there", () => {
     const { write, partsOf, rules } = setup();
     write({ kind: "batch-processed", task: "T", node: "u", epoch: 1, uid: "b4", token: "u-b4" });
     partsOf("u").push({ uid: "b4", epoch: 1, sequence: 5, items: ["item-12"], token: "u-b4" });
@@ -87,7 +87,7 @@ describe("the checker of streams", () => {
     expect(new Set(rules())).toEqual(new Set(["counted-from-newest-attempt"]));
   });
 
-  it("notices a wrong sum, a graph that has not finished, and one that is gone", () => {
+  it("notices a wrong sum, a graph that has not finished, and a missing one", () => {
     const { history, rules } = setup();
     expect(rules({ sum: 1 })).toEqual(["sums-are-right"]);
     expect(rules({ status: "running" })).toEqual(["every-run-ends"]);

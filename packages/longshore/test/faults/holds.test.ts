@@ -1,4 +1,4 @@
-// Holds whose worker or server was away: stopped, cut off, or dead while it waited. Each test is one such story told step by step.
+// Holds whose worker or server was stopped, cut off, or dead while it waited. Each test is one such story, step by step.
 import { once } from "node:events";
 import { connect as dial } from "node:net";
 import { expect, it } from "vitest";

@@ -1,4 +1,4 @@
-// Two things that want the same task at the same moment, again and again: whichever comes first, exactly one of them has its way.
+// Two requests for the same task at the same moment, many times: in any order, exactly one of them succeeds.
 import { expect, it } from "vitest";
 import { cancelRun, claimJob, heartbeat, readRun, readTasks, report } from "./api.ts";
 import { inArena } from "./arena.ts";

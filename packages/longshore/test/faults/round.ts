@@ -1,4 +1,5 @@
-// One round of chaos: runs are started at an even pace while processes die, sleep and come back; then everything must end, and be right.
+// One round of chaos: runs are started at an even rate while processes die, sleep and restart; then everything must end, with correct
+// results.
 import { setTimeout as pause } from "node:timers/promises";
 import type { Job } from "./api.ts";
 import type { Arena, Verdict } from "./arena.ts";

@@ -32,7 +32,7 @@ it(
 
 const hex = (text: string): string => [...Buffer.from(text)].map((byte) => `\\x${byte.toString(16).padStart(2, "0")}`).join("");
 
-it("a recording is read in the order in which its calls came to their end", () => {
+it("a recording is read in the order in which its calls ended", () => {
   const file = `24<${hex("/d/f")}>`;
   const trace = [
     `7 openat(AT_FDCWD<${hex("/")}>, "${hex("/d/f")}", O_RDWR|O_CREAT, 0600) = ${file}`,

@@ -1,4 +1,4 @@
-// What a killed process cannot show: that an answer leaves only after the disk was told to keep what it promises. Seen from outside, in the
+// What a killed process cannot show: the server sends an answer only after it has synced what the answer promises. The test reads the
 // system calls of the server.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";

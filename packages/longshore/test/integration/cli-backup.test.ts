@@ -78,7 +78,7 @@ describe("longshore backup", () => {
     expect(existsSync(join(data, "copy"))).toBe(false);
   });
 
-  it("refuses a damaged source, and leaves nothing that a server would take for a backup", async () => {
+  it("refuses a damaged source, and leaves nothing that a server would accept as a backup", async () => {
     const data = dataFolder();
     const server = await startRunServer(data);
     await server.startRuns(100);

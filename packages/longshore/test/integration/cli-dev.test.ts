@@ -45,7 +45,7 @@ const tasksOf = (word: string) =>
   `import { task } from "longshore";\nexport const greet = task("greet", ({ name }, ctx) => ctx.log("${word}, " + name));\n`;
 
 describe("the workers that dev prints", () => {
-  it("run as they are: TypeScript", async () => {
+  it("run unchanged: TypeScript", async () => {
     const dev = await startDev(["--workflows", "."], { "g.yml": greetYml });
     writeFileSync(join(dev.folder, "worker.mjs"), printedBelow(dev.stdout(), /worker in TypeScript.*\n/));
     startProgram(process.execPath, ["worker.mjs"], { cwd: dev.folder });
@@ -53,7 +53,7 @@ describe("the workers that dev prints", () => {
     expect(code).toBe(0);
   });
 
-  it("run as they are: Python", async (context) => {
+  it("run unchanged: Python", async (context) => {
     const dev = await startDev(["--workflows", "."], { "s.yml": shellYml });
     const script = printedBelow(dev.stdout(), /worker in Python.*\n/);
     expect(script).toMatch(/^python3 - <<'EOF'\n[\s\S]*\nEOF$/);
@@ -84,7 +84,7 @@ describe("the workers that dev prints", () => {
     expect((await longshore(["run", "s", "--follow", "--on", dev.url], place)).code).toBe(0);
   });
 
-  it("run as they are for Conductor, with what is printed for them to do, with and without a token", async () => {
+  it("run unchanged for Conductor, with the printed command, with and without a token", async () => {
     for (const args of [[], ["--token", secret]]) {
       const dev = await startDev(args);
       const place = { cwd: dev.folder, env: { LONGSHORE_TOKEN: secret } };
@@ -96,7 +96,7 @@ describe("the workers that dev prints", () => {
     }
   });
 
-  it("run as they are for FlowKit, with what is printed for them to do, with and without a token", async () => {
+  it("run unchanged for FlowKit, with the printed command, with and without a token", async () => {
     for (const args of [[], ["--token", secret]]) {
       const dev = await startDev(args);
       const place = { cwd: dev.folder, env: { LONGSHORE_TOKEN: secret } };
@@ -118,7 +118,7 @@ describe("the workers that dev prints", () => {
     }
   });
 
-  it("run as they are for Stepflow, with what is printed for them to do, with and without a token", async () => {
+  it("run unchanged for Stepflow, with the printed command, with and without a token", async () => {
     for (const args of [[], ["--token", secret]]) {
       const dev = await startDev(args);
       const place = { cwd: dev.folder, env: { LONGSHORE_TOKEN: secret } };
@@ -165,7 +165,7 @@ describe("a task that waits", () => {
 });
 
 describe("definition files with mistakes", () => {
-  it("are reported and left out, and the others are served", async () => {
+  it("are reported and skipped, and the others are served", async () => {
     const dev = await startDev(["--workflows", "."], { "good.yml": shellYml, "bad.yml": "name: bad\non: push\njobs: 7\n" });
     expect(dev.text()).toMatch(/bad\.yml:3:\d+/);
     expect(dev.text()).toContain("Defined from .: good.");

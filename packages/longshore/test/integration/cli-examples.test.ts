@@ -9,7 +9,7 @@ import { longshore, startLongshore, startProgram } from "../support/cli.ts";
 const root = fileURLToPath(new URL("../../../..", import.meta.url));
 const examples = join(root, "examples");
 
-it("no example is left out", () => {
+it("no example is missing", () => {
   const folders = readdirSync(examples, { withFileTypes: true }).filter((entry) => entry.isDirectory());
   expect(folders.map((entry) => entry.name).sort()).toEqual(["conductor", "embedded", "flowkit", "hello", "stepflow", "workflow"]);
 });

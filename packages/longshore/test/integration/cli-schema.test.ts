@@ -25,7 +25,7 @@ it("[C-SCH-04] reports why a side has no schema, and continues with the rest", a
   expect(schemas.basic.input).toMatchObject({ additionalProperties: false });
 });
 
-it("has a message for a file that is not there", async () => {
+it("has a message for a file that does not exist", async () => {
   const { code, stderr } = await longshore(["schema", "nowhere.ts"]);
   expect({ code, stderr }).toEqual({
     code: 2,

@@ -62,7 +62,7 @@ describe("a mistake in the arguments", () => {
   });
 });
 
-describe("a server that is not there", () => {
+describe("a server that is down", () => {
   it("is reported in one line with what to do, with exit code 2", async () => {
     // Port 9 is the discard service, which is never running.
     for (const args of [

@@ -70,7 +70,7 @@ describe("the packed package", () => {
   });
 
   it(
-    "works after a plain npm install that reaches nothing but the registry",
+    "works after a plain npm install that reaches only the registry",
     async () => {
       const folder = await install("plain", [], onlyTheRegistry());
       const lock = JSON.parse(readFileSync(join(folder, "package-lock.json"), "utf8")) as {

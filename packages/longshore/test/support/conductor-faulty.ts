@@ -1,5 +1,5 @@
-// A Conductor server whose data file fails when it is told to: once, or for good, before a write or right after it, as when the process
-// is killed. What a killed server leaves behind is opened by the next one.
+// A Conductor server whose data file fails on request: once or permanently, before a write or right after it, as when the process is
+// killed. The next server opens the files of a killed one.
 
 import { Agent } from "node:http";
 import { onTestFinished } from "vitest";

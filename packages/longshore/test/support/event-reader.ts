@@ -1,4 +1,4 @@
-// Reads server-sent events off a real connection, frame by frame, with nothing buffered that the test did not ask for.
+// Reads server-sent events from a real connection, frame by frame. It buffers only what the test has requested.
 
 import { type ClientRequest, type IncomingMessage, request } from "node:http";
 import { onTestFinished } from "vitest";

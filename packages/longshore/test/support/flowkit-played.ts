@@ -1,4 +1,4 @@
-// A FlowKit worker on the embedded bus, with a coordinator whose part the test plays: it sends commands and reads what is told.
+// A FlowKit worker on the embedded bus. The test acts as the coordinator: it sends commands and reads the worker's events.
 
 import { randomUUID } from "node:crypto";
 import { onTestFinished } from "vitest";

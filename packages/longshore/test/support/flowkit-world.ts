@@ -1,4 +1,4 @@
-// FlowKit's coordinator on a real store and the embedded bus, under a clock that the test owns, with workers that say what the test says.
+// FlowKit's coordinator on a real store and the embedded bus, with a clock that the test owns and workers whose messages the test writes.
 
 import { randomUUID } from "node:crypto";
 import { onTestFinished } from "vitest";

@@ -1,5 +1,5 @@
-// The worker half of workflow-graph on a reference-shaped server, over real sockets. Time is a test's own clock, so a lease of 30 s is over
-// when the test says so; everything else is waited for by watching what the server saw.
+// The worker half of workflow-graph on a server that behaves like the reference, over real sockets. The test owns the clock, so a lease of
+// 30 s ends when the test moves it; for everything else the test waits until the server has seen it.
 
 import type { Context } from "../../src/core/context.ts";
 import type { LongshoreError } from "../../src/core/errors.ts";

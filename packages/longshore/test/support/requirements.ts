@@ -1,4 +1,4 @@
-// What tests say that they prove: ids at the beginning of their titles, and the lists that explain those ids.
+// The requirements that tests prove: ids at the beginning of their titles, and the lists that explain those ids.
 
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";

@@ -1,5 +1,5 @@
-// A worker as a process of its own, for tests that send it signals: shell commands of the server given as the first argument. After an
-// empty claim it asks no more while a test lasts, so that a test knows when no claim is under way.
+// A worker in its own process, for tests that send it signals: it runs shell commands of the server that the first argument names. After an
+// empty claim it claims no more during a test, so the test knows when no claim is open.
 
 import { work } from "../../src/index.ts";
 import { workflowGraph } from "../../src/protocols/workflow-graph/worker/index.ts";

@@ -1,4 +1,4 @@
-// Plugins on a board of their own, without flows: a test posts a step's task and looks at how it ended.
+// Plugins on their own board, without flows: a test posts a step's task and checks how it ended.
 
 import { onTestFinished } from "vitest";
 import { type Clock, systemClock } from "../../src/core/clock.ts";

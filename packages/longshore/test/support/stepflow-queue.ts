@@ -1,5 +1,5 @@
-// The queues of a server with nothing but the gRPC services in front of them, under a clock that the test owns; and workers that do
-// exactly what a test tells them.
+// The queues of a server with only the gRPC services in front of them, with a clock that the test owns; and workers that do exactly what a
+// test scripts.
 
 import { onTestFinished } from "vitest";
 import { LongshoreError } from "../../src/core/errors.ts";

@@ -78,14 +78,14 @@ describe("what a broker has sent", () => {
   it.each([
     ["too large", packed(1, { value: Buffer.alloc(unpackedBytesMax + 1) }), "more than 16777216 bytes when unpacked"],
     ["damaged", Buffer.concat([packed(1, text("x")).subarray(0, 61), Buffer.alloc(21)]), "incorrect header check"],
-  ])("leaves out a batch that is %s, and continues behind it", async (_how, bad, reason) => {
+  ])("skips a batch that is %s, and continues behind it", async (_how, bad, reason) => {
     bad.writeInt32BE(bad.length - 12, 8);
     const { values, left, found } = await read(0, plain(0, text("a")), bad, plain(2, text("c")));
     expect([values, found[0]?.next]).toEqual([["a", "c"], 3n]);
     expect(left).toEqual([expect.stringMatching(`^t\\[3\\]@1: .*${reason}`)]);
   });
 
-  it("leaves out a batch that has fewer records than it names, and one with too many", async () => {
+  it("skips a batch that has fewer records than it declares, and one with too many", async () => {
     const fewer = plain(1, text("x"));
     fewer.writeInt32BE(2, 57);
     const many = plain(2, text("x"));

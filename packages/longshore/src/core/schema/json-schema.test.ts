@@ -228,7 +228,7 @@ describe("publishing", () => {
     });
   });
 
-  it("gives up on a schema that grows beyond all use when it is written out", () => {
+  it("refuses a schema that becomes too large when it is written out", () => {
     const $defs = Object.fromEntries(
       Array.from({ length: 30 }, (_, at) => {
         const next = at === 29 ? { type: "string" } : { $ref: `#/$defs/d${at + 1}` };

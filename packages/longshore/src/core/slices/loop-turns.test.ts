@@ -25,7 +25,7 @@ it("a connection does its share in a turn and continues in the next", async () =
   expect(one.done).toEqual([64, 64, 22]);
 });
 
-it("a few requests are never held up by connections that flood the server", () => {
+it("a few requests are never delayed by connections that flood the server", () => {
   const turns = new LoopTurns();
   for (let at = 0; at < 5; at++) worker(turns, 1_000);
   expect(turns.full).toBe(true);

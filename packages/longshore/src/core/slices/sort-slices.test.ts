@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { Slices, turnRows } from "./slices.ts";
 import { sortInSlices } from "./sort-slices.ts";
 
-it("a list sorted in slices is what it is sorted at once, and no slice is longer than a turn", async () => {
+it("a list sorted in slices equals a list sorted at once, and no slice is longer than a turn", async () => {
   const lengths = fc.constantFrom(0, 1, 7, 1_000, 1_001, 3_500);
   await fc.assert(
     fc.asyncProperty(lengths, fc.integer({ min: 1, max: 50 }), async (length, keys) => {

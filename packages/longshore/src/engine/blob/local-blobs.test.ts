@@ -194,7 +194,7 @@ describe.each(places)("blobs in addition to %s", (place) => {
 });
 
 describe("blobs over a restart", () => {
-  it("what was stored is still there, and unfinished uploads are gone", async () => {
+  it("stored blobs are still there, and unfinished uploads are removed", async () => {
     const parts = await openParts("a file");
     const directory = join(parts.folder, "blobs");
     const content = randomBytes(1_000);

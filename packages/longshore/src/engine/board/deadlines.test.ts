@@ -89,7 +89,7 @@ describe("deadlines", () => {
     expect(fired).toEqual([["lease", 500]]);
   });
 
-  it("that are due together are handed over in bounded portions, all of them", async () => {
+  it("that are due together are passed on in bounded portions, all of them", async () => {
     const clock = new TestClock(0);
     const portions: number[] = [];
     const deadlines = new Deadlines(clock, (ids) => portions.push(ids.length));
@@ -109,7 +109,7 @@ describe("deadlines", () => {
     expect(fired).toEqual([]);
   });
 
-  it("of tasks that ended in time are not carried until they would have fired", () => {
+  it("of tasks that ended early are removed before they would have fired", () => {
     const { deadlines } = setup();
     for (let at = 0; at < 100_000; at++) {
       deadlines.add(`t${at}`, 60_000 + at);

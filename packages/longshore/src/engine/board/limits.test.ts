@@ -39,7 +39,7 @@ describe("limits", () => {
     expect(limits.blocked(rate, 1_100)).toMatchObject({ limit: { key: "mail" }, freeAt: 1_900 });
   });
 
-  it("count hand-outs of a window even after they came back", () => {
+  it("count hand-outs of a window even after they were returned", () => {
     const limits = new Limits();
     for (let handedOut = 0; handedOut < 3; handedOut++) {
       limits.take(rate, 0);

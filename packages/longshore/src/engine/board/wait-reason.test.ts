@@ -88,7 +88,7 @@ describe("why a task waits", () => {
     expect(why(queued())).toMatchObject({ reason: "no-worker", text: "no live worker asks for command" });
   });
 
-  it("the worker that could take it has gone", () => {
+  it("the worker that could take it has disconnected", () => {
     const { clock, workers, why, queued } = setup();
     workers.register("w1", "p", ["gpu"]);
     expect(why(queued(["gpu"]))?.reason).toBe("next");

@@ -218,7 +218,7 @@ describe.each(places)("logs in %s", (place: Place) => {
     expect(await logs.lastLine("R1.0")).toBe("last");
   });
 
-  it("a push that could not be written is not taken for known when it is sent again", async () => {
+  it("a push that could not be written is not treated as a duplicate when it is sent again", async () => {
     const { parts, logs, texts } = await setup();
     parts.db.exec("CREATE TRIGGER refuse BEFORE INSERT ON log BEGIN SELECT raise(FAIL, 'no room'); END");
     await expect(logs.append(batch([line("a\n")]))).rejects.toThrow("no room");

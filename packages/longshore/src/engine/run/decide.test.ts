@@ -106,7 +106,7 @@ describe("following results", () => {
     expect(inputs(20_000).run.state).toBe("failed");
   });
 
-  it("fails a run whose output cannot be worked out, with the reason", () => {
+  it("fails a run whose output cannot be computed, with the reason", () => {
     const ledger = new Ledger(planOf([{}], { output: { of: [], make: () => ({ failed: "nothing there" }) } })).start();
     ledger.done(0);
     expect(ledger.run).toMatchObject({ state: "failed", error: "the output could not be worked out: nothing there" });
@@ -134,7 +134,7 @@ describe("a step that does not succeed", () => {
     expect(ledger.run).toMatchObject({ state: "failed", failed: 1, left: 0 });
   });
 
-  it("skips a join at its first failed upstream, once, while the others go on", () => {
+  it("skips a join at its first failed upstream, once, while the others continue", () => {
     const ledger = new Ledger(planOf([{}, {}, {}, { after: [0, 1, 2] }])).start();
     ledger.fail(0);
     expect(ledger.stateOf(3)).toEqual(["skipped"]);
@@ -174,7 +174,7 @@ describe("a step that does not succeed", () => {
     expect(ledger.run.error).toBe("step s1 failed: first");
   });
 
-  it("fails at its start when its input cannot be worked out, and is followed like any failure", () => {
+  it("fails at its start when its input cannot be computed, and is followed like any failure", () => {
     const ledger = new Ledger(
       planOf([{}, { after: [0], input: { of: [], make: () => ({ failed: "no such field" }) } }, { after: [1] }]),
     ).start();
@@ -203,7 +203,7 @@ describe("a condition", () => {
     }
   });
 
-  it("that cannot be worked out fails the step", () => {
+  it("that cannot be computed fails the step", () => {
     const ledger = new Ledger(planOf([{ when: { of: [], make: () => ({ failed: "no such field" }) } }])).start();
     expect(ledger.run).toMatchObject({ state: "failed", error: "step s0 failed: no such field" });
   });

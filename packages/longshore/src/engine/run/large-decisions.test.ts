@@ -39,7 +39,7 @@ describe("a decision that would be large", () => {
     expect(ledger.run).toMatchObject({ state: "succeeded", left: 0 });
   });
 
-  it("which steps begin again in another life is worked out in slices", () => {
+  it("the steps that begin again in another life are computed in slices", () => {
     const options = { skips: new Skips({ skips: null }), begun: new Set<number>(), due: new Set<number>() };
     const work = planRestart(fan(), new Map(), options);
     let slices = 1;

@@ -109,7 +109,7 @@ describe("a lazy plan", () => {
     expect(ledger.costs[0]?.calls).toBeLessThan(20);
   });
 
-  it("chooses along a chain of any length at once though each waited for a step that is done", () => {
+  it("chooses along a chain of any length at once, although each node waited for a finished step", () => {
     const length = 5_000;
     const steps = Array.from({ length }, (_, at): Step[] => [
       { after: [2 * at + 1], chooses: { by: value(0), cases: [at + 1 < length ? [2 * at + 2] : []] } },
@@ -173,7 +173,7 @@ describe("trying a lazy run again", () => {
     expect(ledger.open).toEqual([3]);
   });
 
-  it("runs a step that is named though no node wanted it", () => {
+  it("runs a step that is named although no node wanted it", () => {
     const ledger = new Ledger(planOf([{}, { after: [0], demands: [0] }, {}], { wanted: [1] })).start();
     ledger.done(0);
     ledger.done(1);

@@ -182,7 +182,7 @@ describe.each(places)("retention in %s", (place) => {
     expect(rows()).toMatchObject({ run: served, task: served, log: 0, pruned: 0 });
   });
 
-  it("a run that is retried while it would be pruned stays, or is gone as a whole", async () => {
+  it("a run that is retried while it would be pruned stays, or is removed as a whole", async () => {
     const { parts, prune } = await setup(place);
     await parts.define("w", ["a"]);
     const ids = [];

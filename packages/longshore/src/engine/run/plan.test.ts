@@ -38,7 +38,7 @@ describe("plans", () => {
     expect(findCycle(chain.map((step, at) => (at === 0 ? node("s0", [chain.length - 1]) : step)))).toHaveLength(20_001);
   });
 
-  it("find a circle exactly when there is one, and it is one", () => {
+  it("find a circle exactly when there is one, and name a real one", () => {
     const graph = fc
       .integer({ min: 1, max: 8 })
       .chain((size) => fc.array(fc.array(fc.nat(size - 1), { maxLength: 3 }), { minLength: size, maxLength: size }));

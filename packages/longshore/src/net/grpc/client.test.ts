@@ -244,7 +244,7 @@ describe("a stream", () => {
     expect(counts).toEqual(Array.from({ length: 500 }, (_, index) => index + 1));
   });
 
-  it("gives what came before it failed", async () => {
+  it("returns what arrived before the failure", async () => {
     const { target } = await startGrpc([
       serverStream(Echo.Count, "server.health", async (_request, _call, sink) => {
         await sink.send({ count: 1 });
@@ -275,7 +275,7 @@ describe("a stream", () => {
   it.each([
     ["what the window of one stream holds (1 MiB)", {}, 16],
     ["a window that was made small", { windowBytes: 16_384 }, 4],
-  ])("is not read ahead of its reader, but for %s", async (_name, options, messagesMax) => {
+  ])("is not read ahead of its reader, except for %s", async (_name, options, messagesMax) => {
     let sent = 0;
     const { target } = await startGrpc([
       serverStream(Echo.Count, "server.health", async (_request, call, sink) => {
@@ -474,7 +474,7 @@ describe("a server that", () => {
     });
   });
 
-  it("accepts and sends nothing is given up", async () => {
+  it("accepts and sends nothing is disconnected", async () => {
     const clock = new TestClock();
     const target = await listening(createServer((socket) => onTestFinished(() => void socket.destroy())));
     const call = channelTo(target, { clock, connectMs: 3_000 }).unary(Echo.Say, {});

@@ -69,7 +69,7 @@ describe("a connection that is kept alive", () => {
     expect(pings.length).toBe(1);
   });
 
-  it("is left alone when it is closing, stopped or gone", async () => {
+  it("is left alone when it is closing, stopped or closed", async () => {
     const closing = setup();
     closing.session.sendsPings = false;
     await closing.clock.advance(5_000);

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { assign, decodeAssignment, decodeSubscription, encodeAssignment, encodeSubscription } from "./assignment.ts";
 
 describe("sharing partitions out", () => {
-  it("gives each partition in turn to the next member that subscribes to its topic", () => {
+  it("gives the partitions one after the other to the members that subscribe to the topic", () => {
     const members = new Map([
       ["b", ["t", "u"]],
       ["a", ["t"]],

@@ -26,7 +26,7 @@ describe("answers that are made", () => {
     expect(order).toEqual(["1", "2"]);
   });
 
-  it("of one caller keep no other waiting", () => {
+  it("of one caller do not delay another", () => {
     const slots = new AnswerSlots();
     full(slots, "a");
     full(slots, "b");

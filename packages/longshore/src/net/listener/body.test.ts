@@ -13,7 +13,7 @@ describe("a streamed body", () => {
     return { status: 200, body: String(size) };
   };
 
-  it("is handed over unread", async () => {
+  it("is passed on unread", async () => {
     const server = await serve(route("PUT /blob", count, { body: "stream", bodyMax: 5_000_000 }));
     expect((await call(`${server.url}/blob`, { method: "PUT", body: new Uint8Array(4_000_000) })).text).toBe("4000000");
   });
@@ -71,7 +71,7 @@ describe("a body above the limit", () => {
     expect(await client.until("the limit of this route")).toContain("larger than 1000 bytes");
   });
 
-  it("is taken up to the very limit", async () => {
+  it("is accepted up to the exact limit", async () => {
     const server = await serve(echo);
     expect((await call(`${server.url}/x`, { method: "POST", body: "x".repeat(1_000) })).text).toBe("1000");
     expect((await call(`${server.url}/x`, { method: "POST", body: "x".repeat(1_001) })).status).toBe(413);

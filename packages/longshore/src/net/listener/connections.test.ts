@@ -50,7 +50,7 @@ describe("a client that disconnects", () => {
     await undelivered.opened;
   });
 
-  it("is found out at the reply by a handler that never looked", async () => {
+  it("is detected at the reply by a handler that never checked", async () => {
     const waiting = latch();
     const answer = latch<HttpReply>();
     const undelivered = latch();

@@ -89,7 +89,7 @@ describe("a request that is left to node:http", () => {
 });
 
 describe("everything that is read directly", () => {
-  it("is one request and the same one to node:http", async () => {
+  it("is one request, and the same one for node:http", async () => {
     // Otherwise the property would prove nothing.
     expect(await compareWithNode(5_000)).toBeGreaterThan(500);
   });

@@ -145,7 +145,7 @@ describe("a connection that is served directly", () => {
   });
 });
 
-describe("a connection is handed over", () => {
+describe("a connection is passed on", () => {
   it("when a request arrives in two pieces, cut at any place", async () => {
     const server = await serve();
     const request = Buffer.from(post('{"snow":"☃"}'));
@@ -288,7 +288,7 @@ describe("bytes that arrive during a request", () => {
     expect(client.received).toMatch(/first/);
   });
 
-  it("do not hide that the client has gone", async () => {
+  it("do not hide that the client has disconnected", async () => {
     const { server, client, request, received } = await setup();
     const gone = new Promise((resolve) => request.gone.addEventListener("abort", resolve));
     const before = request.connection.socket.bytesRead;

@@ -33,7 +33,7 @@ describe("the Host header on loopback", () => {
     expect(gate({ bound: "127.0.0.2" }).screen({ host: "127.0.0.2:4500" })).toBeUndefined();
   });
 
-  it("is looked at again for every request, also after one was accepted", () => {
+  it("is checked again for every request, also after one was accepted", () => {
     const one = gate();
     expect(one.screen({ host: "localhost:4500" })).toBeUndefined();
     expect(one.screen({ host: "evil.example" })).toMatchObject({ status: 403 });

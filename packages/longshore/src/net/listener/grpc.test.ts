@@ -276,7 +276,7 @@ describe("closing", () => {
     expect(server.connections()).toBe(0);
   });
 
-  it("cuts what does not end in time", async () => {
+  it("disconnects a client that does not finish", async () => {
     const clock = new TestClock();
     const begun = latch();
     const gone = latch();

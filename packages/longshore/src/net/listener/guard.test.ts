@@ -216,7 +216,7 @@ describe.each(carriers)("a web page, carried %s", (carried) => {
     expect([refused.status, refused.headers["access-control-allow-origin"]]).toEqual([401, "https://ci.example.org"]);
   });
 
-  it("gets 404 for asking beforehand about a path that is not there", async () => {
+  it("gets 404 for a preflight request to an unknown path", async () => {
     const server = await startServer({ groups: table(), origins: ["https://ci.example.org"] });
     const headers = { origin: "https://ci.example.org", "access-control-request-method": "POST" };
     expect((await call(`${server.url}/nothing`, { method: "OPTIONS", headers })).status).toBe(404);

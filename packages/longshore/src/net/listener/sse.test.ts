@@ -110,7 +110,7 @@ describe("an event stream", () => {
     expect(text.split(data)).toHaveLength(taken + 1);
   });
 
-  it("lets a sender go on once the frames of a tick have left, though nothing had to drain", async () => {
+  it("lets a sender continue once the frames of a tick were written, although nothing had to drain", async () => {
     const { client, sink } = await setup({ eventBufferBytes: 1_000 });
     expect(fill(sink, "z".repeat(90))).toBeGreaterThan(5);
     await sink.drained();

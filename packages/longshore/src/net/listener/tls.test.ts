@@ -63,7 +63,7 @@ function shake(port: number, options: object): Promise<TLSSocket> {
 }
 
 describe("with TLS", () => {
-  it("routes are served over HTTP/1.1, directly and handed over", async () => {
+  it("routes are served over HTTP/1.1, directly and by node:http", async () => {
     const server = await serve();
     expect(server.url).toBe(`https://127.0.0.1:${server.port}`);
     expect((await call(`${server.url}/hello`)).text).toBe("hello");
@@ -139,7 +139,7 @@ describe("with TLS", () => {
     expect(clock.now()).toBe(new TestClock().now());
   });
 
-  it("a certificate that does not fit its key is refused at the start", async () => {
+  it("a certificate that does not match its key is refused at the start", async () => {
     const bad = serveAll({ ephemeral: true, port: 0, tls: { cert: tls.cert, key: "nonsense" } });
     await expect(bad).rejects.toMatchObject({
       code: "LONGSHORE_BAD_CONFIG",

@@ -175,7 +175,7 @@ describe("a message by its table", () => {
 });
 
 describe("values", () => {
-  it("carries JSON through google.protobuf.Value as it was", () => {
+  it("carries JSON through google.protobuf.Value unchanged", () => {
     const values: Json[] = [null, true, false, 0, -1, 1.5, 2 ** 53, "", "hällo 🚢", [], {}, [null, [1, [2]]], { a: { b: [{ c: null }] } }];
     for (const value of values) {
       expect(Everything.decode(Everything.encode({ value })).value).toEqual(value);

@@ -76,7 +76,7 @@ describe("the page", () => {
     expect(readQuery({ ...envelope, msg_type: "query", payload: query })).toEqual({ ok: true, value: query });
   });
 
-  it("shows ids that are what their texts hash to", () => {
+  it("shows ids that are the hashes of their texts", () => {
     const rows = sectionsOf(page).find(({ title }) => title === "Ids")?.rows ?? [];
     expect(rows.length).toBeGreaterThan(12);
     for (const [, text = "", digest = ""] of rows) {

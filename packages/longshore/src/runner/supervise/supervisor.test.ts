@@ -134,7 +134,7 @@ describe("a supervisor of worker processes", () => {
     expect(s.supervisor.workers()).toMatchObject({ greet: { restarts: 1 }, charge: { restarts: 1 }, other: { restarts: 0, pid: 101 } });
   });
 
-  it("[C-SUP-09] starts the next process only when the old one is gone", async () => {
+  it("[C-SUP-09] starts the next process only when the old one has ended", async () => {
     const s = setup();
     s.last().kill("SIGTERM");
     await s.pass(60_000);
@@ -168,7 +168,7 @@ describe("a supervisor of worker processes", () => {
     expect(s.notices).toEqual([]);
   });
 
-  it("[C-SUP-13] sends SIGTERM, and kills what has not ended in time", async () => {
+  it("[C-SUP-13] sends SIGTERM, and kills a process that has not ended in time", async () => {
     const s = setup();
     const stopped = s.supervisor.stop();
     expect(s.last().signals).toEqual(["SIGTERM"]);

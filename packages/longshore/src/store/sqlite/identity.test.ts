@@ -27,7 +27,7 @@ describe("the files that a server has open", () => {
 
   afterEach(() => rmSync(join(folder, ".."), { recursive: true, force: true }));
 
-  it("are looked at after the answer when a look is some milliseconds old", () => {
+  it("are checked after the answer when the last check is some milliseconds old", () => {
     rmSync(folder, { recursive: true });
     at += restMs - 1;
     expect([isGone(), later.length]).toEqual([null, 0]);
@@ -37,14 +37,14 @@ describe("the files that a server has open", () => {
     expect(isGone()).toMatchObject({ code: "LONGSHORE_STORE_UNAVAILABLE" });
   });
 
-  it("are looked at before the answer when a look is a tenth of a second old", () => {
+  it("are checked before the answer when the last check is a tenth of a second old", () => {
     rmSync(folder, { recursive: true });
     at += answersFirstMs;
     expect(isGone()).toMatchObject({ code: "LONGSHORE_STORE_UNAVAILABLE" });
     expect(later).toEqual([]);
   });
 
-  it("are looked at each time while they are not in their place", () => {
+  it("are checked each time while they are not in their place", () => {
     renameSync(folder, `${folder}-away`);
     at += answersFirstMs;
     expect(isGone()?.message).toMatch(/longshore\.db was removed or replaced/);

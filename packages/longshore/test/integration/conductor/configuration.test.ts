@@ -144,7 +144,7 @@ it("[C64] skips a task that has not begun", async () => {
   expect(await c.status(id)).toBe("COMPLETED");
 });
 
-it("[C65] schedules nothing new while a run is paused, and takes reports all the same", async () => {
+it("[C65] schedules nothing new while a run is paused, and still accepts reports", async () => {
   const c = await startConductor();
   const id = await c.begin([simple("t1"), simple("t2")]);
   const task = await c.take("t1");

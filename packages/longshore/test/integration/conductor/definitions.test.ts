@@ -51,7 +51,7 @@ it("[C13] reports that a removed definition does not exist", async () => {
   expect(refusalOf(answer)).toMatchObject({ status: 404, message: "No such workflow found by name: w, version: 1", retryable: false });
 });
 
-it("[C14] answers what is not there with 404 and an error body", async () => {
+it("[C14] answers 404 and an error body for unknown objects", async () => {
   const c = await startConductor();
   for (const path of ["/metadata/taskdefs/none", "/workflow/none", "/tasks/none", "/workflow/none/no/such/path", "/metadata/none"]) {
     const answer = await c.send("GET", path);
@@ -86,7 +86,7 @@ it("[C18] refuses a reference that is used twice, in a branch too", async () => 
   expect(answer.text).toContain("taskReferenceName: t should be unique across tasks for a given workflowDefinition: w");
 });
 
-it("[C19] refuses an input that reads a task that is not there", async () => {
+it("[C19] refuses an input that reads an unknown task", async () => {
   const c = await startConductor();
   const tasks = [simple("t", { inputParameters: { x: "${nope.output.x}" } })];
   const answer = await c.send("POST", "/metadata/workflow", { name: "w", tasks });

@@ -65,7 +65,7 @@ describe("our worker on our server", () => {
     expect(ended.map(({ status, output }) => [status, output])).toEqual(Array.from({ length: 20 }, (_, n) => ["COMPLETED", { n: n + 2 }]));
   });
 
-  it("fails, retries, gives up and calls again", async () => {
+  it("fails, retries, gives up and defers", async () => {
     await using s = await setup();
     await s.define("flaky", ["fails"]);
     await s.define("hopeless", ["terminal"]);
@@ -91,7 +91,7 @@ describe("our worker on our server", () => {
     expect(patient).toMatchObject({ status: "COMPLETED", output: { n: 7 } });
   });
 
-  it("stops at once though its polls wait at the server", async () => {
+  it("stops at once although its polls wait at the server", async () => {
     await using s = await setup();
     let polls = 0;
     const secondPoll = deferred<void>();

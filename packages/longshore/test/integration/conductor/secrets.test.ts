@@ -66,7 +66,7 @@ it("hands out the secrets and variables that a task definition names, and shows 
   expect(await c.record(id, "t")).not.toHaveProperty("runtimeMetadata");
 });
 
-it("leaves what looks like a secret alone in tasks of other dialects", async () => {
+it("does not change texts that look like a secret in tasks of other dialects", async () => {
   environment({ CONDUCTOR_SECRET_KEY: "hunter2" });
   const c = await startConductor();
   const plain = workflow("plain", (w) =>

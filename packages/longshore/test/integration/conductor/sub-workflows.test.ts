@@ -59,7 +59,7 @@ it("[C99] starts the version that it names, else the newest", async () => {
   }
 });
 
-it("[C100] starts what is defined inline, by an expression, or under a name that is one", async () => {
+it("[C100] starts a workflow that is defined inline, by an expression, or under a name that is one", async () => {
   const c = await startConductor();
   const named = { name: "child", version: 1, tasks: [simple("inner")] };
   await c.workflow(named);
@@ -154,7 +154,7 @@ for (const level of ["root", "mid", "leaf"] as const) {
   });
 }
 
-it("[C102] leaves a parent alone that has gone its way without an optional child", async () => {
+it("[C102] does not change a parent that has continued without an optional child", async () => {
   const c = await startConductor();
   await c.taskDef({ name: "inner", retryCount: 0 });
   await c.workflow({ name: "child", tasks: [simple("inner")] });
@@ -254,7 +254,7 @@ it("forgives an optional child that is terminated, in the run and in a join", as
   expect(await c.status(id)).toBe("COMPLETED");
 });
 
-it("ends a run that went on with a permitted failure when a step or a child behind it is rerun", async () => {
+it("ends a run that continued after a permitted failure when a step or a child behind it is rerun", async () => {
   const c = await startConductor();
   await c.taskDef({ name: "risky", retryCount: 0 }, { name: "inner", retryCount: 0 }, { name: "after", retryCount: 0 });
   await c.workflow({ name: "child", tasks: [simple("inner")] });

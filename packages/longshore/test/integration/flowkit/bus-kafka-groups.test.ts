@@ -74,7 +74,7 @@ describe.skipIf(kafkaMissing !== undefined)(`groups on Kafka${kafkaMissing === u
     expect(world.told).not.toContainEqual(expect.stringMatching(/^taking .*not the leader/));
   });
 
-  it("a member that is closed while it joins is gone for the others", async () => {
+  it("a member that is closed while it joins has left for the others", async () => {
     const { bus, options, subscription, publish, numbers } = await setup();
     const [begun, finish] = [deferred<void>(), deferred<void>()];
     const busy = bus.subscribe({

@@ -56,7 +56,7 @@ describe("cancelling", () => {
     expect((await worker.accept()).task_id).toBe(other.id);
   });
 
-  it("[A06] a command that was sent and not taken up is void: a worker that takes it then gets a stop signal", async () => {
+  it("[A06] a command that was sent and not accepted is void: a worker that accepts it later gets a cancel", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"]);
     const run = await world.submit({ nodes: [node("a", "indexer")] });

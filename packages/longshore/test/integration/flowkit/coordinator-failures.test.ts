@@ -76,7 +76,7 @@ describe("a failure", () => {
   });
 
   // The reference has no such rule yet.
-  it("[T79] leads to the node that routing.on_failure names, and to no other; the task fails in the end", async () => {
+  it("[T79] starts the node that routing.on_failure names, and no other; the task fails in the end", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer", "analyzer"], { capacity: 2 });
     const routing = { on_success: ["succ"], on_failure: ["remed"] };
@@ -192,7 +192,7 @@ it("a batch without a budget of its own is named once by what its node fails wit
   }
 });
 
-it("a worker whose lease ran out is shown as gone until it is heard of again", async () => {
+it("a worker whose lease expired is shown as offline until it reports again", async () => {
   const world = await openFlowkit();
   const lost = await world.worker("lost", ["indexer"]);
   const run = await world.submit({ nodes: [node("a", "indexer")] });
@@ -257,7 +257,7 @@ describe("what is stale", () => {
     expect(watching[1]).toMatchObject({ target_worker_id: "old", attempt_epoch: first.attempt_epoch, payload: { sig: "CANCEL" } });
   });
 
-  it("[A02] what a lost attempt had claimed is given up before the next command leaves, and nothing before the first", async () => {
+  it("[A02] claims of a lost attempt are released before the next command is sent, and nothing before the first", async () => {
     const released: [name: unknown, epoch: number, sent: number][] = [];
     const world = await openFlowkit({
       results: { release: async (name, epoch) => void released.push([name, epoch, world.coordinator.counts.started]) },
@@ -352,7 +352,7 @@ describe("what cannot be read", () => {
     ]);
   });
 
-  it("a batch whose record breaks off behind its name is passed over, unless it is kept already", async () => {
+  it("a batch whose record breaks off behind its name is skipped, unless it is stored already", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"]);
     const run = await world.submit({ nodes: [node("a", "indexer")] });

@@ -67,7 +67,7 @@ describe("limits", () => {
     for (const run of runs) expect((await world.ended(run)).state).toBe("succeeded");
   });
 
-  it("a worker is given as many at once as it announced, and none after it has gone", async () => {
+  it("a worker is given as many at once as it announced, and none after it has left", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("a", ["slow"], { capacity: 3 });
     const run = await world.submit({ nodes: roots("slow", 5) });
@@ -94,7 +94,7 @@ describe("limits", () => {
     await world.until(async () => world.engine.workers.get("a")?.status === "offline");
   });
 
-  it("a type whose commands no worker takes holds up no other type of the same workers", async () => {
+  it("a type whose commands no worker takes delays no other type of the same workers", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("a", ["slow", "fast"]);
     const run = await world.submit({ nodes: [...roots("slow", 2), ...roots("fast", 2)] });
@@ -105,7 +105,7 @@ describe("limits", () => {
     await world.until(async () => worker.commands.some(({ step_type, node_id }) => step_type === "fast" && node_id !== fast.node_id));
   });
 
-  it("a reader is not sent before its source is at work again: else readers alone could take up all the room", async () => {
+  it("a reader is not sent before its source runs again: else readers alone could use all the room", async () => {
     const world = await openFlowkit();
     const maker = await world.worker("m", ["make"]);
     const taker = await world.worker("t", ["take"]);

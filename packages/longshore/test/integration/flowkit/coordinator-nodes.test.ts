@@ -74,7 +74,7 @@ describe("a node", () => {
     expect((await worker.accept()).node_id).toBe("d");
   });
 
-  it("[F-EMPTY-01] of an upstream that ends without a batch starts all the same", async () => {
+  it("[F-EMPTY-01] of an upstream that ends without a batch still starts", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer", "analyzer"], { capacity: 2 });
     const run = await world.submit({ nodes: [node("u", "indexer"), node("d", "analyzer", pulls(["u"]))] });

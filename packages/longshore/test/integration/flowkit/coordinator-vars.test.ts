@@ -99,7 +99,7 @@ describe("variables", () => {
     expect(await world.vars(run)).toEqual({ counters: { pages: 20 } });
   });
 
-  it("fail the task when what a function finds does not fit", async () => {
+  it("fail the task when an old value has the wrong type", async () => {
     const world = await openFlowkit();
     const run = await world.submit({ nodes: [fn("set", "vars.set", { kv: { n: "A" } }), fn("incr", "vars.incr", { key: "n" }, ["set"])] });
     const { state, error } = await world.ended(run);

@@ -35,7 +35,7 @@ async function setup() {
 }
 
 describe.skipIf(mongoMissing)(`the mirror in MongoDB${mongoMissing ? `: ${mongoMissing}` : ""}`, () => {
-  it("keeps the document of a task as its nodes go on", async () => {
+  it("updates the document of a task while its nodes run", async () => {
     const { begin, submit, take, done, task } = await setup();
     const mirror = begin();
     const { id } = await submit([up, down], { params: { shop: 7 } });
@@ -69,7 +69,7 @@ describe.skipIf(mongoMissing)(`the mirror in MongoDB${mongoMissing ? `: ${mongoM
     expect(await task(id)).toMatchObject({ graph: { nodes: [{ status: "deferred", last_error: "torn" }] } });
   });
 
-  it("brings in what a worker kept there without an event in time", async () => {
+  it("reads in what a worker stored there without an event in time", async () => {
     const { db, begin, submit, take, engine } = await setup();
     const mirror = begin();
     const { id } = await submit([up]);
@@ -91,7 +91,7 @@ describe.skipIf(mongoMissing)(`the mirror in MongoDB${mongoMissing ? `: ${mongoM
     ]);
   });
 
-  it("[F-CANC-03] sets the flags by which foreign workers learn that they are to stop", async () => {
+  it("[F-CANC-03] sets the flags that tell foreign workers to stop", async () => {
     const { db, begin, submit, take, withdrawn, engine, task } = await setup();
     const mirror = begin();
     const { id } = await submit([up]);
@@ -106,7 +106,7 @@ describe.skipIf(mongoMissing)(`the mirror in MongoDB${mongoMissing ? `: ${mongoM
     expect(await task(id)).toMatchObject({ status: "finished", coordinator: { cancelled: true } });
   });
 
-  it("keeps what nodes produce for foreign consumers, each batch and its metrics once", async () => {
+  it("stores what nodes produce for foreign consumers, each batch and its metrics once", async () => {
     const { db, begin, submit, take, put, fail, done, all } = await setup();
     const mirror = begin();
     const { id } = await submit([up, down]);
@@ -214,7 +214,7 @@ describe.skipIf(mongoMissing)(`the mirror in MongoDB${mongoMissing ? `: ${mongoM
     expect(await mirror.completed({ task_id: "nothing", node_id: "up" })).toBeNull();
   });
 
-  it("[A02] gives up what earlier attempts have claimed and not done, of any worker", async () => {
+  it("[A02] releases what earlier attempts have claimed and not done, of any worker", async () => {
     const { db, begin, all } = await setup();
     const mirror = begin();
     const claim = { task_id: "t", consumer_node: "down", from_node: "up" };

@@ -64,7 +64,7 @@ describe("a worker on a server's address", () => {
     expect(await server.result(id)).toMatchObject({ state: "succeeded" });
   });
 
-  it("does the steps of other dialects, whose output is what the task returned", async () => {
+  it("runs the steps of other dialects, and their output is what the task returned", async () => {
     const { server, url } = await setup();
     const greet = task("greet", ({ name }: { name: string }) => ({ text: `Hello ${name}` }));
     await using _worker = await work({ tasks: [greet], on: flowkit(url), signals: false, logger: false });

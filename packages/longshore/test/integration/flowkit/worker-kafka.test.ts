@@ -158,7 +158,7 @@ describe.skipIf(missing !== undefined)(`a worker on Kafka and MongoDB${missing =
     expect(new Set(ends.map(({ payload }) => payload.worker_id)).size).toBe(2);
   });
 
-  it("a task of batches by flowkit() is one more worker of the same group", async () => {
+  it("a task of batches by flowkit() is another worker of the same group", async () => {
     const { world, db, roles, brokers } = await setup("stream");
     const [stream = ""] = roles;
     const counting = streamTask(stream, async function* (batches) {

@@ -82,7 +82,7 @@ describe("the events of a run", () => {
     expect(await all(await second.events(runId))).toEqual(told);
   });
 
-  it("[S9-58] go on where a reader left off, in the middle of a run and across a restart", async () => {
+  it("[S9-58] continue where a reader stopped, in the middle of a run and across a restart", async () => {
     const first = await startStepflow();
     const runId = await first.submit(two, [{}]);
     const before = await first.events(runId);
@@ -207,7 +207,7 @@ describe("the events of a run", () => {
     expect(await all(await events(runId, "?includeSubRuns=true"))).toEqual(seen);
   });
 
-  it("are given to a bounded number of readers at once, and readers that have gone make room", async () => {
+  it("are sent to a bounded number of readers at once, and readers that disconnect make room", async () => {
     const { submit, events, call, claim, complete, ended } = await startStepflow();
     const runId = await submit(oneStep("/hold", {}), [{}]);
     const readers = await Promise.all(Array.from({ length: 500 }, () => events(runId)));

@@ -108,7 +108,7 @@ describe("flows", () => {
     expect((await call("GET", `/blobs/${flowId}`)).body).toMatchObject({ blobType: "flow", blobId: flowId, data: JSON.parse(text) });
   });
 
-  it("[S9-54] are only looked at in a dry run, and not kept when something about them is fatal", async () => {
+  it("[S9-54] are only checked in a dry run, and not stored when a diagnostic is fatal", async () => {
     const { call } = await startStepflow();
     const dry = (await call("POST", "/flows", { flow: noop, dryRun: true })).body;
     expect(dry).toMatchObject({ stored: false, diagnostics: { numFatal: 0 } });
@@ -219,7 +219,7 @@ describe("runs", () => {
     expect((await call("GET", `/runs/${summary.runId}/steps?itemIndex=5`)).body).toEqual({ steps: [] });
   });
 
-  it("are waited for as long as the client likes, and no longer", async () => {
+  it("are waited for as long as the client wants, and no longer", async () => {
     const { call, store, claim, complete } = await startStepflow();
     const flowId = await store(oneStep("/hold", { $input: "$" }));
     const started = await call("POST", "/runs", { flowId, input: [{}], wait: true, timeoutSecs: 0 });

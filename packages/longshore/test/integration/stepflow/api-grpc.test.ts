@@ -18,7 +18,7 @@ import { oneStep, startStepflow } from "../../support/stepflow-server.ts";
 const echo = oneStep("/builtin/noop", { $input: "$" });
 
 describe("flows and runs over gRPC", () => {
-  it("are stored, run and looked at as over REST", async () => {
+  it("are stored, run and read as over REST", async () => {
     const { channel, call } = await startStepflow();
     const stored = await channel.unary(FlowsService.StoreFlow, { flow: echo });
     expect(stored).toMatchObject({ stored: true, diagnostics: { numFatal: 0 } });

@@ -120,7 +120,7 @@ describe("flows through the API", () => {
     });
   });
 
-  it("a component that is not there, and one with a bad input, fail the run with their codes", async () => {
+  it("a missing component, and one with a bad input, fail the run with their codes", async () => {
     const { run } = await startStepflow();
     expect((await run(oneStep("/builtin/nothing", {}), [{}])).results[0]).toMatchObject({ status: 3, errorCode: 6 });
     const bad = (await run(oneStep("/builtin/create_messages", {}), [{}])).results[0];
@@ -129,7 +129,7 @@ describe("flows through the API", () => {
     expect(missing).toMatchObject({ status: 3, errorCode: 2, errorMessage: expect.stringContaining("not found") });
   });
 
-  it("[S9-23] what a run came to can be read after a restart", async () => {
+  it("[S9-23] the result of a run can be read after a restart", async () => {
     const first = await startStepflow();
     const { summary, results } = await first.run(oneStep("/builtin/noop", { $input: "$" }), [{ a: 1 }]);
     await first.close();

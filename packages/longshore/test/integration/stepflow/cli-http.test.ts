@@ -92,7 +92,7 @@ it("[S-BP-05] on SIGTERM it finishes what runs, answers it, and ends well", asyn
   expect(await worker.ended).toMatchObject({ code: 0, signal: null });
 });
 
-it("[S-HTTP-34] workers are processes of their own: one that dies takes no other with it", async () => {
+it("[S-HTTP-34] workers have their own processes: one that dies ends no other", async () => {
   const [one, other] = await Promise.all([start(), start()]);
   await Promise.all([one.runtime.handshake(), other.runtime.handshake()]);
   await expect(one.runtime.execute("/crash")).rejects.toThrow();

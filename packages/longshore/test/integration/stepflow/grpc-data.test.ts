@@ -143,7 +143,7 @@ describe("runs that a component starts", () => {
     expect(s.orchestrator.blobs.get(id(0))).toEqual({ json: { steps: [] }, type: "flow" });
   });
 
-  it("are seen as they are: status, counts, results and errors by item", async () => {
+  it("are shown: status, counts, results and errors by item", async () => {
     const s = await setup([it_((_input, stepflow) => stepflow.getRun("r2", { results: true, order: "completion" }))]);
     const results = [
       { itemIndex: 1, status: ExecutionStatus.FAILED, errorMessage: "boom", errorCode: 3 },

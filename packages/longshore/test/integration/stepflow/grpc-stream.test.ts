@@ -121,7 +121,7 @@ describe("a stream", () => {
     await orchestrator.result("t1");
   });
 
-  it("to an orchestrator that is not there yet is opened when it is", async () => {
+  it("to an orchestrator that is not started yet is opened when it is", async () => {
     const gone = await StepflowOrchestrator.start();
     const { url } = gone;
     await gone.crash();

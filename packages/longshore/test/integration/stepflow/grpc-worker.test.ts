@@ -167,7 +167,7 @@ describe("a claim", () => {
     expect(s.notices).toEqual([]);
   });
 
-  it("is tried again while its orchestrator recovers, and given up after that", async () => {
+  it("is tried again while its orchestrator recovers, and dropped after that", async () => {
     const s = await setup();
     let recovering = true;
     s.orchestrator.answers.beat = () => (recovering ? unavailable() : { status: TaskStatus.IN_PROGRESS });

@@ -135,7 +135,7 @@ describe("a worker's bad answer", () => {
 });
 
 describe("a worker that does not answer", () => {
-  it("is given up when the step's time is over", async () => {
+  it("is cancelled when the step's time is over", async () => {
     let dropped = () => {};
     const gone = new Promise<void>((resolve) => (dropped = resolve));
     const { world } = await setup(({ response }) => void response.on("close", () => dropped()));

@@ -277,7 +277,7 @@ describe("runs", () => {
     ...more,
   });
 
-  it("of other flows are started and looked at by the handler", async () => {
+  it("of other flows are started and read by the handler", async () => {
     const sub = task("sub", async () => {
       const started = await stepflowTask().submitRun({ flowId: "f1", input: [{ x: 1 }], maxConcurrency: 2, overrides: { steps: {} } });
       const seen = await stepflowTask().getRun(started.runId, { wait: true, results: true, order: "completion", timeoutSecs: 5 });

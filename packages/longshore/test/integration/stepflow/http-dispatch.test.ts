@@ -106,7 +106,7 @@ describe("the handshake", () => {
     ).toEqual([1, 2]);
   });
 
-  it("waits for a worker that is not there yet, while steps wait on their lane", async () => {
+  it("waits for a worker that is not started yet, while steps wait on their lane", async () => {
     const gone = await scriptedWorker();
     await gone.close();
     const world = await pluginWorld(`plugins: { p: { type: stepflow, url: "${gone.url}" } }\nroutes: { "/": [ { plugin: p } ] }\n`);
@@ -277,7 +277,7 @@ describe("large values", () => {
     expect(input).toEqual({ large: { $blob: expect.stringMatching(/^[0-9a-f]{64}$/), blobType: "data", size: 2_000_002 }, small: 1 });
   });
 
-  it("travel as they are to a worker that does not", async () => {
+  it("are sent unchanged to a worker that does not", async () => {
     const large = "x".repeat(2_000_000);
     const { worker, world } = await setup();
     await world.run("/echo", { large });

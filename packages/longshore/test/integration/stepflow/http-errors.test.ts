@@ -112,7 +112,7 @@ describe("the message", () => {
     expect((await s.runtime.send({ jsonrpc: "2.0", id: "nobody", error: { code: -32000, message: "x" } })).status).toBe(400);
   });
 
-  it("with broken ids of a trace is run all the same", async () => {
+  it("with broken trace ids is still run", async () => {
     await using s = await setup({ tasks });
     const observability = { trace_id: "xyz", span_id: null, run_id: null };
     expect((await s.runtime.execute("/echo", 1, { observability })).answer.result).toEqual({ output: 1 });

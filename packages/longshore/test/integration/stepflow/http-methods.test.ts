@@ -95,7 +95,7 @@ describe("components/execute", () => {
     expect((await s.runtime.execute("/plain", [1], { attempt: 3 })).answer.result.output).toEqual({ input: [1], attempt: 3 });
   });
 
-  it("hands over what the places of a path were filled with", async () => {
+  it("passes on the values of a path's placeholders", async () => {
     await using s = await setup({ tasks });
     const { answer } = await s.runtime.execute("/python/core/de/a/b");
     expect(answer.result.output).toEqual({ lang: "de", rest: "a/b", component: "/python/core/de/a/b" });

@@ -300,7 +300,7 @@ describe.skipIf(natsMissing !== undefined)("discovery on NATS", () => {
     expect((await task("t")).state).toBe("queued");
   });
 
-  it("does not hold up workers that never answer it", async () => {
+  it("does not delay workers that never answer it", async () => {
     const { clock, nats, post } = await unknowing();
     await post("t");
     const worker = await NatsConsumer.open(nats, "python");

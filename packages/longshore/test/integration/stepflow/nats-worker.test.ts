@@ -150,7 +150,7 @@ describe("a message", () => {
     expect(s.orchestrator.results).toEqual([]);
   });
 
-  it("whose task another worker has is done with", async () => {
+  it("whose task another worker has is finished", async () => {
     const s = await answered(() => ({ status: TaskStatus.ALREADY_CLAIMED, shouldAbort: true }));
     await s.publish(s.orchestrator.task("t1", { componentId: "echo" }));
     await until(() => s.acks.length === 1);

@@ -54,7 +54,7 @@ function isGone(pid: number): boolean {
 }
 
 describe("a worker that is started and called", () => {
-  it("is found by the port that it prints, past other lines, in its folder and with nothing but its own environment", async () => {
+  it("is found by the port that it prints, after other lines, in its folder and with only its own environment", async () => {
     const { world, directory } = await httpWorld(workerProgram, { env: { COLOR: "red" }, environment: { PATH: "/usr/bin", SECRET: "s" } });
     const outcome = await world.run("/about");
     expect(outcome).toMatchObject({ output: { args: ["--port", "0"], cwd: directory, attempt: 1 } });
@@ -108,13 +108,13 @@ server.listen(0, "127.0.0.1", () => console.log(JSON.stringify({ port: server.ad
     expect(await world.logged(/cannot be called/)).toContain("its worker was not healthy within 50 ms (GET /ready: status 500)");
   });
 
-  it("without a page for its health is called all the same", async () => {
+  it("without a health page is still called", async () => {
     const { world } = await httpWorld(workerProgram.replace('return response.end("{}")', "return response.writeHead(404).end()"));
     expect(await world.run("/about")).toMatchObject({ output: { attempt: 1 } });
   });
 });
 
-describe("a program that is not there", () => {
+describe("a program that does not exist", () => {
   const refusal = async (text: string, options?: WorldOptions): Promise<LongshoreError> => {
     try {
       await pluginWorld(text, options);

@@ -39,7 +39,7 @@ describe("a report is refused", () => {
     expect(await fieldOf(complete({ taskId, response: {} }))).toBe("response.output");
   });
 
-  it("on unknown tasks, or that were never handed out like that", async () => {
+  it("on unknown tasks, or on tasks that were never handed out in this way", async () => {
     const { heartbeat, complete, taskId } = await claimed();
     for (const unknown of ["nobody", "nobody-1", "t-3", "t-2", "t", `${taskId}0`, "discovery-0"]) {
       await expect(heartbeat(unknown)).rejects.toMatchObject({ code: GrpcCode.NOT_FOUND });
@@ -138,7 +138,7 @@ describe("while nothing can be written", () => {
     expect((await task("t")).state).toBe("done");
   });
 
-  it("holds are renewed all the same, with or without progress", async () => {
+  it("holds are still renewed, with or without progress", async () => {
     const { fill, makeRoom, clock, heartbeat, task, taskId } = await full();
     fill();
     for (let beat = 0; beat < 10; beat++) {

@@ -20,7 +20,7 @@ async function beforeRestart() {
 }
 
 describe("after a restart", () => {
-  it("workers go on with what they hold, and claim what they were given before", async () => {
+  it("workers continue with what they hold, and claim what they were given before", async () => {
     const world = await (await beforeRestart()).restart();
     expect(await world.heartbeat("held-1")).toEqual(inProgress);
     expect(await world.heartbeat("held-1", "bob")).toMatchObject({ status: TaskStatus.ALREADY_CLAIMED });

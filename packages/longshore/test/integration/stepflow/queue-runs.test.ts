@@ -96,7 +96,7 @@ describe("a run that a component starts", () => {
     await expect(channel.unary(OrchestratorService.SubmitRun, request)).rejects.toMatchObject({ code });
   });
 
-  it("of a flow that the component has just kept as a blob needs no other store", async () => {
+  it("of a flow that the component has just stored as a blob needs no other store", async () => {
     const { channel, runId } = await asking();
     const { blobId } = await channel.unary(BlobService.PutBlob, { jsonData: inner, blobType: "flow" });
     const runRequest = { flowId: blobId, input: ["kept"], wait: true };

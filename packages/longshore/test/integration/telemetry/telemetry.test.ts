@@ -167,7 +167,7 @@ it("[S-OBS-05, S-OBS-07] all calls of a component carry the same trace, its own 
   for (const { params } of calls) expect(params.observability).toEqual({ ...observability, span_id: span?.spanId });
 });
 
-it("[S-OBS-05, S-OBS-07] without tracing here they carry the caller's span, and nothing that was not there", async () => {
+it("[S-OBS-05, S-OBS-07] without tracing here they carry the caller's span, and nothing new", async () => {
   const keep = task("keep", async () => stepflowTask().putBlob({ a: 1 }));
   await using s = await setup({ tasks: [keep] });
   const { respond } = blobStore();

@@ -6,7 +6,7 @@ import { type Ref, workflow } from "../../../src/workflow.ts";
 import { job, startGraphServer } from "../../support/workflow-graph.ts";
 
 describe("labels", () => {
-  it("[W-CLAIM-06, G18] give a job only to a claim that carries all of its labels, spelt alike", async () => {
+  it("[W-CLAIM-06, G18] give a job only to a claim that carries all of its labels, in the same spelling", async () => {
     const { start, claim } = await startGraphServer();
     await start(job("gpu", { required_labels: ["gpu", "linux"] }), job("plain"));
     expect((await claim())?.job.job_id).toBe("plain");
@@ -24,7 +24,7 @@ describe("labels", () => {
     expect((await claim({ worker: "w2", labels: ["gpu"] }))?.job.job_id).toBe("gpu");
   });
 
-  it("[G19] at the head of the line do not stop a job behind that fits", async () => {
+  it("[G19] at the head of the queue do not stop a later job that matches", async () => {
     const { start, claim } = await startGraphServer();
     await start(...Array.from({ length: 50 }, (_, at) => job(`gpu${at}`, { required_labels: ["gpu"] })), job("plain"));
     expect((await claim())?.job.job_id).toBe("plain");
@@ -80,7 +80,7 @@ describe("labels", () => {
     expect((await logs(id, "hello")).map(({ data }) => data)).toEqual(["working"]);
   });
 
-  it("let a worker send a handler's result as it is", async () => {
+  it("let a worker send a handler's result unchanged", async () => {
     const { server, take, post } = await startGraphServer();
     const called = server.call("count", null);
     const { lease } = await take({ labels: ["handler:count"] });
@@ -152,7 +152,7 @@ describe("a claim that waits", () => {
     expect(await waiting).toBeNull();
   });
 
-  it("gives the job back when its client has gone", async () => {
+  it("gives the job back when its client has disconnected", async () => {
     const { url, clock, start, claim } = await startGraphServer();
     const gone = new AbortController();
     const body = JSON.stringify({ worker_id: "gone", labels: [], wait_secs: 30 });

@@ -35,7 +35,7 @@ describe("registration", () => {
     }
   });
 
-  it("answers a heartbeat of a worker with 200, and of a stranger with 404 and no body", async () => {
+  it("answers a heartbeat of a worker with 200, and of an unknown worker with 404 and no body", async () => {
     const { post } = await startGraphServer();
     await post("/api/workers/register", { worker_id: "w 1/ü", labels: [] });
     expect(await post(`/api/workers/${encodeURIComponent("w 1/ü")}/heartbeat`)).toMatchObject({ status: 200, text: "" });

@@ -47,7 +47,7 @@ describe("task definitions", () => {
     });
   });
 
-  it("keep their fields, known or not, and leave out what is null", () => {
+  it("keep their fields, known or not, and drop null values", () => {
     const given = { name: "t1", retryCount: 0, ownerEmail: "not-an-email", description: null, colour: { blue: [1] } };
     expect(parseTaskDef(given, "a")).toMatchObject({ value: { retryCount: 0, ownerEmail: "not-an-email", colour: { blue: [1] } } });
     expect(parseTaskDef(given, "a")).not.toHaveProperty("value.description");
@@ -237,7 +237,7 @@ describe("workflow definitions", () => {
     expect(messages(workflow(task("x", { type: "my_queue" })))).toEqual([]);
   });
 
-  it("are refused when a JOIN waits for a task that is not there", () => {
+  it("are refused when a JOIN waits for an unknown task", () => {
     expect(messages(workflow(task("a"), task("j", { type: "JOIN", joinOn: ["a", "ghost"] })))).toEqual([
       "JOIN j joins on ghost, which is not a task of this definition",
     ]);

@@ -55,7 +55,7 @@ describe("SUB_WORKFLOW", () => {
     expect((await world.run(id)).status).toBe("TIMED_OUT");
   });
 
-  it("[C99] means the newest version by none and by 0, else the one that it names", async () => {
+  it("[C99] selects the newest version for none and for 0, else the named one", async () => {
     const world = await openConductor();
     world.workflow({ ...named, tasks: [simple("v1")] });
     world.workflow({ ...named, version: 2, tasks: [simple("v2")] });

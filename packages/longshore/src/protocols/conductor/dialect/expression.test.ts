@@ -91,7 +91,7 @@ describe("texts", () => {
     expect(filled("$${a${workflow.input.n}}")).toBe("${a3}");
   });
 
-  it("are not looked at again once filled in", () => {
+  it("are not evaluated again once filled in", () => {
     expect(filled("${t1.output.literal}")).toBe("${workflow.input.who}");
     expect(filled("<${t1.output.literal}>")).toBe("<${workflow.input.who}>");
   });
@@ -134,13 +134,13 @@ describe("values", () => {
     expect(fill(["${a}", "${a}", "${a}", "${a}"], around)).toEqual({ failed: expect.stringMatching(/larger than/) });
   });
 
-  it("are refused when all their paths together look at too much", () => {
+  it("are refused when all their paths together read too much", () => {
     const list = Array.from({ length: 2_000 }, (_, at) => ({ at }));
     const value = Array.from({ length: 400 }, () => "${a[?(@.at == -1)]}");
     expect(fill(value, { entry: () => list })).toEqual({ failed: expect.stringMatching(/looks at more/) });
   });
 
-  it("are refused when all their functions together look at too much, after little more than the limit", () => {
+  it("are refused when all their functions together read too much, shortly after the limit", () => {
     const list = Array.from({ length: 60_000 }, (_, at) => at);
     const looked: number[] = [];
     const around = { entry: () => ({ x: list }), looked: (values: number) => void looked.push(values) };
@@ -167,7 +167,7 @@ describe("secrets", () => {
   });
 });
 
-describe("data that reads like templates", () => {
+describe("data that looks like templates", () => {
   const secret = (name: string) => (name === "S1" ? "hunter2" : null);
   /** What a worker is given for `value` when `x` and `y` are data. */
   const handed = (value: Json, x: Json, y: Json): Json => {
@@ -177,7 +177,7 @@ describe("data that reads like templates", () => {
   const asText = (value: Json) => (typeof value === "string" ? value : JSON.stringify(value));
   const property = (check: (x: Json, y: Json) => void) => fc.assert(fc.property(templateData, templateData, check), { numRuns: 2_000 });
 
-  it("is handed out as it came", () => {
+  it("is handed out unchanged", () => {
     property((x, y) => {
       expect(handed({ a: "${t.output.x}", b: ["${t.output}"], c: "${workflow.env.E}" }, x, y)).toEqual({
         a: x,
@@ -187,7 +187,7 @@ describe("data that reads like templates", () => {
     });
   });
 
-  it("is handed out as it came when texts are put together, and the definition's own secrets are filled in", () => {
+  it("is handed out unchanged when texts are joined, and the definition's own secrets are filled in", () => {
     property((x, y) => {
       expect(handed("${t.output.x}${t.output.y}", x, y)).toBe(asText(x) + asText(y));
       expect(handed("${t.output.x}${workflow.secrets.S1}${t.output.y}", x, y)).toBe(`${asText(x)}hunter2${asText(y)}`);

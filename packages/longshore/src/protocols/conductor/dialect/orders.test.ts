@@ -65,7 +65,7 @@ describe("a JOIN that a report has ended", () => {
     expect((await world.record(id, "after")).retryCount).toBe(0);
   });
 
-  it("stays ended when its run was terminated before it came to the report", async () => {
+  it("stays ended when its run was terminated before the report", async () => {
     const world = await openConductor();
     const id = await world.start(tasks);
     await world.tell(id, "pause");

@@ -48,7 +48,7 @@ describe("deadlines", () => {
     expect(placementOf({ startDelay: 2 }, named, [])).toMatchObject({ holdMs: 4_000, delayMs: 2_000, retry: { withinMs: 20_000 } });
   });
 
-  it("end nothing but a silent worker's hold, and further tries, when the policy is to alert only", () => {
+  it("end only a silent worker's hold, and further tries, when the policy is to alert only", () => {
     const alert = definition({ timeoutSeconds: 9_999, pollTimeoutSeconds: 3, totalTimeoutSeconds: 5, timeoutPolicy: "ALERT_ONLY" });
     expect(timeoutsOf(alert)).toEqual({});
     expect(placementOf({ startDelay: 0 }, alert, [])).toMatchObject({ holdMs: 3_600_000, retry: { withinMs: 5_000 } });

@@ -66,7 +66,7 @@ describe.each(["task-definitions", "workflow-definitions"])("the recorded chapte
   });
 });
 
-describe("definitions that came back", () => {
+describe("definitions that were returned", () => {
   const times = { createTime: 0, updateTime: 0 };
 
   it("are those that were sent, with the same defaults", () => {

@@ -43,7 +43,7 @@ describe("moments", () => {
       expect(parseUntil(`2026-07-01 12:00 ${zone}`, "Asia/Tokyo"), zone).toBe(Date.UTC(2026, 6, 1, 12) - offsetHours * hour);
   });
 
-  it("are what the clocks show, on both sides of a change of them", () => {
+  it("are the local times, on both sides of a clock change", () => {
     expect(parseUntil("2026-03-29 01:30", "Europe/Berlin")).toBe(Date.UTC(2026, 2, 29, 0, 30));
     expect(parseUntil("2026-03-29 03:30", "Europe/Berlin")).toBe(Date.UTC(2026, 2, 29, 1, 30));
     expect(parseUntil("2026-10-25 03:30", "Europe/Berlin")).toBe(Date.UTC(2026, 9, 25, 2, 30));

@@ -16,7 +16,7 @@ function configOf(env: Environment, code: readonly WorkerOptions[] = [], name = 
 }
 
 describe("the configuration of a worker", () => {
-  it("[C-CFG-15] has the guide's defaults, but for the lease extension, which is on", () => {
+  it("[C-CFG-15] has the guide's defaults, except for the lease extension, which is on", () => {
     expect(configOf({})).toEqual({
       task: "greet",
       threadCount: 1,
@@ -151,7 +151,7 @@ describe("the configuration of a worker", () => {
     });
   });
 
-  it("of a task that is not there, and a concurrency of nothing, are refused too", async () => {
+  it("of an unknown task, and a concurrency of zero, are refused too", async () => {
     const start = (options: object) =>
       work({
         tasks: [task("greet", () => null)],

@@ -66,7 +66,7 @@ describe("connections", () => {
     expect(s.notices.filter(({ level }) => level === "warn")).toEqual([]);
   });
 
-  it("[C-HTTP-03] that never answer are given up after the request's timeout", async () => {
+  it("[C-HTTP-03] that never answer are cancelled after the request's timeout", async () => {
     await using stub = await ConductorStub.start();
     stub.misbehave(/^GET/, "hang");
     const settings = settingsOf(stub.url, { env: {}, requestTimeout: 20 });
@@ -167,7 +167,7 @@ describe("HTTP/2", () => {
 });
 
 describe("a proxy", () => {
-  it("is gone through by a tunnel", async () => {
+  it("is used by a tunnel", async () => {
     const asked: string[] = [];
     const proxy = createServer();
     proxy.on("connect", (request, socket, head) => {

@@ -63,7 +63,7 @@ describe("heartbeats", () => {
     held.resolve(1);
   });
 
-  it("[C-LEASE-04] that fail are tried again each second, are reported once, and the task is not given up", async () => {
+  it("[C-LEASE-04] that fail are tried again each second, are reported once, and the task is kept", async () => {
     const held = heldTask();
     await using s = await setup({ tasks: [held.task], before: (stub) => void stub.enqueue("held", { responseTimeoutSeconds: 5 }) });
     const ctx = await held.started;
@@ -83,7 +83,7 @@ describe("heartbeats", () => {
     await until(() => s.stub.results.length === 1);
   });
 
-  it("[C-LEASE-05, C-UPD-07] go on while the poll loop waits after failures and while the result is being reported", async () => {
+  it("[C-LEASE-05, C-UPD-07] continue while the poll loop waits after failures and while the result is being reported", async () => {
     const held = heldTask();
     await using s = await setup({
       tasks: [held.task],
@@ -152,7 +152,7 @@ describe("a task that runs", () => {
   });
 
   it.each(["TIMED_OUT", "COMPLETED", "FAILED"])(
-    "[C-LEASE-07] and is %s at the server is ended though its heartbeat is taken, and nothing is reported",
+    "[C-LEASE-07] and is %s at the server is ended although its heartbeat is accepted, and nothing is reported",
     async (status) => {
       const obedient = obedientTask();
       await using s = await setup({

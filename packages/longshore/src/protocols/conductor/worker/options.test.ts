@@ -12,7 +12,7 @@ describe("the settings of the connection", () => {
     expect(settingsOf(undefined, { env: {} }).url.href).toBe("http://localhost:8080/api");
   });
 
-  it("[C-CFG-14] name the worker after its host and process by default, no two alike", async () => {
+  it("[C-CFG-14] name the worker after its host and process by default, each with a different name", async () => {
     const [first, second] = [settingsOf("http://h", { env: {} }), settingsOf("http://h", { env: {} })];
     expect(first.workerId).toMatch(/-[0-9a-f]{8}$/);
     expect(first.workerId.startsWith(`${hostname()}-${process.pid}-`)).toBe(true);

@@ -51,7 +51,7 @@ const resultBody = (taskId: string) =>
   JSON.stringify({ taskId, workflowInstanceId: "w", status: "COMPLETED", outputData: { kept: taskId } });
 
 describe("a result that the server does not take", () => {
-  it("is on disk from the first failed try on, and gone from it when a later try succeeds", async () => {
+  it("is on disk from the first failed try on, and removed when a later try succeeds", async () => {
     await using s = await setup({ tasks: [greet], outbox: true, before: (stub) => void stub.misbehave(anyUpdate, { status: 503 }, 1) });
     s.stub.enqueue("greet");
     while (s.stub.seen(anyUpdate).length === 0) await s.clock.advance(1);
@@ -133,7 +133,7 @@ describe("a result that the server does not take", () => {
     expect(s.stub.seen(updateV1)).toEqual([]);
   });
 
-  it("is given up when the server knows no such task, or it is older than a week", async () => {
+  it("is dropped when the server does not know the task, or when it is older than a week", async () => {
     await using s = await setup({
       tasks: [greet],
       outbox: true,

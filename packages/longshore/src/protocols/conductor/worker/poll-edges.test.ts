@@ -114,7 +114,7 @@ describe("failing polls", () => {
     },
   );
 
-  it("[C-ARCH-07, C-ERR-02] survive a server that is not there, and continue when it is back", async () => {
+  it("[C-ARCH-07, C-ERR-02] survive a server that is down, and continue when it is back", async () => {
     await using s = await setup({ tasks: [task("greet", () => ({ ok: true }))] });
     await until(() => s.stub.seen(anyPoll).length === 1);
     await s.stub.close();

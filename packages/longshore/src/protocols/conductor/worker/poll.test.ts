@@ -312,7 +312,7 @@ describe("empty polls", () => {
     expect(s.stub.seen(anyPoll)[2]?.query).toBe("workerid=w1&count=3&timeout=100");
   });
 
-  it("that a server answers too early are followed by the usual waits though they should have waited there", async () => {
+  it("that a server answers too early are followed by the usual waits, although they should have waited there", async () => {
     await using s = await setup({ tasks: [task("greet", () => null)], wire: { pollTimeout: undefined as never } });
     for (let polls = 1; polls <= 6; polls++) {
       await until(() => s.stub.seen(anyPoll).length === polls);

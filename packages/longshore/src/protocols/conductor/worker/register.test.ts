@@ -120,7 +120,7 @@ describe("registering", () => {
     );
   });
 
-  it("[C-REG-09] reports where to look at the definition", async () => {
+  it("[C-REG-09] reports where to see the definition", async () => {
     const usual = await started({ wire: { registerSchema: false } });
     expect(usual.notices[0]).toMatch(/^info Registered the task definition greet: http:\/\/127\.0\.0\.1:\d+\/taskDef\/greet$/);
     const told = await started({ wire: { registerSchema: false, env: { CONDUCTOR_UI_SERVER_URL: "https://ui" } } });

@@ -158,7 +158,7 @@ describe("later", () => {
 });
 
 describe("a result object", () => {
-  it("[C-EXEC-05, C-WIRE-04] of each status is taken as it is, with the ids of the task", async () => {
+  it("[C-EXEC-05, C-WIRE-04] of each status is accepted unchanged, with the ids of the task", async () => {
     const failed = await resultFor(() =>
       taskResult({ status: "FAILED", outputData: { tried: 3 }, reasonForIncompletion: "no stock", logs: [{ log: "looked" }] }),
     );

@@ -42,7 +42,7 @@ describe("stopping", () => {
     expect(s.stub.results).toHaveLength(1);
   });
 
-  it("gives back, at no attempt's cost, what does not end in time", async () => {
+  it("gives back, without spending an attempt, what does not end in time", async () => {
     const obedient = obedientTask();
     await using s = await setup({
       tasks: [obedient.task],
@@ -87,7 +87,7 @@ describe("stopping", () => {
     expect(s.worker.status().state).toBe("stopped");
   });
 
-  it("gives back the tasks that came beyond what was requested and were not begun", async () => {
+  it("gives back tasks that arrived in addition to the requested number and were not begun", async () => {
     const held = heldTask();
     const tasks = ["t1", "t2", "t3"].map((taskId) => ({ taskId, workflowInstanceId: "w", pollCount: 1 }));
     await using s = await setup({

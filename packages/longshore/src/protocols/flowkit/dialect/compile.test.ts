@@ -105,7 +105,7 @@ describe("a graph", () => {
     ]);
   });
 
-  it("is read from what is kept as it was", () => {
+  it("is read from stored values unchanged", () => {
     const graph = checkedGraph({ nodes: [worker("a"), worker("b", { depends_on: ["a"], when: { var: "x" } })], edges: [["a", "b"]] });
     expect(flowkitDialect().compile(sourceOf(graph)).origin).toEqual(graph);
   });
@@ -276,7 +276,7 @@ describe("functions of the coordinator", () => {
     expect(varsOf({ vars: { a: 1 }, other: 2 })).toEqual({ a: 1 });
   });
 
-  it("fail with their place when what they find does not fit", () => {
+  it("fail with their place when an old value has the wrong type", () => {
     const plan = planOf([fn("a", "vars.incr", { key: "n" })]);
     const [node] = plan.nodes;
     const scope = { ...scopeOf(null), variables: () => ({ vars: { n: "A" } }) };

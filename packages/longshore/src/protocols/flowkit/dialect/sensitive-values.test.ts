@@ -56,7 +56,7 @@ describe("what looks like a secret", () => {
     expect(detect(value)).toBe(true);
   });
 
-  it("is no short text, no text of few letters, and nothing but a text", () => {
+  it("is no short text, no text of few letters, and always a text", () => {
     expect(detect("Bearer abc")).toBe(false);
     expect(detect("aaa bbb aaa bbb aaa bbb")).toBe(false);
     expect(looksSensitive("p", 1_234_567_890_123)).toBe(false);

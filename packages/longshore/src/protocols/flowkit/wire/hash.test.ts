@@ -70,7 +70,7 @@ describe("canonical JSON", () => {
     for (const [value, text] of cases) expect(canonicalJson(value), String(value)).toBe(text);
   });
 
-  it("leaves out what is not there and escapes as little as JSON allows", () => {
+  it("drops absent values and escapes as little as JSON allows", () => {
     expect(canonicalJson({ b: undefined as never, a: "é\u007f\u0001\n" })).toBe('{"a":"é\u007f\\u0001\\n"}');
   });
 });

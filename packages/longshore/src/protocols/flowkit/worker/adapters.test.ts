@@ -108,7 +108,7 @@ describe("which way the input takes", () => {
     expect(world.sum("count")).toBe(3);
   });
 
-  it("[F-ADAPT-03] a handler's unknown adapter is passed over when the command names none", async () => {
+  it("[F-ADAPT-03] a handler's unknown adapter is ignored when the command names none", async () => {
     const { world, iterated } = await setup({ proposes: cmd("unknown.adapter", {}) });
     await world.start();
     expect((await world.end()).payload.kind).toBe("TASK_DONE");
@@ -243,7 +243,7 @@ describe("pulling from artifacts", () => {
     expect(world.artifacts.finishedBy(world.taskId, "n")).toEqual(["u u0", "u u1"]);
   });
 
-  it("[F-PULL-02, F-RECH-02] the sources are looked at as often as the arguments set, or else the worker", async () => {
+  it("[F-PULL-02, F-RECH-02] the sources are polled at the interval of the arguments, or else of the worker", async () => {
     const { world } = await setup({ options: { pullPollMsDefault: 70, pullEmptyBackoffMsMax: 900 } });
     upstream(world, "u", [1]);
     upstream(world, "v", [2]);
@@ -291,7 +291,7 @@ describe("pulling from artifacts", () => {
     expect(world.events().flatMap(({ payload }) => payload.batch_uid ?? [])).toEqual(["ua:u0", "ub:u0"]);
   });
 
-  it("[A20] two sources whose names and batches look alike together do not collide either", async () => {
+  it("[A20] two sources whose names and batches give the same joined text do not collide either", async () => {
     const { world } = await setup();
     const sources = { a: "b:c", "a:b": "c", "a%3Ab": "c" };
     for (const [node, uid] of Object.entries(sources)) {

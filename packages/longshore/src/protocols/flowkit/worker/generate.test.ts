@@ -251,7 +251,7 @@ describe("a generator that is broken off", () => {
     expect((await world.end("n", 2)).payload.metrics).toEqual({ sum: 6 });
   });
 
-  it("is refused a result of a batch that it was done with", async () => {
+  it("is refused a result of a batch that it has finished", async () => {
     const world = await flowkitWorld();
     world.artifacts.produce(world.taskId, "u", [{ a: 1 }, { a: 2 }]);
     const role = streamTask("probe", async function* (batches) {

@@ -38,7 +38,7 @@ describe("cancelling", () => {
     expect(await world.artifacts.isComplete(world.taskId, "n")).toBe(false);
   });
 
-  it("[F-CANC-01] between two batches the signal is looked at for the handler", async () => {
+  it("[F-CANC-01] between two batches the signal is checked for the handler", async () => {
     const world = await flowkitWorld();
     const gate = deferred<void>();
     const processed: unknown[] = [];
@@ -103,7 +103,7 @@ describe("cancelling", () => {
     expect((await world.end()).payload.kind).toBe("CANCELLED");
   });
 
-  it("[F-CANC-03] the coordinator's flags in the database are looked at", async () => {
+  it("[F-CANC-03] the coordinator's flags in the database are checked", async () => {
     const world = await flowkitWorld();
     const clock = new TestClock();
     const { started, handler } = waiting();

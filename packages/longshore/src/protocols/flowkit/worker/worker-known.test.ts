@@ -101,7 +101,7 @@ describe("commands", () => {
     expect(most).toBe(1);
   });
 
-  it("of one role run no more at once than its task allows, while other roles go on", async () => {
+  it("of one role run no more at once than its task allows, while other roles continue", async () => {
     const world = await flowkitWorld({ roles: ["probe", "other"] });
     const gates = new Map(["a", "b"].map((nodeId) => [nodeId, deferred<void>()]));
     const handler = { processBatch: (_batch: Batch, ctx: RunContext) => gates.get(ctx.nodeId)?.promise };
@@ -205,7 +205,7 @@ describe("a worker as coordinators know it", () => {
     expect(payload).toMatchObject({ run_state: "idle", artifacts: { complete: true } });
   });
 
-  it("[A21, T56] a worker that is started again gives up the run of its former life, so that it is tried again at once", async () => {
+  it("[A21, T56] a worker that starts again gives up the run of its earlier process, so that it is tried again at once", async () => {
     const world = await flowkitWorld();
     const run = { task_id: world.taskId, node_id: "n", step_type: "probe", attempt_epoch: 3, lease_id: "L", cancel_token: "c" };
     const kept = { ...run, started_at_ms: 5, state: "running" as const, checkpoint: {} };

@@ -210,7 +210,7 @@ describe("a run", () => {
     expect((await world.event("BATCH_FAILED")).payload.error).toMatch(/has 110\d{4} bytes, expected at most/);
   });
 
-  it("batches that the coordinator has given up are passed over", async () => {
+  it("batches that the coordinator has given up are skipped", async () => {
     const world = await flowkitWorld();
     await world.worker([counting(3)]);
     await world.start(null, { payload: { dead_letters: ["b1"] } });
@@ -239,7 +239,7 @@ describe("errors", () => {
       await failsWith(Object.assign(new Error("x"), { name }), "bad_input", true);
   });
 
-  it("[F-HAND-07] an error of another realm, or one that only looks like one, is known by its name as well", async () => {
+  it("[F-HAND-07] an error of another realm, or an object that looks like one, is recognised by its name, too", async () => {
     const foreign = runInNewContext("new TypeError('no sku')") as Error;
     expect(foreign).not.toBeInstanceOf(Error);
     expect((await failsWith(foreign, "bad_input", true)).error).toBe("no sku");

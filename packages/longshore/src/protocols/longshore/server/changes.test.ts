@@ -56,7 +56,7 @@ describe("changes", () => {
     expect(changes.after(changes.now - 1)).toMatchObject({ missed: 0, changes: [{ change: { id: "r10000" } }] });
   });
 
-  it("wake each reader once for all that came together", async () => {
+  it("wake each reader once for all changes that arrived together", async () => {
     const { changes, change } = setup();
     let wakes = 0;
     const leave = changes.read(() => wakes++);

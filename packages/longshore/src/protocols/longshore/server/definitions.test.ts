@@ -53,7 +53,7 @@ describe("definitions", () => {
     expect([status, body.error.field]).toEqual([400, field]);
   });
 
-  it("that refer to a step that is not there, or run in a circle, are refused", async () => {
+  it("that refer to an unknown step, or contain a circle, are refused", async () => {
     const { api } = await startAdminServer();
     const step = (id: string, after: string[]) => ({ id, task: "t", input: null, after });
     const define = (...steps: object[]) => api("POST", "/definitions", { source: { name: "w", steps, output: null } }, json);
@@ -82,7 +82,7 @@ describe("definitions", () => {
     expect(body.error.expected).toContain("application/yaml");
   });
 
-  it("are listed in the order in which they came, in pages", async () => {
+  it("are listed in the order of their arrival, in pages", async () => {
     const { api, clock } = await startAdminServer();
     for (const name of ["one", "two", "three"]) {
       await clock.advance(1);

@@ -73,7 +73,7 @@ describe("the logs of a run", () => {
     expect([status, body.error.field]).toEqual([400, "last-event-id"]);
   });
 
-  it("of a cancelled run go on until its workers have let go", async () => {
+  it("of a cancelled run continue until its workers have stopped", async () => {
     const server = await startAdminServer();
     const id = await startRun(server, job("a"));
     const a = await server.take();

@@ -81,7 +81,7 @@ describe("flow outcomes", () => {
     expect((await run(flow, { mode: "fine" }, { s: moody })).result).toEqual({ outcome: "success", result: { out: "was fine" } });
   });
 
-  it("[S9-11] a default takes the place of what failed, as it is written", async () => {
+  it("[S9-11] a default replaces the failed value, exactly as written", async () => {
     const { run } = await openFlows();
     const value = { $step: "not an expression" };
     const flow = single({ onError: { action: "useDefault", defaultValue: value } });
@@ -102,7 +102,7 @@ describe("flow outcomes", () => {
     output: either({ $input: "go" }, ref("yes"), ref("no")),
   };
 
-  it("[S9-13] only the branch that is taken is executed, though the other would fail", async () => {
+  it("[S9-13] only the chosen branch is executed, although the other would fail", async () => {
     const { run } = await openFlows();
     const { result, calls } = await run(branching, { go: true }, { yes: succeeds("fine"), no: fails() });
     expect(result).toEqual({ outcome: "success", result: "fine" });

@@ -56,7 +56,7 @@ describe("a path", () => {
     );
   });
 
-  it("finds a value, and reports how far it came", () => {
+  it("finds a value, and reports where it stopped", () => {
     const value = { a: [{ b: null }], "x.y": 1 };
     expect(follow(value, [])).toEqual({ value });
     expect(follow(value, ["a", 0, "b"])).toEqual({ value: null });

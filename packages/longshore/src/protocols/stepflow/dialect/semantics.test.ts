@@ -105,7 +105,7 @@ describe("laziness", () => {
     ]);
   });
 
-  it("runs the step of a variable's default only when the variable is not there", async () => {
+  it("runs the step of a variable's default only when the variable is missing", async () => {
     const { run } = await openFlows();
     const flow = { steps: [step("asked")], output: { $variable: "name", default: ref("asked") } };
     const asked = succeeds("asked for");
@@ -141,7 +141,7 @@ describe("values", () => {
     expect(await found(id)).toMatchObject({ state: "failed", error: message });
   });
 
-  it("are taken as they are where they are literal", async () => {
+  it("are used unchanged where they are literal", async () => {
     const { run } = await openFlows();
     const literal = { $step: "a", $from: { step: "b" }, deep: [{ $input: "x" }] };
     expect((await run({ output: { it: { $literal: literal }, plain: { a: [1, "$.b", null] } } }, null)).result).toEqual({

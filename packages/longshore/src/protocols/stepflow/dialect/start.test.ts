@@ -42,7 +42,7 @@ describe("overrides", () => {
     }
   });
 
-  it("leave the flow as it was: the run is one of the same flow, by another definition", async () => {
+  it("do not change the flow: the run is one of the same flow, by another definition", async () => {
     const { run } = await given({ a: { value: { input: 1 } } });
     const flowId = flowIdOf(encodeFlow(flow));
     expect(run).toMatchObject({ workflow: "f", settings: expect.stringContaining(flowId) });

@@ -18,7 +18,7 @@ describe("run ids on the wire", () => {
     expect(itemRunId(runId, 0).startsWith(itemPrefix(runId))).toBe(true);
   });
 
-  it("of runs that others named stay as they are", () => {
+  it("of runs that others named stay unchanged", () => {
     for (const id of [`${runId}-2-0`, `${runId}-0f`, "ci-1"]) {
       expect(wireRunId(id)).toBe(id);
       expect(wireRun(id)).toEqual({ runId: id, itemIndex: 0 });

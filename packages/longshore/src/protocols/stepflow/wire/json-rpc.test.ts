@@ -68,7 +68,7 @@ describe("a JSON-RPC message", () => {
     });
   });
 
-  it("is ASCII on one line as an event, and means the same", () => {
+  it("is ASCII on one line as an event, with the same meaning", () => {
     const value = { text: 'é\u2028"\\ 😀\n', ключ: "\u0000\u007f" };
     const event = eventText(JSON.stringify(value));
     // biome-ignore lint/suspicious/noControlCharactersInRegex: all of ASCII is meant.

@@ -120,7 +120,7 @@ describe("what a handler requests from a Stepflow orchestrator", () => {
     await expect(new Answers({} as Callbacks, by).answer(name, value)).rejects.toThrow(message);
   });
 
-  it("is refused for a task that came from elsewhere", () => {
+  it("is refused for a task of another source", () => {
     expect(() => stepflowTask({ native: { polls: 1 } } as never)).toThrow(/did not come from a Stepflow orchestrator/);
   });
 });

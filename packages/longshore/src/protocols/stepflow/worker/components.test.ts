@@ -28,7 +28,7 @@ describe("components", () => {
     expect(setup(greet, nested, core, language).find(name)).toEqual({ task: found, pathParams });
   });
 
-  it("[S-HTTP-33] are found where a route takes off what is their own, unless two could be meant", () => {
+  it("[S-HTTP-33] are found where a route removes their own prefix, unless two match", () => {
     const process = task("process", () => 5, { path: "/my_worker/process_data" });
     expect(setup(greet, process).find("/process_data")).toEqual({ task: process, pathParams: {} });
     expect(setup(greet, process).find("/my_worker/process_data")?.task).toBe(process);

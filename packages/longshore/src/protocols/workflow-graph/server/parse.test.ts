@@ -123,7 +123,7 @@ describe("a claim", () => {
 });
 
 describe("reports", () => {
-  it("[G9] reads an empty object as no outputs, and keeps texts as they are", () => {
+  it("[G9] reads an empty object as no outputs, and keeps texts unchanged", () => {
     expect(parseComplete("{}")).toBe("{}");
     expect(parseComplete('{"outputs":{}}')).toBe("{}");
     expect(parseComplete('{"outputs":{"b":"2","a":"ü\\u0000"}}')).toBe('{"b":"2","a":"ü\\u0000"}');

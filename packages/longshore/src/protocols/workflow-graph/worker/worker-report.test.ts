@@ -61,7 +61,7 @@ describe("logs", () => {
 });
 
 describe("report", () => {
-  it("[W-DONE-01] reports texts as they are and other values as JSON", async () => {
+  it("[W-DONE-01] reports texts unchanged and other values as JSON", async () => {
     const build = task("build", () => ({ artifact_url: "s3://bucket/build.tar.gz", size: 12, tags: ["a"], none: null }));
     await using s = await setup({ tasks: [build], jobs: [{ command: "@build" }] });
     await until(() => s.server.completed.length > 0);

@@ -133,12 +133,12 @@ describe("filters", () => {
     expect(titles("@.tags contains 'sea'")).toEqual(["Moby"]);
   });
 
-  it("may look at the document, and hold filters themselves", () => {
+  it("may read the document, and contain filters", () => {
     expect(titles("@.price > $.store.numbers[1] && @.price < $.store.bicycle.price")).toEqual(["Sayings", "Sword", "Moby"]);
     expect(titles("@.tags[?(@ == 'sea')]")).toEqual(["Moby"]);
   });
 
-  it("look at an object as a whole", () => {
+  it("read an object as a whole", () => {
     expect(read("store.bicycle[?(@.color == 'red')]")).toEqual([(store as { bicycle: Json }).bicycle]);
   });
 
@@ -190,7 +190,7 @@ describe("bad paths", () => {
     for (const path of bad) expect(() => parsePath(path), path).toThrow(PathError);
   });
 
-  it("may end in an open bracket, which means nothing", () => {
+  it("may end in an open bracket, which has no effect", () => {
     expect(read("store.bicycle.color[")).toBe("red");
   });
 

@@ -225,7 +225,7 @@ describe("a TaskHandler", () => {
     await until(() => stub.results.length === 1);
   });
 
-  it("names a module that is not there, and where it was looked for", async () => {
+  it("names a missing module, and where it was searched", async () => {
     const { handler } = await setup({ importModules: ["./no/such/module"] });
     await expect(handler.startWorkers()).rejects.toThrow(/importModules names \.\/no\/such\/module, which was not found from /);
   });

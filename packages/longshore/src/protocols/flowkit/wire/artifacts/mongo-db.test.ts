@@ -49,7 +49,7 @@ describe("errors of MongoDB", () => {
     expect(await failing(Object.assign(new Error("BSONObj"), { code: 10_334 }))).toMatchObject({ code: "LONGSHORE_LIMIT" });
   });
 
-  it("of any other kind are left as they are", async () => {
+  it("of any other kind stay unchanged", async () => {
     const error = Object.assign(new Error("no permission"), { code: 13 });
     expect(await failing(error)).toBe(error);
   });

@@ -13,7 +13,7 @@ describe("noop", () => {
 });
 
 describe("create_messages", () => {
-  it("puts the instructions before the prompt, and leaves out what is not there", () => {
+  it("puts the instructions before the prompt, and skips absent ones", () => {
     const messages = (input: { [key: string]: string | null }) => createMessages.perform(callOf("/create_messages", input));
     expect(messages({ user_prompt: "Hello" })).toEqual({ messages: [{ role: "user", content: "Hello" }] });
     expect(messages({ system_instructions: null, user_prompt: "Hello" })).toEqual({ messages: [{ role: "user", content: "Hello" }] });

@@ -278,7 +278,7 @@ routes:
     expect(refusal(routes(["/p", "/p/{*component}"])).message).toBe("'/p/{*component}' and '/p' are the same path.");
   });
 
-  it("must have conditions that can be looked at", () => {
+  it("must have conditions that can be evaluated", () => {
     const text = 'plugins: { a: { type: builtin } }\nroutes: { "/": [ { plugin: a, conditions: [ { path: "$.a[b", value: 1 } ] } ] }';
     expect(refusal(text)).toMatchObject({
       message: `'$.a[b' is no path: the bracket in "$.a[b" is not closed.`,

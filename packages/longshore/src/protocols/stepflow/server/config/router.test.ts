@@ -65,7 +65,7 @@ describe("routing by path", () => {
     expect(led(routes, "/v/2/a/b")).toBe("b /a/b@2");
   });
 
-  it("fails when no route fits, with that reason", () => {
+  it("fails when no route matches, with that reason", () => {
     expect(led('  "/x": [ { plugin: a } ]', "/y/z")).toBe("ORCHESTRATOR_ERROR: error routing component: no route leads to '/y/z'");
   });
 });

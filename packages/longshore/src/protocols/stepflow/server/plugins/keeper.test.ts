@@ -60,7 +60,7 @@ describe("something that is kept alive", () => {
     await keeper.stop();
   });
 
-  it("begins its pauses again after it was up for a while", async () => {
+  it("begins its pauses again after it ran for a while", async () => {
     const { clock, keeper, begun, never } = setup();
     keeper.start();
     await keeper.ready(never);

@@ -11,7 +11,7 @@ describe("the output of a process", () => {
     expect(lines).toEqual(["one", "é", "", "last"]);
   });
 
-  it("without a line end is kept only as far as it is read", () => {
+  it("without a line end is kept only up to the length that is read", () => {
     const lines: string[] = [];
     const cutter = new LineCutter((line) => lines.push(line));
     for (let at = 0; at < 100; at++) cutter.write(Buffer.alloc(1_000, 0x78));

@@ -4,7 +4,7 @@ import { flowError, statusCode, taskErrorCode, wantsHandshake } from "./failure.
 
 const codeOf = (code: number, dialect: RpcDialect, message = "it went wrong") => taskErrorCode({ code, message }, dialect);
 
-describe("what a worker's error means for its step", () => {
+describe("the effect of a worker's error on its step", () => {
   it.each([
     [-32700, "WORKER_ERROR"],
     [-32600, "WORKER_ERROR"],
