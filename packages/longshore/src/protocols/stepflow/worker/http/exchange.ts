@@ -26,6 +26,11 @@ export class Exchange {
     response.once("close", () => this.#closed());
   }
 
+  /** The connection is gone. Node reports that for the first of several requests on it alone. */
+  lost(): void {
+    this.#closed();
+  }
+
   /** The hand-out that the caller names; undefined for callers of another make. */
   get handOut(): string | undefined {
     return handOutIn(this.#response.req.headers);
@@ -89,13 +94,14 @@ export class Exchange {
       // Node reports the end of a response that was cut off as well.
       response.once("finish", () => settle(!response.destroyed));
       response.once("close", () => settle(response.writableFinished && !response.destroyed));
+      this.onGone(() => settle(false));
     });
     response.end(text);
     return left;
   }
 
   #closed(): void {
-    if (this.#response.writableFinished) return;
+    if (this.#gone || this.#response.writableFinished) return;
     this.#gone = true;
     for (const listener of this.#onGone) listener();
     this.#onGone.clear();

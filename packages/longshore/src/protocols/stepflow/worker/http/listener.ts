@@ -2,7 +2,7 @@
 // wire/http/README.md, "Requests".
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { ByteBudget } from "../../../../core/byte-budget.ts";
 import type { Clock } from "../../../../core/clock.ts";
 import { LongshoreError } from "../../../../core/errors.ts";
@@ -39,9 +39,11 @@ const receivingBytesMax = 256 * 1024 * 1024;
 const closeMsMax = 1_000;
 /** Every running and waiting request has a connection, answers to calls come on others, and some are idle. */
 const connectionsMax = 10_000;
+/** Requests on one connection that are not answered. Runtimes send one; a caller with more is answered in order, and keeps slots meanwhile. */
+const unansweredMax = 16;
 
 export async function listen({ receiving = new ByteBudget(receivingBytesMax), ...around }: ListenerOptions): Promise<Listener> {
-  const options = { ...around, receiving };
+  const options = { ...around, receiving, underWay: new WeakMap() };
   const { host, port } = options.settings;
   const server = createServer(
     { keepAliveTimeout: keepAliveMs, requestTimeout: requestMsMax, joinDuplicateHeaders: true },
@@ -74,7 +76,32 @@ function close(server: Server, clock: Clock): Promise<void> {
   });
 }
 
-async function answer(request: IncomingMessage, response: ServerResponse, options: Required<ListenerOptions>): Promise<void> {
+interface Answering extends Required<ListenerOptions> {
+  /** What is being answered, by its connection. */
+  readonly underWay: WeakMap<Socket, Set<Exchange>>;
+}
+
+/** False where there are too many on the connection, which is closed then. */
+function attend(socket: Socket, response: ServerResponse, exchange: Exchange, { underWay }: Answering): boolean {
+  let exchanges = underWay.get(socket);
+  if (exchanges === undefined) {
+    const all = new Set<Exchange>();
+    underWay.set(socket, all);
+    socket.once("close", () => {
+      for (const each of all) each.lost();
+    });
+    exchanges = all;
+  }
+  if (exchanges.size >= unansweredMax) {
+    socket.destroy();
+    return false;
+  }
+  exchanges.add(exchange);
+  response.once("finish", () => exchanges.delete(exchange));
+  return true;
+}
+
+async function answer(request: IncomingMessage, response: ServerResponse, options: Answering): Promise<void> {
   const { settings, service, clock, isDraining, receiving } = options;
   // A client that is answered while the worker stops should not come back on this connection.
   if (isDraining()) response.setHeader("connection", "close");
@@ -84,6 +111,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, option
   const path = (request.url ?? "/").split("?")[0] ?? "/";
   if (path === "/health" && isRead(request)) return health(request, response, options);
   const exchange = new Exchange(response, settings.instanceId, clock);
+  if (!attend(request.socket, response, exchange, options)) return;
   try {
     check(request, path);
     const text = await bodyOf(request, settings.bodyBytesMax, receiving);
