@@ -9,7 +9,7 @@ import { type Follower, type LocalBoard, runDeadlinePrefix } from "../board/loca
 import type { EndState, TaskRow } from "../board/task.ts";
 import { Additions, eachRow, type Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
-import type { RowStore, TableRows, Value } from "../rows.ts";
+import type { RowStore, TableRows } from "../rows.ts";
 import { joinRows, type OpenRun, openRunTable, runKeyTable, runRows, type StartKey } from "../tables/run.ts";
 import type { Tx } from "../tx.ts";
 import { Decisions, forEnded, type Happening } from "./decisions.ts";
@@ -19,13 +19,11 @@ import { Families } from "./families.ts";
 import type { LocalDocuments } from "./local-documents.ts";
 import { Messages } from "./messages.ts";
 import { newRun } from "./new-run.ts";
+import { OpenRunIds } from "./open-run-ids.ts";
 import type { Plan, RetryPolicy } from "./plan.ts";
 import { type Closure, errorOf, type NextTry } from "./retry.ts";
 import { hasHappenings, isRunOpen, type Run, type StoredMessage, withHappening } from "./run.ts";
 import type { Brain, NewChild, NewRun, Order, RunStore } from "./store.ts";
-
-/** Open runs of a workflow that are read at once: nearly always the first is still open, or there is none. */
-const openAtOnce = 4;
 
 export interface LocalRunsDeps {
   store: RowStore;
@@ -52,6 +50,7 @@ export class LocalRuns implements RunStore, Follower {
   readonly definitions: Definitions;
   readonly #options: LocalRunsDeps;
   readonly #open: TableRows<OpenRun>;
+  readonly #openIds = new OpenRunIds();
   readonly #keyed: TableRows<StartKey>;
   readonly decisions: Decisions;
   readonly #messages: Messages;
@@ -67,6 +66,7 @@ export class LocalRuns implements RunStore, Follower {
     this.runs = runRows(store, commit, (run) => {
       options.deadline(runDeadlinePrefix + run.id, run.endedAt === null ? run.endBy : null);
       this.#families.changed(run);
+      this.#openIds.changed(run);
       options.changed(run);
     });
     this.#families = new Families(options.familyRunsMax);
@@ -195,7 +195,8 @@ export class LocalRuns implements RunStore, Follower {
         at: ({ workflow, id }) => [workflow, id],
         take: (run) => {
           if (run.endBy !== null) due.push([runDeadlinePrefix + run.id, run.endBy]);
-          if (run.rootId !== null) this.#families.changed({ ...run, endedAt: null });
+          this.#families.changed({ ...run, endedAt: null });
+          this.#openIds.changed({ ...run, endedAt: null });
         },
       },
     );
@@ -248,15 +249,11 @@ export class LocalRuns implements RunStore, Follower {
   openRun(tx: Tx, workflow: string): Run | null {
     const fresh = this.runs.pending(tx).find((run) => run.workflow === workflow && isRunOpen(run.state));
     if (fresh !== undefined) return fresh;
-    for (let above: Value[] | undefined; ; ) {
-      const page = [...this.#open.scan(tx, { by: ["workflow", "id"], equal: [workflow], without: "ended_at", above, limit: openAtOnce })];
-      for (const { id } of page) {
-        const run = this.runs.get(tx, id);
-        if (run !== null && isRunOpen(run.state)) return run;
-      }
-      if (page.length < openAtOnce) return null;
-      above = [page.at(-1)?.id as string];
+    for (const id of this.#openIds.of(workflow)) {
+      const run = this.runs.get(tx, id);
+      if (run !== null && isRunOpen(run.state)) return run;
     }
+    return null;
   }
 
   #obey(tx: Tx, run: Run, order: Order): void {

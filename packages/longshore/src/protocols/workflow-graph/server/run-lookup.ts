@@ -68,9 +68,12 @@ export class RunLookup {
     return { workflow: id, view: this.view(definition), run };
   }
 
-  /** The workflow that an id means, without a look at its runs. */
-  async workflow(id: string): Promise<string | undefined> {
-    return (await this.#deps.runs.definition(id)) === undefined ? (await this.#runOf(id))?.workflow : id;
+  /** The newest definition of the workflow that an id means, without a look at its runs. */
+  async definition(id: string): Promise<Definition | undefined> {
+    const definition = await this.#deps.runs.definition(id);
+    if (definition !== undefined) return definition;
+    const run = await this.#runOf(id);
+    return run === undefined ? undefined : this.#deps.runs.definition(run.workflow);
   }
 
   /** The newest run of a workflow, from memory where it was asked for before: a start waits for it. It may have been removed since. */

@@ -66,10 +66,11 @@ export class Workflows {
 
   /** A run that is going on is left alone: asking twice starts one. */
   run = async (request: HttpRequest): Promise<HttpReply> => {
-    const workflow = await this.#finder.workflow(request.params.workflow as string);
-    if (workflow === undefined) return notFound;
-    const alias = (await this.#isTaken(workflow)) ? undefined : workflow;
-    await this.#deps.runs.start({ workflow, input: "{}", unlessRunning: true, ...(alias === undefined ? {} : { alias }) });
+    const definition = await this.#finder.definition(request.params.workflow as string);
+    if (definition === undefined) return notFound;
+    const { id: definitionId, name: workflow } = definition;
+    const alias = (await this.#isTaken(workflow)) ? {} : { alias: workflow };
+    await this.#deps.runs.begin({ workflow, definitionId, input: "{}", unlessRunning: true, ...alias });
     return accepted;
   };
 
