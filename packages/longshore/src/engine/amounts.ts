@@ -1,9 +1,10 @@
 // Sums over tables that the data file keeps beside them, such as the bytes of all parts: known at the start without reading the tables, and
 // written with the rows that change them, in the same transaction.
 
-import type { GroupCommit, Writable } from "./commit.ts";
+import type { GroupCommit } from "./commit.ts";
 import type { RowStore, TableRows, TableSpec } from "./rows.ts";
 import type { Tx } from "./tx.ts";
+import type { Writable } from "./writables.ts";
 
 interface AmountRow {
   readonly name: string;

@@ -1,8 +1,9 @@
 // One table's rows as operations see them: what this batch has changed, over what is kept in memory, over what is on disk.
 
-import type { GroupCommit, Writable } from "./commit.ts";
+import type { GroupCommit } from "./commit.ts";
 import type { Scan, TableRows, Value } from "./rows.ts";
 import type { ReadTx, Tx } from "./tx.ts";
+import type { Writable } from "./writables.ts";
 
 /** How a table's rows are read, written and kept. */
 export interface RowsOptions<R> {
@@ -52,11 +53,12 @@ export class Rows<R> implements Writable {
   readonly #pending = new Map<string, Pending<R>>();
   readonly #refreshed = new Map<string, R>();
   #keptChars = 0;
+  readonly #touch: () => void;
 
   constructor(commit: GroupCommit, options: RowsOptions<R>) {
     this.#commit = commit;
     this.#options = options;
-    commit.join(this);
+    this.#touch = commit.joinWhenTouched(this);
   }
 
   get(tx: ReadTx, key: string): R | null {
@@ -112,6 +114,7 @@ export class Rows<R> implements Writable {
     if (this.#commit.isWriting) return false;
     this.#keep(key, row, "always");
     this.#refreshed.set(key, row);
+    this.#touch();
     return true;
   }
 
@@ -152,7 +155,7 @@ export class Rows<R> implements Writable {
   }
 
   applied(): void {
-    // Most tables have no part in most commits, and clearing an empty map allocates another.
+    if (this.#refreshed.size > 0) this.#touch();
     if (this.#pending.size === 0) return;
     const { committed } = this.#options;
     for (const [key, { row }] of this.#pending) {
@@ -204,6 +207,7 @@ export class Rows<R> implements Writable {
   }
 
   #set(tx: Tx, key: string, pending: Pending<R>): void {
+    this.#touch();
     const before = this.#pending.get(key);
     this.#pending.set(key, pending);
     tx.undo(() => {
@@ -236,17 +240,19 @@ export async function eachRow<R>(commit: GroupCommit, rows: TableRows<R>, scan: 
 export class Additions<R> implements Writable {
   readonly #save: (row: R, tx: Tx) => void;
   readonly #chars: ((row: R) => number) | undefined;
+  readonly #touch: () => void;
   #pending: R[] = [];
 
   /** `chars` as in RowsOptions. */
   constructor(commit: GroupCommit, save: (row: R, tx: Tx) => void, chars?: (row: R) => number) {
     this.#save = save;
     this.#chars = chars;
-    commit.join(this);
+    this.#touch = commit.joinWhenTouched(this);
   }
 
   add(tx: Tx, row: R): void {
     if (this.#chars !== undefined) tx.weigh(this.#chars(row));
+    this.#touch();
     this.#pending.push(row);
     tx.undo(() => this.#pending.pop());
   }

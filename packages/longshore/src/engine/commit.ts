@@ -12,6 +12,7 @@ import { closedError, Postponed, unavailableError } from "./commit-errors.ts";
 import { CommittedReads } from "./committed-reads.ts";
 import { Missing, type RowStore, Unavailable } from "./rows.ts";
 import type { Later, ReadTx, Tx } from "./tx.ts";
+import { type Writable, Writables } from "./writables.ts";
 
 interface Job {
   work: (tx: Tx) => unknown;
@@ -26,16 +27,6 @@ interface Job {
 /** A job that is performed again: how it ended before means nothing. */
 const untried: Pick<Job, "error" | "until"> = { error: null, until: null };
 
-/** What a batch has changed; implemented by `Rows` and `Additions`. */
-export interface Writable {
-  /** True when something has to be written. */
-  readonly dirty: boolean;
-  /** Called in every transaction, dirty or not: what can wait is written along. */
-  write(tx: Tx): void;
-  /** The batch is over. What is still pending is durable: what failed was taken back before. */
-  applied(): void;
-}
-
 /** Operations of one transaction at most: keeps the longest pause of the event loop near 20 ms. */
 const batchMax = 500;
 /** Steps that operations report, after which a transaction takes no more of them: some milliseconds. */
@@ -49,7 +40,7 @@ const loadsMax = 10_000;
 
 export class GroupCommit {
   readonly #store: RowStore;
-  readonly #writables: Writable[] = [];
+  readonly #writables = new Writables();
   readonly #undo: (() => void)[] = [];
   readonly #after: (() => void)[] = [];
   readonly #now: () => number;
@@ -96,7 +87,15 @@ export class GroupCommit {
 
   /** Takes part in every commit from now on. */
   join(writable: Writable): void {
-    this.#writables.push(writable);
+    this.#writables.add(writable);
+  }
+
+  /**
+   * Takes part in the commits of batches that touch it. The function that is returned must be called before a change, and in `applied` when
+   * something is left to be written along; it may be called again.
+   */
+  joinWhenTouched(writable: Writable): () => void {
+    return this.#writables.addWhenTouched(writable);
   }
 
   /**
@@ -320,20 +319,19 @@ export class GroupCommit {
   }
 
   #write(): Later<Error | null> {
-    if (!this.#writables.some((writable) => writable.dirty)) return null;
+    if (!this.#writables.dirty) return null;
     const failure = this.#writeNow();
-    const tell = (reason: Error | null) => {
-      this.#tell(reason);
-      return reason;
-    };
-    return failure instanceof Promise ? failure.then(tell) : tell(failure);
+    return failure instanceof Promise ? failure.then((reason) => this.#tell(reason)) : this.#tell(failure);
   }
 
-  #tell(failure: Error | null): void {
+  /** Returns the failure. */
+  #tell(failure: Error | null): Error | null {
     const away = this.unavailable;
-    if ((away !== null) === this.#reportedAway) return;
-    this.#reportedAway = away !== null;
-    this.#listener(away === null ? null : (failure ?? away));
+    if ((away !== null) !== this.#reportedAway) {
+      this.#reportedAway = away !== null;
+      this.#listener(away === null ? null : (failure ?? away));
+    }
+    return failure;
   }
 
   #writeNow(): Later<Error | null> {
@@ -354,7 +352,7 @@ export class GroupCommit {
   }
 
   readonly #writeParts = (): void => {
-    for (const writable of this.#writables) writable.write(this.#tx);
+    this.#writables.write(this.#tx);
   };
 
   readonly #written = (): null => {
@@ -377,7 +375,7 @@ export class GroupCommit {
     this.#undo.length = 0;
     this.#isWriting = false;
     if (this.#tx.loaded.size > 0) this.#tx.loaded.clear();
-    for (const writable of this.#writables) writable.applied();
+    this.#writables.applied();
     const after = this.#after.splice(0);
     for (const then of after) then();
     for (const job of jobs) {

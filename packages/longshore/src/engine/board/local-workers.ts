@@ -4,8 +4,9 @@
 import type { Clock } from "../../core/clock.ts";
 import type { Slices } from "../../core/slices/slices.ts";
 import { eachRow } from "../cached-rows.ts";
-import type { GroupCommit, Writable } from "../commit.ts";
+import type { GroupCommit } from "../commit.ts";
 import type { RowStore, TableRows, TableSpec } from "../rows.ts";
+import type { Writable } from "../writables.ts";
 import { type Registration, type Unwritten, Workers } from "./workers.ts";
 
 export interface LocalWorkersDeps {

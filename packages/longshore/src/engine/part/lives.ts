@@ -4,7 +4,7 @@
 // costs twice what the first did.
 
 import type { TaskRow } from "../board/task.ts";
-import type { GroupCommit, Writable } from "../commit.ts";
+import type { GroupCommit } from "../commit.ts";
 import type { RowStore, TableRows } from "../rows.ts";
 import {
   type PartHead,
@@ -17,6 +17,7 @@ import {
   uidTable,
 } from "../tables/part.ts";
 import type { ReadTx, Tx } from "../tx.ts";
+import type { Writable } from "../writables.ts";
 import { hashBytes, hashOf, UidTable } from "./uid-table.ts";
 
 /** Over all tables: eight tasks of a million parts, or a thousand of eight thousand. What is dropped is read again when it is needed. */
@@ -165,6 +166,8 @@ export class Lives implements Writable {
   }
 
   applied(): void {
+    // Clearing an empty set allocates another.
+    if (this.#changed.size === 0) return;
     for (const life of this.#changed) {
       life.committed = life.last;
       life.added = [];

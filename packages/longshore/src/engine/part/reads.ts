@@ -2,10 +2,11 @@
 // however many there are. Stretches never touch each other, so between two of them there is always a part that was left out.
 
 import type { TaskRow } from "../board/task.ts";
-import type { GroupCommit, Writable } from "../commit.ts";
+import type { GroupCommit } from "../commit.ts";
 import type { RowStore, TableRows, Value } from "../rows.ts";
 import { type StretchRow, stretchTable } from "../tables/part.ts";
 import type { ReadTx, Tx } from "../tx.ts";
+import type { Writable } from "../writables.ts";
 
 interface Stretch {
   readonly first: number;
