@@ -40,8 +40,7 @@ export function preparedWith(config: StepflowConfig, { access = flowAccess(), or
           orchestratorUrl,
           asksToken: tokens.required,
           environment: process.env,
-          files: access.files,
-          variables: access.variables,
+          access,
           trouble,
           log,
         });

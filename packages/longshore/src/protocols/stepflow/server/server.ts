@@ -4,23 +4,15 @@
 import { randomUUID } from "node:crypto";
 import { calledWorker, everyone } from "../../../core/actions.ts";
 import type { FailureListener } from "../../../core/failure-listener.ts";
-import type { BlobStore } from "../../../engine/blob/blob.ts";
-import type { TaskRow } from "../../../engine/board/task.ts";
-import type { Workers } from "../../../engine/board/workers.ts";
-import type { Definition } from "../../../engine/run/dialect.ts";
-import type { Plan } from "../../../engine/run/plan.ts";
-import type { Reader } from "../../../engine/run/reader.ts";
-import type { Run } from "../../../engine/run/run.ts";
-import type { Runs } from "../../../engine/run/runs.ts";
 import type { GrpcMethod } from "../../../net/grpc/service.ts";
 import type { RouteGroup } from "../../../net/http/http.ts";
 import { type Addresses, addressesOf, isOnLoopback, parseAddress } from "./address.ts";
-import { openStepflowApi, type StepflowApi } from "./api/api.ts";
-import type { FlowFiles } from "./builtin/load-file.ts";
+import { type ApiEngine, openStepflowApi, type StepflowApi } from "./api/api.ts";
 import { componentSource } from "./component-source.ts";
 import { routeFacts } from "./config/component-facts.ts";
 import type { NatsPlugin, StepflowConfig } from "./config/config.ts";
 import { queuesOf } from "./config/queues.ts";
+import type { FlowAccess } from "./flow-access.ts";
 import { blobMethods } from "./grpc/blobs.ts";
 import { orchestratorMethods, workerRunMethods } from "./grpc/orchestrator.ts";
 import { tasksMethods } from "./grpc/tasks.ts";
@@ -31,14 +23,10 @@ import type { TaskQueue } from "./queue/queue.ts";
 import { type QueueEngine, Queues } from "./queue/queues.ts";
 
 /** What it needs of the server around it. */
-export interface StepflowEngine extends QueueEngine {
-  readonly runs: Runs;
-  readonly reader: Reader;
-  readonly workers: Workers;
-  readonly blobs: BlobStore;
-  plan(definition: Definition): Plan;
-  removeRun(runId: string): Promise<boolean>;
-  listen(listener: { task?(task: TaskRow): void; run?(run: Run): void }): () => void;
+export interface StepflowEngine extends QueueEngine, ApiEngine {
+  readonly runs: ApiEngine["runs"];
+  readonly workers: ApiEngine["workers"];
+  listen: ApiEngine["listen"];
 }
 
 export interface StepflowServerOptions {
@@ -50,10 +38,8 @@ export interface StepflowServerOptions {
   /** Whether callers must show a token. */
   readonly asksToken: boolean;
   readonly environment: NodeJS.ProcessEnv;
-  /** What `load_file` may read; null for nothing. */
-  readonly files: FlowFiles | null;
-  /** Variables of the environment that flows may read by name. */
-  readonly variables: ReadonlySet<string>;
+  /** What flows may read of this machine. */
+  readonly access: FlowAccess;
   readonly trouble: FailureListener;
   readonly log: PluginLog;
 }
@@ -105,13 +91,12 @@ export class StepflowServer {
   }
 
   #openApi(): StepflowApi {
-    const { engine, config, version, environment, files, variables, asksToken, trouble } = this.#options;
-    const { clock, makeId, board, runs, reader, workers, blobs, documents, plan, removeRun, listen } = engine;
+    const { engine, access, config, version, environment, asksToken, trouble } = this.#options;
+    const { clock, board, workers, documents } = engine;
     return openStepflowApi({
-      ...{ clock, makeId, board, runs, reader, workers, blobs, plan, removeRun, listen },
+      engine,
+      access,
       version,
-      files,
-      variables,
       called: asksToken ? calledWorker : everyone,
       holds: (caller, rootRunId) => this.#queues.holders.holds(caller, rootRunId),
       servesBlobs: config.blobApi.enabled,

@@ -21,8 +21,8 @@ import type { RouteFacts } from "../../dialect/route-facts.ts";
 import { BlobLibrary } from "../blob-library.ts";
 import type { Component } from "../builtin/component.ts";
 import { BuiltinLibrary } from "../builtin/library.ts";
-import type { FlowFiles } from "../builtin/load-file.ts";
 import { builtinLane } from "../config/queues.ts";
+import type { FlowAccess } from "../flow-access.ts";
 import type { RuntimeCalls } from "../http/runtime/requests.ts";
 import { componentLane } from "../lane.ts";
 import type { ComponentSource, ListedComponent } from "./components.ts";
@@ -40,7 +40,8 @@ import { Submitter } from "./submit.ts";
 import { createFlowViews } from "./view.ts";
 import { WorkerRuns } from "./worker-runs.ts";
 
-export interface ApiOptions {
+/** What the API uses of the engine. */
+export interface ApiEngine {
   readonly clock: Clock;
   readonly makeId: MakeId;
   readonly board: Board;
@@ -48,14 +49,16 @@ export interface ApiOptions {
   readonly reader: Reader;
   readonly workers: Workers;
   readonly blobs: BlobStore;
-  readonly version: string;
   plan(definition: Definition): Plan;
   removeRun(runId: string): Promise<boolean>;
   listen(listener: { task?(task: TaskRow): void; run?(run: Run): void }): () => void;
-  /** What `load_file` may read; null for nothing. */
-  readonly files: FlowFiles | null;
-  /** Variables of the environment that flows may read by name. */
-  readonly variables: ReadonlySet<string>;
+}
+
+export interface ApiOptions {
+  readonly engine: ApiEngine;
+  /** What flows may read of this machine. */
+  readonly access: FlowAccess;
+  readonly version: string;
   /** What workers may do that this server calls. */
   readonly called: Caller;
   /** Whether the caller holds a task of a run, or of one around it. */
@@ -101,14 +104,15 @@ function variableReader(environment: Environment, allowed: ReadonlySet<string>):
 }
 
 export function openStepflowApi(options: ApiOptions): StepflowApi {
-  const { clock, makeId, runs, reader, board, workers, environment, failed } = options;
-  const blobs: BlobLibrary = new BlobLibrary(options.blobs, (id) => flows.text(id));
+  const { engine, access, environment, failed } = options;
+  const { clock, makeId, runs, reader, board, workers } = engine;
+  const blobs: BlobLibrary = new BlobLibrary(engine.blobs, (id) => flows.text(id));
   const flows: Flows = new Flows({ runs, blobs, routes: () => facts, typeCheck: options.typeCheck ?? false });
-  const submitter = new Submitter({ clock, makeId, runs, flows, environment: variableReader(environment, options.variables) });
-  const items = new ItemRuns({ runs, reader, plan: options.plan });
-  const renderer = new Renderer(reader, createFlowViews(options.plan));
+  const submitter = new Submitter({ clock, makeId, runs, flows, environment: variableReader(environment, access.variables) });
+  const items = new ItemRuns({ runs, reader, plan: engine.plan });
+  const renderer = new Renderer(reader, createFlowViews(engine.plan));
   const stepRuns = new StepRuns({ runs, reader, flows, submitter, items });
-  const builtins = new BuiltinLibrary({ clock, blobs, subRuns: stepRuns, files: options.files, environment });
+  const builtins = new BuiltinLibrary({ clock, blobs, subRuns: stepRuns, files: access.files, environment });
   const facts = options.routes?.(builtins.components);
   const own = { board, workers, clock, protocol: "local", own: true, lentMax: waitingMax, failed };
   const lanes = new Map<string, LaneWorker>();
@@ -139,8 +143,8 @@ export function openStepflowApi(options: ApiOptions): StepflowApi {
     version: options.version,
     flows,
     blobs,
-    runs: new RunService({ clock, runs, reader, flows, items, renderer, submitter, removeRun: options.removeRun }),
-    events: { clock, reader, renderer, items, listen: options.listen, followers: new Followers() },
+    runs: new RunService({ clock, runs, reader, flows, items, renderer, submitter, removeRun: engine.removeRun }),
+    events: { clock, reader, renderer, items, listen: engine.listen, followers: new Followers() },
     components: options.components(builtins.components.map((component) => ({ ...component, id: component.path }))),
   };
   const workerRuns = new WorkerRuns({ reader, runs: services.runs, flows, submitter, renderer, holds: options.holds });
@@ -158,7 +162,7 @@ export function openStepflowApi(options: ApiOptions): StepflowApi {
       const resume = (lane: string) => {
         if (resting.delete(lane)) lanes.get(lane)?.resume();
       };
-      unlisten = options.listen({
+      unlisten = engine.listen({
         task(task) {
           const lane = task.lane === null ? undefined : lanes.get(task.lane.name);
           lane?.changed(task);

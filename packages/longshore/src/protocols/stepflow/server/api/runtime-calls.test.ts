@@ -8,10 +8,9 @@ import { openStepflowApi } from "./api.ts";
 async function setup(called: Caller = everyone) {
   const engine = await openEngine({ directory: null });
   const api = openStepflowApi({
-    ...engine,
+    engine,
+    access: { files: null, variables: new Set() },
     version: "0.0.0",
-    files: null,
-    variables: new Set(),
     called,
     holds: async () => false,
     servesBlobs: true,
