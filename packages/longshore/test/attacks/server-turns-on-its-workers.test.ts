@@ -61,6 +61,19 @@ it("a claim that is answered with millions of values is refused before they are 
   expect(troubles.join()).toMatch(/more than 4194304 values/);
 });
 
+it("a claim that is answered with lists in lists is refused before they are built, and the next one is taken", async () => {
+  const deep = "[".repeat(100_000) + "]".repeat(100_000);
+  let claims = 0;
+  const url = await hostile((request, response) => {
+    if (!request.url?.endsWith("/claim")) return void response.end();
+    claims++;
+    response.end(claims === 1 ? deep : claims === 2 ? JSON.stringify({ job, lease: { lease_id: "l" } }) : "null");
+  });
+  const { worker, troubles } = await working(workflowGraph(url));
+  await vi.waitFor(() => expect(worker.status().counts.done).toBe(1), { timeout: 20_000 });
+  expect(troubles.join()).toMatch(/nested deeper than 1000 levels/);
+});
+
 it("a poll of Conductor that is answered with millions of values is refused before they are built", async () => {
   let polls = 0;
   const url = await hostile((request, response) => {

@@ -30,6 +30,8 @@ const plainDigits = 32;
 export class JsonScan {
   /** The value that everything else is inside of counts too. */
   values = 1;
+  /** How many lists and objects were open at once, at most. */
+  deepest = 0;
   #inText = false;
   #escaped = false;
   #depth = 0;
@@ -68,7 +70,7 @@ export class JsonScan {
   }
 
   #open(): void {
-    this.#depth++;
+    if (++this.#depth > this.deepest) this.deepest = this.#depth;
     this.#names[this.#place()] = 0;
   }
 

@@ -7,6 +7,11 @@ import { JsonScan } from "../../core/json/json-scan.ts";
 /** Values of one body: a poll that brings thirty tasks with the largest inputs that the server takes. Read in about half a second. */
 export const receivedValuesMax = 4_194_304;
 
+/** Levels of one body: a value may have 500 where it is made, and what carries it some more. Three megabytes of `[[[[` take seconds to read. */
+const receivedDepthMax = 1_000;
+/** What is smaller cannot hold anything up, whatever it holds. */
+const smallBytes = 65_536;
+
 export function tooLarge(bytesMax: number): string {
   return `The body is larger than ${bytesMax} bytes.`;
 }
@@ -14,7 +19,7 @@ export function tooLarge(bytesMax: number): string {
 export class ReceivedBody {
   readonly #bytesMax: number;
   readonly #chunks: Buffer[] = [];
-  /** Absent while there are fewer bytes than values may be. */
+  /** Absent while the body is small. */
   #scan: JsonScan | undefined;
   #bytes = 0;
 
@@ -27,7 +32,7 @@ export class ReceivedBody {
     this.#bytes += chunk.length;
     if (this.#bytes > this.#bytesMax) return tooLarge(this.#bytesMax);
     this.#chunks.push(chunk);
-    return this.#bytes > receivedValuesMax ? this.#count(chunk) : undefined;
+    return this.#bytes > smallBytes ? this.#count(chunk) : undefined;
   }
 
   bytes(): Buffer {
@@ -39,6 +44,8 @@ export class ReceivedBody {
       this.#scan = new JsonScan();
       for (const one of this.#chunks) this.#scan.push(one);
     } else this.#scan.push(chunk);
-    return this.#scan.values > receivedValuesMax ? `The body has more than ${receivedValuesMax} values.` : undefined;
+    const { values, deepest } = this.#scan;
+    if (deepest > receivedDepthMax) return `The body is nested deeper than ${receivedDepthMax} levels.`;
+    return values > receivedValuesMax ? `The body has more than ${receivedValuesMax} values.` : undefined;
   }
 }
