@@ -189,7 +189,7 @@ export const chapters: readonly Chapter[] = [
       claim("first execution"),
       fail("fail", true),
       claim("second execution"),
-      fail("fail for good", true),
+      fail("fail permanently", true),
       noClaim("no third"),
       status("finished", '"failure"'),
     ],

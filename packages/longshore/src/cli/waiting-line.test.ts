@@ -45,5 +45,5 @@ it("advises no worker where none would help", () => {
 
 it("reports when it has ended", () => {
   expect(line({ kind: "over", tasks: 1, forMs: 1_500 })).toBe("goes on train, after 1.5 s");
-  expect(line({ kind: "ended", tasks: 1, forMs: 1_500 })).toBe("ended train, after 1.5 s in vain");
+  expect(line({ kind: "ended", tasks: 1, forMs: 1_500 })).toBe("ended train after waiting 1.5 s");
 });

@@ -190,7 +190,7 @@ export class Events {
     this.#onDropped();
   }
 
-  /** For the worker's own parts: called at once, for good, and must neither wait nor throw. */
+  /** For the worker's own parts: called at once, for the whole life of the worker, and must not wait or throw. */
   watch<Name extends EventName>(name: Name, watcher: Watcher<Name>): void {
     const all = this.#watchers.get(name) ?? [];
     all.push(watcher as Watcher<EventName>);

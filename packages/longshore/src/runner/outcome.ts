@@ -1,11 +1,11 @@
 // From how a handler ended to what is reported. Pure: one table of cases, no clock and no I/O.
 //
 // | the handler          | not stopped            | cancelled            | deadline, shutdown     |
-// | returned a value     | done                   | failed for good      | done                   |
-// | returned a deferral  | deferred               | failed for good      | deferred               |
-// | returned an ending   | as the ending          | failed for good      | as the ending          |
-// | threw TerminalError  | failed for good        | failed for good      | failed for good        |
-// | threw anything else  | failed, may be retried | failed for good      | failed, may be retried |
+// | returned a value     | done                   | failed, final        | done                   |
+// | returned a deferral  | deferred               | failed, final        | deferred               |
+// | returned an ending   | as the ending          | failed, final        | as the ending          |
+// | threw TerminalError  | failed, final          | failed, final        | failed, final          |
+// | threw anything else  | failed, may be retried | failed, final        | failed, may be retried |
 //
 // A lost hold is not in the table: nothing is reported then.
 

@@ -8,7 +8,7 @@ import type { Engine } from "./engine.ts";
 
 /** A task starts to wait for a reason, or stops waiting. */
 export interface WaitingNews {
-  /** `ended`: it waited in vain, because it was cancelled or ran out of time. */
+  /** `ended`: it was never taken: it was cancelled or its time was over. */
   readonly kind: "waiting" | "over" | "ended";
   readonly reason: WaitReason;
   /** Why, such as "no live worker has the label gpu". */

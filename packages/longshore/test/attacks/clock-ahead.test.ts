@@ -1,4 +1,4 @@
-// Someone sets the wall clock of the server's machine ahead by 40 days, for 75 seconds or for good, or starts the machine with such a clock.
+// Someone sets the wall clock of the server's machine ahead by 40 days, for 75 seconds or permanently, or starts the machine with such a clock.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

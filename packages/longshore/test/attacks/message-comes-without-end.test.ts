@@ -1,4 +1,4 @@
-// The attacker may publish to the NATS stream that workers take tasks from, or an orchestrator is gone for good. A task that names an orchestrator that
+// The attacker may publish to the NATS stream that workers take tasks from, or an orchestrator never returns. A task that names an orchestrator that
 // cannot be reached was once delivered again every five seconds without an end, and took a slot each time.
 
 import { connect } from "@nats-io/transport-node";

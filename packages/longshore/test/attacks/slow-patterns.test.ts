@@ -1,4 +1,4 @@
-// The attacker may define flows, or holds no more than a read token. A regular expression that backtracks holds the event loop for good:
+// The attacker may define flows, or holds no more than a read token. A regular expression that backtracks holds the event loop permanently:
 // no request is answered any more, and SIGTERM has no effect. The server runs in a process of its own, so that the test can end it.
 
 import { describe, expect, it } from "vitest";

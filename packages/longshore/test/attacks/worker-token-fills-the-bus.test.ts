@@ -1,5 +1,5 @@
 // The attacker holds a worker token of a server that is FlowKit's coordinator, and joins ever more groups and topics on its bus. Groups grew without
-// an end, each join looked at all of them, and topics, which are kept for good, ran out for the coordinator. Takes that waited watched a thousand
+// an end, each join looked at all of them, and topics, which are kept forever, ran out for the coordinator. Takes that waited watched a thousand
 // topics each, however many they were.
 
 import { expect, it, onTestFinished, vi } from "vitest";

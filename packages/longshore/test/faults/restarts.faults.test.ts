@@ -21,7 +21,7 @@ const ASKED_MAX = 50;
 const sub = (name: string) => operator("SUB_WORKFLOW", `to_${name}`, { subWorkflowParam: { name: `${name}_child` } });
 
 async function define(c: Conversation): Promise<void> {
-  // A task whose poll was answered by a server that died comes back; one that is failed for good does not.
+  // A task whose poll was answered by a server that died comes back; one that is failed permanently does not.
   const patient = { retryCount: 1_000, retryDelaySeconds: 0, responseTimeoutSeconds: 3, timeoutPolicy: "RETRY" };
   await c.taskDef(...["left", "right"].map((name) => ({ name, ...patient })));
   for (const name of ["left", "right"]) await c.workflow({ name: `${name}_child`, tasks: [simple(name)] });

@@ -9,7 +9,7 @@ export async function until<T>(what: string, msMax: number, look: () => Promise<
   for (;;) {
     const seen = await look();
     if (seen) return seen as Exclude<NonNullable<T>, false>;
-    if (Date.now() > endsAt) throw new Error(`Waited ${msMax} ms in vain for ${what}`);
+    if (Date.now() > endsAt) throw new Error(`Waited ${msMax} ms for ${what}`);
     await pause(LOOK_MS);
   }
 }

@@ -118,7 +118,7 @@ export const updates: Chapter = {
     run("completed run"),
     update("completed again with other output", { status: "FAILED", outputData: { other: true } }, { task: "second" }),
     run("nothing changed"),
-    start("start to fail for good", { name: "update_flow", input: { n: 2 } }),
+    start("start to fail permanently", { name: "update_flow", input: { n: 2 } }),
     poll("poll it", "update_task"),
     update("terminal error", { status: "FAILED_WITH_TERMINAL_ERROR", reasonForIncompletion: "never again" }),
     run("failed run"),
@@ -205,9 +205,9 @@ export const byReference: Chapter = {
     start("start to fail", { name: "ref_flow" }),
     post("failed", "/tasks/{{wf}}/one/FAILED", { e: 1 }),
     run("failed, the run"),
-    start("start to fail for good", { name: "ref_flow" }),
-    post("failed for good", "/tasks/{{wf}}/one/FAILED_WITH_TERMINAL_ERROR", { e: 1 }),
-    get("failed for good, the status", "/workflow/{{wf}}/status"),
+    start("start to fail permanently", { name: "ref_flow" }),
+    post("failed permanently", "/tasks/{{wf}}/one/FAILED_WITH_TERMINAL_ERROR", { e: 1 }),
+    get("failed permanently, the status", "/workflow/{{wf}}/status"),
   ],
 };
 

@@ -47,7 +47,7 @@ export class KafkaConsumer implements BusConsumer {
   /** A batch was left out since records were last handled. */
   #hasUnreadable = false;
   #generation: Generation | undefined;
-  /** The call of `handle` that is under way: there is never a second one, whatever becomes of the group. */
+  /** The call of `handle` that is running: there is never a second one, also when the group changes. */
   #handling: Promise<unknown> = Promise.resolve();
 
   constructor(deps: KafkaConsumerDeps, subscription: Subscription) {

@@ -86,7 +86,7 @@ export class Generation {
     this.#deps.wake();
   }
 
-  /** Finds where to read, and commits that: what comes from now on reaches the group whatever becomes of this member. */
+  /** Finds where to read, and commits that: later records reach the group, also when this member ends. */
   async begin(): Promise<void> {
     if (this.#partitions.length === 0) return;
     const { client, from, added } = this.#deps;

@@ -24,7 +24,7 @@ export const attemptsKeptMax = 1_000;
 export type OpenState = "queued" | "offered" | "held" | "cancelling";
 export type EndState = "done" | "failed" | "cancelled" | "skipped" | "forgotten";
 /**
- * Why a task, or an attempt of it, ended without a result: it failed, failed for good, its holder vanished, its time was over, or it could
+ * Why a task, or an attempt of it, ended without a result: it failed, failed permanently, its holder vanished, its time was over, or it could
  * not be made from its definition.
  */
 export type Fault = "failed" | "final" | "lost" | "timed-out" | "unmade";

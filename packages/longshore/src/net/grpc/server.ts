@@ -20,7 +20,7 @@ import type { GrpcCode, GrpcError } from "./status.ts";
 
 /** The server that owns the port, as gRPC needs it. */
 export interface GrpcHost {
-  /** A call has begun. What is answered is called once, when it is over for good: answered in full, or the caller has gone. */
+  /** A call has begun. What is answered is called once, when it is over: answered in full, or the caller has gone. */
   begin(call: ServerCall): (code: GrpcCode) => void;
   /** Called before the body is read, to set the caller. Returns the refusal, if any. `method` is absent when there is none of that name. */
   admit(call: ServerCall, method: GrpcMethod | undefined): GrpcError | undefined;

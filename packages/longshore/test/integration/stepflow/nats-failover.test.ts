@@ -1,4 +1,4 @@
-// What is left when a server is gone for good, or for long. Two servers never share a store, so another takes over a run only together with
+// What is left when a server never returns, or returns late. Two servers never share a store, so another takes over a run only together with
 // the data of the one that died; but where it then listens does not matter to workers whose tasks come through NATS.
 
 import { writeFileSync } from "node:fs";

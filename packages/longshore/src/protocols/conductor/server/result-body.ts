@@ -63,7 +63,7 @@ export function parseResult(request: HttpRequest): Report {
 /** What surrounds the output in a report, at most: its reason and logs, mostly. */
 const aroundBytesMax = 1_048_576;
 
-/** An output too large to keep ends its task for good, with nothing in it: README.md, "Limits". */
+/** An output too large to keep ends its task permanently, with nothing in it: README.md, "Limits". */
 export function withOutput(report: Omit<Report, "output">, output: JsonObject, request: Pick<HttpRequest, "text">): Report {
   // Of a body that has room for nothing but a larger one the output is not even written.
   const isHuge = request.text.length > payloadBytesMax + aroundBytesMax;

@@ -93,7 +93,7 @@ describe("heartbeats", () => {
     await held.started;
     s.stub.misbehave(anyPoll, { status: 503 });
     s.stub.misbehave(updateV2, { status: 503 });
-    // The other slot is polled for, in vain: 2, 4 and more seconds apart.
+    // The other slot is polled without a result: 2, 4 and more seconds apart.
     for (let beats = 1; beats <= 2; beats++) while (s.stub.heartbeats.length < beats) await s.clock.advance(500);
     expect(s.notices.some(({ message }) => message.includes("poll of held fails"))).toBe(true);
     held.resolve({ fine: true });

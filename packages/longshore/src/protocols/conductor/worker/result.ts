@@ -4,7 +4,7 @@
 // | a value                      | COMPLETED                  | an object, or {result: value} |                                   |
 // | deferred                     | IN_PROGRESS                | what the deferral keeps       | callbackAfterSeconds              |
 // | failed, may be retried       | FAILED                     | what there is                 | reasonForIncompletion, stack log  |
-// | failed for good              | FAILED_WITH_TERMINAL_ERROR | what there is                 | reasonForIncompletion, stack log  |
+// | failed, final                | FAILED_WITH_TERMINAL_ERROR | what there is                 | reasonForIncompletion, stack log  |
 // | stopped because we shut down | IN_PROGRESS | what it was when polled | callbackAfterSeconds 0: back to the queue, at no attempt's cost
 // |
 //

@@ -16,7 +16,7 @@ async function expectBlockAndSoft(name: "vars.set" | "vars.merge", detector: Sen
 /** Found by `module:export`, as an operator would name it. */
 export const makeDetector = () => ({ isSensitive: (_path: string, value: unknown) => value === "XYZ" });
 
-describe("a detector of one's own", () => {
+describe("a user's own detector", () => {
   it("[T86] may be an object: it blocks, or is counted", async () => {
     class Leaks {
       readonly word = "LEAK";

@@ -168,7 +168,7 @@ function rolesOf(roles: readonly string[]): readonly string[] {
   return [...new Set(roles)];
 }
 
-/** What a worker takes for a role without a handler fails for good, though another worker may have one: so it does not begin. */
+/** What a worker takes for a role without a handler fails permanently, though another worker may have one: so it does not begin. */
 export function checkServed(roles: readonly string[], handlers: Iterable<string>): void {
   const known = [...handlers];
   const unserved = roles.filter((role) => !known.includes(role));

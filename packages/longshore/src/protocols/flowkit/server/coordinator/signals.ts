@@ -63,7 +63,7 @@ export class Signals {
   async #cancelling(task: TaskRow): Promise<void> {
     const { clock, cancelGraceMs, registry, places } = this.#deps;
     if (task.lane === null || task.holder === null || !registry.knows(task.holder) || this.#closed) return;
-    // Armed first: whatever becomes of the signal, the wait has an end.
+    // Armed first: the wait ends, also when the signal fails.
     this.#deadlines.set(
       task.id,
       clock.at(clock.now() + cancelGraceMs, () => void this.#giveUp(task)),

@@ -12,7 +12,7 @@ import { rechunk } from "./rechunk.ts";
 /** Turns the output of upstream nodes into the batches of a node. */
 export interface InputAdapter<Args = unknown> {
   readonly name: string;
-  /** Brings the arguments into the adapter's form, before anything streams. What it refuses fails the task for good. */
+  /** Brings the arguments into the adapter's form, before anything streams. What it refuses fails the task permanently. */
   check(args: Json | undefined, defaults: ArgDefaults): Checked<Args>;
   /** The batches, in an order that is the same for every attempt as far as the input is. Ends by throwing when the signal aborts. */
   open(args: Args, upstream: Upstream): AsyncIterable<Batch>;

@@ -227,7 +227,7 @@ export class MongoReader {
       if (line.complete && gap <= 0) {
         line.over = true;
       } else if (released || line.complete || gap !== line.gap) {
-        // At once, unless that was just done in vain: then earlier attempts are at it, and are given time to notice that they are over.
+        // At once, unless the last try has just failed: then earlier attempts are at it, and are given time to notice that they are over.
         again ||= released || !line.whole || gap !== line.gap;
         Object.assign(line, { ...fromTheFirst(), gap });
       }

@@ -1,6 +1,6 @@
 // Assignments that workers leave with. How large a message a worker takes is not on the wire; one that is sent more ends its stream, and
 // comes back to be sent the same again. So a large assignment that streams keep ending on is taken for too large, before it has cost
-// every worker of the queue its patience: those of Python give up for good after fifteen streams.
+// every worker of the queue its patience: those of Python give up permanently after fifteen streams.
 
 import type { FlowError } from "../../dialect/result.ts";
 

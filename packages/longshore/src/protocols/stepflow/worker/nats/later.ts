@@ -1,5 +1,5 @@
 // When a message comes again whose orchestrator could not be reached, and when it is given up. Any program that may publish to the stream writes any
-// address into a task, and an orchestrator may be gone for good: such a message must not come without an end, for each time it takes a slot
+// address into a task, and an orchestrator may never return: such a message must not come without an end, for each time it takes a slot
 // for some seconds.
 
 /** After the first delivery; twice as long after each further one. */

@@ -57,7 +57,7 @@ export class PullConnection {
     void this.#watch();
   }
 
-  /** Resolves when the worker drains or the connection is closed for good; rejects when the consumer must be looked after. */
+  /** Resolves when the worker drains or the connection is closed permanently; rejects when the consumer must be looked after. */
   async pull(): Promise<void> {
     const { slots, draining } = this.#options.host;
     const ended = new AbortController();
@@ -78,7 +78,7 @@ export class PullConnection {
     throw trouble;
   }
 
-  /** Resolves when there is a server again, when the connection is closed for good, and when the worker drains. */
+  /** Resolves when there is a server again, when the connection is closed permanently, and when the worker drains. */
   async usable(): Promise<void> {
     const { draining } = this.#options.host;
     if (this.#connected || this.#connection.isClosed() || draining.aborted) return;

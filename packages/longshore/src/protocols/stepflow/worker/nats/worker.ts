@@ -111,7 +111,7 @@ class NatsStream implements QueueSource {
     return this.#client.transport.connect({ name: `longshore ${workerId}`, ...keeping, ...login, ...connection, servers: [...servers] });
   }
 
-  /** Pulls from the consumer until the worker drains or the connection is closed for good. */
+  /** Pulls from the consumer until the worker drains or the connection is closed permanently. */
   async #consume(host: TransportHost, connection: NatsConnection, worker: QueueWorker, connected: () => void): Promise<void> {
     const { stream, consumer } = this.settings;
     const line = new PullConnection(connection, {
