@@ -122,6 +122,17 @@ it("reruns a completed run from any of its tasks, or from its beginning with ano
   expect(await c.statuses(id)).toEqual(["t1:COMPLETED", "t2:SCHEDULED"]);
 });
 
+it("refuses a rerun from a task that has not begun, and one from a try that was never made", async () => {
+  const c = await startConductor();
+  const id = await c.begin([simple("t1"), simple("t2")]);
+  const { taskId } = await c.record(id, "t1");
+  await c.order("DELETE", id, "");
+  await c.settle();
+  const never = [taskId.replace(/0\.0$/, "1.0"), taskId.replace(/0$/, "7"), taskId.replace(/0\.0$/, "99.0")];
+  for (const reRunFromTaskId of never) expect((await c.order("POST", id, "/rerun", { reRunFromTaskId })).status).toBe(400);
+  expect(await c.status(id)).toBe("TERMINATED");
+});
+
 it("begins with the definition's variables again when a run is restarted", async () => {
   const c = await startConductor();
   const set = operator("SET_VARIABLE", "set", { inputParameters: { n: "${workflow.input.n}" } });

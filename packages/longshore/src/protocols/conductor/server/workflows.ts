@@ -9,7 +9,7 @@ import type { Runs } from "../../../engine/run/runs.ts";
 import { Skips } from "../../../engine/run/skips.ts";
 import type { HttpReply, HttpRequest } from "../../../net/http/http.ts";
 import { dialectName } from "../dialect/compile.ts";
-import { parseAttemptId } from "../dialect/ids.ts";
+import { type AttemptId, parseAttemptId } from "../dialect/ids.ts";
 import { quote } from "../dialect/quoting.ts";
 import { workflowStatusOf } from "../dialect/records.ts";
 import { settingsOf } from "../dialect/settings.ts";
@@ -294,11 +294,17 @@ export class Workflows {
     const runId = id?.taskId.slice(0, dot);
     const node = Number(id?.taskId.slice(dot + 1));
     const target = runId === undefined ? undefined : await this.#deps.runs.run(runId);
-    if (id === undefined || target === undefined || !(await this.#descendsFrom(target, run.id))) {
+    if (id === undefined || target === undefined || !(await this.#descendsFrom(target, run.id)) || !(await this.#hasBegun(id))) {
       throw badRequest(`Task ${attemptId} not found in workflow ${run.id}`);
     }
     const input = taskInput === undefined ? undefined : taskInputText(taskInput, await this.#deps.renderer.viewOf(target));
     await this.#deps.runs.tell(target.id, { kind: "rerun", node, input });
+  }
+
+  /** A step that was skipped by order has a record, and may be run after all. */
+  async #hasBegun({ taskId, attempt }: AttemptId): Promise<boolean> {
+    const task = await this.#deps.reader.task(taskId);
+    return task !== undefined && task.state !== "forgotten" && attempt <= task.attempt;
   }
 
   async #descendsFrom(run: Run, ancestorId: string): Promise<boolean> {
