@@ -99,6 +99,8 @@ export class Ledger {
   /** The same for what a decision left: it is decided at once. */
   rests: { asked: number; changed: number; calls: number }[] = [];
   cancelledOpen = 0;
+  /** Every record that became void, in order. */
+  readonly forgotten: number[] = [];
   /** What decisions leave stays in the run. */
   holdsRests = false;
 
@@ -238,6 +240,7 @@ export class Ledger {
     else if (change.kind === "message") this.messages.push(change.message);
     else if (change.kind === "reopen") this.states.set(change.node, "open");
     else if (change.kind === "forget") {
+      this.forgotten.push(change.node);
       this.states.set(change.node, "forgotten");
       this.streamed.delete(change.node);
       this.outputs.delete(change.node);

@@ -8,7 +8,7 @@ import type { Random } from "../faults/random.ts";
 import type { Known } from "./orders.ts";
 
 /** What became of a step; `open` also before it has begun. */
-export type Outcome = "open" | "done" | "failed" | "skipped";
+export type Outcome = "open" | "done" | "failed" | "cancelled" | "skipped";
 /** Whether a step begins, is skipped, or still waits for others. */
 export type Turn = "begins" | "skipped" | "waits";
 
@@ -45,7 +45,8 @@ export function readingOf(steps: readonly ReadStep[], run: Run, records: Readonl
       if (isOrdered(record)) return { begins: "done", skipped: "skipped", waits: "open" }[turnOf(name)] as Outcome;
       if (record === undefined) return "open";
       if (record.state === "done" || record.state === "skipped") return record.state;
-      return record.fault !== null && (!isOpen(record.state) || record.state === "cancelling") ? "failed" : "open";
+      if (record.fault === null || (isOpen(record.state) && record.state !== "cancelling")) return "open";
+      return record.state === "failed" ? "failed" : "cancelled";
     },
     gives(name) {
       const record = records.get(name);
@@ -54,7 +55,7 @@ export function readingOf(steps: readonly ReadStep[], run: Run, records: Readonl
   };
   const faults: string[] = [];
   const outcomes = steps.map(({ name }) => before.outcome(name));
-  const failed = steps.filter(({ name }) => before.outcome(name) === "failed");
+  const failed = steps.filter(({ name }) => ["failed", "cancelled"].includes(before.outcome(name)));
   const all = run.state === "running" || run.state === "succeeded" || (run.state === "failed" && !failed.some(({ ends }) => ends));
   for (const { name } of steps) {
     const record = records.get(name);

@@ -124,6 +124,11 @@ export interface Hold {
   holder?: string;
 }
 
+/** For its run it has ended, although its holder may not have heard of it. */
+export function isCancelled({ state }: Pick<TaskRow, "state">): boolean {
+  return state === "cancelled" || state === "cancelling";
+}
+
 /** Where a verb leads: a state, `close` (the attempt is over; policy decides what follows), or `same`. */
 export interface Cell {
   to: TaskState | "close" | "same";

@@ -2,7 +2,7 @@
 
 import type { Change, Frontier, Need } from "./decide.ts";
 import { LazyMap } from "./lazy-map.ts";
-import { type PlanNode, requiredOf } from "./plan.ts";
+import { countsAlways, type PlanNode, requiredOf } from "./plan.ts";
 
 /** Joins loaded at once at least, when a cascade of skips or demands runs into one that has not been loaded. */
 const aheadMin = 16;
@@ -55,7 +55,7 @@ export class Joins {
    */
   arrive(at: number, node: PlanNode, blocked: boolean): boolean {
     const lazy = this.#lazy && node.demanded === true;
-    if (node.waitsFor === "any" || (node.after.length === 1 && node.kind !== "join" && !lazy)) return true;
+    if (node.waitsFor === "any" || (!countsAlways(node) && !lazy)) return true;
     const counter = this.of(at, node);
     if (counter === undefined) {
       this.set(at, { left: -1, begun: false, missed: 0 });

@@ -263,6 +263,11 @@ export function requiredOf({ after, threshold = after.length }: Pick<PlanNode, "
   return threshold;
 }
 
+/** It has a counter in each run. One that waits for a single node begins with that, but a child that lives again may be there before. */
+export function countsAlways({ after, kind }: Pick<PlanNode, "after" | "kind">): boolean {
+  return after.length > 1 || kind === "join" || (kind === "run" && after.length > 0);
+}
+
 function onFirstPartOf(nodes: readonly PlanNode[]): Map<number, Set<number>> {
   const found = new Map<number, Set<number>>();
   nodes.forEach(({ id, after, onFirstPart, threshold = 1 }, at) => {

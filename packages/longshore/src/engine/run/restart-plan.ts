@@ -2,9 +2,9 @@
 // thousands of steps.
 
 import { eachInSlices, type Sliced, sliceItems } from "../../core/slices/slice-work.ts";
-import type { TaskRow } from "../board/task.ts";
+import { isCancelled, type TaskRow } from "../board/task.ts";
 import type { Counter } from "./joins.ts";
-import { namedBy, type Plan, type PlanNode, requiredOf } from "./plan.ts";
+import { countsAlways, namedBy, type Plan, type PlanNode, requiredOf } from "./plan.ts";
 import type { Skips } from "./skips.ts";
 
 export interface RestartPlan {
@@ -48,7 +48,12 @@ export function* planRestart(plan: Plan, records: ReadonlyMap<number, TaskRow>, 
   const lives = (at: number) => due.has(at) || hadItsTurn(records, options, at);
   const permitted = permittedBefore(plan, records, options.from ?? options.reopen);
   const { all, passed } = yield* everythingAgain(plan, records, options, new Set(permitted));
-  const wanted = plan.lazy ? yield* wantedAgain(plan, all, starters, options) : null;
+  const wanted = plan.lazy ? yield* wantedAgain(plan, all, options) : null;
+  // What leads to it is chosen again, or is not wanted any more: it chooses when it is wanted again, and what it has chosen waits for that.
+  if (wanted !== null)
+    yield* eachInSlices(plan.nodes, (node, at) => {
+      if (node.kind === "instant" && node.choice !== undefined && hasRecord(at) && !wanted.has(at)) all.add(at);
+    });
   const again: RestartPlan = { all, start: [], forget: [], reopen: [], joins: new Map(), passed, permitted };
   let worked = 0;
   for (const at of all) {
@@ -69,15 +74,18 @@ export function* planRestart(plan: Plan, records: ReadonlyMap<number, TaskRow>, 
       continue;
     }
     if (at === options.reopen) {
+      // Those before it that start again must not start it beside its child.
+      again.joins.set(at, { left: -1, begun: true, missed: 0 });
       again.reopen.push(at);
       continue;
     }
     const lazy = wanted !== null && node.demanded === true && node.waitsFor !== "any";
     const ready = lazy ? wanted.has(at) && left === 0 : startsNow(plan, at, { all, startedBy, left, lives, passed, from: options.from });
-    if ((node.after.length > 1 || lazy) && node.waitsFor !== "any")
+    if ((countsAlways(node) || lazy) && node.waitsFor !== "any")
       again.joins.set(at, { left: ready ? -1 : left, begun: lazy && wanted.has(at), missed: 0 });
     if (ready) again.start.push(at);
-    else if (isVoid) again.forget.push(at);
+    // What has its result begins as if it had never been tried; what has none is tried again.
+    if (isVoid && (!ready || (node.kind === "task" && records.get(at)?.state === "done"))) again.forget.push(at);
   }
   // A join that waits for nothing any more would wait forever: it is worked out as if it had just begun.
   const over = again.reopen.filter((node) => again.joins.get(node)?.left === 0);
@@ -106,24 +114,21 @@ function hadItsTurn(records: ReadonlyMap<number, TaskRow>, { skips }: RestartOpt
 }
 
 /**
- * What is wanted in the next life of a lazy plan before anything is chosen again: what always is, what was chosen by a node that keeps its
- * choice, the step that the caller named, and what all these demand.
+ * What is wanted in the next life of a lazy plan before anything is chosen again: what always is, the step that the caller named, and of what
+ * is wanted the demands, and the choice where a node keeps it.
  */
-function* wantedAgain(
-  plan: Plan,
-  all: ReadonlySet<number>,
-  starters: ReadonlyMap<number, readonly number[]>,
-  options: RestartOptions,
-): Sliced<ReadonlySet<number>> {
+function* wantedAgain(plan: Plan, all: ReadonlySet<number>, options: RestartOptions): Sliced<ReadonlySet<number>> {
   const wanted = new Set<number>();
   yield* eachInSlices(plan.nodes, (node, at) => {
-    const kept = options.begun.has(at) && (starters.get(at) ?? []).some((starter) => !all.has(starter));
-    if (!node.demanded || kept || at === options.from) wanted.add(at);
+    if (!node.demanded || at === options.from) wanted.add(at);
   });
   let walked = 0;
+  // What is added on the way is walked over as well.
   for (const at of wanted) {
     if (++walked % sliceItems === 0) yield;
-    for (const demanded of plan.nodes[at]?.demands ?? []) wanted.add(demanded);
+    const node = plan.nodes[at] as PlanNode;
+    for (const demanded of node.demands ?? []) wanted.add(demanded);
+    if (!all.has(at)) for (const chosen of namedBy(node)) if (options.begun.has(chosen)) wanted.add(chosen);
   }
   return wanted;
 }
@@ -187,8 +192,7 @@ function hasSettled(record: TaskRow | undefined): boolean {
 /** It failed, or was cancelled by itself and not along with its run: its run decided whether to continue without it. */
 function endedAlone(record: TaskRow | undefined): boolean {
   if (record?.state === "failed") return true;
-  // Its holder may not have heard of it yet.
-  return (record?.state === "cancelled" || record?.state === "cancelling") && record.fault !== null;
+  return record !== undefined && isCancelled(record) && record.fault !== null;
 }
 
 function leadingTo(plan: Plan, at: number): readonly number[] {

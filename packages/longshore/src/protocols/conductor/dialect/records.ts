@@ -56,10 +56,10 @@ export function statusOf(node: PlanNode, task: Pick<TaskRow, "state" | "lane" | 
       // A child that could not even be started has failed like any other.
       return node.kind === "run" && task.fault === "final" ? "FAILED" : closedStatus(task.fault);
     case "cancelled":
+    case "cancelling":
       // Ended by itself, and forgiven; else it ended along with its run.
       return node.onFailure === "tolerate" && task.fault !== null ? "COMPLETED_WITH_ERRORS" : "CANCELED";
     // Its result is not wanted any more; for Conductor it has ended.
-    case "cancelling":
     case "forgotten":
       return "CANCELED";
   }

@@ -116,3 +116,13 @@ describe("flow outcomes", () => {
     expect(calls).toEqual({ no: 1 });
   });
 });
+
+it("has the default of a step that was cancelled alone while its worker holds it, in each step that reads it", async () => {
+  const world = await openFlows();
+  const onError = { action: "useDefault", defaultValue: "d" };
+  const id = await world.start({ steps: [step("a", null, { onError }), step("b", ref("a"))], output: [ref("a"), ref("b")] });
+  const held = await world.claim("a");
+  await world.board.cancel(held?.id ?? "");
+  expect(await world.work("b", { result: "b" })).toBe("d");
+  expect(await world.result(id)).toEqual({ outcome: "success", result: ["d", "b"] });
+});

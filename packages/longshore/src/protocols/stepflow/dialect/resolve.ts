@@ -2,7 +2,7 @@
 
 import type { Json, JsonObject } from "../../../core/json/json.ts";
 import { parseExact } from "../../../core/json/json-exact.ts";
-import type { TaskRow } from "../../../engine/board/task.ts";
+import { isCancelled, type TaskRow } from "../../../engine/board/task.ts";
 import type { Resolved, Scope } from "../../../engine/run/dialect.ts";
 import { Growth } from "../../../engine/run/growth.ts";
 import type { Plan, Template } from "../../../engine/run/plan.ts";
@@ -69,7 +69,7 @@ export function stepResult(step: Step, record: TaskRow): FlowResult {
   // A step that a user has skipped has the output that the user gave.
   if (record.state === "done" || record.state === "skipped")
     return success(record.output === null ? null : (parseExact(record.output) as Json));
-  if (record.state !== "failed" && record.state !== "cancelled") return failed(noResult(step.id));
+  if (record.state !== "failed" && !isCancelled(record)) return failed(noResult(step.id));
   const own = !flowResultIn(record.output)?.inherited;
   return own && step.onError.action === "useDefault" ? success(step.onError.value) : failed(errorOf(record));
 }

@@ -4,7 +4,7 @@
 import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
 import { parseExact, writeExact } from "../../../core/json/json-exact.ts";
 import type { FailureReport } from "../../../engine/board/board.ts";
-import type { TaskRow } from "../../../engine/board/task.ts";
+import { isCancelled, type TaskRow } from "../../../engine/board/task.ts";
 import { isRunOpen, type Run } from "../../../engine/run/run.ts";
 import type { TaskErrorCode } from "../wire/messages.ts";
 
@@ -47,7 +47,7 @@ export function orchestratorError(code: TaskErrorCode, message: string, causes: 
 export function errorOf(task: Pick<TaskRow, "state" | "output" | "error" | "fault">): FlowError {
   const result = flowResultIn(task.output);
   if (result?.outcome === "failed") return result.error;
-  if (task.state === "cancelled") return { code: "CANCELLED", message: task.error ?? "the step was cancelled" };
+  if (isCancelled(task)) return { code: "CANCELLED", message: task.error ?? "the step was cancelled" };
   const code = task.fault === "lost" || task.fault === "timed-out" ? "TIMEOUT" : "COMPONENT_FAILED";
   return { code, message: task.error ?? "the step failed" };
 }
