@@ -1,6 +1,5 @@
 // Whether the files that the server has open are still the ones in the data folder. A folder that was removed or replaced takes every
-// write without an error, and loses it: so commits look after they are written and before they are answered. A commit soon after the last
-// look is answered first: a look takes as long as a tenth of a small commit, and its caller would wait for it.
+// write without an error, and loses it: so commits look after they are written and before they are answered.
 
 import { type Stats, statSync } from "node:fs";
 import { basename, dirname } from "node:path";
@@ -11,55 +10,33 @@ import { LongshoreError } from "../../core/errors.ts";
  * acknowledged meanwhile is lost with the folder, exactly as everything that was acknowledged just before.
  */
 export const restMs = 5;
-/** A commit that follows the last look within this time is answered first, and the look comes in the next turn of the event loop. */
-export const answersFirstMs = 100;
 /** The folder is looked at each time; its files when its list of names has changed, and now and then in any case: clocks of files are coarse. */
 export const looksPerCheck = 64;
 
-/**
- * Returns null while the data file and its log are in their places. To be called right after both were opened. `steady` is in milliseconds,
- * and `later` calls back in the next turn.
- */
-export function watchIdentity(
-  file: string,
-  steady: () => number = () => performance.now(),
-  later: (then: () => void) => void = setImmediate,
-): () => LongshoreError | null {
+/** Returns null while the data file and its log are in their places. To be called right after both were opened. `steady` is in milliseconds. */
+export function watchIdentity(file: string, steady: () => number = () => performance.now()): () => LongshoreError | null {
   const folder = dirname(file);
   const paths = [file, `${file}-wal`];
   const opened = paths.map(look);
   let seen: Stats | undefined;
   let looks = 0;
-  let lookedAt = Number.NEGATIVE_INFINITY;
-  let isDue = false;
-  let known: LongshoreError | null = null;
+  let restUntil = 0;
   const check = (): LongshoreError | null => {
     const at = paths.findIndex((path, index) => !isSame(look(path), opened[index]));
     return at === -1 ? null : gone(paths[at] as string);
   };
-  const lookNow = (at: number): LongshoreError | null => {
-    const now = look(folder);
-    const settled = isSame(now, seen) && now?.mtimeMs === seen?.mtimeMs && ++looks < looksPerCheck;
-    lookedAt = at;
-    if (settled) return null;
-    known = check();
-    seen = known === null ? now : undefined;
-    looks = 0;
-    return known;
-  };
-  const lookLater = (): void => {
-    isDue = false;
-    lookNow(steady());
-  };
   return () => {
     const at = steady();
+    if (at < restUntil) return null;
+    const now = look(folder);
+    const settled = isSame(now, seen) && now?.mtimeMs === seen?.mtimeMs && ++looks < looksPerCheck;
+    const found = settled ? null : check();
     // What was wrong is looked for again each time.
-    if (known !== null || at >= lookedAt + answersFirstMs) return lookNow(at);
-    if (at >= lookedAt + restMs && !isDue) {
-      isDue = true;
-      later(lookLater);
-    }
-    return null;
+    restUntil = found === null ? at + restMs : 0;
+    if (settled) return null;
+    seen = found === null ? now : undefined;
+    looks = 0;
+    return found;
   };
 }
 
