@@ -84,6 +84,8 @@ export interface Reader {
   /** The same without its texts: for those who need its state, and for readers of which there may be hundreds. */
   runHead(id: string): Promise<RunHead | undefined>;
   runs(query: RunQuery): Promise<Page<Run>>;
+  /** The same without their texts: a page is not shorter because they are large. */
+  runHeads(query: RunQuery): Promise<Page<RunHead>>;
   /** Looks at no more than the newest `searchMax` runs. Those that it finds are read one by one, when they are taken. */
   search(search: RunSearch): Promise<{ total: number; runs: AsyncIterable<Run>; heads: AsyncIterable<RunHead> }>;
   /** The runs whose ids begin like this, in the order of their ids: a family that was named together. Read one by one, when they are taken. */

@@ -61,10 +61,19 @@ export class SqliteReader implements Reader {
   }
 
   async runs(query: RunQuery): Promise<Page<Run>> {
-    const { workflow, state, before = last } = query;
-    await this.#options.slices.turn(state === undefined ? limited(query.limit) : scanMax);
-    const found = scan(this.#runRows(workflow, state, before), query.limit, (row) => state === undefined || row.state === state);
-    return this.#page(found, (id) => this.run(id));
+    return this.#page(await this.#runIds(query), (id) => this.run(id));
+  }
+
+  async runHeads(query: RunQuery): Promise<Page<RunHead>> {
+    const { ids, next } = await this.#runIds(query);
+    const items: RunHead[] = [];
+    for await (const head of this.#eachHead(ids)) items.push(head);
+    return { items, next };
+  }
+
+  async #runIds({ workflow, state, before = last, limit }: RunQuery): Promise<{ ids: string[]; next: string | null }> {
+    await this.#options.slices.turn(state === undefined ? limited(limit) : scanMax);
+    return scan(this.#runRows(workflow, state, before), limit, (row) => state === undefined || row.state === state);
   }
 
   search(search: RunSearch): Promise<FoundRuns> {

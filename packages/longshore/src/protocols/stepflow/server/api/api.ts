@@ -147,7 +147,7 @@ export function openStepflowApi(options: ApiOptions): StepflowApi {
     events: { clock, reader, renderer, items, listen: engine.listen, followers: new Followers() },
     components: options.components(builtins.components.map((component) => ({ ...component, id: component.path }))),
   };
-  const workerRuns = new WorkerRuns({ reader, runs: services.runs, flows, submitter, renderer, holds: options.holds });
+  const workerRuns = new WorkerRuns({ reader, runs: services.runs, flows, renderer, holds: options.holds });
   let unlisten = () => {};
   return {
     services,

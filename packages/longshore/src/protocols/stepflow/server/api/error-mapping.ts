@@ -11,9 +11,14 @@ export function withMappedErrors(method: GrpcMethod): GrpcMethod {
     ...(answer === undefined
       ? {}
       : {
-          async unary(request, call) {
+          // Not async: while it waits it would hold the request.
+          unary(request, call) {
             try {
-              return await answer(request, call);
+              const answered = answer(request, call);
+              if (!(answered instanceof Promise)) return answered;
+              return answered.catch((error: unknown) => {
+                throw mapped(error);
+              });
             } catch (error) {
               throw mapped(error);
             }

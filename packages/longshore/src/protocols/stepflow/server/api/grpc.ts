@@ -9,6 +9,7 @@ import { enumIn, invalid } from "../refuse.ts";
 import { listComponents } from "./components.ts";
 import { withMappedErrors } from "./error-mapping.ts";
 import { follow } from "./events.ts";
+import { gathered } from "./gathered.ts";
 import { healthOf } from "./health.ts";
 import type { Services } from "./services.ts";
 
@@ -38,23 +39,35 @@ function runMethods({ runs, events }: Services): GrpcMethod[] {
     return { wait, gone: () => call.gone, ...(timeoutSecs === undefined ? {} : { timeoutSecs }) };
   };
   return [
+    // Not async: see RunService.submit.
     unary(RunsService.CreateRun, "run.start", ({ input, ...request }, call) =>
-      runs.create({ ...request, inputs: input }, waitOptions(request, call)),
+      runs.create({ ...request, inputs: input }, waitOptions(request, call)).then(async ({ summary, ended }) => {
+        const results = ended === undefined ? [] : await gathered((count) => runs.results(ended, ResultOrder.BY_INDEX, count));
+        return { summary, results };
+      }),
     ),
     unary(RunsService.ListRuns, "run.read", (request) => {
       if (request.status !== undefined) enumIn("status", request.status, ExecutionStatus);
       return runs.list(request);
     }),
-    unary(RunsService.GetRun, "run.read", (request, call) => runs.get(request.runId, waitOptions(request, call))),
+    unary(RunsService.GetRun, "run.read", async (request, call) => {
+      const { summary, run } = await runs.get(request.runId, waitOptions(request, call));
+      return { summary, steps: await gathered((count) => runs.steps(run, undefined, count)) };
+    }),
     unary(RunsService.DeleteRun, "run.remove", async ({ runId }) => {
       await runs.remove(runId);
       return {};
     }),
-    unary(RunsService.GetRunItems, "run.read", ({ runId, resultOrder }) =>
-      runs.items(runId, enumIn("result_order", resultOrder, ResultOrder) || ResultOrder.BY_INDEX),
-    ),
+    unary(RunsService.GetRunItems, "run.read", async ({ runId, resultOrder }) => {
+      const order = enumIn("result_order", resultOrder, ResultOrder) || ResultOrder.BY_INDEX;
+      const run = await runs.findHead(runId);
+      return { results: await gathered((count) => runs.results(run, order, count)) };
+    }),
     unary(RunsService.GetRunFlow, "definition.read", ({ runId }) => runs.flow(runId)),
-    unary(RunsService.GetRunSteps, "run.read", ({ runId, itemIndex }) => runs.steps(runId, itemIndex)),
+    unary(RunsService.GetRunSteps, "run.read", async ({ runId, itemIndex }) => {
+      const run = await runs.findHead(runId);
+      return { steps: await gathered((count) => runs.steps(run, itemIndex, count)) };
+    }),
     unary(RunsService.GetStepDetail, "run.read", ({ runId, stepId, itemIndex, asof }) => runs.step(runId, stepId, itemIndex, asof)),
     unary(RunsService.CancelRun, "run.steer", ({ runId }) => runs.cancel(runId)),
     serverStream(RunsService.GetRunEvents, "run.read", async (request, call, sink) => {

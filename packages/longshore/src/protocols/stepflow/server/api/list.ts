@@ -1,8 +1,8 @@
-// Lists of runs, newest first. They walk the board's index of runs and look at a bounded number of rows. The items of a run are next to it
+// Lists of runs without their texts, newest first. They walk the board's index of runs and look at a bounded number of rows. The items of a run are next to it
 // in that index: the walk steps over all of them at once.
 
 import type { Reader } from "../../../../engine/run/reader.ts";
-import type { Run, RunState } from "../../../../engine/run/run.ts";
+import type { RunHead, RunState } from "../../../../engine/run/run.ts";
 import { settingsOf } from "../../dialect/settings.ts";
 import { invalid } from "../refuse.ts";
 import { itemPrefix, ownRunId, wireRun } from "../run-id.ts";
@@ -30,11 +30,11 @@ const pageSize = 100;
 /** Runs of one family that are looked at. */
 const familyMax = 5_000;
 
-export async function listRuns(reader: Reader, filter: ListFilter): Promise<Run[]> {
+export async function listRuns(reader: Reader, filter: ListFilter): Promise<RunHead[]> {
   const { limit = limitDefault, offset = 0 } = filter;
   if (limit > limitMax) throw invalid("limit", `is ${limit}, expected at most ${limitMax}`);
   if (offset > offsetMax) throw invalid("offset", `is ${offset}, expected at most ${offsetMax}`);
-  const runs: Run[] = [];
+  const runs: RunHead[] = [];
   let skipped = 0;
   const matches = filterOf(filter);
   if (matches === null) return [];
@@ -49,7 +49,7 @@ export async function listRuns(reader: Reader, filter: ListFilter): Promise<Run[
 }
 
 /** Null when nothing can match. */
-function filterOf(filter: ListFilter): ((run: Run) => boolean) | null {
+function filterOf(filter: ListFilter): ((run: RunHead) => boolean) | null {
   const states = filter.status === undefined || filter.status === 0 ? null : new Set<RunState>(statesOf(filter.status));
   if (states?.size === 0) return null;
   const parent = filter.parentRunId === undefined ? undefined : ownRunId(filter.parentRunId);
@@ -66,42 +66,42 @@ function filterOf(filter: ListFilter): ((run: Run) => boolean) | null {
 }
 
 /** All runs, or those of one flow or state, from the newest on. Several states may be one status on the wire. */
-async function* newest(reader: Reader, { flowName, status }: ListFilter): AsyncGenerator<Run> {
+async function* newest(reader: Reader, { flowName, status }: ListFilter): AsyncGenerator<RunHead> {
   const states = status === undefined || status === 0 ? [undefined] : statesOf(status);
   const walks = states.map((state) => walk(reader, flowName, state));
   const heads = await Promise.all(walks.map((each) => each.next()));
   for (;;) {
-    const ids = heads.map(({ done, value }) => (done ? "" : (value as Run).id));
+    const ids = heads.map(({ done, value }) => (done ? "" : (value as RunHead).id));
     const best = ids.indexOf(ids.toSorted().at(-1) ?? "");
     if (ids[best] === "") return;
-    yield heads[best]?.value as Run;
-    heads[best] = await (walks[best] as AsyncGenerator<Run>).next();
+    yield heads[best]?.value as RunHead;
+    heads[best] = await (walks[best] as AsyncGenerator<RunHead>).next();
   }
 }
 
-async function* walk(reader: Reader, workflow: string | undefined, state: RunState | undefined): AsyncGenerator<Run> {
+async function* walk(reader: Reader, workflow: string | undefined, state: RunState | undefined): AsyncGenerator<RunHead> {
   const query = { limit: pageSize, ...(workflow === undefined ? {} : { workflow }), ...(state === undefined ? {} : { state }) };
   let looked = 0;
   for (let before: string | undefined; looked < looksMax; ) {
-    const page = await reader.runs({ ...query, ...(before === undefined ? {} : { before }) });
+    const page = await reader.runHeads({ ...query, ...(before === undefined ? {} : { before }) });
     const item = page.items.findIndex((run) => settingsOf(run).item !== undefined);
     const shown = item < 0 ? page.items : page.items.slice(0, item);
     looked += shown.length + 1;
     yield* shown;
     // Past all the items of that run, to the run itself.
-    if (item >= 0) before = itemPrefix(wireRun((page.items[item] as Run).id).runId);
+    if (item >= 0) before = itemPrefix(wireRun((page.items[item] as RunHead).id).runId);
     else if (page.next === null) return;
     else before = page.next;
   }
 }
 
 /** The runs that belong to one root, the root among them, from the newest on. */
-async function* family(reader: Reader, filter: ListFilter): AsyncGenerator<Run> {
+async function* family(reader: Reader, filter: ListFilter): AsyncGenerator<RunHead> {
   const of = ownRunId((filter.rootRunId ?? filter.parentRunId) as string);
-  const named = await reader.run(of);
+  const named = await reader.runHead(of);
   const root = named === undefined ? of : (settingsOf(named).rootRunId ?? named.id);
   const found = await reader.search({ aliases: [root], offset: 0, limit: familyMax });
-  yield* found.runs;
-  const first = root === of ? named : await reader.run(root);
+  yield* found.heads;
+  const first = root === of ? named : await reader.runHead(root);
   if (first !== undefined) yield first;
 }

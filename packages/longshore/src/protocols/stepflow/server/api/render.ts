@@ -58,7 +58,7 @@ export class Renderer {
     return this.#views.of(definition);
   }
 
-  async summary(run: Run): Promise<Summary> {
+  async summary(run: RunHead): Promise<Summary> {
     const settings = settingsOf(run);
     const { name } = await this.viewOf(run);
     const startedAt = await this.startOf(run, settings);
@@ -82,15 +82,16 @@ export class Renderer {
     return (await this.#reader.runHead(rootRunId))?.createdAt ?? run.createdAt;
   }
 
-  async #statistics(run: Run, { items }: FlowSettings): Promise<Statistics> {
+  async #statistics(run: RunHead, { items }: FlowSettings): Promise<Statistics> {
     if (items === undefined) return ofOne(run.state);
-    const counts = (run.output === null ? null : countsIn(parseExact(run.output) as Json)) ?? (await this.#count(run, items));
+    const output = isRunOpen(run.state) ? null : ((await this.#reader.run(run.id))?.output ?? null);
+    const counts = (output === null ? null : countsIn(parseExact(output) as Json)) ?? (await this.#count(run, items));
     const { completed, failed: failures, cancelled } = counts;
     return { total: items, completed, failed: failures, cancelled, running: items - completed - failures - cancelled };
   }
 
   /** For an open run, and for one that was ended early: then what had not begun was cancelled with it. */
-  async #count(run: Run, items: number): Promise<ItemCounts> {
+  async #count(run: RunHead, items: number): Promise<ItemCounts> {
     const states = await this.#reader.statesUnder(itemPrefix(run.id));
     const counted = (...of: RunState[]) => of.reduce((sum, state) => sum + (states.get(state) ?? 0), 0);
     const completed = counted("succeeded");
@@ -122,7 +123,7 @@ export function resultOf(run: Run): FlowResult {
 }
 
 /** The result of one item; `run` is the run for it, or undefined when it has not begun. */
-export function renderItem(itemIndex: number, run: Run | undefined, whole: Run): Item {
+export function renderItem(itemIndex: number, run: Run | undefined, whole: RunHead): Item {
   const state = run?.state ?? (isRunOpen(whole.state) ? "running" : "cancelled");
   const base = { itemIndex, status: statusOf(state), ...(run?.endedAt == null ? {} : { completedAt: run.endedAt }) };
   if (run === undefined || isRunOpen(run.state)) return base;

@@ -1,6 +1,7 @@
 // What is rendered for both faces, written as REST's JSON: times as texts (RFC 3339), events under the name of their kind.
 
 import { writeExact } from "../../../../core/json/json-exact.ts";
+import type { Reader } from "../../../../engine/run/reader.ts";
 import type { HttpReply } from "../../../../net/http/http.ts";
 import type { Event } from "./events.ts";
 import type { Item, Step, Summary } from "./render.ts";
@@ -9,6 +10,30 @@ const jsonHeaders = { "content-type": "application/json" } as const;
 
 export function json(value: unknown): HttpReply {
   return { status: 200, headers: jsonHeaders, body: writeExact(value) };
+}
+
+/** An object with a list behind its other members that may be long: it is written entry by entry, in turns, and stays in pieces. */
+export async function listReply(
+  reader: Pick<Reader, "longBody">,
+  { name, entries, ...others }: { name: string; entries(): AsyncIterable<object>; first?: object },
+): Promise<HttpReply> {
+  const first = writeExact(others.first ?? {}).slice(0, -1);
+  const body = await reader.longBody(async (growth) => {
+    const texts = [`${first}${first === "{" ? "" : ","}"${name}":[`];
+    for await (const entry of entries()) {
+      const text = `${texts.length === 1 ? "" : ","}${writeExact(entry)}`;
+      growth.count(text.length);
+      texts.push(text);
+      await growth.turn();
+    }
+    return [...texts, "]}"];
+  });
+  return { status: 200, headers: jsonHeaders, body };
+}
+
+/** Each of them in another shape. */
+export async function* shaped<Entry>(entries: AsyncIterable<Entry>, shape: (entry: Entry) => object): AsyncGenerator<object, void, void> {
+  for await (const entry of entries) yield shape(entry);
 }
 
 export function summaryJson(summary: Summary): object {

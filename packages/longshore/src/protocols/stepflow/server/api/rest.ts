@@ -6,6 +6,7 @@ import type { JsonObject } from "../../../../core/json/json.ts";
 import { inBodyTurns } from "../../../../core/json/json-slices.ts";
 import { compactText, memberTexts } from "../../../../core/json/json-text.ts";
 import { payloadRequestBytes } from "../../../../core/payload-size.ts";
+import type { RunHead } from "../../../../engine/run/run.ts";
 import type { HttpReply, HttpRequest, Route, RouteGroup } from "../../../../net/http/http.ts";
 import { StatusEventType } from "../../wire/api-messages.ts";
 import { ExecutionStatus, ResultOrder } from "../../wire/messages.ts";
@@ -14,7 +15,7 @@ import { BlobRoutes } from "./blob-routes.ts";
 import { listComponents } from "./components.ts";
 import { follow, type NextEvent } from "./events.ts";
 import { healthOf } from "./health.ts";
-import { eventJson, itemJson, json, stepJson, summaryJson, timeText } from "./rest-json.ts";
+import { eventJson, itemJson, json, listReply, shaped, stepJson, summaryJson, timeText } from "./rest-json.ts";
 import * as read from "./rest-request.ts";
 import type { Services } from "./services.ts";
 import { grpcErrorOf, refusal, refuseProblem } from "./status.ts";
@@ -60,24 +61,28 @@ function flowRoutes({ flows }: Services): Route[] {
 
 function runRoutes({ runs, events }: Services): Route[] {
   const id = ({ params }: HttpRequest) => params.run as string;
+  const { reader } = events;
+  const resultsReply = (run: RunHead, order: number, first?: object) =>
+    listReply(reader, { first, name: "results", entries: () => shaped(runs.results(run, order), itemJson) });
+  const stepsReply = (run: RunHead, itemIndex?: number, first?: object) =>
+    listReply(reader, { first, name: "steps", entries: () => shaped(runs.steps(run, itemIndex), stepJson) });
   const waitOptions = (request: HttpRequest) => {
     const timeoutSecs = read.queryWhole(request, "timeoutSecs");
     return { wait: read.queryFlag(request, "wait"), gone: () => request.gone, ...(timeoutSecs === undefined ? {} : { timeoutSecs }) };
   };
   return [
-    route("POST", "/runs", "run.start", async (request) => {
-      const { options, wait, timeoutSecs } = runRequest(read.objectIn(request));
-      const { summary, results } = await runs.create(options, {
-        wait,
-        gone: () => request.gone,
-        ...(timeoutSecs === undefined ? {} : { timeoutSecs }),
+    // Not async: see RunService.submit.
+    route("POST", "/runs", "run.start", (request) => {
+      const { options, ...waiting } = runRequest(read.objectIn(request));
+      return runs.create(options, { ...waiting, gone: () => request.gone }).then(({ summary, ended }) => {
+        const first = { summary: summaryJson(summary) };
+        return ended === undefined ? json({ ...first, results: [] }) : resultsReply(ended, ResultOrder.BY_INDEX, first);
       });
-      return json({ summary: summaryJson(summary), results: results.map(itemJson) });
     }),
     route("GET", "/runs", "run.read", async (request) => json({ runs: (await runs.list(listFilter(request))).runs.map(summaryJson) })),
     route("GET", "/runs/:run", "run.read", async (request) => {
-      const { summary, steps } = await runs.get(id(request), waitOptions(request));
-      return json({ summary: summaryJson(summary), steps: steps.map(stepJson) });
+      const { summary, run } = await runs.get(id(request), waitOptions(request));
+      return stepsReply(run, undefined, { summary: summaryJson(summary) });
     }),
     route("DELETE", "/runs/:run", "run.remove", async (request) => {
       await runs.remove(id(request));
@@ -85,12 +90,12 @@ function runRoutes({ runs, events }: Services): Route[] {
     }),
     route("GET", "/runs/:run/items", "run.read", async (request) => {
       const order = read.queryEnum(request, "resultOrder", ResultOrder, "RESULT_ORDER_") ?? ResultOrder.BY_INDEX;
-      return json({ results: (await runs.items(id(request), order)).results.map(itemJson) });
+      return resultsReply(await runs.findHead(id(request)), order);
     }),
     route("GET", "/runs/:run/flow", "definition.read", async (request) => json(await runs.flow(id(request)))),
     route("GET", "/runs/:run/steps", "run.read", async (request) => {
-      const { steps } = await runs.steps(id(request), read.queryWhole(request, "itemIndex"));
-      return json({ steps: steps.map(stepJson) });
+      const itemIndex = read.queryWhole(request, "itemIndex");
+      return stepsReply(await runs.findHead(id(request)), itemIndex);
     }),
     route("GET", "/runs/:run/steps/:step", "run.read", async (request) => {
       const step = request.params.step as string;
@@ -159,7 +164,7 @@ function runRequest(body: JsonObject) {
     ...(variables === undefined ? {} : { variables }),
     ...(maxConcurrency === undefined ? {} : { maxConcurrency }),
   };
-  return { options, wait: read.flagOf(body, "wait"), timeoutSecs };
+  return { options, wait: read.flagOf(body, "wait"), ...(timeoutSecs === undefined ? {} : { timeoutSecs }) };
 }
 
 function listFilter(request: HttpRequest) {

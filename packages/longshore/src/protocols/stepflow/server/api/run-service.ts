@@ -50,6 +50,20 @@ const stepsMax = 10_000;
 /** What making a summary counts: it looks up the flow and, for some, the states of items. */
 const summaryRows = 2;
 
+interface Created {
+  readonly summary: Summary;
+  readonly ended: RunHead | undefined;
+}
+
+/** Is called with the characters of what is about to be rendered, and may throw. */
+type Count = (chars: number) => void;
+
+interface StepsOf {
+  readonly itemIndex: number;
+  readonly startedAt: number;
+  readonly count: Count;
+}
+
 export class RunService {
   readonly #deps: RunServiceDeps;
 
@@ -57,12 +71,23 @@ export class RunService {
     this.#deps = deps;
   }
 
-  async create(request: RunRequest, waiting: WaitOptions): Promise<{ summary: Summary; results: Item[] }> {
+  /** With the run whose results belong into the answer, where the client waits for them. */
+  create(request: RunRequest, waiting: WaitOptions): Promise<Created> {
     checkWait(waiting);
-    const run = await this.#deps.submitter.submit(request);
-    if (!waiting.wait) return { summary: await this.#deps.renderer.summary(run), results: [] };
-    const ended = await this.waitFor(run, waiting);
-    return { summary: await this.#deps.renderer.summary(ended), results: await this.results(ended, ResultOrder.BY_INDEX) };
+    return this.submit(request).then((started) => this.#created(started, waiting));
+  }
+
+  /**
+   * Starts a run, and returns nothing that is large. Who waits for its end continues with `then`, here and in all callers: an async function would
+   * hold the request with its inputs, and thousands of clients may wait.
+   */
+  submit(request: RunRequest): Promise<RunHead> {
+    return this.#deps.submitter.submit(request).then(headOf);
+  }
+
+  async #created(started: RunHead, waiting: WaitOptions): Promise<Created> {
+    const run = await this.waitFor(started, waiting);
+    return { summary: await this.#deps.renderer.summary(run), ended: waiting.wait ? run : undefined };
   }
 
   async list(request: ListFilter): Promise<{ runs: Summary[] }> {
@@ -76,14 +101,10 @@ export class RunService {
     return { runs: summaries };
   }
 
-  async get(runId: string, waiting: WaitOptions): Promise<{ summary: Summary; steps: Step[] }> {
+  async get(runId: string, waiting: WaitOptions): Promise<{ summary: Summary; run: RunHead }> {
     checkWait(waiting);
-    const run = await this.waitFor(await this.find(runId), waiting);
-    return { summary: await this.#deps.renderer.summary(run), steps: await this.#steps(run) };
-  }
-
-  async items(runId: string, order: number): Promise<{ results: Item[] }> {
-    return { results: await this.results(await this.find(runId), order) };
+    const run = await this.waitFor(await this.findHead(runId), waiting);
+    return { summary: await this.#deps.renderer.summary(run), run };
   }
 
   async flow(runId: string): Promise<{ flow: JsonObject; flowId: string }> {
@@ -91,10 +112,6 @@ export class RunService {
     const flowId = flowIdOf(run);
     const stored = await this.#deps.flows.text(flowId);
     return { flow: stored === undefined ? (await this.#deps.renderer.viewOf(run)).flow : (parseExact(stored) as JsonObject), flowId };
-  }
-
-  async steps(runId: string, itemIndex?: number): Promise<{ steps: Step[] }> {
-    return { steps: await this.#steps(await this.findHead(runId), itemIndex) };
   }
 
   /** `asof` is the number of an event that the answer must not be older than. */
@@ -158,8 +175,8 @@ export class RunService {
     return found(runId, (id) => this.#deps.reader.runHead(id));
   }
 
-  /** The run once it has ended, or its state when the client's time has passed. */
-  async waitFor(run: Run, { wait, timeoutSecs = waitSecsDefault, gone }: WaitOptions): Promise<Run> {
+  /** The run once it has ended, or its state when the client's time has passed. Thousands of clients may wait: none holds a text of its run. */
+  async waitFor(run: RunHead, { wait, timeoutSecs = waitSecsDefault, gone }: WaitOptions): Promise<RunHead> {
     if (!wait || !isRunOpen(run.state)) return run;
     const { clock, runs } = this.#deps;
     const untilMs = clock.now() + Math.min(timeoutSecs, waitSecsMax) * 1_000;
@@ -171,45 +188,61 @@ export class RunService {
         stay();
       };
     });
-    return ended ?? run;
+    return ended === undefined ? run : headOf(ended);
   }
 
-  /** The current result of every item. */
-  async results(run: Run, order: number): Promise<Item[]> {
-    const { items: count } = settingsOf(run);
-    if (count === undefined) return [renderItem(0, run, run)];
-    const results: Item[] = Array.from({ length: count }, (_none, index) => renderItem(index, undefined, run));
-    for await (const item of this.#deps.items.each(run.id)) {
-      const { item: index = 0 } = settingsOf(item);
-      results[index] = renderItem(index, item, run);
+  /** The current result of every item, one by one: all of them may have gigabytes. `count` is called with the characters of each. */
+  async *results(run: RunHead, order: number, count: Count = () => {}): AsyncGenerator<Item, void, void> {
+    const { reader } = this.#deps;
+    const { items } = settingsOf(run);
+    const each = items === undefined ? [{ index: 0, id: run.id }] : await this.#itemsInOrder(run.id, items, order);
+    for (const { index, id } of each) {
+      await reader.turn(1);
+      const item = id === undefined ? undefined : await reader.run(id);
+      count(item?.output?.length ?? 0);
+      yield renderItem(index, item, run);
     }
-    if (order !== ResultOrder.BY_COMPLETION) return results;
-    const endOf = ({ completedAt }: Item) => completedAt ?? Number.POSITIVE_INFINITY;
-    return results.sort((a, b) => endOf(a) - endOf(b) || (a.itemIndex ?? 0) - (b.itemIndex ?? 0));
   }
 
-  async #steps(run: RunHead, itemIndex?: number): Promise<Step[]> {
+  /** Without an id where an item has not begun. */
+  async #itemsInOrder(runId: string, items: number, order: number): Promise<{ index: number; id: string | undefined }[]> {
+    const ends = new Map<number, number>();
+    for await (const item of this.#deps.items.heads(runId)) {
+      ends.set(settingsOf(item).item ?? 0, isRunOpen(item.state) ? Number.POSITIVE_INFINITY : (item.endedAt ?? Number.POSITIVE_INFINITY));
+    }
+    const each = Array.from({ length: items }, (_none, index) => ({ index, id: ends.has(index) ? itemRunId(runId, index) : undefined }));
+    if (order !== ResultOrder.BY_COMPLETION) return each;
+    const endOf = (index: number) => ends.get(index) ?? Number.POSITIVE_INFINITY;
+    const isBefore = (a: number, b: number) => (a === b ? 0 : a < b ? -1 : 1);
+    return each.sort((a, b) => isBefore(endOf(a.index), endOf(b.index)) || a.index - b.index);
+  }
+
+  /** The steps that have begun, of one item or of all, one by one. `count` as for results. */
+  async *steps(run: RunHead, itemIndex?: number, count: Count = () => {}): AsyncGenerator<Step, void, void> {
     const startedAt = await this.#deps.renderer.startOf(run);
     if (itemIndex !== undefined || settingsOf(run).items === undefined) {
       const item = await this.#itemOf(run, itemIndex ?? 0);
-      return item === undefined ? [] : this.#stepsOf(item, itemIndex ?? 0, startedAt);
+      if (item !== undefined) yield* this.#stepsOf(item, { itemIndex: itemIndex ?? 0, startedAt, count });
+      return;
     }
-    const steps: Step[] = [];
+    let steps = 0;
     for await (const item of this.#deps.items.heads(run.id)) {
-      steps.push(...(await this.#stepsOf(item, settingsOf(item).item ?? 0, startedAt)));
-      if (steps.length >= stepsMax) return steps.slice(0, stepsMax);
+      for await (const step of this.#stepsOf(item, { itemIndex: settingsOf(item).item ?? 0, startedAt, count })) {
+        if (steps++ === stepsMax) return;
+        yield step;
+      }
     }
-    return steps;
   }
 
-  async #stepsOf(item: RunHead, itemIndex: number, startedAt: number): Promise<Step[]> {
-    const { byNode } = await this.#deps.renderer.viewOf(item);
-    const steps: Step[] = [];
-    for await (const task of this.#deps.reader.records(item.id)) {
-      const step = byNode.get(task.node);
-      if (step !== undefined && task.state !== "forgotten") steps.push(renderStep(task, step, itemIndex, startedAt));
+  async *#stepsOf(item: RunHead, { itemIndex, startedAt, count }: StepsOf): AsyncGenerator<Step, void, void> {
+    const { reader, renderer } = this.#deps;
+    for (const step of (await renderer.viewOf(item)).steps) {
+      await reader.turn(1);
+      const task = await reader.task(taskIdOf(item.id, step.node));
+      if (task === undefined || task.state === "forgotten") continue;
+      count(task.output?.length ?? 0);
+      yield renderStep(task, step, itemIndex, startedAt);
     }
-    return steps.sort((a, b) => (a.stepIndex ?? 0) - (b.stepIndex ?? 0));
   }
 
   /** The run on the board for an item; undefined when there is no such item, or it has not begun. */
@@ -217,6 +250,11 @@ export class RunService {
     if (settingsOf(run).items !== undefined) return this.#deps.reader.runHead(itemRunId(run.id, index));
     return index === 0 ? run : undefined;
   }
+}
+
+/** Without its texts, if it has any. */
+function headOf({ input: _1, output: _2, error: _3, variables: _4, backlog: _5, skips: _6, ...head }: RunHead & Partial<Run>): RunHead {
+  return head;
 }
 
 async function found<R extends RunHead>(runId: string, read: (id: string) => Promise<R | undefined>): Promise<R> {

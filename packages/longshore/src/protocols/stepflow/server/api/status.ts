@@ -54,8 +54,8 @@ export function grpcErrorOf(error: unknown): GrpcError | undefined {
   if (error.code === "LONGSHORE_BAD_DEFINITION" || error.code === "LONGSHORE_BAD_INPUT") {
     return new GrpcError(GrpcCode.INVALID_ARGUMENT, wholeMessage(error), violationsOf(error), { cause: error });
   }
-  // A body that is too large is refused as the listener refuses it.
-  if (error.code === "LONGSHORE_LIMIT" && error.detail.field !== "body")
+  // A body or an answer that is too large is refused as the listener refuses it.
+  if (error.code === "LONGSHORE_LIMIT" && error.detail.field !== "body" && error.detail.field !== "answer")
     return new GrpcError(GrpcCode.RESOURCE_EXHAUSTED, error.message, [], { cause: error });
   return undefined;
 }

@@ -5,7 +5,7 @@ import type { Caller } from "../../../../core/actions.ts";
 import type { Json, JsonObject } from "../../../../core/json/json.ts";
 import type { TaskRow } from "../../../../engine/board/task.ts";
 import type { Reader } from "../../../../engine/run/reader.ts";
-import type { Run } from "../../../../engine/run/run.ts";
+import type { RunHead } from "../../../../engine/run/run.ts";
 import type { GrpcError } from "../../../../net/grpc/status.ts";
 import type { Encodable } from "../../../../net/protobuf/protobuf.ts";
 import { settingsOf } from "../../dialect/settings.ts";
@@ -15,16 +15,16 @@ import type { Observability } from "../../wire/observability.ts";
 import { denied } from "../refuse.ts";
 import { wireRunId } from "../run-id.ts";
 import type { Flows } from "./flows.ts";
+import { gathered } from "./gathered.ts";
 import { flowIdOf, type Item, type Renderer, type Summary } from "./render.ts";
 import { timeText } from "./rest-json.ts";
 import type { RunService, WaitOptions } from "./run-service.ts";
-import type { Parent, RunRequest, Submitter } from "./submit.ts";
+import type { Parent, RunRequest } from "./submit.ts";
 
 export interface WorkerRunDeps {
   readonly reader: Reader;
   readonly runs: RunService;
   readonly flows: Flows;
-  readonly submitter: Submitter;
   readonly renderer: Renderer;
   /** Whether the caller holds a task of a run, or of one around it. */
   holds(caller: Caller, rootRunId: string): Promise<boolean>;
@@ -54,15 +54,23 @@ export class WorkerRuns {
   }
 
   /** Two requests with the same key start one run, when they are of the same task, or of the same run where the task is not known. */
-  async submit(request: Omit<RunRequest, "parent">, from: From, key: string | undefined, waiting: WaitOptions): Promise<RunStatus> {
+  submit(request: Omit<RunRequest, "parent">, from: From, key: string | undefined, waiting: WaitOptions): Promise<RunStatus> {
+    // Not async: see RunService.submit.
+    return this.#started(request, from, key).then((run) => this.#ended(run, waiting));
+  }
+
+  async #started(request: Omit<RunRequest, "parent">, from: From, key: string | undefined): Promise<RunHead> {
     const parent = from.requester === undefined ? undefined : await this.#parentOf(from.requester, key);
     if (!from.caller.may("run.start")) await this.#refuseUnlessBound(request, from, parent?.run);
-    const run = await this.#deps.submitter.submit({ ...request, ...(parent === undefined ? {} : { parent }) });
+    return this.#deps.runs.submit({ ...request, ...(parent === undefined ? {} : { parent }) });
+  }
+
+  async #ended(run: RunHead, waiting: WaitOptions): Promise<RunStatus> {
     return this.#statusOf(await this.#deps.runs.waitFor(run, waiting), waiting.wait ? ResultOrder.BY_INDEX : undefined);
   }
 
   async get(runId: string, from: From, order: number | undefined, waiting: WaitOptions): Promise<RunStatus> {
-    const run = await this.#deps.runs.find(runId);
+    const run = await this.#deps.runs.findHead(runId);
     if (!from.caller.may("run.read") && !(await this.#isOfFamily(from, run))) throw notOfFamily(runId);
     return this.#statusOf(await this.#deps.runs.waitFor(run, waiting), order);
   }
@@ -81,7 +89,7 @@ export class WorkerRuns {
   }
 
   /** A worker starts runs for a task that it holds alone, and only what no worker has written. */
-  async #refuseUnlessBound({ flowId, overrides }: Omit<RunRequest, "parent">, from: From, run: Run | undefined): Promise<void> {
+  async #refuseUnlessBound({ flowId, overrides }: Omit<RunRequest, "parent">, from: From, run: RunHead | undefined): Promise<void> {
     if (run === undefined || !(await this.#isOfFamily(from, run))) {
       throw denied(
         "A worker's token starts runs only on behalf of a task that it holds: root_run_id must name the root run of such a task.",
@@ -99,7 +107,7 @@ export class WorkerRuns {
     }
   }
 
-  async #isOfFamily({ caller, requester }: From, run: Run): Promise<boolean> {
+  async #isOfFamily({ caller, requester }: From, run: RunHead): Promise<boolean> {
     if (requester === undefined || "rootRunId" in requester) return this.#deps.holds(caller, rootOf(run));
     // The server has called the worker for this very task.
     const task = await this.#deps.reader.task(requester.taskId);
@@ -108,7 +116,7 @@ export class WorkerRuns {
   }
 
   /** Whether the flow of this run, or of its root, has the id in it. */
-  async #isNamed(flowId: string, run: Run): Promise<boolean> {
+  async #isNamed(flowId: string, run: RunHead): Promise<boolean> {
     const root = await this.#deps.reader.run(rootOf(run));
     const ids = [run, ...(root === undefined ? [] : [root])].map((each) => settingsOf(each).itemDefinitionId ?? each.definitionId);
     const texts = await Promise.all(ids.map((id) => this.#deps.flows.text(id)));
@@ -126,13 +134,13 @@ export class WorkerRuns {
     return { run, taskId: requester.taskId, ...(key === undefined ? {} : { key: `${requester.taskId} subflow ${key}` }) };
   }
 
-  async #statusOf(run: Run, order: number | undefined): Promise<RunStatus> {
+  async #statusOf(run: RunHead, order: number | undefined): Promise<RunStatus> {
     const summary = await this.#deps.renderer.summary(run);
-    return { summary, results: order === undefined ? undefined : await this.#deps.runs.results(run, order) };
+    return { summary, results: order === undefined ? undefined : await gathered((count) => this.#deps.runs.results(run, order, count)) };
   }
 }
 
-function rootOf(run: Run): string {
+function rootOf(run: RunHead): string {
   return settingsOf(run).rootRunId ?? run.id;
 }
 

@@ -22,13 +22,14 @@ export function orchestratorMethods({ reports }: { readonly reports: Reports }):
 /** Runs that a worker's component starts. Each belongs to the run of the component's task. */
 export function workerRunMethods(runs: WorkerRuns): GrpcMethod[] {
   return [
-    unary(OrchestratorService.SubmitRun, "sub-run.start", async ({ runRequest, subflowKey, rootRunId }, call) => {
+    // Not async: see RunService.submit.
+    unary(OrchestratorService.SubmitRun, "sub-run.start", ({ runRequest, subflowKey, rootRunId }, call) => {
       if (runRequest === undefined) throw invalid("run_request", "is missing, expected the flow and its inputs");
       const { input, wait, timeoutSecs, ...request } = runRequest;
       const requester = rootRunId ? { rootRunId: runIdIn("root_run_id", rootRunId) } : undefined;
       const waiting = { wait, gone: () => call.gone, ...(timeoutSecs === undefined ? {} : { timeoutSecs }) };
       const from = { caller: call.caller, ...(requester === undefined ? {} : { requester }) };
-      return orchestratorStatus(await runs.submit({ ...request, inputs: input }, from, subflowKey || undefined, waiting));
+      return runs.submit({ ...request, inputs: input }, from, subflowKey || undefined, waiting).then(orchestratorStatus);
     }),
     unary(
       OrchestratorService.GetRun,
