@@ -1,19 +1,19 @@
 // References to blobs inside inputs and outputs: `{ "$blob": "<64 hex>", "blobType": "data", "size": 123 }` refers to the JSON that is
-// stored under that id. In an input they are replaced by their values, also inside what was fetched; in an output a large field of the top
-// level is kept and replaced, where a threshold was set.
+// stored under that id. In an input, references are replaced by their values, also inside fetched blobs. In an output, large top-level
+// fields are stored as blobs and replaced by references, where a threshold is set.
 
 import { LongshoreError, refusal } from "../../../core/errors.ts";
 import { isObject, type Json, type JsonObject, setOwn } from "../../../core/json/json.ts";
 import { blobIdIn } from "./blob-id.ts";
 
-/** As in the reference: blobs in blobs deeper than this are a mistake. */
+/** As in the reference: blobs that refer to blobs deeper than this are a mistake. */
 const roundsMax = 8;
-/** As in the reference: fetches at the same time. */
+/** As in the reference: concurrent fetches. */
 const fetchesMax = 16;
-/** Different blobs of one input. More would take minutes and gigabytes, and no flow needs them. */
+/** Distinct blobs in one input. More would take minutes and gigabytes, and no flow needs them. */
 const blobsMax = 1_000;
 
-/** A reference and its place. A list is addressed by its indexes as an object is by its keys. */
+/** A reference and its place. In a list, the key is the index. */
 interface Found {
   readonly id: string;
   readonly holder: JsonObject;
@@ -21,8 +21,8 @@ interface Found {
 }
 
 /**
- * The value with every reference replaced. `fetch` returns undefined for a blob that is no JSON; its reference then stays as it is, for
- * `ctx.blobs`. Throws a TerminalError for what no repetition can mend: an unknown blob, too many, too deep.
+ * Returns the value with every reference replaced. `fetch` returns undefined for a blob that is not JSON; that reference stays as it is,
+ * for `ctx.blobs`. Throws a TerminalError for permanent failures: an unknown blob, too many blobs, references that are too deep.
  */
 export async function resolveBlobs(value: Json, fetch: (id: string) => Promise<Json | undefined>): Promise<Json> {
   const root: JsonObject = { value };
@@ -36,7 +36,7 @@ export async function resolveBlobs(value: Json, fetch: (id: string) => Promise<J
     found = found.flatMap(({ id, holder, key }) => {
       const blob = known.get(id);
       if (blob === undefined) return [];
-      // A copy for each place: a handler may change one of them.
+      // Each place gets its own copy, because a handler may change one of them.
       setOwn(holder, key, structuredClone(blob));
       return find(holder, key);
     });
@@ -44,7 +44,7 @@ export async function resolveBlobs(value: Json, fetch: (id: string) => Promise<J
   return root.value as Json;
 }
 
-/** The output with every field of its top level that is larger replaced by a reference. */
+/** Returns the output with each top-level field that is larger than the threshold replaced by a reference. */
 export async function replaceLarge(output: Json, thresholdBytes: number, put: (value: Json) => Promise<string>): Promise<Json> {
   if (!isObject(output)) return output;
   const replaced: JsonObject = { ...output };
@@ -79,7 +79,7 @@ function find(holder: JsonObject, key: string, found: Found[] = []): Found[] {
   return found;
 }
 
-/** The id, when this is a reference to JSON and nothing else. */
+/** The blob id, when the value is a reference to JSON and has no other fields. */
 function idOf(value: Json): string | undefined {
   if (!isObject(value) || typeof value.$blob !== "string" || value.blobType === "binary") return undefined;
   for (const key of Object.keys(value)) if (key !== "$blob" && key !== "blobType" && key !== "size") return undefined;

@@ -1,5 +1,5 @@
-// Stepflow's numbers for errors. The JSON-RPC ones have two dialects that use the same numbers for different things: A, that of
-// the worker guide (HTTP until 0.9), and B (HTTP of 0.10 and 0.11), where the number's range also decides whether a step is tried again.
+// Stepflow's error numbers. JSON-RPC has two dialects that use the same numbers with different meanings: A, from the worker guide (HTTP
+// until 0.9), and B (HTTP of 0.10 and 0.11), where the range of the number also decides whether a step is retried.
 
 import type { ErrorCode } from "../../../core/errors.ts";
 import { TaskErrorCode } from "./messages.ts";
@@ -9,7 +9,7 @@ export type RpcDialect = "A" | "B";
 /** The same in both dialects. */
 const standard = { parse: -32700, invalidRequest: -32600, methodNotFound: -32601, invalidParams: -32602, internal: -32603 } as const;
 
-/** The worker guide's list, with what its page on errors adds. */
+/** The worker guide's list, with the additions of its page on errors. */
 const dialectA = {
   ...standard,
   server: -32000,
@@ -23,19 +23,19 @@ const dialectA = {
   blobNotFound: -32008,
   expressionFailed: -32009,
   sessionExpired: -32010,
-  /** As the runtime sends them; its documents have the two numbers the other way round. */
+  /** As the runtime sends them. Its documents swap the two numbers. */
   notFound: -32011,
   invalidValue: -32012,
-  /** There is no number for "never again": how often a step is tried is the runtime's affair. */
+  /** The dialect has no number for "never retry": the runtime alone decides how often it tries a step. */
   final: -32004,
 } as const;
 
 export type RpcFault = keyof typeof dialectA;
 
-/** -32100 to -32199 are tried again where the flow has `onError: retry`; everything above never is. */
+/** -32100 to -32199 are retried where the flow has `onError: retry`. Numbers above -32100 are never retried. */
 const dialectB: Readonly<Record<RpcFault, number>> = {
   ...standard,
-  /** What concerns this worker and not the component: the next try may find it free, or find another one. */
+  /** A failure of this worker, not of the component. The next try may find this worker free, or reach another one. */
   server: -32102,
   componentNotFound: -32001,
   notInitialized: -32002,
@@ -49,7 +49,7 @@ const dialectB: Readonly<Record<RpcFault, number>> = {
   sessionExpired: -32002,
   notFound: -32005,
   invalidValue: -32004,
-  /** Of the range that is a worker's own and never tried again. */
+  /** In the range that workers define themselves, which is never retried. */
   final: -32090,
 };
 
@@ -59,7 +59,7 @@ export function rpcCode(fault: RpcFault, dialect: RpcDialect): number {
   return byDialect[dialect][fault];
 }
 
-/** Failures of a task that are more than "the component failed". */
+/** Task failures that have a more exact code than "the component failed". */
 const faultOfCode: { readonly [Code in ErrorCode]?: RpcFault } = {
   LONGSHORE_BAD_INPUT: "invalidInput",
   LONGSHORE_BAD_OUTPUT: "internal",
@@ -72,13 +72,13 @@ const faultOfCode: { readonly [Code in ErrorCode]?: RpcFault } = {
   LONGSHORE_UNREACHABLE: "unavailable",
 };
 
-/** The code of a task's failure. One that must not be repeated never gets a number that causes a retry. */
+/** The fault for a task's failure. A failure that must not be retried never gets a number that causes a retry. */
 export function faultOf(code: ErrorCode | undefined, retryable: boolean): RpcFault {
   const fault = (code === undefined ? undefined : faultOfCode[code]) ?? "failed";
   return fault === "failed" && !retryable ? "final" : fault;
 }
 
-/** The meaning of a refusal of the runtime for the handler; everything else is a runtime that could not answer. */
+/** What a refusal by the runtime means to the handler. Any other number means that the runtime could not answer. */
 const meanings: Readonly<Record<RpcDialect, { readonly [code: number]: ErrorCode }>> = {
   A: {
     [standard.invalidParams]: "LONGSHORE_BAD_INPUT",
@@ -98,7 +98,7 @@ const meanings: Readonly<Record<RpcDialect, { readonly [code: number]: ErrorCode
     [dialectB.invalidInput]: "LONGSHORE_BAD_INPUT",
     [dialectB.invalidValue]: "LONGSHORE_BAD_INPUT",
     [dialectB.notFound]: "LONGSHORE_NOT_FOUND",
-    // The runtime kept these two numbers for answers to workers.
+    // Dialect B keeps these two numbers of dialect A for answers to workers.
     [dialectA.notFound]: "LONGSHORE_NOT_FOUND",
     [dialectA.invalidValue]: "LONGSHORE_BAD_INPUT",
     // UNDEFINED_FIELD and ENTITY_NOT_FOUND of the orchestrator.
@@ -107,7 +107,7 @@ const meanings: Readonly<Record<RpcDialect, { readonly [code: number]: ErrorCode
   },
 };
 
-/** The runtime and its documents swap two numbers, so the text decides where it can. */
+/** The runtime and its documents swap two numbers, so the message text decides where it can. */
 export function meaningOf(code: number, message: string, dialect: RpcDialect): ErrorCode {
   const swapped = code === dialectA.notFound || code === dialectA.invalidValue;
   if (swapped && /not found/i.test(message)) return "LONGSHORE_NOT_FOUND";
@@ -115,7 +115,7 @@ export function meaningOf(code: number, message: string, dialect: RpcDialect): E
   return meanings[dialect][code] ?? "LONGSHORE_UNREACHABLE";
 }
 
-/** The names of the codes that TaskError has as numbers. */
+/** Names of TaskError's numeric codes. */
 export const taskErrorNames: ReadonlyMap<number, TaskErrorCode> = new Map(
   Object.entries(TaskErrorCode).map(([name, number]) => [number, name as TaskErrorCode]),
 );

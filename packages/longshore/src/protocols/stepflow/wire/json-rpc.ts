@@ -1,5 +1,5 @@
-// JSON-RPC 2.0 as Stepflow's HTTP transport uses it: one message a body, ids that are texts or whole numbers, parameters by name, no
-// batches. Both halves read and write messages here. The page in http/ has the rules.
+// JSON-RPC 2.0 as Stepflow's HTTP transport uses it: one message per body, ids are strings or integers, parameters by name, no batches. The
+// worker and the server both read and write messages here. wire/http/README.md has the rules.
 
 import { deeperThan, isObject, type Json, type JsonObject, jsonDepthMax } from "../../../core/json/json.ts";
 import { writeExact } from "../../../core/json/json-exact.ts";
@@ -20,7 +20,10 @@ export type RpcMessage =
   | { readonly kind: "result"; readonly id: RpcId; readonly result: Json }
   | { readonly kind: "error"; readonly id: RpcId; readonly error: RpcErrorBody };
 
-/** Throws an RpcError with the id, when there was one to read. A handler gets plain numbers, a server keeps their digits with `parse`. */
+/**
+ * Throws an RpcError, with the message's id if it could be read. `parse` decides about numbers: workers get plain numbers, the server keeps
+ * all digits.
+ */
 export function parseRpc(text: string, parse: (text: string) => unknown = JSON.parse): RpcMessage {
   if (deeperThan(text)) throw new RpcError("parse", `The message is nested deeper than ${jsonDepthMax} levels.`);
   let value: unknown;
@@ -58,7 +61,7 @@ function saying(answers: readonly string[]): string {
 
 function callOf({ method, params }: { readonly [key: string]: unknown }, id: RpcId | undefined): RpcMessage {
   if (typeof method !== "string") throw invalid("method", method, "a text");
-  // They may be left out when empty.
+  // `params` may be absent when there are none.
   if (params !== undefined && !isObject(params)) throw new RpcError("invalidParams", "params is not an object, expected fields by name.");
   const named = (params ?? {}) as JsonObject;
   return id === undefined ? { kind: "notification", method, params: named } : { kind: "request", id, method, params: named };
@@ -71,7 +74,7 @@ function errorOf(error: unknown): RpcErrorBody {
   return { code: error.code as number, message: error.message, ...(error.data === undefined ? {} : { data: error.data as Json }) };
 }
 
-/** Numbers that JavaScript cannot distinguish would be answered under another one's id. */
+/** An integer that a double cannot represent would be answered with another id. */
 function isId(id: unknown): id is RpcId {
   return typeof id === "string" || Number.isSafeInteger(id);
 }
@@ -92,20 +95,20 @@ export function resultText(id: RpcId, result: Json): string {
   return writeExact({ jsonrpc: "2.0", id, result });
 }
 
-/** `null` is the id of a message whose own could not be read. */
+/** The id is `null` when the id of the message could not be read. */
 export function errorText(id: RpcId | null, error: RpcErrorBody): string {
   return writeExact({ jsonrpc: "2.0", id, error });
 }
 
 /**
- * One server-sent event. The reference reads network chunks by themselves and drops one that ends inside a character, so the text is
- * ASCII alone; it knows LF only, and takes the first line that begins with `data: `.
+ * One server-sent event. The reference decodes each network chunk separately and drops a chunk that ends inside a character, so the text is
+ * ASCII only. It accepts only LF as line end, and reads the first line that begins with `data: `.
  */
 export function eventText(json: string): string {
   return `data: ${asciiJson(json)}\n\n`;
 }
 
-/** The same JSON in ASCII: other characters occur only in texts, where `\\uXXXX` means the same. */
+/** The same JSON in ASCII. Other characters occur only inside strings, where `\\uXXXX` means the same. */
 export function asciiJson(json: string): string {
   return json.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }

@@ -1,9 +1,9 @@
-// The messages of `stepflow.v1` that workers and orchestrators exchange: tasks, reports, blobs and the runs a component may start.
-// What only the API has is in api-messages.ts. Both serve 0.12 and 0.13 alike: the later version renamed fields (`component` became
-// `component_id`) and added some, and kept every number.
+// The messages of `stepflow.v1` that workers and orchestrators exchange: tasks, reports, blobs, and the runs that a component may start.
+// Messages that only the API uses are in api-messages.ts. Both files fit 0.12 and 0.13: the later version renamed fields (`component`
+// became `component_id`) and added some, but kept every number.
 //
-// Numbers that are easy to get wrong: CompleteTaskRequest.list_components is 5 although it is in one oneof with 2 and 3, and
-// raw_data is 5 in PutBlobRequest and 6 in GetBlobResponse.
+// Numbers that are easy to get wrong: CompleteTaskRequest.list_components is 5 although it is in one oneof with 2 and 3, and raw_data is 5
+// in PutBlobRequest and 6 in GetBlobResponse.
 import { type Decoded, message } from "../../../net/protobuf/protobuf.ts";
 
 // common.proto

@@ -1,5 +1,4 @@
-// The context that travels with every piece of work, so that its spans and log lines are found again: which run, which flow, which step,
-// and the caller's span.
+// The context that travels with all work, so that its spans and log lines can be found: the run, the flow, the step, and the caller's span.
 
 import type { JsonObject } from "../../../core/json/json.ts";
 import type { SpanIds } from "../../../core/trace.ts";
@@ -12,7 +11,7 @@ export interface Observability {
   readonly stepId?: string;
 }
 
-/** On the wire of JSON-RPC the keys are snake_case, in both dialects. */
+/** JSON-RPC keys are snake_case in both dialects. */
 export const observabilityKeys = {
   traceId: "trace_id",
   spanId: "span_id",
@@ -23,7 +22,7 @@ export const observabilityKeys = {
 
 const names = Object.entries(observabilityKeys) as [keyof Observability, string][];
 
-/** Only what is there: absent fields are left out. */
+/** Absent fields are left out. */
 export function observabilityJson(observability: Observability): JsonObject {
   const json: JsonObject = {};
   for (const [name, key] of names) {
@@ -33,7 +32,7 @@ export function observabilityJson(observability: Observability): JsonObject {
   return json;
 }
 
-/** The same work, with the span that a call on its behalf belongs to. */
+/** The same context, with the span of a call that is made for this work. */
 export function onBehalf(observability: Observability, trace: SpanIds | undefined): Observability {
   return trace === undefined ? observability : { ...observability, ...trace };
 }

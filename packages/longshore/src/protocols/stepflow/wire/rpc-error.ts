@@ -1,4 +1,4 @@
-// A mistake in a JSON-RPC message or in its request, before it has a number: numbers differ between dialects, see codes.ts.
+// An error in a JSON-RPC message or its request. It has no number yet, because numbers differ between dialects (codes.ts).
 
 import type { Json } from "../../../core/json/json.ts";
 import type { RpcFault } from "./codes.ts";
@@ -6,7 +6,7 @@ import type { RpcFault } from "./codes.ts";
 export class RpcError extends Error {
   override readonly name = "RpcError";
   readonly fault: RpcFault;
-  /** Undefined when the message had none that could be read. */
+  /** The id of the message; undefined when it has none or it could not be read. */
   readonly id: string | number | undefined;
   readonly data: { readonly [field: string]: Json } | undefined;
 
@@ -17,7 +17,7 @@ export class RpcError extends Error {
     this.id = id;
   }
 
-  /** The same, as the answer to this request. */
+  /** The same error as the answer to this request. */
   about(id: string | number): RpcError {
     return new RpcError(this.fault, this.message, this.data, id);
   }

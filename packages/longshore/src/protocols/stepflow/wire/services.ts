@@ -1,4 +1,4 @@
-// The services of `stepflow.v1`: which messages each method takes and gives. gRPC's client and server both work from these tables.
+// The services of `stepflow.v1`: the request and response message of each method. The gRPC client and server both use these tables.
 import { service } from "../../../net/protobuf/protobuf.ts";
 import * as api from "./api-messages.ts";
 import * as messages from "./messages.ts";

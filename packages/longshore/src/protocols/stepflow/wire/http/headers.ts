@@ -1,14 +1,14 @@
-// The headers that Stepflow's transport is particular about. README.md, "Headers".
+// The HTTP headers of Stepflow's transport. README.md, "Headers".
 
 export const instanceHeader = "stepflow-instance-id";
 
 /**
- * The hand-out of a task that a call is for, as servers of ours name it: `<task>-<grant>`, percent-encoded. Workers of another make do not
- * read it. With it, what a worker of ours records can be compared with what its server has kept.
+ * The delivery of a task that a call belongs to: `<task>-<grant>`, percent-encoded. Our servers send it; other workers ignore it. With it,
+ * `verify` can compare what our worker records with what the server stores.
  */
 export const handOutHeader = "longshore-hand-out";
 
-/** Longer ones are not ours. */
+/** A longer value is not from our server. */
 const handOutCharsMax = 1_024;
 
 export function handOutIn(headers: { readonly [name: string]: string | readonly string[] | undefined }): string | undefined {
@@ -17,12 +17,12 @@ export function handOutIn(headers: { readonly [name: string]: string | readonly 
   try {
     return decodeURIComponent(given);
   } catch {
-    // Not encoded as ours are.
+    // Not percent-encoded, so it is not from our server.
     return undefined;
   }
 }
 
-/** Both forms of an answer must be welcome: which one it will be is known only when the component has called back or ended. */
+/** The caller must accept both forms of an answer: the worker knows which one it needs only when the component calls back or ends. */
 export function acceptsBothForms(accept: string | undefined): boolean {
   const ranges = (accept ?? "").split(",").map(rangeOf);
   return ["application/json", "text/event-stream"].every((type) => ranges.some((range) => range.wanted && fits(range.type, type)));
@@ -36,7 +36,7 @@ export function isJson(contentType: string | undefined): boolean {
 
 function rangeOf(text: string): { readonly type: string; readonly wanted: boolean } {
   const [type = "", ...parameters] = text.split(";").map((part) => part.trim().toLowerCase());
-  // A weight of zero means: anything but this.
+  // A weight of zero excludes the type.
   return { type, wanted: !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter)) };
 }
 

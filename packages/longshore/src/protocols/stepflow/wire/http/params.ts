@@ -1,18 +1,18 @@
-// The parameters of the runtime's requests, checked. Mistakes are reported with the field and what was expected (-32602).
+// Checks the parameters of the runtime's requests. An error names the field and what is expected (-32602).
 
 import { isObject, type Json, type JsonObject } from "../../../../core/json/json.ts";
 import { shown, withoutEndSlashes } from "../../../../core/text.ts";
 import { type Observability, observabilityKeys } from "../observability.ts";
 import { RpcError } from "../rpc-error.ts";
 
-/** Current version of the protocol, on both sides. */
+/** The current protocol version of both sides. */
 export const protocolVersion = 1;
 
 const versionMax = 2 ** 32 - 1;
 
 export interface InitializeParams {
   readonly version: number;
-  /** True when the runtime speaks the later dialect: camelCase, blobs by HTTP. */
+  /** True when the runtime uses dialect B: camelCase, blobs over HTTP. */
   readonly camelCase: boolean;
   readonly blobApiUrl: string | undefined;
   readonly blobThreshold: number | undefined;
@@ -85,7 +85,7 @@ function objectIn(params: JsonObject, field: string): JsonObject {
   return value as JsonObject;
 }
 
-/** The reference writes null for what it does not have. */
+/** The reference writes null for absent fields. */
 function isAbsent(value: Json | undefined): value is null | undefined {
   return value === undefined || value === null;
 }

@@ -1,4 +1,4 @@
-// The NATS client, which is installed only by those who use it.
+// Loads the NATS client, an optional package.
 
 import { LongshoreError } from "../../../../core/errors.ts";
 
@@ -14,7 +14,7 @@ export interface NatsClient {
 
 const install = "npm install @nats-io/transport-node @nats-io/jetstream";
 
-/** `load` is replaced in tests. Rejects with LONGSHORE_BAD_CONFIG when it is not installed. */
+/** Tests replace `load`. Rejects with LONGSHORE_BAD_CONFIG when the package is not installed. */
 export async function loadNats(load: () => Promise<NatsClient> = loadPackages): Promise<NatsClient> {
   try {
     return await load();

@@ -1,23 +1,23 @@
-// The durable consumer that the workers of a queue share. It is made when it is not there, as the reference's workers make it; the stream is
-// the orchestrator's to make.
+// The durable consumer that the workers of a queue share. It is created when it is missing, as the reference's workers do. The orchestrator
+// creates the stream.
 
 import { LongshoreError } from "../../../../core/errors.ts";
 import type { JetStream, NatsConnection } from "./client.ts";
 
-/** As the reference's workers send it. */
+/** As the reference's workers create it. */
 const ackWaitMs = 30_000;
 const ackPendingMax = 1_000;
 
-/** `err_code` of the server. */
+/** Values of `err_code` in answers of the NATS server. */
 const streamNotFound = 10_059;
 const consumerNotFound = 10_014;
 const notUnique = 10_100;
-/** What the client throws where JetStream is off for the server or the account. */
+/** The error that the client throws when JetStream is off for the server or the account. */
 const jetStreamOff = "JetStreamNotEnabled";
 
 const nanosPerMs = 1_000_000;
 
-/** Rejects with an error that explains what to do. */
+/** Rejects with an error that says what to do. */
 export async function ensureConsumer(js: JetStream, connection: NatsConnection, stream: string, consumer: string): Promise<void> {
   try {
     const manager = await js.jetstreamManager(connection, { checkAPI: false });

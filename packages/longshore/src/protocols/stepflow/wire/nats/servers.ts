@@ -1,4 +1,4 @@
-// How a NATS server is named, and what its objects may be called; both halves read it alike.
+// Addresses and logins of NATS servers, and valid names of their objects, for the worker and the server.
 
 import { LongshoreError } from "../../../../core/errors.ts";
 
@@ -8,14 +8,14 @@ export interface NatsServers {
 }
 
 /**
- * Of every connection. A server that has vanished without a word, or whose words the client cannot read, is noticed within three of these;
- * the client's own two minutes are far too long.
+ * Pings on every connection. A server that vanishes silently, or sends data that the client cannot read, is noticed within three intervals.
+ * The client's default interval of two minutes is far too long.
  */
 export const liveness = { pingInterval: 15_000, maxPingOut: 2 } as const;
 
 export const urlDefault = "nats://localhost:4222";
 
-/** `nats://user:password@host:4222`, `nats://token@host:4222`, `host:4222`; several with commas between them. */
+/** Accepts `nats://user:password@host:4222`, `nats://token@host:4222` and `host:4222`; several are separated by commas. */
 export function serversOf(url: string): NatsServers {
   const urls = url.split(",").map((each) => parse(each.trim(), url));
   const { username, password } = urls.find((each) => each.username !== "") ?? { username: "", password: "" };
@@ -32,7 +32,7 @@ function parse(text: string, all: string): URL {
   throw new LongshoreError("LONGSHORE_BAD_CONFIG", message, { detail: { field: "url" } });
 }
 
-/** Names of streams and consumers become parts of subjects. */
+/** Stream and consumer names become parts of subjects. */
 export function objectName(field: string, name: string): string {
   if (/^[^\s.*>/\\]+$/.test(name)) return name;
   const expected = "a name without spaces, dots, slashes, * and >";
