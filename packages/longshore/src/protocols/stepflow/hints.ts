@@ -4,7 +4,7 @@ import { type HintOptions, type ProtocolHints, tokenFirst } from "../hints.ts";
 import { pluginLane, queueLane } from "./server/config/queues.ts";
 
 const queueLanes = queueLane("");
-/** Of workers that the server calls or replaces: a plugin is missing there, not a worker. */
+/** Lanes of plugins that the server calls or mocks. When such a lane has no worker, a plugin is missing in the configuration. */
 const pluginLanes = (["stepflow", "mock"] as const).map((type) => pluginLane({ name: "", type }));
 
 export function hints({ url, asksToken }: HintOptions): ProtocolHints {
@@ -26,7 +26,7 @@ export function hints({ url, asksToken }: HintOptions): ProtocolHints {
   };
 }
 
-/** As gRPC's clients write it. */
+/** The address as gRPC clients write it: without `http://`. */
 function addressOf(url: string): string {
   return url.replace(/^http:\/\//, "");
 }

@@ -1,6 +1,5 @@
-// Serves the calls that handlers make by `stepflowTask()`, on whatever transport: the transport makes the calls, and the rest is here:
-// checking the request, storing a flow before it is run, the keys that make repeated attempts find their sub-runs, waiting for a run to
-// end.
+// Serves the calls that handlers make with `stepflowTask()`. The transport sends the calls. The rest is here: check the request, store a
+// flow before it runs, make the keys by which repeated attempts find their sub-runs, and wait until a run ends.
 
 import { createHash } from "node:crypto";
 import { type Clock, pause } from "../../../core/clock.ts";
@@ -8,7 +7,7 @@ import { LongshoreError, refusal } from "../../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
 import type { GetRunOptions, Question, RunStatus } from "./task-context.ts";
 
-/** The calls of a transport. */
+/** The calls that a transport can make. */
 export interface Callbacks {
   /** Returns the blob's id. */
   putJson(data: Json, type: "data" | "flow"): Promise<string>;
@@ -30,18 +29,18 @@ export interface SubmitRun {
 
 export interface AskedBy {
   readonly clock: Clock;
-  /** The handler's. */
+  /** Aborts when the handler is stopped. */
   readonly signal: AbortSignal;
-  /** The same for every attempt of the task. */
+  /** The same for all attempts of the task. */
   readonly idempotencyKey: string;
 }
 
-/** How long one call for a run waits at the orchestrator before it is repeated. Shorter than proxies keep a silent call. */
+/** How long one call waits at the orchestrator for a run before it is repeated. Proxies close a silent call later than this. */
 const waitSecs = 50;
-/** An orchestrator that answers sooner although the run is open is called again after this long. */
+/** Pause before the next call when an orchestrator answers earlier although the run is open. */
 const askAgainMs = 1_000;
 
-/** The questions of one task. */
+/** Serves the calls of one task. */
 export class Answers {
   readonly #calls: Callbacks;
   readonly #by: AskedBy;
@@ -85,7 +84,7 @@ export class Answers {
 
   async #submission(question: JsonObject, input: readonly Json[]): Promise<SubmitRun> {
     const { overrides, variables, maxConcurrency, wait, timeoutSecs, key } = question;
-    // Counted before anything waits, so that calls under way at the same time keep their order.
+    // Counted before the first await, so that concurrent calls keep their order.
     const subflowKey = typeof key === "string" ? key : keyOf(`${this.#by.idempotencyKey}/${this.#runs++}`);
     return {
       flowId: question.flow === undefined ? text(question, "flowId") : await this.#calls.putJson(question.flow, "flow"),
@@ -132,7 +131,7 @@ function list(question: JsonObject, field: string): readonly Json[] {
   throw refusal("LONGSHORE_BAD_INPUT", `${field} is ${JSON.stringify(value)}, expected a list with one element for each item.`, field);
 }
 
-/** A UUID made from a text, as version 5 writes it; the reference's own keys are such. */
+/** A UUID of version 5 made from a text. The reference's keys have this form. */
 function keyOf(name: string): string {
   const hash = createHash("sha1").update(name).digest();
   hash[6] = ((hash[6] as number) & 0x0f) | 0x50;

@@ -1,8 +1,9 @@
-// A worker's tasks as Stepflow's components: their description for discovery, and how a call finds its task.
+// A worker's tasks as Stepflow components: their descriptions for discovery, and how a call finds its task.
 //
-// A component is called by the id it was listed with (0.13), by its path with the route's prefix taken off (0.12, HTTP) or with it still
-// on. So a name is looked for as an id, then as a path, then without its first segment, and so on: `/shop/greet`, `greet`, `/greet`. Last,
-// for routes that take off what is the component's own, as the end of exactly one component's path.
+// An orchestrator calls a component by the id from discovery (0.13), or by its path without (0.12, HTTP) or with the prefix of the route.
+// So a name is looked up as an id, then as a path, then as a path without its first segment, and so on: `/shop/greet`, `greet`, `/greet`.
+// Some routes remove a part of the component's own path. For them the last lookup accepts a name that is the end of exactly one component's
+// path.
 
 import { LongshoreError } from "../../../core/errors.ts";
 import { type PathPattern, pathPattern } from "../../../core/path-pattern.ts";
@@ -10,19 +11,19 @@ import { describeTask, type Task, type TaskDescription } from "../../../core/tas
 
 export interface FoundComponent {
   readonly task: Task;
-  /** What the places of its path were filled with; empty when it was found by its id. */
+  /** The values of the path's placeholders; empty when the component was found by its id. */
   readonly pathParams: Readonly<Record<string, string>>;
 }
 
-/** The name of the task is the component's id. */
+/** The component's id is the name of the task. */
 export interface ComponentDescription extends TaskDescription {
   readonly path: string;
 }
 
 const noParams = Object.freeze({});
-/** A path is searched this deep for the beginning of the component's own; routes have one or two segments. */
+/** How many leading segments may be removed to find the component's path. Prefixes of routes have one or two segments. */
 const prefixSegmentsMax = 10;
-/** More segments than any path has. */
+/** More than the number of segments of any path. */
 const segmentsMax = 1_000;
 
 export class Components {
@@ -46,16 +47,16 @@ export class Components {
       if (pattern.literal) this.#byPath.set(path, task);
       else this.#patterns.push({ pattern, task });
     }
-    // The more specific a path is, the earlier it is tried: `{*rest}` would take everything.
+    // More specific paths are tried first, because `{*rest}` matches everything.
     this.#patterns.sort((one, other) => vagueness(one.pattern) - vagueness(other.pattern));
   }
 
-  /** Where they are found, in the order of the tasks. */
+  /** The paths of the components, in the order of the tasks. */
   get paths(): readonly string[] {
     return [...this.#tasks.values()].map(pathOf);
   }
 
-  /** Made once: schemas take a while, and a worker's tasks do not change. */
+  /** Built once: schemas take time to build, and a worker's tasks do not change. */
   get descriptions(): readonly ComponentDescription[] {
     this.#descriptions ??= [...this.#tasks.values()].map((task) => ({ ...describeTask(task), path: pathOf(task) }));
     return this.#descriptions;
@@ -80,7 +81,7 @@ export class Components {
     return undefined;
   }
 
-  /** Only where one task can be meant. */
+  /** Undefined when more than one task matches. */
   #belowPrefix(path: string): FoundComponent | undefined {
     const [task, another] = [...this.#byPath].flatMap(([known, each]) => (known.endsWith(path) ? [each] : []));
     return task === undefined || another !== undefined ? undefined : { task, pathParams: noParams };

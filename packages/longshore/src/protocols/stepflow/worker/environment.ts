@@ -1,9 +1,9 @@
-// The environment variables by which an orchestrator gives a worker its addresses; for workers that it starts itself it sets them.
+// The environment variables with which an orchestrator gives a worker its addresses. It sets them for workers that it starts.
 
 import { badVariable, type Environment, variable } from "../../../core/environment.ts";
 import type { TelemetryVariables } from "../../../runner/telemetry.ts";
 
-/** Stepflow's names for the options of `telemetry()`: hand them over as its `variables`. `longshore work` knows them without that. */
+/** Stepflow's names for the options of `telemetry()`: pass them as its `variables`. `longshore work` uses them without that. */
 export const telemetryVariables: TelemetryVariables = {
   endpoint: "STEPFLOW_OTLP_ENDPOINT",
   service: "STEPFLOW_SERVICE_NAME",
@@ -13,7 +13,7 @@ export const telemetryVariables: TelemetryVariables = {
   logFile: "STEPFLOW_LOG_FILE",
 };
 
-/** The transport of the environment. Undefined when it names none. */
+/** The transport that the environment selects, or undefined. */
 export function transportIn(env: Environment): "grpc" | "nats" | "http" | undefined {
   const transport = variable(env, "STEPFLOW_TRANSPORT");
   switch (transport?.toLowerCase()) {

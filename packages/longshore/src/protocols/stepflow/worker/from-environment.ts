@@ -16,7 +16,7 @@ import { stepflowHttp } from "./http/worker.ts";
 import { stepflowNats } from "./nats/worker.ts";
 import type { QueueOptions } from "./queue-options.ts";
 
-/** Undefined when the environment describes none. */
+/** Undefined when the environment selects no transport. */
 export function stepflowFromEnvironment(env: Environment = process.env, options: QueueOptions = {}): Transport | undefined {
   switch (transportIn(env)) {
     case "grpc":

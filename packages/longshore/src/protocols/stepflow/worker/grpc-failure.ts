@@ -1,4 +1,4 @@
-// From how a call to an orchestrator ended to the errors of this package, for handlers and for the people who run the worker.
+// Converts the failure of a call to an orchestrator into a LongshoreError, for handlers and for logs.
 
 import { type ErrorCode, LongshoreError, toError } from "../../../core/errors.ts";
 import { codeName, GrpcCode, GrpcError } from "../../../net/grpc/status.ts";
@@ -10,7 +10,7 @@ const codes: { readonly [code: number]: ErrorCode } = {
   [GrpcCode.FAILED_PRECONDITION]: "LONGSHORE_CONFLICT",
   [GrpcCode.PERMISSION_DENIED]: "LONGSHORE_UNAUTHORIZED",
   [GrpcCode.UNAUTHENTICATED]: "LONGSHORE_UNAUTHORIZED",
-  // The second is the text of servers written with tonic about a message above their limit.
+  // Servers written with tonic return OUT_OF_RANGE for a message above their limit.
   [GrpcCode.RESOURCE_EXHAUSTED]: "LONGSHORE_LIMIT",
   [GrpcCode.OUT_OF_RANGE]: "LONGSHORE_LIMIT",
 };

@@ -1,6 +1,6 @@
-// The orchestrators that a worker's tasks came from, one channel for each address, kept open: a channel for each call would run out of
-// ports, and a channel costs more than the call. And the question where a run has moved to when its orchestrator does not know it any
-// more, which any orchestrator can answer.
+// The orchestrators of a worker's tasks, with one open channel for each address. A channel for each call would run out of ports and cost
+// more than the call. This module also finds the new orchestrator of a run when the old one does not know it any more; any orchestrator can
+// answer that.
 
 import type { Clock } from "../../../core/clock.ts";
 import { withoutEndSlashes } from "../../../core/text.ts";
@@ -8,7 +8,7 @@ import { GrpcCode, GrpcError } from "../../../net/grpc/status.ts";
 import type { Decoded, Encodable, Message, Rpc } from "../../../net/protobuf/protobuf.ts";
 import { TasksService } from "../wire/services.ts";
 
-/** The part of a channel that is needed here. */
+/** The part of a channel that is used here. */
 export interface Channel {
   unary<Request extends Message, Response extends Message>(
     rpc: Rpc<Request, Response>,
@@ -26,18 +26,18 @@ export interface CallOptions {
 export interface OrchestratorsOptions {
   readonly clock: Clock;
   readonly open: (address: string) => Channel;
-  /** Called first to find a run; the orchestrator that the worker pulls from. */
+  /** The orchestrator that is called first to find a run: the one that the worker pulls from. */
   readonly first?: string;
 }
 
-/** A pool serves a handful of orchestrators; those beyond come and go. The Rust SDK keeps as many. */
+/** A worker pool has a handful of orchestrators; channels beyond this number are closed. The Rust SDK keeps as many. */
 const channelsMax = 16;
-/** How many orchestrators are called to find a run, before the next try of the call that failed. */
+/** How many orchestrators are asked for a run before the failed call is tried again. */
 const askedMax = 3;
 const askTimeoutMs = 5_000;
-/** A run that was looked up is not looked up again within this long: every heartbeat of its tasks would. */
+/** A run is not looked up again within this time; otherwise every heartbeat of its tasks would look it up. */
 const askAgainMs = 1_000;
-/** Answers are kept for this many runs; forgetting one only costs a question. */
+/** Number of runs whose location is kept. Forgetting one only costs another lookup. */
 const locatedMax = 1_000;
 
 interface Located {
@@ -59,7 +59,7 @@ export class Orchestrators {
     const address = addressOf(url);
     const open = this.#channels.get(address);
     if (open !== undefined) {
-      // Moving it to the end is only worth its price where one may be dropped.
+      // Moving an entry to the end matters only when another one could be dropped.
       if (this.#channels.size > 1) {
         this.#channels.delete(address);
         this.#channels.set(address, open);
@@ -72,7 +72,7 @@ export class Orchestrators {
     return channel;
   }
 
-  /** Where the run is now, by the orchestrators; undefined when none of those that were called knows. */
+  /** The run's current orchestrator, or undefined when none of the called orchestrators knows it. */
   locate(runId: string, from: string): Promise<string | undefined> {
     const now = this.#options.clock.now();
     const located = this.#located.get(runId);
@@ -99,14 +99,15 @@ export class Orchestrators {
         const answer = await this.at(address).unary(TasksService.GetOrchestratorForRun, { runId }, { timeoutMs: askTimeoutMs });
         return answer.orchestratorServiceUrl === "" ? undefined : answer.orchestratorServiceUrl;
       } catch (error) {
-        // No lease on the run: all of them would answer that. Any other error is that orchestrator's own, and another may know.
+        // NOT_FOUND: no orchestrator has a lease on the run, so all would answer the same. For any other error, another orchestrator may
+        // know.
         if (error instanceof GrpcError && error.code === GrpcCode.NOT_FOUND) return undefined;
       }
     }
     return undefined;
   }
 
-  /** One that nothing waits for; while there is none they are more for a while, but never more than there are calls. */
+  /** Drops a channel without calls. If all have calls, there are more channels for a while, but never more than calls. */
   #drop(): void {
     for (const [address, channel] of this.#channels) {
       if (channel.calls > 0) continue;
@@ -117,7 +118,7 @@ export class Orchestrators {
   }
 }
 
-/** A channel and how many calls are under way on it: closing it would end them. */
+/** A channel with the number of its calls: closing it would end them. */
 class Kept implements Channel {
   calls = 0;
   readonly #channel: Channel;
@@ -144,7 +145,7 @@ class Kept implements Channel {
   }
 }
 
-/** One text for one address: orchestrators write their own with or without a scheme. */
+/** The normal form of an address: orchestrators write theirs with or without a scheme. */
 export function addressOf(url: string): string {
   const text = withoutEndSlashes(url.trim());
   return text.toLowerCase().replace(/^(http|grpc|dns):\/\/(\/)?/, "");

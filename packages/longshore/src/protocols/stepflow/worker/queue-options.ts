@@ -8,17 +8,17 @@ import { parseTarget } from "../../../net/grpc/target.ts";
 
 /** The options that workers over gRPC and NATS share. */
 export interface QueueOptions {
-  /** How orchestrators know this worker; a new UUID by default. No two workers may have the same. */
+  /** The id of this worker for orchestrators. No two workers may have the same. Default: a new UUID. */
   readonly workerId?: string;
-  /** Where blobs are kept; `STEPFLOW_BLOB_URL`, else the orchestrator that a task came from. */
+  /** The address of the blob service. Default: `STEPFLOW_BLOB_URL`, else the task's orchestrator. */
   readonly blobUrl?: string;
-  /** A field of an output whose JSON is larger, in bytes, is kept as a blob; `STEPFLOW_BLOB_THRESHOLD_BYTES`, else 0: none is. */
+  /** An output field whose JSON has more bytes is stored as a blob; 0 disables that. Default: `STEPFLOW_BLOB_THRESHOLD_BYTES`, else 0. */
   readonly blobThresholdBytes?: number;
   /** Sent to orchestrators as `authorization: Bearer ...`. */
   readonly token?: string;
-  /** For orchestrators whose address begins with https://: the trusted CA and the client certificate. */
+  /** For orchestrators with an https:// address: the trusted CA and the client certificate. */
   readonly tls?: TlsClientOptions;
-  /** Where to look for variables; the process's environment by default. */
+  /** Where variables are looked up. Default: this process's environment. */
   readonly env?: Environment;
 }
 
@@ -28,15 +28,15 @@ export interface QueueSettings {
   readonly blobThresholdBytes: number;
   readonly token: string | undefined;
   readonly tls: TlsClientOptions | undefined;
-  /** Of `STEPFLOW_MAX_CONCURRENT`. */
+  /** From `STEPFLOW_MAX_CONCURRENT`. */
   readonly slots: number | undefined;
-  /** Of `STEPFLOW_SHUTDOWN_GRACE_SECS`. */
+  /** From `STEPFLOW_SHUTDOWN_GRACE_SECS`. */
   readonly drainMs: number | undefined;
 }
 
-/** As many as the runner allows. */
+/** The limit of the runner. */
 const slotsMax = 10_000;
-/** Longer than an hour no supervisor waits. */
+/** No supervisor waits longer than an hour. */
 const graceSecsMax = 3_600;
 
 export function queueSettings(options: QueueOptions): QueueSettings {
@@ -54,13 +54,13 @@ export function queueSettings(options: QueueOptions): QueueSettings {
   };
 }
 
-/** A text that must not be empty where it is set. */
+/** Refuses an empty text; undefined is allowed. */
 export function named(field: string, value: string | undefined): string | undefined {
   if (value === undefined || (typeof value === "string" && value.trim() !== "")) return value;
   throw new LongshoreError("LONGSHORE_BAD_CONFIG", `${field} is ${JSON.stringify(value)}, expected a text.`, { detail: { field } });
 }
 
-/** `what` is how the address of a gRPC server is called when it is refused. */
+/** `what` names the address in the error. */
 function checkAddress(what: string, address: string): string {
   try {
     parseTarget(address);
@@ -72,7 +72,7 @@ function checkAddress(what: string, address: string): string {
   }
 }
 
-/** The address of an option or else a variable, where one is set. */
+/** The address from the option, else from the variable; undefined when neither is set. */
 export function addressOption(what: string, given: string | undefined, env: Environment, variable: string): string | undefined {
   return given === undefined ? checkedVariable(env, variable, (text) => checkAddress(what, text)) : checkAddress(what, given);
 }

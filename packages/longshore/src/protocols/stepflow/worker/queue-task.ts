@@ -1,5 +1,5 @@
-// One task of a queue as an assignment: how it is claimed and kept by heartbeats, how its input is found, how its outcome is reported.
-// README.md next to this file describes the life of a task on the wire.
+// One task of a queue as an assignment: claiming, heartbeats, reading the input, reporting the outcome. README.md of this protocol
+// describes the life of a task on the wire.
 
 import type { Clock } from "../../../core/clock.ts";
 import type { ContextIds } from "../../../core/context.ts";
@@ -26,27 +26,27 @@ import { TaskOrchestrator } from "./task-orchestrator.ts";
 import { progressOf, type TaskProgress } from "./task-progress.ts";
 import { workTrace } from "./work-trace.ts";
 
-/** What all tasks of one worker share. */
+/** Dependencies that all tasks of one worker share. */
 export interface TaskSurroundings {
   readonly settings: QueueSettings;
   readonly orchestrators: Orchestrators;
   readonly components: Components;
   readonly clock: Clock;
-  /** What is being worked on here, by its id on the wire. */
+  /** The running tasks of this worker, by wire id. */
   readonly running: Map<string, QueueTask>;
-  /** Used where a task does not name its orchestrator. */
+  /** Used for tasks that do not name their orchestrator. */
   readonly orchestratorUrl: string | undefined;
 }
 
-/** A heartbeat that takes longer is of no use: the next one is due. */
+/** A slower heartbeat is useless, because the next one is due. */
 const beatTimeoutMs = 10_000;
 /** An outcome may be as large as a message. */
 const reportTimeoutMs = 30_000;
-/** Where an orchestrator sets none. */
+/** Used when an orchestrator sets no interval. */
 const heartbeatSecsDefault = 1;
-/** Every server takes messages of this size; a larger one that is refused was refused for its size. */
+/** Every server accepts messages of this size. If a larger one is refused, its size is taken as the reason. */
 const messageBytesUsual = 4 * 1024 * 1024 - 1024;
-/** Tasks that began together must not beat together forever. */
+/** Spreads the heartbeats of tasks that began together. */
 const heartbeatJitter = 0.2;
 
 export class QueueTask implements Assignment {
@@ -60,7 +60,7 @@ export class QueueTask implements Assignment {
   readonly #rootRunId: string | undefined;
   readonly #around: TaskSurroundings;
   readonly #home: TaskOrchestrator;
-  /** Named in heartbeats and reports, so that an orchestrator that recovers the run can answer that. */
+  /** Sent in heartbeats and reports, so that an orchestrator that is recovering the run can say so. */
   readonly #run: { readonly runId?: string };
   #pathParams: Readonly<Record<string, string>>;
   #trace: WorkTrace | undefined;
@@ -83,13 +83,13 @@ export class QueueTask implements Assignment {
     this.#home = new TaskOrchestrator(around.orchestrators, context?.orchestratorServiceUrl || around.orchestratorUrl || "", runId);
     this.attempt = Math.max(1, attempt);
     this.idempotencyKey = stableTaskId(taskId);
-    // The reference uses a task's id again for its next attempt.
+    // The reference reuses the id of a task for its next attempt.
     const grantId = this.idempotencyKey === taskId ? `${taskId}/${this.attempt}` : taskId;
     this.ids = { runId: observability?.runId ?? runId ?? "", stepId: observability?.stepId ?? "", taskId: this.idempotencyKey, grantId };
     this.worker = around.settings.workerId;
     const everyMs = (heartbeatIntervalSecs || heartbeatSecsDefault) * 1_000;
-    // Only an orchestrator ends a hold. While none can be reached nothing is lost: one that recovers the run offers its tasks again, and the
-    // next heartbeat claims this one there.
+    // Only an orchestrator ends a hold. While none can be reached the task is not lost: an orchestrator that recovers the run offers its
+    // tasks again, and the next heartbeat claims this one there.
     this.hold = { termMs: Number.POSITIVE_INFINITY, everyMs, jitter: heartbeatJitter };
   }
 
@@ -110,7 +110,10 @@ export class QueueTask implements Assignment {
     return new TaskBlobs(this.#around.orchestrators.at(url), url);
   }
 
-  /** The first heartbeat. `ok` and `cancel` make the task ours, the others mean another owner. Throws when no orchestrator could answer. */
+  /**
+   * Sends the first heartbeat. `ok` and `cancel` mean that the task is ours, other verdicts that it is not. Throws when no orchestrator
+   * could answer.
+   */
   async claim(signal: AbortSignal): Promise<Verdict> {
     const verdict = await this.#beat(signal);
     this.#cancelled = verdict === "cancel";
@@ -129,14 +132,14 @@ export class QueueTask implements Assignment {
       throw refusal("LONGSHORE_NO_HANDLER", message, "component_id");
     }
     const { task, pathParams } = found;
-    // Orchestrators before 0.13 leave it to the worker to read the path.
+    // Orchestrators before 0.13 leave it to the worker to parse the path.
     if (Object.keys(this.#pathParams).length === 0) this.#pathParams = pathParams;
     if (!mayHoldBlobs(input)) return { task, input };
     const { blobs } = this;
     return resolveBlobs(input, (id) => blobs.findJson(id)).then((resolved) => ({ task, input: resolved }));
   }
 
-  /** Resolves when the slot is free again. */
+  /** Runs the task. Resolves when the slot is free again. */
   async runIn(slot: Slot): Promise<void> {
     this.#around.running.set(this.#taskId, this);
     await slot.run(this);
@@ -145,11 +148,11 @@ export class QueueTask implements Assignment {
 
   async beat(signal: AbortSignal): Promise<BeatAnswer> {
     const verdict = await this.#beat(signal);
-    // From the report on, its own answer decides; a beat that was overtaken by it finds no task any more.
+    // Once a report is sent, its answer decides: a heartbeat that arrives after the report finds no task any more.
     return { verdict: this.#reports > 0 ? "ok" : verdict };
   }
 
-  /** Travels with the next heartbeat. */
+  /** Sent with the next heartbeat. */
   async progress(value: Json): Promise<void> {
     this.#progress = progressOf(value);
   }
@@ -167,7 +170,7 @@ export class QueueTask implements Assignment {
       await this.#home.call(OrchestratorService.CompleteTask, request, { signal, timeoutMs: reportTimeoutMs });
       return { verdict: "ok" };
     } catch (error) {
-      // When there was an earlier try its answer may have been lost, and this is what remains of a task that is done.
+      // After an earlier try, NOT_FOUND means that the task is done: that try arrived and its answer was lost.
       if (hasCode(error, GrpcCode.NOT_FOUND)) return { verdict: this.#reports > 1 ? "again" : "gone" };
       throw unreported(`CompleteTask at ${this.#home.url}`, error, () => OrchestratorService.CompleteTask.request.encode(request).length);
     }
@@ -175,7 +178,7 @@ export class QueueTask implements Assignment {
 
   async #resultOf(outcome: Outcome) {
     if (outcome.kind === "failed") return { error: taskErrorOf(outcome) };
-    // Declared as missing, so the runner waits itself.
+    // The capabilities exclude deferrals, so the runner waits itself.
     if (outcome.kind === "deferred") throw new LongshoreError("LONGSHORE_BAD_OUTPUT", "Stepflow cannot carry a deferral.");
     const { blobThresholdBytes } = this.#around.settings;
     if (blobThresholdBytes === 0) return { response: { output: outcome.output } };
@@ -201,7 +204,7 @@ export class QueueTask implements Assignment {
     }
   }
 
-  /** The handler may continue for a while, but no beats are sent for it: the same task may come again. */
+  /** The handler may continue for a while without heartbeats. The same task may be delivered again meanwhile. */
   #lost(verdict: Verdict): Verdict {
     this.#leave();
     return verdict;
@@ -226,13 +229,13 @@ export class QueueTask implements Assignment {
   }
 }
 
-/** ALREADY_CLAIMED always comes with should_abort, so it is looked at first. */
+/** ALREADY_CLAIMED always has should_abort set too, so it is checked first. */
 function verdictOf({ status, shouldAbort }: TaskHeartbeatResponse): Verdict {
   if (status === TaskStatus.ALREADY_CLAIMED) return "busy";
   return shouldAbort ? "cancel" : "ok";
 }
 
-/** Most inputs hold no reference and need no promise. Texts that only look like one cost a search that finds nothing. */
+/** Most inputs contain no reference, so they need no promise. A false positive only costs a search without a result. */
 function mayHoldBlobs(input: Json): boolean {
   if (typeof input !== "object" || input === null) return false;
   if (isObject(input) && "$blob" in input) return true;
@@ -241,8 +244,9 @@ function mayHoldBlobs(input: Json): boolean {
 }
 
 /**
- * An orchestrator that will never accept this outcome gets a failure instead: see `Assignment.report`. An overloaded one
- * answers the same as one that finds the message too large, so the size decides.
+ * Converts the failure of a report. An outcome that the orchestrator will never accept becomes BAD_OUTPUT or LIMIT, so that a failure is
+ * reported instead (see `Assignment.report`). An overloaded orchestrator answers like one that finds the message too large, so the size
+ * decides.
  */
 function unreported(what: string, error: unknown, bytes: () => number): LongshoreError {
   const failure = failureOfCall(what, error);
@@ -251,7 +255,7 @@ function unreported(what: string, error: unknown, bytes: () => number): Longshor
   return new LongshoreError("LONGSHORE_UNREACHABLE", failure.message, { cause: error });
 }
 
-/** The fields that are there. */
+/** Removes absent fields. */
 function known<Name extends string>(fields: { readonly [name in Name]: string | undefined }): Record<string, string> {
   return Object.fromEntries(Object.entries<string | undefined>(fields).filter(([, value]) => value !== undefined)) as Record<
     string,

@@ -1,4 +1,4 @@
-// The transport of a worker over gRPC and over NATS. They differ in where assignments come from, which is a source; all else is here once.
+// The transport of workers over gRPC and over NATS. They differ only in their source of assignments (`QueueSource`).
 
 import type { Clock } from "../../../core/clock.ts";
 import { openChannel } from "../../../net/grpc/client.ts";
@@ -6,22 +6,22 @@ import type { Capabilities, ReportTries, Transport, TransportHost } from "../../
 import type { QueueSettings } from "./queue-options.ts";
 import { type OpenChannel, QueueWorker } from "./queue-worker.ts";
 
-/** Progress travels with heartbeats; log lines have no place. */
+/** Progress travels with heartbeats. The wire has no field for log lines. */
 const capabilities: Capabilities = { defer: false, progress: true, streams: false, logs: false, blobs: true, cancel: true };
-/** Longer than an orchestrator takes to come back or to be replaced, as the reference's 88 s are; then the slot is worth more. */
+/** Longer than an orchestrator needs to restart or to be replaced (the reference uses 88 s). After that the slot is released. */
 const reportTries: ReportTries = { patienceMs: 120_000 };
 
 export interface QueueSource {
   /** For logs and `status()`. */
   readonly name: string;
   readonly settings: QueueSettings;
-  /** The orchestrator that is called about tasks that name none. */
+  /** The orchestrator for tasks that name none. */
   readonly orchestratorUrl: string | undefined;
-  /** Whether an orchestrator gets the worker's token; every one does when absent. */
+  /** Whether the token is sent to this orchestrator. Default: always. */
   trusts?(address: string, host: TransportHost): boolean;
-  /** Loads what it needs. Rejects for a mistake in the configuration. */
+  /** Loads optional packages. Rejects when the configuration is wrong. */
   prepare?(): Promise<void>;
-  /** Hands assignments to the worker until it drains. Never rejects. */
+  /** Passes assignments to the worker until it drains. Never rejects. */
   receive(host: TransportHost, worker: QueueWorker, open: OpenChannel): Promise<void>;
   close(): Promise<void>;
 }
@@ -54,7 +54,7 @@ export function queueTransport(source: QueueSource): Transport {
   };
 }
 
-/** Makes channels to orchestrators, which all share the worker's options. The token is sent where `trusts` allows it. */
+/** Opens channels to orchestrators with the worker's options. The token is sent where `trusts` allows it. */
 export function channelOpener({ token, tls }: QueueSettings, clock: Clock, trusts: (address: string) => boolean): OpenChannel {
   const channelOptions = { clock, ...(tls === undefined ? {} : { tls }) };
   const metadata: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };

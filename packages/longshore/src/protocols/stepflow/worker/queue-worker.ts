@@ -1,5 +1,5 @@
-// What workers over gRPC and over NATS do with an assignment, however it came: claim it by a first heartbeat, run it, or drop it; and answer
-// discovery. Which of them brings assignments, and how one is given back there, is the transport's.
+// What workers over gRPC and NATS do with an assignment: claim it with a first heartbeat, run it, or drop it; and answer discovery. The
+// transport delivers assignments and decides how one is given back.
 
 import { isTransient } from "../../../core/errors.ts";
 import { retry } from "../../../core/retry.ts";
@@ -14,15 +14,15 @@ import { Orchestrators } from "./orchestrators.ts";
 import type { QueueSettings } from "./queue-options.ts";
 import { QueueTask, type TaskSurroundings } from "./queue-task.ts";
 
-/** How an assignment came, and how to answer its source. */
+/** Answers to the source of an assignment, such as an acknowledgement. */
 export interface Delivery {
-  /** It is in good hands: ours, or another worker's. */
+  /** This worker or another one has claimed the task. */
   taken(): void;
-  /** No orchestrator could name the owner; it may be tried again later. */
+  /** No orchestrator could name the owner. Deliver it again later. */
   later(): void;
-  /** It is of no use: nothing waits for it any more, which happens, or it is no task at all, which should not. */
+  /** The assignment is useless: no client waits for it any more (`expected`), or it is not a valid task (not `expected`). */
   useless(why: string, expected: boolean): void;
-  /** Called while it is not yet clear, every second or so. */
+  /** Called about once per second while the claim is not decided. */
   waiting(): void;
 }
 
@@ -32,21 +32,21 @@ export interface QueueWorkerOptions {
   readonly settings: QueueSettings;
   readonly host: TransportHost;
   readonly open: OpenChannel;
-  /** The orchestrator that the worker pulls from, where it does. */
+  /** The orchestrator that the worker pulls from; undefined over NATS unless it is configured. */
   readonly orchestratorUrl: string | undefined;
 }
 
-/** As the reference: an orchestrator that recovers answers UNAVAILABLE for a few seconds. */
+/** As in the reference: an orchestrator that recovers answers UNAVAILABLE for a few seconds. */
 const claimTries = 6;
 const retryPauseMs = 1_000;
 /** An orchestrator waits five seconds for the answer. */
 const discoveryTimeoutMs = 4_000;
 const discoveryTries = 3;
-/** Questions that are answered at the same time. Each orchestrator has a few; they take no slot, so nothing else bounds them. */
+/** Discovery requests that are answered at once. Each orchestrator sends a few. They take no slot, so nothing else limits them. */
 export const discoveriesMax = 64;
-/** The worker stops meanwhile. */
+/** Short, because the worker is stopping. */
 const giveBackTimeoutMs = 2_000;
-/** No answer is sent where a stream brought it: what is not claimed in time is offered again. */
+/** A gRPC stream needs no answer: an unclaimed task is offered again. */
 const noDelivery: Delivery = { taken: () => {}, later: () => {}, useless: () => {}, waiting: () => {} };
 
 export class QueueWorker {
@@ -55,7 +55,7 @@ export class QueueWorker {
   readonly #around: TaskSurroundings;
   readonly #components: Components;
   readonly #claiming = new Set<string>();
-  /** Claims and answers that are under way. */
+  /** Claims and discovery answers in progress. */
   readonly #pending = new Set<Promise<void>>();
   #discoveries = 0;
   #infos: readonly ComponentInfo[] | undefined;
@@ -69,12 +69,12 @@ export class QueueWorker {
     this.#around = { settings, orchestrators: this.#orchestrators, components: this.#components, clock, running, orchestratorUrl };
   }
 
-  /** True for what needs no slot: a question that must be answered soon, also while every slot is taken. */
+  /** True for discovery, which needs no slot and must be answered soon, also while all slots are taken. */
   static isDiscovery(assignment: TaskAssignment): boolean {
     return assignment.execute === undefined;
   }
 
-  /** Claims the task and runs it in the slot, or gives the slot back. */
+  /** Claims the task and runs it in the slot, or releases the slot. */
   take(assignment: TaskAssignment, slot: Slot, delivery: Delivery = noDelivery): void {
     this.#track(this.#take(assignment, slot, delivery));
   }
@@ -86,12 +86,12 @@ export class QueueWorker {
     this.#track(this.#discover(assignment, delivery).finally(() => this.#discoveries--));
   }
 
-  /** For a task that was never claimed and will not be: its orchestrator need not wait for its queue timeout. */
+  /** Returns a task that was never claimed, so that its orchestrator need not wait for the queue timeout. */
   giveBack(assignment: TaskAssignment): void {
     this.#track(this.#giveBack(assignment));
   }
 
-  /** Resolves when every claim and every answer is decided; what runs then is the runner's. */
+  /** Resolves when all claims and discovery answers are settled. Running tasks belong to the runner. */
   async idle(): Promise<void> {
     while (this.#pending.size > 0) await Promise.all(this.#pending);
   }
@@ -102,7 +102,7 @@ export class QueueWorker {
 
   #track(work: Promise<void>): void {
     const tracked: Promise<void> = work
-      // Nothing in there throws; if it does, that is our mistake, and must not end the process.
+      // Nothing in there should throw. If it does, it is a bug of ours, and must not end the process.
       .catch((error) => this.#host.failing("assignment", error))
       .finally(() => this.#pending.delete(tracked));
     this.#pending.add(tracked);
@@ -115,8 +115,8 @@ export class QueueWorker {
       slot.release();
       return delivery.useless(why ?? "it is no task", false);
     }
-    // The same task again: it took long to claim, an acknowledgement was lost, or its run was recovered. The one that runs keeps it by its
-    // next heartbeat.
+    // The same task was delivered again: the claim took long, an acknowledgement was lost, or its run was recovered. The running task keeps
+    // it with its next heartbeat.
     if (this.#claiming.has(taskId) || this.#around.running.has(taskId)) {
       slot.release();
       return this.#claiming.has(taskId) ? delivery.waiting() : delivery.taken();
@@ -131,7 +131,7 @@ export class QueueWorker {
       return;
     }
     slot.release();
-    // The claim may have arrived although its answer was not waited for.
+    // The claim may have arrived although its answer did not.
     if (this.#host.forced.aborted) await this.#giveBack(assignment);
     if (verdict === undefined) delivery.later();
     else if (verdict === "busy") delivery.taken();
@@ -151,7 +151,7 @@ export class QueueWorker {
         await this.#orchestrators.at(url).unary(OrchestratorService.CompleteTask, request, { timeoutMs: discoveryTimeoutMs });
         return true;
       } catch (error) {
-        // Answered before, or too late.
+        // It was answered before, or this answer is too late.
         if (hasCode(error, GrpcCode.NOT_FOUND)) return false;
         throw failureOfCall(`CompleteTask at ${url}`, error);
       }
@@ -171,11 +171,11 @@ export class QueueWorker {
         .at(url)
         .unary(OrchestratorService.CompleteTask, { taskId, error, ...run }, { timeoutMs: giveBackTimeoutMs });
     } catch {
-      // Only a courtesy: what is not claimed in time is offered again anyway.
+      // Optional: an unclaimed task is offered again anyway.
     }
   }
 
-  /** Calls again while the orchestrator is not available. Undefined when it stays so, refuses, or the worker begins to drain. */
+  /** Repeats the call after transient errors. Undefined when all tries fail, the orchestrator refuses, or the worker begins to drain. */
   async #retry<Value>(what: string, triesMax: number, delivery: Delivery, call: () => Promise<Value>): Promise<Value | undefined> {
     const { clock, draining, failing, working } = this.#host;
     try {
@@ -189,7 +189,7 @@ export class QueueWorker {
       working(what);
       return value;
     } catch (error) {
-      // A failure that may pass is reported above.
+      // Transient failures are reported above.
       if (!draining.aborted && !isTransient(error)) failing(what, error);
       return undefined;
     }

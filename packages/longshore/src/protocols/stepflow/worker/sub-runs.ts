@@ -1,4 +1,4 @@
-// Runs that a component starts and looks at, over gRPC.
+// Runs that a component starts and reads, over gRPC.
 
 import { ExecutionStatus, type ItemResult, type OrchestratorRunStatus, ResultOrder } from "../wire/messages.ts";
 import { OrchestratorService } from "../wire/services.ts";
@@ -8,7 +8,7 @@ import type { CallOptions } from "./orchestrators.ts";
 import type { GetRunOptions, RunResult, RunState, RunStatus } from "./task-context.ts";
 import type { TaskOrchestrator } from "./task-orchestrator.ts";
 
-/** The default of how long an orchestrator lets a call wait. */
+/** The orchestrator's default for how long a call waits for a run. */
 const waitSecsDefault = 300;
 /** How long the answer may take beyond the requested wait. */
 const graceMs = 30_000;
@@ -24,7 +24,7 @@ const states: { readonly [status: number]: RunState } = {
 
 const orders = { index: ResultOrder.BY_INDEX, completion: ResultOrder.BY_COMPLETION } as const;
 
-/** The run of the requesting task: the orchestrator can then answer that it is recovering it. */
+/** The root run of the task, so that an orchestrator that is recovering it can say so. */
 type Root = { readonly rootRunId: string } | Record<never, never>;
 
 export class SubRuns {

@@ -1,5 +1,5 @@
-// What a handler may read and do that only Stepflow has: its place in the flow, blobs of JSON, and runs of other flows.
-// `ctx` itself stays the same on every protocol; these calls use `ctx.ask`, so they work in threads and processes too.
+// What only Stepflow offers to a handler: its place in the flow, JSON blobs, and runs of other flows. `ctx` itself is the same on every
+// protocol. These calls use `ctx.ask`, so they also work in threads and processes.
 
 import { type Context, currentContext } from "../../../core/context.ts";
 import { LongshoreError } from "../../../core/errors.ts";
@@ -13,9 +13,9 @@ export interface StepflowNative extends StepflowPlace {
 
 /** Which component was called, and for which step of which run. */
 export interface StepflowPlace {
-  /** The component as the orchestrator called it. */
+  /** The component's name as the orchestrator called it. */
   readonly component: string;
-  /** What the places of the component's path were filled with. */
+  /** The values of the placeholders in the component's path. */
   readonly pathParams: Readonly<Record<string, string>>;
   readonly runId?: string;
   readonly rootRunId?: string;
@@ -28,9 +28,9 @@ export interface StepflowTask extends StepflowPlace {
   readonly attempt: number;
   /** Stores JSON with the orchestrator and returns its id, 64 hexadecimal digits. For bytes use `ctx.blobs`. */
   putBlob(data: unknown): Promise<string>;
-  /** Rejects with LONGSHORE_NOT_FOUND when there is no such blob, and with LONGSHORE_BAD_INPUT when it is no JSON. */
+  /** Rejects with LONGSHORE_NOT_FOUND when there is no such blob, and with LONGSHORE_BAD_INPUT when it is not JSON. */
   getBlob(id: string): Promise<Json>;
-  /** Starts a run of a flow. A repeated attempt that requests the same runs in the same order gets those of the attempt before. */
+  /** Starts a run of a flow. A later attempt that requests the same runs in the same order gets the runs of the earlier attempt. */
   submitRun(request: RunRequest): Promise<RunStatus>;
   getRun(runId: string, options?: GetRunOptions): Promise<RunStatus>;
   /** Starts a run for one input and waits for its output. Rejects when it fails, and with the signal's reason when this task is stopped. */
@@ -39,7 +39,7 @@ export interface StepflowTask extends StepflowPlace {
 
 /** A flow to run, and its inputs. */
 export interface RunRequest {
-  /** The flow itself, or the id under which the orchestrator keeps it; one of the two. */
+  /** The flow itself, or the id under which the orchestrator stores it: set one of the two. */
   readonly flow?: unknown;
   readonly flowId?: string;
   /** One item for each element. */
@@ -47,10 +47,10 @@ export interface RunRequest {
   readonly overrides?: unknown;
   readonly variables?: { readonly [name: string]: unknown };
   readonly maxConcurrency?: number;
-  /** Returns when the run has ended, or after `timeoutSecs` with how far it is. */
+  /** Returns when the run has ended, or after `timeoutSecs` with its state at that time. */
   readonly wait?: boolean;
   readonly timeoutSecs?: number;
-  /** The same key within one root run starts one run. Made from the task and a count by default. */
+  /** The same key within one root run starts only one run. Default: made from the task and a counter. */
   readonly key?: string;
 }
 
@@ -62,7 +62,7 @@ export interface GetRunOptions {
   readonly order?: "index" | "completion";
 }
 
-/** The names of the calls of a StepflowTask; `callbacks.ts` answers them. */
+/** The calls of a StepflowTask; `callbacks.ts` serves them. */
 export type Question = "putBlob" | "getBlob" | "submitRun" | "getRun" | "evaluate";
 
 /** The state of a run or of one of its items. */
@@ -83,7 +83,7 @@ export interface RunStatus {
   };
   readonly rootRunId?: string;
   readonly parentRunId?: string;
-  /** With `wait` or `results`. */
+  /** Present with `wait` or `results`. */
   readonly results: readonly RunResult[];
 }
 
@@ -95,7 +95,7 @@ export interface RunResult {
   readonly error?: { readonly code?: number; readonly message: string };
 }
 
-/** The task that the handler which called this (directly or not) works on. Throws LONGSHORE_CLOSED outside a Stepflow task. */
+/** The Stepflow task of the calling handler. Throws LONGSHORE_CLOSED outside a Stepflow task. */
 export function stepflowTask(context: Context = currentContext()): StepflowTask {
   const native = context.native;
   if (!isObject(native) || native.stepflow !== true) {

@@ -1,5 +1,5 @@
-// From how a task failed to the TaskError that is reported. The code decides about retries (README.md, "Error codes"): TIMEOUT and
-// UNREACHABLE are always tried again, COMPONENT_FAILED and RESOURCE_UNAVAILABLE when the step requests it, the others never.
+// Converts a task's failure into the TaskError that is reported. The code decides about retries (README.md, "Error codes"): TIMEOUT and
+// UNREACHABLE are always retried, COMPONENT_FAILED and RESOURCE_UNAVAILABLE when the step asks for it, the others never.
 
 import type { ErrorCode } from "../../../core/errors.ts";
 import type { JsonObject } from "../../../core/json/json.ts";
@@ -15,7 +15,7 @@ export interface ReportedError {
   readonly data: JsonObject;
 }
 
-/** Long enough for any message and trace that a person reads; orchestrators keep these with the run. */
+/** Long enough for people; orchestrators store these with the run. */
 const messageCharsMax = 16_384;
 const tracebackCharsMax = 16_384;
 
@@ -24,7 +24,7 @@ const codes: { readonly [Code in ErrorCode]?: number } = {
   LONGSHORE_NO_HANDLER: TaskErrorCode.COMPONENT_NOT_FOUND,
   LONGSHORE_CANCELLED: TaskErrorCode.CANCELLED,
   LONGSHORE_DEADLINE: TaskErrorCode.TIMEOUT,
-  // Another worker can have it at once, and the step has not failed: as when this worker were gone.
+  // Another worker can have the task at once, and the step has not failed: the same as a lost worker.
   LONGSHORE_SHUTDOWN: TaskErrorCode.UNREACHABLE,
   LONGSHORE_UNREACHABLE: TaskErrorCode.RESOURCE_UNAVAILABLE,
   LONGSHORE_STORE_UNAVAILABLE: TaskErrorCode.RESOURCE_UNAVAILABLE,
@@ -52,12 +52,12 @@ export function taskErrorOf(outcome: FailedOutcome): ReportedError {
 
 function taskErrorCode({ error, retryable }: FailedOutcome): number {
   const code = known(error.name, error.code) ?? TaskErrorCode.COMPONENT_FAILED;
-  // What its author called final must not be tried again, so its code must be one that never is.
+  // A failure that its author marks as final must have a code that is never retried.
   return retryable || !retried.has(code) ? code : TaskErrorCode.WORKER_ERROR;
 }
 
 function known(name: string, code: ErrorCode | undefined): number | undefined {
-  // The end of an `AbortSignal.timeout`: something that the handler waited for took too long, not the handler.
+  // From an `AbortSignal.timeout`: something that the handler waited for took too long, not the handler itself.
   if (name === "TimeoutError") return TaskErrorCode.RESOURCE_UNAVAILABLE;
   return code === undefined ? undefined : codes[code];
 }

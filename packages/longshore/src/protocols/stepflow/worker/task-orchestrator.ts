@@ -1,5 +1,5 @@
-// The orchestrator of one task, which may change while the task runs: when a call about it is answered NOT_FOUND or UNAVAILABLE, the
-// orchestrators are called to find its run, and the call is made there once more.
+// The orchestrator of one task. It may change while the task runs: when a call is answered NOT_FOUND or UNAVAILABLE, other orchestrators
+// are asked where the run is, and the call is repeated there once.
 
 import { GrpcCode } from "../../../net/grpc/status.ts";
 import type { Decoded, Encodable, Message, Rpc } from "../../../net/protobuf/protobuf.ts";
@@ -34,12 +34,12 @@ export class TaskOrchestrator {
     }
   }
 
-  /** True when the run is elsewhere now. */
+  /** True when the run has moved. */
   async #follow(): Promise<boolean> {
     if (this.#runId === undefined) return false;
     const from = this.#url;
     const url = await this.#orchestrators.locate(this.#runId, from);
-    // Another call of this task may have followed meanwhile; then this one does too.
+    // Another call of this task may have moved already; this call then follows it.
     if (this.#url === from && url !== undefined) this.#url = url;
     return addressOf(this.#url) !== addressOf(from);
   }

@@ -1,4 +1,4 @@
-// What `ctx.progress(value)` becomes in a heartbeat: a share from 0 to 1, a text for people, or both.
+// Converts `ctx.progress(value)` for a heartbeat: a share from 0 to 1, a text for people, or both.
 
 import { isObject, type Json } from "../../../core/json/json.ts";
 import { cutMiddle } from "../../../core/text.ts";
@@ -8,7 +8,7 @@ export interface TaskProgress {
   readonly statusMessage?: string;
 }
 
-/** A line for people, sent again and again. */
+/** One line for people, which each heartbeat repeats. */
 const messageCharsMax = 1_000;
 
 /** `0.5`, `"half way"`, `{ progress: 0.5, message: "half way" }`, `{ percent: 50 }`; anything else is shown as JSON. */

@@ -1,5 +1,5 @@
-// Whose trace a component's execution belongs to. The names of the span and its attributes are those of Stepflow's worker guide; the short
-// ones beside them are what its Python SDK writes.
+// The trace that a component's execution belongs to. The names of the span and its attributes are those of Stepflow's worker guide; the
+// short names are those of its Python SDK.
 
 import { spanIdsOf } from "../../../core/trace.ts";
 import type { WorkTrace } from "../../../runner/telemetry.ts";
@@ -15,7 +15,7 @@ export function workTrace(
     ...(parent === undefined ? {} : { parent }),
     name: "component.execute",
     kind: about.kind,
-    // Read only with a tracer.
+    // A getter, because it is read only with a tracer.
     get attributes() {
       return attributesOf(observability, about);
     },

@@ -1,11 +1,11 @@
-// What `stepflowGrpc(url, options)` takes, checked once.
+// The options of `stepflowGrpc(url, options)` and their checks.
 
 import { variable } from "../../../../core/environment.ts";
 import { addressOption, named, type QueueOptions, type QueueSettings, queueSettings } from "../queue-options.ts";
 
 /** The options of `stepflowGrpc()`. */
 export interface StepflowGrpcOptions extends QueueOptions {
-  /** The queue to pull from; `STEPFLOW_QUEUE_NAME`, else `default`. */
+  /** The queue to pull from. Default: `STEPFLOW_QUEUE_NAME`, else `default`. */
   readonly queue?: string;
 }
 
@@ -14,7 +14,7 @@ export interface GrpcSettings extends QueueSettings {
   readonly queue: string;
 }
 
-/** Where the reference listens. */
+/** The reference's default address. */
 const urlDefault = "localhost:7837";
 const queueDefault = "default";
 

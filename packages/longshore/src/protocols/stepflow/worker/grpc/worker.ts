@@ -1,12 +1,13 @@
-// The worker half of Stepflow's gRPC queues: one PullTasks stream brings assignments, unary calls report on them. README.md in the folder
-// above is the contract; its section "Our worker" lists what this half does where the wire leaves it a choice.
+// The worker half of Stepflow's gRPC queues: one PullTasks stream delivers assignments, and unary calls report on them. The README.md of
+// this protocol is the contract; its section "Our worker" lists what this half decides where the wire leaves a choice.
 //
-// Backpressure. A task is claimed only once there is a slot for it. The stream has a connection of its own with a small window, and one
-// assignment is read at a time: the next is not looked at before a slot was found for the one before. So beyond its slots a worker holds
-// one assignment, unclaimed, and what fits the window; flow control keeps the rest with the orchestrator, where other workers find it.
-// The stream stays open while all slots are taken: the reference loses what it has sent on a stream that closes, until its queue timeout.
-// An assignment is read before there is a slot, and not after, so that a worker that is full still answers discovery, for which an
-// orchestrator waits five seconds, and so that an idle one keeps no slot from other transports.
+// Backpressure. The worker claims a task only when it has a slot for it. The stream has its own connection with a small window, and the
+// worker reads one assignment at a time: it reads the next one only after it has found a slot for the current one. So beyond its slots a
+// worker holds one unclaimed assignment and what fits into the window. Flow control keeps the rest at the orchestrator, where other workers
+// can get it. The stream stays open while all slots are taken: when a stream closes, the reference loses what it has sent on it until its
+// queue timeout.
+// An assignment is read before the slot is taken, for two reasons: a full worker still answers discovery, for which an orchestrator waits
+// five seconds, and an idle worker keeps no slot from other transports.
 
 import type { Backoff } from "../../../../core/backoff.ts";
 import type { GrpcChannel } from "../../../../net/grpc/client.ts";
@@ -29,11 +30,11 @@ export function stepflowGrpc(url?: string, options: StepflowGrpcOptions = {}): T
   return queueTransport(new PullStream(grpcSettings(url, options)));
 }
 
-/** Soon after an orchestrator that only restarts; never so often that one which stays away would mind. */
+/** Reconnects soon to an orchestrator that only restarts, and seldom to one that stays away. */
 const reopening: Backoff = { kind: "exponential", delayMs: 200, maxMs: 10_000, jitter: 0.3 };
-/** What of the stream may be under way to us unread: an assignment of usual size. Larger ones take several turns of the window. */
+/** Unread bytes that may be in flight on the stream: one assignment of usual size. Larger ones need several window updates. */
 const pullWindowBytes = 16_384;
-/** The name in events of polls instead of a task's. */
+/** Replaces the task's name in poll events. */
 const anyTask = "*";
 
 class PullStream implements QueueSource {
@@ -67,7 +68,7 @@ class PullStream implements QueueSource {
     await this.#channel?.close();
   }
 
-  /** Resolves when the orchestrator has ended the stream or the worker drains. */
+  /** Resolves when the orchestrator ends the stream or the worker drains. */
   async #read(host: TransportHost, channel: GrpcChannel, worker: QueueWorker, opened: () => void): Promise<void> {
     const { draining: signal } = host;
     const { url, queue: queueName, workerId } = this.settings;
@@ -89,7 +90,7 @@ class PullStream implements QueueSource {
       if (wants("slotsFull")) emit("slotsFull", { task: anyTask, worker: this.settings.workerId });
       slot = await slots.take();
     }
-    // Draining began while it waited: it is not claimed yet, and another worker can have it at once.
+    // The worker began to drain meanwhile. The task is not claimed yet, so another worker can have it at once.
     if (slot === undefined) worker.giveBack(assignment);
     else worker.take(assignment, slot);
   }

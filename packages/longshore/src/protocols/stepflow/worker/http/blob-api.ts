@@ -1,4 +1,4 @@
-// The runtime's HTTP API for blobs, by which workers keep and fetch them in the later dialect. wire/http/README.md, "Blobs".
+// The runtime's HTTP API for blobs, which workers use in dialect B. wire/http/README.md, "Blobs".
 
 import type { Backoff } from "../../../../core/backoff.ts";
 import type { Clock } from "../../../../core/clock.ts";
@@ -13,20 +13,20 @@ export interface BlobApiOptions {
   readonly url: string;
   readonly http: Pick<HttpAgent, "send">;
   readonly clock: Clock;
-  /** Aborts when nothing waits for the answer any more. */
+  /** Aborts when no caller waits for the answer any more. */
   readonly signal: AbortSignal;
   readonly trace: SpanIds | undefined;
 }
 
-/** A blob as it was kept: JSON, or bytes. */
+/** A stored blob: JSON, or bytes. */
 export type KeptBlob = { readonly json: Json } | { readonly bytes: Uint8Array };
 
-/** How long one try may take. */
+/** Timeout of one try. */
 const tryMsMax = 60_000;
-/** Storing and fetching may be repeated without harm, so a runtime that restarts has about four seconds. */
+/** Storing and fetching are idempotent, so they are retried. A runtime has about four seconds to restart. */
 const retrying: Backoff = { kind: "exponential", delayMs: 200, factor: 5, maxMs: 3_000 };
 const triesMax = 4;
-/** The largest blob that is read; as large as the reference's API takes. */
+/** The largest blob that is read: the limit of the reference's API. */
 const answerBytesMax = 250 * 1024 * 1024;
 
 export async function putJson(data: Json, type: "data" | "flow", options: BlobApiOptions): Promise<string> {
@@ -51,7 +51,7 @@ interface Content {
   readonly body: string | Uint8Array;
 }
 
-/** Stores the content, or fetches what is at `path`. Returns the text of the answer. */
+/** Stores `content`, or fetches the blob at `path` when there is none. Returns the text of the answer. */
 function send(path: string, content: Content | undefined, options: BlobApiOptions): Promise<string> {
   const { clock, signal } = options;
   return retry(() => sendOnce(path, content, options), { clock, signal, backoff: retrying, triesMax });

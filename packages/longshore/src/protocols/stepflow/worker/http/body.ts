@@ -1,4 +1,4 @@
-// Reads the body of a request, within the limits of one and of all that are being received.
+// Reads the body of a request, within the limit for one body and the budget for all of them.
 
 import type { IncomingMessage } from "node:http";
 import type { ByteBudget } from "../../../../core/byte-budget.ts";
@@ -6,7 +6,10 @@ import { ReceivedBody, tooLarge } from "../../../../net/http/received-body.ts";
 import { RpcError } from "../../wire/rpc-error.ts";
 import { busy, HttpRefusal } from "./refusal.ts";
 
-/** The body as text; undefined when the caller went away meanwhile. Rejects when it is too large, there is no room for it, or it is no UTF-8. */
+/**
+ * Returns the body as text, or undefined when the caller disconnects. Rejects when it is too large, the budget is used up, or it is not
+ * UTF-8.
+ */
 export async function bodyOf(request: IncomingMessage, bytesMax: number, budget: ByteBudget): Promise<string | undefined> {
   if (Number(request.headers["content-length"] ?? 0) > bytesMax) throw refused(tooLarge(bytesMax));
   const bytes = await collect(request, bytesMax, budget);
@@ -18,7 +21,7 @@ export async function bodyOf(request: IncomingMessage, bytesMax: number, budget:
   }
 }
 
-/** By events, not by a loop: leaving a loop early would end the connection that the refusal travels on. */
+/** Uses events, because leaving a `for await` loop early would end the connection that the refusal is sent on. */
 function collect(request: IncomingMessage, bytesMax: number, budget: ByteBudget): Promise<Buffer | undefined> {
   const body = new ReceivedBody(bytesMax);
   let held = 0;
@@ -41,7 +44,7 @@ function collect(request: IncomingMessage, bytesMax: number, budget: ByteBudget)
   }
 }
 
-/** What is left of the body is not worth the wait. */
+/** The connection is closed, so that the rest of the body need not be read. */
 const closing = { connection: "close" };
 
 function refused(why: string): HttpRefusal {

@@ -1,5 +1,5 @@
-// What a component may request from the runtime over HTTP: blobs, by the channel of its own answer or by the blob API; and runs of other
-// flows, by the channel. Every call carries the context of the work it is made for, with the span that runs it.
+// The calls from a component to the runtime over HTTP: blobs, through the channel of its own answer or through the blob API, and runs of
+// other flows, through the channel. Every call carries the context of its work, with the span that runs it.
 
 import type { Clock } from "../../../../core/clock.ts";
 import type { Blobs } from "../../../../core/context.ts";
@@ -22,25 +22,25 @@ export interface CallerSurroundings {
   readonly clock: Clock;
   readonly exchange: Exchange;
   readonly dialect: RpcDialect;
-  /** Undefined: blobs travel over the channel. */
+  /** When undefined, blobs travel over the channel. */
   readonly blobApiUrl: string | undefined;
   /** For the blob API. */
   readonly http: Pick<HttpAgent, "send">;
   readonly observability: Observability;
   /** The span of the execution. */
   readonly trace: SpanIds | undefined;
-  /** Aborts when the execution is over. */
+  /** Aborts when the execution ends. */
   readonly over: AbortSignal;
 }
 
-/** The runtime answers these from memory or disk; one that takes longer has lost the call. */
+/** The runtime answers these from memory or disk. If it takes longer, it has lost the call. */
 const quickMsMax = 60_000;
-/** Bytes that are no text have no place in JSON, so they travel in this. */
+/** JSON cannot hold bytes, so they are stored as base64 in this field. */
 const bytesKey = "longshore.bytes";
 
 export class HttpCallbacks implements Callbacks, Blobs {
   readonly #around: CallerSurroundings;
-  /** Made on first use: with the blob API most components never call back. */
+  /** Created on first use: with the blob API most components never call back. */
   #channel: Channel | undefined;
 
   constructor(around: CallerSurroundings) {
@@ -62,7 +62,7 @@ export class HttpCallbacks implements Callbacks, Blobs {
     throw new LongshoreError("LONGSHORE_BAD_INPUT", `Blob ${id} holds bytes: read it with ctx.blobs.get().`);
   }
 
-  /** `ctx.blobs.put`: a text is kept as JSON, where every worker can read it. */
+  /** `ctx.blobs.put`: a text is stored as JSON, which every worker can read. */
   async put(bytes: Uint8Array | string): Promise<string> {
     if (typeof bytes === "string") return this.putJson(bytes, "data");
     const api = this.#blobApi();
@@ -70,7 +70,7 @@ export class HttpCallbacks implements Callbacks, Blobs {
     return this.putJson({ [bytesKey]: Buffer.from(bytes).toString("base64") }, "data");
   }
 
-  /** `ctx.blobs.get`: the bytes, the text, or the text of any other JSON. */
+  /** `ctx.blobs.get`: the stored bytes, the text, or the JSON text of any other value. */
   async get(id: string): Promise<Uint8Array> {
     const kept = await this.#kept(id);
     if ("bytes" in kept) return kept.bytes;

@@ -1,5 +1,5 @@
-// Calls from a component to the runtime. Each travels as an event on the open answer of its execution, and is answered by a request of
-// the runtime's own, in any order: the id names the call. Ids are made here, so two executions never share one.
+// Calls from a component to the runtime. Each call is sent as an event on the open answer of its execution. The runtime answers with a
+// request of its own, in any order; the id names the call. Ids are made here, so two executions never share one.
 
 import { randomUUID } from "node:crypto";
 import type { Clock } from "../../../../core/clock.ts";
@@ -11,21 +11,21 @@ import type { Exchange } from "./exchange.ts";
 
 export type CallAnswer = Extract<RpcMessage, { kind: "result" | "error" }>;
 
-/** Calls that one execution may have open. The runtime works on all of them at the same time. */
+/** Open calls of one execution. The runtime works on all of them at once. */
 const openMax = 1_000;
 
-/** Every open call of the process, by its id: answers come on connections that carry nothing else. */
+/** All open calls of the process by id, because answers arrive on other connections than the calls. */
 export class Calls {
   readonly #pending = new Map<RpcId, (answer: CallAnswer | Error) => void>();
 
-  /** Hands an answer to the call that waits for it. False when none does. */
+  /** Passes an answer to the call that waits for it. Returns false when no call does. */
   settle(answer: CallAnswer): boolean {
     const settle = this.#pending.get(answer.id);
     settle?.(answer);
     return settle !== undefined;
   }
 
-  /** The calls of one execution. They end with it, and with the connection that carries them. */
+  /** The calls of one execution. They end with the execution, and with the connection that carries them. */
   of(exchange: Exchange, options: { readonly clock: Clock; readonly dialect: RpcDialect; readonly over: AbortSignal }): Channel {
     return new Channel(this.#pending, exchange, options);
   }
@@ -53,8 +53,8 @@ export class Channel {
   }
 
   /**
-   * Calls the runtime and waits for its answer, for at most `limitMs`; for any time when that is absent, as when it waits for a run.
-   * Rejects with a LongshoreError for a refusal.
+   * Calls the runtime and waits for its answer for at most `limitMs`; without a limit when that is undefined, as when a call waits for a
+   * run. Rejects with a LongshoreError for a refusal.
    */
   async call(method: string, params: JsonObject, limitMs: number | undefined): Promise<Json> {
     if (this.#ended !== undefined) throw this.#ended;

@@ -1,5 +1,5 @@
-// One request of the runtime and its answer, in one of two forms: plain JSON, or a stream of events. The first event opens the stream; a
-// component that never calls back is answered in JSON, which costs less. Whatever comes last ends it.
+// One request of the runtime and its answer, which is plain JSON or a stream of events. The first event opens the stream. A component that
+// never calls back is answered in JSON, which costs less. The last message ends the answer.
 
 import type { ServerResponse } from "node:http";
 import type { Clock } from "../../../../core/clock.ts";
@@ -7,9 +7,9 @@ import { LongshoreError } from "../../../../core/errors.ts";
 import { handOutIn, instanceHeader } from "../../wire/http/headers.ts";
 import { eventText } from "../../wire/json-rpc.ts";
 
-/** What may wait in this process for a reader that is slower than the component. */
+/** Bytes that may wait in this process for a reader that is slower than the component. */
 const unsentBytesMax = 256 * 1024 * 1024;
-/** A reader that takes longer for an answer holds up a slot, and is cut off. */
+/** A reader that needs longer to take an answer blocks a slot, so its connection is cut. */
 const flushMsMax = 60_000;
 
 export class Exchange {
@@ -26,12 +26,12 @@ export class Exchange {
     response.once("close", () => this.#closed());
   }
 
-  /** The connection is gone. Node reports that for the first of several requests on it alone. */
+  /** Called when the connection is closed: Node reports that only for the first of several requests on it. */
   lost(): void {
     this.#closed();
   }
 
-  /** The hand-out that the caller names; undefined for callers of another make. */
+  /** The delivery that the caller names in a header; undefined for callers other than our servers. */
   get handOut(): string | undefined {
     return handOutIn(this.#response.req.headers);
   }
@@ -41,19 +41,19 @@ export class Exchange {
     return this.#gone;
   }
 
-  /** Calls `listener` when the caller disconnects, at once when it has. The returned function removes it. */
+  /** Calls `listener` when the caller disconnects, or at once when it already has. The returned function removes the listener. */
   onGone(listener: () => void): () => void {
     if (this.#gone) listener();
     else this.#onGone.add(listener);
     return () => this.#onGone.delete(listener);
   }
 
-  /** True once the last message was sent, whether it arrived or not. */
+  /** True once the last message was written, whether or not it arrived. */
   get answered(): boolean {
     return this.#response.writableEnded;
   }
 
-  /** The message, as JSON or as the last event. Resolves when it has left this process, to false when it was not taken. */
+  /** Sends the message as JSON or as the last event. Resolves when it has left this process; to false when it was not delivered. */
   answer(json: string, status = 200, headers: Readonly<Record<string, string>> = {}): Promise<boolean> {
     const response = this.#response;
     if (this.#gone || response.writableEnded) return Promise.resolve(false);
@@ -67,7 +67,7 @@ export class Exchange {
     return this.#end(json);
   }
 
-  /** A message of ours to the runtime. Throws when it cannot be sent. */
+  /** Sends a message of ours to the runtime. Throws when that is not possible. */
   send(json: string): void {
     const response = this.#response;
     if (this.#gone || response.writableEnded) {
@@ -91,7 +91,7 @@ export class Exchange {
         resolve(arrived);
       };
       const disarm = this.#clock.at(this.#clock.now() + flushMsMax, () => response.destroy());
-      // Node reports the end of a response that was cut off as well.
+      // Node emits `finish` for a response that was cut off as well.
       response.once("finish", () => settle(!response.destroyed));
       response.once("close", () => settle(response.writableFinished && !response.destroyed));
       this.onGone(() => settle(false));

@@ -1,4 +1,4 @@
-// One `components/execute` as an assignment: its answer is its report, the end of its connection is its cancel.
+// One `components/execute` request as an assignment: the answer is its report, and the end of the connection cancels it.
 
 import { createHash } from "node:crypto";
 import type { Blobs, ContextIds } from "../../../../core/context.ts";
@@ -21,9 +21,9 @@ export interface ExecuteSurroundings extends Omit<CallerSurroundings, "trace" | 
   readonly id: RpcId;
   readonly params: ExecuteParams;
   readonly found: FoundComponent;
-  /** False when the request cannot hold a reference to a blob, which saves looking for one. */
+  /** False when the request contains no reference to a blob, which saves the search for one. */
   readonly mayHaveBlobRefs: boolean;
-  /** Fields of the output that are larger are kept as blobs; 0 is never. */
+  /** Larger fields of the output are stored as blobs; 0 disables that. */
   readonly blobThresholdBytes: number;
   readonly instanceId: string;
 }
@@ -45,7 +45,7 @@ export class ExecuteWork implements Assignment {
     const { id, params, found } = around;
     const { component, attempt, observability } = params;
     const { runId, flowId, stepId } = observability;
-    // This wire carries no id of the task, except from servers of ours; else the id of the request means one call of it.
+    // Only our servers send an id of the task. Otherwise the id of the request names this one call.
     const grantId = around.exchange.handOut ?? String(id);
     this.ids = { runId: runId ?? "", stepId: stepId ?? "", taskId: stableTaskId(grantId), grantId };
     this.attempt = attempt;
@@ -60,7 +60,7 @@ export class ExecuteWork implements Assignment {
     });
   }
 
-  /** The wire has no name for one item of a run, so it is distinguished by its input. */
+  /** The wire does not name the item of a run, so the input is part of the key. */
   get idempotencyKey(): string {
     const { observability, component, input } = this.#around.params;
     const { runId, stepId } = observability;

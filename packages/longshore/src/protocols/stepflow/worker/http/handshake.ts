@@ -1,6 +1,6 @@
-// The first messages of the runtime: `initialize`, then `initialized`. Until both have come nothing else is accepted, unless the worker is
-// configured as one of several behind a balancer. A runtime that restarts sends them again; once open, the gate stays open, since another
-// runtime may be at work meanwhile.
+// The handshake: `initialize`, then `initialized`. Until both have arrived the worker refuses other messages, unless it is configured as
+// one of several replicas behind a balancer. A runtime that restarts sends them again. Once open, the gate stays open, because another
+// runtime may be working with it.
 //
 //   closed --initialize--> named --initialized--> open
 
@@ -20,7 +20,7 @@ export class Handshake {
   constructor(settings: Settings) {
     this.#settings = settings;
     this.#state = settings.handshake ? "closed" : "open";
-    // A process that no runtime has called yet, but that has the later dialect's address for blobs, is meant for that dialect.
+    // Before the first call of a runtime, a configured blob API address implies dialect B.
     this.#dialect = settings.blobApiUrl === undefined ? "A" : "B";
   }
 
@@ -32,7 +32,7 @@ export class Handshake {
     return this.#dialect;
   }
 
-  /** The worker's own setting takes precedence over the runtime's: it may be a nearer way. */
+  /** The worker's own setting takes precedence over the runtime's, because its address may be closer. */
   get blobApiUrl(): string | undefined {
     return this.#settings.blobApiUrl ?? this.#blobApiUrl;
   }
@@ -41,18 +41,21 @@ export class Handshake {
     return this.#settings.blobThresholdBytes ?? this.#blobThreshold;
   }
 
-  /** The answer names our version, whatever the runtime's is: it decides whether that suits it. Both styles of keys, so that either reads it. */
+  /**
+   * The answer always names our version; the runtime decides whether that is acceptable. It has both key styles, so that either dialect can
+   * read it.
+   */
   initialize(params: JsonObject): JsonObject {
     const { camelCase, blobApiUrl, blobThreshold } = initializeParams(params);
     this.#dialect = camelCase ? "B" : "A";
     this.#blobApiUrl = blobApiUrl;
-    // Without the API the references could not be resolved.
+    // Without the blob API the references could not be resolved.
     this.#blobThreshold = blobApiUrl === undefined ? 0 : (blobThreshold ?? 0);
     if (this.#state === "closed") this.#state = "named";
     return { server_protocol_version: protocolVersion, serverProtocolVersion: protocolVersion, supportsBlobRefs: true };
   }
 
-  /** True when it opened the gate. */
+  /** Returns true when this message opened the gate. */
   initialized(): boolean {
     if (this.#state !== "named") return false;
     this.#state = "open";

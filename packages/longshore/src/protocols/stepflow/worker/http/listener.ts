@@ -1,4 +1,4 @@
-// The worker's HTTP server: POST / for messages, GET /health. Mistakes of HTTP are answered here; mistakes of the message, in service.ts.
+// The worker's HTTP server: POST / for messages, GET /health. HTTP errors are answered here, errors in a message in service.ts.
 // wire/http/README.md, "Requests".
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -23,23 +23,25 @@ export interface ListenerOptions {
   readonly settings: Settings;
   readonly service: WorkerService;
   readonly clock: Clock;
-  /** True from when no new work is taken. */
+  /** True once the worker takes no new work. */
   readonly isDraining: () => boolean;
-  /** Shared by the bodies that are being received; tests make it small. */
+  /** The shared budget of bodies that are being received; tests make it small. */
   readonly receiving?: ByteBudget;
 }
 
-/** Clients of the reference keep idle connections for 90 s. One that we close first may be chosen for a request at that very moment. */
+/**
+ * Clients of the reference keep idle connections for 90 s. If we closed one earlier, a client could send a request on it at that moment.
+ */
 const keepAliveMs = 120_000;
-/** How long a request may take to arrive: the largest at a megabyte a second, and runtimes are near. */
+/** Timeout for receiving a request: enough for the largest body at one megabyte per second. Runtimes are usually near. */
 const requestMsMax = 60_000;
-/** Bodies of all requests that are being received together: the protocol has no authentication, so any program may begin one. */
+/** Budget of all bodies that are being received: the protocol has no authentication, so any program may send one. */
 const receivingBytesMax = 256 * 1024 * 1024;
-/** How long the last answers may take to leave: what is left by then are lists and refusals. */
+/** Time for the last answers to be sent. Only lists and refusals are left at that point. */
 const closeMsMax = 1_000;
-/** Every running and waiting request has a connection, answers to calls come on others, and some are idle. */
+/** Each running or waiting request has a connection, answers to calls arrive on others, and some are idle. */
 const connectionsMax = 10_000;
-/** Requests on one connection that are not answered. Runtimes send one; a caller with more is answered in order, and keeps slots meanwhile. */
+/** Unanswered requests on one connection. Runtimes send one. More are answered in order and occupy slots meanwhile. */
 const unansweredMax = 16;
 
 export async function listen({ receiving = new ByteBudget(receivingBytesMax), ...around }: ListenerOptions): Promise<Listener> {
@@ -59,12 +61,12 @@ export async function listen({ receiving = new ByteBudget(receivingBytesMax), ..
     });
     server.listen({ port, host }, resolve);
   });
-  // A later error concerns one connection, which is closed by then.
+  // A later error concerns one connection, which is already closed.
   server.on("error", () => {});
   return { port: (server.address() as AddressInfo).port, close: () => close(server, options.clock) };
 }
 
-/** What is being answered may be answered; connections that are idle, or take longer, are closed. */
+/** Lets answers finish until `closeMsMax`. Closes idle connections at once. */
 function close(server: Server, clock: Clock): Promise<void> {
   return new Promise((resolve) => {
     const cut = clock.at(clock.now() + closeMsMax, () => server.closeAllConnections());
@@ -77,11 +79,11 @@ function close(server: Server, clock: Clock): Promise<void> {
 }
 
 interface Answering extends Required<ListenerOptions> {
-  /** What is being answered, by its connection. */
+  /** The requests that are being answered, by connection. */
   readonly underWay: WeakMap<Socket, Set<Exchange>>;
 }
 
-/** False where there are too many on the connection, which is closed then. */
+/** Returns false when the connection has too many requests; the connection is then closed. */
 function attend(socket: Socket, response: ServerResponse, exchange: Exchange, { underWay }: Answering): boolean {
   let exchanges = underWay.get(socket);
   if (exchanges === undefined) {
@@ -103,9 +105,9 @@ function attend(socket: Socket, response: ServerResponse, exchange: Exchange, { 
 
 async function answer(request: IncomingMessage, response: ServerResponse, options: Answering): Promise<void> {
   const { settings, service, clock, isDraining, receiving } = options;
-  // A client that is answered while the worker stops should not come back on this connection.
+  // A client that is answered while the worker stops should not reuse this connection.
   if (isDraining()) response.setHeader("connection", "close");
-  // A broken connection is reported by the end of its response.
+  // The end of the response reports a broken connection.
   request.on("error", () => {});
   response.on("error", () => {});
   const path = (request.url ?? "/").split("?")[0] ?? "/";
@@ -118,18 +120,18 @@ async function answer(request: IncomingMessage, response: ServerResponse, option
     if (text !== undefined) await service.take(text, exchange);
   } catch (error) {
     service.refuse(error, exchange);
-    // The connection is good for the next request once this body has passed.
+    // The body is read to its end, so that the connection can carry the next request.
     request.resume();
   }
 }
 
-/** Throws for what is wrong with the request before its body is read. */
+/** Throws when the request is refused before its body is read. */
 function check({ method, headers }: IncomingMessage, path: string): void {
   if (path === "/health") throw new HttpRefusal(405, `${method} is not answered here, expected GET.`, { allow: "GET, HEAD" });
   if (path !== "/")
     throw new HttpRefusal(404, `There is nothing at ${path}; send messages to POST /, and read the state from GET /health.`);
   if (method !== "POST") throw new HttpRefusal(405, `${method} is not answered here, expected POST.`, { allow: "POST" });
-  // Runtimes are no web pages. A page that could reach this port would otherwise run components.
+  // A runtime is not a web page. Without this check, a page that can reach this port could run components.
   if (headers.origin !== undefined) throw new HttpRefusal(403, "Requests of web pages are not answered.");
   const { "content-type": type, "content-encoding": encoding, accept } = headers;
   if (!isJson(type)) throw new HttpRefusal(415, `Content-Type is ${shown(type)}, expected application/json.`);
@@ -156,6 +158,6 @@ function health(request: IncomingMessage, response: ServerResponse, { settings, 
     "content-length": Buffer.byteLength(body),
     [instanceHeader]: instanceId,
   });
-  // Node leaves the body of an answer to HEAD out by itself.
+  // Node omits the body of an answer to HEAD.
   response.end(body);
 }

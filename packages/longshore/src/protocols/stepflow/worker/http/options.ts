@@ -1,4 +1,4 @@
-// What `stepflowHttp(options)` takes, checked once.
+// The options of `stepflowHttp(options)` and their checks.
 
 import { randomBytes } from "node:crypto";
 import { type Duration, durationMs } from "../../../../core/duration.ts";
@@ -8,33 +8,38 @@ import { withoutEndSlashes } from "../../../../core/text.ts";
 
 /** The options of `stepflowHttp()`. */
 export interface StepflowHttpOptions {
-  /** Where to listen; any free port by default. */
+  /** The port to listen on. Default: any free port. */
   readonly port?: number;
-  /** 127.0.0.1 by default. The protocol has no authentication: any program that reaches another address can run the components. */
+  /** Default: 127.0.0.1. The protocol has no authentication: any program that reaches this address can run the components. */
   readonly host?: string;
   /**
-   * Whether `{"port": N}` is printed on standard output once it listens, for the orchestrator that started this process; true by default.
-   * A function is called with the line instead.
+   * Whether to print `{"port": N}` on standard output once the worker listens, for the orchestrator that started this process. A function
+   * is called with the line instead. Default: true.
    */
   readonly announce?: boolean | ((line: string) => void);
   /**
-   * Whether requests are refused before the runtime has sent `initialize` and `initialized`; true by default. One of several replicas
-   * behind a balancer must set false: the runtime initialises only the one it happens to reach.
+   * Whether to refuse requests until the runtime has sent `initialize` and `initialized`. Default: true. Set false for replicas behind a
+   * balancer: the runtime initialises only the replica that it happens to reach.
    */
   readonly handshake?: boolean;
-  /** How `/health` calls this worker; `STEPFLOW_SERVICE_NAME`, else `stepflow-worker`. */
+  /** The name of this worker in `/health`. Default: `STEPFLOW_SERVICE_NAME`, else `stepflow-worker`. */
   readonly service?: string;
-  /** Names this process to balancers; 16 random digits of hex by default. */
+  /** The name of this process for balancers. Default: 16 random hex digits. */
   readonly instanceId?: string;
-  /** Where blobs are stored, unless the runtime names it: `STEPFLOW_BLOB_API_URL`, such as `http://localhost:7837/api/v1/blobs`. */
+  /**
+   * The address of the blob API, such as `http://localhost:7837/api/v1/blobs`. Default: `STEPFLOW_BLOB_API_URL`, else the address that the
+   * runtime sends.
+   */
   readonly blobApiUrl?: string;
-  /** Fields of an output that are larger are kept as blobs: `STEPFLOW_BLOB_THRESHOLD_BYTES`, else the runtime's setting; 0 is never. */
+  /**
+   * Larger fields of an output are stored as blobs; 0 disables that. Default: `STEPFLOW_BLOB_THRESHOLD_BYTES`, else the runtime's setting.
+   */
   readonly blobThresholdBytes?: number;
-  /** How long a request waits while every slot is taken, before it is refused; 30 s by default. */
+  /** How long a request waits for a slot before it is refused. Default: 30 s. */
   readonly slotWait?: Duration;
-  /** The largest body that is read; 64 MiB by default. */
+  /** The largest body that is read. Default: 64 MiB. */
   readonly bodyBytesMax?: number;
-  /** Where variables are looked up; this process's environment by default. */
+  /** Where variables are looked up. Default: this process's environment. */
   readonly env?: Environment;
 }
 
@@ -53,7 +58,7 @@ export interface Settings {
 
 const portMax = 65_535;
 const bodyBytesDefault = 64 * 1024 * 1024;
-/** What one text may hold in Node is about 512 MiB. */
+/** A string in Node holds about 512 MiB. */
 const bodyBytesMost = 256 * 1024 * 1024;
 const serviceDefault = "stepflow-worker";
 
@@ -78,7 +83,7 @@ function announcer(given: boolean | ((line: string) => void)): (line: string) =>
   return given ? (line) => void process.stdout.write(line) : () => {};
 }
 
-/** The address without a slash at its end, or undefined when none is set. */
+/** The address without a trailing slash, or undefined when none is set. */
 function blobUrl(url: string | undefined): string | undefined {
   if (url === undefined || url === "") return undefined;
   if (/^https?:\/\//.test(url) && URL.canParse(url)) return withoutEndSlashes(url);

@@ -1,4 +1,4 @@
-// A refusal with a status of HTTP's own. The runtime reads the body whatever the status is; proxies, balancers and people read the status.
+// A refusal with an HTTP status. The runtime reads the body, whatever the status is; the status is for proxies, balancers and people.
 
 import type { RpcFault } from "../../wire/codes.ts";
 import { RpcError } from "../../wire/rpc-error.ts";
@@ -14,7 +14,7 @@ export class HttpRefusal extends RpcError {
   }
 }
 
-/** The worker cannot take this now; the next try may find it free. */
+/** The worker cannot take this request now; a later try may succeed. */
 export function busy(message: string): HttpRefusal {
   return new HttpRefusal(503, message, { "retry-after": "1" }, "server");
 }

@@ -1,12 +1,12 @@
-// Requests that came while every slot was taken. HTTP pushes work at a worker whether it has room or not, so they wait here for a while
-// and in order, and are refused when that takes too long or too many wait: the runtime then knows, and may try elsewhere.
+// Requests that arrive while all slots are taken. HTTP pushes work to a worker whether or not it has a free slot, so requests wait here in
+// order for a limited time. They are refused when that time is over or too many wait; the runtime may then try another worker.
 
 import type { Slot, TransportHost } from "../../../../runner/transport.ts";
 import type { Exchange } from "./exchange.ts";
 
-/** Requests that wait. Each holds a connection and its body. */
+/** Waiting requests. Each holds a connection and its body. */
 const waitingMax = 1_000;
-/** Characters of their bodies together. */
+/** Characters of all waiting bodies. */
 const waitingCharsMax = 256 * 1024 * 1024;
 
 export class RequestQueue {
@@ -21,7 +21,7 @@ export class RequestQueue {
     this.#waitMs = waitMs;
   }
 
-  /** Undefined when there was no room, none became free in time, the caller left or the worker drains. */
+  /** Undefined when the queue is full, no slot becomes free in time, the caller disconnects or the worker drains. */
   async slot(exchange: Exchange, chars: number): Promise<Slot | undefined> {
     const [free] = this.#host.slots.takeFree(1);
     if (free !== undefined) return free;
@@ -43,7 +43,7 @@ export class RequestQueue {
     }
   }
 
-  /** Resolves when nothing waits. */
+  /** Resolves when no request waits. */
   empty(): Promise<void> {
     if (this.#waiting === 0) return Promise.resolve();
     return new Promise((resolve) => this.#onEmpty.push(resolve));

@@ -1,4 +1,4 @@
-// A run from the runtime over JSON-RPC, in the form for handlers.
+// Converts a run in the runtime's JSON-RPC form to the form for handlers.
 
 import { LongshoreError } from "../../../../core/errors.ts";
 import { isObject, type Json } from "../../../../core/json/json.ts";

@@ -1,4 +1,4 @@
-// What the worker answers to each message of the runtime. wire/http/README.md, "Methods".
+// How the worker answers each message of the runtime. wire/http/README.md, "Methods".
 
 import type { Clock } from "../../../../core/clock.ts";
 import { toError } from "../../../../core/errors.ts";
@@ -21,13 +21,13 @@ import { RequestQueue } from "./request-queue.ts";
 type Method = (params: JsonObject) => Json;
 type Request = Extract<RpcMessage, { kind: "request" }>;
 
-/** The body of an answer that has only a status; what the reference's workers send. */
+/** The body of an answer that has only a status, as the reference's workers send it. */
 const nothing = '""';
-/** This many names help the reader of the message. */
+/** How many names an error message lists. */
 const namesMax = 20;
-/** Calls of the blob API at once: what one runtime serves without a queue, and far below its limit of open files. */
+/** Concurrent calls to the blob API: as many as one runtime serves without queueing, and far below its limit of open files. */
 const blobConnectionsMax = 64;
-/** A text that every reference to a blob holds. */
+/** Every reference to a blob contains this text. */
 const blobRefMark = '"$blob"';
 
 export class WorkerService {
@@ -56,7 +56,7 @@ export class WorkerService {
     };
   }
 
-  /** Paths of the components, for people. */
+  /** Paths of the components, for the log. */
   get paths(): readonly string[] {
     return this.#components.paths;
   }
@@ -66,7 +66,7 @@ export class WorkerService {
     await this.#waiting.empty();
   }
 
-  /** Nothing is running any more. */
+  /** Call it when nothing runs any more. */
   close(): Promise<void> {
     return this.#http.close();
   }
@@ -83,19 +83,19 @@ export class WorkerService {
     }
   }
 
-  /** Refuses in JSON-RPC's own form, whatever is wrong; the status is for proxies, the runtime reads the body. */
+  /** Answers with a JSON-RPC error, whatever is wrong. The runtime reads the body; the status is for proxies. */
   refuse(thrown: unknown, exchange: Exchange, id?: RpcId): void {
     const error = thrown instanceof RpcError ? thrown : this.#mistake(thrown);
     const answered = error.id ?? id ?? null;
     const code = rpcCode(error.fault, this.#handshake.dialect);
     const body = { code, message: error.message, ...(error.data === undefined ? {} : { data: { ...error.data } }) };
-    // A message that was not understood is refused by the status too, as by the reference's workers.
+    // A message that cannot be parsed also gets a 400, as from the reference's workers.
     const status = answered === null || error.fault === "invalidRequest" ? 400 : 200;
     if (error instanceof HttpRefusal) void exchange.answer(errorText(answered, body), error.status, error.headers);
     else void exchange.answer(errorText(answered, body), status);
   }
 
-  /** Nothing of ours should throw; what does is our mistake, or a schema's. */
+  /** Nothing here should throw. If something does, it is a bug of ours or a broken schema. */
   #mistake(thrown: unknown): RpcError {
     const error = toError(thrown);
     this.#host.failing("answering a request", error);
@@ -106,7 +106,7 @@ export class WorkerService {
     if (message.kind === "result" || message.kind === "error") return this.#settle(message, exchange);
     if (message.kind === "notification") {
       if (message.method === "initialized" && this.#handshake.initialized()) this.#host.working("handshake");
-      // Others belong to another caller; a notification is never answered with a refusal.
+      // Other notifications are for other callers. A notification is never answered with an error.
       return void exchange.answer(nothing, 202);
     }
     if (message.method === "initialize") {
@@ -150,11 +150,11 @@ export class WorkerService {
       http: this.#http,
     });
     await slot.run(work);
-    // Lost work is not reported; its caller still waits, and no other worker will answer.
+    // The runner does not report lost work. Its caller still waits, and no other worker will answer.
     if (!exchange.answered) await exchange.answer(unanswered(id, rpcCode("server", dialect)));
   }
 
-  /** Undefined when the caller has gone meanwhile. */
+  /** Undefined when the caller has disconnected meanwhile. */
   async #slot({ task }: FoundComponent, chars: number, exchange: Exchange): Promise<Slot | undefined> {
     const { slots, emit, wants, draining } = this.#host;
     if (slots.free === 0 && wants("slotsFull")) emit("slotsFull", { task: task.name, worker: this.#settings.instanceId });
@@ -181,11 +181,11 @@ export class WorkerService {
   #info(name: string): JsonObject {
     const { task } = this.#find(name);
     const described = this.#components.descriptions.find((one) => one.name === task.name) as ComponentDescription;
-    // One that matches many paths is listed under the requested one.
+    // A component whose path has placeholders is listed under the requested path.
     return componentInfo(described, described.path.includes("{") ? name : described.path);
   }
 
-  /** What a handler returns does not depend on its input, as far as its schemas show. */
+  /** The output schema does not depend on the input schema: a task has one schema for its output. */
   #inferSchema(params: JsonObject): JsonObject {
     inputSchemaIn(params);
     const { output_schema: schema } = this.#info(componentIn(params));

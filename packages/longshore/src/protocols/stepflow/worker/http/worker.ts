@@ -1,5 +1,5 @@
-// The worker half of Stepflow over HTTP: the runtime dials, this transport listens. It speaks both dialects of JSON-RPC over Streamable
-// HTTP at once. README.md of this protocol is the contract; its part "Our worker" lists what is decided here.
+// The worker half of Stepflow over HTTP: the runtime connects, this transport listens. It supports both dialects of JSON-RPC over
+// Streamable HTTP at once. README.md of this protocol is the contract; its part "Our worker" lists what this half decides.
 
 import { isLoopback } from "../../../../core/loopback.ts";
 import type { Capabilities, Transport, TransportHost } from "../../../../runner/transport.ts";
@@ -9,7 +9,7 @@ import type { WorkerService } from "./service.ts";
 
 /** The transport of `stepflowHttp()`, with the address it listens on. */
 export interface StepflowHttpTransport extends Transport {
-  /** `http://127.0.0.1:41234`; undefined before it has started. */
+  /** The transport of `stepflowHttp()`, with the address that it listens on. */
   readonly url: string | undefined;
 }
 
@@ -18,7 +18,7 @@ export function stepflowHttp(options: StepflowHttpOptions = {}): StepflowHttpTra
   return new StepflowHttp(settingsOf(options));
 }
 
-/** The runtime takes neither log lines nor progress; a deferral waits in its slot. */
+/** The runtime takes neither log lines nor progress. A deferred task waits in its slot. */
 const capabilities: Capabilities = { defer: false, progress: false, streams: false, logs: false, blobs: true, cancel: true };
 
 class StepflowHttp implements StepflowHttpTransport {
@@ -39,7 +39,7 @@ class StepflowHttp implements StepflowHttpTransport {
   }
 
   async start(host: TransportHost): Promise<void> {
-    // Loaded only now: a program that merely imports this needs no HTTP server.
+    // Loaded on start, so that a program that only imports this module loads no HTTP server.
     const [{ listen }, { WorkerService }] = await Promise.all([import("./listener.ts"), import("./service.ts")]);
     const settings = this.#settings;
     this.#service = new WorkerService(host, settings);
@@ -49,11 +49,11 @@ class StepflowHttp implements StepflowHttpTransport {
     if (!isLoopback(settings.host)) host.notice({ level: "warn", message: openToAll(settings) });
     host.notice({ level: "info", message: `Stepflow workers are called at ${this.url}: ${this.#service.paths.join(", ")}` });
     if (!settings.handshake) host.working("handshake");
-    // Last: the reader of it may call at once. Nothing else of ours is written to standard output.
+    // Printed last, because the reader may call at once. Nothing else is written to standard output.
     settings.announce(`${JSON.stringify({ port: this.#listener.port })}\n`);
   }
 
-  /** Connections stay open: what runs may still call back, and is answered on them. */
+  /** Connections stay open: running tasks may still call back, and are answered on them. */
   async drain(): Promise<void> {
     await this.#service?.drained();
   }

@@ -1,24 +1,24 @@
-// When a message comes again whose orchestrator could not be reached, and when it is given up. Any program that may publish to the stream writes any
-// address into a task, and an orchestrator may never return: such a message must not come without an end, for each time it takes a slot
-// for some seconds.
+// When a message is redelivered whose orchestrator could not be reached, and when it is dropped. Any program that may publish to the stream
+// can write any address into a task, and an orchestrator may never return. Such a message must not be redelivered without a limit, because
+// each delivery takes a slot for some seconds.
 
-/** After the first delivery; twice as long after each further one. */
+/** Delay after the first delivery. It doubles after each further one. */
 const firstDelayMs = 5_000;
 const delayMsMax = 300_000;
 /**
- * More than an hour in all. An orchestrator that comes back later than that has offered its tasks again by itself, as it does with all that no worker
- * has claimed.
+ * More than an hour in all. An orchestrator that returns later than that has offered its tasks again itself, as it does with all unclaimed
+ * tasks.
  */
 export const deliveriesMax = 20;
 
-/** How long the message is left alone; undefined when it has come often enough. */
+/** The delay before the next delivery; undefined when the message has been delivered often enough. */
 export function delayAfter(deliveries: number): number | undefined {
   return deliveries >= deliveriesMax ? undefined : Math.min(delayMsMax, firstDelayMs * 2 ** (deliveries - 1));
 }
 
 /**
- * How often JetStream has delivered a message, by the subject that its answer goes to: `$JS.ACK.<stream>.<consumer>.<deliveries>...`, in which newer
- * servers may have a domain and an account before the stream. 1 for a subject of another form.
+ * How often JetStream has delivered a message. The number is in the reply subject: `$JS.ACK.<stream>.<consumer>.<deliveries>...`, where
+ * newer servers may put a domain and an account before the stream. Returns 1 for a subject of another form.
  */
 export function deliveriesIn(subject: string | undefined): number {
   const tokens = subject?.split(".") ?? [];

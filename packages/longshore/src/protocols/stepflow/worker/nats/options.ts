@@ -1,4 +1,4 @@
-// What `stepflowNats(url, options)` takes, checked once.
+// The options of `stepflowNats(url, options)` and their checks.
 
 import { checkedVariable } from "../../../../core/environment.ts";
 import { LongshoreError } from "../../../../core/errors.ts";
@@ -7,16 +7,18 @@ import { addressOption, named, type QueueOptions, type QueueSettings, queueSetti
 
 /** The options of `stepflowNats()`. */
 export interface StepflowNatsOptions extends QueueOptions {
-  /** The stream that the tasks of this worker's queue are in; `STEPFLOW_NATS_STREAM`, else the name of the queue, else `STEPFLOW_TASKS`. */
+  /**
+   * The stream with the tasks of this worker's queue. Default: `STEPFLOW_NATS_STREAM`, else the name of the queue, else `STEPFLOW_TASKS`.
+   */
   readonly stream?: string;
-  /** The queue, where each has the stream of its name; `STEPFLOW_QUEUE_NAME`. */
+  /** The queue, where each queue has a stream of its name. Default: `STEPFLOW_QUEUE_NAME`. */
   readonly queue?: string;
-  /** The durable consumer that the workers of a queue share; `STEPFLOW_NATS_CONSUMER`, else `stepflow-default`. */
+  /** The durable consumer that the workers of a queue share. Default: `STEPFLOW_NATS_CONSUMER`, else `stepflow-default`. */
   readonly consumer?: string;
   /**
-   * The orchestrator, as it names itself in tasks; `STEPFLOW_TASKS_URL`. It is called first to find a run that has moved. A worker with a
-   * token needs it: the token is sent there alone, because a task may come from any program that may publish to the stream. Without a token
-   * it is not needed.
+   * The orchestrator's address, as tasks name it. Default: `STEPFLOW_TASKS_URL`. The worker calls it first to find a run that has moved. A
+   * worker with a token needs it: the token is sent only there, because any program that may publish to the stream can send tasks. Without
+   * a token it is optional.
    */
   readonly orchestratorUrl?: string;
   /** Further options of the NATS client's `connect`, such as `{ tls: {}, authenticator }`. */

@@ -1,5 +1,5 @@
-// One connection to a NATS server and the pull requests on it. It survives disconnections: the client reconnects by itself, and open
-// requests are sent again.
+// One connection to a NATS server and the pull requests on it. It survives disconnections: the client reconnects by itself and sends open
+// requests again.
 
 import { pause } from "../../../../core/clock.ts";
 import { LongshoreError } from "../../../../core/errors.ts";
@@ -11,22 +11,22 @@ export interface PullConnectionOptions {
   readonly host: TransportHost;
   readonly stream: string;
   readonly consumer: string;
-  /** A subject of our own, for answers. */
+  /** This worker's own subject for answers. */
   readonly inbox: string;
   readonly receive: (message: NatsMessage, slot: Slot) => void;
-  /** A message that cannot be worked on here now, and may go elsewhere at once. */
+  /** Gives back a message that this worker cannot work on now; another worker may take it at once. */
   readonly refuse: (message: NatsMessage) => void;
 }
 
-/** A request that waits costs the server next to nothing; a shorter wait only costs messages. */
+/** A waiting request costs the server almost nothing; a shorter wait only causes more requests. */
 const pullMsMax = 30_000;
-/** Messages of one request; servers may be configured to refuse larger ones. */
+/** Messages per request. Servers may be configured to refuse larger batches. */
 const pullBatchMax = 256;
-/** What was under way when the worker stopped has come by then. */
+/** Messages that were in flight when the worker stopped have arrived by then. */
 const unsubscribeMsMax = 2_000;
 const nanosPerMs = 1_000_000;
 
-/** Statuses that only mean the end of a request: no messages, its time has passed. */
+/** Statuses that only end a request: no messages, or its time is over. */
 const plainEnds = new Set([404, 408]);
 
 export class PullConnection {
@@ -57,7 +57,9 @@ export class PullConnection {
     void this.#watch();
   }
 
-  /** Resolves when the worker drains or the connection is closed permanently; rejects when the consumer must be looked after. */
+  /**
+   * Resolves when the worker drains or the connection is closed permanently. Rejects when the consumer must be checked or created again.
+   */
   async pull(): Promise<void> {
     const { slots, draining } = this.#options.host;
     const ended = new AbortController();
@@ -78,7 +80,7 @@ export class PullConnection {
     throw trouble;
   }
 
-  /** Resolves when there is a server again, when the connection is closed permanently, and when the worker drains. */
+  /** Resolves when a server is connected again, when the connection is closed permanently, or when the worker drains. */
   async usable(): Promise<void> {
     const { draining } = this.#options.host;
     if (this.#connected || this.#connection.isClosed() || draining.aborted) return;
@@ -92,11 +94,11 @@ export class PullConnection {
     });
   }
 
-  /** Nothing more comes; what still came was given back. */
+  /** Ends the subscription. Messages that still arrive are given back. */
   async end(): Promise<void> {
     const { clock } = this.#options.host;
     const unsubscribed = this.#connected && !this.#connection.isClosed() ? this.#subscription.drain() : Promise.resolve();
-    // Without a server no answer reports that nothing is in flight.
+    // Without a server, `drain` never reports that nothing is in flight.
     await Promise.race([unsubscribed.catch(() => {}), pause(clock, unsubscribeMsMax)]);
     this.#pulls.endAll();
   }
@@ -134,7 +136,7 @@ export class PullConnection {
         tell();
       }
     }
-    // The statuses end with the connection.
+    // The status iterator ends when the connection is closed.
     this.#connected = false;
     this.#trouble?.(new LongshoreError("LONGSHORE_UNREACHABLE", "The connection to the NATS server was closed."));
     tell();

@@ -1,35 +1,35 @@
-// The pull requests of a worker that wait at the NATS server, each for as many messages as it has slots for. JetStream's pull protocol,
-// spoken directly: a request is one published message, and all answers come to one subscription. The client library's own `fetch` makes a
-// subscription for each request, which was measured at 221 us a message against 17 us of its `consume`; that one in turn takes more
-// messages than there are slots.
+// The pull requests of a worker that wait at the NATS server, each for as many messages as it has slots. This uses JetStream's pull
+// protocol directly: a request is one published message, and all answers arrive on one subscription. The client library's `fetch` makes a
+// subscription for each request, measured at 221 us a message against 17 us with its `consume`; but `consume` takes more messages than
+// there are slots.
 //
-// A request ends when it has brought all its messages, when the server ends it (408 after its time, 409 and 503 for errors), or by
-// itself when the server has forgotten it. Messages do not name the request they answer; the server serves the oldest first, and so they
-// are counted here.
+// A request ends when it has received all its messages, when the server ends it (408 after its time, 409 and 503 for errors), or by a local
+// timeout when the server has forgotten it. Messages do not name their request. The server serves the oldest request first, so messages are
+// counted here.
 
 import type { Clock } from "../../../../core/clock.ts";
 import type { Slot } from "../../../../runner/transport.ts";
 
 export interface PullsOptions<Message> {
   readonly clock: Clock;
-  /** Sends a request; its answers name `id`. */
+  /** Sends a request; its status answers name `id`. */
   readonly request: (id: number, batch: number, expiresMs: number) => void;
   readonly deliver: (message: Message, slot: Slot) => void;
-  /** A message came that has no slot. */
+  /** Called with a message that has no slot. */
   readonly surplus: (message: Message) => void;
   /** How long a request waits at the server. */
   readonly expiresMs: number;
 }
 
-/** The server's own word should have come by then. */
+/** How long after its time the server may take to end a request. */
 const graceMs = 5_000;
-/** A server lets requests wait. One that ends them sooner, without a message, is not to be called again at once. */
+/** A server normally lets requests wait. If it ends one earlier than this without a message, the worker pauses before the next request. */
 const earlyMs = 1_000;
 
 interface Pull {
   readonly slots: Slot[];
   readonly endMs: number;
-  /** Whether it has brought a message. */
+  /** Whether it has received a message. */
   filled: boolean;
 }
 
@@ -64,7 +64,7 @@ export class Pulls<Message> {
     this.#options.surplus(message);
   }
 
-  /** The server will bring nothing more for this request. True when it brought nothing at all, and ended long before its time. */
+  /** The server sends nothing more for this request. Returns true when it sent no message at all and ended the request early. */
   end(id: number): boolean {
     const pull = this.#open.get(id);
     if (pull === undefined) return false;
@@ -75,14 +75,14 @@ export class Pulls<Message> {
     return !pull.filled && waitedMs < Math.min(earlyMs, expiresMs / 2);
   }
 
-  /** None of them will bring anything any more. */
+  /** Ends all requests. */
   endAll(): void {
     for (const id of [...this.#open.keys()]) this.end(id);
     this.#disarm?.();
     this.#disarm = undefined;
   }
 
-  /** One timer for all of them: they end in the order in which they began. */
+  /** One timer for all requests: they end in the order in which they began. */
   #arm(): void {
     if (this.#disarm !== undefined) return;
     const [first] = this.#open.values();

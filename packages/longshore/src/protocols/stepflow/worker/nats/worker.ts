@@ -1,9 +1,9 @@
-// The worker half of Stepflow's NATS queues: assignments come from a JetStream stream by a durable consumer that all workers of a queue
-// share; reports on them are sent to their orchestrator over gRPC, as everywhere. README.md in the folder above is the contract.
+// The worker half of Stepflow's NATS queues. Assignments come from a JetStream stream through a durable consumer that all workers of a
+// queue share. Reports are sent to the orchestrator over gRPC. README.md of this protocol is the contract.
 //
-// A slot is taken for every requested message. A message is acknowledged when its task has been claimed, not when it has come: a
-// worker that dies in between loses nothing, the message is delivered again. While claiming takes long the server gets a progress message;
-// when no orchestrator can name the owner of the task, it is given back for later; when its orchestrator does not know it any more, it is
+// The worker takes a slot for every requested message. It acknowledges a message when the task is claimed, not when the message arrives: if
+// a worker dies in between, the message is delivered again. During a long claim the server gets progress messages. When no orchestrator can
+// name the owner of the task, the message is given back with a delay. When the orchestrator does not know the task any more, the message is
 // removed.
 
 import type { Backoff } from "../../../../core/backoff.ts";
@@ -31,13 +31,13 @@ export function stepflowNats(url?: string, options: StepflowNatsOptions = {}): T
 }
 
 const connecting: Backoff = { kind: "exponential", delayMs: 500, maxMs: 15_000, jitter: 0.3 };
-/** As the reference waits for a stream that its orchestrator has not made yet. */
+/** The pause of the reference while its orchestrator has not created the stream yet. */
 const lookingAgain: Backoff = { kind: "fixed", delayMs: 2_000 };
-/** How long the end waits for a server that may not listen any more. */
+/** How long closing waits for a server that may be gone. */
 const closeMsMax = 2_000;
 const nanosPerMs = 1_000_000;
 
-/** What JetStream understands as an answer to a message. */
+/** JetStream's acknowledgement bodies. */
 const acks = {
   done: Buffer.from("+ACK"),
   inProgress: Buffer.from("+WPI"),
@@ -65,8 +65,8 @@ class NatsStream implements QueueSource {
   }
 
   /**
-   * A task names its orchestrator, and any program that may publish to the stream writes tasks: the token is sent to the configured one,
-   * and only there.
+   * A task names its orchestrator, and any program that may publish to the stream can write tasks. So the token is sent only to the
+   * configured orchestrator and blob address.
    */
   trusts(address: string, host: TransportHost): boolean {
     const { token, orchestratorUrl, blobUrl, stream } = this.settings;
@@ -96,7 +96,7 @@ class NatsStream implements QueueSource {
   }
 
   async close(): Promise<void> {
-    // The last acknowledgements are sent before the connection closes; where there is no server they are lost, which costs a delivery.
+    // The last acknowledgements are sent before the connection closes. Without a server they are lost, which costs one more delivery.
     const connection = this.#connection;
     if (connection === undefined) return;
     const sent = connection.drain().catch(() => {});
@@ -106,7 +106,7 @@ class NatsStream implements QueueSource {
 
   #connect(): Promise<NatsConnection> {
     const { servers, login, connection, workerId } = this.settings;
-    // The client reconnects by itself, also to servers of the cluster that were not named here.
+    // The client reconnects by itself, also to other servers of the cluster.
     const keeping = { maxReconnectAttempts: -1, ...liveness };
     return this.#client.transport.connect({ name: `longshore ${workerId}`, ...keeping, ...login, ...connection, servers: [...servers] });
   }
@@ -161,7 +161,7 @@ class NatsStream implements QueueSource {
     worker.discover(assignment, delivery);
   }
 
-  /** No orchestrator could name the owner of the task. */
+  /** No orchestrator could name the owner of the task: redeliver later, or drop the message. */
   #later(host: TransportHost, message: NatsMessage, { taskId, context }: TaskAssignment): void {
     const deliveries = deliveriesIn(message.reply);
     const delayMs = delayAfter(deliveries);
@@ -178,6 +178,6 @@ function answer(message: NatsMessage, ack: Buffer): void {
   try {
     message.respond(ack);
   } catch {
-    // The connection was closed meanwhile. The message is delivered again, and its task is then known to be taken or done.
+    // The connection was closed meanwhile. The message is delivered again; the task is then found to be claimed or done.
   }
 }
