@@ -49,10 +49,10 @@ describe("lists of runs", () => {
     for (let item = 0; item < 300; item++) await begin({ item, parentRunId: whole }, { id: itemRunId(whole, item) });
     const after = await begin();
     let pages = 0;
-    const { runs } = engine.reader;
-    engine.reader.runs = (query) => {
+    const { runHeads } = engine.reader;
+    engine.reader.runHeads = (query) => {
       pages++;
-      return runs.call(engine.reader, query);
+      return runHeads.call(engine.reader, query);
     };
     expect(await list()).toEqual([after, whole, before]);
     expect(pages).toBe(2);

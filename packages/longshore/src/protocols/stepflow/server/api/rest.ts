@@ -61,11 +61,10 @@ function flowRoutes({ flows }: Services): Route[] {
 
 function runRoutes({ runs, events }: Services): Route[] {
   const id = ({ params }: HttpRequest) => params.run as string;
-  const { reader } = events;
   const resultsReply = (run: RunHead, order: number, first?: object) =>
-    listReply(reader, { first, name: "results", entries: () => shaped(runs.results(run, order), itemJson) });
+    listReply(events.reader, { first, name: "results", entries: () => shaped(runs.results(run, order), itemJson) });
   const stepsReply = (run: RunHead, itemIndex?: number, first?: object) =>
-    listReply(reader, { first, name: "steps", entries: () => shaped(runs.steps(run, itemIndex), stepJson) });
+    listReply(events.reader, { first, name: "steps", entries: () => shaped(runs.steps(run, itemIndex), stepJson) });
   const waitOptions = (request: HttpRequest) => {
     const timeoutSecs = read.queryWhole(request, "timeoutSecs");
     return { wait: read.queryFlag(request, "wait"), gone: () => request.gone, ...(timeoutSecs === undefined ? {} : { timeoutSecs }) };
