@@ -1,0 +1,151 @@
+// Who may write to a schema of PostgreSQL, and what becomes of commits whose connection is lost on the way. On a real server.
+
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { type RowStore, Unavailable } from "../../src/engine/rows.ts";
+import { type Property, propertyTable } from "../../src/engine/tables/endings.ts";
+import type { ReadTx } from "../../src/engine/tx.ts";
+import { openDatabase, type PostgresDatabase } from "../../src/store/postgres/database.ts";
+import { postgresMissing, TestPostgres } from "../support/postgres.ts";
+import { type Loss, openProxy } from "../support/postgres-proxy.ts";
+
+/** Longer than any test: leases are ended by the tests themselves. */
+const leaseMs = 600_000;
+
+if (postgresMissing !== undefined) it("one server at a time writes to PostgreSQL", (context) => context.skip(`needs ${postgresMissing}`));
+else
+  describe("the owner of a schema of PostgreSQL", () => {
+    let server: TestPostgres;
+    beforeAll(async () => {
+      server = await TestPostgres.start();
+    });
+    afterAll(() => server.remove());
+
+    async function open(url: string, node = "first"): Promise<PostgresDatabase> {
+      const database = await openDatabase({ url, node, leaseMs });
+      onTestFinished(() => database.close());
+      return database;
+    }
+
+    async function setup() {
+      const proxy = await openProxy(server.port);
+      onTestFinished(() => proxy.close());
+      const url = server.newUrl();
+      const database = await open(url.replace(`:${server.port}/`, `:${proxy.port}/`));
+      const { rows } = database;
+      return { proxy, url, database, rows, put: (name: string) => put(rows, name), names: () => names(server, url) };
+    }
+
+    it.each<[Loss, boolean]>([
+      ["request", false],
+      ["response", true],
+      ["late request", false],
+    ])("knows after a lost %s whether it was committed, and goes on", async (loss, isCommitted) => {
+      const { proxy, put: write, names: found } = await setup();
+      await write("before");
+      proxy.lose(loss);
+      const outcome = await write("lost").catch((error: unknown) => error);
+      expect(outcome instanceof Unavailable).toBe(!isCommitted);
+      await proxy.deliver();
+      await write("after");
+      expect(await found()).toEqual(isCommitted ? ["after", "before", "lost"] : ["after", "before"]);
+    });
+
+    it("is refused nothing twice: a commit that was lost can be made again", async () => {
+      const { proxy, put: write, names: found } = await setup();
+      for (const loss of ["request", "late request", "request"] as const) {
+        proxy.lose(loss);
+        await expect(write("again")).rejects.toBeInstanceOf(Unavailable);
+      }
+      await write("again");
+      await proxy.deliver();
+      expect(await found()).toEqual(["again"]);
+    });
+
+    it("keeps a second server out, by name", async () => {
+      const { url } = await setup();
+      await expect(open(url, "second")).rejects.toMatchObject({ code: "LONGSHORE_CONFLICT", message: expect.stringContaining("(first)") });
+    });
+
+    it("lets another server in when it has closed", async () => {
+      const { url, database, put: write, names: found } = await setup();
+      expect(database.wasServed).toBe(false);
+      await write("one");
+      await database.close();
+      const second = await open(url, "second");
+      expect(second.wasServed).toBe(true);
+      await put(second.rows, "two");
+      expect(await found()).toEqual(["one", "two"]);
+    });
+
+    it.each([
+      [
+        "whose lock is gone with its connection",
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'longshore lease' AND pid IN (SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND objid::bigint = hashtext('SCHEMA/0') & 4294967295)",
+      ],
+      ["whose lease is over", "UPDATE SCHEMA.shard SET expires_at = now() - interval '1 second'"],
+    ])("%s writes nothing after another server took over", async (_title, end) => {
+      const { url, database, put: write, names: found } = await setup();
+      await write("one");
+      await server.query(end.replaceAll("SCHEMA", new URL(url).searchParams.get("schema") as string));
+      const second = await takeOver(() => open(url, "second"));
+      expect(database.rows.isGone()).toBeNull();
+      await expect(write("late")).rejects.toThrow("Another Longshore server has taken over");
+      expect(database.rows.isGone()).toMatchObject({ code: "LONGSHORE_STORE_UNAVAILABLE" });
+      await expect(write("later")).rejects.toThrow("Another Longshore server has taken over");
+      await put(second.rows, "two");
+      expect(await found()).toEqual(["one", "two"]);
+    });
+
+    it("is away while PostgreSQL is, and goes on by itself", async () => {
+      const { put: write, rows, names: found } = await setup();
+      await write("before");
+      await server.down();
+      await expect(write("refused")).rejects.toBeInstanceOf(Unavailable);
+      await expect(get(rows, "before")).rejects.toBeInstanceOf(Unavailable);
+      expect(rows.isGone()).toBeNull();
+      await server.up();
+      await write("after");
+      expect((await get(rows, "after"))?.name).toBe("after");
+      expect(await found()).toEqual(["after", "before"]);
+    });
+
+    it("fails a row that cannot be stored, and nothing else", async () => {
+      const { put: write, names: found } = await setup();
+      const refused = await write("nul \u0000").catch((error: unknown) => error);
+      expect(refused).toBeInstanceOf(Error);
+      expect(refused).not.toBeInstanceOf(Unavailable);
+      await write("after");
+      expect(await found()).toEqual(["after"]);
+    });
+  });
+
+/** The end of a session is not known at once to the others. */
+async function takeOver(open: () => Promise<PostgresDatabase>): Promise<PostgresDatabase> {
+  for (;;) {
+    try {
+      return await open();
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== "LONGSHORE_CONFLICT") throw error;
+    }
+  }
+}
+
+async function put(rows: RowStore, name: string): Promise<void> {
+  await rows.commit(() => rows.table(propertyTable).insert([{ name, value: "" }]));
+}
+
+async function get(rows: RowStore, name: string): Promise<Property | null> {
+  const tx: ReadTx = { isOperation: false, loaded: new Map() };
+  const read = () => rows.table(propertyTable).get(tx, name);
+  try {
+    return read();
+  } catch (missing) {
+    await rows.load(tx, [missing as never]);
+    return read();
+  }
+}
+
+async function names(server: TestPostgres, url: string): Promise<unknown[]> {
+  const schema = new URL(url).searchParams.get("schema");
+  return (await server.query(`SELECT name FROM ${schema}.property ORDER BY name`)).map(({ name }) => name);
+}
