@@ -38,8 +38,12 @@ export interface Scan {
   readonly without?: string | readonly string[];
   /** A column that must not be null. */
   readonly having?: string;
-  /** Columns with values that are known when the program is written: a store may have an index for them alone. */
-  readonly only?: { readonly [column: string]: string };
+  /** Columns with a value, or one of several, that are known when the program is written: a store may have an index for them alone. */
+  readonly only?: { readonly [column: string]: string | number | readonly string[] };
+  /** Texts that a column must contain, all of them. */
+  readonly containing?: { readonly column: string; readonly texts: readonly string[] };
+  /** The index for it, where a database would choose another that has more rows. */
+  readonly index?: string;
   /** From the end. */
   readonly backwards?: boolean;
   readonly limit?: number;

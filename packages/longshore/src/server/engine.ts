@@ -15,6 +15,7 @@ import { Logs } from "../engine/log/log.ts";
 import type { LogStore } from "../engine/log/store.ts";
 import type { Dialect } from "../engine/run/dialect.ts";
 import type { HistoryReader } from "../engine/run/history.ts";
+import { type LocalHistoryDeps, servedHistory } from "../engine/run/local-history.ts";
 import { Retention, type RetentionPolicy, retentionDefault } from "../engine/run/retention.ts";
 import { brainOf, Runs } from "../engine/run/runs.ts";
 import type { Store } from "../engine/store.ts";
@@ -188,14 +189,12 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
 
 const noOrigin: TaskOrigin = { workflow: null, isHidden: false };
 
-function historyOf({ store, commit, runs: { definitions } }: DataStore): HistoryReader {
-  return store.history({
-    read: (work) => commit.read(work),
-    kindOf(tx, definitionId, node) {
-      const definition = definitions.byId(tx, definitionId);
-      return definition === null ? undefined : definitions.planNow(definition).nodes[node]?.kind;
-    },
-  });
+function historyOf({ rows, commit, runs: { definitions } }: DataStore): HistoryReader {
+  const kindOf: LocalHistoryDeps["kindOf"] = (tx, definitionId, node) => {
+    const definition = definitions.byId(tx, definitionId);
+    return definition === null ? undefined : definitions.planNow(definition).nodes[node]?.kind;
+  };
+  return servedHistory({ store: rows, kindOf }, (work) => commit.read(work));
 }
 
 /** What cannot be read or made at the start is reported like a data file that cannot be opened, and leaves nothing locked. */

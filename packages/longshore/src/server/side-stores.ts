@@ -17,6 +17,7 @@ import { eachRow } from "../engine/cached-rows.ts";
 import { LocalLogs } from "../engine/log/local-logs.ts";
 import type { LogStore } from "../engine/log/store.ts";
 import { Counts } from "../engine/run/counts.ts";
+import { LocalReader } from "../engine/run/local-reader.ts";
 import { LocalRetention } from "../engine/run/local-retention.ts";
 import type { Reader } from "../engine/run/reader.ts";
 import type { RetentionStore } from "../engine/run/retention.ts";
@@ -64,7 +65,7 @@ export function openSideStores(store: DataStore, { clock, slices }: SideStoresOp
     busLog,
     outbox: new LocalOutbox({ store: store.rows, commit, clock }),
     workers,
-    reader: store.store.reader({ read: (work) => commit.read(work), tasks, runs, lanes, counts, definitions, slices }),
+    reader: new LocalReader({ store: store.rows, read: (work) => commit.read(work), tasks, runs, lanes, counts, definitions, slices }),
     retention: new LocalRetention({ store: store.rows, commit, stored, runs, tasks, board: store.board, counts, blobs, references }),
     openRuns: () => counts.openRuns,
     taskChanged(task) {

@@ -4,11 +4,13 @@ import { existsSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { LongshoreError } from "../core/errors.ts";
 import type { Dialect } from "../engine/run/dialect.ts";
+import { LocalHistory } from "../engine/run/local-history.ts";
 import type { Plan, PlanNode } from "../engine/run/plan.ts";
+import type { ReadTx } from "../engine/tx.ts";
 import { blobPath } from "../store/sqlite/blob-path.ts";
 import type { Database } from "../store/sqlite/driver.ts";
 import { refuseStrangeFiles } from "../store/sqlite/folder.ts";
-import { SqliteHistory } from "../store/sqlite/history.ts";
+import { sqliteRows } from "../store/sqlite/row-store.ts";
 import { blobRows, definitionSources, openSnapshot } from "../store/sqlite/snapshot.ts";
 import { type Finding, finding } from "../verify/finding.ts";
 import type { HistorySource } from "../verify/verify.ts";
@@ -26,7 +28,8 @@ export async function openDataFolder(directory: string): Promise<{ source: Histo
   refuseStrangeFiles(folder);
   const db = await openSnapshot(file);
   try {
-    const history = new SqliteHistory({ db, kindOf: kindOf(db, await plainDialects()), withParts: true });
+    const kind = kindOf(db, await plainDialects());
+    const history = new LocalHistory({ store: sqliteRows(db, () => null), kindOf: (_tx, id, node) => kind(id, node), withParts: true });
     return { source: sourceOf(history, db, join(folder, "blobs")), close: () => db.close() };
   } catch (error) {
     db.close();
@@ -34,13 +37,16 @@ export async function openDataFolder(directory: string): Promise<{ source: Histo
   }
 }
 
-function sourceOf(history: SqliteHistory, db: Database, blobs: string): HistorySource {
+/** SQLite reads at once: nothing is ever loaded. */
+const tx: ReadTx = { isOperation: false, loaded: new Map() };
+
+function sourceOf(history: LocalHistory, db: Database, blobs: string): HistorySource {
   return {
     async *runs() {
       for (let after = ""; ; ) {
-        const ids = history.runIds(after, pageRows);
+        const ids = history.runIds(tx, after, pageRows);
         for (const id of ids) {
-          const run = history.run(id);
+          const run = history.run(tx, id);
           if (run !== undefined) yield run;
         }
         if (ids.length < pageRows) return;
@@ -49,7 +55,7 @@ function sourceOf(history: SqliteHistory, db: Database, blobs: string): HistoryS
     },
     async *looseTasks() {
       for (let after = ""; ; ) {
-        const { items, next } = history.looseTasks(after, pageRows);
+        const { items, next } = history.looseTasks(tx, after, pageRows);
         yield* items;
         if (next === null) return;
         after = next;
@@ -58,10 +64,10 @@ function sourceOf(history: SqliteHistory, db: Database, blobs: string): HistoryS
     async *others() {
       for (const { hash, bytes } of blobRows(db)) yield* checkBlob(blobs, hash, bytes);
     },
-    kept: async () => history.kept(),
-    run: async (id) => history.runPage(id, { after: "", limit: 0 }),
-    task: async (id) => history.task(id),
-    step: async (runId, step) => history.run(runId)?.tasks.find((task) => task.step === step),
+    kept: async () => history.kept(tx),
+    run: async (id) => history.runPage(tx, id, { after: "", limit: 0 }),
+    task: async (id) => history.task(tx, id),
+    step: async (runId, step) => history.run(tx, runId)?.tasks.find((task) => task.step === step),
   };
 }
 

@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { ListTexts } from "../../src/core/list-text.ts";
 import { turnRows } from "../../src/core/slices/slices.ts";
 import { sentTasks } from "../../src/engine/board/queue-state.ts";
-import { SqliteReader } from "../../src/store/sqlite/reader.ts";
+import { LocalReader } from "../../src/engine/run/local-reader.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 import { all } from "../support/all.ts";
 import { startConductor } from "../support/conductor-rest.ts";
@@ -230,7 +230,7 @@ it("workflows are listed a few at a time, in a text that is limited", async () =
   const count = 60;
   for (let at = 0; at < count; at++) await server.start(job("one"));
   const texts = vi.spyOn(ListTexts.prototype, "of");
-  const definitions = vi.spyOn(SqliteReader.prototype, "definitions");
+  const definitions = vi.spyOn(LocalReader.prototype, "definitions");
   onTestFinished(() => void vi.restoreAllMocks());
   for (const query of ["", "&status=queued"]) {
     const { text } = await server.get(`/api/workflows?limit=500${query}`);

@@ -4,8 +4,8 @@
 import type { TaskRow } from "../../src/engine/board/task.ts";
 import { Unwritten } from "../../src/engine/board/unwritten-endings.ts";
 import type { Message, Run } from "../../src/engine/run/run.ts";
-import { runColumns, runOf } from "../../src/engine/tables/run.ts";
-import { taskColumns, taskOf } from "../../src/engine/tables/task.ts";
+import { runOf } from "../../src/engine/tables/run.ts";
+import { taskOf } from "../../src/engine/tables/task.ts";
 import { type Database, openDatabase, type Statement } from "../../src/store/sqlite/driver.ts";
 import { migrate } from "../../src/store/sqlite/schema.ts";
 
@@ -56,8 +56,8 @@ export async function openDisk(): Promise<Disk> {
   raw.exec(`CREATE TEMP TABLE touched (kind TEXT, id TEXT, PRIMARY KEY (kind, id) ON CONFLICT IGNORE); ${touches.join("\n")}`);
   const touched = raw.prepare("SELECT kind, id FROM touched");
   const forget = raw.prepare("DELETE FROM touched");
-  const oneTask = raw.prepare(`SELECT ${taskColumns} FROM task WHERE id = ?`);
-  const oneRun = raw.prepare(`SELECT ${runColumns} FROM run WHERE id = ?`);
+  const oneTask = raw.prepare(`SELECT * FROM task WHERE id = ?`);
+  const oneRun = raw.prepare(`SELECT * FROM run WHERE id = ?`);
   const messages = raw.prepare("SELECT body FROM message");
   const mirror = { tasks: new Map<string, TaskRow>(), runs: new Map<string, Run>() };
   const disk: Disk = {

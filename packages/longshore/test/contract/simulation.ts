@@ -4,9 +4,11 @@
 
 import { isOpen, type TaskRow } from "../../src/engine/board/task.ts";
 import type { RunHistory } from "../../src/engine/run/history.ts";
+import { LocalHistory } from "../../src/engine/run/local-history.ts";
 import type { Plan } from "../../src/engine/run/plan.ts";
 import type { Run } from "../../src/engine/run/run.ts";
-import { SqliteHistory } from "../../src/store/sqlite/history.ts";
+import type { ReadTx } from "../../src/engine/tx.ts";
+import { sqliteRows } from "../../src/store/sqlite/row-store.ts";
 import { checkHistory } from "../../src/verify/verify.ts";
 import { type Random, seededRandom } from "../faults/random.ts";
 import { checkMemory, checkRows } from "./simulation-check.ts";
@@ -190,10 +192,11 @@ class Simulation {
 
   /** The published checker agrees with what a crash left behind, and with what is there at the end. */
   #verify(): void {
-    const kindOf = (definitionId: string, node: number) => this.#plans.get(definitionId)?.nodes[node]?.kind;
-    const history = new SqliteHistory({ db: this.#machine.disk.db, kindOf, withParts: true });
-    for (const id of history.runIds("", -1)) {
-      const [found] = checkHistory(history.run(id) as RunHistory);
+    const kindOf = (_tx: ReadTx, definitionId: string, node: number) => this.#plans.get(definitionId)?.nodes[node]?.kind;
+    const history = new LocalHistory({ store: sqliteRows(this.#machine.disk.db, () => null), kindOf, withParts: true });
+    const tx: ReadTx = { isOperation: false, loaded: new Map() };
+    for (const id of history.runIds(tx, "")) {
+      const [found] = checkHistory(history.run(tx, id) as RunHistory);
       if (found !== undefined) throw broken(`longshore verify finds ${JSON.stringify(found)}`);
     }
   }

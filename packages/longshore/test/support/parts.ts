@@ -27,10 +27,8 @@ import { migrate } from "../../src/store/sqlite/schema.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 import { missingRows } from "../contract/missing-rows.ts";
 
-/** For what reads at once. */
-export const placesAtHand = ["a file", "memory"] as const;
 /** The last one is a file as well, whose rows are missing at every first read. */
-export const places = [...placesAtHand, "rows that are read later"] as const;
+export const places = ["a file", "memory", "rows that are read later"] as const;
 export type Place = (typeof places)[number];
 
 /** A folder that is removed when the test ends. */

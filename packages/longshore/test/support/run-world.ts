@@ -7,15 +7,17 @@ import { Board } from "../../src/engine/board/board.ts";
 import type { TaskRow } from "../../src/engine/board/task.ts";
 import type { Dialect } from "../../src/engine/run/dialect.ts";
 import type { RunHistory } from "../../src/engine/run/history.ts";
+import { LocalHistory } from "../../src/engine/run/local-history.ts";
 import type { Plan } from "../../src/engine/run/plan.ts";
 import type { Run } from "../../src/engine/run/run.ts";
 import { brainOf, Runs } from "../../src/engine/run/runs.ts";
 import type { Order } from "../../src/engine/run/store.ts";
-import { runColumns, runOf } from "../../src/engine/tables/run.ts";
-import { taskColumns, taskOf } from "../../src/engine/tables/task.ts";
+import { runOf } from "../../src/engine/tables/run.ts";
+import { taskOf } from "../../src/engine/tables/task.ts";
+import type { ReadTx } from "../../src/engine/tx.ts";
 import { reservedLanes } from "../../src/server/protocols.ts";
 import { openDatabase } from "../../src/store/sqlite/driver.ts";
-import { SqliteHistory } from "../../src/store/sqlite/history.ts";
+import { sqliteRows } from "../../src/store/sqlite/row-store.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 import type { Finding } from "../../src/verify/finding.ts";
 import { checkHistory } from "../../src/verify/verify.ts";
@@ -78,8 +80,8 @@ export async function openRunWorld({ dialects: known, sliceTasks, began }: RunWo
     memory.close();
   });
 
-  const everyRun = memory.prepare(`SELECT ${runColumns} FROM run ORDER BY id`);
-  const records = memory.prepare(`SELECT ${taskColumns} FROM task WHERE id > ? AND id < ?`);
+  const everyRun = memory.prepare(`SELECT * FROM run ORDER BY id`);
+  const records = memory.prepare(`SELECT * FROM task WHERE id > ? AND id < ?`);
   const messages = memory.prepare("SELECT count(*) AS count FROM message");
   const definitions = memory.prepare("SELECT dialect, source FROM definition WHERE id = ?");
 
@@ -91,8 +93,9 @@ export async function openRunWorld({ dialects: known, sliceTasks, began }: RunWo
     return plan;
   }
 
-  const kindOf = (definitionId: string, node: number) => planOf({ definitionId }).nodes[node]?.kind;
-  const history = new SqliteHistory({ db: memory, kindOf, withParts: true });
+  const tx: ReadTx = { isOperation: false, loaded: new Map() };
+  const kindOf = (_tx: ReadTx, definitionId: string, node: number) => planOf({ definitionId }).nodes[node]?.kind;
+  const history = new LocalHistory({ store: sqliteRows(memory, () => null), kindOf, withParts: true });
 
   const world = {
     clock,
@@ -130,7 +133,7 @@ export async function openRunWorld({ dialects: known, sliceTasks, began }: RunWo
         .all(`${runId}.`, `${runId}/`)
         .map((row) => life.store.board.tasks.newest({ isOperation: false, loaded: new Map() }, row.id as string, taskOf(row)) as TaskRow),
     /** What the published checker finds. */
-    findings: (): Finding[] => history.runIds("", -1).flatMap((id) => checkHistory(history.run(id) as RunHistory)),
+    findings: (): Finding[] => history.runIds(tx, "").flatMap((id) => checkHistory(history.run(tx, id) as RunHistory)),
     /** Waits until every message between runs has been carried out. */
     async settle(): Promise<void> {
       for (let turn = 0; turn < turnsMin || (messages.get()?.count as number) > 0; turn++) {

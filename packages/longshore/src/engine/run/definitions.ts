@@ -6,7 +6,7 @@ import { Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import { Postponed } from "../commit-errors.ts";
 import type { RowStore, TableRows } from "../rows.ts";
-import { plainTable } from "../tables/plain.ts";
+import { definitionTable } from "../tables/definition.ts";
 import type { ReadTx, Tx } from "../tx.ts";
 import type { Definition, NewDefinition } from "./dialect.ts";
 import { atOnceCharsMax, type Plan } from "./plan.ts";
@@ -14,15 +14,6 @@ import type { Brain } from "./store.ts";
 
 /** Definitions, names and plans kept in memory, each; the oldest go first. */
 const keptMax = 2_000;
-
-const definitionTable = plainTable<Definition>("definition", ["id"], {
-  id: "id",
-  name: "name",
-  version: "version",
-  dialect: "dialect",
-  source: "source",
-  createdAt: "created_at",
-});
 
 export class Definitions {
   readonly #rows: Rows<Definition>;

@@ -263,7 +263,7 @@ function isOther(said: number | undefined, is: number): boolean {
 /** Messages that are read at once. */
 const pageMax = 100;
 
-const messageTable: TableSpec<StoredMessage> = {
+export const messageTable: TableSpec<StoredMessage> = {
   name: "message",
   key: ["id"],
   columns: [

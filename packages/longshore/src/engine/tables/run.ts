@@ -42,7 +42,7 @@ const changing: readonly Column<Run>[] = [
 const ending: readonly Column<Run>[] = [["ended_at", (run) => run.endedAt]];
 const changingAtEnd = [...changing, ...ending];
 
-const runTable: TableSpec<Run> = { name: "run", key: ["id"], columns: [...fixed, ...changing, ...ending], of: runOf };
+export const runTable: TableSpec<Run> = { name: "run", key: ["id"], columns: [...fixed, ...changing, ...ending], of: runOf };
 
 /** Where only some columns are read: payloads may be long. */
 export const runIdTable: TableSpec<Pick<Run, "id">> = {
@@ -71,14 +71,26 @@ export const openRunTable: TableSpec<OpenRun> = {
   }),
 };
 
-export const runColumns: string = runTable.columns.map(([name]) => name).join(", ");
-
 const texts = new Set(["input", "output", "error", "variables", "backlog", "skips"]);
+
 /** Without the texts. */
-export const runHeadColumns: string = runTable.columns
-  .map(([name]) => name)
-  .filter((name) => !texts.has(name))
-  .join(", ");
+export const runHeadTable: TableSpec<RunHead> = {
+  name: "run",
+  key: ["id"],
+  columns: runTable.columns.filter(([name]) => !texts.has(name)).map(([name]) => [name, () => null] as const),
+  of: runHeadOf,
+};
+
+/** For walks through many runs. */
+export const runStateTable: TableSpec<Pick<Run, "id" | "state">> = {
+  name: "run",
+  key: ["id"],
+  columns: [
+    ["id", ({ id }) => id],
+    ["state", ({ state }) => state],
+  ],
+  of: (row) => ({ id: row.id as string, state: row.state as RunState }),
+};
 
 export function runRows(store: RowStore, commit: GroupCommit, committed: (run: Run) => void): Rows<Run> {
   const rows = store.table(runTable);
@@ -114,7 +126,7 @@ export function runOf(row: Row): Run {
   };
 }
 
-export function runHeadOf(row: Row): RunHead {
+function runHeadOf(row: Row): RunHead {
   return {
     id: row.id as string,
     workflow: row.workflow as string,

@@ -82,18 +82,31 @@ export const taskTable: TableSpec<TaskRow> = {
   of: taskOf,
 };
 
-export const taskColumns: string = taskTable.columns.map(([name]) => name).join(", ");
-
-/** Without the texts. */
-export const headColumns: string = taskTable.columns
-  .map(([name]) => name)
-  .filter((name) => name !== "input" && name !== "output")
-  .join(", ");
-
 /** For scans that need no texts of a task: its rows have none. */
 export const taskHeadTable: TableSpec<TaskRow> = {
   ...taskTable,
   columns: taskTable.columns.filter(([name]) => name !== "input" && name !== "output"),
+};
+
+/** For walks through many tasks. */
+export interface TaskPlace {
+  readonly id: string;
+  readonly node: number;
+  readonly state: string;
+  /** The name of its lane. */
+  readonly lane: string | null;
+}
+
+export const taskPlaceTable: TableSpec<TaskPlace> = {
+  name: "task",
+  key: ["id"],
+  columns: [
+    ["id", ({ id }) => id],
+    ["node", ({ node }) => node],
+    ["state", ({ state }) => state],
+    ["lane", ({ lane }) => lane],
+  ],
+  of: (row) => ({ id: row.id as string, node: row.node as number, state: row.state as string, lane: row.lane as string | null }),
 };
 
 /** For scans that need no more of a task than where it is. */

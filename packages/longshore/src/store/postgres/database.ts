@@ -3,6 +3,7 @@
 import { type Clock, clockOf, steadyTime } from "../../core/clock.ts";
 import { LongshoreError } from "../../core/errors.ts";
 import type { RowStore } from "../../engine/rows.ts";
+import { PostgresBlobs } from "./blobs.ts";
 import { inWords } from "./errors.ts";
 import { type Call, Link, Unsent } from "./link.ts";
 import { Owner } from "./owner.ts";
@@ -20,10 +21,10 @@ export interface DatabaseOptions {
 
 export interface PostgresDatabase {
   readonly rows: RowStore;
+  readonly blobs: PostgresBlobs;
   /** PostgreSQL's, so that all servers on it agree. */
   readonly clock: Clock;
   readonly wasServed: boolean;
-  read(calls: readonly Call[]): Promise<RawRow[][]>;
   close(): Promise<void>;
 }
 
@@ -85,7 +86,9 @@ export async function openDatabase({ url, node, leaseMs }: DatabaseOptions): Pro
       await owner.close();
       await closeLinks();
     };
-    return { rows, clock: clockOf(time.now), wasServed: owner.wasServed, read, close };
+    const blobs = new PostgresBlobs({ statements, run: (calls) => runOnce(leastBusy(readers), calls), now: time.now });
+    await blobs.clean();
+    return { rows, blobs, clock: clockOf(time.now), wasServed: owner.wasServed, close };
   } catch (error) {
     await closeLinks();
     throw error;
@@ -109,15 +112,21 @@ class ServerTime {
   readonly now = (): number => this.#now?.() ?? Date.now();
 }
 
+async function runOnce(link: Link, calls: readonly Call[]): Promise<RawRow[][]> {
+  try {
+    return await link.run(calls);
+  } catch (error) {
+    throw inWords(error);
+  }
+}
+
 /** A read changes nothing: one whose connection was lost is sent again. */
 async function readOnce(link: Link, calls: readonly Call[]): Promise<RawRow[][]> {
   try {
     return await link.run(calls);
   } catch (first) {
     if (first instanceof Unsent || isOfStatement(first)) throw inWords(first);
-    return link.run(calls).catch((error: unknown) => {
-      throw inWords(error);
-    });
+    return runOnce(link, calls);
   }
 }
 

@@ -4,11 +4,12 @@
 import type { LongshoreError } from "../../core/errors.ts";
 import { Missing, type Row, type RowStore, type Scan, type TableRows, type TableSpec, type Value } from "../../engine/rows.ts";
 import type { ReadTx } from "../../engine/tx.ts";
-import { boundsOf, limitOf, type SelectSql, type Spelling, selectSql, shapeOf } from "../scan-sql.ts";
+import { boundsOf, limitOf, type SelectSql, selectSql, shapeOf } from "../scan-sql.ts";
 import { type ColumnType, decode, encodeArray } from "./binary.ts";
 import type { Call } from "./link.ts";
 import type { RawRow } from "./package.ts";
 import type { Catalog } from "./schema.ts";
+import { spelling } from "./spelling.ts";
 import type { Statements } from "./statements.ts";
 import { parameterOf, tableWriter, typeOf } from "./table-writes.ts";
 import { WriteBatch } from "./write-batch.ts";
@@ -23,7 +24,6 @@ export interface PostgresRowsDeps {
   isGone(): LongshoreError | null;
 }
 
-const spelling: Spelling = { join: "JOIN" };
 /** A character of a text takes three bytes at most, so that a third of its bytes is no more than its characters. */
 const bytesPerChar = 3;
 

@@ -1,9 +1,10 @@
 // How rows of one table are written: statements whose parameters are arrays, a column each.
 
 import { type Column, isKey, type Scan, type TableSpec, type Value } from "../../engine/rows.ts";
-import { boundsOf, conditions } from "../scan-sql.ts";
+import { boundsOf, conditionsOf } from "../scan-sql.ts";
 import type { ColumnType } from "./binary.ts";
 import type { Parameter } from "./package.ts";
+import { spelling } from "./spelling.ts";
 import type { Statements } from "./statements.ts";
 import type { Shape, WriteBatch } from "./write-batch.ts";
 
@@ -68,7 +69,7 @@ export function tableWriter<R>({ spec, types, statements, batch }: TableWritesDe
     },
     remove(wanted) {
       if (isKey(wanted)) return batch().add(removeShape(), keyText(wanted), wanted);
-      const statement = statements.of(`DELETE FROM ${name} ${conditions(wanted)}`);
+      const statement = statements.of(`DELETE FROM ${name} ${conditionsOf(wanted, spelling)}`);
       batch().addAlone(name, { statement, values: boundsOf(wanted).map(parameterOf) });
     },
   };

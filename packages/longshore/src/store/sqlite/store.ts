@@ -6,8 +6,6 @@ import { BlobFiles } from "./blob-files.ts";
 import { type DataFile, type DataFileOptions, inWords, openDataFile } from "./data-file.ts";
 import type { Database } from "./driver.ts";
 import { blobFolderName } from "./folder.ts";
-import { servedHistory } from "./history.ts";
-import { SqliteReader } from "./reader.ts";
 import { sqliteRows } from "./row-store.ts";
 
 export interface SqliteOptions extends DataFileOptions {
@@ -37,8 +35,6 @@ function storeOn({ db, wasServed, isGone, checkRest, close }: DataFile, director
     wasServed,
     rows: sqliteRows(db, isGone),
     contents,
-    reader: (deps) => new SqliteReader(db, deps),
-    history: (deps) => servedHistory(db, deps),
     checkRest,
     inWords: (error) => inWords(error, directory),
     close() {

@@ -1,20 +1,32 @@
 // The attempts of a task for display: earlier ones have rows of their own, the current one is in the row of the task.
 
-import type { TaskRow, Verb } from "../../engine/board/task.ts";
-import type { AttemptView } from "../../engine/run/reader.ts";
-import { faultOfRow } from "../../engine/tables/fault.ts";
-import type { SqlRow } from "./driver.ts";
+import type { TaskRow, Verb } from "../board/task.ts";
+import type { Row, TableSpec } from "../rows.ts";
+import type { AttemptView } from "../run/reader.ts";
+import { faultOfRow } from "./fault.ts";
 
-/** Columns without the texts. */
-export const attemptHead =
-  "grant_count, attempt, closed_by, holder, error, fault, queued_at, started_at, ended_at, ordinal, deferrals, attempt_at, due_at, claimed_at, NULL AS input, NULL AS output";
+const name = "attempt";
+const key = ["task_id", "grant_count", "attempt"];
+const texts = ["input", "output"];
+const heads = [
+  ...["grant_count", "attempt", "closed_by", "holder", "error", "fault", "queued_at", "started_at", "ended_at", "ordinal", "deferrals"],
+  ...["attempt_at", "due_at", "claimed_at", "state"],
+];
 
-/** The try before another one. */
-export function attemptBefore(columns: string): string {
-  return `SELECT ${columns} FROM attempt WHERE task_id = ? AND (grant_count, attempt) < (?, ?) ORDER BY grant_count DESC, attempt DESC LIMIT 1`;
+function columns(names: readonly string[]): TableSpec<AttemptView>["columns"] {
+  return names.map((each) => [each, () => null] as const);
 }
 
-export function attemptOf(row: SqlRow): AttemptView {
+/** Only read here: attempts.ts writes them. */
+export const attemptViewTable: TableSpec<AttemptView> = { name, key, columns: columns([...heads, ...texts]), of: attemptOf };
+
+/** Without the texts. */
+export const attemptHeadTable: TableSpec<AttemptView> = { name, key, columns: columns(heads), of: attemptOf };
+
+/** Newest last. */
+export const attemptOrder: readonly string[] = key;
+
+function attemptOf(row: Row): AttemptView {
   return {
     attempt: row.attempt as number,
     grant: row.grant_count as number,
@@ -30,8 +42,8 @@ export function attemptOf(row: SqlRow): AttemptView {
     attemptAt: row.attempt_at as number,
     dueAt: row.due_at as number,
     claimedAt: row.claimed_at as number | null,
-    input: row.input as string | null,
-    output: row.output as string | null,
+    input: (row.input ?? null) as string | null,
+    output: (row.output ?? null) as string | null,
   };
 }
 

@@ -1,11 +1,20 @@
-// Reading on SQLite. Every list walks an index from the newest entry and looks at a bounded number of rows, so a rare filter costs
+// Reading rows for people. Every list walks an index from the newest entry and looks at a bounded number of rows, so a rare filter costs
 // several pages rather than a pause for all requests.
 
 import { type Growth, type ListOptions, ListTexts } from "../../core/list-text.ts";
 import type { LongBytes } from "../../core/long-bytes.ts";
-import { wholeRow } from "../../core/slices/slices.ts";
-import { isOpen, type TaskRow, type TaskRowHead } from "../../engine/board/task.ts";
-import type { Definition } from "../../engine/run/dialect.ts";
+import { type Slices, wholeRow } from "../../core/slices/slices.ts";
+import type { Lanes } from "../board/lanes.ts";
+import { isOpen, type TaskRow, type TaskRowHead } from "../board/task.ts";
+import type { RowStore, Scan, TableRows } from "../rows.ts";
+import { attemptOrder, currentAttempt } from "../tables/attempt.ts";
+import { openTasks, type ReaderTables, readerTables, runsIn } from "../tables/reading.ts";
+import type { TaskPlace } from "../tables/task.ts";
+import type { ReadRows, ReadTx } from "../tx.ts";
+import type { Definition } from "./dialect.ts";
+import { limited, listPage, matching, rowsOfPage, scanMax, textOf, withoutTexts } from "./list-page.ts";
+import { namesInOrder } from "./local-names.ts";
+import { type FoundRuns, searchRuns } from "./local-search.ts";
 import {
   type AttemptView,
   type CountsView,
@@ -16,38 +25,45 @@ import {
   type RunQuery,
   type RunSearch,
   type TaskQuery,
-} from "../../engine/run/reader.ts";
-import { isRunOpen, type Run, type RunHead, type RunState } from "../../engine/run/run.ts";
-import type { ReaderDeps } from "../../engine/store.ts";
-import { runHeadOf, runOf } from "../../engine/tables/run.ts";
-import { taskOf } from "../../engine/tables/task.ts";
-import type { ReadTx } from "../../engine/tx.ts";
-import { attemptOf, currentAttempt } from "./attempt-views.ts";
-import type { Database, SqlRow } from "./driver.ts";
-import { limited, matching, scan, scanMax } from "./index-scan.ts";
-import { prepareStatements, type ReaderStatements } from "./reader-statements.ts";
-import { type FoundRuns, searchRuns } from "./search.ts";
+} from "./reader.ts";
+import type { Run, RunHead, RunState } from "./run.ts";
 
-/** Entries of an index that are passed at the cost of one that is looked at. */
-const passedPerRow = 16;
 /** Whole rows that are read without a pause. */
 const wholeRowsMax = 250;
-/** Open runs that are sorted to list them: about a millisecond. */
-const sortMax = 2_000;
-/** Above every id in SQLite's byte order. */
+/** Above every id in the order of bytes. */
 const last = "\u{10ffff}";
 
-export class SqliteReader implements Reader {
-  readonly #db: Database;
-  readonly #options: ReaderDeps;
-  readonly #sql: ReaderStatements;
+/** Rows as memory has them: newer than their tables by what is not written yet. */
+interface MemoryRows<R> {
+  get(tx: ReadTx, key: string): R | null;
+  /** What memory has made of a row that was read from its table; null when it was removed. */
+  newest(tx: ReadTx, key: string, stored: R): R | null;
+  /** Undefined when it is not in memory. */
+  kept(key: string): R | undefined;
+}
+
+export interface LocalReaderDeps {
+  readonly store: RowStore;
+  /** How rows that memory may have are read. */
+  readonly read: ReadRows;
+  readonly tasks: MemoryRows<TaskRow>;
+  readonly runs: Pick<MemoryRows<Run>, "get" | "kept">;
+  readonly definitions: { newest(tx: ReadTx, name: string): Definition | null; byId(tx: ReadTx, id: string): Definition | null };
+  readonly lanes: Pick<Lanes, "all">;
+  readonly counts: CountsView & { counted(): Promise<void> };
+  /** Bounds what all readers together do in one turn of the event loop. */
+  readonly slices: Slices;
+}
+
+export class LocalReader implements Reader {
+  readonly #options: LocalReaderDeps;
+  readonly #tables: ReaderTables;
   readonly #lists: ListTexts;
 
-  constructor(db: Database, options: ReaderDeps) {
-    this.#db = db;
+  constructor(options: LocalReaderDeps) {
     this.#options = options;
     this.#lists = new ListTexts(options.slices);
-    this.#sql = prepareStatements(db);
+    this.#tables = readerTables(options.store);
   }
 
   run(id: string): Promise<Run | undefined> {
@@ -57,7 +73,8 @@ export class SqliteReader implements Reader {
 
   /** One that is in memory has its texts, which are there once for all. */
   runHead(id: string): Promise<RunHead | undefined> {
-    return Promise.resolve(this.#options.runs.kept(id) ?? orUndefined(this.#sql.runHead.get(id), runHeadOf));
+    const { runs, read } = this.#options;
+    return read((tx) => runs.kept(id) ?? this.#tables.runHeads.get(tx, id) ?? undefined);
   }
 
   async runs(query: RunQuery): Promise<Page<Run>> {
@@ -73,11 +90,14 @@ export class SqliteReader implements Reader {
 
   async #runIds({ workflow, state, before = last, limit }: RunQuery): Promise<{ ids: string[]; next: string | null }> {
     await this.#options.slices.turn(state === undefined ? limited(limit) : scanMax);
-    return scan(this.#runRows(workflow, state, before), limit, (row) => state === undefined || row.state === state);
+    const index = runsIn(workflow, state, this.#options.counts.openRuns);
+    const scan: Scan = { ...index, below: [before], backwards: true, limit: rowsOfPage(limit, state !== undefined) };
+    const matches = (row: { readonly state: RunState }) => state === undefined || row.state === state;
+    return this.#options.read((tx) => listPage(this.#tables.runStates.scan(tx, scan), limit, matches));
   }
 
   search(search: RunSearch): Promise<FoundRuns> {
-    return searchRuns(this.#db, this.#options.slices, search);
+    return searchRuns(this.#options, search);
   }
 
   runsUnder(prefix: string): AsyncIterable<Run> {
@@ -91,7 +111,8 @@ export class SqliteReader implements Reader {
   async *#under<T>(prefix: string, each: (ids: readonly string[]) => AsyncGenerator<T>): AsyncGenerator<T, void, void> {
     for (let after = prefix; ; ) {
       await this.#options.slices.turn(scanMax);
-      const ids = this.#sql.statesUnder.all(after, `${prefix}${last}`, scanMax).map((row) => row.id as string);
+      const scan: Scan = { by: ["id"], above: [after], below: [`${prefix}${last}`], limit: scanMax };
+      const ids = (await this.#all(this.#tables.runStates, scan)).map(({ id }) => id);
       yield* each(ids);
       if (ids.length < scanMax) return;
       after = ids.at(-1) as string;
@@ -100,44 +121,41 @@ export class SqliteReader implements Reader {
 
   async statesUnder(prefix: string): Promise<Map<RunState, number>> {
     const states = new Map<RunState, number>();
-    await this.#walk(
-      prefix,
-      (after, some) => this.#sql.statesUnder.all(after, `${prefix}${last}`, some),
-      (row) => {
-        const state = row.state as RunState;
-        states.set(state, (states.get(state) ?? 0) + 1);
-      },
-    );
+    const under: Scan = { by: ["id"], below: [`${prefix}${last}`] };
+    await this.#walk(this.#tables.runStates, under, prefix, ({ state }) => states.set(state, (states.get(state) ?? 0) + 1));
     return states;
   }
 
   childOf(taskId: string, attempt: number): Promise<Run | undefined> {
-    return Promise.resolve(orUndefined(this.#sql.child.get(taskId, attempt), runOf));
+    return this.#first(this.#tables.runs, { by: ["parent_task_id", "parent_attempt"], equal: [taskId, attempt] });
   }
 
   newestRun(workflow: string): Promise<Run | undefined> {
-    return Promise.resolve(orUndefined(this.#sql.newestRun.get(workflow), runOf));
+    return this.#first(this.#tables.runs, { by: ["workflow", "id"], equal: [workflow], backwards: true });
   }
 
   async openRuns(workflow: string, limit: number = pageMax): ReturnType<Reader["openRuns"]> {
     const heads: Awaited<ReturnType<Reader["openRuns"]>> = [];
-    const read = (before: string, some: number) => this.#sql.openRunsOf.all(workflow, before, Math.min(some, limit - heads.length));
-    await this.#walk(last, read, (row) => {
-      heads.push({ id: row.id as string, createdAt: row.created_at as number, settings: row.settings as string | null });
-    });
+    for (let before = last; heads.length < limit; ) {
+      await this.#options.slices.turn(scanMax);
+      const some = Math.min(scanMax, limit - heads.length);
+      const open: Scan = { by: ["workflow", "id"], equal: [workflow], without: "ended_at", below: [before], backwards: true, limit: some };
+      const rows = await this.#all(this.#tables.runHeads, open);
+      for (const { id, createdAt, settings } of rows) heads.push({ id, createdAt, settings });
+      if (rows.length < some) break;
+      before = rows.at(-1)?.id as string;
+    }
     return heads;
   }
 
   runByAlias(alias: string): Promise<Run | undefined> {
-    return Promise.resolve(orUndefined(this.#sql.runByAlias.get(alias), runOf));
+    return this.#first(this.#tables.runs, { by: ["alias", "id"], equal: [alias], backwards: true });
   }
 
   async *records(runId: string): AsyncGenerator<TaskRow, void, void> {
     const places: { id: string; node: number }[] = [];
-    await this.#walk(
-      `${runId}.`,
-      (after, some) => this.#sql.nodes.all(after, `${runId}/`, some),
-      (row) => places.push({ id: row.id as string, node: row.node as number }),
+    await this.#walk(this.#tables.taskPlaces, { by: ["id"], below: [`${runId}/`] }, `${runId}.`, ({ id, node }) =>
+      places.push({ id, node }),
     );
     const ids = places.sort((a, b) => a.node - b.node).map(({ id }) => id);
     yield* this.#each(ids, (id) => this.task(id));
@@ -157,12 +175,12 @@ export class SqliteReader implements Reader {
 
   /** Most tasks of an open run are in memory. Where all of a page are, only their ids are read: that takes a tenth of the time. */
   #headsBehind(tx: ReadTx, { runId, behind }: { runId: string; behind: string }): TaskRowHead[] {
-    const end = `${runId}/`;
-    const stored = () => this.#sql.heads.all(behind, end, wholeRowsMax).map((row) => this.#headOf(tx, row));
+    const scan: Scan = { by: ["id"], above: [behind], below: [`${runId}/`], limit: wholeRowsMax };
+    const stored = () => Array.from(this.#tables.taskHeads.scan(tx, scan), (task) => this.#newest(tx, task));
     if (this.#options.runs.kept(runId) === undefined) return stored();
     const heads: TaskRowHead[] = [];
-    for (const { id } of this.#sql.nodes.all(behind, end, wholeRowsMax)) {
-      const kept = this.#options.tasks.kept(id as string);
+    for (const { id } of this.#tables.taskPlaces.scan(tx, scan)) {
+      const kept = this.#options.tasks.kept(id);
       if (kept === undefined) return stored();
       heads.push(kept);
     }
@@ -176,19 +194,24 @@ export class SqliteReader implements Reader {
 
   taskHead(id: string): Promise<TaskRowHead | undefined> {
     const { tasks } = this.#options;
-    return this.#options.read((tx) => tasks.kept(id) ?? orUndefined(this.#sql.head.get(id), (row) => this.#headOf(tx, row)));
+    return this.#options.read((tx) => {
+      const kept = tasks.kept(id);
+      if (kept !== undefined) return kept;
+      const stored = this.#tables.taskHeads.get(tx, id);
+      return stored === null ? undefined : this.#newest(tx, stored);
+    });
   }
 
   async tasks(query: TaskQuery): Promise<Page<TaskRow>> {
     const { state, lane } = query;
     await this.#options.slices.turn(state === undefined && lane === undefined ? limited(query.limit) : scanMax);
-    return this.#page(scan(this.#taskRows(query), query.limit, matching(query)), (id) => this.task(id));
+    return this.#page(await this.#taskPage(query), (id) => this.task(id));
   }
 
   async taskHeads(query: TaskQuery): Promise<Page<TaskRowHead>> {
     const { slices } = this.#options;
     await slices.turn(scanMax);
-    const { ids, next } = scan(this.#taskRows(query), query.limit, matching(query));
+    const { ids, next } = await this.#taskPage(query);
     const items: TaskRowHead[] = [];
     for (const id of ids) {
       await slices.turn(wholeRow);
@@ -205,9 +228,11 @@ export class SqliteReader implements Reader {
     if (task === undefined) return [];
     const newestFirst = [currentAttempt(task)];
     let chars = 0;
-    for (let row = this.#sql.lastAttempt.get(taskId); row !== undefined; row = this.#attemptBefore(taskId, row, chars < charsMax)) {
+    for (let before: AttemptView | undefined; ; ) {
+      const attempt = await this.#attemptBefore(taskId, before, chars < charsMax);
+      if (attempt === undefined) break;
       await slices.turn(wholeRow);
-      const attempt = attemptOf(row);
+      before = attempt;
       const size = (attempt.input?.length ?? 0) + (attempt.output?.length ?? 0) + (attempt.error?.length ?? 0);
       slices.spent(size);
       chars += size;
@@ -218,18 +243,16 @@ export class SqliteReader implements Reader {
 
   async lastError(taskId: string): Promise<string | null> {
     await this.#options.slices.turn(wholeRow);
-    return (this.#sql.lastError.get(taskId)?.error as string | undefined) ?? null;
+    const failed = await this.#first(this.#tables.attemptHeads, { by: attemptOrder, equal: [taskId], having: "error", backwards: true });
+    return failed?.error ?? null;
   }
 
   async definitions(page: { limit: number; offset?: number; dialect?: string }): Promise<Definition[]> {
     const { slices, definitions } = this.#options;
-    const dialect = page.dialect ?? null;
-    // Passing an entry costs a small part of what reading it does.
-    await slices.turn(limited(page.limit) + Math.ceil((page.offset ?? 0) / passedPerRow));
     const found: Definition[] = [];
-    for (const row of this.#sql.names.all(dialect, dialect, limited(page.limit), page.offset ?? 0)) {
+    for await (const name of namesInOrder(this.#options, this.#tables.names, page)) {
       await slices.turn(wholeRow);
-      const newest = await this.#options.read((tx) => definitions.newest(tx, row.name as string));
+      const newest = await this.#options.read((tx) => definitions.newest(tx, name));
       if (newest === null) continue;
       slices.spent(newest.source.length);
       found.push(newest);
@@ -258,15 +281,9 @@ export class SqliteReader implements Reader {
 
   async queued(): Promise<Map<string, number>> {
     const queued = new Map<string, number>();
-    await this.#walk(
-      "",
-      (after, some) => this.#sql.openTasksAfter.all(after, some),
-      (row) => {
-        if (row.state !== "queued" || row.lane === null) return;
-        const lane = row.lane as string;
-        queued.set(lane, (queued.get(lane) ?? 0) + 1);
-      },
-    );
+    await this.#walk(this.#tables.taskPlaces, openTasks, "", ({ state, lane }) => {
+      if (state === "queued" && lane !== null) queued.set(lane, (queued.get(lane) ?? 0) + 1);
+    });
     return queued;
   }
 
@@ -332,54 +349,43 @@ export class SqliteReader implements Reader {
   }
 
   /** Entries of an index in the order of their ids, behind `after`, some at a time. */
-  async #walk(after: string, read: (after: string, some: number) => SqlRow[], look: (row: SqlRow) => void): Promise<void> {
+  async #walk<R extends { readonly id: string }>(rows: TableRows<R>, scan: Scan, after: string, look: (row: R) => void): Promise<void> {
     for (let behind = after; ; ) {
       await this.#options.slices.turn(scanMax);
-      const rows = read(behind, scanMax);
-      for (const row of rows) look(row);
-      if (rows.length < scanMax) return;
-      behind = rows.at(-1)?.id as string;
+      const some = await this.#all(rows, { ...scan, above: [behind], limit: scanMax });
+      for (const row of some) look(row);
+      if (some.length < scanMax) return;
+      behind = some.at(-1)?.id as string;
     }
   }
 
+  #all<R>(rows: TableRows<R>, scan: Scan): Promise<R[]> {
+    return this.#options.read((tx) => [...rows.scan(tx, scan)]);
+  }
+
+  #first<R>(rows: TableRows<R>, scan: Scan): Promise<R | undefined> {
+    return this.#options.read((tx) => [...rows.scan(tx, { ...scan, limit: 1 })][0]);
+  }
+
   /** A hold may have been renewed in memory since its row was written. */
-  #headOf(tx: ReadTx, row: SqlRow): TaskRowHead {
-    const stored = taskOf(row);
+  #newest(tx: ReadTx, stored: TaskRow): TaskRowHead {
     return this.#options.tasks.newest(tx, stored.id, stored) ?? stored;
   }
 
-  #attemptBefore(taskId: string, { grant_count, attempt }: SqlRow, withTexts: boolean): SqlRow | undefined {
-    const before = withTexts ? this.#sql.attemptBefore : this.#sql.attemptHeadBefore;
-    return before.get(taskId, grant_count as number, attempt as number);
+  /** The try before another one, or the last. */
+  #attemptBefore(taskId: string, before: AttemptView | undefined, withTexts: boolean): Promise<AttemptView | undefined> {
+    const below = before === undefined ? undefined : [before.grant, before.attempt];
+    const { attempts, attemptHeads } = this.#tables;
+    return this.#first(withTexts ? attempts : attemptHeads, { by: attemptOrder, equal: [taskId], below, backwards: true });
   }
 
-  /** The index that comes nearest to the question, newest first. */
-  #runRows(workflow: string | undefined, state: Run["state"] | undefined, before: string): Iterable<SqlRow> {
-    if (workflow !== undefined) return this.#sql.runsOf.iterate(workflow, before);
-    if (state === undefined || state === "succeeded") return this.#sql.runs.iterate(before);
-    // Sorting them all would cost more than walking past those that have ended.
-    if (isRunOpen(state) && this.#options.counts.openRuns > sortMax) return this.#sql.runs.iterate(before);
-    return isRunOpen(state) ? this.#sql.openRuns.iterate(before) : this.#sql.unsuccessfulRuns.iterate(state, before);
+  #taskPage(query: TaskQuery): Promise<{ ids: string[]; next: string | null }> {
+    const { runId, state, lane, before = last, limit } = query;
+    const end = `${runId}/`;
+    const isOfRun = runId !== undefined;
+    const bounds = isOfRun ? { above: [`${runId}.`], below: [before < end ? before : end] } : { below: [before] };
+    const index = !isOfRun && state !== undefined && isOpen(state) ? openTasks : { by: ["id"] };
+    const scan: Scan = { ...index, ...bounds, backwards: true, limit: rowsOfPage(limit, state !== undefined || lane !== undefined) };
+    return this.#options.read((tx) => listPage<TaskPlace>(this.#tables.taskPlaces.scan(tx, scan), limit, matching(query)));
   }
-
-  #taskRows({ runId, state, before = last }: TaskQuery): Iterable<SqlRow> {
-    if (runId !== undefined) return this.#sql.tasksOf.iterate(`${runId}.`, before < `${runId}/` ? before : `${runId}/`);
-    return state !== undefined && isOpen(state) ? this.#sql.openTasks.iterate(before) : this.#sql.tasks.iterate(before);
-  }
-}
-
-/** A task that is in memory has its texts, which a list of heads would hold. */
-function withoutTexts(head: TaskRowHead): TaskRowHead {
-  const { input: _input, output: _output, ...rest } = head as TaskRow;
-  return rest;
-}
-
-/** Characters of what callers and data decide the size of. */
-function textOf(item: Run | TaskRow): number {
-  const more = "variables" in item ? (item.variables?.length ?? 0) + (item.settings?.length ?? 0) + (item.backlog?.length ?? 0) : 0;
-  return item.input.length + (item.output?.length ?? 0) + (item.error?.length ?? 0) + more;
-}
-
-function orUndefined<T>(row: SqlRow | undefined, of: (row: SqlRow) => T): T | undefined {
-  return row === undefined ? undefined : of(row);
 }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { openParts, placesAtHand } from "../../../test/support/parts.ts";
+import { openParts, places } from "../../../test/support/parts.ts";
 import { Slices } from "../../core/slices/slices.ts";
-import { type Page, pageMax } from "../../engine/run/reader.ts";
-import { SqliteReader } from "./reader.ts";
+import { LocalReader } from "./local-reader.ts";
+import { type Page, pageMax } from "./reader.ts";
 
 async function collected<T>(items: AsyncIterable<T>): Promise<T[]> {
   const all: T[] = [];
@@ -10,12 +10,12 @@ async function collected<T>(items: AsyncIterable<T>): Promise<T[]> {
   return all;
 }
 
-describe.each(placesAtHand)("reading from %s", (place) => {
+describe.each(places)("reading from %s", (place) => {
   async function setup() {
     const parts = await openParts(place);
     const { tasks, lanes } = parts.board;
     const { runs, definitions } = parts.runs;
-    const reader = new SqliteReader(parts.db, {
+    const reader = new LocalReader({
       ...parts,
       read: (work) => parts.commit.read(work),
       tasks,

@@ -1,0 +1,196 @@
+// Histories of runs as rows, for the checker. It reads columns only, no payloads, so a run costs what its number of tasks does.
+
+import { attemptsKeptMax } from "../board/task.ts";
+import { type RowStore, readAll } from "../rows.ts";
+import { definitionIdTable } from "../tables/definition.ts";
+import { propertyTable } from "../tables/endings.ts";
+import {
+  attemptHistoryTable,
+  childHistoryTable,
+  partHistoryTable,
+  type RunRecord,
+  runHistoryTable,
+  type TaskRecord,
+  taskHistoryTable,
+} from "../tables/history.ts";
+import { runIdTable } from "../tables/run.ts";
+import type { ReadRows, ReadTx } from "../tx.ts";
+import type { AttemptHistory, ChildHistory, HistoryReader, NextPage, PartsHistory, RunHistory, TaskHistory } from "./history.ts";
+import { messageTable } from "./messages.ts";
+import type { PlanNode } from "./plan.ts";
+import { type Keep, keepOf, keptProperty } from "./retention.ts";
+import { backlogOf, type Message, taskIdOf } from "./run.ts";
+
+export interface LocalHistoryDeps {
+  readonly store: RowStore;
+  /** What a node of a definition is. Undefined for a definition that cannot be read. */
+  kindOf(tx: ReadTx, definitionId: string, node: number): PlanNode["kind"] | undefined;
+  /** Also counts the parts of each task, which costs what the number of parts does. */
+  readonly withParts: boolean;
+}
+
+/** Messages about one run that are read; they are delivered at once, so that few of them wait. */
+const messagesMax = 100;
+/** Attempts of one page, and those that its last task has above it: what is read below 5 ms. */
+const attemptsMax = 500;
+
+/** The history of data that are served. Parts are not counted: a task may have a million, and a request must not walk them. */
+export function servedHistory(deps: Omit<LocalHistoryDeps, "withParts">, read: ReadRows): HistoryReader {
+  const history = new LocalHistory({ ...deps, withParts: false });
+  return {
+    runIds: (after, limit) => read((tx) => history.runIds(tx, after, limit)),
+    runPage: (id, tasks) => read((tx) => history.runPage(tx, id, tasks)),
+    looseTasks: (after, limit) => read((tx) => history.looseTasks(tx, after, limit)),
+    task: (id) => read((tx) => history.task(tx, id)),
+    kept: () => read((tx) => history.kept(tx)),
+  };
+}
+
+export class LocalHistory {
+  readonly #options: LocalHistoryDeps;
+  readonly #tables: ReturnType<typeof tablesOf>;
+
+  constructor(options: LocalHistoryDeps) {
+    this.#options = options;
+    this.#tables = tablesOf(options.store);
+  }
+
+  kept(tx: ReadTx): Keep | undefined {
+    const property = this.#tables.properties.get(tx, keptProperty);
+    return property === null ? undefined : keepOf(JSON.parse(property.value) as Keep);
+  }
+
+  runIds(tx: ReadTx, after: string, limit?: number): string[] {
+    return Array.from(this.#tables.runIds.scan(tx, { by: ["id"], above: [after], limit }), ({ id }) => id);
+  }
+
+  run(tx: ReadTx, id: string): RunHistory | undefined {
+    return this.#run(tx, id, this.#tasksOf(tx, id, `${id}.`, undefined));
+  }
+
+  runPage(tx: ReadTx, id: string, { after, limit }: { after: string; limit: number }): (RunHistory & NextPage) | undefined {
+    const rows = limit === 0 ? [] : this.#tasksOf(tx, id, after, limit);
+    const some = withFewAttempts(rows);
+    const run = this.#run(tx, id, some);
+    return run && { ...run, next: some.length < rows.length || rows.length === limit ? (some.at(-1)?.id ?? null) : null };
+  }
+
+  #tasksOf(tx: ReadTx, id: string, after: string, limit: number | undefined): TaskRecord[] {
+    return [...this.#tables.tasks.scan(tx, { by: ["id"], above: [after], below: [`${id}/`], limit })];
+  }
+
+  #run(tx: ReadTx, id: string, rows: readonly TaskRecord[]): RunHistory | undefined {
+    const run = this.#tables.runs.get(tx, id);
+    if (run === null) return undefined;
+    const { definitionId, backlog, ...rest } = run;
+    return {
+      ...rest,
+      left: backlogOf({ backlog }).filter(({ kind }) => kind !== "part").length,
+      hasDefinition: this.#tables.definitions.get(tx, definitionId) !== null,
+      tasks: readAll(rows, (task) => this.#task(tx, task, definitionId)),
+      children: this.#children(tx, rows),
+      messages: this.#messages(tx, run),
+    };
+  }
+
+  looseTasks(tx: ReadTx, after: string, limit: number): { items: TaskHistory[] } & NextPage {
+    const places = [...this.#tables.tasks.scan(tx, { by: ["id"], above: [after], limit })];
+    const loose = places.filter(({ runId }) => runId === null);
+    const some = withFewAttempts(loose);
+    const end = some.length < loose.length ? some.at(-1) : places.length === limit ? places.at(-1) : undefined;
+    return { items: readAll(some, (row) => this.#task(tx, row, null)), next: end?.id ?? null };
+  }
+
+  task(tx: ReadTx, id: string): TaskHistory | undefined {
+    const task = this.#tables.tasks.get(tx, id);
+    if (task === null) return undefined;
+    const run = task.runId === null ? null : this.#tables.runs.get(tx, task.runId);
+    return this.#task(tx, task, run?.definitionId ?? null);
+  }
+
+  #task(tx: ReadTx, { node, holder, claimedAt, attempt, closedBy, ...task }: TaskRecord, definitionId: string | null): TaskHistory {
+    const { id, onLane, endedAt, grant, state } = task;
+    const kind = onLane || definitionId === null ? undefined : this.#options.kindOf(tx, definitionId, node);
+    const current: AttemptHistory = { attempt, grant, holder, claimedAt, endedAt, closedBy: endedAt === null ? null : closedBy, state };
+    const earlier = [...this.#tables.attempts.scan(tx, { by: ["task_id", "grant_count", "attempt"], equal: [id] })];
+    return {
+      ...task,
+      startsRun: kind === "run",
+      joins: kind === "join",
+      // A forgotten life has been written to the attempts, if it had one.
+      attempts: [...earlier, ...(state === "forgotten" ? [] : [current])],
+      parts: this.#options.withParts ? this.#parts(tx, id) : [],
+    };
+  }
+
+  #parts(tx: ReadTx, taskId: string): PartsHistory[] {
+    const lives: { -readonly [Field in keyof PartsHistory]: PartsHistory[Field] }[] = [];
+    for (const { life, sequence, grant } of this.#tables.parts.scan(tx, { by: ["task_id", "life", "sequence"], equal: [taskId] })) {
+      const newest = lives.at(-1);
+      if (newest?.life !== life) lives.push({ life, count: 1, first: sequence, last: sequence, grantMax: grant });
+      else {
+        newest.count++;
+        newest.last = sequence;
+        newest.grantMax = Math.max(newest.grantMax, grant);
+      }
+    }
+    return lives;
+  }
+
+  /** Of the attempts that are kept, so that a page has no more of them than attempts. */
+  #children(tx: ReadTx, rows: readonly TaskRecord[]): ChildHistory[] {
+    const by = ["parent_task_id", "parent_attempt"];
+    return readAll(rows, ({ id, attempt }) => [
+      ...this.#tables.children.scan(tx, { by, equal: [id], above: [attempt - attemptsKeptMax - 1] }),
+    ]).flat();
+  }
+
+  #messages(tx: ReadTx, { id, parentTaskId }: RunRecord): Message[] {
+    const containing = (...texts: string[]) => ({ by: ["id"], containing: { column: "body", texts } });
+    const [ends = [], about = [], ofParent = []] = readAll(
+      [containing('"end-tasks"', id), { ...containing(id), limit: messagesMax }, { ...containing(parentTaskId ?? id), limit: messagesMax }],
+      (scan) => [...this.#tables.messages.scan(tx, scan)],
+    );
+    const all = new Map([...ends, ...about, ...ofParent].map((stored) => [stored.id, stored.message]));
+    const inOrder = [...all].sort(([one], [other]) => one - other);
+    return inOrder.map(([, message]) => message).filter((message) => isAbout(message, id, parentTaskId));
+  }
+}
+
+function tablesOf(store: RowStore) {
+  return {
+    runs: store.table(runHistoryTable),
+    runIds: store.table(runIdTable),
+    tasks: store.table(taskHistoryTable),
+    attempts: store.table(attemptHistoryTable),
+    children: store.table(childHistoryTable),
+    parts: store.table(partHistoryTable),
+    messages: store.table(messageTable),
+    definitions: store.table(definitionIdTable),
+    properties: store.table(propertyTable),
+  };
+}
+
+/** The first of these tasks, until they have as many attempts as one page may have. */
+function withFewAttempts(rows: readonly TaskRecord[]): readonly TaskRecord[] {
+  let attempts = 0;
+  for (const [at, { attempt }] of rows.entries()) {
+    // Numbered without a gap, and the oldest are forgotten: no task has more.
+    attempts += Math.min(attempt, attemptsKeptMax);
+    if (attempts >= attemptsMax) return rows.slice(0, at + 1);
+  }
+  return rows;
+}
+
+/** A message belongs to the run that left it, to the run that it is for, and to the parent whose task it names. */
+function isAbout(message: Message, runId: string, parentTaskId: string | null): boolean {
+  if (message.kind === "start-run") return message.from === runId || isTaskOf(message.parentTaskId, runId);
+  if (message.kind === "go-on" || message.kind === "end-tasks" || message.kind === "forget-tasks") return message.runId === runId;
+  const taskId = message.kind === "cancel-child" ? message.parentTaskId : message.taskId;
+  return taskId === parentTaskId || isTaskOf(taskId, runId);
+}
+
+function isTaskOf(taskId: string | null, runId: string): boolean {
+  if (taskId === null || !taskId.startsWith(`${runId}.`)) return false;
+  return taskId === taskIdOf(runId, Number(taskId.slice(runId.length + 1)));
+}

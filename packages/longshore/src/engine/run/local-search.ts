@@ -1,0 +1,230 @@
+// Searching runs: it walks them from the newest in slices, so that other requests are served meanwhile, and looks at a bounded number of them.
+//
+// A row is as long as the texts in it, and even a column behind them is read through them. So the lengths are read first, which are at the
+// beginning of a row, and a slice is limited in bytes as well as in rows.
+
+import { inTurns } from "../../core/slices/slice-work.ts";
+import { type Slices, wholeRow } from "../../core/slices/slices.ts";
+import { sortInSlices } from "../../core/slices/sort-slices.ts";
+import { hasTextInSlices } from "../../core/text-search.ts";
+import { type RowStore, readAll, type Scan, type TableRows, type TableSpec } from "../rows.ts";
+import { runHeadTable, runTable } from "../tables/run.ts";
+import type { ReadRows } from "../tx.ts";
+import { type RunSearch, searchMax } from "./reader.ts";
+import type { Run, RunHead, RunState } from "./run.ts";
+
+type Value = string | number;
+
+/** A run that was found, with what it may be put in order by. */
+interface Hit {
+  readonly id: string;
+  readonly key: Value | null;
+}
+
+/** Lengths that are read at once. */
+const lengthsMax = 1_000;
+/** Rows and bytes that one statement looks into. */
+const rowsMax = 200;
+const bytesMax = 1_048_576;
+/** Above every id in the order of bytes. */
+const last = "\u{10ffff}";
+
+export interface FoundRuns {
+  total: number;
+  runs: AsyncIterable<Run>;
+  heads: AsyncIterable<RunHead>;
+}
+
+export interface SearchDeps {
+  readonly store: RowStore;
+  readonly read: ReadRows;
+  readonly slices: Slices;
+}
+
+export async function searchRuns({ store, read, slices }: SearchDeps, search: RunSearch): Promise<FoundRuns> {
+  const { by, down } = search.order ?? { by: "created", down: true };
+  const hits: Hit[] = [];
+  const matches = matching(search);
+  const candidates = store.table(search.text === undefined ? candidateTable : candidateTextTable);
+  for await (const ids of idsInSlices({ store, read, slices }, search)) {
+    for (const candidate of await read((tx) => readAll(ids, (id) => candidates.get(tx, id)))) {
+      // It may have been removed since.
+      if (candidate === null || !matches(candidate)) continue;
+      if (search.text !== undefined && !(await hasAnywhere(candidate.texts, search.text, slices))) continue;
+      hits.push({ id: candidate.id, key: by === "created" ? null : candidate[orders[by]] });
+    }
+  }
+  const ordered = await inOrder(hits, slices, by !== "created", down);
+  const wanted = ordered.slice(search.offset, search.offset + search.limit);
+  const each = <R>(rows: TableRows<R>, spent: (row: R) => number): AsyncIterable<R> => ({
+    /** One by one: all of them together may have gigabytes. */
+    async *[Symbol.asyncIterator]() {
+      for (const { id } of wanted) {
+        await slices.turn(wholeRow);
+        const row = await read((tx) => rows.get(tx, id));
+        if (row === null) continue;
+        slices.spent(spent(row));
+        yield row;
+      }
+    },
+  });
+  return {
+    total: hits.length,
+    runs: each(store.table(runTable), ({ input, output }) => input.length + (output?.length ?? 0)),
+    heads: each(store.table(runHeadTable), () => 0),
+  };
+}
+
+/** A run that may be looked for. */
+interface Candidate {
+  readonly id: string;
+  readonly workflow: string;
+  readonly state: RunState;
+  readonly alias: string | null;
+  readonly createdAt: number;
+  readonly endedAt: number | null;
+  /** What a text is looked for in. */
+  readonly texts: readonly (string | null)[];
+}
+
+const orders = { ended: "endedAt", workflow: "workflow", state: "state" } as const;
+
+function candidates(more: readonly string[]): TableSpec<Candidate> {
+  return {
+    ...{ name: "run", key: ["id"] },
+    columns: ["id", "workflow", "state", "alias", "created_at", "ended_at", ...more].map((column) => [column, () => null] as const),
+    of: (row) => ({
+      ...{ id: row.id as string, workflow: row.workflow as string, state: row.state as RunState, alias: row.alias as string | null },
+      ...{ createdAt: row.created_at as number, endedAt: row.ended_at as number | null },
+      texts: ["id", "workflow", "alias", ...more].map((column) => row[column] as string | null),
+    }),
+  };
+}
+
+const candidateTable = candidates([]);
+const candidateTextTable = candidates(["input", "output", "error"]);
+
+/** A run with the bytes of its texts. */
+interface Sized {
+  readonly id: string;
+  readonly bytes: number;
+}
+
+const sizedTable: TableSpec<Sized> = {
+  name: "run",
+  key: ["id"],
+  columns: [["id", ({ id }) => id]],
+  sizes: [["bytes", ["input", "output", "error"]]],
+  of: (row) => ({ id: row.id as string, bytes: row.bytes as number }),
+};
+
+/** Ids that are stored side by side, newest first; each list is a slice that may be read now. */
+async function* idsInSlices({ store, read, slices }: SearchDeps, search: RunSearch): AsyncGenerator<string[]> {
+  const sized = store.table(sizedTable);
+  const index = indexOf(search);
+  let before = last;
+  const named = search.ids === undefined ? null : [...new Set(search.ids)].sort().reverse();
+  for (let looked = 0; looked < searchMax; ) {
+    await slices.turn(lengthsMax);
+    const some = named?.splice(0, lengthsMax);
+    const rows =
+      some === undefined
+        ? await read((tx) => [...sized.scan(tx, { ...index, below: [before], backwards: true, limit: lengthsMax })])
+        : (await read((tx) => readAll(some, (id) => sized.get(tx, id)))).filter((row) => row !== null);
+    looked += some?.length ?? rows.length;
+    for (const slice of slicesOf(rows)) {
+      await slices.turn(slice.cost);
+      yield slice.ids;
+    }
+    if ((some ?? rows).length < lengthsMax) return;
+    before = rows.at(-1)?.id ?? before;
+  }
+}
+
+/** The index that comes nearest to the question. */
+function indexOf({ workflows, aliases }: RunSearch): Scan {
+  if (aliases?.length === 1) return { by: ["alias", "id"], equal: [aliases[0] as string] };
+  return workflows?.length === 1 ? { by: ["workflow", "id"], equal: [workflows[0] as string] } : { by: ["id"] };
+}
+
+function* slicesOf(rows: readonly Sized[]): Iterable<{ ids: string[]; cost: number }> {
+  let ids: string[] = [];
+  let bytes = 0;
+  for (const { id, bytes: more } of rows) {
+    if (ids.length === rowsMax || (ids.length > 0 && bytes + more > bytesMax)) {
+      yield { ids, cost: costOf(ids.length, bytes) };
+      ids = [];
+      bytes = 0;
+    }
+    ids.push(id);
+    bytes += more;
+  }
+  if (ids.length > 0) yield { ids, cost: costOf(ids.length, bytes) };
+}
+
+function costOf(rows: number, bytes: number): number {
+  return rows * wholeRow + Math.floor(bytes / 1_024);
+}
+
+async function hasAnywhere(texts: readonly (string | null)[], text: string, slices: Slices): Promise<boolean> {
+  for (const value of texts) if (value !== null && (await inTurns(hasTextInSlices(value, text), slices))) return true;
+  return false;
+}
+
+function matching({ workflows, states, aliases, like = {}, created = {}, ended = {} }: RunSearch): (run: Candidate) => boolean {
+  const oneOf = <T>(wanted: readonly T[] | undefined) => {
+    const set = wanted === undefined ? null : new Set(wanted);
+    return (value: T | null) => set === null || (value !== null && set.has(value));
+  };
+  const within = ({ after, before }: { readonly after?: number; readonly before?: number }) => {
+    if (after === undefined && before === undefined) return () => true;
+    return (at: number | null) => at !== null && (after === undefined || at > after) && (before === undefined || at < before);
+  };
+  const [isWorkflow, isState, isAlias] = [oneOf(workflows), oneOf(states), oneOf(aliases)];
+  const [isCreated, isEnded] = [within(created), within(ended)];
+  const [likeId, likeWorkflow, likeAlias] = [patternOf(like.id), patternOf(like.workflow), patternOf(like.alias)];
+  return ({ id, workflow, state, alias, createdAt, endedAt }) =>
+    isWorkflow(workflow) &&
+    isState(state) &&
+    isAlias(alias) &&
+    isCreated(createdAt) &&
+    isEnded(endedAt) &&
+    likeId(id) &&
+    likeWorkflow(workflow) &&
+    likeAlias(alias);
+}
+
+/** In which `*` is any text, whatever the case. Each part is looked for behind the one before, so that nothing is compared twice. */
+function patternOf(pattern: string | undefined): (value: string | null) => boolean {
+  if (pattern === undefined) return () => true;
+  const [first = "", ...rest] = pattern.toLowerCase().split("*");
+  const final = rest.pop();
+  return (value) => {
+    if (value === null) return false;
+    const text = value.toLowerCase();
+    if (final === undefined) return text === first;
+    if (!text.startsWith(first)) return false;
+    let at = first.length;
+    for (const part of rest) {
+      const found = text.indexOf(part, at);
+      if (found === -1) return false;
+      at = found + part.length;
+    }
+    return text.length - final.length >= at && text.endsWith(final);
+  };
+}
+
+/** Hits are newest first. Ids rise with time, so the order of creation is there already, one way or the other. */
+async function inOrder(hits: Hit[], slices: Slices, byKey: boolean, down: boolean): Promise<Hit[]> {
+  const ordered = byKey ? await sortInSlices(hits, down ? (a, b) => compare(b, a) : compare, slices) : hits;
+  return byKey || down ? ordered : ordered.reverse();
+}
+
+/** What is absent comes first, then by the id. */
+function compare(a: Hit, b: Hit): number {
+  if (a.key !== b.key) {
+    if (a.key === null) return -1;
+    return b.key === null || a.key > b.key ? 1 : -1;
+  }
+  return a.id < b.id ? -1 : 1;
+}

@@ -1,0 +1,52 @@
+// The tables that lists and views are read from, and the indexes that come nearest to their questions.
+
+import type { TaskRow } from "../board/task.ts";
+import type { RowStore, Scan, TableRows } from "../rows.ts";
+import type { AttemptView } from "../run/reader.ts";
+import { isRunOpen, type Run, type RunHead, type RunState } from "../run/run.ts";
+import { attemptHeadTable, attemptViewTable } from "./attempt.ts";
+import { type DefinitionName, definitionNameTable } from "./definition.ts";
+import { runHeadTable, runStateTable, runTable } from "./run.ts";
+import { type TaskPlace, taskHeadTable, taskPlaceTable } from "./task.ts";
+
+export interface ReaderTables {
+  readonly runs: TableRows<Run>;
+  readonly runHeads: TableRows<RunHead>;
+  readonly runStates: TableRows<Pick<Run, "id" | "state">>;
+  readonly taskHeads: TableRows<TaskRow>;
+  readonly taskPlaces: TableRows<TaskPlace>;
+  readonly attempts: TableRows<AttemptView>;
+  readonly attemptHeads: TableRows<AttemptView>;
+  readonly names: TableRows<DefinitionName>;
+}
+
+export function readerTables(store: RowStore): ReaderTables {
+  return {
+    runs: store.table(runTable),
+    runHeads: store.table(runHeadTable),
+    runStates: store.table(runStateTable),
+    taskHeads: store.table(taskHeadTable),
+    taskPlaces: store.table(taskPlaceTable),
+    attempts: store.table(attemptViewTable),
+    attemptHeads: store.table(attemptHeadTable),
+    names: store.table(definitionNameTable),
+  };
+}
+
+export const openTasks: Scan = { by: ["id"], without: "ended_at", index: "task_open" };
+
+/** Open runs that are sorted to list them: about a millisecond. */
+const sortMax = 2_000;
+/** States with an index of their own: few runs end like this. */
+const unsuccessful: readonly RunState[] = ["failed", "cancelled", "timed-out"];
+
+/** Runs of a workflow, in a state, or all. */
+export function runsIn(workflow: string | undefined, state: RunState | undefined, openRuns: number): Scan {
+  if (workflow !== undefined) return { by: ["workflow", "id"], equal: [workflow] };
+  if (state === undefined || state === "succeeded") return { by: ["id"] };
+  if (!isRunOpen(state)) return { by: ["state", "id"], equal: [state], only: { state: unsuccessful } };
+  // Sorting them all would cost more than walking past those that have ended.
+  if (openRuns > sortMax) return { by: ["id"] };
+  // Sorts the open runs, which are few beside those that ended. Left to itself SQLite would walk through all runs instead.
+  return { by: ["id"], without: "ended_at", index: "run_open" };
+}

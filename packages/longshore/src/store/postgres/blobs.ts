@@ -1,0 +1,204 @@
+// Contents of blobs in rows, in pieces. Content is written under a name of its own while it arrives, and gets its hash when it is whole and kept, before
+// the engine commits a row for it. What is removed gets such a name again, and its pieces go when no one reads them any more.
+
+import { createHash, randomUUID } from "node:crypto";
+import { Readable } from "node:stream";
+import { LongshoreError } from "../../core/errors.ts";
+import type { BlobContents, ReceivedContent } from "../../engine/blob/contents.ts";
+import { Unavailable } from "../../engine/rows.ts";
+import { decode } from "./binary.ts";
+import type { Call } from "./link.ts";
+import type { Parameter, RawRow } from "./package.ts";
+import type { Statements } from "./statements.ts";
+
+export interface PostgresBlobsDeps {
+  readonly statements: Statements;
+  /** Runs statements in a transaction of their own. Rejects with `Unavailable` when PostgreSQL is away. */
+  run(calls: readonly Call[]): Promise<RawRow[][]>;
+  now(): number;
+}
+
+/** Of one row. */
+const pieceBytes = 262_144;
+/** Hashes that one look for leftovers returns. */
+const looksMax = 100;
+/** The first character of a name that is no hash. */
+const aside = "+";
+
+/** Content that is read; its name changes when it is removed meanwhile. */
+interface Reading {
+  name: string;
+}
+
+export class PostgresBlobs implements BlobContents {
+  readonly #deps: PostgresBlobsDeps;
+  readonly #readings = new Map<string, Set<Reading>>();
+  /** Changes of names are carried out one after another: what is taken away may be kept again at once. */
+  #renames: Promise<unknown> = Promise.resolve();
+  #lookedUpTo = "";
+  #closed = false;
+
+  constructor(deps: PostgresBlobsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Removes what an earlier server has left on its way in or out. */
+  async clean(): Promise<void> {
+    // ',' follows '+'.
+    await this.#run("DELETE FROM blob_chunk WHERE hash >= ? AND hash < ?", aside, ",");
+  }
+
+  async receive(content: AsyncIterable<Uint8Array> | Uint8Array, take: (bytes: number) => void): Promise<ReceivedContent> {
+    if (this.#closed) throw new LongshoreError("LONGSHORE_CLOSED", "The store has been closed.");
+    const name = aside + randomUUID();
+    const digest = createHash("sha256");
+    let bytes = 0;
+    let part = 0;
+    try {
+      for await (const piece of pieces(content)) {
+        take(piece.byteLength);
+        bytes += piece.byteLength;
+        digest.update(piece);
+        await this.#write(name, part++, piece);
+      }
+      // Content of no bytes has a piece as well: it is there.
+      if (part === 0) await this.#write(name, part, Buffer.alloc(0));
+    } catch (error) {
+      await this.#remove(name);
+      throw error;
+    }
+    const hash = digest.digest("hex");
+    return { hash, bytes, keep: () => this.#keep(name, hash), discard: () => this.#remove(name) };
+  }
+
+  async open(hash: string): Promise<Readable | null> {
+    if (hash.startsWith(aside)) return null;
+    await this.#renames;
+    const [found] = await this.#run("SELECT count(*) FROM blob_chunk WHERE hash = ?", hash);
+    const parts = Number(found?.[0] ?? 0);
+    return parts === 0 ? null : Readable.from(this.#read(hash, parts), { objectMode: false });
+  }
+
+  takeAway(hash: string): () => Promise<void> {
+    const name = aside + randomUUID();
+    const readings = this.#readings.get(hash) ?? new Set();
+    this.#readings.delete(hash);
+    for (const reading of readings) reading.name = name;
+    if (readings.size > 0) this.#readings.set(name, readings);
+    const renamed = this.#rename("UPDATE blob_chunk SET hash = ? WHERE hash = ?", name, hash);
+    return async () => {
+      await renamed;
+      // Those who read it remove it in the end.
+      if (!this.#readings.has(name)) await this.#remove(name);
+    };
+  }
+
+  async unchanged(before: number): Promise<string[]> {
+    const found = await this.#run(
+      "SELECT hash FROM blob_chunk WHERE hash > ? AND hash >= '0' AND part = 0 AND kept_at <= ? ORDER BY hash LIMIT ?",
+      ...[this.#lookedUpTo, String(before), String(looksMax)],
+    );
+    const hashes = found.map(([hash]) => hash as string);
+    this.#lookedUpTo = hashes.length < looksMax ? "" : (hashes.at(-1) as string);
+    return hashes;
+  }
+
+  close(): void {
+    this.#closed = true;
+  }
+
+  async *#read(hash: string, parts: number): AsyncGenerator<Uint8Array> {
+    const reading: Reading = { name: hash };
+    this.#readings.set(hash, (this.#readings.get(hash) ?? new Set()).add(reading));
+    try {
+      for (let part = 0; part < parts; part++) {
+        await this.#renames;
+        const [row] = await this.#run("SELECT bytes FROM blob_chunk WHERE hash = ? AND part = ?", reading.name, String(part));
+        if (row === undefined) throw new Error(`Part ${part} of the blob ${hash} is not there.`);
+        yield decode("bytea", row[0] ?? null) as Uint8Array;
+      }
+    } finally {
+      await this.#leave(reading);
+    }
+  }
+
+  async #leave(reading: Reading): Promise<void> {
+    const { name } = reading;
+    const readings = this.#readings.get(name);
+    readings?.delete(reading);
+    if (readings?.size !== 0) return;
+    this.#readings.delete(name);
+    if (name.startsWith(aside)) await this.#remove(name);
+  }
+
+  #write(name: string, part: number, piece: Uint8Array): Promise<unknown> {
+    const values = [name, String(part), String(this.#deps.now()), Buffer.from(piece)];
+    return this.#run("INSERT INTO blob_chunk (hash, part, kept_at, bytes) VALUES (?, ?::int, ?::bigint, ?)", ...values);
+  }
+
+  /** The same content may be there already: then it only becomes newer. */
+  async #keep(name: string, hash: string): Promise<void> {
+    const { statements, run } = this.#deps;
+    const call = (sql: string, ...values: Parameter[]) => ({ statement: statements.of(sql), values });
+    await this.#inOrder(() =>
+      run([
+        call("UPDATE blob_chunk SET kept_at = ?::bigint WHERE hash = ? AND part = 0", String(this.#deps.now()), hash),
+        call(
+          "UPDATE blob_chunk SET hash = ? WHERE hash = ? AND NOT EXISTS (SELECT 1 FROM blob_chunk AS kept WHERE kept.hash = ?)",
+          ...[hash, name, hash],
+        ),
+      ]),
+    );
+  }
+
+  #rename(sql: string, ...values: Parameter[]): Promise<unknown> {
+    return this.#inOrder(() => this.#run(sql, ...values));
+  }
+
+  #inOrder<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#renames.then(work);
+    // The caller gets the error.
+    this.#renames = done.catch(() => {});
+    return done;
+  }
+
+  /** What cannot be removed now is removed by the next server, or as content without a row. */
+  async #remove(name: string): Promise<void> {
+    await this.#run("DELETE FROM blob_chunk WHERE hash = ?", name).catch(() => {});
+  }
+
+  async #run(sql: string, ...values: Parameter[]): Promise<RawRow[]> {
+    const { statements, run } = this.#deps;
+    try {
+      const [rows = []] = await run([{ statement: statements.of(sql), values }]);
+      return rows;
+    } catch (error) {
+      if (!(error instanceof Unavailable)) throw error;
+      throw new LongshoreError(
+        "LONGSHORE_STORE_UNAVAILABLE",
+        `${error.what}: ${error.message}. ${error.advice}; service resumes by itself.`,
+        {
+          cause: error,
+        },
+      );
+    }
+  }
+}
+
+/** Content in pieces of one size, however it arrives. */
+async function* pieces(content: AsyncIterable<Uint8Array> | Uint8Array): AsyncGenerator<Uint8Array> {
+  let rest: Uint8Array[] = [];
+  let bytes = 0;
+  const arriving = content instanceof Uint8Array ? [content] : content;
+  for await (const some of arriving) {
+    rest.push(some);
+    bytes += some.byteLength;
+    if (bytes < pieceBytes) continue;
+    const all = Buffer.concat(rest);
+    let at = 0;
+    for (; all.byteLength - at >= pieceBytes; at += pieceBytes) yield all.subarray(at, at + pieceBytes);
+    rest = [all.subarray(at)];
+    bytes = all.byteLength - at;
+  }
+  if (bytes > 0) yield Buffer.concat(rest);
+}
