@@ -1,12 +1,13 @@
-// From a flow to a plan. Steps are its first nodes, in order, so that a step and its node have the same number. An expression without
-// choices has needs that are known from the start: the steps that it mentions. Where it chooses between steps there are hidden nodes:
+// Compiles a flow to a plan. Steps are the first nodes, in order, so a step and its node have the same number. For an expression without
+// choices the needs are known from the start: the steps that it mentions. For an expression that chooses between steps, the plan has hidden
+// nodes:
 //
-//   {$if: C, then: T, else: E}     a chooser, which waits for what C needs and then wants one of two branches; a branch waits for what T or
-//                                  E needs; a merge is reached by the chosen branch, and represents the whole
-//   {$coalesce: [A, B, C]}         a chooser for each but the last, which wants the next one when its value is null
-//   {$variable: V, default: D}     a coalesce of two, whose first needs nothing
+// {$if: C, then: T, else: E}: a chooser waits for what C needs and then demands one of two branches. A branch waits for what T or E needs.
+// A merge is reached by the chosen branch and represents the whole expression.
+// {$coalesce: [A, B, C]}: a chooser for each value but the last, which demands the next value when its own is null.
+// {$variable: V, default: D}: a coalesce of two values, of which the first needs nothing.
 //
-// What is worked out in the end is the expression itself, from what became of the steps.
+// At the end the expression itself is evaluated, from the results of the steps.
 
 import { LongshoreError } from "../../../core/errors.ts";
 import { atOnce, eachInSlices, type Sliced } from "../../../core/slices/slice-work.ts";
@@ -19,7 +20,7 @@ import { decodeInSlices, dialectName } from "./source.ts";
 import { declaredVariables, type Variable } from "./variables.ts";
 import { widthOf } from "./width.ts";
 
-/** What a plan is worked out by. */
+/** The templates of a plan, which `resolve` evaluates. */
 export type FlowTemplate =
   | { readonly kind: "nothing" }
   | { readonly kind: "input"; readonly expression: Expression }
@@ -27,16 +28,16 @@ export type FlowTemplate =
   /** The branch of a chooser: `yes` or `no`. */
   | ({ readonly kind: "choice" } & Question);
 
-/** Whether a condition is true, a value is there (not null), or a variable is defined. */
+/** Asks whether a condition is true, a value is there (not null), or a variable is defined. */
 export type Question =
   | { readonly asks: "true" | "there"; readonly expression: Expression }
   | { readonly asks: "defined"; readonly variable: Path };
 
 export interface FlowPlan {
   readonly flow: Flow;
-  /** No more steps than this can be in flight at once, whatever happens. */
+  /** An upper bound for the number of steps in flight at once. */
   readonly width: number;
-  /** Null when the flow declares none. */
+  /** Null when the flow declares no variables. */
   readonly variables: ReadonlyMap<string, Variable> | null;
 }
 
@@ -44,7 +45,7 @@ export function flowPlanOf(plan: Plan): FlowPlan {
   return plan.origin as FlowPlan;
 }
 
-/** Undefined for a node without a step: it belongs to an expression, and is not shown. */
+/** Undefined for a hidden node, which belongs to an expression and is not shown. */
 export function stepOf(node: PlanNode | undefined): Step | undefined {
   return node?.origin as Step | undefined;
 }
@@ -62,7 +63,7 @@ export function* compileInSlices(source: string): Sliced<Plan> {
   return yield* new Compiler(flow).compile();
 }
 
-/** What has to have settled before a value can be worked out, and what has to be wanted for that. */
+/** The nodes that must settle before a value can be evaluated, and the nodes that must be demanded for that. */
 interface Needs {
   readonly after: ReadonlySet<number>;
   readonly demands: ReadonlySet<number>;
@@ -84,7 +85,7 @@ class Compiler {
 
   *compile(): Sliced<Plan> {
     const { steps, output } = this.#flow;
-    // Hidden nodes come after all steps, so the steps' places are kept for them first.
+    // Hidden nodes come after all steps, so the first places are reserved for the steps.
     this.#nodes.length = steps.length;
     yield* eachInSlices(steps, (step, at) => {
       this.#nodes[at] = this.#step(step);
@@ -115,7 +116,7 @@ class Compiler {
       ...edges(this.#needs(step.input)),
       waitsFor: "settled",
       timeouts: {},
-      // The run is judged by its output; a step that needs this one fails with it.
+      // The output decides whether the run fails. A step that needs this one fails with it.
       onFailure: "permit",
       placed: true,
       origin: step,
@@ -159,12 +160,12 @@ class Compiler {
     return this.#merge(this.#chooser({ asks: "defined", variable }, none, branches), branches);
   }
 
-  /** Values at the end that need nothing are not worth a node each. */
+  /** Trailing values that need nothing get no nodes. */
   #firstThere(values: readonly Expression[]): Needs {
     const needs = values.map((value) => this.#needs(value));
     const last = needs.findLastIndex((each) => !isNone(each));
     if (last <= 0) return needs[0] ?? none;
-    // Built from the end: each chooser names the next.
+    // Built from the end, because each chooser refers to the next one.
     let next = this.#branch(needs[last] as Needs);
     const ends = [next];
     for (let at = last - 1; at >= 0; at--) {

@@ -1,4 +1,4 @@
-// What keeps a flow from being run at all, and from being kept.
+// Fatal findings: they prevent a flow from being run or stored.
 
 import type { JsonPath } from "../../../core/json/json-position.ts";
 import { eachInSlices, type Sliced } from "../../../core/slices/slice-work.ts";
@@ -42,7 +42,7 @@ function* diagnoseReferences(flow: Flow): Sliced<Diagnostic[]> {
   return found;
 }
 
-/** What comes later counts as undefined: so there are no cycles. */
+/** A later step counts as undefined, so there are no cycles. */
 function undefinedStep(step: string, at: JsonPath, from: string | null, ids: ReadonlySet<string>): Diagnostic {
   if (step === from) return diagnostic("selfReference", at, `Step '${step}' references itself`, { expected: "the id of an earlier step" });
   const who = from === null ? "The output" : `Step '${from}'`;

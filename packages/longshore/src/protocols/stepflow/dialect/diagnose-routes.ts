@@ -1,4 +1,4 @@
-// A flow held against a route configuration, and the configuration against itself.
+// Checks a flow against a route configuration, and the configuration against itself.
 
 import { isObject, type Json } from "../../../core/json/json.ts";
 import type { JsonPath } from "../../../core/json/json-position.ts";
@@ -8,7 +8,7 @@ import type { Expression } from "./expression.ts";
 import { type Flow, readInSlices, refuse, type Step } from "./flow.ts";
 import type { ComponentFact, RouteFacts } from "./route-facts.ts";
 
-/** The findings about a flow inside a flow. */
+/** Returns the findings about a nested flow. */
 type Diagnose = (flow: Flow) => Sliced<Diagnostic[]>;
 
 export function* diagnoseRoutes(flow: Flow, routes: RouteFacts, diagnose: Diagnose): Sliced<Diagnostic[]> {
@@ -37,7 +37,7 @@ function* diagnoseComponent(step: Step, at: JsonPath, routes: RouteFacts, diagno
   return [...mock, ...(yield* diagnoseSubflows(step, [...at, "input"], candidates, diagnose))];
 }
 
-/** Where built-in components take inline flows in their input. */
+/** The input fields in which built-in components take inline flows. */
 const subflowFields: { readonly [component: string]: string } = { "/map": "workflow", "/iterate": "flow", "/put_blob": "data" };
 
 function* diagnoseSubflows(step: Step, at: JsonPath, candidates: readonly ComponentFact[], diagnose: Diagnose): Sliced<Diagnostic[]> {
@@ -64,7 +64,7 @@ function* diagnoseSubflow(document: Json, at: JsonPath, diagnose: Diagnose): Sli
     );
 }
 
-/** The value of a field that is there as it is; undefined when it has to be worked out, or is not there. */
+/** The value of a literal field; undefined when it is an expression or absent. */
 function literalIn(input: Expression, field: string): Json | undefined {
   if (input.kind === "literal") return isObject(input.value) ? (input.value[field] as Json | undefined) : undefined;
   const found = input.kind === "object" ? input.fields.find(([key]) => key === field)?.[1] : undefined;

@@ -1,5 +1,5 @@
-// A flow checked against JSON Schemas: paths against the values they read, examples and defaults against their schemas, and, on
-// request, values against their receivers.
+// Checks a flow against JSON Schemas: paths against the values that they read, examples and defaults against their schemas, and, on
+// request, values against the schemas of their receivers.
 
 import type { Json } from "../../../core/json/json.ts";
 import type { JsonPath } from "../../../core/json/json-position.ts";
@@ -16,11 +16,11 @@ import { everyRoot, visitExpressions } from "./visit.ts";
 
 export interface Known {
   readonly flow: Flow;
-  /** The schema of each step's output; null when it is not known. */
+  /** The schema of each step's output; null when it is unknown. */
   readonly outputs: ReadonlyMap<string, Json>;
 }
 
-/** What an expression reads: the schema of it, the path into it, and what people call it. */
+/** What an expression reads: its schema, the path into it, and its name for messages. */
 interface Reading {
   readonly schema: Json;
   readonly path: Path;
@@ -30,7 +30,7 @@ interface Reading {
 export class TypeChecker {
   readonly #flow: Flow;
   readonly #outputs: ReadonlyMap<string, Json>;
-  /** Worked out once: many expressions may read many variables. */
+  /** Computed once, because many expressions may read variables. */
   readonly #variables: ReadonlyMap<string, Variable> | null;
 
   constructor({ flow, outputs }: Known) {
@@ -39,7 +39,7 @@ export class TypeChecker {
     this.#outputs = outputs;
   }
 
-  /** Paths that find nothing, and those that cannot be checked. */
+  /** Paths that find nothing, and paths that cannot be checked. */
   *accesses(): Sliced<Diagnostic[]> {
     const found: Diagnostic[] = [];
     yield* everyRoot(this.#flow, (root, at) => {
@@ -73,7 +73,7 @@ export class TypeChecker {
     return found;
   }
 
-  /** Values that do not fit their receiver, and what cannot be checked about them. */
+  /** Values that do not fit their receiver, and values that cannot be checked. */
   *values(routes: RouteFacts | undefined): Sliced<Diagnostic[]> {
     const { steps, output, schemas } = this.#flow;
     const found: Diagnostic[] = [];
@@ -109,7 +109,7 @@ export class TypeChecker {
       this.#fits(expression.no, expected, [...at, "else"], found);
     } else if (expression.kind === "coalesce") {
       expression.values.forEach((value, index) => {
-        // Any but the last may be null, for the next to be taken.
+        // Any value but the last may be null: the next one is then taken.
         if (value.kind !== "literal" || value.value !== null) this.#fits(value, expected, [...at, "$coalesce", index], found);
       });
     } else if (expression.kind === "object") this.#objectFits(expression, place, at, found);
@@ -182,7 +182,7 @@ function mismatch(at: JsonPath, detail: string): Diagnostic {
   return diagnostic("typeMismatch", at, `Type mismatch: ${detail}`);
 }
 
-/** Every integer is a number. */
+/** An integer fits a number, and a number may fit an integer, because it may be whole. */
 function accepts(wanted: readonly string[], type: string): boolean {
   return wanted.includes(type) || (type === "integer" && wanted.includes("number")) || (type === "number" && wanted.includes("integer"));
 }

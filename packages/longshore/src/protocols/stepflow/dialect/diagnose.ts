@@ -1,5 +1,5 @@
-// All findings about a flow before it runs: fatal ones prevent a run, errors would come up while it
-// runs, warnings are for its author. diagnose-types.ts checks it against JSON Schemas, diagnose-routes.ts against a route configuration.
+// All findings about a flow before it runs. Fatal findings prevent a run, errors would occur while it runs, warnings are for its author.
+// diagnose-types.ts checks the flow against JSON Schemas, diagnose-routes.ts against a route configuration.
 
 import type { Json } from "../../../core/json/json.ts";
 import type { JsonPath } from "../../../core/json/json-position.ts";
@@ -16,9 +16,9 @@ import { declaredVariables } from "./variables.ts";
 import { everyRoot, visitExpressions } from "./visit.ts";
 
 export interface DiagnoseOptions {
-  /** Without them there are no findings about components and routes. */
+  /** When absent, components and routes are not checked. */
   readonly routes?: RouteFacts;
-  /** Hold values against the schemas of what takes them, too. */
+  /** Also check values against the schemas of their receivers. */
   readonly typeCheck?: boolean;
 }
 
@@ -57,7 +57,7 @@ function diagnoseHead(flow: Flow): Diagnostic[] {
   return found;
 }
 
-/** When a flow declares one variable, it must declare all. */
+/** A flow that declares one variable must declare all of them. */
 function* diagnoseVariables(flow: Flow): Sliced<Diagnostic[]> {
   const declared = declaredVariables(flow.schemas);
   const expected = declared === null || declared.size === 0 ? undefined : `one of ${[...declared.keys()].join(", ")}`;
@@ -77,7 +77,7 @@ function* diagnoseVariables(flow: Flow): Sliced<Diagnostic[]> {
   return found;
 }
 
-/** Variables are held against their schemas when a run begins, so each pattern of those must be one that can be matched. */
+/** Variables are checked against their schemas when a run starts, so each pattern in those schemas must be supported. */
 function diagnosePatterns({ schemas }: Flow): Diagnostic[] {
   const found = unusablePattern({ schema: schemas.variables, defs: schemas.defs });
   if (found === null) return [];
@@ -86,7 +86,7 @@ function diagnosePatterns({ schemas }: Flow): Diagnostic[] {
   return [diagnostic("unusablePattern", at, `The pattern cannot be used: ${found.message}`, { expected })];
 }
 
-/** Steps that nothing can ever want: neither the output nor a step that must run needs them, on any branch. */
+/** Steps that can never run: neither the output nor a step that must run needs them, on any branch. */
 function* unreachable({ steps, output }: Flow): Sliced<Diagnostic[]> {
   const index = new Map(steps.map(({ id }, at) => [id, at]));
   const wanted = new Set<number>(steps.flatMap(({ mustExecute }, at) => (mustExecute ? [at] : [])));
@@ -98,7 +98,7 @@ function* unreachable({ steps, output }: Flow): Sliced<Diagnostic[]> {
   };
   want(output);
   let walked = 0;
-  // What is added on the way is walked over as well.
+  // The loop also visits the steps that it adds.
   for (const at of wanted) {
     if (++walked % sliceItems === 0) yield;
     want((steps[at] as Step).input);

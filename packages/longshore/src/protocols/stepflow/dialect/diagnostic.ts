@@ -1,4 +1,4 @@
-// The findings about a flow before it runs. The code's thousands are the severity.
+// The kinds of findings about a flow before it runs. The thousands digit of the code is the severity.
 
 import type { JsonPath } from "../../../core/json/json-position.ts";
 import { pathText } from "./path.ts";
@@ -30,12 +30,12 @@ export const diagnosticCodes = {
   selfReference: 3002,
   undefinedStepReference: 3003,
   invalidReferenceExpression: 3004,
-  /** Ours. */
+  /** Ours; the reference has no such finding. */
   unusablePattern: 3100,
 } as const;
 export type DiagnosticKind = keyof typeof diagnosticCodes;
 
-/** As the wire numbers them. A flow with something fatal is not kept. */
+/** The numbers of the wire. A flow with a fatal finding is not stored. */
 export const diagnosticLevels = { fatal: 1, error: 2, warning: 3 } as const;
 export type DiagnosticLevel = keyof typeof diagnosticLevels;
 
@@ -44,13 +44,13 @@ export interface Diagnostic {
   readonly code: number;
   readonly level: DiagnosticLevel;
   readonly message: string;
-  /** Where in the flow, or in the configuration for those of 12xx and 22xx. */
+  /** The place in the flow, or in the configuration for codes 12xx and 22xx. */
   readonly at: JsonPath;
-  /** The same as a text: `$.steps[0].input`. */
+  /** The same place as text: `$.steps[0].input`. */
   readonly path: string;
-  /** May be reported without need: it cannot be decided. */
+  /** The finding may be wrong, because it cannot be decided. */
   readonly experimental: boolean;
-  /** What should be there instead, where that is known. */
+  /** The expected value, if known. */
   readonly expected?: string;
 }
 

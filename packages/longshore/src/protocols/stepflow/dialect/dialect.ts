@@ -1,4 +1,4 @@
-// Flows of Stepflow.
+// The dialect of Stepflow's flows.
 
 import type { Dialect } from "../../../engine/run/dialect.ts";
 import { compileFlow, compileInSlices } from "./compile.ts";

@@ -1,6 +1,5 @@
-// Works out a value expression from what has become of the steps that it reads. Pure. Only what is taken is worked
-// out: of a condition one branch, of a coalesce no more than it takes. Steps that have not been loaded are requested, as many at once as
-// are known to be needed.
+// Evaluates a value expression from the results of the steps that it reads. Pure. Only what is needed is evaluated: one branch of a
+// condition, and a coalesce up to its first value. Steps that are not loaded yet are requested, as many at once as are known to be needed.
 
 import { type Json, type JsonObject, setOwn } from "../../../core/json/json.ts";
 import { grownText } from "../../../engine/run/growth.ts";
@@ -10,13 +9,13 @@ import { type FlowError, type FlowResult, orchestratorError } from "./result.ts"
 
 export interface Values {
   input(): Json;
-  /** Undefined when there is no such variable, and no default. */
+  /** Undefined when there is neither such a variable nor a default. */
   variable(name: string): Json | undefined;
   /** All of them. */
   variables(): JsonObject;
-  /** What became of a step; a number is the node to be loaded first. */
+  /** The result of a step; a number is the node that must be loaded first. */
   step(id: string): FlowResult | number;
-  /** Counts the value of a reference. False when all of them together have become too large. */
+  /** Counts the value of a reference. Returns false when all references together are too large. */
   took(value: Json): boolean;
 }
 
@@ -54,19 +53,19 @@ export function evaluate(expression: Expression, values: Values): Evaluated {
   }
 }
 
-/** Only null, false and what failed are not true: 0, an empty text, an empty list are. */
+/** Only null, false and a failure are not true. 0, an empty text and an empty list are true. */
 export function isTrue(condition: Evaluated): boolean | { readonly needs: readonly number[] } {
   if ("needs" in condition) return condition;
   return "value" in condition && condition.value !== null && condition.value !== false;
 }
 
-/** Whether a coalesce continues with the next of its values. A failure ends it, as a value does. */
+/** Whether a coalesce continues with its next value. A failure ends it, as a value does. */
 export function isAbsent(evaluated: Evaluated): boolean | { readonly needs: readonly number[] } {
   if ("needs" in evaluated) return evaluated;
   return "value" in evaluated && evaluated.value === null;
 }
 
-/** The variable that a path begins with; null when it means all of them. */
+/** The variable that a path begins with; null when the path means all variables. */
 export function variableIn(path: Path): string | null {
   return path.length === 0 ? null : String(path[0]);
 }
@@ -83,7 +82,7 @@ function readStep(id: string, path: Path, values: Values): Evaluated {
   const result = values.step(id);
   if (typeof result === "number") return { needs: [result] };
   if (result.outcome === "failed") return { failed: result.error };
-  // A step that gave nothing gives nothing all the way down.
+  // When the output of a step is null, every path into it is null too.
   return result.result === null ? { value: null } : at(result.result, path, `the output of step ${JSON.stringify(id)}`, values);
 }
 
@@ -108,7 +107,7 @@ function expressionFailure(message: string): FlowError {
   return orchestratorError("EXPRESSION_FAILURE", message);
 }
 
-/** Everything is visited, so that all that is missing is requested at once; of several failures the first counts. */
+/** Visits all parts, so that everything that is missing is requested at once. Of several failures the first counts. */
 function together(parts: readonly Expression[], values: Values): { readonly value: Json[] } | Exclude<Evaluated, { readonly value: Json }> {
   const value: Json[] = [];
   const needs: number[] = [];

@@ -1,5 +1,5 @@
-// Value expressions: JSON in which some objects are replaced by a value. What they are is found out once, when a flow
-// is read; the order of the checks below belongs to the language.
+// Value expressions: JSON in which some objects stand for a computed value. Their kinds are determined once, when a flow is read. The order
+// of the checks below is part of the language.
 
 import { isObject, type Json } from "../../../core/json/json.ts";
 import type { JsonPath } from "../../../core/json/json-position.ts";
@@ -15,7 +15,7 @@ export type Expression =
   | { readonly kind: "object"; readonly fields: readonly (readonly [string, Expression])[] }
   | { readonly kind: "list"; readonly items: readonly Expression[] };
 
-/** A value in the place of an expression that is none. */
+/** A value that is not a valid expression. */
 export interface ExpressionFault {
   readonly path: JsonPath;
   readonly message: string;
@@ -29,7 +29,7 @@ const migration =
   'and {"$input": "field"} for {"$from": {"workflow": "input"}, "path": "field"}. ' +
   'An object that is meant to have a key "$from" is written {"$literal": {"$from": ...}}';
 
-/** `faults` gets what is wrong; such a value is read as null. */
+/** Adds errors to `faults`; an invalid value is read as null. */
 export function readExpression(value: Json, at: JsonPath, faults: ExpressionFault[]): Expression {
   if (Array.isArray(value)) return readList(value, at, faults);
   if (!isObject(value)) return { kind: "literal", value };
@@ -72,7 +72,7 @@ export function readExpression(value: Json, at: JsonPath, faults: ExpressionFaul
   return readObject(value as { [key: string]: Json }, at, faults);
 }
 
-/** A constant need not be worked out again for every run. */
+/** A list of constants is a literal, so that it is not evaluated for every run. */
 function readList(value: readonly Json[], at: JsonPath, faults: ExpressionFault[]): Expression {
   const items = value.map((item, index) => readExpression(item, [...at, index], faults));
   return items.every((item, index) => isItself(item, value[index])) ? { kind: "literal", value: value as Json } : { kind: "list", items };
@@ -87,7 +87,7 @@ function isItself(expression: Expression, value: Json | undefined): boolean {
   return expression.kind === "literal" && expression.value === value;
 }
 
-/** Null when it is no path; a path that is null means the whole value. */
+/** Null when the value is not a path. A path of null means the whole value. */
 function readPath(value: unknown, at: JsonPath, faults: ExpressionFault[]): Path | null {
   const parsed = typeof value === "string" ? parsePath(value) : value === null ? { path: [] } : { fault: "it is not a text" };
   if ("path" in parsed) return parsed.path;
@@ -95,7 +95,7 @@ function readPath(value: unknown, at: JsonPath, faults: ExpressionFault[]): Path
   return null;
 }
 
-/** Every expression in this one, itself included. */
+/** The expression and all expressions inside it. */
 export function* everyExpression(expression: Expression): Generator<Expression> {
   yield expression;
   for (const inner of partsOf(expression)) yield* everyExpression(inner);

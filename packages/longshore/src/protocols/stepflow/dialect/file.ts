@@ -1,4 +1,4 @@
-// Flows in files, YAML or JSON. A mistake that prevents a run is refused, every other finding is a warning, each with line and column.
+// Flows in YAML or JSON files. A fatal finding refuses the file, every other finding is a warning. Each has a line and column.
 
 import { fileId, type ReadFile, type Warning } from "../../../core/file-place.ts";
 import type { JsonObject } from "../../../core/json/json.ts";
@@ -7,7 +7,7 @@ import { readFlow } from "./flow.ts";
 import { encodeFlow, flowIdOf, nameOf } from "./source.ts";
 
 export interface FlowFile {
-  /** The file's name without folder and ending, else the flow's own. */
+  /** The file's name without folder and extension; without a file, the flow's own name. */
   readonly name: string;
   readonly source: string;
   readonly warnings: readonly Warning[];

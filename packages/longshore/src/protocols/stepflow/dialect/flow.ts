@@ -1,5 +1,5 @@
-// A flow as it is written, read into what the rest of this folder works with. A document that is no flow is refused;
-// mistakes inside a flow are left to diagnose.ts, which can report all of them at once.
+// Parses a flow document into the types of this folder. A document that is not a flow is refused. Mistakes inside a flow are left to
+// diagnose.ts, which can report all of them at once.
 
 import { LongshoreError } from "../../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
@@ -15,7 +15,7 @@ export interface Flow {
   readonly steps: readonly Step[];
   readonly output: Expression;
   readonly examples: readonly Example[];
-  /** Values in the place of expressions. */
+  /** Invalid expressions. */
   readonly faults: readonly ExpressionFault[];
 }
 
@@ -32,7 +32,7 @@ export type OnError =
   | { readonly action: "useDefault"; readonly value: Json }
   | { readonly action: "retry"; readonly retries: number };
 
-/** JSON Schemas; null where there is none. References in them lead to `defs`. */
+/** JSON Schemas; null where there is none. Their references point to `defs`. */
 export interface Schemas {
   readonly input: Json;
   readonly output: Json;
@@ -46,27 +46,27 @@ export interface Example {
   readonly name: string;
   readonly description: string | null;
   readonly input: Json;
-  /** Its path. */
+  /** The path of the example in the document. */
   readonly path: JsonPath;
 }
 
 /** Makes the error that refuses the value at `path`. */
 export type Refuse = (path: JsonPath, message: string, expected: string) => Error;
 
-/** The plain refusal, for flows without a text at hand. */
+/** The refusal for flows whose source text is not available. */
 export const refuse: Refuse = (path, message, expected) =>
   new LongshoreError("LONGSHORE_BAD_DEFINITION", message, { detail: { field: pathText(path), expected } });
 
-/** Of the reference. */
+/** As in the reference. */
 const retriesDefault = 3;
-/** More than this is a loop. */
+/** A larger number is as good as an endless loop. */
 const retriesMax = 1_000_000;
 /** Ids are used in URLs and in every record. */
 const idCharsMax = 256;
 const componentCharsMax = 1_024;
 const nameCharsMax = 1_000;
 
-/** Throws what `refuse` makes, for the first thing that keeps it from being a flow at all. */
+/** Throws the error of `refuse` for the first reason why the document is not a flow. */
 export function readFlow(document: Json, refused: Refuse = refuse): Flow {
   return atOnce(readInSlices(document, refused));
 }

@@ -1,4 +1,4 @@
-// Flows in files among other formats: a map with `steps` or `output`.
+// Recognises flows among definition files of all formats: a map with `steps` or `output`.
 
 import type { DefinitionFormat } from "../../server-half.ts";
 import { parseFlow } from "./file.ts";

@@ -1,5 +1,5 @@
-// A run with several items, or none: one task, whose work is to start a run for each item and to wait for their ends. The items are in the
-// run's input and are not repeated in the task.
+// A run with several items, or none. It has one task, which starts a run for each item and waits until they end. The items are in the run's
+// input and are not repeated in the task.
 
 import type { Json, JsonObject } from "../../../core/json/json.ts";
 import { isObject } from "../../../core/json/json.ts";
@@ -13,10 +13,10 @@ import { rerunFields } from "./settings.ts";
 const itemsDialectName = "stepflow-items";
 /** The lane of the task. No route leads to it. */
 export const itemsLane = "stepflow-items";
-/** There is one definition for all of them: what differs is in the settings of the run. */
+/** One definition for all such runs: their differences are in the settings of the run. */
 export const itemsDefinition = { id: itemsDialectName, name: `.${itemsDialectName}`, dialect: itemsDialectName, source: "{}" } as const;
 
-/** How the items of a run ended; the output of the run, whether or not they all succeeded. */
+/** How the items of a run ended. This is the output of the run, whether or not all items succeeded. */
 export interface ItemCounts {
   readonly completed: number;
   readonly failed: number;
@@ -31,7 +31,7 @@ export const itemsDialect: Dialect = {
     const output = scope.output(0);
     if (output === undefined) return { needs: [0] };
     const result = flowResultIn(writeExact(output));
-    // With how they ended beside it: what the run's own output would have been.
+    // A failed run keeps the counts as its output.
     return result?.outcome === "failed" ? { failed: result.error.message, output: result.error.data ?? null } : { value: output };
   },
   rerunFields,
@@ -53,7 +53,7 @@ const node: TaskNode = {
   limits: [],
 };
 
-/** Null while it is not known yet, or when the run was ended before its items were. */
+/** Null while the counts are not known, or when the run was ended before its items. */
 export function countsIn(output: Json): ItemCounts | null {
   if (!isObject(output)) return null;
   const { completed, failed, cancelled } = output as JsonObject;

@@ -1,15 +1,15 @@
-// Changes to the steps of a flow for one run: merge patches of RFC 7396 on the step as it is written.
+// Changes to the steps of a flow for one run: merge patches (RFC 7396) on the source of a step.
 //
-//   {"steps": {"ask": {"$type": "merge_patch", "value": {"input": {"temperature": 0}}}}}
+// {"steps": {"ask": {"$type": "merge_patch", "value": {"input": {"temperature": 0}}}}}
 //
-// The documents of Stepflow also show it without the wrapper `steps`; both are taken.
+// Stepflow's documents also show them without the wrapper `steps`; both forms are accepted.
 
 import { LongshoreError } from "../../../core/errors.ts";
 import { isObject, type Json, type JsonObject, setOwn } from "../../../core/json/json.ts";
 import { type JsonPath, pathText } from "../../../core/json/json-position.ts";
 import { shown } from "../../../core/text.ts";
 
-/** Throws LONGSHORE_BAD_INPUT that names the field. Without any change the same document is answered. */
+/** Throws LONGSHORE_BAD_INPUT that names the field. Returns the same document when there are no changes. */
 export function applyOverrides(document: JsonObject, overrides: Json): JsonObject {
   const patches = patchesOf(overrides, document);
   if (patches.size === 0) return document;
@@ -41,7 +41,7 @@ function patchesOf(overrides: Json, document: JsonObject): Map<string, Patch> {
   return new Map(Object.entries(given).map(([id, patch]) => [id, readPatch(patch as Json, [...at, id])]));
 }
 
-/** A step may be called `steps`. */
+/** Handles a step whose id is `steps`. */
 function isPatchOfStep(value: Json, id: string, { steps }: JsonObject): boolean {
   const isStep = Array.isArray(steps) && steps.some((step) => isObject(step) && step.id === id);
   return isStep && isObject(value) && Object.keys(value).every((key) => key === "$type" || key === "value");
@@ -56,7 +56,7 @@ function readPatch(patch: Json, at: JsonPath): Patch {
   return { value: patch.value as Json, at };
 }
 
-/** RFC 7396: objects are merged, null takes away, anything else replaces. */
+/** RFC 7396: objects are merged, null removes, any other value replaces. */
 export function mergePatch(target: Json, patch: Json): Json {
   if (!isObject(patch)) return patch;
   const merged: JsonObject = isObject(target) ? { ...(target as JsonObject) } : {};
@@ -67,7 +67,7 @@ export function mergePatch(target: Json, patch: Json): Json {
   return merged;
 }
 
-/** Enough to show what ids of the flow look like. */
+/** Enough to show what the flow's ids look like. */
 const idsShown = 50;
 
 function shownIds(known: readonly unknown[]): string {

@@ -1,14 +1,14 @@
-// Paths into values: `$.a.b[0]['x y']` from the value on; `$` or nothing for all of it; any other text is the name of
-// one field, dots and all.
+// Paths into values: `$.a.b[0]['x y']`. `$` or an empty text is the whole value. Any other text is the name of one field, including its
+// dots.
 
 import { isObject, type Json } from "../../../core/json/json.ts";
 
-/** Names of fields, and places in lists. */
+/** Field names, and indexes of lists. */
 export type Path = readonly (string | number)[];
 
 export type ParsedPath = { readonly path: Path } | { readonly fault: string };
 
-/** Longer than any that is meant. */
+/** More parts than any real path has. */
 const partsMax = 100;
 
 export function parsePath(text: string): ParsedPath {
@@ -36,7 +36,7 @@ export function parsePath(text: string): ParsedPath {
   return { path };
 }
 
-/** A quoted name may have a bracket in it. */
+/** A quoted name may contain a bracket. */
 function bracketEnd(text: string, from: number): number {
   const quote = text[from + 1];
   const quoted = quote === '"' || quote === "'" ? text.indexOf(`${quote}]`, from + 2) : -1;
@@ -49,7 +49,7 @@ function nameEnd(text: string, from: number): number {
   return end;
 }
 
-/** Null when it is neither. */
+/** An index or a quoted name; null when it is neither. */
 function bracketed(content: string): string | number | null {
   if (/^\d{1,9}$/.test(content)) return Number(content);
   const quote = content[0];
@@ -67,7 +67,7 @@ export function pathText(path: Path): string {
   return text;
 }
 
-/** `missing` is how far the path led before there was nothing. */
+/** `missing` is the path up to the first part that does not exist. */
 export function follow(value: Json, path: Path): { readonly value: Json } | { readonly missing: Path } {
   let here = value;
   for (const [at, part] of path.entries()) {

@@ -1,4 +1,4 @@
-// The lane of a step's task, how often it is tried, and how many of its run may be in flight.
+// The lane of a step's task, its retries, and the limit of steps in flight per run.
 
 import type { Json } from "../../../core/json/json.ts";
 import type { LimitKey } from "../../../engine/board/limits.ts";
@@ -27,8 +27,7 @@ export function placeBy(router: Router): NonNullable<Dialect["place"]> {
 }
 
 /**
- * Transport errors, silence and timeouts have a budget of their own; failures of the component are tried again only where the step requests
- * it.
+ * Transport errors, lost workers and timeouts have their own budget. Failures of the component are retried only where the step asks for it.
  */
 function retryOf({ onError }: Step, { transport }: Routed): RetryPolicy {
   return {
@@ -41,15 +40,15 @@ function retryOf({ onError }: Step, { transport }: Routed): RetryPolicy {
   };
 }
 
-/** A key only where the run could go beyond: most are narrower than their limit. */
+/** Sets a limit key only when the run could exceed the limit. Most runs have fewer steps at once. */
 function limitsOf(plan: Plan, run: Run): LimitKey[] {
   const { maxConcurrency, limitKey } = settingsOf(run);
   if (limitKey === undefined && flowPlanOf(plan).width <= maxConcurrency) return [];
-  // A step that is held back has not been sent to its queue, so it cannot be late there.
+  // A step that the limit holds back is not in its queue yet, so its queue timeout does not run.
   return [{ key: limitKey ?? limitKeyOf(run.id), held: maxConcurrency, pausesClaim: true }];
 }
 
-/** Under which the steps in flight of a run, and of the runs for its items, are counted. */
+/** The key under which steps in flight of a run, and of the runs of its items, are counted. */
 export function limitKeyOf(runId: string): string {
   return `stepflow:${runId}`;
 }

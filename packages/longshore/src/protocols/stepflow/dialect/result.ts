@@ -1,5 +1,5 @@
-// The result of a step and of a flow: FlowResult, and how a component's error is stored on the board. The message is the record's error;
-// the whole of it, with code and data, is its output, as FlowResult.
+// The result of a step and of a flow (FlowResult), and how the board stores a component's error: the message is the record's error; the
+// complete FlowResult, with code and data, is its output.
 
 import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
 import { parseExact, writeExact } from "../../../core/json/json-exact.ts";
@@ -16,15 +16,15 @@ export interface FlowError {
 
 export type FlowResult = { readonly outcome: "success"; readonly result: Json } | { readonly outcome: "failed"; readonly error: FlowError };
 
-/** The error reached the step from another whose result it needed: it was never executed. */
+/** `inherited`: the step was not executed, because a step whose result it needs has failed. */
 export type StepResult = FlowResult & { readonly inherited?: true };
 
-/** What to report to the board when a component failed, or could not be reached. */
+/** The report to the board when a component failed or could not be reached. */
 export function failureReport(error: FlowError): FailureReport {
   return { error: error.message, output: writeExact(failed(error)), ...budget(error.code) };
 }
 
-/** Transport errors spend a budget of their own; a failure of the component is tried again only if the step requests it. */
+/** Transport errors have their own budget. A failure of the component is retried only if the step asks for it. */
 function budget(code: TaskErrorCode): Pick<FailureReport, "retryable" | "spends"> {
   if (code === "TIMEOUT" || code === "UNREACHABLE") return { retryable: true, spends: "lost" };
   return { retryable: code === "COMPONENT_FAILED" || code === "RESOURCE_UNAVAILABLE" };
@@ -38,12 +38,12 @@ export function failed(error: FlowError): FlowResult {
   return { outcome: "failed", error };
 }
 
-/** An error that the orchestrator itself found: the chain of causes is in its data, outermost first. */
+/** An error that the orchestrator itself found. Its data has the chain of causes, outermost first. */
 export function orchestratorError(code: TaskErrorCode, message: string, causes: readonly string[] = []): FlowError {
   return { code, message, data: { stack: [message, ...causes].map((error) => ({ error, attachments: [] })) } };
 }
 
-/** The error of a record that ended without a result, from any source: a worker of this protocol or another, or the clock. */
+/** The error of a record that ended without a result, whatever ended it: a worker of any protocol, or a timeout. */
 export function errorOf(task: Pick<TaskRow, "state" | "output" | "error" | "fault">): FlowError {
   const result = flowResultIn(task.output);
   if (result?.outcome === "failed") return result.error;
@@ -62,9 +62,9 @@ export function flowResultOf({ state, output, error }: Pick<Run, "state" | "outp
   return failed({ code, message: error ?? `the run was ${state}` });
 }
 
-/** Null when the text is no FlowResult. */
+/** Null when the text is not a FlowResult. */
 export function flowResultIn(text: string | null): StepResult | null {
-  // Most outputs are not even looked into.
+  // Cheap check: most outputs are not parsed.
   if (text === null || !text.startsWith('{"outcome":')) return null;
   const value = parseExact(text) as JsonObject;
   if (value.outcome === "success" && Object.hasOwn(value, "result")) return value as unknown as FlowResult;

@@ -1,19 +1,19 @@
-// A route configuration for diagnostics: a port like the router, without a run.
+// What diagnostics need from a route configuration: a port like the router, but without a run.
 
 import type { Json } from "../../../core/json/json.ts";
 
 export interface RouteFacts {
-  /** Every plugin by name. */
+  /** The names of all plugins. */
   readonly plugins: readonly string[];
   readonly routes: readonly RouteFact[];
-  /** Whatever might take steps of this component, input and registrations aside; empty when no route leads anywhere. */
+  /** All plugins that might take steps of this component, whatever the input and registrations are. Empty when no route matches. */
   candidates(component: string): readonly ComponentFact[];
 }
 
 export interface RouteFact {
-  /** As it is written. */
+  /** As written in the configuration. */
   readonly path: string;
-  /** The plugin of each of its rules, in order. */
+  /** The plugin of each rule, in order. */
   readonly plugins: readonly string[];
 }
 
@@ -23,12 +23,12 @@ export interface ComponentFact {
   readonly type: string;
   /** The path without its route's prefix. */
   readonly remainder: string;
-  /** JSON Schemas, where the configuration has them. */
+  /** JSON Schemas, if the configuration has them. */
   readonly inputSchema?: Json;
   readonly outputSchema?: Json;
 }
 
-/** The schema of what a component gives; null when it is not known, or depends on where the step is routed. */
+/** The schema of a component's output; null when it is unknown or depends on the route. */
 export function outputSchemaOf(component: string, routes: RouteFacts): Json {
   return only(routes.candidates(component))?.outputSchema ?? null;
 }

@@ -1,5 +1,6 @@
-// The lane of a step's component: a port, so that this folder needs neither plugins nor the file that configures them. An implementation
-// must use its arguments alone: the same path, input and registrations must lead to the same place, because a decision may be made twice.
+// Finds the lane of a step's component. This is a port, so that this folder needs neither plugins nor their configuration file. An
+// implementation must depend on its arguments only: the same path, input and registrations must give the same result, because a decision
+// may be made twice.
 
 import type { Backoff } from "../../../core/backoff.ts";
 import type { Json } from "../../../core/json/json.ts";
@@ -9,11 +10,11 @@ import type { Timeouts } from "../../../engine/run/plan.ts";
 import type { TaskErrorCode } from "../wire/messages.ts";
 
 export interface Router {
-  /** `component` is the path as the step has it, such as `/python/udf`; `input` what the step was worked out to be given. */
+  /** `component` is the path in the step, such as `/python/udf`; `input` is the evaluated input of the step. */
   route(component: string, input: Json, documents: Documents): Routed | Unrouted | { readonly documents: readonly DocumentKey[] };
 }
 
-/** The newest document under a name: null when there is none, undefined when it has to be requested by returning its key. */
+/** The newest document under a name; null when there is none; undefined when the router must first request it by returning its key. */
 export type Documents = (kind: string, name: string) => Json | undefined;
 
 export interface Routed {
@@ -22,14 +23,14 @@ export interface Routed {
   readonly remainder: string;
   /** The settings of the route's rule for its plugin, such as `queueName`. */
   readonly params: { readonly [name: string]: Json };
-  /** In order of preference: the first with a recent poller, else the last. */
+  /** In order of preference: the first lane with a recent poller is used, else the last. */
   readonly lanes: readonly Lane[];
-  /** What the task on that lane is given: a `ComponentTask` for Stepflow's own workers, the bare input for workers of other protocols. */
+  /** The task's input on that lane: a `ComponentTask` for Stepflow workers, the bare input for workers of other protocols. */
   readonly given: Json;
-  /** How often, and after how long, a step is tried again that timed out or could not be reached. */
+  /** How often, and after which pause, a step is retried that timed out or could not be reached. */
   readonly transport: { readonly retries: number; readonly backoff: Backoff };
   readonly timeouts?: Timeouts;
-  /** How long a hold lasts at most without a heartbeat. Absent: as the claim requests; 0: forever. */
+  /** Lease duration without a heartbeat. Default: as the claim requests; 0: no limit. */
   readonly holdMs?: number;
 }
 
@@ -38,12 +39,12 @@ export interface Unrouted {
   readonly message: string;
 }
 
-/** What a task is given whose worker speaks Stepflow. The id that the worker registered the component under is found at delivery. */
+/** The input of a task for a Stepflow worker. The id under which the worker registered the component is looked up at delivery. */
 export interface ComponentTask {
   /** The path without its route's prefix. */
   readonly component: string;
   readonly input: Json;
 }
 
-/** For in-process tasks that are simply handed out again after a restart: as often as it takes. */
+/** For in-process tasks, which are handed out again after every restart. */
 export const retriesUnlimited = Number.MAX_SAFE_INTEGER;

@@ -1,4 +1,4 @@
-// The meaning of each keyword of a JSON Schema.
+// The checks of JSON Schema keywords.
 
 import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
 import { shown } from "../../../core/text.ts";
@@ -8,7 +8,7 @@ type Keyword = (check: Check, argument: Json, at: At) => Violation[];
 
 const none: Violation[] = [];
 
-/** Without the value: it may be a secret, and the caller that reports a violation has it. */
+/** The message does not contain the value: it may be a secret, and the caller has it. */
 function expected(at: At, what: string): Violation[] {
   return [{ path: at.path, message: `expected ${what}` }];
 }
@@ -23,13 +23,13 @@ const types: { readonly [name: string]: (value: Json) => boolean } = {
   object: (value) => isObject(value),
 };
 
-/** A keyword about numbers, with what it expects. */
+/** A keyword for numbers; `words` describe what it expects. */
 function numeric(fits: (value: number, bound: number) => boolean, words: string): Keyword {
   return (_check, bound, at) =>
     typeof at.value !== "number" || typeof bound !== "number" || fits(at.value, bound) ? none : expected(at, `a number ${words} ${bound}`);
 }
 
-/** A keyword about how many there are of something, with what it expects. */
+/** A keyword for counts, such as lengths; `words` describe what it expects. */
 function counted(count: (value: Json) => number | null, fits: (count: number, bound: number) => boolean, words: string): Keyword {
   return (_check, bound, at) => {
     const number = count(at.value);

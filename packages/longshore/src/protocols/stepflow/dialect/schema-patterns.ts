@@ -1,5 +1,4 @@
-// Patterns in a JSON Schema that values will be held against, and whether they can be: linear-pattern.ts knows no lookaround and no
-// backreferences.
+// Finds patterns in a JSON Schema that are not supported: linear-pattern.ts has no lookaround and no backreferences.
 
 import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
 import type { JsonPath } from "../../../core/json/json-position.ts";
@@ -7,18 +6,18 @@ import { linearPattern, PatternError } from "../../../core/pattern/linear-patter
 import { defsOf, type SchemaPlace } from "./schema-walk.ts";
 
 export interface UnusablePattern {
-  /** Its path, from the schema on; from a definition that it refers to, the name of that in `$defs` first. */
+  /** The path in the schema. Inside a definition, it begins with `$defs` and the name of the definition. */
   readonly path: JsonPath;
   readonly message: string;
 }
 
-/** Patterns of one schema. Making the machine of each costs up to 0.1 ms, whenever a run begins. */
+/** Patterns in one schema. Each costs up to 0.1 ms to compile whenever a run starts. */
 const patternsMax = 100;
 
-/** The values of these are data, not schemas. */
+/** The values of these keywords are data, not schemas. */
 const data = new Set(["default", "const", "enum", "examples"]);
 
-/** The first pattern of a schema, or of what it refers to, that cannot be matched; null when all can. */
+/** The first unsupported pattern of a schema, or of a schema that it refers to; null when there is none. */
 export function unusablePattern(place: SchemaPlace): UnusablePattern | null {
   const defs = defsOf(place);
   const open: { schema: Json; path: JsonPath }[] = [{ schema: place.schema, path: [] }];

@@ -1,6 +1,6 @@
-// Values checked against JSON Schemas of flows and components, which anyone may have written: patterns are matched in linear time
-// (linear-pattern.ts), and the work for one value is counted and bounded, however a schema refers to itself. Unknown keywords have no
-// effect, and `format` is an annotation, as JSON Schema has it.
+// Checks values against the JSON Schemas of flows and components. Any user may have written them, so patterns are matched in linear time
+// (linear-pattern.ts), and the work for one value is counted and bounded, even when a schema refers to itself. Unknown keywords have no
+// effect, and `format` is only an annotation, as JSON Schema defines it.
 
 import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
 import { rounded } from "../../../core/json/json-exact.ts";
@@ -15,14 +15,14 @@ export interface Violation {
   readonly message: string;
 }
 
-/** Schemas looked at, values compared and places of patterns reached, for one value: some 15 ms. */
+/** Schemas visited, values compared and pattern states reached for one value: about 15 ms. */
 const workMax = 100_000;
-/** Schemas inside each other, or by reference; the check calls itself for each. */
+/** Nested or referenced schemas; the check recurses for each. */
 const depthMax = 200;
 /** As many as a person reads. */
 const violationsMax = 20;
 
-/** What is wrong with a value, each with where; empty when nothing is. */
+/** All violations with their paths; empty when the value is valid. */
 export function violations(place: SchemaPlace, value: Json): Violation[] {
   try {
     return new Check(defsOf(place)).of(place.schema, rounded(value), [], 0);
@@ -76,13 +76,13 @@ export class Check {
     return this.of(schema, value, path, depth).length === 0;
   }
 
-  /** The target of a reference; a missing one is not judged. */
+  /** The target of a reference. A missing target accepts every value. */
   referenced(reference: string): Json {
     const name = /^#\/(?:\$defs|definitions)\/([^/]+)$/.exec(reference)?.[1];
     return name !== undefined && Object.hasOwn(this.#defs, name) ? (this.#defs[name] as Json) : true;
   }
 
-  /** A pattern that cannot be matched has no effect; where that would matter, schema-patterns.ts refuses it. */
+  /** An unsupported pattern has no effect. Where that matters, schema-patterns.ts refuses it. */
   matches(source: string, text: string): boolean {
     let pattern = this.#patterns.get(source);
     if (pattern === undefined) {
@@ -98,7 +98,7 @@ export class Check {
     return this.text(one) === this.text(other);
   }
 
-  /** The same for equal values. */
+  /** The same text for equal values. */
   text(value: Json): string {
     const text = sortedText(value);
     this.spend(1 + Math.ceil(text.length / 10));

@@ -1,10 +1,10 @@
-// JSON Schemas as far as a path or a kind of value can be judged by them. What a schema leaves open is reported as open: a wrong finding is
+// Follows paths and types in JSON Schemas, as far as they can be decided. What a schema leaves open is reported as open: a wrong finding is
 // worse than a missing one.
 
 import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
 import type { Path } from "./path.ts";
 
-/** A schema, with what its references lead to. */
+/** A schema, with the definitions that its references point to. */
 export interface SchemaPlace {
   readonly schema: Json;
   readonly defs: JsonObject;
@@ -12,14 +12,14 @@ export interface SchemaPlace {
 
 export type Walked =
   | { readonly kind: "found"; readonly place: SchemaPlace }
-  /** The value is not described. */
+  /** The schema does not describe the value. */
   | { readonly kind: "open" }
-  /** An object that has no such property, and may have none. */
+  /** An object that has no such property and allows no additional ones. */
   | { readonly kind: "unknown"; readonly property: string }
-  /** A field of what is no object, or a place in what is no list. */
+  /** A field of a value that is not an object, or an index of a value that is not a list. */
   | { readonly kind: "wrong"; readonly part: string | number; readonly type: string };
 
-/** References to references; more is a circle. */
+/** References to references. More are taken as a cycle. */
 const referencesMax = 20;
 
 export function walk(place: SchemaPlace, path: Path): Walked {
@@ -45,13 +45,13 @@ function step(place: SchemaPlace, part: string | number): Walked {
   return isObject(additionalProperties) ? inside(additionalProperties as Json) : { kind: "open" };
 }
 
-/** The JSON types that it allows; null when it does not restrict them. */
+/** The allowed JSON types; null when the schema does not restrict them. */
 export function typesAt(place: SchemaPlace): readonly string[] | null {
   const schema = resolve(place);
   return schema === null || isCombined(schema) ? null : typesOf(schema);
 }
 
-/** The object behind its references; null when it is empty, or what it names is missing. */
+/** The schema after following references; null when it is empty or a target is missing. */
 export function resolve(place: SchemaPlace): JsonObject | null {
   let { schema } = place;
   const defs = defsOf(place);
@@ -79,7 +79,7 @@ function typeOf(value: Json): string {
   return typeof value === "number" ? (Number.isInteger(value) ? "integer" : "number") : typeof value;
 }
 
-/** What may be one of several things cannot be followed. */
+/** A schema with alternatives or conditions cannot be followed. */
 function isCombined(schema: JsonObject): boolean {
   return ["anyOf", "oneOf", "allOf", "not", "if"].some((keyword) => Object.hasOwn(schema, keyword));
 }

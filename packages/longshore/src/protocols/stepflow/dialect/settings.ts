@@ -1,31 +1,31 @@
-// What a run of a flow carries beside its input and variables.
+// What a run of a flow carries besides its input and variables.
 
 import type { Run } from "../../../engine/run/run.ts";
 
 export interface FlowSettings {
-  /** The flow as it was stored; a run with overrides has a definition of its own. */
+  /** The id of the stored flow. A run with overrides has its own definition. */
   readonly flowId: string;
-  /** Steps in flight at once, over the run and all that share its `limitKey`. */
+  /** Maximum of steps in flight, over the run and all runs with the same `limitKey`. */
   readonly maxConcurrency: number;
-  /** Under which key steps in flight are counted; the run's own when absent. The items of one run share theirs. */
+  /** The key under which steps in flight are counted. Default: the run's own. The items of one run share a key. */
   readonly limitKey?: string;
-  /** It was started by a step or for an item of another run: it fails as soon as a step of it did, whatever its output is. */
+  /** A step, or an item of another run, started it. It fails if one of its steps failed, even if its output has a value. */
   readonly sub?: boolean;
-  /** The run that everything around it belongs to; the run itself when absent. */
+  /** The root of the run's family. Default: the run itself. */
   readonly rootRunId?: string;
-  /** The run that started it, and the step that did where that is known. */
+  /** The run that started it, and the step if it is known. */
   readonly parentRunId?: string;
   readonly parentTaskId?: string;
-  /** How many runs are around it. */
+  /** How many runs are above it. */
   readonly depth?: number;
-  /** It has this many items, each a run of its own of this definition. */
+  /** The number of items; each item is a run of `itemDefinitionId`. */
   readonly items?: number;
   readonly itemDefinitionId?: string;
-  /** It is a run for one item of another run. */
+  /** The index of the item, when this is the run of an item. */
   readonly item?: number;
 }
 
-/** Of the reference. */
+/** As in the reference. */
 export const maxConcurrencyDefault = 10;
 
 const plain: FlowSettings = { flowId: "", maxConcurrency: maxConcurrencyDefault };
@@ -34,7 +34,7 @@ export function settingsOf(run: Pick<Run, "settings">): FlowSettings {
   return run.settings === null ? plain : { ...plain, ...(JSON.parse(run.settings) as Partial<FlowSettings>) };
 }
 
-/** The settings of a new run that is to be like this one: it has no parent. */
+/** The settings of a new run like this one. It has no parent. */
 export function rerunFields(run: Run): { settings: string; variables: string | null } {
   const { flowId, maxConcurrency, items, itemDefinitionId } = settingsOf(run);
   const kept: FlowSettings = { flowId, maxConcurrency, ...(items === undefined ? {} : { items, itemDefinitionId }) };

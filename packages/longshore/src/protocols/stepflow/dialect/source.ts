@@ -1,4 +1,4 @@
-// The form in which flows are kept: compact JSON, in the order in which it was written. A flow's id is made from it.
+// The stored form of flows: compact JSON with its original key order. The flow's id is the hash of it.
 
 import { createHash } from "node:crypto";
 import { deeperThan, type Json, type JsonObject, jsonDepthMax } from "../../../core/json/json.ts";
@@ -18,13 +18,13 @@ export function flowIdOf(source: string): string {
   return createHash("sha256").update(source).digest("hex");
 }
 
-/** For texts that `encodeFlow` made, from any request. */
+/** Reads a text of `encodeFlow`, whatever request it came from. */
 export function* decodeInSlices(source: string, refused: Refuse = refuse): Sliced<Flow> {
   if (deeperThan(source)) throw refused([], "The flow is nested too deeply.", `at most ${jsonDepthMax} levels`);
   return yield* readInSlices((yield* parseInSlices(source)) as Json, refused);
 }
 
-/** A definition needs a name; a flow need not have one. */
+/** A definition needs a name, but a flow may have none. */
 export function nameOf(flow: Pick<Flow, "name">, flowId: string): string {
   return flow.name?.trim() || `flow-${flowId.slice(0, 12)}`;
 }

@@ -1,4 +1,4 @@
-// The initial variables of a run: what was given, else what the environment has, else the defaults of the flow's schema.
+// The initial variables of a run: the given values, else those of the environment, else the defaults of the flow's schema.
 
 import { LongshoreError } from "../../../core/errors.ts";
 import { isObject, type Json, type JsonObject, setOwn } from "../../../core/json/json.ts";
@@ -10,15 +10,15 @@ import { resolve, type SchemaPlace, typesAt } from "./schema-walk.ts";
 import { declaredVariables, shownValue, standIn, type Variable } from "./variables.ts";
 
 export interface VariableSources {
-  /** What was given along with the run. */
+  /** The variables in the start request. */
   readonly given: JsonObject;
-  /** A variable of the environment. */
+  /** Reads an environment variable. */
   environment?(name: string): string | undefined;
-  /** Also look for `STEPFLOW_VAR_<NAME>`. */
+  /** Also look up `STEPFLOW_VAR_<NAME>`. */
   readonly prefixed?: boolean;
 }
 
-/** Throws LONGSHORE_BAD_INPUT that names the variable: one that must be given was not, or does not fit its schema. */
+/** Throws LONGSHORE_BAD_INPUT that names the variable when a required one is missing or a value does not fit its schema. */
 export function resolveVariables(schemas: Pick<Schemas, "variables" | "defs">, sources: VariableSources): JsonObject {
   const declared = declaredVariables(schemas);
   if (declared === null) return { ...sources.given };
@@ -37,7 +37,7 @@ export function resolveVariables(schemas: Pick<Schemas, "variables" | "defs">, s
   return variables;
 }
 
-/** A flow that was not looked at before it was kept may have one. */
+/** A flow may have been stored without diagnostics. */
 function refuseUnusable({ variables, defs }: Pick<Schemas, "variables" | "defs">): void {
   const found = unusablePattern({ schema: variables, defs });
   if (found === null) return;
@@ -69,7 +69,7 @@ function fromEnvironment(variable: Variable, { environment, prefixed }: Variable
   }
 }
 
-/** Only an explicit schema has no room for others. */
+/** Refuses undeclared variables only when the schema has `additionalProperties: false`. */
 function refuseUndeclared(
   { variables, defs }: Pick<Schemas, "variables" | "defs">,
   declared: ReadonlyMap<string, Variable>,

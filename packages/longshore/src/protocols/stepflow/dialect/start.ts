@@ -1,4 +1,4 @@
-// What it takes to start a run of a flow: overrides make a definition of its own, variables and limits go with the run.
+// Prepares a run of a flow: overrides make a definition of its own; variables and limits are stored with the run.
 
 import { LongshoreError } from "../../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
@@ -14,31 +14,31 @@ import { decodeInSlices, dialectName, encodeFlow, flowIdOf, nameOf } from "./sou
 import { resolveVariables, type VariableSources } from "./start-variables.ts";
 
 export interface RunOptions {
-  /** The flow as it is kept: compact JSON. */
+  /** The stored form of the flow: compact JSON. */
   readonly source: string;
-  /** The content and id of the source, where they are known already. */
+  /** The parsed source and its id, when they are known. */
   readonly known?: { readonly flow: Flow; readonly flowId: string };
   readonly input: Json;
   readonly overrides?: Json;
   readonly variables?: Json;
   readonly maxConcurrency?: number;
-  /** For variables that were not given. */
+  /** For variables that the request does not set. */
   readonly environment?: VariableSources["environment"];
   readonly prefixed?: boolean;
-  /** For runs that belong to another. */
+  /** For sub-runs. */
   readonly sub?: Omit<FlowSettings, "flowId" | "maxConcurrency" | "sub">;
 }
 
 export interface PreparedRun {
   readonly flowId: string;
-  /** To be defined first, under this id: the flow, or the flow with its overrides, under a name that is never used to start it. */
+  /** Must be stored first, under this id: the flow, or the flow with its overrides. No start uses its name. */
   readonly definition: { readonly id: string; readonly name: string; readonly dialect: string; readonly source: string };
   readonly run: Pick<NewRun, "workflow" | "definitionId" | "input"> & { readonly settings: string; readonly variables: string | null };
   /** The settings of the run. */
   readonly settings: FlowSettings;
 }
 
-/** More in flight is no limit any more. */
+/** A higher number is no limit in practice. */
 const concurrencyMax = 1_000_000;
 
 /** Throws LONGSHORE_BAD_INPUT or LONGSHORE_BAD_DEFINITION that names the field. */
@@ -70,7 +70,7 @@ export function* prepareInSlices(options: RunOptions): Sliced<PreparedRun> {
   return { flowId, definition, run, settings };
 }
 
-/** What the overrides have made of a flow must still be one that can be run. */
+/** Applies the overrides. The result must still be a flow that can run. */
 function* patched({ source, overrides = null }: RunOptions): Sliced<string> {
   if (overrides === null) return source;
   const document = (yield* parseInSlices(source)) as JsonObject;

@@ -1,4 +1,4 @@
-// The variables of a flow: their schema, their initial values, and which may not be shown.
+// The variables of a flow: their schema, their initial values, and which are secret.
 
 import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
 import { shown } from "../../../core/text.ts";
@@ -9,15 +9,15 @@ export interface Variable {
   readonly name: string;
   readonly description: string | null;
   readonly required: boolean;
-  /** Undefined when the schema has none. */
+  /** Undefined when the schema has no default. */
   readonly default: Json | undefined;
   readonly schema: Json;
-  /** The variable of the environment that it is taken from when it is not given. */
+  /** The environment variable that provides the value when the request does not. */
   readonly envVar: string | null;
   readonly secret: boolean;
 }
 
-/** Replaces a secret. */
+/** Shown instead of a secret. */
 const redacted = "[REDACTED]";
 
 /** Null when the flow does not declare its variables. */
@@ -43,7 +43,7 @@ export function declaredVariables({ variables, defs }: Pick<Schemas, "variables"
   );
 }
 
-/** The value of a variable that was not given; undefined when it is required. */
+/** The value of a variable that was not set; undefined when it is required. */
 export function standIn(variable: Variable, defs: JsonObject): Json | undefined {
   if (variable.default !== undefined) return variable.default;
   if (variable.required) return undefined;
@@ -51,7 +51,7 @@ export function standIn(variable: Variable, defs: JsonObject): Json | undefined 
   return type === "string" ? "" : type === "integer" || type === "number" ? 0 : type === "boolean" ? false : null;
 }
 
-/** A value for messages: a secret is not disclosed, and a long text is cut. */
+/** A value for messages: secrets are hidden, long texts are cut. */
 export function shownValue({ secret }: Variable, value: Json): string {
   return secret ? redacted : shown(value);
 }

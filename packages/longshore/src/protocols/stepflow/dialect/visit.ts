@@ -1,4 +1,4 @@
-// Walks an expression together with its path in the flow.
+// Walks an expression and tracks its path in the flow.
 
 import type { JsonPath } from "../../../core/json/json-position.ts";
 import { eachInSlices, type Sliced } from "../../../core/slices/slice-work.ts";
@@ -10,7 +10,7 @@ export function visitExpressions(expression: Expression, at: JsonPath, visit: (e
   for (const [key, inner] of innerOf(expression)) visitExpressions(inner, [...at, ...key], visit);
 }
 
-/** The expressions of a flow. */
+/** The top-level expressions of a flow. */
 export function* everyRoot({ steps, output }: Flow, visit: (root: Expression, at: JsonPath) => void): Sliced<void> {
   yield* eachInSlices(steps, ({ input }, index) => {
     visit(input, ["steps", index, "input"]);
