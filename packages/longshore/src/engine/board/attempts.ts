@@ -1,4 +1,4 @@
-// Attempts that are over and were followed by another, as rows. The newest attempt of a task is in the task's own row.
+// Closed attempts that were followed by another attempt, as rows. The newest attempt of a task is in the task's own row.
 
 import { Additions } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
@@ -8,12 +8,12 @@ import { faultText } from "../tables/fault.ts";
 import type { ReadTx, Tx } from "../tx.ts";
 import { attemptsKeptMax, type Deadline, type Fault, type TaskRow, type Verb } from "./task.ts";
 
-/** How an attempt, or a hold of it, came to its end. */
+/** How an attempt, or one hold of it, ended. */
 export interface Closing {
   now: number;
   by: Verb;
   receipt: string | null;
-  /** Who reported, where no worker held it. */
+  /** The reporter, when no worker held the task. */
   holder?: string;
 }
 
@@ -23,12 +23,12 @@ export interface Why {
   overdue: Deadline | null;
 }
 
-/** The task is as it was while the attempt lasted. */
+/** A closed attempt. `task` is the task as it was during the attempt. */
 interface Attempt {
   readonly task: TaskRow;
   readonly closing: Closing;
   readonly why: Why;
-  /** Only where the next attempt has another. */
+  /** Set only when the next attempt has a different input. */
   readonly input: string | null;
   readonly output: string | null;
 }
@@ -77,7 +77,7 @@ const closedTable: TableSpec<Closed> = {
   of: (row) => ({ by: row.closed_by as Verb, receipt: row.closed_receipt as string | null }),
 };
 
-/** An attempt that may be one too many. */
+/** The oldest attempt of a task, which is removed when the task has too many. */
 interface Old {
   readonly taskId: string;
   readonly grant: number;
@@ -124,8 +124,8 @@ export class Attempts {
   }
 
   /**
-   * `task` is as it was while the attempt lasted. `input` only where the next attempt has another. That an attempt is over cannot be
-   * refused: when there is no room, it is kept without its texts.
+   * `task` is the task as it was during the attempt. `input` is set only when the next attempt has a different one. An attempt that has
+   * ended must be recorded: when there is no room, it is kept without its texts.
    */
   add(tx: Tx, task: TaskRow, closing: Closing, why: Why, input: string | null = null): void {
     const bytes = bytesOf([input, task.output, why.error]);
@@ -137,7 +137,7 @@ export class Attempts {
     if (task.attempt >= attemptsKeptMax) this.#forgetOldest(tx, task);
   }
 
-  /** Removes the oldest attempt of a task, where there are too many. */
+  /** Removes the oldest attempt of a task when there are too many. */
   #forgetOldest(tx: Tx, { id, attempt }: TaskRow): void {
     const gone = this.#removed.pending(tx).filter(({ taskId }) => taskId === id);
     for (const old of this.#old.scan(tx, { by: key, equal: [id], limit: gone.length + 1 })) {

@@ -1,5 +1,5 @@
-// The only place where a task's state changes: the verbs that every protocol translates its own operations to. The store applies them; this
-// file holds what needs time: claims that wait, deadlines, and callers that wait for results.
+// The verbs that change a task's state. Every protocol translates its operations into them. The store applies the verbs; this file contains
+// everything that needs time: waiting claims, deadlines, and callers that wait for results.
 
 import type { Clock } from "../../core/clock.ts";
 import { LongshoreError } from "../../core/errors.ts";
@@ -18,10 +18,12 @@ export interface Claim extends Omit<Offer, "offerMs"> {
 /** Requests tasks whose owner becomes known at its first extend. */
 export interface Offer {
   reach: Reach;
-  /** The lane among those of `reach` that the server keeps and that this claim is made for. No other kept lane is taken from. */
+  /**
+   * A lane of `reach` that is reserved for the server, when the claim is made for that lane. The claim takes from no other reserved lane.
+   */
   serves?: string;
   termMs: number;
-  /** How long an offer waits to be taken up, where that is not how long a hold lasts. */
+  /** How long an offer waits for a worker to take it. Default: `termMs`. */
   offerMs?: number;
   max?: number;
   /** How long to wait for work when there is none; 0 or absent returns at once. */
@@ -30,11 +32,11 @@ export interface Offer {
   signal?: AbortSignal;
 }
 
-/** `output` is JSON text to keep although the task failed; `by` names the reporter when no worker held the task. */
+/** `output` is JSON text that is kept although the task failed; `by` names the reporter when no worker held the task. */
 export interface FailureReport {
   error: string;
   retryable: boolean;
-  /** It was not the task's own fault: another attempt is taken from the budget of lost holds instead of that of failures. */
+  /** The task itself did not fail: the next attempt is counted against the budget of lost holds, not that of failures. */
   spends?: "lost";
   delayMs?: number;
   receipt?: string;
@@ -42,9 +44,9 @@ export interface FailureReport {
   by?: string;
 }
 
-/** Idle long polls held at once; each costs about a kilobyte. Above it, claims are refused and workers must come back later. */
+/** Maximum number of idle long polls; each costs about a kilobyte. Above it, claims are refused and workers must poll again later. */
 export const waitersMax = 20_000;
-/** When the store could not be written, what is due is looked at again after this long. */
+/** When the store cannot be written, due deadlines are checked again after this time. */
 const retryMs = 1_000;
 
 export interface BoardDeps {
@@ -54,13 +56,13 @@ export interface BoardDeps {
 }
 
 export class Board {
-  /** The lanes that no worker may claim. */
+  /** Lanes that no worker may claim. */
   readonly reserved: ReservedLanes;
   readonly #store: BoardStore;
   readonly #clock: Clock;
   readonly #deadlines: Deadlines;
   readonly #results = new Results<TaskRow>();
-  /** Lets each waiting claim and offer go. */
+  /** One function for each waiting claim or offer, which cancels the wait. */
   readonly #standing = new Set<Leave>();
   #waiting = 0;
   readonly #dismissal = new AbortController();
@@ -90,14 +92,14 @@ export class Board {
     return ended;
   }
 
-  /** Hands out tasks to a known owner, best first. Empty when there are none and the wait is over. */
+  /** Hands out tasks to a known owner, best first. Returns an empty list when no task was ready until the end of the wait. */
   claim(claim: Claim): Promise<TaskRow[]> {
     return this.#handOut(claim, claim.holder);
   }
 
   /**
-   * Hands out tasks whose owner becomes known at its first extend. Waits like a claim. An offer that no worker takes in time returns to its
-   * lane by itself, and spends no attempt.
+   * Hands out tasks whose owner becomes known at its first extend. Waits like a claim. An offer that no worker takes in time is queued
+   * again and uses up no attempt.
    */
   offer(offer: Offer): Promise<TaskRow[]> {
     return this.#handOut(offer, null);
@@ -107,7 +109,7 @@ export class Board {
     return this.#store.extend(hold, options);
   }
 
-  /** `output` is JSON text. With `merge` it is merged into the output that earlier extends reported, else it replaces that. */
+  /** `output` is JSON text. With `merge` it is merged into the output of earlier extends; otherwise it replaces that output. */
   complete(hold: Hold, output: string, options: { merge?: boolean; receipt?: string; by?: string } = {}): Promise<Verdict> {
     return this.#store.settle({ verb: "complete", hold, output, ...options });
   }
@@ -116,32 +118,35 @@ export class Board {
     return this.#store.settle({ verb: "fail", hold, ...failure });
   }
 
-  /** What the report that closed this grant left to be recognised by; undefined when it left nothing. */
+  /** The receipt of the report that closed this grant, by which a repeated report is recognised; undefined when there is none. */
   receipt(taskId: string, grant: number): Promise<string | undefined> {
     return this.#store.receipt(taskId, grant);
   }
 
-  /** Later, please: spends no budget. */
+  /** Queues the task again after a delay. Uses up no attempt. */
   defer(hold: Hold, delayMs: number, output?: string): Promise<Verdict> {
     return this.#store.settle({ verb: "defer", hold, delayMs, output });
   }
 
-  /** Back to the line at once: the claim did not reach its client. */
+  /** Queues the task again at once, because the claim did not reach its client. */
   giveBack(hold: Hold): Promise<Verdict> {
     return this.#store.settle({ verb: "defer", hold, delayMs: 0, unseen: true });
   }
 
-  /** Takes back an offer that reached no worker: to its place, at once. A worker that has taken it keeps it, and `busy` is returned. */
+  /**
+   * Takes back an offer that reached no worker: the task returns to its place in the lane at once. When a worker has already taken it, the
+   * worker keeps it and `busy` is returned.
+   */
   retract(hold: Hold): Promise<Verdict> {
     return this.#store.settle({ verb: "defer", hold, delayMs: 0, unseen: true, unlessTaken: true });
   }
 
-  /** False when it had ended already. A holder is informed by the verdict of its next extend. */
+  /** Returns false when the task had already ended. The holder is informed by the verdict of its next extend. */
   cancel(taskId: string): Promise<boolean> {
     return this.#store.cancelTask(taskId);
   }
 
-  /** The holder's own word that the task was cancelled. It ends at once, and is not tried again. */
+  /** The holder reports that the task was cancelled. The task ends at once and is not retried. */
   withdraw(hold: Hold, why: { error: string; output?: string; by?: string }): Promise<Verdict> {
     return this.#store.withdraw(hold, why);
   }
@@ -159,7 +164,7 @@ export class Board {
     );
   }
 
-  /** Aborts when the server is closing: long polls must be answered now. */
+  /** Aborts when the server is closing: long polls must return now. */
   get dismissed(): AbortSignal {
     return this.#dismissal.signal;
   }
@@ -174,13 +179,13 @@ export class Board {
     for (const leave of [...this.#standing]) leave();
   }
 
-  /** To be called by the store: when something next happens to `id` by itself. */
+  /** Called by the store: the time of the next deadline of `id`; null when it has none. */
   deadline(id: string, at: number | null): void {
     if (at === null) this.#deadlines.drop(id);
     else this.#deadlines.add(id, at);
   }
 
-  /** To be called by the store after each commit that changed this task. */
+  /** Called by the store after each commit that changed this task. */
   changed(task: TaskRow): void {
     if (this.#results.size > 0 && !isOpen(task.state)) this.#results.tell(task.id, task);
   }
@@ -204,7 +209,7 @@ export class Board {
     return this.#waitFor(request, waitMs, signal);
   }
 
-  /** One promise and no more: it delays every task that a commit hands to a waiting claim. */
+  /** Creates only one promise: each further one would delay every task that a commit hands to a waiting claim. */
   #waitFor(request: ClaimRequest, waitMs: number, signal: AbortSignal | undefined): Promise<TaskRow[]> {
     this.#waiting++;
     return new Promise((resolve, reject) => {
@@ -239,20 +244,20 @@ export class Board {
     });
   }
 
-  /** What was handed out to a client that has disconnected meanwhile is given back. */
+  /** Gives tasks back when their client has disconnected. */
   #unlessGone(tasks: TaskRow[], signal: AbortSignal | undefined): TaskRow[] | Promise<TaskRow[]> {
     return signal?.aborted && tasks.length > 0 ? this.#giveAllBack(tasks) : tasks;
   }
 
   async #giveAllBack(tasks: readonly TaskRow[]): Promise<TaskRow[]> {
-    // Should the store be unable to write now, the holds end by themselves.
+    // If the store cannot be written now, the holds expire.
     await Promise.allSettled(tasks.map(({ id: taskId, grant }) => this.giveBack({ taskId, grant })));
     return [];
   }
 
   #expire(ids: string[]): void {
     this.#store.expire(ids).catch(() => {
-      // The store itself reports that it cannot be written; what is due stays due.
+      // The store itself reports that it cannot be written; the ids stay due.
       const at = this.#clock.now() + retryMs;
       for (const id of ids) this.#deadlines.add(id, at);
     });

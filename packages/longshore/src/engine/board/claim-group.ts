@@ -1,4 +1,4 @@
-// All claims with the same names and labels. Those that wait are in one queue, the longest waiting first.
+// All claims with the same names and labels. Waiting claims form one queue, the longest waiting first.
 
 import type { LabelSet } from "./lane-tree.ts";
 import type { Lane } from "./task.ts";
@@ -10,13 +10,13 @@ export interface Reach {
   labels: readonly string[];
 }
 
-/** Called when the first claim of a group comes to wait, and when the last one has left. The first may be refused by an error. */
+/** `stands` is called when the first claim of a group starts to wait, and may throw to refuse it; `rests` when the last one has left. */
 export interface GroupKeeper {
   stands(group: ClaimGroup): void;
   rests(group: ClaimGroup): void;
 }
 
-/** With few labels, looking through them is faster than a set. */
+/** From this number of labels on, lookups use a set; for fewer, searching the array is faster. */
 const setFrom = 8;
 
 export class ClaimGroup {
@@ -25,7 +25,7 @@ export class ClaimGroup {
   usedAt = 0;
   readonly #keeper: GroupKeeper;
   readonly #line = new Set<Waiter>();
-  /** Those that a failed transaction put back, the longest waiting last: all of them were before the line. */
+  /** Waiters that a failed transaction put back, the longest waiting last. They come before all of `#line`. */
   readonly #returned: Waiter[] = [];
   #labels: LabelSet | null = null;
 
@@ -45,7 +45,7 @@ export class ClaimGroup {
     return this.#labels;
   }
 
-  /** Whether it may take from a lane, given that the lane's name is one of its names. */
+  /** Whether these claims have all labels of a lane. The caller has checked that its name is one of their names. */
   carries(lane: Lane): boolean {
     for (const label of lane.labels) if (!this.labels.has(label)) return false;
     return true;
@@ -60,7 +60,7 @@ export class ClaimGroup {
     this.#line.add(waiter);
   }
 
-  /** Before those who came later. */
+  /** Puts a waiter back before those that arrived later. */
   rejoin(waiter: Waiter): void {
     if (this.size === 0) this.#keeper.stands(this);
     const behind = this.#returned.findLastIndex(({ arrival }) => arrival > waiter.arrival);

@@ -1,31 +1,31 @@
-// The workers that could take from a lane. There may be thousands of workers and thousands of lanes, so workers are found by the names they
-// claim, in slices, once for each lane.
+// The workers that could take tasks from a lane. There may be thousands of workers and thousands of lanes, so workers are found by the
+// names they claim, in slices, once for each lane.
 
 import type { Slices } from "../../core/slices/slices.ts";
 import { laneKey } from "./lanes.ts";
 import type { Lane } from "./task.ts";
 import type { Workers, WorkerView } from "./workers.ts";
 
-/** Ids of workers in a response; the count includes the rest. */
+/** Maximum number of worker ids in a response; the count includes the others. */
 const shownMax = 100;
-/** Workers that are looked at without a pause. */
+/** Workers that are checked without a pause. */
 const pieceMax = 250;
 
-/** What is known of the live workers for one lane. */
+/** What is known about the live workers of one lane. */
 export class Crew {
   readonly lane: Lane;
   /** Live workers of any kind. */
   readonly live: number;
-  /** Those that claim the lane's name, or have not reported any names. */
+  /** Workers that claim the lane's name, or have not reported any names. */
   near = 0;
-  /** Those that could take from it. */
+  /** Workers that could take from the lane. */
   able = 0;
   idle = 0;
   busy = 0;
-  /** Some of those that could. */
+  /** Ids of some workers that could take from the lane. */
   readonly ids: string[] = [];
   readonly protocols = new Set<string>();
-  /** Labels of the lane that none of those near has. */
+  /** Labels of the lane that no worker counted in `near` has. */
   readonly missing: Set<string>;
 
   constructor(lane: Lane, live: number) {
@@ -34,7 +34,7 @@ export class Crew {
     this.missing = new Set(lane.labels);
   }
 
-  /** A live worker that claims the lane's name, or has not reported any names. */
+  /** Adds a live worker that claims the lane's name, or has not reported any names. */
   add({ id, protocol, status, reach, labels }: WorkerView): void {
     const has = reach?.labels ?? labels;
     this.near++;
@@ -52,7 +52,7 @@ export class Crew {
   }
 }
 
-/** The crews of lanes, as they are while one request is answered. */
+/** The crews of lanes, computed once for each request. */
 export class Crews {
   readonly #workers: Workers;
   readonly #slices: Slices;
@@ -93,7 +93,7 @@ export class Crews {
 interface Roll {
   live: number;
   readonly byName: Map<string, WorkerView[]>;
-  /** Those that have not claimed since the server started, and so may claim any name. */
+  /** Workers that have not claimed since the server started, and so may claim any name. */
   readonly others: WorkerView[];
 }
 

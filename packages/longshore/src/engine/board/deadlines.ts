@@ -1,5 +1,5 @@
-// Where a lease expires: all deadlines (ends of leases and delays, timeouts of tasks and runs) are in one heap with one timer. An entry is only
-// a hint: when a deadline was moved to a later time, its old entry fires early, and `local-board.ts` finds that nothing is due.
+// All deadlines (ends of leases and delays, timeouts of tasks and runs) are in one heap with one timer. An entry is only a hint: when a
+// deadline was moved to a later time, its old entry fires early, and `local-board.ts` finds that nothing is due.
 
 import type { Clock } from "../../core/clock.ts";
 import { Heap } from "./heap.ts";
@@ -9,15 +9,15 @@ interface Entry {
   id: string;
 }
 
-/** How many due ids one call hands over: keeps a burst of expiries from starving everything else. */
+/** Maximum number of due ids in one call of `fire`, so that a burst of expiries does not block other work. */
 const dueMax = 500;
-/** Leftovers are swept out of the heap when they outnumber what counts by this factor, and are not just a few. */
+/** Leftover entries are removed from the heap when they outnumber the valid entries by this factor and are at least `leftoversMin`. */
 const leftoversFactor = 4;
 const leftoversMin = 1_000;
 
 export class Deadlines {
   #heap = newHeap();
-  /** The one entry of an id that counts; others in the heap are leftovers. */
+  /** The valid entry of each id; other entries in the heap are leftovers. */
   readonly #pending = new Map<string, number>();
   readonly #clock: Clock;
   readonly #fire: (ids: string[]) => void;
@@ -25,7 +25,7 @@ export class Deadlines {
   #armedAt = Number.POSITIVE_INFINITY;
   #closed = false;
 
-  /** `fire` gets ids whose time has come; it looks up what is really due. */
+  /** `fire` receives ids whose time has come, and finds out what is really due. */
   constructor(clock: Clock, fire: (ids: string[]) => void) {
     this.#clock = clock;
     this.#fire = fire;
@@ -49,7 +49,7 @@ export class Deadlines {
     return this.#pending.size;
   }
 
-  /** Entries carried, leftovers included. */
+  /** The number of entries, including leftovers. */
   get carried(): number {
     return this.#heap.size;
   }
@@ -60,7 +60,7 @@ export class Deadlines {
     this.#cancel = null;
   }
 
-  /** Tasks that end in time leave their deadlines behind; a busy server must not carry a day's worth of them. */
+  /** Tasks that end before their deadline leave entries behind; a busy server must not keep a day's worth of them. */
   #sweepOutLeftovers(): void {
     this.#heap = newHeap();
     for (const [id, at] of this.#pending) this.#heap.push({ at, id });

@@ -1,5 +1,5 @@
-// Hand-outs under keys with a rate, as rows: a window that was full before a restart is full after it, whatever has happened to the
-// tasks since. Each is written in the commit of its claim, and is removed by a later one once its window has passed.
+// Hand-outs under limit keys with a rate, as rows: a window that was full before a restart is full after it, also when its tasks have
+// ended. Each row is written in the commit of its claim, and removed in a later commit once its window has passed.
 
 import { Additions } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
@@ -28,12 +28,12 @@ export class HandOuts {
     });
   }
 
-  /** A task with these limits is handed out. */
+  /** Records that a task with these limits is handed out. */
   add(tx: Tx, limits: readonly LimitKey[], at: number): void {
     for (const { key, rate } of limits) if (rate !== undefined) this.#additions.add(tx, { key, at, until: at + rate.windowMs });
   }
 
-  /** Restores in `limits` what their windows still hold. A clock that was set back meanwhile makes no window longer. */
+  /** Restores the windows of `limits`. A clock that was set back in the meantime makes no window longer. */
   recover(tx: ReadTx, limits: Limits, now: number): void {
     for (const { key, at } of this.#rows.scan(tx, { by: ["until"], above: [now] })) limits.remember(key, Math.min(at, now));
   }

@@ -1,5 +1,5 @@
-// A binary heap: the smallest entry first, push and pop in logarithmic time. Entries are never removed from the middle; their
-// owner checks at the top whether an entry still means something (ready queues and deadlines both work that way).
+// A binary heap: the smallest entry first, push and pop in logarithmic time. Entries are never removed from the middle: the owner checks an
+// entry when it reaches the top, and drops it when it is outdated. Ready queues and deadlines both work that way.
 
 export class Heap<T> {
   readonly #items: T[] = [];
@@ -38,7 +38,7 @@ export class Heap<T> {
     return top;
   }
 
-  /** The first `count` entries, in their order. They stay. */
+  /** Returns the first `count` entries in order, without removing them. */
   next(count: number): T[] {
     const taken: T[] = [];
     while (taken.length < count && this.#items.length > 0) taken.push(this.pop() as T);

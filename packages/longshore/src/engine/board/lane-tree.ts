@@ -1,14 +1,14 @@
-// The lanes of one name in a tree by their labels, in alphabetical order: the lane of `gpu` and `linux` is below `gpu`, then
-// `linux`. A claim follows only its own labels, and always the branch whose best task comes first, so it finds the lane to take
-// from without a look at the others, however many there are.
+// The lanes of one name in a tree by their labels, in alphabetical order: the lane of `gpu` and `linux` is below `gpu`, then `linux`. A
+// claim follows only its own labels, and always the branch whose best task comes first. So it finds its lane without visiting the others,
+// however many there are.
 //
-// A node keeps the heads of its branches in a heap. An entry is a bound: nothing below that branch comes before it. It is corrected when
-// it reaches the top, so taking a task costs nothing here.
+// A node keeps the heads of its branches in a heap. An entry is a lower bound: nothing below that branch comes before it. The entry is
+// corrected when it reaches the top, so taking a task costs nothing here.
 
 import { Heap } from "./heap.ts";
 import type { Lane } from "./task.ts";
 
-/** One queued task's place: smaller priority first, then the order of queueing. */
+/** The place of a queued task: smaller priority first, then the order of queueing. */
 export interface Place {
   id: string;
   priority: number;
@@ -17,19 +17,19 @@ export interface Place {
 
 export interface LaneQueue {
   readonly lane: Lane;
-  /** Lanes that became known later have a higher one. */
+  /** Rises with each new lane. */
   readonly position: number;
   readonly ready: Heap<Place>;
   readonly node: LaneNode;
 }
 
-/** What a branch is known by among its siblings. */
+/** The entry of a branch in its parent's heap. */
 interface Head {
   readonly place: Place;
   readonly node: LaneNode;
 }
 
-/** Entries of a heap that mean nothing any more are cleared when they are this many more than its branches. */
+/** Outdated entries of a heap are removed when they outnumber its branches by this many. */
 const staleMax = 64;
 
 export function goesBefore(a: Place, b: Place): boolean {
@@ -42,7 +42,7 @@ export class LaneNode {
   readonly #parent: LaneNode | null;
   #branches: Map<string, LaneNode> | null = null;
   #heads: Heap<Head> | null = null;
-  /** Its own entry among the heads of its parent: never behind the best place below. */
+  /** This node's entry in its parent's heap: never behind the best place below this node. */
   #entry: Head | null = null;
 
   constructor(label = "", parent: LaneNode | null = null) {
@@ -58,7 +58,7 @@ export class LaneNode {
     return this.#branches;
   }
 
-  /** The node of these labels below this one, made where there is none. */
+  /** Returns the node of these labels below this one, and creates it when it does not exist. */
   at(labels: readonly string[]): LaneNode {
     let node: LaneNode = this;
     for (const label of labels) {
@@ -73,7 +73,7 @@ export class LaneNode {
     return node;
   }
 
-  /** Its lane is gone: takes out the nodes that led to nothing else. */
+  /** The lane of this node was removed: also removes the nodes that led only to it. */
   prune(): void {
     this.queue = null;
     for (let node: LaneNode = this; node.isBare && node.#parent !== null; node = node.#parent) {
@@ -87,7 +87,7 @@ export class LaneNode {
     }
   }
 
-  /** `place` is the new head of its lane. */
+  /** Must be called when `place` becomes the head of this node's lane. */
   rose(place: Place): void {
     for (let node: LaneNode = this; node.#parent !== null; node = node.#parent) {
       if (node.#entry !== null && !goesBefore(place, node.#entry.place)) return;
@@ -95,7 +95,7 @@ export class LaneNode {
     }
   }
 
-  /** The first of all places here and below. */
+  /** Returns the first place in this node and below it. */
   best(): Place | undefined {
     const own = this.queue?.ready.peek();
     const below = this.#firstBelow();
@@ -129,15 +129,15 @@ export class LaneNode {
   }
 }
 
-/** What a search has still to look into, by the best that may be there. */
+/** A node that a search has yet to visit, ordered by the best place it can contain. */
 interface Candidate {
   readonly place: Place;
   readonly node: LaneNode;
-  /** Its own lane and not what is below. */
+  /** True for the node's own lane, false for its branches. */
   readonly itself: boolean;
 }
 
-/** Labels of a claim, to go through and to look up. */
+/** Labels of a claim: iterable, with a fast lookup. */
 export interface LabelSet {
   readonly size: number;
   has(label: string): boolean;
@@ -145,8 +145,8 @@ export interface LabelSet {
 }
 
 /**
- * The lane with the first task among those of these trees that a claim with these labels may take from. `looked` receives the number of
- * nodes visited.
+ * Returns the lane with the first task, among the lanes of these trees that a claim with these labels may take from. `looked` receives the
+ * number of visited nodes.
  */
 export function firstLane(roots: readonly LaneNode[], labels: LabelSet, looked: (nodes: number) => void): LaneQueue | null {
   if (roots.every((root) => root.branches === null)) return firstOf(roots);
@@ -172,7 +172,7 @@ export function firstLane(roots: readonly LaneNode[], labels: LabelSet, looked: 
   return null;
 }
 
-/** Among lanes without labels, which most claims use. */
+/** The same for lanes without labels, which most claims use. */
 function firstOf(roots: readonly LaneNode[]): LaneQueue | null {
   let found: LaneQueue | null = null;
   let first: Place | undefined;
@@ -185,7 +185,7 @@ function firstOf(roots: readonly LaneNode[]): LaneQueue | null {
   return found;
 }
 
-/** Walks the branches or the labels, the smaller of the two. */
+/** Iterates over the branches or the labels, whichever are fewer. */
 function* branchesFor({ branches }: LaneNode, labels: LabelSet): Iterable<LaneNode> {
   if (branches === null) return;
   if (branches.size <= labels.size) {

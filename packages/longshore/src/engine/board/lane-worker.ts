@@ -1,6 +1,5 @@
-// Takes the tasks of one lane and runs them from here: by a function in this process, or by a call to a worker elsewhere. What
-// is the same for both is in this file: claims that wait, up to a limit, heartbeats while the work runs, the report at its
-// end, and an orderly stop.
+// Takes the tasks of one lane and runs them from this process: with a function, or by a call to a worker elsewhere. This file contains what
+// both share: waiting claims up to a limit, heartbeats while the work runs, the report at its end, and an orderly stop.
 
 import { setMaxListeners } from "node:events";
 import { type Clock, pause } from "../../core/clock.ts";
@@ -17,26 +16,29 @@ export interface LaneOptions {
   readonly workers: Pick<Workers, "seen">;
   readonly clock: Clock;
   readonly lane: string;
-  /** What the holds are called, and in which protocol the work is done; for the list of workers. */
+  /** The name of the holder and its protocol; shown in the list of workers. */
   readonly holder: string;
   readonly protocol: string;
-  /** Tasks at once. */
+  /** Maximum number of tasks at once. */
   readonly slots: number;
-  /** On top of the slots, for work that has lent its own; beyond these a step fails, for to let it wait in line could be forever. */
+  /**
+   * Maximum number of tasks that have lent their slot and wait for other work. Above it a task fails, because waiting for a slot could last
+   * without a limit.
+   */
   readonly lentMax?: number;
   /**
-   * The work is done by this process and ends with it, so no lease is needed: its holds have no end and need no heartbeats.
-   * `recover` gives back what the last process left.
+   * True when this process itself does the work, which then ends with the process. No lease is needed: the holds do not expire and need no
+   * heartbeats. `recover` gives back what the last process left.
    */
   readonly own?: boolean;
   /**
-   * Returns the output, or throws: a LaneFailure holds what to report, NotBegun gives the task back. Anything else is this server's own
-   * mistake; it is reported as final, or as the loss of a hold where the store could not be written.
+   * Returns the output, or throws. A LaneFailure contains the failure to report; NotBegun gives the task back. Any other error is a mistake
+   * of this server: it is reported as final, or as a lost hold when the store could not be written.
    */
   perform(work: LaneWork): Promise<Json>;
-  /** What is reported of a task that was cancelled; nothing but that when absent. */
+  /** The report for a task that was cancelled. Default: only that it was cancelled. */
   readonly cancelled?: FailureReport;
-  /** A step was cancelled whose work may have set other things going: they are to stop. Called before its end is reported. */
+  /** Stops other work that a cancelled task may have started. Called before the task's end is reported. */
   abandon?(task: TaskRow): Promise<void>;
   /** Called with errors that no caller receives. */
   failed(what: string, error: unknown): void;
@@ -46,11 +48,14 @@ export interface LaneWork {
   readonly task: TaskRow;
   /** Aborted when the step was cancelled, the hold was lost, or the lane is closed. */
   readonly signal: AbortSignal;
-  /** While it waits for other work of this server it takes no slot: else that work could wait for it in turn. Throws NoRoomToWait. */
+  /**
+   * Releases the task's slot while it waits for other work of this server; otherwise that work could wait for this slot. Throws
+   * NoRoomToWait.
+   */
   lend<T>(wait: () => Promise<T>): Promise<T>;
 }
 
-/** Work that failed, and what is to be reported of it. */
+/** Work that failed, with the failure to report. */
 export class LaneFailure extends Error {
   override readonly name: string = "LaneFailure";
   readonly report: FailureReport;
@@ -61,7 +66,7 @@ export class LaneFailure extends Error {
   }
 }
 
-/** Too many wait for other work already. Tried again later there may be room. */
+/** Too many tasks already wait for other work. A later attempt may find room. */
 export class NoRoomToWait extends LaneFailure {
   override readonly name: string = "NoRoomToWait";
 
@@ -70,29 +75,32 @@ export class NoRoomToWait extends LaneFailure {
   }
 }
 
-/** The work was not begun, because its worker has just disconnected: the task returns to its lane as if no worker had taken it. */
+/** The work was not started, because its worker has just disconnected: the task returns to its lane as if no worker had taken it. */
 export class NotBegun extends Error {
   override readonly name = "NotBegun";
 }
 
-/** Who can list the tasks of a lane, newest first. */
+/** Lists the tasks of a lane, newest first. */
 export interface TaskReader {
   tasks(query: { state: TaskState; lane: string; limit: number; before?: string }): Promise<{ items: TaskRow[]; next: string | null }>;
 }
 
-/** A hold only has to outlive a stall of this process, which is also what reports. */
+/** A hold must only outlive a stall of this process, because this process also sends the report. */
 const termMs = 15_000;
 const beatMs = 5_000;
-/** An empty wait ends after this long and begins again, so that the list of workers knows that it is alive. */
+/** A claim without a result ends after this time and is repeated, so that the list of workers shows the lane as alive. */
 const waitMs = 30_000;
-/** Claims in line at once: so many tasks that are posted together are handed out together. */
+/** Maximum number of waiting claims: this many tasks that are posted together are handed out together. */
 const standingMax = 16;
 const lentMaxDefault = 1_000;
-/** After a claim or a report that failed (the store cannot be written), the next one waits this long. */
+/** Delay after a claim or a report that failed because the store cannot be written. */
 const retryMs = 500;
-/** How long a report is tried that the store does not take; its hold lives on meanwhile. One without an end is tried for as long. */
+/**
+ * How long a report is retried while the store cannot be written; its hold is renewed during this time. For a hold that does not expire the
+ * limit is the same.
+ */
 const reportMsMax = 300_000;
-/** Tasks that `recover` reads at once. */
+/** Tasks that `recover` reads in one page. */
 const recoverMax = 1_000;
 
 type Outcome = { readonly output: Json } | LaneFailure | NotBegun;
@@ -103,7 +111,7 @@ interface Performing {
   readonly hold: Hold;
   readonly controller: AbortController;
   ending: Ending | null;
-  /** Its work is over, and its report on the way: what happens to it now is of its own making. */
+  /** The work has ended and its report is being sent: later changes of the task result from this report. */
   reporting: boolean;
 }
 
@@ -111,9 +119,9 @@ export class LaneWorker {
   readonly #options: LaneOptions;
   readonly #reach: { names: string[]; labels: string[] };
   readonly #lentMax: number;
-  /** Claims in line; each promise ends with its claim. */
+  /** Waiting claims; each promise resolves when its claim ends. */
   readonly #standing = new Set<Promise<void>>();
-  /** Aborted, it calls them back. */
+  /** Aborting it cancels the waiting claims. */
   #line = newLine();
   readonly #open = new Map<string, Performing>();
   #closed = false;
@@ -127,7 +135,7 @@ export class LaneWorker {
     this.#lentMax = options.lentMax ?? lentMaxDefault;
   }
 
-  /** Puts in line again what the last process held, as the same attempts; to be called before `resume`. What it was to stop, stops. */
+  /** Queues again what the last process held, as the same attempts, and stops what was being cancelled. Must be called before `resume`. */
   async recover(reader: TaskReader): Promise<void> {
     const { board, lane, abandon } = this.#options;
     for (const state of ["held", "cancelling"] as const) {
@@ -143,25 +151,25 @@ export class LaneWorker {
     }
   }
 
-  /** Begins to take tasks, or begins again. */
+  /** Starts to take tasks, or starts again after `rest`. */
   resume(): void {
     this.#resting = false;
     this.#fill();
   }
 
-  /** Takes no more tasks until it is resumed. Tasks in progress continue. */
+  /** Takes no more tasks until `resume` is called. Tasks in progress continue. */
   rest(): void {
     this.#resting = true;
     this.#line.abort();
     this.#line = newLine();
   }
 
-  /** How many are under way. */
+  /** The number of tasks in progress. */
   get open(): number {
     return this.#open.size;
   }
 
-  /** Must be called for every task that a commit changed: a cancelled one ends now, and not at its next heartbeat. */
+  /** Must be called for every task that a commit changed: a cancelled task ends now, not at its next heartbeat. */
   changed(task: TaskRow): void {
     const performing = this.#open.get(task.id);
     if (performing === undefined || performing.reporting || task.state === "held") return;
@@ -169,7 +177,7 @@ export class LaneWorker {
     else if (task.state === "cancelling") end(performing, "cancelled");
   }
 
-  /** Takes no more, lets what is under way end for as long as `graceMs`, then gives back what is left. */
+  /** Takes no more tasks, waits up to `graceMs` for tasks in progress, then gives back the rest. */
   async close(graceMs: number): Promise<void> {
     const { clock } = this.#options;
     this.#closed = true;
@@ -207,7 +215,7 @@ export class LaneWorker {
       workers.seen(holder, { protocol, reach: this.#reach, everyMs: waitMs });
       const [task] = await board.claim({ reach: this.#reach, serves: lane, holder, termMs: own ? 0 : termMs, waitMs, signal });
       if (task === undefined) return;
-      // Handed out while the claim was called back.
+      // The task was handed out while the claim was being cancelled.
       if (signal.aborted) await board.giveBack({ taskId: task.id, grant: task.grant });
       else void this.#perform(task);
     } catch (error) {
@@ -226,7 +234,7 @@ export class LaneWorker {
       performing.reporting = true;
       await this.#report(performing, outcome);
     } catch (error) {
-      // Its hold ends by itself, and then it is handed out again.
+      // The hold expires, and then the task is handed out again.
       this.#options.failed("report", error);
     } finally {
       stopBeating();
@@ -280,7 +288,7 @@ export class LaneWorker {
     }
   }
 
-  /** Heartbeats by the clock, whatever the work is doing. Returns how to end them. */
+  /** Sends heartbeats by the clock, independent of the work. Returns a function that stops them. */
   #beat(performing: Performing): () => void {
     const { board, clock } = this.#options;
     let over = false;
@@ -291,7 +299,7 @@ export class LaneWorker {
         if (verdict === "cancel") end(performing, "cancelled");
         else if (verdict !== "ok") end(performing, "lost");
       } catch (error) {
-        // The next one may come through; should none, the hold is lost, and the board knows.
+        // The next heartbeat may succeed; if none does, the hold expires on the board.
         this.#options.failed("heartbeat", error);
       }
       if (!over && performing.ending === null) arm();
@@ -307,7 +315,7 @@ export class LaneWorker {
   }
 }
 
-/** Each of the few claims in line listens. */
+/** Every waiting claim adds a listener. */
 function newLine(): AbortController {
   const line = new AbortController();
   setMaxListeners(0, line.signal);

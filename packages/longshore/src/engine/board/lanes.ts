@@ -1,6 +1,6 @@
-// Lanes and who may take from them. A lane is an interned {name, labels}; a claim names {names, labels}; it is eligible for a lane
-// when the name is one of its names and the lane's labels are a subset of its labels. Lanes are found by their name and labels
-// (lane-tree.ts), waiting claims by their names; so neither a claim nor a post looks through all of them.
+// Lanes and the claims that may take from them. A lane is an interned {name, labels}; a claim names {names, labels}. A claim may take from
+// a lane when the lane's name is one of its names and the lane's labels are a subset of its labels. Lanes are found by their name and
+// labels (lane-tree.ts), waiting claims by their names; so neither a claim nor a post searches all of them.
 
 import { LongshoreError } from "../../core/errors.ts";
 import { ClaimGroup, type GroupKeeper, type Reach } from "./claim-group.ts";
@@ -12,15 +12,18 @@ import type { Waiter } from "./waiters.ts";
 export type { Reach } from "./claim-group.ts";
 export { goesBefore, type LaneQueue, type Place } from "./lane-tree.ts";
 
-/** Distinct claims remembered while no claim waits in them, to know when a lane was last polled. */
+/** Maximum number of groups that are remembered while no claim waits in them, to know when a lane was last polled. */
 const groupsMax = 2_000;
-/** Distinct claims that wait for one name. A post compares them, so a thousand posts at once compare a million: about 20 ms. */
+/** Maximum number of groups that wait for one name. A post compares them, so a thousand posts at once compare a million: about 20 ms. */
 const standingMax = 1_000;
-/** Characters of the names and labels of all distinct claims that are remembered: 64 MB at most. */
+/** Maximum number of characters in the names and labels of all groups: 64 MB. */
 const reachCharsMax = 33_554_432;
-/** Names that were claimed, with the time of the last claim. */
+/** Maximum number of claimed names whose last claim time is remembered. */
 const polledMax = 20_000;
-/** Lanes remembered although they hold no task. Labels may be made up per task, and a lane for each would stay forever. */
+/**
+ * Maximum number of remembered lanes without a task. Labels may be generated for each task, and without a limit a lane for each would stay
+ * permanently.
+ */
 const emptyMax = 10_000;
 
 const separator = "\u0000";
@@ -37,12 +40,12 @@ export function laneKey(lane: Lane): string {
 export class Lanes implements GroupKeeper {
   readonly #lanes = new Map<string, LaneQueue>();
   readonly #trees = new Map<string, LaneNode>();
-  /** Those that hold no task, the longest empty first. */
+  /** Lanes without a task, the longest empty first. */
   readonly #empty = new Set<LaneQueue>();
   readonly #groups = new Map<string, ClaimGroup>();
-  /** Those in which no claim waits, the longest idle first. */
+  /** Groups in which no claim waits, the longest idle first. */
   readonly #idle = new Set<ClaimGroup>();
-  /** Those in which a claim waits, by each of their names. */
+  /** Groups in which a claim waits, by each of their names. */
   readonly #standing = new Map<string, Set<ClaimGroup>>();
   /** When each name was last claimed, roughly in that order, the oldest first. */
   readonly #polledAt = new Map<string, number>();
@@ -50,7 +53,7 @@ export class Lanes implements GroupKeeper {
   #reachChars = 0;
   #steps = 0;
 
-  /** Nodes and groups that were looked at so far: what the work here has cost. */
+  /** The number of nodes and groups visited so far: a measure of the work done here. */
   get steps(): number {
     return this.#steps;
   }
@@ -73,7 +76,7 @@ export class Lanes implements GroupKeeper {
     return queue;
   }
 
-  /** A task is on its lane. */
+  /** Adds a task to its lane. */
   push(lane: Lane, place: Place): void {
     const queue = this.queue(lane);
     if (queue.ready.size === 0) this.#empty.delete(queue);
@@ -81,7 +84,7 @@ export class Lanes implements GroupKeeper {
     if (lane.labels.length > 0 && queue.ready.peek() === place) queue.node.rose(place);
   }
 
-  /** Takes the first task off its lane. */
+  /** Removes the first task of a lane. */
   pop(queue: LaneQueue): Place | undefined {
     const place = queue.ready.pop();
     if (queue.ready.size === 0) this.#empty.add(queue);
@@ -105,7 +108,7 @@ export class Lanes implements GroupKeeper {
     return group;
   }
 
-  /** The lane whose first task comes first among those that these claims may take from. */
+  /** Among the lanes that these claims may take from, returns the one whose first task comes first. */
   first({ reach, labels }: ClaimGroup): LaneQueue | null {
     const [name] = reach.names;
     const tree = reach.names.length === 1 ? this.#trees.get(name as string) : undefined;
@@ -115,7 +118,7 @@ export class Lanes implements GroupKeeper {
     });
   }
 
-  /** The longest waiting claim that may take from this lane. */
+  /** Returns the longest waiting claim that may take from this lane. */
   nextWaiter(lane: Lane): Waiter | undefined {
     let found: Waiter | undefined;
     for (const group of this.#standing.get(lane.name) ?? none) {
@@ -128,8 +131,8 @@ export class Lanes implements GroupKeeper {
   }
 
   /**
-   * The first lane with a recent or waiting poller, else the last: a task that may be on several lanes never waits on one that no worker
-   * polls.
+   * Returns the first lane with a recent or waiting poller, else the last: a task that may be on several lanes never waits on one that no
+   * worker polls.
    */
   choose(lanes: readonly Lane[], polledSince: number): Lane {
     if (lanes.length === 1) return lanes[0] as Lane;
@@ -142,7 +145,7 @@ export class Lanes implements GroupKeeper {
     return last;
   }
 
-  /** When a worker last claimed this lane's tasks; 0 for never, or so long ago that it is forgotten. */
+  /** When a worker last claimed this lane's tasks; 0 for never, or when that time is no longer remembered. */
   polledAt(lane: Lane): number {
     if (lane.labels.length === 0) return this.#polledAt.get(lane.name) ?? 0;
     let at = 0;
@@ -156,7 +159,7 @@ export class Lanes implements GroupKeeper {
     return false;
   }
 
-  /** How many claims wait that may take from this lane. */
+  /** The number of waiting claims that may take from this lane. */
   awaiting(lane: Lane): number {
     let count = 0;
     for (const group of this.#standing.get(lane.name) ?? none) if (group.carries(lane)) count += group.size;
@@ -181,7 +184,7 @@ export class Lanes implements GroupKeeper {
     if (crowded >= 0) throw tooManyKinds(group.reach.names[crowded] as string);
     if (this.#reachChars > reachCharsMax) throw tooLongKinds();
     this.#idle.delete(group);
-    // It may have been forgotten while a transaction had its only claim.
+    // The group may have been removed while a transaction had reserved its only claim.
     if (!this.#groups.has(group.key)) {
       this.#groups.set(group.key, group);
       this.#reachChars += group.key.length;
@@ -226,7 +229,7 @@ export class Lanes implements GroupKeeper {
     this.#polledAt.set(name, now);
   }
 
-  /** What a batch has emptied may yet be put back: `push` makes the lane again. */
+  /** A lane that is removed here may still be needed when a transaction is undone: `push` creates it again. */
   #forgetEmpty(except: LaneQueue): void {
     for (const queue of this.#empty) {
       if (this.#empty.size <= emptyMax) return;

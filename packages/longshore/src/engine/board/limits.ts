@@ -1,18 +1,18 @@
-// Limit keys: at most so many tasks held at once, or so many handed out per sliding window, whatever lane they are on.
-// A permit is taken in the claim's own transaction. A task whose key is exhausted is parked, so it never blocks the ones behind it.
+// Limit keys: at most a number of tasks held at once, or handed out per sliding window, on all lanes together. A permit is taken in the
+// claim's own transaction. A task whose key is exhausted is parked, so it never blocks the tasks behind it.
 
 import { laneKey, type Place } from "./lanes.ts";
 import { Parking } from "./parking.ts";
 import type { Lane } from "./task.ts";
 
-/** A key with what it allows. The newest task to name a key decides what it allows. */
+/** A key and its limits. The limits of the newest task with that key apply. */
 export interface LimitKey {
   readonly key: string;
   /** At most this many held at once. */
   readonly held?: number;
   /** At most `count` hand-outs in any `windowMs`. */
   readonly rate?: { readonly count: number; readonly windowMs: number };
-  /** Waiting for room under it is not waiting to be taken: the time for that begins when there is room. */
+  /** The time limit for being claimed does not run while a task waits for room under this key; it starts when there is room. */
   readonly pausesClaim?: boolean;
 }
 
@@ -20,17 +20,17 @@ interface Usage {
   held: number;
   /** Times of hand-outs within the window, oldest first. */
   recent: number[];
-  /** By lane and by how much room they need. */
+  /** Grouped by lane and required room. */
   parked: Map<string, Parking>;
 }
 
-/** What blocks a hand-out, and when the window next opens (null: when a permit comes back). */
+/** The limit that blocks a hand-out, and when its window next opens (null: when a permit is returned). */
 export interface Blocked {
   limit: LimitKey;
   freeAt: number | null;
 }
 
-/** Who is alike among those that wait for room under a key. */
+/** Identifies a group of tasks on one lane that wait for the same room under a key. */
 export interface ParkingKey {
   readonly key: string;
   readonly group: string;
@@ -43,7 +43,7 @@ export function parkingKey(limit: LimitKey, lane: Lane): ParkingKey {
 export class Limits {
   readonly #usage = new Map<string, Usage>();
 
-  /** Null when every key has room; nothing is taken yet. */
+  /** Returns null when every key has room. Takes no permit. */
   blocked(limits: readonly LimitKey[], now: number): Blocked | null {
     for (const limit of limits) {
       const usage = this.#usage.get(limit.key);
@@ -65,12 +65,12 @@ export class Limits {
     }
   }
 
-  /** A hold that lasts: at start, or one that was undone and is kept. What its windows hold is restored by `remember`. */
+  /** Counts a hold that already exists: at start, or one whose end was undone. `remember` restores the windows. */
   hold(limits: readonly LimitKey[]): void {
     for (const limit of limits) this.#of(limit.key).held++;
   }
 
-  /** At start: a hand-out of before, whatever has become of its task. */
+  /** Called at start: records an earlier hand-out, also when its task has ended. */
   remember(key: string, at: number): void {
     note(this.#of(key), at);
   }
@@ -84,7 +84,7 @@ export class Limits {
     }
   }
 
-  /** The hold has ended. Tasks that wait for its keys may try again: the first of each group. */
+  /** Returns the permits of a hold that has ended. The first task of each group that waits for these keys may try again. */
   giveBack(limits: readonly LimitKey[]): void {
     for (const { key } of limits) {
       const usage = this.#of(key);
@@ -93,7 +93,7 @@ export class Limits {
     }
   }
 
-  /** Whether one more may be held, windows aside. */
+  /** Whether one more task may be held under this key, without regard to windows. */
   hasRoom({ key, held }: LimitKey): boolean {
     return held === undefined || (this.#usage.get(key)?.held ?? 0) < held;
   }
@@ -116,17 +116,17 @@ export class Limits {
     return this.#usage.get(key)?.parked.get(group)?.has(place) ?? false;
   }
 
-  /** All tasks that wait for room under a key. */
+  /** Returns all groups that wait for room under a key. */
   parked(key: string): ParkingKey[] {
     return Array.from(this.#usage.get(key)?.parked.keys() ?? [], (group) => ({ key, group }));
   }
 
-  /** Takes out the first of those that are alike. */
+  /** Removes the first task of a group. */
   nextParked({ key, group }: ParkingKey): Place | undefined {
     return this.#change(key, group, (parking) => parking.next());
   }
 
-  /** For "why is this waiting": how many are held under the key. */
+  /** The number of tasks held under the key, to explain why a task waits. */
   held(key: string): number {
     return this.#usage.get(key)?.held ?? 0;
   }
@@ -150,13 +150,13 @@ export class Limits {
     return result;
   }
 
-  /** Keys come and go with tasks; an idle key is not kept. */
+  /** Removes a key that is idle: keys are created and removed with their tasks. */
   #tidy(key: string, usage: Usage): void {
     if (usage.held === 0 && usage.parked.size === 0 && usage.recent.length === 0) this.#usage.delete(key);
   }
 }
 
-/** In order of time whatever the order of the calls: a restart adds hand-outs in any order, and clocks step back. */
+/** Keeps the times sorted, in whatever order they are added: a restart adds hand-outs in any order, and clocks are set back. */
 function note(usage: Usage, now: number): void {
   usage.recent.splice(usage.recent.findLastIndex((at) => at <= now) + 1, 0, now);
 }

@@ -1,5 +1,5 @@
-// The board's verbs, in the process that owns the data. Ready queues, waiting claims and limits live in memory and are rebuilt at start; a task's row is the
-// truth. Every change goes through the group commit, which takes memory back when the write fails.
+// The board's verbs, in the process that owns the data. Ready queues, waiting claims and limits are in memory and rebuilt at start; the
+// task's row is authoritative. Every change goes through the group commit, which undoes changes in memory when the write fails.
 
 import type { Clock } from "../../core/clock.ts";
 import { isTransient } from "../../core/errors.ts";
@@ -26,17 +26,17 @@ import { copyOf } from "./task-copy.ts";
 import { TaskLife } from "./task-life.ts";
 import { Unwritten } from "./unwritten-endings.ts";
 
-/** What a settled task means for its run; implemented by the runs, called in the same operation. */
+/** What a settled task means for its run. Implemented by the runs, called in the same operation. */
 export interface Follower {
   done(tx: Tx, task: TaskRow): void;
   closed(tx: Tx, task: TaskRow, closure: Closure): NextTry;
   ended(tx: Tx, task: TaskRow, state: EndState, error: string | null): void;
-  /** An attempt of a record on no lane has ended: its child run should stop too. */
+  /** An attempt of a record without a lane has ended: its child run should stop too. */
   abandoned(tx: Tx, task: TaskRow): void;
   expireRun(tx: Tx, runId: string): void;
 }
 
-/** How long a lane counts as polled after a claim named it. */
+/** How long a lane counts as polled after a claim for it. */
 const polledMs = 60_000;
 /** Deadlines of runs share the heap with those of tasks. */
 export const runDeadlinePrefix = "run:";
@@ -47,15 +47,15 @@ export interface LocalBoardDeps {
   stored: StoredBytes;
   clock: Clock;
   random: () => number;
-  /** Hand-outs are counted from here on at least; 0 by default. */
+  /** The lowest grant number of new hand-outs. Default: 0. */
   grantsFrom?: number;
-  /** Notified about each task that a commit changed. A hint for those that wait or show. */
+  /** Called for each task that a commit changed. A hint for waiting callers and displays. */
   changed: (task: TaskRow) => void;
-  /** When something next happens to `id` by itself; null for never again. */
+  /** The time of the next deadline of `id`; null when it has none. */
   deadline: (id: string, at: number | null) => void;
 }
 
-/** What a claim received, or how to cancel its wait. */
+/** The tasks that a claim received, or a function that cancels its wait. */
 interface Claimed {
   tasks: TaskRow[];
   leave: Leave | null;
@@ -66,7 +66,7 @@ export class LocalBoard implements BoardStore {
   readonly lanes: Lanes = new Lanes();
   readonly limits: Limits = new Limits();
   readonly unwritten: Unwritten = new Unwritten();
-  /** What has happened since this process started, for people who watch. */
+  /** Counts since this process started, for metrics. */
   readonly counts: Record<"claimed" | Closure["kind"], number> = { claimed: 0, failed: 0, lost: 0, "timed-out": 0 };
   readonly #heads: TableRows<TaskRow>;
   readonly #commit: GroupCommit;
@@ -77,7 +77,7 @@ export class LocalBoard implements BoardStore {
   #follower: Follower | null = null;
   readonly #queues: ReadyQueues;
   readonly #life: TaskLife;
-  /** For operations that decide about a run. */
+  /** Used by operations that decide about a run. */
   readonly ofRuns: RunTasks;
 
   constructor(options: LocalBoardDeps) {
@@ -87,7 +87,7 @@ export class LocalBoard implements BoardStore {
     this.#deadline = options.deadline;
     this.tasks = taskRows(options.store, options.commit, {
       committed: (task) => {
-        // As seen when it was queued: a delay that ends while its own commit is being written must still be noticed.
+        // Computed for the time of queueing: a delay that ends while its own commit is being written must still fire.
         options.deadline(task.id, nextDeadline(task, task.queuedAt));
         options.changed(task);
       },
@@ -116,7 +116,7 @@ export class LocalBoard implements BoardStore {
   }
 
   post(tasks: readonly NewTaskRow[]): Promise<void> {
-    // Nearly all ids are new: the store need not be read for each to find out.
+    // Nearly all ids are new, so the store is not read for each id first.
     return this.#commit
       .run((tx) => this.#postNow(tx, tasks, (id) => this.tasks.has(tx, id)))
       .catch((error: unknown) => {
@@ -151,7 +151,10 @@ export class LocalBoard implements BoardStore {
     });
   }
 
-  /** Others have their turn before. Only after the commit: an operation that is taken back must leave no other behind. */
+  /**
+   * Continues a search in another operation, so that others run in between. It starts only after the commit: an operation that is undone
+   * must not leave another one behind.
+   */
   #lookFurther(tx: Tx, request: ClaimRequest, standing: Standing | undefined): Promise<Claimed> {
     return new Promise((resolve, reject) => tx.after(() => this.claim(request, standing).then(resolve, reject)));
   }
@@ -162,7 +165,7 @@ export class LocalBoard implements BoardStore {
     if (renewed !== null) return Promise.resolve(renewed);
     const written = this.#commit.run((tx) => this.#extendNow(tx, hold, options, this.#clock.now()));
     if (!plain) return written;
-    // A disk that is full must not end the holds of workers that are well: after a restart the hold would get its term all the same.
+    // A full disk must not end the holds of healthy workers: after a restart the hold would get its full term as well.
     return written.catch((error: unknown) => {
       const unwritten = isTransient(error) ? this.#renewInMemory(hold, { lately: false }) : null;
       if (unwritten === null) throw error;
@@ -201,13 +204,13 @@ export class LocalBoard implements BoardStore {
       const closing: Closing = { now, by: "cancel", receipt: null, holder: why.by };
       const fault = task.state === "cancelling" ? (task.fault ?? undefined) : cancelledAlone;
       this.#life.end(tx, task, "cancelled", closing, { output: why.output ?? task.output, error, fault });
-      // A run that cancelled it knows already.
+      // A run that cancelled the task itself needs no notice.
       if (task.runId !== null && task.state !== "cancelling") this.#runs.ended(tx, task, "cancelled", error);
       return "ok";
     });
   }
 
-  /** An operation each, so that one which cannot be carried out holds up no other. */
+  /** One operation for each id, so that a failing one does not block the others. */
   async expire(ids: readonly string[]): Promise<void> {
     const expiries = ids.map((id) =>
       this.#commit.run((tx) => {
@@ -224,12 +227,12 @@ export class LocalBoard implements BoardStore {
   }
 
   /**
-   * Rebuilds memory from the file. Every live hold gets one full term: its holder may have renewed it unwritten. So does every
-   * offer, and its full time to be taken: no worker could take it while the server was down.
+   * Rebuilds memory from the store. Every live hold gets one full term, because its holder may have renewed it without a write. Every offer
+   * also gets its full time, because no worker could take it while the server was down.
    */
   async recover(): Promise<void> {
     const now = this.#clock.now();
-    // Noted at the end: until then, what is due would be found as it was before the restart.
+    // Registered at the end: until then, `expire` would see the tasks as they were before the restart.
     const due: (readonly [id: string, at: number])[] = [];
     await this.#commit.read((tx) => this.#handOuts.recover(tx, this.limits, now));
     await eachRow(
@@ -241,9 +244,9 @@ export class LocalBoard implements BoardStore {
         take: (stored) => {
           const task = restored(stored, now);
           this.#restore(stored, task, now);
-          // Without its texts, which are read when they are needed.
+          // Stored without its texts, which are read when they are needed.
           if (task.state !== "queued" || task.dueAt !== stored.dueAt) this.tasks.refresh(task.id, task);
-          // As seen when it was queued: what waited for a time that came while the server was away is overdue.
+          // Computed for the time of queueing: a time that passed while the server was down is overdue.
           const next = nextDeadline(task, task.lane === null ? task.queuedAt : now);
           if (next !== null) due.push([task.id, next]);
         },
@@ -252,7 +255,7 @@ export class LocalBoard implements BoardStore {
     for (const [id, at] of due) this.#deadline(id, at);
   }
 
-  /** Puts a task where it was; of its row only the head is read. */
+  /** Puts a task back into memory; only the head of its row is read. */
   #restore(stored: TaskRow, task: TaskRow, now: number): void {
     this.#life.seen(stored);
     if (task.state !== "queued") this.limits.hold(task.limits);
@@ -265,8 +268,8 @@ export class LocalBoard implements BoardStore {
   }
 
   /**
-   * Between batches memory is the committed state, so a plain renewal needs no operation of its own. Null when it does: the hold is not
-   * simply held and current, is to have another term, or, with `lately`, was last renewed long enough ago to be written down.
+   * Between batches memory is the committed state, so a plain renewal needs no operation. Returns null when an operation is needed: the
+   * hold is not simply held and current, it gets another term, or, with `lately`, its last written renewal is too old.
    */
   #renewInMemory(hold: Hold, { lately, termMs }: { lately: boolean; termMs?: number }): Extension | null {
     const now = this.#clock.now();
@@ -330,12 +333,12 @@ export class LocalBoard implements BoardStore {
     if (task === null || !isOpen(task.state)) return;
     const earliest = passedDeadline(task, now);
     const claimRuns = earliest !== "claimBy" || !this.#mayNotBeTaken(task, now);
-    // The end of its whole time ends it also where its time to be taken does not run.
+    // `totalBy` ends the task also while its time to be claimed does not run.
     const passed = claimRuns || task.totalBy === null || task.totalBy > now ? earliest : "totalBy";
     const closing: Closing = { now, by: "expire", receipt: null };
     if (passed === null && task.state === "queued" && task.lane === null && task.dueAt <= now) this.#life.wake(tx, task, closing);
     else if (passed === null) {
-      // Its delay is over, or a window that it was parked on has opened; a deadline that moved is only noted again.
+      // Its delay has ended, or the window that it was parked for has opened. A deadline that was moved is only registered again.
       if (task.state === "queued" && task.dueAt <= now) this.#queues.join(tx, task, now);
       const next = nextDeadline(task, now);
       if (next !== null) tx.after(() => this.#deadline(id, next));
@@ -349,7 +352,7 @@ export class LocalBoard implements BoardStore {
     else this.#life.close(tx, task, closing, passed === "holdUntil" ? { kind: "lost" } : { kind: "timed-out", which: passed });
   }
 
-  /** It waits for room under a limit, and its time to be taken does not run. */
+  /** Whether the task waits for room under a limit, so that its time to be claimed does not run. */
   #mayNotBeTaken(task: TaskRow, now: number): boolean {
     const { lane } = task;
     const pausing = task.limits.filter(({ pausesClaim }) => pausesClaim);

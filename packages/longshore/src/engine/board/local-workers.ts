@@ -1,5 +1,5 @@
-// Registrations of workers as rows. They ride along with whatever is committed anyway; when nothing else is, they are written
-// within a second. No poll or heartbeat ever costs a commit of its own.
+// Registrations of workers as rows. They are written together with the next commit of other changes, or within a second when there is none.
+// No poll or heartbeat ever costs a commit of its own.
 
 import type { Clock } from "../../core/clock.ts";
 import type { Slices } from "../../core/slices/slices.ts";
@@ -16,7 +16,7 @@ export interface LocalWorkersDeps {
   slices?: Slices;
 }
 
-/** The longest that a registration waits for another operation's commit. */
+/** Maximum time that a registration waits for another operation's commit. */
 const flushMs = 1_000;
 
 const workerTable: TableSpec<Registration> = {
@@ -43,9 +43,9 @@ export class LocalWorkers implements Writable {
   readonly #options: LocalWorkersDeps;
   readonly #rows: TableRows<Registration>;
   #cancelTimer: (() => void) | null = null;
-  /** True while an operation requests a commit that would otherwise have nothing to write. */
+  /** True while an operation forces a commit that has nothing else to write. */
   #wanted = false;
-  /** What the transaction at hand writes, and how many commits there had been before it. */
+  /** What the current transaction writes, and the number of commits before it. */
   #writing: { readonly what: Unwritten; readonly after: number } | null = null;
 
   constructor(options: LocalWorkersDeps) {
@@ -56,7 +56,7 @@ export class LocalWorkers implements Writable {
     commit.join(this);
   }
 
-  /** Brings memory up to what is stored; to be called once, before anything else. */
+  /** Loads the stored registrations; must be called once, before anything else. */
   recover(): Promise<void> {
     const at = ({ id }: Registration) => [id];
     return eachRow(this.#options.commit, this.#rows, { by: ["id"] }, { at, take: (registration) => this.workers.restore(registration) });
@@ -84,7 +84,7 @@ export class LocalWorkers implements Writable {
     this.#writing = null;
   }
 
-  /** Writes what is pending; to be called just before the commit is closed. */
+  /** Writes pending changes; must be called just before the commit is closed. */
   close(): void {
     this.#cancelTimer?.();
     this.#flush();

@@ -1,5 +1,5 @@
-// Marks on runs that change what the rows of their tasks mean, until these rows are written. A mark is memory: a message of the run, which leads to the
-// next slice of rows, restores it at the start of the server.
+// Marks on runs that change the meaning of their tasks' rows, until these rows are rewritten. A mark exists only in memory: at the start of
+// the server it is restored from the run's message that leads to the next slice of rows.
 
 import type { Tx } from "../tx.ts";
 
@@ -22,7 +22,7 @@ export class Marks<Mark> {
     tx.undo(() => this.#runs.delete(runId));
   }
 
-  /** At the start of the server. */
+  /** Restores a mark at the start of the server. */
   restore(runId: string, mark: Mark): void {
     let resolve = () => {};
     const written = new Promise<void>((done) => {
@@ -31,7 +31,7 @@ export class Marks<Mark> {
     this.#runs.set(runId, { mark, written, resolve });
   }
 
-  /** The rows of its tasks are written. */
+  /** Removes the mark after all rows of the run's tasks are written. */
   remove(tx: Tx, runId: string): void {
     const marked = this.#runs.get(runId);
     if (marked === undefined) return;
@@ -44,7 +44,7 @@ export class Marks<Mark> {
     return this.#runs.get(runId)?.mark;
   }
 
-  /** Undefined when the rows of its tasks mean what they say. */
+  /** Resolves when all rows of the run are written; undefined when the run has no mark. */
   written(runId: string): Promise<void> | undefined {
     return this.#runs.get(runId)?.written;
   }

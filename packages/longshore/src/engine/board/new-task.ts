@@ -1,5 +1,3 @@
-// A task at the beginning of its life.
-
 import type { NewTaskRow } from "./store.ts";
 import type { TaskRow } from "./task.ts";
 

@@ -1,12 +1,12 @@
-// Tasks that wait for room under a limit key. Those of one lane that need the same room are alike, so when room is free it is enough that
-// the first of them tries: a thousand that wait cost no more than one.
+// Tasks that wait for room under a limit key. Tasks of one lane that need the same room form a group. When room is free, only the first
+// task of a group tries: a thousand waiting tasks cost no more than one.
 
 import { Heap } from "./heap.ts";
 import { goesBefore, type Place } from "./lanes.ts";
 
 export class Parking {
   readonly #places = new Heap<Place>(goesBefore);
-  /** What is really parked; an entry of the heap whose sequence is not here means nothing. */
+  /** The parked tasks; a heap entry whose sequence is not here is outdated. */
   readonly #sequences = new Map<string, number>();
 
   get size(): number {
@@ -27,7 +27,7 @@ export class Parking {
     return this.#sequences.get(id) === sequence;
   }
 
-  /** Takes out the first. */
+  /** Removes and returns the first task. */
   next(): Place | undefined {
     for (let place = this.#places.pop(); place !== undefined; place = this.#places.pop()) {
       if (this.#sequences.get(place.id) !== place.sequence) continue;

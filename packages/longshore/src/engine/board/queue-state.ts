@@ -1,5 +1,5 @@
-// The tasks on each lane, and those that have left it without a holder yet. A lane's heap may still hold places of tasks that were
-// cancelled or moved meanwhile; they are dropped when a claim reaches them, and left out here.
+// The tasks on each lane, and those that have left it but have no holder yet. A lane's heap may still contain places of tasks that were
+// cancelled or moved; they are dropped when a claim reaches them, and left out here.
 
 import { type Slices, wholeRow } from "../../core/slices/slices.ts";
 import type { Reader } from "../run/reader.ts";
@@ -7,14 +7,14 @@ import { type LaneQueue, type Lanes, laneKey, type Place } from "./lanes.ts";
 import type { Lane, TaskRow, TaskRowHead } from "./task.ts";
 import type { Carrier } from "./wait-reason.ts";
 
-/** What is ready in each lane, and which claims wait for it. */
+/** The ready tasks of each lane, and the claims that wait for them. */
 export type LaneView = Pick<Lanes, "all" | "awaiting" | "polledAt" | "knows">;
 
 export interface QueueState {
   readonly lane: Lane;
-  /** Tasks that could be taken now. Exact up to some hundred; of more it counts places, which may be a few too many. */
+  /** Tasks that could be taken now. Exact up to 200; above that, places are counted, which may be slightly too many. */
   readonly ready: number;
-  /** The task that has been waiting for longest, among those looked at. */
+  /** The task that has waited longest, among those checked. */
   readonly oldest: TaskRow | null;
   /** Claims that wait for this lane, perhaps among others. */
   readonly pollers: number;
@@ -22,20 +22,20 @@ export interface QueueState {
   readonly polledAt: number;
 }
 
-/** Tasks of a lane on their way to workers that do not come for them. */
+/** Tasks of a lane that were sent to workers that do not poll, and not yet taken. */
 export interface SentTasks {
   readonly lane: Lane;
   readonly count: number;
   readonly oldest: TaskRowHead;
 }
 
-/** Tasks of one lane that are looked at one by one. */
+/** Tasks of one lane that are checked one by one. */
 const looksMax = 200;
-/** What it counts to compare a lane with the claims that wait and those remembered. */
+/** The cost of comparing a lane with the waiting and remembered claims, in rows. */
 const standingRows = 50;
-/** Lanes, or places of one, that are passed without a pause. */
+/** Lanes, or places of one lane, that are passed without a pause. */
 const pieceMax = 500;
-/** Tasks on their way that are looked at, newest first. */
+/** Sent tasks that are checked, newest first. */
 const sentMax = 1_000;
 
 export interface LaneDeps {
@@ -52,7 +52,7 @@ export interface SentDeps {
   readonly reader: Reader;
 }
 
-/** Every lane, in the order in which they became known, behind a position. The lists may be long, so they come in slices. */
+/** Every lane behind a position, in the order in which the lanes became known. The lists may be long, so they are read in slices. */
 export async function* lanesAfter({ lanes, slices }: LaneDeps, position = 0): AsyncGenerator<LaneQueue> {
   let passed = 0;
   for (const queue of lanes.all()) {
@@ -61,7 +61,7 @@ export async function* lanesAfter({ lanes, slices }: LaneDeps, position = 0): As
   }
 }
 
-/** By the name of their lane and its labels. */
+/** Returns the sent tasks, by the name and labels of their lane. */
 export async function sentTasks({ carriers, reader }: SentDeps): Promise<Map<string, SentTasks>> {
   const sent = new Map<string, SentTasks>();
   if (carriers.size === 0) return sent;
@@ -83,7 +83,7 @@ export async function stateOf({ lanes, reader, slices }: StateDeps, queue: LaneQ
     return task?.state === "queued" && task.sequence === place.sequence ? task : null;
   };
   let ready = queue.ready.size;
-  // Positions rise with time: the smallest is the oldest, unless it has moved on.
+  // Sequences rise with time: the task with the smallest is the oldest, if it is still queued.
   const first = await firstPlace(queue, slices);
   await slices.turn(wholeRow);
   let oldest = first === undefined ? null : await standing(first);

@@ -1,5 +1,5 @@
-// Who gets which task next: ready queues, waiting claims and limits. All of it is memory, rebuilt at start; what is done here happens
-// inside operations of the group commit, which takes it back when the write fails.
+// Decides which claim gets which task next: ready queues, waiting claims and limits. All of it is in memory and rebuilt at start. Changes
+// happen inside operations of the group commit, which undoes them when the write fails.
 
 import type { Rows } from "../cached-rows.ts";
 import { together } from "../rows.ts";
@@ -14,7 +14,7 @@ import { copyOf, type TaskCopy } from "./task-copy.ts";
 import { Waiter } from "./waiters.ts";
 
 export interface ReadyQueuesOptions {
-  /** Hand-outs are counted from here on at least: see first-grant.ts. */
+  /** The lowest grant number of new hand-outs: see first-grant.ts. */
   grantsFrom: number;
   tasks: Rows<TaskRow>;
   lanes: Lanes;
@@ -23,7 +23,7 @@ export interface ReadyQueuesOptions {
   deadline: (id: string, at: number | null) => void;
   /** Called after the commit of each hand-out. */
   handedOut: () => void;
-  /** The claim that a task was handed out to had left: back in line with it. */
+  /** Queues a task again whose claim had left. */
   giveBack: (taskId: string, grant: number) => Promise<unknown>;
 }
 
@@ -35,14 +35,14 @@ interface HandOut {
   now: number;
 }
 
-/** A batch that misses rows again asks for this many times what it has loaded: as many as it needs, in few loads. */
+/** A batch that misses rows again loads this many times the rows it has loaded so far, so that few loads are enough. */
 const loadedTimes = 2;
-/** Places that one look drops or parks: each may read a row, so about 5 ms. */
+/** Maximum number of places that one call of `take` drops or parks: each may read a row, so about 5 ms. */
 const looksMax = 500;
 
 export class ReadyQueues {
   readonly #options: ReadyQueuesOptions;
-  /** The groups that try again, in order; null while none is being woken. */
+  /** The groups that try again, in order; null while no group is being woken. */
   #waking: ParkingKey[] | null = null;
   #arrivals = 0;
 
@@ -51,8 +51,9 @@ export class ReadyQueues {
   }
 
   /**
-   * The best task that these claims may take. Leftover entries are dropped, blocked tasks parked, so neither stops the ones behind. Where
-   * there are many of both, `more` is returned: what was dropped and parked stays so, and the next look continues behind it.
+   * Returns the best task that these claims may take. Leftover entries are dropped and blocked tasks parked, so neither stops the tasks
+   * behind them. When there are many of both, `more` is returned: the dropped and parked ones stay so, and the next call continues behind
+   * them.
    */
   take(tx: Tx, group: ClaimGroup, now: number, wanted = 1): TaskRow | null | "more" {
     const { lanes } = this.#options;
@@ -71,7 +72,7 @@ export class ReadyQueues {
     return "more";
   }
 
-  /** Where the row is missing, those of the next tasks are loaded with it: each claim of the batch will want one. */
+  /** When the row is missing, the rows of the next tasks are loaded with it: each claim of the batch will need one. */
   #read(tx: Tx, id: string, next: () => Place[]): TaskRow | null {
     const get = (each: string) => this.#options.tasks.get(tx, each);
     return together(
@@ -80,7 +81,7 @@ export class ReadyQueues {
     );
   }
 
-  /** Without a holder it is an offer, and the attempt begins when a worker takes it. */
+  /** Hands out a task. Without a holder it becomes an offer, and the attempt starts when a worker takes it. */
   handOut(tx: Tx, task: TaskRow, to: HandOut): TaskRow {
     const { holder, now } = to;
     const termMs = termOf(task, to.termMs);
@@ -104,13 +105,13 @@ export class ReadyQueues {
     return handed;
   }
 
-  /** A queued task that may be taken now is handed to a waiting claim, else put on its lane. */
+  /** Hands a queued task that is due to a waiting claim, or else puts it on its lane. */
   join(tx: Tx, task: TaskRow, now: number): void {
     if (task.lane === null || task.dueAt > now) return;
     const { lanes } = this.#options;
     const waiter = lanes.nextWaiter(task.lane);
     if (waiter === undefined) return lanes.push(task.lane, placeOf(task));
-    // So that lists name the lane although no task is ever queued on it.
+    // Creates the lane, so that lists name it although no task is ever queued on it.
     lanes.queue(task.lane);
     const blocked = this.#options.limits.blocked(task.limits, now);
     if (blocked !== null) return this.#park(tx, task, blocked, now);
@@ -120,25 +121,25 @@ export class ReadyQueues {
     const handed = this.handOut(tx, task, { holder, termMs, offerMs, now });
     const { id, grant } = handed;
     tx.after(() => {
-      // Others of the same batch may have changed it since.
+      // Other operations of the same batch may have changed the task since.
       if (waiter.deliver(this.#options.tasks.newest(tx, id, handed) ?? handed)) return;
-      // Should the store be unable to write now, the hold ends by itself.
+      // If the store cannot be written now, the hold expires.
       this.#options.giveBack(id, grant).catch(() => {});
     });
   }
 
-  /** It is on no lane any more. If it was held, its permits are returned, and tasks that waited for them are tried again. */
+  /** The task leaves its lane. If it was held, its permits are returned, and tasks that waited for them are tried again. */
   leave(tx: Tx, task: TaskRow, now: number): void {
     const { limits } = this.#options;
     if (task.limits.length === 0) return;
-    // Perhaps it was the one that was to try next.
+    // It may have been the task that was to try next.
     if (task.state === "queued") return this.#wakeAlike(tx, task, now);
     limits.giveBack(task.limits);
     tx.undo(() => limits.hold(task.limits));
     for (const { key } of task.limits) this.#wake(tx, limits.parked(key), now);
   }
 
-  /** Lets the next of those like this one try, where there is room: only the first of them is awake. */
+  /** Lets the next task of the same group try when there is room: only the first of a group is awake. */
   #wakeAlike(tx: Tx, task: TaskRow, now: number, except?: LimitKey): void {
     const { lane, limits } = task;
     if (lane === null) return;
@@ -151,7 +152,7 @@ export class ReadyQueues {
       );
   }
 
-  /** Those who are handed out at once may wake others; each comes in its turn, so that many are no deep recursion. */
+  /** A task that is handed out may wake further groups. They are queued and tried in order, so that many of them do not recurse deeply. */
   #wake(tx: Tx, parked: readonly ParkingKey[], now: number): void {
     if (this.#waking !== null) {
       this.#waking.push(...parked);
@@ -168,7 +169,7 @@ export class ReadyQueues {
     }
   }
 
-  /** From now on it can be taken, and not before. */
+  /** Starts the time in which the task must be claimed, for a task whose limit delayed that time. */
   #claimableFrom(tx: Tx, task: TaskRow, now: number): TaskRow {
     if (task.claimMs === null || !task.limits.some(({ pausesClaim }) => pausesClaim)) return task;
     const renewed = { ...task, claimBy: now + task.claimMs };
@@ -187,7 +188,7 @@ export class ReadyQueues {
     return null;
   }
 
-  /** Waits until a task is ready. */
+  /** Adds a waiting claim, which gets the next ready task. */
   wait(tx: Tx, group: ClaimGroup, { holder, termMs, offerMs }: Omit<HandOut, "now">, standing: Standing): Leave {
     const waiter = new Waiter({
       group,
@@ -208,14 +209,14 @@ export class ReadyQueues {
     const place = placeOf(task);
     limits.park(key, place);
     tx.undo(() => limits.unpark(key, place));
-    // A window opens by itself; a permit comes back with the end of a hold.
+    // A window opens at a known time; a permit is returned at the end of a hold.
     if (blocked.freeAt !== null) tx.after(() => deadline(task.id, blocked.freeAt));
-    // It may have been woken for the room of another key, which it does not take now.
+    // The task may have been woken for room under another key, which it does not take now.
     this.#wakeAlike(tx, task, now, blocked.limit);
   }
 }
 
-/** A worker runs it from now on: the attempt begins, unless an earlier hold has begun it. */
+/** Marks the task as held by a worker: the attempt starts, if an earlier hold has not started it. */
 export function begun(task: TaskRow, now: number): TaskRow {
   const held = copyOf(task);
   begin(held, now);
@@ -229,7 +230,7 @@ function begin(task: TaskCopy, now: number): void {
   task.endBy ??= task.endMs === null ? null : now + task.endMs;
 }
 
-/** 0 means forever. The shorter of what the task allows and what the claim requests. */
+/** Returns the shorter of what the task allows and what the claim requests. 0 means without a limit. */
 export function termOf(task: TaskRow, requestedMs: number): number {
   if (task.holdMs === null || task.holdMs === 0) return task.holdMs === 0 && requestedMs === 0 ? 0 : requestedMs;
   return requestedMs === 0 ? task.holdMs : Math.min(task.holdMs, requestedMs);

@@ -1,17 +1,20 @@
-// Texts of a report as a row keeps them.
+// Shortens texts of a report for storage in a row.
 
 import { parseExact, writeExact } from "../../core/json/json-exact.ts";
 import { cutMiddle } from "../../core/text.ts";
 import type { Report } from "./store.ts";
 import type { TaskRow } from "./task.ts";
 
-/** Of an error. Lists of runs and attempts have the error of each, whatever a worker reports; outputs, which may be large, are counted there. */
+/**
+ * Maximum length of an error. Lists of runs and attempts contain the error of each entry, so its size is limited here; the size of outputs,
+ * which may be large, is counted there.
+ */
 const errorCharsMax = 16_384;
 
-/** The error of a program as a row keeps it: head and tail of a long one, and without NUL, at which SQLite's texts end when they are read back. */
+/** Returns an error as a row stores it: head and tail of a long one, without NUL, where SQLite texts end when they are read back. */
 export function keptError(text: string): string {
   const readable = text.includes("\0") ? text.replaceAll("\0", "\ufffd") : text;
-  // Copied: a part of a text keeps the whole of it in memory.
+  // A copy: a substring keeps the whole text in memory.
   return readable.length <= errorCharsMax ? readable : Buffer.from(cutMiddle(readable, errorCharsMax)).toString();
 }
 

@@ -1,12 +1,12 @@
-// Lanes reserved for the server: their tasks are run by the server itself, passed on by it, or run in a shell. So each belongs to one
-// dialect, a task of another is never posted there whatever its name is, and a claim takes from one only when the server made it for that
-// lane.
+// Lanes reserved for the server: the server runs their tasks itself, passes them on, or runs them in a shell. So each lane belongs to one
+// dialect. A task of another dialect is never posted there, whatever its name is. A claim takes from such a lane only when the server made
+// the claim for that lane.
 
 import { LongshoreError } from "../../core/errors.ts";
 import { beyondBounds } from "./lane-bounds.ts";
 import type { Lane } from "./task.ts";
 
-/** How the names begin that belong to no dialect, except those that a protocol reserves. */
+/** The prefix of names that belong to no dialect, except those that a protocol reserves. */
 const ownMark = "$";
 
 /** Names that a protocol reserves for its dialects. Data files hold these names, so they stay as they are. */
@@ -27,8 +27,8 @@ export class ReservedLanes {
   }
 
   /**
-   * Why no task of this dialect is posted to these lanes: one is too large, or is reserved for another dialect; undefined when it may be. Without a
-   * dialect every reserved lane is refused.
+   * Why a task of this dialect may not be posted to these lanes: a lane is too large, or reserved for another dialect. Undefined when it
+   * may be posted. Without a dialect every reserved lane is refused.
    */
   refusedPost(lanes: readonly Lane[], dialect?: string): string | undefined {
     const beyond = beyondBounds(lanes);
@@ -37,7 +37,10 @@ export class ReservedLanes {
     return foreign === undefined ? undefined : reservedForServer(foreign.name);
   }
 
-  /** Why a claim is refused that names a reserved lane other than `serves`, the one that the server makes it for; undefined when it names none. */
+  /**
+   * Why a claim is refused: it names a reserved lane other than `serves`, the lane that the server made the claim for. Undefined when it is
+   * accepted.
+   */
   refusedClaim(names: readonly string[], serves: string | undefined): LongshoreError | undefined {
     for (const name of names) {
       if (name === serves || !this.has(name)) continue;

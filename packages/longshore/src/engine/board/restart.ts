@@ -1,5 +1,5 @@
-// An open task as it is after a restart. Every live hold and every offer gets one full term: its holder may have renewed it unwritten, and no
-// worker could take up an offer while the server was away.
+// An open task after a restart. Every live hold and every offer gets one full term: the holder may have renewed it without a write, and no
+// worker could take an offer while the server was down.
 
 import type { TaskRow } from "./task.ts";
 
@@ -12,12 +12,12 @@ export function restored(stored: TaskRow, now: number): TaskRow {
     ...stored,
     holdUntil: holdUntil === null ? null : now + lastsMs,
     claimBy: claimBy === null ? null : Math.max(claimBy, now + Math.min(lastsMs, claimMs ?? lastsMs)),
-    // An offer lasts from when it was made: without this it would last longer with each restart.
+    // An offer's time counts from `claimedAt`: with the old value it would last longer after each restart.
     claimedAt: now,
   };
 }
 
-/** A delay is never longer than it was at its beginning, even if the machine's clock has been set back since. */
+/** A delay is never longer than its original length, even if the machine's clock has been set back since. */
 function dueAt({ lane, dueAt, queuedAt }: TaskRow, now: number): number {
   return lane === null ? dueAt : Math.min(dueAt, now + dueAt - queuedAt);
 }

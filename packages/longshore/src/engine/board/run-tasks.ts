@@ -1,4 +1,4 @@
-// Tasks as their runs change them, inside the operation that decides about the run. Reports of workers are in local-board.ts.
+// Changes of tasks that their runs request, inside the operation that decides about the run. Reports of workers are in local-board.ts.
 
 import type { Clock } from "../../core/clock.ts";
 import type { Rows } from "../cached-rows.ts";
@@ -27,15 +27,15 @@ export class RunTasks {
     this.#deps = deps;
   }
 
-  /** Puts a new task on the board, or a record beside it when it has no lane. `again`: it may have lived before. */
+  /** Puts a new task on its lane, or stores a record when it has no lane. `again`: the task may exist from an earlier life of its run. */
   place(tx: Tx, task: TaskRow, again: boolean, keepsCounting = false): void {
-    // What its row says may be of a life that is over.
+    // Its row may still describe an earlier life of the run.
     if (again && task.runId !== null && this.#deps.unwritten.forgotten.get(task.runId) !== undefined)
       this.#forgetLast(tx, task.runId, task);
     this.#deps.life.place(tx, task, again, keepsCounting);
   }
 
-  /** A record that waited for something has come to its end, and its run knows. */
+  /** Ends a record that waited for something. The caller has informed the run. */
   settle(tx: Tx, taskId: string, how: { state: EndState; output: string | null; error: string | null; fault?: Fault }): void {
     const task = this.#deps.tasks.get(tx, taskId);
     if (task === null || task.state !== "queued") return;
@@ -43,12 +43,12 @@ export class RunTasks {
     this.#deps.tasks.put(tx, taskId, { ...task, ...ended, endedAt: this.#deps.clock.now(), claimBy: null });
   }
 
-  /** An attempt of a record closed without a result, as its child run reports. */
+  /** Closes an attempt of a record without a result, as its child run reports. */
   close(tx: Tx, task: TaskRow, closure: Closure): void {
     this.#deps.life.close(tx, task, { now: this.#deps.clock.now(), by: "fail", receipt: null }, closure);
   }
 
-  /** A record that had ended waits again, as the same attempt. `streamed`: its run has continued behind it. */
+  /** Reopens a record that had ended, as the same attempt. `streamed`: its run has continued behind it. */
   reopen(tx: Tx, taskId: string, streamed = false): void {
     const task = this.#deps.tasks.get(tx, taskId);
     if (task === null || isOpen(task.state)) return;
@@ -57,7 +57,7 @@ export class RunTasks {
     this.#deps.tasks.put(tx, taskId, { ...task, ...waiting, queuedAt: now, dueAt: now });
   }
 
-  /** An attempt that ended while its run was paused is followed by another after all. */
+  /** Starts another attempt after one that ended while its run was paused. */
   tryAgain(tx: Tx, taskId: string, next: NextTry & { again: true }): void {
     const task = this.#deps.tasks.get(tx, taskId);
     if (task === null || isOpen(task.state)) return;
@@ -65,7 +65,7 @@ export class RunTasks {
     this.#deps.life.nextAttempt(tx, task, closing, { error: task.error, fault: task.fault, overdue: task.overdue }, next);
   }
 
-  /** A delay is over before its time. Returns how many characters the task's row has. */
+  /** Ends a task's delay early. Returns the number of characters in the task's row. */
   hasten(tx: Tx, taskId: string): number {
     const task = this.#deps.tasks.get(tx, taskId);
     const now = this.#deps.clock.now();
@@ -77,7 +77,7 @@ export class RunTasks {
     return task === null ? 0 : taskChars(task);
   }
 
-  /** Cancels an open task without telling its run. Returns how many characters its row has. */
+  /** Cancels an open task without notifying its run. Returns the number of characters in its row. */
   cancelOne(tx: Tx, taskId: string, now: number, fault?: Fault): number {
     const task = this.#deps.tasks.own(tx, taskId);
     if (task === null) return 0;
@@ -86,14 +86,14 @@ export class RunTasks {
     return taskChars(task);
   }
 
-  /** The slice has not come to this step yet, which begins in its next life. */
+  /** Forgets the last life of a step that starts again before the slice has reached its row. */
   #forgetLast(tx: Tx, runId: string, { id, node }: TaskRow): void {
     const forgotten = this.#deps.unwritten.forgotten.get(runId);
     const attempt = forgotten?.attempts.get(node);
     if (forgotten !== undefined && attempt !== undefined) this.forget(tx, id, forgotten.at, attempt);
   }
 
-  /** What is recorded about a step is void. With `attempt`, only if that is its last. Returns how many characters its row has. */
+  /** Makes the record of a step void. With `attempt`, only if that is its last attempt. Returns the number of characters in its row. */
   forget(tx: Tx, taskId: string, now: number, attempt?: number): number {
     const task = this.#deps.tasks.own(tx, taskId);
     if (task === null) return 0;

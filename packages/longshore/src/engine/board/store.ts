@@ -9,49 +9,49 @@ import type { Hold, Lane, TaskRow } from "./task.ts";
 
 export interface ClaimRequest {
   reach: Reach;
-  /** Null for an offer: the owner becomes known at its first extend. */
+  /** Null for an offer: the owner becomes known at the first extend. */
   holder: string | null;
   /** How long a hold lasts without an extend. */
   termMs: number;
-  /** How long an offer waits for its first extend; as long as a hold lasts when absent. */
+  /** How long an offer waits for its first extend. Default: `termMs`. */
   offerMs?: number;
   /** At most this many tasks; the store may return fewer. */
   max: number;
 }
 
-/** A claim or an offer that found nothing and waits for one task. */
+/** A claim or an offer that found no task and waits for one. */
 export interface Standing {
-  /** Called once, after the commit that holds the task for it; or with null when it left. Never both. */
+  /** Called once: with the task after the commit that hands it out, or with null when the wait was cancelled. */
   settle(task: TaskRow | null): void;
 }
 
 /** Cancels a waiting claim. Safe to call at any time, more than once. */
 export type Leave = () => void;
 
-/** `receipt` is kept with what the report closes, so that a protocol can recognise a repeated report; opaque to the store. */
+/** `receipt` is stored with the closed grant, so that a protocol can recognise a repeated report; opaque to the store. */
 export type Report = { hold: Hold /** Who reports, when no worker has held it. */; by?: string } & (
   | { verb: "complete"; output: string; merge?: boolean; receipt?: string }
   | { verb: "fail"; error: string; retryable: boolean; spends?: "lost"; delayMs?: number; receipt?: string; output?: string }
   /**
-   * `unseen`: no worker has run it, so that this hand-out does not count as a deferral. `unlessTaken`: only while it is offered; `busy`
-   * is returned when a worker has taken it.
+   * `unseen`: no worker has run the task, so this hand-out does not count as a deferral. `unlessTaken`: only while the task is offered;
+   * `busy` is returned when a worker has taken it.
    */
   | { verb: "defer"; delayMs: number; output?: string; unseen?: boolean; unlessTaken?: boolean }
 );
 
-/** What an extend may contain besides the renewal. */
+/** Options of an extend. */
 export interface Extending {
   /** JSON text that replaces the output so far. */
   output?: string;
   /** Becomes the owner of an offered task. */
   holder?: string;
-  /** How long the hold lasts from now on without an extend, for a holder that chooses it. The task's own `holdMs` is still the maximum. */
+  /** New term of the hold without an extend, for a holder that chooses it. The task's own `holdMs` is still the maximum. */
   termMs?: number;
 }
 
 export interface Extension {
   verdict: Verdict;
-  /** End of the hold after this extend; null unless the verdict is `ok` or `cancel`. */
+  /** End of the hold after this extend; null when the verdict is neither `ok` nor `cancel`. */
   holdUntil: number | null;
 }
 
@@ -72,24 +72,24 @@ export interface NewTaskRow {
 }
 
 export interface BoardStore {
-  /** Posts tasks that belong to no run. Those whose id is there stay as they are: a caller that got no answer may post again. */
+  /** Posts tasks that belong to no run. A task whose id exists stays unchanged: a caller that received no response may post again. */
   post(tasks: readonly NewTaskRow[]): Promise<void>;
   /**
-   * Hands out up to `max` queued tasks, best first: held, or offered where the request names no holder. With `standing` and nothing to hand
-   * out, the claim waits until it is settled or cancelled; `leave` is passed before the promise resolves.
+   * Hands out up to `max` queued tasks, best first: held, or offered when the request names no holder. With `standing`, a claim that finds
+   * no task waits until it is settled or cancelled; `leave` is passed before the promise resolves.
    */
   claim(request: ClaimRequest, standing?: Standing): Promise<{ tasks: TaskRow[]; leave: Leave | null }>;
-  /** Renews a hold. When it contains nothing new, nothing need be written: at start every live hold gets a full term. */
+  /** Renews a hold. A renewal without new data need not be written: at start every live hold gets a full term. */
   extend(hold: Hold, options?: Extending): Promise<Extension>;
   /** Applies a report; what follows for the task's run is decided and written in the same transaction. */
   settle(report: Report): Promise<Verdict>;
-  /** The receipt of the report that closed this grant; undefined when there was none, or it left none. */
+  /** The receipt of the report that closed this grant; undefined when there is none. */
   receipt(taskId: string, grant: number): Promise<string | undefined>;
-  /** Cancels one task, with or without a holder. Returns false when it had ended. */
+  /** Cancels one task, with or without a holder. Returns false when it had already ended. */
   cancelTask(taskId: string): Promise<boolean>;
-  /** Its holder reports that it was cancelled: no worker has to be stopped. */
+  /** The holder reports that the task was cancelled: no worker has to be stopped. */
   withdraw(hold: Hold, why: { error: string; output?: string; by?: string }): Promise<Verdict>;
-  /** Looks at tasks and runs whose deadline may have passed, and does what is due. */
+  /** Checks tasks and runs whose deadline may have passed, and does what is due. */
   expire(ids: readonly string[]): Promise<void>;
   task(taskId: string): Promise<TaskRow | undefined>;
 }

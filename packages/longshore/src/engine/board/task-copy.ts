@@ -1,13 +1,14 @@
-// Copies of a task that are about to be changed, one field after the other where many tasks pass.
+// Copies of a task for a change, field by field, because this code runs for every task.
 //
-// Each place in the code that copies with `...` gives its objects a hidden class of its own, and a task passes several of them. Whatever reads
-// tasks then meets a dozen classes, and every field is a slow lookup. A copy from here has the class of a task that is new or has been read.
+// Each place in the code that copies with `...` gives its objects a hidden class of its own, and a task passes several of them. Code that
+// reads tasks then sees a dozen classes, and every field access is a slow lookup. A copy from here has the same class as a task that is new
+// or has been read.
 
 import type { TaskRow } from "./task.ts";
 
 export type TaskCopy = { -readonly [Field in keyof TaskRow]: TaskRow[Field] };
 
-/** Fields in the order of `newTask` and of what is read from the store: only then all have one class. */
+/** Keep the fields in the order of `newTask` and of rows read from the store: only then do all tasks have one class. */
 export function copyOf(task: TaskRow): TaskCopy {
   return {
     id: task.id,

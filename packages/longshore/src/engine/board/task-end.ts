@@ -1,10 +1,10 @@
-// A task as it is after its end. Pure.
+// The row of a task after its end. Pure functions.
 
 import type { Closing } from "./attempts.ts";
 import { cell, type Deadline, type EndState, type Fault, type TaskRow } from "./task.ts";
 import { copyOf } from "./task-copy.ts";
 
-/** What a task ends with. */
+/** The result of a task. */
 export interface Result {
   output: string | null;
   error: string | null;
@@ -30,8 +30,8 @@ export function endedTask(task: TaskRow, state: EndState, closing: Closing, resu
 }
 
 /**
- * A task that is cancelled, together with its run when there is no `fault`. Its holder learns of it by its next report; what is not open stays as
- * it is.
+ * Returns the cancelled task. Without `fault`, it is cancelled together with its run. Its holder is informed by the verdict of its next
+ * report. A task that is not open stays unchanged.
  */
 export function cancelledTask(task: TaskRow, now: number, fault?: Fault): TaskRow {
   const next = cell(task.state, "cancel");
@@ -40,7 +40,7 @@ export function cancelledTask(task: TaskRow, now: number, fault?: Fault): TaskRo
   return endedTask(task, "cancelled", { now, by: "cancel", receipt: null }, { output: task.output, error: null, fault });
 }
 
-/** What is recorded about a step is void, but its grants are counted on: a hold of the life that is over proves nothing. */
+/** Returns a task whose record is void, but whose grants continue to count: a hold of its earlier life stays refused. */
 export function forgottenTask(task: TaskRow, now: number): TaskRow {
   if (task.state === "forgotten") return task;
   return { ...task, state: "forgotten", endedAt: now, holdUntil: null, grant: task.grant + (task.grant % 2), streamed: false };

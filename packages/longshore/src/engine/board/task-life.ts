@@ -1,5 +1,4 @@
-// What becomes of a task: how it comes to its lane, back to it, to its next attempt and to its end. The verbs that lead
-// there are in board.ts.
+// The life of a task: how it is queued, queued again, retried and ended. The verbs that cause this are in board.ts.
 
 import type { Clock } from "../../core/clock.ts";
 import type { Rows } from "../cached-rows.ts";
@@ -14,17 +13,17 @@ import { type EndState, isOpen, type TaskRow } from "./task.ts";
 import { copyOf } from "./task-copy.ts";
 import { endedTask, type Result } from "./task-end.ts";
 
-/** How a task comes back to its lane. */
+/** How a task is queued again. */
 interface Queueing {
-  /** What is written once has changed too. */
+  /** Fields that are normally written only once have changed too. */
   rewritten?: boolean;
-  /** No worker has run it: it is put before those that came after it. Otherwise it is put behind those already waiting. */
+  /** No worker has run it: it keeps its place. Otherwise it is put behind the tasks already waiting. */
   keepsPlace?: boolean;
-  /** When a worker must have taken it; a full period from now on when absent. */
+  /** When a worker must have taken it. Default: a full period from now. */
   claimBy?: number | null;
 }
 
-/** A task that comes back unseen again and again has this many times as long to be taken, in all: a few workers may go, not any number. */
+/** The total time to be claimed of a task that returns unseen again and again, in periods. It covers a few lost workers, not any number. */
 const unseenClaimsMax = 3;
 
 export interface TaskLifeOptions {
@@ -45,12 +44,12 @@ export class TaskLife {
     this.#options = options;
   }
 
-  /** At the start: a task has this place in its lane. */
+  /** Called at start for each stored task, so that new places come after its place. */
   seen({ sequence }: TaskRow): void {
     this.#sequence = Math.max(this.#sequence, sequence);
   }
 
-  /** Puts a task of no run on the board. The commit fails when its id is there. */
+  /** Queues a task that belongs to no run. The commit fails when its id exists. */
   post(tx: Tx, task: TaskRow): void {
     const posted = copyOf(task);
     posted.sequence = ++this.#sequence;
@@ -58,7 +57,7 @@ export class TaskLife {
     this.#options.queues.join(tx, posted, posted.queuedAt);
   }
 
-  /** Puts a new task on the board, or a record beside it when it has no lane. `again`: it may have lived before. */
+  /** Puts a new task on its lane, or stores a record when it has no lane. `again`: the task may exist from an earlier life of its run. */
   place(tx: Tx, task: TaskRow, again: boolean, keepsCounting = false): void {
     const before = again ? this.#options.tasks.get(tx, task.id) : null;
     const placed = copyOf(before === null ? task : counted(task, before, keepsCounting));
@@ -68,7 +67,7 @@ export class TaskLife {
     if (isOpen(placed.state)) this.#options.queues.join(tx, placed, placed.queuedAt);
   }
 
-  /** Back on its lane; the attempt continues and neither budget is spent. */
+  /** Queues the task again; the attempt continues and uses up neither budget. */
   defer(tx: Tx, task: TaskRow, report: Report & { verb: "defer" }, closing: Closing): void {
     if (report.unseen) return this.#comeBackUnseen(tx, task, closing);
     const deferrals = task.deferrals + (task.state === "queued" ? 0 : 1);
@@ -77,8 +76,8 @@ export class TaskLife {
   }
 
   /**
-   * As if it had not been handed out, but with its full time to be taken; this is bounded, or a task that crashes every worker would never
-   * end.
+   * Queues the task as if it had not been handed out, with its full time to be claimed. This is bounded; otherwise a task that crashes
+   * every worker would never end.
    */
   #comeBackUnseen(tx: Tx, task: TaskRow, closing: Closing): void {
     const { claimMs, dueAt } = task;
@@ -86,7 +85,7 @@ export class TaskLife {
     this.requeue(tx, task, closing, task, { keepsPlace: true, claimBy });
   }
 
-  /** An attempt has ended without a result: the policy decides whether another follows. */
+  /** Closes an attempt without a result: the policy decides whether another follows. */
   close(tx: Tx, task: TaskRow, closing: Closing, closure: Closure): void {
     const { now } = closing;
     tx.after(() => {
@@ -121,19 +120,19 @@ export class TaskLife {
       deferrals: 0,
       attemptAt: closing.now,
     };
-    // A record on no lane has no delay: it waits for something else, from now on.
+    // A record without a lane has no delay: it waits for something else from now on.
     const dueAt = task.lane === null ? wakeTime(next.wakeAt, closing.now) : next.dueAt;
     const counted = { ...task, ...fresh, failures, lost, input, dueAt, attempt: task.attempt + 1, ordinal: next.ordinal ?? task.ordinal };
     this.#abandon(tx, task);
     this.requeue(tx, task, closing, counted, { rewritten: input !== task.input });
   }
 
-  /** What an attempt on no lane stood for stops with it: no step waits for it any more. */
+  /** Stops what an attempt without a lane waited for: no step needs it any more. */
   #abandon(tx: Tx, task: TaskRow): void {
     if (task.lane === null && task.runId !== null) this.#options.runs().abandoned(tx, task);
   }
 
-  /** What a record waited for was a time, and it has come. */
+  /** Ends a record that waited for a time, which has come. */
   wake(tx: Tx, task: TaskRow, closing: Closing): void {
     const done = this.end(tx, task, "done", closing, { output: task.output ?? "{}", error: null });
     if (done.runId !== null) this.#options.runs().done(tx, done);
@@ -143,7 +142,7 @@ export class TaskLife {
     const { rewritten = false, keepsPlace = false, claimBy = task.claimMs === null ? null : task.dueAt + task.claimMs } = queueing;
     const queued = copyOf(task);
     queued.state = "queued";
-    // Even numbers are never handed out: the counter moves when the task leaves `queued` and when it comes back.
+    // Even numbers are never handed out: the counter rises when the task leaves `queued` and when it is queued again.
     queued.grant = before.grant + (before.grant % 2);
     queued.sequence = keepsPlace ? before.sequence : ++this.#sequence;
     queued.holder = null;
@@ -156,7 +155,7 @@ export class TaskLife {
     queued.closedReceipt = receipt;
     this.#options.tasks.put(tx, queued.id, queued, rewritten);
     if (isOpen(before.state)) this.#options.queues.leave(tx, before, now);
-    // The clock may have moved on while it was decided that there is no delay.
+    // The clock may have advanced since the decision that there is no delay.
     this.#options.queues.join(tx, queued, this.#options.clock.now());
   }
 
@@ -166,7 +165,7 @@ export class TaskLife {
     return ended;
   }
 
-  /** A task has ended, or its holder is to stop, in which case it keeps what it holds. */
+  /** Replaces a task that has ended, or whose holder must stop. In the second case the task keeps its permits. */
   replace(tx: Tx, before: TaskRow, task: TaskRow, now: number): void {
     this.#options.tasks.put(tx, task.id, task);
     if (isOpen(task.state)) return;
@@ -174,7 +173,7 @@ export class TaskLife {
     this.#abandon(tx, before);
   }
 
-  /** A step starts again: the end of its last attempt is added to its history, and a worker that still runs it holds nothing any more. */
+  /** A step starts again: its last attempt is added to its history, and a worker that still runs it loses its hold. */
   leaveLife(tx: Tx, task: TaskRow, now: number, keepsCounting = false): void {
     if ((task.startedAt !== null || keepsCounting) && task.state !== "forgotten") {
       const closing = { now: task.endedAt ?? now, by: task.closedBy ?? "cancel", receipt: task.closedReceipt };
@@ -184,12 +183,12 @@ export class TaskLife {
   }
 }
 
-/** A step that is tried again after its run had ended continues to count, so that holds of its earlier life stay fenced. */
+/** A step that is retried after its run had ended continues its counters, so that holds of its earlier life stay fenced. */
 function counted(task: TaskRow, before: TaskRow, keepsCounting: boolean): TaskRow {
   const attempt = before.attempt + 1;
   const sameLife = before.state !== "forgotten";
   const spent = keepsCounting && sameLife ? { failures: before.failures, lost: before.lost } : {};
-  // A child that its run has continued without is waited for again, and nothing else.
+  // Only the record of a child run stays `streamed`: its run has continued behind it and waits for it again.
   const streamed = sameLife && task.lane === null && before.streamed;
   return {
     ...task,
@@ -201,7 +200,7 @@ function counted(task: TaskRow, before: TaskRow, keepsCounting: boolean): TaskRo
   };
 }
 
-/** A time that has passed already is over in the next moment; one that is now means that nothing but a report is waited for. */
+/** A time in the past is due in the next millisecond, because `dueAt` equal to now means that the record waits only for a report. */
 function wakeTime(wakeAt: number | undefined, now: number): number {
   return wakeAt === undefined ? now : Math.max(wakeAt, now + 1);
 }

@@ -1,7 +1,7 @@
-// What a task is, and the only rules by which its state changes.
+// What a task is, and the rules by which its state changes.
 //
-// A task is one activation of a step. An attempt is one try of it. A grant is one hand-out of an attempt: the counter rises
-// when the task leaves `queued` and again when it comes back, so a hold is current only while its grant is the task's.
+// A task is one activation of a step. An attempt is one try of it. A grant is one hand-out of an attempt: the counter rises when the task
+// leaves `queued` and again when it is queued again. So a hold is current only while its grant equals the task's.
 //
 //    queued      no worker has it; claimable from `dueAt` on
 //   offered     handed out, owner not yet known; its first extend names the owner, and the attempt begins. Without one it is queued again
@@ -16,8 +16,8 @@ import type { Verdict } from "../../core/verdict.ts";
 import type { LimitKey } from "./limits.ts";
 
 /**
- * Attempts of one task that are kept: the newest. A task that fails at once and has no limit of its own would else grow without end, and so
- * would everything that reads it.
+ * Maximum number of attempts that are kept of one task: the newest. Without it a task that fails at once and has no limit of its own would
+ * grow without end, as would every response that contains it.
  */
 export const attemptsKeptMax = 1_000;
 
@@ -28,7 +28,10 @@ export type EndState = "done" | "failed" | "cancelled" | "skipped" | "forgotten"
  * not be made from its definition.
  */
 export type Fault = "failed" | "final" | "lost" | "timed-out" | "unmade";
-/** What a step has that was cancelled alone: its run continues without it, as after a failure. One that is cancelled along with its run has no fault. */
+/**
+ * The fault of a step that was cancelled alone: its run continues without it, as after a failure. A step that is cancelled along with its
+ * run has no fault.
+ */
 export const cancelledAlone: Fault = "failed";
 export type TaskState = OpenState | EndState;
 export type Verb = "claim" | "offer" | "extend" | "complete" | "fail" | "defer" | "cancel" | "expire";
@@ -39,7 +42,7 @@ export type Deadline = "claimBy" | "holdUntil" | "endBy" | "totalBy";
 
 export interface Lane {
   readonly name: string;
-  /** Sorted, without repeats. A claim must carry all of them. */
+  /** Sorted, without duplicates. A claim must have all of them. */
   readonly labels: readonly string[];
 }
 
@@ -49,7 +52,7 @@ export interface TaskRow {
   readonly runId: string | null;
   /** Index of the plan's node; 0 for a task without a run. */
   readonly node: number;
-  /** What people call it: the step's id, or the handler's name for a task without a run. */
+  /** The name shown to people: the step's id, or the handler's name for a task without a run. */
   readonly step: string;
   /** Null for a record that no worker claims (a wait, a child run, a skipped step). */
   readonly lane: Lane | null;
@@ -57,10 +60,10 @@ export interface TaskRow {
   readonly state: TaskState;
   /** Place in its lane: set again whenever it is queued, so a retried task is put behind those already waiting. */
   readonly sequence: number;
-  /** Number of the current try, from 0; and the first one of the life that its run is in. */
+  /** Number of the current attempt, from 0; and of the first attempt in the current life of the run. */
   readonly attempt: number;
   readonly firstAttempt: number;
-  /** The current try's place among the records of its run, from 1; 0 for none. */
+  /** The current attempt's place among the records of its run, from 1; 0 for none. */
   readonly ordinal: number;
   readonly grant: number;
   readonly holder: string | null;
@@ -71,9 +74,9 @@ export interface TaskRow {
   /** JSON text of the result, or of the latest progress before it; null when there is none. */
   readonly output: string | null;
   readonly error: string | null;
-  /** Null unless it has failed. */
+  /** Null when it has not failed. */
   readonly fault: Fault | null;
-  /** The deadline that was missed, where the fault is that one was. */
+  /** The deadline that passed, when the fault is a timeout. */
   readonly overdue: Deadline | null;
   /** Attempts that failed, and holds that were lost: two budgets. */
   readonly failures: number;
@@ -83,12 +86,12 @@ export interface TaskRow {
   /** JSON text of the retry policy; null for a step whose plan carries it. */
   readonly policy: string | null;
   readonly limits: readonly LimitKey[];
-  /** How long a hold lasts at most, whatever the claim requests; 0 forever, null as the claim requests. */
+  /** Maximum term of a hold; 0 without a limit, null as the claim requests. */
   readonly holdMs: number | null;
   /** Lengths from which `claimBy` and `endBy` are set for each attempt. */
   readonly claimMs: number | null;
   readonly endMs: number | null;
-  /** When it was first queued, when this attempt was, and when it last was. */
+  /** When the task was first queued, when this attempt was queued, and when it was last queued. */
   readonly postedAt: number;
   readonly attemptAt: number;
   readonly queuedAt: number;
@@ -104,19 +107,19 @@ export interface TaskRow {
   /** How the newest closed grant was closed. */
   readonly closedGrant: number;
   readonly closedBy: Verb | null;
-  /** What the report that closed it can be recognised by when it is repeated; null when its reporter left nothing. */
+  /** The receipt by which a repetition of the closing report is recognised; null when the reporter left none. */
   readonly closedReceipt: string | null;
   /**
-   * It has produced a part in this life of its run, and its run was notified, because another step waits for that. For a child run: its run has
-   * continued behind it, and it waits for the child again.
+   * The task has produced a part in this life of its run, and the run was notified because another step waits for the part. For a child
+   * run: the parent run has continued behind it, and waits for the child again.
    */
   readonly streamed: boolean;
 }
 
-/** What a reporter can prove about the task it reports on. Absent fields are not compared. */
 /** A task without its texts, which may have megabytes. */
 export type TaskRowHead = Omit<TaskRow, "input" | "output">;
 
+/** What a reporter can prove about the task it reports on. Absent fields are not compared. */
 export interface Hold {
   taskId: string;
   attempt?: number;
@@ -138,7 +141,7 @@ type Row = { readonly [verb in Verb]: Cell | null };
 
 const to = (state: Cell["to"], verdict: Verdict = "ok"): Cell => ({ to: state, verdict });
 
-/** Null marks what is impossible: only a queued task is handed out, and cancelling twice changes nothing. */
+/** Null marks impossible transitions: only a queued task is handed out, and a second cancel changes nothing. */
 export const table: { readonly [state in OpenState | "ended"]: Row } = {
   queued: {
     claim: to("held"),
@@ -224,22 +227,28 @@ export function fence(
   return "current";
 }
 
-/** A report that was applied before is answered `again`; an extend is never remembered. */
+/** Returns `again` for a report that was applied before; extends are not recorded. */
 function late(verb: ReportVerb, closedBy: Verb | null): Verdict {
   return verb !== "extend" && verb === closedBy ? "again" : "stale";
 }
 
-/** The earliest moment after `now` at which something happens to this task by itself, or the earliest that has passed unnoticed. */
+/**
+ * The earliest time after `now` at which something happens to this task without a request, or the earliest deadline that has passed
+ * unnoticed.
+ */
 export function nextDeadline(task: TaskRow, now: number): number | null {
   if (!isOpen(task.state)) return null;
   let next = Number.POSITIVE_INFINITY;
   for (const which of deadlinesOf[task.state]) next = Math.min(next, task[which] ?? next);
-  // A delay that has passed is no deadline any more: the task is on its lane.
+  // A delay that has passed is not a deadline any more: the task is on its lane.
   if (task.state === "queued" && task.dueAt > now) next = Math.min(next, task.dueAt);
   return next === Number.POSITIVE_INFINITY ? null : next;
 }
 
-/** The deadline that has passed, the earliest when there are several; null when none has. An offer's own end counts after all others. */
+/**
+ * The deadline that has passed, the earliest when there are several; null when none has passed. The end of an offer counts after all
+ * others.
+ */
 export function passedDeadline(task: TaskRow, now: number): Deadline | null {
   if (!isOpen(task.state)) return null;
   let passed: Deadline | null = null;
@@ -251,7 +260,7 @@ export function passedDeadline(task: TaskRow, now: number): Deadline | null {
   return passed;
 }
 
-/** Of several that pass at one moment the first counts: what ends more comes first. */
+/** When several pass at the same time, the first in the list counts: the deadline that ends more comes first. */
 const deadlinesOf: { readonly [state in OpenState]: readonly Deadline[] } = {
   queued: ["totalBy", "claimBy"],
   offered: ["totalBy", "endBy", "claimBy", "holdUntil"],

@@ -1,6 +1,7 @@
-// What has been decided about all tasks of a run, and is written in slices after it (run/open-tasks.ts): the run has ended, so its tasks are cancelled;
-// or it has begun another life, so what was recorded about its steps is void. Until a row is written, each reader of it, in an operation or outside,
-// gets the task as the slice will leave it: no claim is given it, and a report on it is refused. So no verb has to know that there are slices.
+// A decision about all tasks of a run that is written in slices afterwards (run/open-tasks.ts): the run has ended, so its tasks are
+// cancelled; or it has started another life, so the records of its steps are void. Until a row is written, every reader of it, inside and
+// outside operations, gets the task as the slice will leave it: no claim receives it, and a report on it is refused. So no verb has to know
+// about slices.
 
 import { Marks } from "./marks.ts";
 import type { TaskRow } from "./task.ts";
@@ -8,7 +9,7 @@ import { cancelledTask, forgottenTask } from "./task-end.ts";
 
 interface Forgotten {
   readonly at: number;
-  /** The last attempt of the life that is over, by node. A row with another attempt is of a later life. */
+  /** The last attempt of the ended life, by node. A row with another attempt belongs to a later life. */
   readonly attempts: ReadonlyMap<number, number>;
 }
 
@@ -16,7 +17,7 @@ export class Unwritten {
   readonly ended: Marks<{ readonly endedAt: number }> = new Marks();
   readonly forgotten: Marks<Forgotten> = new Marks();
 
-  /** Resolves when all rows of the run are written; undefined when they are. */
+  /** Resolves when all rows of the run are written; undefined when they are written already. */
   written(runId: string): Promise<void> | undefined {
     return this.ended.written(runId) ?? this.forgotten.written(runId);
   }

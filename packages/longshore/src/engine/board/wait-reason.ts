@@ -1,4 +1,4 @@
-// Why a task that is queued, or on its way to workers, has not been taken yet, in words that a person can act on.
+// Why no worker has taken a queued or sent task yet, in words that a person can act on.
 
 import type { Crew } from "./crews.ts";
 import type { Lanes } from "./lanes.ts";
@@ -6,21 +6,21 @@ import type { Limits } from "./limits.ts";
 import type { TaskRowHead } from "./task.ts";
 
 export type WaitReason =
-  /** Its delay is not over. */
+  /** Its delay has not ended. */
   | "not-due"
   /** A limit key that it names is used up. */
   | "limit"
   /** No live worker could take it: it waits until one is started. */
   | "no-worker"
-  /** Every worker that could take it is at work. */
+  /** Every worker that could take it is busy. */
   | "busy"
   /** A worker that could take it is idle: it is taken at that worker's next poll. */
   | "next"
-  /** What brings tasks to its workers cannot be reached. */
+  /** The transport to its workers cannot be reached. */
   | "unreachable"
-  /** It was sent to its workers, and none has taken it up. */
+  /** It was sent to its workers, and no worker has taken it. */
   | "sent"
-  /** It is no work for a worker: it waits for something else, such as a child run. */
+  /** It is a record, not work for a worker: it waits for something else, such as a child run. */
   | "record";
 
 export interface Waiting {
@@ -28,7 +28,7 @@ export interface Waiting {
   readonly text: string;
   /** When it may be taken, if that is known. */
   readonly at?: number;
-  /** The limit key in the way. */
+  /** The limit key that blocks it. */
   readonly key?: string;
   /** Labels that no live worker of this lane offers. */
   readonly missing?: readonly string[];
@@ -36,20 +36,20 @@ export interface Waiting {
   readonly workers?: readonly string[];
 }
 
-/** Brings tasks to workers that do not come for them, over something that may be out of reach. */
+/** Sends tasks to workers that do not poll, over a transport that may be unreachable. */
 export interface Carrier {
-  /** What these workers speak. */
+  /** The protocol of these workers. */
   readonly protocol: string;
-  /** What cannot be reached, since when, and how that shows; null when all is well. */
+  /** What cannot be reached, since when, and with which error; null when everything is reachable. */
   trouble(): { readonly what: string; readonly since: number; readonly error: string } | null;
-  /** Whether it has sent this task, or is about to, and no worker has taken it. */
+  /** Whether this carrier has sent the task, or is about to, and no worker has taken it. */
   carries(task: TaskRowHead): boolean;
 }
 
 export interface WaitingContext {
   lanes: Lanes;
   limits: Limits;
-  /** Who could take from the task's lane; null when it has none. */
+  /** The workers that could take from the task's lane; null when it has no lane. */
   crew: Crew | null;
   carriers?: readonly Carrier[];
   now: number;
@@ -73,7 +73,7 @@ export function whyWaiting(task: TaskRowHead, context: WaitingContext): Waiting 
   return asFarAsIsKnown(whoCould(context.crew, context.lanes.isAwaited(task.lane)), context.crew, context);
 }
 
-/** Tasks that are offered in another way are with the client that requested them. */
+/** Other offered tasks are with the client that requested them, and do not wait. */
 function onItsWay(task: TaskRowHead, { carriers = [], now }: WaitingContext): Waiting | null {
   const carrier = carriers.find((one) => one.carries(task));
   if (carrier === undefined) return null;
@@ -83,12 +83,12 @@ function onItsWay(task: TaskRowHead, { carriers = [], now }: WaitingContext): Wa
   return { reason: "sent", text: `it was sent to the workers of ${task.lane?.name}${sent}, and none has taken it up yet` };
 }
 
-/** Workers that are out of reach can neither report nor receive anything, whatever was known of them. */
+/** Workers that cannot be reached can neither report nor receive anything, so earlier knowledge about them may be outdated. */
 function asFarAsIsKnown(found: Waiting, { lane, protocols, able }: Crew, { carriers = [], now }: WaitingContext): Waiting {
   if (found.reason === "next" && able === 0) return found;
   for (const carrier of carriers) {
     const away = troubleOf(carrier, now);
-    // What they bring has no labels.
+    // Carriers send only tasks without labels.
     if (away === null || lane.labels.length > 0) continue;
     if (found.reason === "no-worker") return { reason: "unreachable", text: `${found.text}, as far as is known: ${away}` };
     const others = [...protocols].some((protocol) => protocol !== carrier.protocol);
@@ -106,7 +106,7 @@ function whoCould(crew: Crew, stands: boolean): Waiting {
   const { able, idle, busy, ids: workers } = crew;
   if (stands || idle > 0) return { reason: "next", text: "an idle worker takes it at its next poll", workers };
   if (busy > 0) return { reason: "busy", text: `every worker that could take it is at work (${busy})`, workers };
-  // They may claim it any moment; those that do not are counted as offline later.
+  // These workers may claim it at any moment; those that do not are shown as offline later.
   if (able > 0) {
     const text = `no worker that could take it has been heard of since the server started; those of before are waited for (${able})`;
     return { reason: "next", text, workers };

@@ -1,6 +1,6 @@
 // Idle long polls, and streams that wait for their next task. A waiter stays in its claim group until a task is handed to it, its time has
-// passed, or its client disconnects. A task is handed over inside the transaction that queues it, so no wake-up can be lost or spent on
-// nothing; if the client has disconnected by the time the transaction is durable, the task is given back.
+// passed, or its client disconnects. The task is handed over inside the transaction that queues it, so no wake-up is lost or wasted. If the
+// client has disconnected by the time the transaction is durable, the task is given back.
 
 import type { ClaimGroup } from "./claim-group.ts";
 import type { TaskRow } from "./task.ts";
@@ -8,7 +8,7 @@ import type { TaskRow } from "./task.ts";
 /** Two states: waiting (in its group) and settled. Settling twice does nothing. */
 export class Waiter {
   readonly group: ClaimGroup;
-  /** Null for an offer: what it gets has no owner yet. */
+  /** Null for an offer: the task that it gets has no owner yet. */
   readonly holder: string | null;
   readonly termMs: number;
   readonly offerMs: number | undefined;
@@ -17,7 +17,7 @@ export class Waiter {
   readonly #settle: (task: TaskRow | null) => void;
   #settled = false;
 
-  /** `settle` is called once: with the task now handed out to it, or with null when it left empty-handed. */
+  /** `settle` is called once: with the task that was handed out, or with null when the waiter left without one. */
   constructor(options: {
     group: ClaimGroup;
     holder: string | null;
@@ -35,17 +35,17 @@ export class Waiter {
     this.group.join(this);
   }
 
-  /** Takes it out of the line while a transaction decides. */
+  /** Removes the waiter from its group while a transaction decides. */
   reserve(): void {
     this.group.leave(this);
   }
 
-  /** The transaction failed: back in line, before those who came later, unless it has left meanwhile. */
+  /** The transaction failed: puts the waiter back before those that arrived later, if it has not left in the meantime. */
   release(): void {
     if (!this.#settled) this.group.rejoin(this);
   }
 
-  /** The task is durably handed out to it. Returns false when the waiter had already left: the caller gives the task back. */
+  /** Called when the hand-out is durable. Returns false when the waiter had already left: the caller then gives the task back. */
   deliver(task: TaskRow): boolean {
     if (this.#settled) return false;
     this.#settled = true;
@@ -53,7 +53,7 @@ export class Waiter {
     return true;
   }
 
-  /** Time is over or the client has gone. */
+  /** The wait has ended or the client has disconnected. */
   leave(): void {
     this.group.leave(this);
     if (this.#settled) return;

@@ -1,8 +1,8 @@
-// The list of workers: all that registered, claimed or hold a task. Nothing here decides anything; it is for people, and to explain
-// why a task waits. All of it lives in memory. Registrations are written down now and then, so that they outlast a restart.
+// The list of workers: all that registered, claimed or hold a task. It decides nothing: it is for display, and to explain why a task waits.
+// It is kept in memory. Registrations are written from time to time, so that they survive a restart.
 //
 //   busy     holds at least one task
-//   idle     holds none, and was active lately
+//   idle     holds none, and was active recently
 //   unheard  is known from before the server started, and has been silent since: it may be running or not
 //   offline  has signed off, or was silent for three of its intervals; a report, claim or heartbeat of any kind brings it back
 
@@ -16,7 +16,7 @@ import { isOpen, type TaskRow } from "./task.ts";
 export const workerStatuses = ["idle", "busy", "unheard", "offline"] as const;
 export type WorkerStatus = (typeof workerStatuses)[number];
 
-/** What a restart must not forget. */
+/** The part of a worker that survives a restart. */
 export interface Registration {
   readonly id: string;
   readonly protocol: string;
@@ -33,25 +33,25 @@ export interface WorkerHold {
 }
 
 export interface WorkerView extends Registration {
-  /** False for one that only ever claimed; its `registeredAt` is when it was first seen. */
+  /** False for a worker that only claimed; its `registeredAt` is when it was first seen. */
   readonly registered: boolean;
   /** The names of its recent claims, the newest first; null when it has not claimed since the server started. */
   readonly reach: Reach | null;
-  /** What it does in the words of its protocol: handlers, types of tasks, components, roles. */
+  /** What the worker does, in the terms of its protocol: handlers, types of tasks, components, roles. */
   readonly does: readonly string[];
   readonly status: WorkerStatus;
-  /** What it holds now, oldest first. */
+  /** The tasks that it holds now, oldest first. */
   readonly tasks: readonly WorkerHold[];
 }
 
-/** What a request of a worker contains besides the time. */
+/** What a request of a worker reports besides the time. */
 export interface Sign {
   protocol?: string;
   /** The names of a claim. */
   reach?: Reach;
-  /** What it does, where that is not what its claims name. */
+  /** What the worker does, when its claims do not name it. */
   does?: readonly string[];
-  /** When to expect the next sign at the latest, such as the wait of a long poll. */
+  /** The longest expected time until the next request, such as the wait of a long poll. */
   everyMs?: number;
 }
 
@@ -70,17 +70,17 @@ interface Worker {
   readonly holds: Map<string, WorkerHold>;
   /** The longest term among what it holds, from which its heartbeats are expected. */
   termMs: number;
-  /** Its `seenAt` as it was last written down. */
+  /** The value of `seenAt` that was last written. */
   writtenAt: number;
-  /** It has signed off. */
+  /** The worker has signed off. */
   left: boolean;
   /** False for a worker of an earlier process, until it is active. */
   heard: boolean;
-  /** From when its silence counts, if that is later than it was seen. */
+  /** The time from which its silence counts, if that is later than `seenAt`. */
   awaitedAt: number;
 }
 
-/** A worker's place in the order in which they came. */
+/** A worker's place in the order of arrival. */
 export interface Arrival {
   readonly id: string;
   readonly registeredAt: number;
@@ -97,21 +97,21 @@ export interface WorkersOptions {
 /** The expected interval of a worker that does not report one: common pollers poll every 2 s and send a heartbeat every 10 s. */
 const intervalMs = 10_000;
 const intervalsMissedMax = 3;
-/** Silent for this long, a worker is forgotten. */
+/** A worker is removed from the list after this long without a request. */
 const forgetMs = 86_400_000;
 /** The time of the last request is written at most this often; a restart needs no more. */
 const writeMs = 60_000;
-/** Workers remembered. Above this the longest silent ones go, a tenth at a time. */
+/** Maximum number of workers in the list. Above it, those silent for longest are removed, a tenth at a time. */
 const workersMax = 10_000;
-/** Names that one worker claims one after the other. Above this the oldest are forgotten. */
+/** Maximum number of names from successive claims of one worker. Above it, the oldest are removed. */
 const polledMax = 1_000;
-/** Labels, names and tasks of a worker that count as one more row of a list. */
+/** This many labels, names and tasks of a worker cost as much as one more row of a list. */
 const wordsPerRow = 16;
 
-/** What has to be written down. */
+/** What has to be written. */
 export interface Unwritten {
   readonly registrations: readonly Registration[];
-  /** Ids. */
+  /** Ids of removed workers. */
   readonly forgotten: readonly string[];
 }
 
@@ -130,12 +130,12 @@ export class Workers {
     this.#slices = options.slices ?? new Slices();
   }
 
-  /** A worker that was registered with an earlier process. */
+  /** Restores a worker that was registered with an earlier process. */
   restore({ id, ...row }: Registration): void {
     Object.assign(this.#of(id), row, { registered: true, writtenAt: row.seenAt, heard: false });
   }
 
-  /** A worker known from before the start; this is not a request of it. Its interval counts as if it had just been active. */
+  /** Adds a worker known from before the start. This is not a request of the worker. Its interval counts as if it had just been active. */
   recall(id: string, { protocol = "", reach, everyMs = 0 }: Sign): void {
     if (this.#workers.get(id)?.heard === true) return;
     const known = { protocol, reach: reach ?? null, everyMs: Math.max(intervalMs, everyMs) };
@@ -162,7 +162,7 @@ export class Workers {
     this.#write(this.#unwritten, id);
   }
 
-  /** Any request of a worker: a claim, a heartbeat, a report. Cheap, and remembers workers that never registered. */
+  /** Records any request of a worker: a claim, a heartbeat, a report. Cheap; also adds workers that never registered. */
   seen(id: string, sign: Sign = {}): void {
     const worker = this.#of(id);
     const before = worker.seenAt;
@@ -179,18 +179,18 @@ export class Workers {
     if (worker.registered && worker.seenAt - worker.writtenAt >= writeMs) this.#write(this.#unwritten, id);
   }
 
-  /** It signs off: offline at once, until it is active again. */
+  /** The worker signs off: it is offline at once, until it is active again. */
   left(id: string): void {
     const worker = this.#workers.get(id);
     if (worker !== undefined) worker.left = true;
   }
 
-  /** True for a worker that registered, now or before a restart, and has not been forgotten. */
+  /** True for a worker that registered, now or before a restart, and is still in the list. */
   known(id: string): boolean {
     return this.#workers.get(id)?.registered === true;
   }
 
-  /** Must be called for each task that a commit changed, and at start of each task that is held. */
+  /** Must be called for each task that a commit changed, and at start for each task that is held. */
   changed(task: TaskRow): void {
     const holder = task.holder !== null && isOpen(task.state) && task.state !== "queued" ? task.holder : null;
     const before = this.#holders.get(task.id);
@@ -202,13 +202,13 @@ export class Workers {
     worker.termMs = Math.max(worker.termMs, task.termMs);
   }
 
-  /** All of them, each as it is when its turn comes. */
+  /** All workers, each as it is when the iteration reaches it. */
   *views(): IterableIterator<WorkerView> {
     this.#forgetSilent();
     for (const worker of this.#workers.values()) yield viewOf(worker, this.#clock.now());
   }
 
-  /** In the order in which they came, behind `after`, in slices. */
+  /** The workers behind `after`, in order of arrival, in slices. */
   async *inOrder(after?: Arrival): AsyncGenerator<WorkerView> {
     this.#forgetSilent();
     const arrivals: Arrival[] = [];
@@ -240,7 +240,7 @@ export class Workers {
     return this.#unwritten.size + this.#forgotten.size > 0;
   }
 
-  /** What has to be written down. It stays so until `written` is called. */
+  /** Returns what has to be written. The result stays pending until `written` is called. */
   unwritten(): Unwritten {
     const registrations: Registration[] = [];
     for (const id of this.#unwritten) {
@@ -257,7 +257,7 @@ export class Workers {
     return { registrations, forgotten: [...this.#forgotten] };
   }
 
-  /** This is durable now. What has changed since `unwritten` returned it has to be written again. */
+  /** These changes are durable. What has changed since `unwritten` returned them has to be written again. */
   written({ registrations, forgotten }: Unwritten): void {
     for (const { id, protocol, labels, registeredAt, seenAt } of registrations) {
       const worker = this.#workers.get(id);
@@ -294,7 +294,7 @@ export class Workers {
     if (worker === undefined) return;
     worker.holds.delete(task.id);
     if (worker.holds.size === 0) worker.termMs = 0;
-    // Its own report is a request: after a long task it may be the first in a while.
+    // A report is also a request of the worker: after a long task it may be the first in a while.
     if (task.closedBy !== "complete" && task.closedBy !== "fail") return;
     worker.seenAt = this.#clock.now();
     worker.heard = true;
@@ -317,7 +317,7 @@ export class Workers {
   }
 }
 
-/** Some workers claim one kind of task after the other: each claim names only some of their kinds. */
+/** Some workers claim one kind of task after the other, so each claim names only some of their kinds. */
 function asks(worker: Worker, reach: Reach, before: number): void {
   const { polledAt, reach: last } = worker;
   worker.reach = reach;
@@ -337,7 +337,7 @@ function sameNames(some: readonly string[], others: readonly string[]): boolean 
   return some === others || (some.length === others.length && some.every((name, at) => name === others[at]));
 }
 
-/** A name counts for as long as silence would. */
+/** A claimed name counts for as long as a silent worker counts as alive. */
 function reachOf({ reach, polledAt, everyMs }: Worker, now: number): Reach | null {
   if (reach === null || polledAt.size === 0) return reach;
   const lately = [...polledAt].filter(([, at]) => now - at < intervalsMissedMax * everyMs).map(([name]) => name);
@@ -361,7 +361,7 @@ function viewOf(worker: Worker, now: number): WorkerView {
   };
 }
 
-/** A holder may be silent for its whole term: not every worker beats while it works. */
+/** A holder may be silent for its whole term: not every worker sends heartbeats while it works. */
 function statusOf(worker: Worker, now: number): WorkerStatus {
   const silenceMsMax = Math.max(intervalsMissedMax * worker.everyMs, worker.termMs);
   if (worker.left || now - silentSince(worker) >= silenceMsMax) return "offline";
