@@ -1,5 +1,5 @@
-// Sums over tables that the data file keeps beside them, such as the bytes of all parts: known at the start without reading the tables, and
-// written with the rows that change them, in the same transaction.
+// Sums over tables, such as the bytes of all parts. They are stored beside the tables: known at start without reading the tables, and
+// written in the same transaction as the rows that change them.
 
 import type { GroupCommit } from "./commit.ts";
 import type { RowStore, TableRows, TableSpec } from "./rows.ts";
@@ -33,7 +33,7 @@ export class Amounts implements Writable {
     commit.join(this);
   }
 
-  /** Reads what they are; they count from 0 before. */
+  /** Reads the stored values; before this call all amounts are 0. */
   async recover(): Promise<void> {
     const stored = await this.#commit.read((tx) => [...this.#rows.scan(tx, { by: ["name"] })]);
     for (const { name, value } of stored) this.of(name).restore(value);
@@ -74,19 +74,19 @@ interface AmountOptions {
 export class Amount {
   readonly #options: AmountOptions;
   #value = 0;
-  /** What operations of this batch have changed. */
+  /** The sum of the changes in this batch. */
   #difference = 0;
 
   constructor(options: AmountOptions) {
     this.#options = options;
   }
 
-  /** The value in the data file, before any change. */
+  /** Sets the value that the data file has; called before any change. */
   restore(value: number): void {
     this.#value = value;
   }
 
-  /** With what the batch at hand has changed so far. */
+  /** The value, including the changes of the current batch. */
   get value(): number {
     return this.#value;
   }

@@ -1,44 +1,50 @@
-// One table's rows as operations see them: what this batch has changed, over what is kept in memory, over what is on disk.
+// One table's rows as operations see them: the changes of this batch come first, then rows in memory, then rows on disk.
 
 import type { GroupCommit } from "./commit.ts";
 import type { Scan, TableRows, Value } from "./rows.ts";
 import type { ReadTx, Tx } from "./tx.ts";
 import type { Writable } from "./writables.ts";
 
-/** How a table's rows are read, written and kept. */
+/** How a table's rows are read, written and cached. */
 export interface RowsOptions<R> {
   /** May throw `Missing`. */
   load(tx: ReadTx, key: string): R | null;
-  /** Writes one row. `before` is what the last commit left in memory, if it left it there. */
+  /** Writes one row. `before` is the row that the last commit left in memory, if any. */
   save(row: R, isNew: IsNew, before: R | undefined): void;
   remove?(key: string): void;
-  /** Whether a row stays in memory after its commit. What is not kept is read again when it is needed. */
+  /** Whether a row stays in memory after its commit. Other rows are read again when they are needed. */
   keep(row: R): "always" | "while-room" | "no";
-  /** How many characters of inputs, outputs and other texts of any length the row has; for tables that have such. */
+  /** The number of characters in inputs, outputs and other texts of unlimited length; for tables with such texts. */
   chars?(row: R): number;
-  /** How many rows are room enough. Their texts have a bound of their own. */
+  /** Maximum number of rows kept with `while-room`. Their texts have a limit of their own. */
   keptMax: number;
   /** For rows that must stay in memory although there is no room for their texts. */
   texts?: Texts<R>;
   committed?(row: R): void;
-  /** What every reader gets in place of a row, where something that is stored elsewhere has changed what it means. */
+  /** Replaces a row for every reader, when something that is stored elsewhere has changed its meaning. */
   seen?(row: R): R;
 }
 
-/** A row may be without its texts: they are on disk as the last commit left them. */
+/** A row in memory may lack its texts: they are on disk as the last commit left them. */
 interface Texts<R> {
   areWith(row: R): boolean;
   without(row: R): R;
-  /** The row with the texts that another one has, if it has them. */
+  /** Returns the row with the texts of another one, if that one has them. */
   from(stored: R, row: R): R;
 }
 
-/** Characters of all texts that a table keeps in memory: 64 MB at most. A row may have many megabytes, and thousands of rows are open. */
+/**
+ * Maximum number of characters of all texts that a table keeps in memory: 64 MB. A row may have many megabytes, and thousands of rows are
+ * open.
+ */
 const keptCharsMax = 33_554_432;
-/** A row with fewer stays even so: what others keep must not make every small row slow. All of them have a bound by their number. */
+/**
+ * A row with fewer characters stays in memory even above `keptCharsMax`, so that large rows do not slow down small ones. The number of rows
+ * is limited.
+ */
 const fewChars = 4_096;
 
-/** Whether there may be no row on disk yet; `first` when there must be none, or the commit fails. */
+/** True when the row may not be on disk yet; `first` when it must not be: the commit fails if it is. */
 export type IsNew = boolean | "first";
 
 interface Pending<R> {
@@ -66,7 +72,7 @@ export class Rows<R> implements Writable {
     return row === null ? null : this.#seen(row);
   }
 
-  /** The row itself, for what brings it up to date. */
+  /** Returns the row itself, without `seen`, for code that updates it. */
   own(tx: ReadTx, key: string): R | null {
     const pending = tx.isOperation ? this.#pending.get(key) : undefined;
     if (pending !== undefined) return pending.row;
@@ -76,7 +82,7 @@ export class Rows<R> implements Writable {
     return kept === undefined || stored === null ? stored : this.#over(stored, kept);
   }
 
-  /** What memory has made of a row that was read by another way; null when it was removed. */
+  /** Returns the newest version in memory of a row that was read in another way; null when it was removed. */
   newest(tx: ReadTx, key: string, stored: R): R | null {
     const pending = tx.isOperation ? this.#pending.get(key) : undefined;
     if (pending !== undefined) return pending.row === null ? null : this.#seen(pending.row);
@@ -84,13 +90,13 @@ export class Rows<R> implements Writable {
     return this.#seen(kept === undefined ? stored : this.#over(stored, kept));
   }
 
-  /** Whether memory has it; on disk there may be others. */
+  /** Whether the row is in memory; the disk may have others. */
   has(tx: Tx, key: string): boolean {
     const pending = tx.isOperation ? this.#pending.get(key) : undefined;
     return pending === undefined ? this.#kept.has(key) : pending.row !== null;
   }
 
-  /** Whether this batch removes it. */
+  /** Whether this batch removes the row. */
   isRemoved(tx: ReadTx, key: string): boolean {
     return tx.isOperation && this.#pending.get(key)?.row === null;
   }
@@ -98,7 +104,7 @@ export class Rows<R> implements Writable {
   put(tx: Tx, key: string, row: R, isNew: IsNew = false): void {
     const pending = this.#pending.get(key);
     if (this.#options.chars !== undefined) tx.weigh(this.#options.chars(row));
-    // What the batch removes may be on disk.
+    // A row that the batch removes may be on disk.
     this.#set(tx, key, { row, isNew: pending === undefined ? isNew : pending.row === null || pending.isNew || isNew === true });
   }
 
@@ -107,8 +113,8 @@ export class Rows<R> implements Writable {
   }
 
   /**
-   * Changes what is kept in memory, outside any batch. Only for what a restart restores by itself: it is written along with the next
-   * commit. False while a batch is being written, which may have changed the row: then it takes an operation.
+   * Changes a row in memory, outside any batch. Only for changes that a restart restores: they are written with the next commit. Returns
+   * false while a batch is being written, because it may have changed the row: then an operation is needed.
    */
   refresh(key: string, row: R): boolean {
     if (this.#commit.isWriting) return false;
@@ -118,7 +124,7 @@ export class Rows<R> implements Writable {
     return true;
   }
 
-  /** What the last commit left in memory, which may be without texts. */
+  /** The row that the last commit left in memory; it may lack its texts. */
   kept(key: string): R | undefined {
     const row = this.#kept.get(key);
     return row === undefined ? undefined : this.#seen(row);
@@ -150,7 +156,7 @@ export class Rows<R> implements Writable {
 
   #writeRefreshed(): void {
     for (const [key, row] of this.#refreshed) if (!this.#pending.has(key)) this.#options.save(row, false, row);
-    // Should this transaction fail, nothing is lost: a restart would restore the same.
+    // If this transaction fails, nothing is lost: a restart restores the same changes.
     this.#refreshed.clear();
   }
 
@@ -200,7 +206,7 @@ export class Rows<R> implements Writable {
     return this.#options.texts?.areWith(row) ?? true;
   }
 
-  /** What is kept, with the texts of `stored` where it has none. */
+  /** Returns the row in memory, with the texts of `stored` when it lacks them. */
   #over(stored: R, kept: R): R {
     const { texts } = this.#options;
     return texts === undefined || texts.areWith(kept) ? kept : texts.from(stored, kept);
@@ -217,16 +223,16 @@ export class Rows<R> implements Writable {
   }
 }
 
-/** Rows that are read at once while the engine starts: each may have megabytes. */
+/** Rows per page while the engine starts: each may have megabytes. */
 const pageRows = 500;
 
 export interface EachRow<R> {
-  /** Where a row is in the order of the scan. */
+  /** The position of a row in the order of the scan. */
   at(row: R): Value[];
   take(row: R): void;
 }
 
-/** Takes every row of a scan, page by page. */
+/** Passes every row of a scan to `take`, page by page. */
 export async function eachRow<R>(commit: GroupCommit, rows: TableRows<R>, scan: Scan, { at, take }: EachRow<R>): Promise<void> {
   for (let above: Value[] | undefined; ; ) {
     const page = await commit.read((tx) => [...rows.scan(tx, { ...scan, above, limit: pageRows })]);

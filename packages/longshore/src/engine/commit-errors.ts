@@ -1,4 +1,4 @@
-// Why an operation was not committed: for its caller, or for the commit, which performs it again.
+// Errors that say why an operation was not committed: for its caller, or for the commit, which performs it again.
 
 import { LongshoreError } from "../core/errors.ts";
 import type { Unavailable } from "./rows.ts";
@@ -12,8 +12,8 @@ export function unavailableError({ what, advice, message, cause }: Unavailable):
 }
 
 /**
- * Thrown by an operation that needs something which takes long to make, such as the plan of a large definition. What it has changed is taken
- * back, and it is performed again as soon as that is there; other operations go on meanwhile.
+ * Thrown by an operation that needs a value which takes long to compute, such as the plan of a large definition. Its changes are undone,
+ * and it is performed again when the value is ready; other operations continue in the meantime.
  */
 export class Postponed extends Error {
   /** When it rejects, the operation fails with the same error. */
@@ -22,7 +22,7 @@ export class Postponed extends Error {
   constructor(until: Promise<unknown>) {
     super("The operation is performed again when what it needs is there.");
     this.until = until;
-    // Where the operation has failed for another reason by then, no one waits for it.
+    // If the operation has failed for another reason by then, no caller handles this rejection.
     until.catch(() => {});
   }
 }

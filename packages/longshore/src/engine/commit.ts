@@ -1,11 +1,11 @@
-// Group commit: operations that arrive together run one after the other on memory, then all rows they touched are written in one
-// transaction, and each caller is answered after that COMMIT. An operation that throws takes back its own changes only. When the
-// transaction itself fails, everything of the batch is taken back and its operations are tried one by one, so that a row which
-// cannot be written fails only its writer.
+// Group commit. Operations that arrive together run one after the other in memory. Then all rows they touched are written in one
+// transaction, and each caller gets its result after that COMMIT. An operation that throws undoes only its own changes. When the
+// transaction itself fails, the whole batch is undone and its operations are tried one by one, so that a row which cannot be written fails
+// only its writer.
 //
-// A store may be asynchronous: a read of a row that is not in memory throws `Missing`, and a commit may be a promise. Then the batch takes
-// back what it did from the first such operation on, loads all that was missing at once, and performs those operations again in their
-// order. The next batch begins when this one is committed. A synchronous store never waits here.
+// A store may be asynchronous: reading a row that is not in memory throws `Missing`, and a commit may return a promise. Then the batch
+// undoes its operations from the first such one on, loads all missing rows at once, and performs those operations again in their order. The
+// next batch starts when this one is committed. A synchronous store never waits here.
 
 import { type LongshoreError, toError } from "../core/errors.ts";
 import { closedError, Postponed, unavailableError } from "./commit-errors.ts";
@@ -20,22 +20,25 @@ interface Job {
   reject: (error: Error) => void;
   value: unknown;
   error: Error | null;
-  /** It has not been performed yet: it waits for this. */
+  /** The operation was postponed until this promise settles. */
   until: Promise<unknown> | null;
 }
 
-/** A job that is performed again: how it ended before means nothing. */
+/** The fields of a job before it is performed, or performed again. */
 const untried: Pick<Job, "error" | "until"> = { error: null, until: null };
 
-/** Operations of one transaction at most: keeps the longest pause of the event loop near 20 ms. */
+/** Maximum number of operations in one transaction: keeps the longest pause of the event loop near 20 ms. */
 const batchMax = 500;
-/** Steps that operations report, after which a transaction takes no more of them: some milliseconds. */
+/** After this many reported steps a transaction takes no more operations: some milliseconds. */
 const stepsMax = 50_000;
-/** Characters of stored texts that count as one step: a transaction takes no more operations once it has 1.6 M characters to write. */
+/** Characters of stored texts that count as one step: a transaction takes no more operations once it writes 1.6 M characters. */
 const stepChars = 32;
-/** After the disk refused a commit, callers are refused for this long before the next try. */
+/** After a failed commit, callers are refused for this long before the next try. */
 const restMs = 250;
-/** Times that a batch is performed again for rows that were missing: each needs at least one more row, so this is a defect. */
+/**
+ * Maximum number of times that a batch is performed again for missing rows. Each time loads at least one more row, so reaching the limit is
+ * a defect.
+ */
 const loadsMax = 10_000;
 
 export class GroupCommit {
@@ -49,18 +52,18 @@ export class GroupCommit {
   #scheduled = false;
   /** The batch that waits for its store; null between batches. */
   #underWay: Promise<unknown> | null = null;
-  /** The commit that the store is busy with. */
+  /** The commit that the store is writing. */
   #committing: Promise<unknown> | null = null;
-  /** From the first operation of a batch to its results. */
+  /** True from the first operation of a batch until its results are delivered. */
   #isWriting = false;
   #closed = false;
-  /** Why the last commit was not written, until one is. */
+  /** Why the last commit failed; null after one that succeeded. */
   #away: Unavailable | null = null;
   #restUntil = 0;
   #commits = 0;
   #steps = 0;
   readonly #reads: CommittedReads;
-  /** Why commits do not last: the data file is not in its place any more. */
+  /** Set when commits are not durable, because the data file is not in its place any more. */
   #gone: LongshoreError | null = null;
   #refusal: LongshoreError | null = null;
   #listener: (why: Error | null) => void = () => {};
@@ -85,93 +88,93 @@ export class GroupCommit {
     };
   }
 
-  /** Takes part in every commit from now on. */
+  /** Includes `writable` in every commit from now on. */
   join(writable: Writable): void {
     this.#writables.add(writable);
   }
 
   /**
-   * Takes part in the commits of batches that touch it. The function that is returned must be called before a change, and in `applied` when
-   * something is left to be written along; it may be called again.
+   * Includes `writable` in the commits of batches that touch it. The returned function marks it as touched. It must be called before a
+   * change, and in `applied` when something is left to write; it may be called again.
    */
   joinWhenTouched(writable: Writable): () => void {
     return this.#writables.addWhenTouched(writable);
   }
 
   /**
-   * Runs `work` in the next batch. It must not await, and must make its changes through what has joined this commit. Where it returns the
-   * promise of another operation, its caller waits for that one too.
+   * Runs `work` in the next batch. It must not await, and must make its changes through objects that have joined this commit. If it returns
+   * the promise of another operation, the caller waits for that one too.
    */
   run<T>(work: (tx: Tx) => T | Promise<T>): Promise<T> {
     if (this.#closed) return Promise.reject(closedError());
     return new Promise<T>((resolve, reject) => this.#add({ work, resolve, reject, value: undefined, error: null, until: null }));
   }
 
-  /** Reads what is committed, outside of any batch. */
+  /** Reads committed rows, outside of any batch. */
   read<T>(work: (tx: ReadTx) => Later<T>): Promise<T> {
     return this.#reads.read(work);
   }
 
-  /** The same: at once where the store can. */
+  /** The same, but synchronous when the store can read synchronously. */
   look<T>(work: (tx: ReadTx) => Later<T>): Later<T> {
     return this.#reads.look(work);
   }
 
-  /** Whether a batch is under way: what is kept in memory may be older than what it makes durable. */
+  /** Whether a batch is in progress: memory may be older than what the batch makes durable. */
   get isWriting(): boolean {
     return this.#isWriting;
   }
 
-  /** Resolves when no operation is queued or under way. */
+  /** Resolves when no operation is queued or in progress. */
   async quiet(): Promise<void> {
     while (this.#underWay !== null || this.#queue.length > 0) await (this.#underWay ?? new Promise((resolve) => setImmediate(resolve)));
   }
 
-  /** How many transactions were committed; the proof of how few are needed. */
+  /** The number of committed transactions; shows that operations share commits. */
   get commits(): number {
     return this.#commits;
   }
 
-  /** Null when writing works; else why it does not. */
+  /** Why the store cannot be written; null when it can. */
   get unavailable(): LongshoreError | null {
     return this.#refusal ?? this.#gone ?? (this.#away === null ? null : unavailableError(this.#away));
   }
 
-  /** Looks for the data file in its place, for a store that is not written to. */
+  /** Checks that the data file is in its place, for a store that is not being written. */
   lookForFile(): void {
     if (this.#gone !== null) return;
     this.#gone = this.#store.isGone();
     this.#tell(this.#gone);
   }
 
-  /** From now on nothing is written: each operation that would change something fails with `error`. Reading goes on. */
+  /** Stops all writes: each operation that would change something fails with `error`. Reads continue. */
   refuse(error: LongshoreError): void {
     this.#refusal = error;
     this.#tell(error);
   }
 
-  /** Notified when writing has become impossible, with the reason, and when it works again, with null. */
+  /** Sets the listener that is called with the reason when writing becomes impossible, and with null when it works again. */
   hear(listener: (why: Error | null) => void): void {
     this.#listener = listener;
   }
 
-  /** Carries out what is queued, then refuses everything. */
+  /** Performs the queued operations, then refuses all others. */
   close(): Later<void> {
     while (this.#underWay === null && this.#queue.length > 0) this.#drain();
     if (this.#underWay !== null) return this.#underWay.then(() => this.close());
     this.#closed = true;
   }
 
-  /** Performs it between two batches. */
+  /** Performs `work` between two batches. */
   async #alone<T>(work: () => Promise<T>): Promise<T> {
     while (this.#underWay !== null) await this.#underWay;
     const done = work();
-    // Its caller gets the error.
+    // The caller gets the error from `done`.
     this.#occupy(done.catch(() => {}));
     return done;
   }
 
-  /** No batch begins before this has settled. */
+  /** No batch starts before `done` has settled. */
   #occupy(done: Promise<unknown>): void {
     this.#underWay = done.finally(() => {
       this.#underWay = null;
@@ -209,7 +212,7 @@ export class GroupCommit {
   }
 
   #performSome(): Later<Job[]> {
-    // What operations add to the queue themselves comes after them, in another transaction.
+    // Operations that these operations queue run in a later transaction.
     const most = Math.min(batchMax, this.#queue.length);
     this.#steps = 0;
     let at = 0;
@@ -225,7 +228,7 @@ export class GroupCommit {
     return firstMissing ?? this.#queue.splice(0, at);
   }
 
-  /** Performs the jobs from `from` on once what they miss is there. What cannot be loaded fails all of them. */
+  /** Performs the jobs from `from` on after loading the rows that they miss. A failed load fails all of them. */
   async #loadAndPerform(jobs: Job[], from: number, first: Missing): Promise<Job[]> {
     try {
       await this.#performWhenLoaded(jobs, from, first);
@@ -238,7 +241,7 @@ export class GroupCommit {
     return jobs;
   }
 
-  /** What they did is taken back before each load, so that they run in their order. */
+  /** Undoes these jobs before each load, so that they run in their order. */
   async #performWhenLoaded(jobs: Job[], from: number, first: Missing): Promise<void> {
     for (let loads = 0, missing = first, at = from; loads < loadsMax; loads++) {
       await this.#store.load(
@@ -257,7 +260,7 @@ export class GroupCommit {
     throw new Error(`A batch was performed ${loadsMax} times and still misses rows.`);
   }
 
-  /** What operations would miss, found by trying; nothing of what they do remains. */
+  /** Finds the rows that operations would miss by performing them; then undoes all their changes. */
   #missedBy(jobs: readonly Job[]): Missing[] {
     const undoFrom = this.#undo.length;
     const afterFrom = this.#after.length;
@@ -280,7 +283,7 @@ export class GroupCommit {
   }
 
   #end(jobs: Job[], failure: Error | null, commitsBefore: number): Later<void> {
-    // What was committed stays so in memory as well: the file may come back. But no caller may rely on it.
+    // Memory keeps what was committed: the file may come back. But no caller may rely on it.
     if (failure === null) return this.#answer(jobs, this.#commits === commitsBefore ? null : this.#gone);
     this.#takeBack(0);
     this.#after.length = 0;
@@ -301,7 +304,7 @@ export class GroupCommit {
     }
   }
 
-  /** Returns what it misses, if it misses something; then nothing of it remains. */
+  /** Returns the rows that the job misses, or null. When rows are missing, the job is undone. */
   #perform(job: Job): Missing | null {
     const undoFrom = this.#undo.length;
     const afterFrom = this.#after.length;
@@ -324,7 +327,7 @@ export class GroupCommit {
     return failure instanceof Promise ? failure.then((reason) => this.#tell(reason)) : this.#tell(failure);
   }
 
-  /** Returns the failure. */
+  /** Notifies the listener when availability has changed. Returns the failure. */
   #tell(failure: Error | null): Error | null {
     const away = this.unavailable;
     if ((away !== null) !== this.#reportedAway) {
@@ -335,7 +338,7 @@ export class GroupCommit {
   }
 
   #writeNow(): Later<Error | null> {
-    // The rest matters only here: operations that change nothing are answered all the same.
+    // The pause after a failed commit applies only here: operations that change nothing still succeed.
     if (this.#refusal !== null) return this.#refusal;
     if (this.#gone !== null) this.#gone = this.#store.isGone();
     if (this.#gone !== null) return this.#gone;

@@ -1,8 +1,9 @@
-// Reads outside of operations. They see what is committed: at once where the store reads synchronously. Where it does not, a read that misses
-// rows loads them and is performed again. The rows are its own: an operation never finds what was loaded before the last commit.
+// Reads outside of operations. They see committed rows: at once when the store reads synchronously. Otherwise a read that misses rows loads
+// them and is performed again. The loaded rows belong to this read alone: an operation never sees rows that were loaded before the last
+// commit.
 //
-// A commit that comes between may make what was loaded older than what memory has. Then all of it is loaded again, in one go; and a read that
-// is overtaken several times is performed between two batches.
+// A commit during a load may make the loaded rows older than memory. Then all of them are loaded again, at once. A read that commits
+// overtake several times is performed between two batches.
 
 import { unavailableError } from "./commit-errors.ts";
 import { Missing, type RowStore, Unavailable } from "./rows.ts";
@@ -10,25 +11,28 @@ import type { Later, ReadTx } from "./tx.ts";
 
 type Work<T> = (tx: ReadTx) => Later<T>;
 
-/** What reads have to know of the batches. */
+/** What reads need from the group commit. */
 export interface Batches {
-  /** How many transactions were committed. */
+  /** The number of committed transactions. */
   commits(): number;
-  /** Resolves when no commit is under way. */
+  /** Resolves when no commit is in progress. */
   committed(): Promise<unknown>;
   /** Performs `work` between two batches. */
   alone<T>(work: () => Promise<T>): Promise<T>;
 }
 
-/** Times that a read is performed again for rows that were missing: each needs at least one more row, so this is a defect. */
+/**
+ * Maximum number of times that a read is performed again for missing rows. Each time loads at least one more row, so reaching the limit is
+ * a defect.
+ */
 const loadsMax = 10_000;
-/** Times that commits may overtake a read before it holds up the next batch. */
+/** After this many commits that overtake a read, the read delays the next batch. */
 const overtakenMax = 3;
 
 export class CommittedReads {
   readonly #store: RowStore;
   readonly #batches: Batches;
-  /** Nothing is ever loaded for it. */
+  /** Used for synchronous reads: nothing is ever loaded into it. */
   readonly #atOnce: ReadTx = readTx();
 
   constructor(store: RowStore, batches: Batches) {
@@ -59,13 +63,13 @@ export class CommittedReads {
       const found = await this.#perform(work, needed);
       if (found !== null) return found.value;
     }
-    // Wrapped: what the work returns may be a promise, and the next batch does not wait for that.
+    // Wrapped in an object: `work` may return a promise, and the next batch must not wait for it.
     const found = await this.#batches.alone(() => this.#perform(work, needed));
     if (found === null) throw new Error("A commit came in the middle of a read that was alone.");
     return found.value;
   }
 
-  /** Loads what is needed, and notes what it needs besides. Null when a commit came between. */
+  /** Loads the needed rows, and adds further missing ones to `needed`. Returns null when a commit happened in between. */
   async #perform<T>(work: Work<T>, needed: Missing[]): Promise<{ value: Later<T> } | null> {
     const tx = readTx();
     const commits = this.#batches.commits();
@@ -90,7 +94,7 @@ export class CommittedReads {
     } catch (thrown) {
       throw thrown instanceof Unavailable ? unavailableError(thrown) : thrown;
     }
-    // Rows of a commit whose end is not known here yet may have been read.
+    // The load may have read rows of a commit that this process has not yet seen complete.
     await this.#batches.committed();
   }
 }

@@ -1,25 +1,25 @@
 // The row-level port that a store implements: tables described as data, rows by key and by index, and one transaction at a time. A store
-// decides nothing: what a row means and when it changes is the engine's business.
+// decides nothing: the engine decides what a row means and when it changes.
 
 import type { LongshoreError } from "../core/errors.ts";
 import type { ReadTx } from "./tx.ts";
 
 export type Value = string | number | null | Uint8Array;
 
-/** A row as the database has it, by the names of its columns. */
+/** A row of the database, by column name. */
 export type Row = { readonly [column: string]: unknown };
 
-/** A column, and the value of a record that is stored in it. */
+/** The name of a column, and a function that returns its value for a record. */
 export type Column<R> = readonly [name: string, value: (record: R) => Value];
 
-/** A table: what its rows are made from, and what is made from them. */
+/** A table: how records become rows, and rows become records. */
 export interface TableSpec<R> {
   readonly name: string;
   /** The columns of its primary key, in order. */
   readonly key: readonly string[];
   /** All columns that are written and read. */
   readonly columns: readonly Column<R>[];
-  /** Bytes of columns together, by a name: read with a row, without the columns themselves. */
+  /** Named sums of the bytes of columns: read with a row, without the columns themselves. */
   readonly sizes?: readonly (readonly [name: string, columns: readonly string[]])[];
   of(row: Row): R;
 }
@@ -30,9 +30,9 @@ export interface Scan {
   readonly by: readonly string[];
   /** Values of the first columns of `by`. */
   readonly equal?: readonly Value[];
-  /** For the columns after those: only rows behind these values. */
+  /** For the columns after those of `equal`: only rows behind these values. */
   readonly above?: readonly Value[];
-  /** Only rows before these values. */
+  /** For the same columns: only rows before these values. */
   readonly below?: readonly Value[];
   /** A column, or several, that must be null. */
   readonly without?: string | readonly string[];
@@ -44,58 +44,63 @@ export interface Scan {
   readonly containing?: { readonly column: string; readonly texts: readonly string[] };
   /** The index for it, where a database would choose another that has more rows. */
   readonly index?: string;
-  /** From the end. */
+  /** Reads from the end. */
   readonly backwards?: boolean;
   readonly limit?: number;
-  /** Rows that are passed before the first one. */
+  /** The number of rows to skip. */
   readonly offset?: number;
-  /** No index has this order: the store sorts keys, and reads the other columns of the rows that remain. */
+  /** True when no index has this order: the store sorts keys first, then reads the other columns of the remaining rows. */
   readonly keysFirst?: boolean;
-  /** Its reader stops once these columns have had so much: a store that reads row by row ignores it, another one reads little more. */
+  /** The reader stops after this much data. A store that reads row by row ignores it; other stores read little more than that. */
   readonly enough?: Enough;
-  /** Only rows that belong to any row of another table, found in one go for all of those, in no order; without bounds. */
+  /** Only rows that belong to a row of another table, found at once for all of those rows; unordered, without bounds. */
   readonly ownedBy?: Owners;
 }
 
-/** How much of a scan is read. At least the row with which it is reached is there; a reader counts by itself, as stores differ by a factor of three. */
+/**
+ * How much of a scan is read. The row that reaches the limit is included. The reader must also count by itself, because stores differ by a
+ * factor of three.
+ */
 export interface Enough {
-  /** Characters of texts, bytes of others; numbers and sizes count as what they are. */
+  /** Characters of texts, bytes of binary values; numbers and sizes count by their value. */
   readonly chars: number;
   readonly of: readonly string[];
 }
 
-/** The rows that others belong to. */
+/** The rows that the scanned rows belong to. */
 export interface Owners {
-  /** Their table, whose key is one column: `id`. The first column of the scan has that id, */
+  /** The table of the owners. Its key is one column, `id`. */
   readonly table: string;
-  /** or it begins with the id and a dot. */
+  /** The first column of the scan starts with the owner's id and a dot. Default: it equals the id. */
   readonly within?: boolean;
 }
 
-/** What rows of a scan have together. */
+/** Totals over the rows of a scan. */
 export interface Total {
   readonly rows: number;
   readonly sum: number;
 }
 
-/** The rows of one table. Reads may throw `Missing`, until it was loaded for their transaction; changes belong into a commit. */
+/**
+ * The rows of one table. Reads may throw `Missing` until the row was loaded for their transaction; changes are allowed only in a commit.
+ */
 export interface TableRows<R> {
   get(tx: ReadTx, ...key: Value[]): R | null;
   scan(tx: ReadTx, scan: Scan): Iterable<R>;
-  /** How many rows a scan has, and their sum over a column or one of the sizes; its order and limit do not count. */
+  /** The number of rows of a scan, and the sum over a column or one of the sizes. Order and limit of the scan are ignored. */
   total(tx: ReadTx, scan: Scan, name?: string): Total;
-  /** Writes new rows. The commit throws `Taken` where there is one with the same key. */
+  /** Writes new rows. The commit throws `Taken` when a row with the same key exists. */
   insert(records: readonly R[]): void;
   /**
-   * Writes all columns, over the row with the same key if there is one; or only some columns, of a row that is there. A store prepares a
-   * statement for each list of columns: the same list is passed each time.
+   * Writes all columns, and replaces the row with the same key if it exists; or writes only `columns` of an existing row. A store prepares
+   * a statement for each array of columns, so callers must pass the same array each time.
    */
   write(record: R, columns?: readonly Column<R>[]): void;
-  /** Removes the row with this key, or all rows of a scan, whose order and limit do not count. */
+  /** Removes the row with this key, or all rows of a scan, whose order and limit are ignored. */
   remove(rows: readonly Value[] | Scan): void;
 }
 
-/** Whether these are the values of a key, and not a scan. */
+/** True for the values of a key, false for a scan. */
 export function isKey(rows: readonly Value[] | Scan): rows is readonly Value[] {
   return Array.isArray(rows);
 }
@@ -103,19 +108,19 @@ export function isKey(rows: readonly Value[] | Scan): rows is readonly Value[] {
 export interface RowStore {
   table<R>(spec: TableSpec<R>): TableRows<R>;
   /**
-   * Makes all that `write` changes durable, or nothing of it. Throws `Unavailable` when the reason is the machine and not the rows: the same rows
-   * may be written later.
+   * Makes all changes of `write` durable, or none. Throws `Unavailable` when the cause is the machine and not the rows: the same rows may
+   * be written later.
    */
   commit(write: () => void): void | Promise<void>;
-  /** Reads what was missing into `tx.loaded`, where the reads of that transaction find it when they are performed again. */
+  /** Loads missing rows into `tx.loaded`, where the reads of that transaction find them when they are performed again. */
   load(tx: ReadTx, missing: readonly Missing[]): Promise<void>;
-  /** An error when what was committed cannot be found again: it was written to a file that is not in its place any more. */
+  /** Returns an error when committed data cannot be found again, because the file is not in its place any more. */
   isGone(): LongshoreError | null;
 }
 
 /** Thrown by a store that cannot be written or read now. */
 export class Unavailable extends Error {
-  /** What cannot be done, and what an operator may do about it. */
+  /** What fails, and what the operator can do about it. */
   readonly what: string;
   readonly advice: string;
 
@@ -126,7 +131,7 @@ export class Unavailable extends Error {
   }
 }
 
-/** Thrown by a commit that inserts a row with a key that is there. */
+/** Thrown by a commit that inserts a row whose key exists. */
 export class Taken extends Error {
   constructor(cause: Error) {
     super(cause.message, { cause });
@@ -134,10 +139,11 @@ export class Taken extends Error {
 }
 
 /**
- * Thrown by a read that the store cannot do synchronously. The group commit takes the operation back, loads the row, and performs it again.
+ * Thrown by a read that the store cannot do synchronously. The group commit undoes the operation, loads the row, and performs the operation
+ * again.
  */
 export class Missing extends Error {
-  /** What the store needs to load it; or several others. */
+  /** What the store needs to load the row; `all` has several reads instead. */
   readonly read: unknown;
   readonly all: readonly Missing[];
 
@@ -148,7 +154,7 @@ export class Missing extends Error {
   }
 }
 
-/** Several reads: those that are missing are loaded together. */
+/** Performs several reads: all missing rows are loaded together. */
 export function readAll<T, V>(items: readonly T[], read: (item: T) => V): V[] {
   const values: V[] = [];
   const missing: Missing[] = [];
@@ -164,7 +170,10 @@ export function readAll<T, V>(items: readonly T[], read: (item: T) => V): V[] {
   return values;
 }
 
-/** Work that reads rows one after another. Where one is missing, all of `reads` are tried, so that what is missing of them is loaded at once. */
+/**
+ * Performs work that reads rows one after another. When a row is missing, all of `reads` are tried, so that all missing rows are loaded at
+ * once.
+ */
 export function together<T>(work: () => T, reads: () => readonly (() => unknown)[]): T {
   try {
     return work();

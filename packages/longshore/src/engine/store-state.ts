@@ -1,4 +1,4 @@
-// Whether the store can be written, and how much it has: what health and metrics report.
+// Whether the store can be written, and how much it contains, for health and metrics.
 
 import type { LongshoreError } from "../core/errors.ts";
 import type { GroupCommit } from "./commit.ts";
@@ -18,27 +18,27 @@ export class StoreState {
     this.#stored = stored;
   }
 
-  /** How many transactions were committed. */
+  /** The number of committed transactions. */
   get commits(): number {
     return this.#commit.commits;
   }
 
-  /** Null when writing works; else why it does not. */
+  /** Why the store cannot be written; null when it can. */
   get unavailable(): LongshoreError | null {
     return this.#commit.unavailable;
   }
 
-  /** Looks whether what was committed is still in its place, for a store that is not written to. */
+  /** Checks that the data file is in its place, for a store that is not being written. */
   look(): void {
     this.#commit.lookForFile();
   }
 
-  /** Writes something that means nothing; rejects when the store cannot be written. */
+  /** Writes a test value; rejects when the store cannot be written. */
   tryWrite(): Promise<void> {
     return this.#commit.run((tx) => this.#stored.amounts.of("tries to write").add(tx, 1));
   }
 
-  /** What all that is stored takes, by kind. */
+  /** The space that stored data takes, by kind. */
   rooms(): Iterable<Room> {
     return this.#stored.all();
   }

@@ -1,5 +1,5 @@
-// What a store brings: the interfaces that a second database implements. A store keeps rows and finds them again; what they mean is decided
-// by the engine, which is put together on this value.
+// The interfaces that every database implements. A store keeps rows and finds them again; the engine, which is built on this value, decides
+// what they mean.
 
 import type { Clock } from "../core/clock.ts";
 import type { LongshoreError } from "../core/errors.ts";
@@ -8,7 +8,7 @@ import type { RowStore } from "./rows.ts";
 import type { Later } from "./tx.ts";
 
 export interface Store {
-  /** A server has written to it before: it may be a copy of what that one made of it later. */
+  /** True when a server has written to this store before: it may be an older copy of data that changed later. */
   readonly wasServed: boolean;
   /** Rows by key and by index, and their transactions. */
   readonly rows: RowStore;
@@ -16,9 +16,9 @@ export interface Store {
   readonly clock?: Clock;
   /** Contents of blobs. */
   readonly contents: BlobContents;
-  /** Checks what was too much for the start, and calls `refuse` when that is damaged. */
+  /** Runs the checks that take too long for the start, and calls `refuse` when data is damaged. */
   checkRest(refuse: (damage: LongshoreError) => void): void;
-  /** An error of the start with what to do about it, where it is a matter of the machine. */
+  /** Adds advice to an error of the start that the machine caused. */
   inWords(error: unknown): unknown;
   /** Called once, after the last commit. */
   close(): Later<void>;

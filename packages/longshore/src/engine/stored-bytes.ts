@@ -1,6 +1,5 @@
-// The room that each kind of what callers store takes, and the quota that all of a kind have together. What a table holds is counted
-// with the rows that change it (amounts.ts); content that is still arriving counts from its first byte on, so that uploads side by side
-// cannot pass the quota together.
+// The space that each kind of stored data takes, and its quota. The bytes of a table are counted with the rows that change it (amounts.ts).
+// Content that is still arriving counts from its first byte on, so that parallel uploads cannot exceed the quota together.
 
 import { byteQuotas, type Quotas, quotaDefaults, quotaReached, type StoredKind, storedKinds } from "../core/quotas.ts";
 import { type Amount, Amounts } from "./amounts.ts";
@@ -8,11 +7,11 @@ import type { GroupCommit } from "./commit.ts";
 import type { RowStore } from "./rows.ts";
 import type { Tx } from "./tx.ts";
 
-/** Counted for each row besides its texts, so that a flood of empty ones is bounded as well. */
+/** Counted for each row in addition to its texts, so that a flood of empty rows is limited as well. */
 export const rowBytes = 64;
 
 export class StoredBytes {
-  /** How many there are of what is counted in numbers, by name. */
+  /** Amounts that count rows instead of bytes, by name. */
   readonly amounts: Amounts;
   readonly #byKind: ReadonlyMap<StoredKind, Room>;
 
@@ -44,7 +43,7 @@ export class Room {
   readonly max: number;
   readonly #kept: Amount;
   #arriving = 0;
-  /** How often something found no room since the start. */
+  /** How often data was refused for lack of room since the start. */
   refused = 0;
 
   constructor(kind: StoredKind, kept: Amount, max: number) {
@@ -57,7 +56,7 @@ export class Room {
     return this.#kept.value + this.#arriving;
   }
 
-  /** How many bytes more are taken; none or fewer when it is full. */
+  /** The number of bytes that are free; 0 or less when it is full. */
   get left(): number {
     return this.max - this.used;
   }
@@ -68,12 +67,12 @@ export class Room {
     this.#kept.add(tx, bytes);
   }
 
-  /** Gives room back, or takes it for what cannot be refused. */
+  /** Returns room, or takes it for data that cannot be refused. */
   add(tx: Tx, bytes: number): void {
     this.#kept.add(tx, bytes);
   }
 
-  /** A place for content that arrives. */
+  /** Reserves room for content that is arriving. */
   open(): Place {
     let taken = 0;
     return {
@@ -109,8 +108,8 @@ export class Room {
 export interface Place {
   /** Throws LONGSHORE_LIMIT when there is no room for so many bytes more. */
   take(bytes: number): void;
-  /** The content is kept, and not a second copy. Its room stays taken. */
+  /** The content is stored for the first time: its room stays taken. */
   keep(tx: Tx): void;
-  /** Gives back what was not kept. */
+  /** Returns the room of content that was not kept. */
   close(): void;
 }

@@ -1,15 +1,15 @@
-// What takes part in commits, in the order in which it is written. There are some dozens, of which a small commit touches two or three:
-// the others are passed over without a call.
+// The participants of commits, in the order in which they are written. There are some dozens, and a small commit touches two or three of
+// them: the others are skipped without a call.
 
 import type { Tx } from "./tx.ts";
 
-/** What a batch has changed; implemented by `Rows` and `Additions`. */
+/** A participant of a commit; implemented by `Rows` and `Additions`. */
 export interface Writable {
   /** True when something has to be written. */
   readonly dirty: boolean;
-  /** Called in every transaction in which it takes part, dirty or not: what can wait is written along. */
+  /** Called in every transaction that includes it, dirty or not: deferred changes are written along. */
   write(tx: Tx): void;
-  /** The batch is over. What is still pending is durable: what failed was taken back before. */
+  /** The batch has ended. What is still pending is durable: failed changes were undone before. */
   applied(): void;
 }
 
@@ -22,12 +22,12 @@ interface Place {
 export class Writables {
   readonly #places: Place[] = [];
 
-  /** Takes part in every commit from now on. */
+  /** Includes `writable` in every commit from now on. */
   add(writable: Writable): void {
     this.#places.push({ writable, isAlwaysAsked: true, isTouched: true });
   }
 
-  /** Takes part in the commits of batches that touch it, which the function that is returned notes. */
+  /** Includes `writable` in the commits of batches that touch it. The returned function marks it as touched. */
   addWhenTouched(writable: Writable): () => void {
     const place: Place = { writable, isAlwaysAsked: false, isTouched: false };
     this.#places.push(place);
@@ -48,7 +48,7 @@ export class Writables {
   applied(): void {
     for (const place of this.#places) {
       if (!place.isTouched) continue;
-      // Before the call: it may note that something is left to be written along.
+      // Set before the call: `applied` may mark it again, when something is left to write.
       place.isTouched = place.isAlwaysAsked;
       place.writable.applied();
     }

@@ -1,4 +1,4 @@
-// The port of blobs to a store: bytes too large to travel inside inputs and outputs, addressed by the SHA-256 of their content.
+// The port of blobs to a store. Blobs are bytes too large for inputs and outputs, addressed by the SHA-256 of their content.
 
 import type { Readable } from "node:stream";
 
@@ -6,25 +6,24 @@ export interface StoredBlob {
   /** SHA-256 of the content, 64 hexadecimal digits in lower case. */
   readonly hash: string;
   readonly bytes: number;
-  /** A short text that the client stores with it, such as a file name; opaque here, and not included in the hash. */
+  /** A short text that the client stores with the blob, such as a file name; opaque here, and not part of the hash. */
   readonly note: string | null;
 }
 
 export interface BlobStore {
   /**
-   * Stores content that arrives in pieces, without holding it in memory; resolves when it is durable. The same content again is
-   * stored once. With `hash`, content that does not match is refused with LONGSHORE_BAD_INPUT; content above the limit with
-   * LONGSHORE_LIMIT; a full disk with LONGSHORE_STORE_UNAVAILABLE. Nothing remains of what was refused. A note replaces the one that the
-   * same content had.
+   * Stores content that arrives in pieces, without holding it in memory; resolves when it is durable. The same content again is stored
+   * once. With `hash`, content that does not match is refused with LONGSHORE_BAD_INPUT; content above the limit with LONGSHORE_LIMIT; a
+   * full disk with LONGSHORE_STORE_UNAVAILABLE. Refused content is removed. A note replaces the earlier note of the same content.
    */
   put(content: AsyncIterable<Uint8Array> | Uint8Array, options?: { hash?: string; note?: string }): Promise<StoredBlob>;
-  /** Undefined when there is no such blob. The reader owns the stream; it stays readable even if the blob is pruned meanwhile. */
+  /** Undefined when there is no such blob. The caller owns the stream; it stays readable even if the blob is pruned in the meantime. */
   get(hash: string): Promise<(StoredBlob & { content: Readable }) | undefined>;
   /** Undefined when there is no such blob. Counts as a use, so a blob that was just read is not pruned. */
   stat(hash: string): Promise<StoredBlob | undefined>;
 }
 
-/** Largest blob unless configured otherwise: an archive of build results, not a disk image. */
+/** Default for the largest blob: enough for an archive of build results, not for a disk image. */
 export const blobBytesMax: number = 1024 * 1024 * 1024;
 
 export function isBlobHash(text: string): boolean {

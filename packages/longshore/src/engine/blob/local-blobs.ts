@@ -1,5 +1,5 @@
-// Blobs: content by its hash (contents.ts), and a row for each that says it is whole. The row is committed after the content is durable, and
-// removed before it. Content without a row is left over from a crash; retention removes it.
+// Blobs: content by its hash (contents.ts), and a row for each complete content. The row is committed after the content is durable, and
+// removed before the content. Content without a row is left over from a crash; retention removes it.
 
 import type { Readable } from "node:stream";
 import type { Clock } from "../../core/clock.ts";
@@ -22,20 +22,20 @@ export interface LocalBlobsDeps {
   stored: StoredBytes;
 }
 
-/** A use that waits to be written. */
+/** A use of a blob that is not written yet. */
 interface Use {
   readonly at: number;
-  /** It counts only for a blob that was last used before this time. */
+  /** The use counts only for a blob that was last used before this time. */
   readonly usedBefore: number;
 }
 
-/** A use is noted at most this often: retention counts in days. */
+/** A use is written at most this often: retention counts in days. */
 const useMs = 3_600_000;
-/** Uses of readers that wait to be noted. A use that finds no room is forgotten: the blob then counts as unused a while longer than it is. */
+/** Maximum number of uses that wait to be written. Further uses are dropped: the blob then counts as unused for longer than it is. */
 const usesMax = 10_000;
-/** Counted for each blob besides its content and its note: a file takes a block of the disk and an entry, however short it is. */
+/** Counted for each blob in addition to content and note: even a short file takes a disk block and a directory entry. */
 export const blobFileBytes = 4_096;
-/** Blobs that one transaction of pruning removes. */
+/** Blobs that one transaction removes. */
 const pruneMax = 100;
 /** Content younger than this may belong to an upload whose row is not committed yet. */
 const litterMs = 3_600_000;
@@ -93,7 +93,10 @@ export class LocalBlobs implements BlobStore {
     return storedOf(blob);
   }
 
-  /** The time before which every blob was last used that is not among the `count` newest; 0 when there are no more than those, or no limit. */
+  /**
+   * Returns the time before which all blobs were last used that are not among the `count` newest; 0 when there are no more blobs than that,
+   * or no limit.
+   */
   async beyond(count: number): Promise<number> {
     if (!Number.isSafeInteger(count)) return 0;
     const ranked = (tx: ReadTx) => [...this.#uses.scan(tx, { by: ["used_at"], backwards: true, offset: count, limit: 1 })];
@@ -101,21 +104,24 @@ export class LocalBlobs implements BlobStore {
     return found === undefined ? 0 : found.usedAt + 1;
   }
 
-  /** Whether there is a blob that was not used since `usedBefore`. */
+  /** Whether there is a blob that was last used before `usedBefore`. */
   async anyUnused(usedBefore: number): Promise<boolean> {
     await this.noteUses();
     const oldest = (tx: ReadTx) => [...this.#uses.scan(tx, { by: ["used_at"], below: [usedBefore], limit: 1 })];
     return (await this.#options.commit.read(oldest)).length > 0;
   }
 
-  /** An open run or task refers to it: a use, unless it was used at `usedBefore` or later anyhow. There may be no such blob. */
+  /**
+   * Records that an open run or task refers to a blob. It counts as a use if the blob was last used before `usedBefore`. The blob may not
+   * exist.
+   */
   refer(hash: string, usedBefore: number): void {
     this.#waiting.set(hash, { at: this.#options.clock.now(), usedBefore });
   }
 
   /**
-   * Removes up to a hundred blobs that were not used since `usedBefore`; returns how many. `needed` is called inside the operation, and
-   * returns hashes that must stay all the same.
+   * Removes up to a hundred blobs that were last used before `usedBefore`; returns how many. `needed` is called inside the operation, and
+   * returns hashes that must stay.
    */
   async prune(usedBefore: number, needed: (tx: Tx) => ReadonlySet<string> = () => new Set()): Promise<number> {
     if (!(await this.anyUnused(usedBefore))) return 0;
@@ -136,7 +142,7 @@ export class LocalBlobs implements BlobStore {
     return removed;
   }
 
-  /** Removes some old contents without a row, others with each call; returns how many. */
+  /** Removes some old contents without a row, different ones with each call; returns how many. */
   async sweep(): Promise<number> {
     const { contents, clock, commit } = this.#options;
     let removed = 0;
@@ -151,12 +157,12 @@ export class LocalBlobs implements BlobStore {
     return removed;
   }
 
-  /** To be called right after the commit: the same content may arrive again before it, and then stays. */
+  /** Must be called right after the commit. If the same content arrived again before it, the content stays. */
   #takeAway(hash: string): () => Promise<void> {
     return this.#arriving.has(hash) ? () => Promise.resolve() : this.#options.contents.takeAway(hash);
   }
 
-  /** Writes down the uses that wait for it. */
+  /** Writes the pending uses. */
   async noteUses(): Promise<void> {
     while (this.#waiting.size > 0) {
       await this.#options.commit.run((tx) => {
@@ -191,7 +197,7 @@ export class LocalBlobs implements BlobStore {
         const blob = { hash, bytes, createdAt: known?.createdAt ?? now, usedAt: now, note: note ?? known?.note ?? null };
         this.#rows.put(tx, hash, blob, known === null);
         if (known === null) place.keep(tx);
-        // Room for the whole was taken while it arrived, so there is room for another note.
+        // Room for the whole blob was taken while it arrived, so there is room for a new note.
         else this.#space.add(tx, countOf(bytes, blob.note) - countOf(bytes, known.note));
         return storedOf(blob);
       });
@@ -203,7 +209,7 @@ export class LocalBlobs implements BlobStore {
   }
 }
 
-/** What a blob takes of the quota; the schema counts the same. */
+/** The bytes of a blob that count against the quota; the schema computes the same. */
 function countOf(bytes: number, note: string | null): number {
   return blobFileBytes + bytes + (note === null ? 0 : Buffer.byteLength(note));
 }

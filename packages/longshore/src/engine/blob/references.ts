@@ -1,6 +1,6 @@
-// Which blobs open runs and tasks refer to. A reference is a hash in what they were given, have returned, keep or are defined by, or in a
-// part that they have put: handlers pass hashes on as they like, so nothing else would find them all. Looked for only when there are blobs to
-// prune. Being referred to is a use, so that a blob outlives the run that needs it by as much as one that was read.
+// Finds the blobs that open runs and tasks refer to. A reference is a hash in their inputs, outputs, stored values or definitions, or in a
+// part that they have put: handlers pass hashes on in any form, so only a text search finds them all. The search runs only when there are
+// blobs to prune. A reference counts as a use, so a blob outlives the run that needs it as long as a blob that was read.
 
 import type { TaskRow } from "../board/task.ts";
 import type { Rows } from "../cached-rows.ts";
@@ -13,9 +13,9 @@ import { messageTexts, partTexts, runTexts, type Text, type Texts, taskTexts } f
 import type { ReadTx, Tx } from "../tx.ts";
 import type { LocalBlobs } from "./local-blobs.ts";
 
-/** What is put to tasks. */
+/** The parts that tasks put. */
 export interface PutParts {
-  /** What earlier operations of the same batch have put. */
+  /** Parts that earlier operations of the same batch have put. */
   pending(tx: Tx): Iterable<NewPart>;
   /** Called with the parts of each commit. */
   readonly onPut: Set<(parts: readonly NewPart[]) => void>;
@@ -31,16 +31,19 @@ export interface BlobReferencesDeps {
   blobs: LocalBlobs;
 }
 
-/** Rows looked through without a pause: about a millisecond for payloads of a few kilobytes; and their length, besides that of the first. */
+/**
+ * Rows that are searched without a pause: about a millisecond for payloads of a few kilobytes. The second limit is their length, not
+ * counting the first row.
+ */
 const sliceRows = 100;
 const sliceChars = 256 * 1_024;
 
 export class BlobReferences {
   readonly #options: BlobReferencesDeps;
   readonly #tables: { readonly [Name in "runs" | "tasks" | "parts" | "messages"]: TableRows<Texts> };
-  /** While set, blobs last used before this time are about to be pruned, and every change is looked through. */
+  /** While set, blobs last used before this time are about to be pruned, and every change is searched. */
   #usedBefore: number | null = null;
-  /** Definitions of runs that changed since, and the hashes in them; null until they are read. */
+  /** Definitions of runs that changed since then, and the hashes in them; null until they are read. */
   readonly #definitions = new Map<string, readonly string[] | null>();
 
   constructor(options: BlobReferencesDeps) {
@@ -57,7 +60,7 @@ export class BlobReferences {
     });
   }
 
-  /** Calls `prune` once every blob that is referred to and was last used before `usedBefore` counts as used now. */
+  /** Calls `prune` after every referenced blob that was last used before `usedBefore` is marked as used now. */
   async spare(usedBefore: number, signal: AbortSignal | undefined, prune: () => Promise<void>): Promise<void> {
     this.#usedBefore = usedBefore;
     try {
@@ -74,7 +77,7 @@ export class BlobReferences {
     }
   }
 
-  /** The hashes that earlier operations of the same batch have brought in, and those in definitions of runs that changed. */
+  /** The hashes that earlier operations of the same batch have added, and those in definitions of runs that changed. */
   pending(tx: Tx): Set<string> {
     const { tasks, runs, parts } = this.#options;
     const hashes = new Set<string>();
@@ -95,7 +98,7 @@ export class BlobReferences {
     return hashes;
   }
 
-  /** To be called with each task and run that a commit changed. */
+  /** Must be called with each task and run that a commit changed. */
   taskChanged(task: TaskRow): void {
     if (this.#usedBefore !== null) for (const text of textsOfTask(task)) this.#note(text);
   }
@@ -110,7 +113,7 @@ export class BlobReferences {
     for (const hash of hashesIn(text)) this.#options.blobs.refer(hash, this.#usedBefore ?? 0);
   }
 
-  /** All that is open. What changes meanwhile is noted, so each slice may be read at its own time. */
+  /** The texts of all open runs and tasks. Changes in the meantime are recorded, so each slice may be read at its own time. */
   async *#slices(): AsyncGenerator<readonly Text[], void> {
     const { runs, tasks, parts, messages } = this.#tables;
     const seen = new Set<string>();
@@ -147,7 +150,7 @@ export class BlobReferences {
     }
   }
 
-  /** The definition of many runs is looked through once. */
+  /** A definition that many runs share is searched once. */
   async #sources(runs: readonly Texts[], seen: Set<string>): Promise<Text[]> {
     const sources: Text[] = [];
     for (const { definitionId } of runs) {
@@ -167,7 +170,7 @@ function enough(...of: string[]): Enough {
   return { chars: sliceChars, of };
 }
 
-/** As many rows as may be looked through without a pause; whether there may be more. */
+/** Returns as many rows as may be searched without a pause, and whether there may be more. */
 function slice(rows: Iterable<Texts>): { page: Texts[]; more: boolean } {
   const page: Texts[] = [];
   let chars = 0;

@@ -1,4 +1,4 @@
-// Groups of the embedded bus as rows: how far each has come in each of its topics.
+// Groups of the embedded bus as rows: the progress of each group in each of its topics.
 
 import { GroupPosition, type Range } from "../../bus/group-position.ts";
 import { groupIdleMs, groupMsMax, groupsMax, type Origin } from "../../bus/log.ts";
@@ -19,7 +19,7 @@ export interface Group {
   seenAt: number;
 }
 
-/** How often groups are looked through for idle ones. While there are as many as may be, each look holds the loop for some milliseconds. */
+/** How often idle groups are searched for. At the maximum number of groups, each search blocks the event loop for some milliseconds. */
 const lookMs = 60_000;
 
 export class BusGroups {
@@ -37,7 +37,7 @@ export class BusGroups {
     const stored = store.table(groupTable);
     this.#stored = stored;
     this.#rows = new Rows<Group>(commit, {
-      // Everything is in memory; a row is only written.
+      // All groups are in memory; rows are only written.
       load: () => null,
       save: ({ name, topic, place: { position, done }, seenAt }) =>
         stored.write({ topic: topic.id, name, position, done: done.map(({ first, last }) => [first, last] as const), seenAt }),
@@ -50,7 +50,7 @@ export class BusGroups {
     });
   }
 
-  /** Brings groups and topics up to what is stored. */
+  /** Loads the stored groups and topics. */
   async recover(topics: BusTopics): Promise<void> {
     const stored: GroupRow[] = [];
     const passed = new Map<number, number>();
@@ -102,19 +102,19 @@ export class BusGroups {
     this.#save(tx, group);
   }
 
-  /** The number up to which every group is done; null when there is no group. */
+  /** The number up to which every group has processed the topic; null when there is no group. */
   passed(topic: Topic): number | null {
     let least: number | null = null;
     for (const { place } of this.#byTopic.get(topic)?.values() ?? []) least = Math.min(least ?? place.position, place.position);
     return least;
   }
 
-  /** What was removed is waited for no longer. */
+  /** Moves the groups of a topic past removed records. */
   skip(topic: Topic): void {
     for (const { place } of this.#byTopic.get(topic)?.values() ?? []) place.skipTo(topic.first);
   }
 
-  /** Groups that no reader has come back to. Where there are as many as may be, a shorter absence is enough. */
+  /** Removes groups without recent readers. At the maximum number of groups, a shorter absence is enough. */
   #forgetIdle(tx: Tx): void {
     const now = this.#clock.now();
     const before = this.#lookedAt;
@@ -150,7 +150,7 @@ export class BusGroups {
   }
 }
 
-/** The topic first: a number has no space in it. */
+/** The topic comes first: a number contains no space. */
 function keyOf({ topic, name }: Group): string {
   return `${topic.id} ${name}`;
 }

@@ -1,4 +1,4 @@
-// The embedded bus: topics and groups as rows. Which records members have is known in memory alone.
+// The embedded bus: topics and groups as rows. Which records each member holds is kept only in memory.
 
 import type { BusRecord, Outgoing } from "../../bus/bus.ts";
 import { bytesOf, checkOutgoing } from "../../bus/check.ts";
@@ -61,7 +61,7 @@ export class LocalBus implements BusLog {
   readonly #out = new Map<number, Out>();
   readonly #watchers = new Map<string, Set<() => void>>();
   #takes = 0;
-  /** So that no topic of several is always read last. */
+  /** Rotates the order of topics, so that none is always read last. */
   #turn = 0;
 
   constructor({ store, commit, clock, stored, topicRecordsMax: recordsMax = topicRecordsMax }: LocalBusDeps) {
@@ -73,7 +73,7 @@ export class LocalBus implements BusLog {
     this.#groups = new BusGroups({ store, commit, clock });
   }
 
-  /** Brings memory up to what is stored; to be called once, before anything else. */
+  /** Loads the stored state; must be called once, before anything else. */
   recover(): Promise<void> {
     return this.#groups.recover(this.#topics);
   }
@@ -84,7 +84,7 @@ export class LocalBus implements BusLog {
     const byTopic = grouped(records);
     const bytes = records.reduce((sum, record) => sum + rowBytes + bytesOf(record), 0);
     const append = (tx: Tx) => {
-      // What workers have filled must not keep the coordinator from leading them.
+      // A quota that workers have filled must not block the coordinator's own records.
       if (by === "guest") this.#room.take(tx, bytes);
       else this.#room.add(tx, bytes);
       const now = this.#clock.now();
@@ -166,7 +166,7 @@ export class LocalBus implements BusLog {
       this.#out.set(id, { member: options.member, portions });
       return { id, records };
     } catch (error) {
-      // Rows may be missing: all of it is taken again when they are there.
+      // Rows may be missing: all ranges are taken again when the rows are loaded.
       for (const { group, range } of portions) group.place.giveBack(range);
       throw error;
     }
@@ -202,13 +202,13 @@ export class LocalBus implements BusLog {
     for (const wake of [...(this.#watchers.get(topic) ?? [])]) wake();
   }
 
-  /** What every group has processed. A topic that has no reader yet keeps all. */
+  /** Removes records that every group has processed. A topic without a reader keeps all. */
   #removePassed(tx: Tx, topic: Topic): void {
     const passed = this.#groups.passed(topic);
     if (passed !== null) this.#topics.remove(tx, topic, Math.min(passed, topic.first - 1 + removedMax));
   }
 
-  /** Makes room for what comes later: topics that no producer appends to any more keep what is too old. */
+  /** Makes room by removing old records from topics that no producer appends to any more. */
   #removeOld(): Promise<void> {
     const topics = this.#topics.next(searchedMax);
     return this.#commit.run((tx) => {
@@ -217,7 +217,7 @@ export class LocalBus implements BusLog {
     });
   }
 
-  /** What was not read for too long, or is too much. */
+  /** Removes records that are too old, or too many. */
   #removeForgotten(tx: Tx, topic: Topic, now: number): void {
     let upTo = topic.assigned - this.#recordsMax;
     const { lookedAt } = topic;
@@ -231,7 +231,7 @@ export class LocalBus implements BusLog {
     if (upTo < topic.first) return;
     this.#topics.remove(tx, topic, Math.min(upTo, topic.first - 1 + removedMax));
     tx.after(() => {
-      // There may be more: it is looked for again at once.
+      // There may be more: the next operation searches again at once.
       topic.lookedAt = 0;
       this.#groups.skip(topic);
     });

@@ -1,5 +1,5 @@
-// The outbox as rows, found by what makes a message the same as another. Rows of messages that are over stay for a while, since they are
-// what leaves a repetition out.
+// The outbox as rows, found by the fields that identify a message. Rows of finished messages stay for a while, so that repeated messages
+// are recognised.
 
 import type { OutboxMessage, OutboxStore, Outcome, StoredMessage } from "../../bus/outbox.ts";
 import type { Clock } from "../../core/clock.ts";
@@ -9,11 +9,11 @@ import type { RowStore, TableRows } from "../rows.ts";
 import { type OutboxRow, outboxIdTable, outboxTable, printOf } from "../tables/outbox.ts";
 import type { Tx } from "../tx.ts";
 
-/** Longer than any sender repeats. */
+/** Longer than any sender repeats a message. */
 const sentMsMax = 24 * 3_600_000;
-/** Failures are looked at by people. */
+/** Longer for failures, which people inspect. */
 const failedMsMax = 7 * 24 * 3_600_000;
-/** Between two looks for rows that are over for long enough, and how many go at once. */
+/** Interval between removals of old rows, and how many are removed at once. */
 const pruneMs = 60_000;
 const prunedMax = 2_000;
 
@@ -31,7 +31,7 @@ export class LocalOutbox implements OutboxStore {
   readonly #ids: TableRows<Pick<OutboxRow, "id">>;
   readonly #removals: Additions<number>;
   readonly #live = new Set<string>();
-  /** Null until it is read, by the first operation. */
+  /** Null until the first operation reads it. */
   #lastId: number | null = null;
   #prunedAt = 0;
 

@@ -18,16 +18,19 @@ export interface Topic {
   first: number;
   /** The number of the newest record that is durable. */
   last: number;
-  /** The number that was given out last, in operations whose commit may still be ahead. */
+  /** The last assigned number; the commit of its record may not have happened yet. */
   assigned: number;
   /** When it was last searched for old records. */
   lookedAt: number;
 }
 
-/** Numbers of one topic: at a million records a second it lasts twelve days, at a thousand 34 years. Topic and number fit an exact double. */
+/**
+ * Numbers available to one topic: at a million records a second they last twelve days, at a thousand 34 years. Topic and number fit into an
+ * exact double.
+ */
 const numbers = 2 ** 40;
 
-/** Bytes of the records that one operation removes from a topic: SQLite walks all pages that it frees. */
+/** Maximum bytes of records that one operation removes from a topic: SQLite visits all pages that it frees. */
 const removedBytesMax = 4 * 1_048_576;
 
 export class BusTopics {
@@ -58,7 +61,7 @@ export class BusTopics {
     this.#removals = new Additions(commit, (range) => this.#rows.remove(scanOf(range)));
   }
 
-  /** Brings memory up to what is stored. `passed` is how far the groups of a topic have come: when all records were removed, they still know. */
+  /** Loads the stored topics. `passed` returns the progress of a topic's groups, which is known even when all records were removed. */
   async recover(passed: (topicId: number) => number): Promise<void> {
     const at = ({ id }: TopicRow) => [id];
     const topics: TopicRow[] = [];
@@ -82,7 +85,7 @@ export class BusTopics {
     return this.#byId.get(id);
   }
 
-  /** Some topics, others with each call. */
+  /** Returns some topics, different ones with each call. */
   next(count: number): Topic[] {
     const topics: Topic[] = [];
     for (let at = 0; at < Math.min(count, this.#byId.size); at++) {
@@ -93,7 +96,7 @@ export class BusTopics {
     return topics;
   }
 
-  /** Finds it, or makes it. */
+  /** Finds the topic, or creates it. */
   open(tx: Tx, name: string, by: Origin = "own"): Topic {
     const known = this.#byName.get(name);
     if (known !== undefined) return known;
@@ -131,7 +134,7 @@ export class BusTopics {
     );
   }
 
-  /** Records of a range, up to `bytesMax` but at least one; `end` is the last number that was looked at. */
+  /** Reads the records of a range, up to `bytesMax` but at least one; `end` is the last number that was visited. */
   read(tx: ReadTx, topic: Topic, range: Range, bytesMax: number): { records: BusRecord[]; bytes: number; end: number } {
     const records: BusRecord[] = [];
     let bytes = 0;
@@ -148,8 +151,8 @@ export class BusTopics {
   }
 
   /**
-   * Removes what is kept up to a number, and less where that is long: the rest is removed by the next operations. Records whose commit is
-   * still ahead stay.
+   * Removes records up to a number, or fewer when they are large: later operations remove the rest. Records that are not yet committed
+   * stay.
    */
   remove(tx: Tx, topic: Topic, upTo: number): void {
     const { first } = topic;
@@ -169,7 +172,7 @@ export class BusTopics {
     });
   }
 
-  /** The number of the last of the oldest records, at most `count` of them, that are from before `at`; 0 when there is none. */
+  /** Among the oldest `count` records, returns the number of the last one from before `at`; 0 when there is none. */
   lastBefore(tx: Tx, topic: Topic, at: number, count: number): number {
     const range = { first: topic.first, last: Math.min(topic.last, topic.first + count - 1) };
     let last = 0;
@@ -181,13 +184,13 @@ export class BusTopics {
     return last;
   }
 
-  /** What they count of the quota. */
+  /** The bytes that count against the quota. */
   #bytesOf(tx: Tx, range: Range): number {
     const { rows, sum } = this.#heads.total(tx, scanOf(range), "bytes");
     return sum + rowBytes * rows;
   }
 
-  /** The last id up to which the records of a range have few bytes; the first record at least. */
+  /** The last id up to which the records of a range stay below `removedBytesMax`; at least the first record. */
   #lastWithin(tx: Tx, range: Range): number {
     let sum = 0;
     for (const { id, bytes } of this.#heads.scan(tx, scanOf(range))) {
@@ -211,7 +214,7 @@ function idsOf(topic: Topic, { first, last }: Range): Range {
   return { first: idOf(topic, first), last: idOf(topic, last) };
 }
 
-/** Of ids. */
+/** A scan over a range of ids. */
 function scanOf({ first, last }: Range): Scan {
   return { by: ["id"], above: [first - 1], below: [last + 1] };
 }

@@ -28,15 +28,15 @@ export interface LocalLogsDeps {
   store: RowStore;
   commit: GroupCommit;
   stored: StoredBytes;
-  /** What is kept of one task's log, over all attempts. */
+  /** Maximum size of one task's log, over all attempts. */
   taskBytesMax?: number;
-  /** Bounds what is read in one turn of the event loop. */
+  /** Limits what is read in one turn of the event loop. */
   slices?: Slices;
 }
 
-/** Of one row, if it has several chunks. A row is taken apart in one piece, about a millisecond for this. */
+/** Maximum size of a row with several chunks. A row is parsed without a pause, about a millisecond for this size. */
 const rowBytesMax = 262_144;
-/** Of one chunk; a longer one is stored as several. A chunk is read and sent in one piece, to each of its readers. */
+/** Maximum length of a chunk; a longer one is stored as several. A chunk is read and sent as a whole to each of its readers. */
 const chunkCharsMax = 262_144;
 
 export class LocalLogs implements LogStore {
@@ -46,7 +46,7 @@ export class LocalLogs implements LogStore {
   readonly #added: Additions<LogRow>;
   readonly #tails: Tails;
   readonly #room: Room;
-  /** The highest id that a row has ever had, removed rows included: a position that was given is never used again. */
+  /** The highest id that a row has ever had, including removed rows: a position is never used again. */
   readonly #last: Amount;
 
   constructor({ store, commit, stored, taskBytesMax = taskLogBytesMax, slices }: LocalLogsDeps) {
@@ -100,7 +100,7 @@ export class LocalLogs implements LogStore {
     appended.dropped = fresh.length - kept.length;
     appended.stored = kept.length;
     if (appended.dropped > 0 && this.#room.left < room) this.#room.refused++;
-    // When the logs of all tasks are full, what follows may find room again: the log is kept without a mark.
+    // When the quota of all logs is full, later chunks may find room again: the log gets no mark.
     const full = appended.dropped > 0 && room <= this.#room.left;
     if (kept.length === 0 && !full) return appended;
     const chunks = full ? [...kept, fullMark(batch, this.#bytesMax)] : kept;
@@ -124,7 +124,7 @@ export class LocalLogs implements LogStore {
   }
 }
 
-/** The same text always has the same pieces, so that a resend is recognised. */
+/** The same text always has the same pieces, so that a repeated push is recognised. */
 function inPieces(chunk: LogChunk): LogChunk[] {
   const pieces: LogChunk[] = [];
   let from = 0;
@@ -136,13 +136,13 @@ function inPieces(chunk: LogChunk): LogChunk[] {
   return pieces;
 }
 
-/** Not between the halves of a character. */
+/** Never splits a surrogate pair. */
 function pieceEnd(text: string, at: number): number {
   const isHalf = at < text.length && /^[\ud800-\udbff][\udc00-\udfff]$/.test(text.slice(at - 1, at + 1));
   return isHalf ? at - 1 : at;
 }
 
-/** The chunks of a push, a row's worth at a time: one row for nearly every push. */
+/** Splits the chunks of a push into rows: nearly every push fits into one row. */
 function inRows(chunks: readonly LogChunk[]): { chunks: LogChunk[]; bytes: number }[] {
   const rows: { chunks: LogChunk[]; bytes: number }[] = [];
   for (const chunk of chunks) {

@@ -1,5 +1,6 @@
-// Reading logs: pages of chunks, and the last line of a task. A row may have megabytes, and hundreds of readers may follow one log and look at the
-// same moment. So a read first learns from the heads of its rows what it takes, and then waits for a turn of the event loop with room for it.
+// Reading logs: pages of chunks, and the last line of a task. A row may have megabytes, and hundreds of readers may follow one log and read
+// at the same moment. So a read first computes its cost from the heads of the rows, and then waits for a turn of the event loop with room
+// for it.
 
 import { rowBytes, Slices, wholeRow } from "../../core/slices/slices.ts";
 import type { GroupCommit } from "../commit.ts";
@@ -14,13 +15,13 @@ export interface LogReadsDeps {
   readonly slices?: Slices;
 }
 
-/** A position is the row's id times this, plus the chunk's place in its row. Leaves room for 500 thousand million batches. */
+/** A position is the row's id times this, plus the chunk's place in its row. Leaves room for 500,000,000,000 batches. */
 const placesMax = 16_384;
-/** In how many of the newest rows a last line is looked for, and in how many bytes: nearly always the first row has one. */
+/** The last line is searched for in at most this many of the newest rows and this many bytes: nearly always the first row has one. */
 const lastRows = 8;
 const lastBytesMax = 262_144;
 
-/** A page, and a row before it that was given already. */
+/** A page, and a row before it that was already returned. */
 const enough: Enough = { chars: 2 * pageBytesMax, of: ["chunks"] };
 
 export class LogReads {
@@ -36,14 +37,14 @@ export class LogReads {
     this.#slices = slices;
   }
 
-  /** Earlier attempts first. */
+  /** Returns a task's chunks, earlier attempts first. */
   async ofTask(taskId: string, after: number, limit: number): Promise<StoredChunk[]> {
     const from = rowOf(after);
     const attempt = from === 0 ? -1 : await this.#commit.read((tx) => this.#heads.get(tx, from)?.attempt ?? -1);
     return this.#page({ by: ["task_id", "attempt", "id"], equal: [taskId], above: [attempt, from - 1] }, after, limit);
   }
 
-  /** In order of arrival. */
+  /** Returns a source's chunks in order of arrival. */
   since(source: LogSource, after: number, limit: number): Promise<StoredChunk[]> {
     const above = [rowOf(after) - 1];
     const scan: Scan =
@@ -53,7 +54,7 @@ export class LogReads {
     return this.#page(scan, after, limit);
   }
 
-  /** Null also where the newest rows have too much to look through for it. */
+  /** Null also when the newest rows are too large to search. */
   async lastLine(taskId: string): Promise<string | null> {
     const scan: Scan = { by: ["task_id", "attempt", "id"], equal: [taskId], backwards: true, limit: lastRows };
     await this.#slices.turn(wholeRow);
@@ -70,7 +71,7 @@ export class LogReads {
   }
 
   async #page(rows: Scan, after: number, limit: number): Promise<StoredChunk[]> {
-    // A row has at least one chunk, and the first row may have been given already.
+    // A row has at least one chunk, and the first row may already have been returned.
     const scan = { ...rows, limit: limit + 1 };
     await this.#slices.turn(wholeRow);
     const heads = await this.#commit.read((tx) => untilMore(this.#heads.scan(tx, scan), pageBytesMax));
@@ -80,12 +81,12 @@ export class LogReads {
   }
 }
 
-/** What taking these rows apart counts. */
+/** The cost of parsing these rows. */
 function costOf(heads: readonly LogHead[]): number {
   return heads.reduce((cost, { bytes }) => cost + wholeRow + Math.floor(bytes / rowBytes), 0);
 }
 
-/** The first rows that have so many bytes at most. */
+/** The first rows that together have at most `bytesMax` bytes. */
 function within(heads: Iterable<LogHead>, bytesMax: number): LogHead[] {
   const found: LogHead[] = [];
   let bytes = 0;
@@ -97,7 +98,7 @@ function within(heads: Iterable<LogHead>, bytesMax: number): LogHead[] {
   return found;
 }
 
-/** The first rows that have so many bytes, with the one that exceeds them. */
+/** The first rows up to `bytesMax` bytes, including the one that exceeds it. */
 function untilMore(heads: Iterable<LogHead>, bytesMax: number): LogHead[] {
   const found: LogHead[] = [];
   let bytes = 0;
@@ -116,7 +117,7 @@ function collect(rows: Iterable<LogRow>, after: number, limit: number): StoredCh
     const base = { taskId: row.taskId, attempt: row.attempt, grant: row.grant };
     for (const [place, chunk] of unpacked(row.chunks).entries()) {
       const position = row.id * placesMax + place;
-      // Only the row that the position points into can hold chunks that were given already.
+      // Only the row that the position points into can contain chunks that were already returned.
       if (rowOf(after) === row.id && position <= after) continue;
       if (found.length === limit || bytes >= pageBytesMax) return found;
       found.push({ position, ...base, ...chunk });

@@ -1,22 +1,24 @@
 // Logs for the rest of the server: append, read, and follow live.
 //
-// A follower pulls: it reads from the store what comes after its position, and sleeps when there is nothing. An append is only a hint
-// to look again. So replay passes into live without gap or repetition, nothing is buffered for a slow reader, and nothing is lost for one
-// either: it is notified how far behind it is, and continues at its own pace from its position.
+// A follower pulls: it reads the chunks after its position from the store, and waits when there are none. An append is only a hint to read
+// again. So replay continues into live without a gap or a repetition, and nothing is buffered or lost for a slow reader: it is notified how
+// far behind it is, and continues at its own pace from its position.
 
 import { type Appended, isFullPage, type LogBatch, type LogSource, type LogStore, type StoredChunk } from "./store.ts";
 
 export type LogEvent =
   | { readonly kind: "chunk"; readonly chunk: StoredChunk }
-  /** The reader is slower than the writer: at least so many chunks have arrived that it has not been given. All of them follow. */
+  /** The reader is slower than the writer: at least this many chunks have arrived that it has not received. All of them follow. */
   | { readonly kind: "lagged"; readonly behind: number };
 
 export interface FollowOptions {
-  /** Resume after this position; 0 or absent begins with the first chunk. */
+  /** Resumes after this position; 0 or absent starts with the first chunk. */
   after?: number;
-  /** Ends the following at once. */
+  /** Stops following at once. */
   signal?: AbortSignal;
-  /** Called before each read: true ends the following once everything stored has been delivered. `wake` makes it read again. */
+  /**
+   * Called before each read. When it returns true, following stops after everything stored has been delivered. `wake` causes another read.
+   */
   ended?: () => boolean | Promise<boolean>;
   /** Nothing is read for this reader while it is full. */
   reader?: SlowReader;
@@ -24,15 +26,15 @@ export interface FollowOptions {
 
 /** A reader that may be slower than what it follows. */
 export interface SlowReader {
-  /** True while it takes nothing. */
+  /** True while it accepts no data. */
   readonly full: boolean;
-  /** Resolves when it takes more, or has gone. */
+  /** Resolves when it accepts more, or has disconnected. */
   drained(): Promise<void>;
 }
 
-/** Chunks fetched at a time: what a slow reader may have in memory. */
+/** Chunks per read: the maximum in memory for a slow reader. */
 const pageMax = 200;
-/** Behind by this many a reader counts as lagging: a few seconds of a very chatty task. */
+/** A reader that is this many chunks behind counts as lagging: a few seconds of a very chatty task. */
 const laggedMin = 2_000;
 
 export class Logs {
@@ -70,7 +72,7 @@ export class Logs {
     return this.#store.lastLine(taskId);
   }
 
-  /** Everything from a position on, then what arrives, until the signal aborts or the source has ended. */
+  /** Yields everything from a position on, then new chunks, until the signal aborts or the source has ended. */
   async *follow(source: LogSource, options: FollowOptions = {}): AsyncGenerator<LogEvent, void, void> {
     const follower = new Follower(options.after ?? 0);
     const leave = this.#enter("taskId" in source ? taskKey(source.taskId) : runKey(source.runId), follower);
@@ -82,7 +84,7 @@ export class Logs {
       while (!gone()) {
         if (reader?.full) await reader.drained();
         follower.look();
-        // Asked before looking: whatever was stored before the end is then seen.
+        // Called before the read, so that everything stored before the end is delivered.
         const last = (await options.ended?.()) === true;
         const more = yield* this.#page(source, follower, options);
         if (!more && last) return;
@@ -94,7 +96,10 @@ export class Logs {
     }
   }
 
-  /** Gives a page, or as much as the reader takes, and returns true when more may follow. While the reader is full no page is held for it. */
+  /**
+   * Yields a page, or as much as the reader accepts, and returns true when more may follow. While the reader is full, no page is kept in
+   * memory for it.
+   */
   async *#page(source: LogSource, follower: Follower, { signal, reader }: FollowOptions): AsyncGenerator<LogEvent, boolean, void> {
     const chunks = await this.#store.since(source, follower.after, pageMax);
     const behind = follower.lagging();
@@ -111,12 +116,12 @@ export class Logs {
     return more;
   }
 
-  /** Something else about the source has changed, such as its end: followers look again. */
+  /** Must be called when the source changes in another way, such as its end: followers read again. */
   wake(source: LogSource): void {
     this.#hint("taskId" in source ? taskKey(source.taskId) : runKey(source.runId), 0);
   }
 
-  /** How many readers follow now. */
+  /** The number of active followers. */
   get following(): number {
     let count = 0;
     for (const followers of this.#followers.values()) count += followers.size;
@@ -137,9 +142,9 @@ export class Logs {
   }
 }
 
-/** One reader: whether there may be something new, and how far behind it is. */
+/** One reader: whether there may be new chunks, and how far behind it is. */
 class Follower {
-  /** The position of the last chunk that it was given. */
+  /** The position of the last chunk that it received. */
   after: number;
   #news = false;
   #behind = 0;
@@ -156,12 +161,12 @@ class Follower {
     this.#resume?.();
   }
 
-  /** Before a read: a change from now on causes another read. */
+  /** Called before a read: a change from now on causes another read. */
   look(): void {
     this.#news = false;
   }
 
-  /** How many chunks it is behind, once per time that it falls behind; else 0. */
+  /** How many chunks the reader is behind, reported once each time it falls behind; otherwise 0. */
   lagging(): number {
     if (this.#reported || this.#behind < laggedMin) return 0;
     this.#reported = true;

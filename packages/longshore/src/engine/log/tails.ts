@@ -1,6 +1,6 @@
-// The ends of logs that are pushed to: how much a task's log has, and which chunks of a hand-out were stored last, so that a resend is
-// recognised. Those are remembered for tasks that push; for a task that has been quiet for long, or after a restart, they are read
-// back from its rows. Only the newest are compared: a worker resends what was not acknowledged, never its whole log.
+// The ends of logs that receive pushes: the size of a task's log, and the last stored chunks of a hand-out, so that a repeated push is
+// recognised. They stay in memory for tasks that push; for a task that has been quiet for long, or after a restart, they are read from its
+// rows. Only the newest chunks are compared: a worker repeats what was not acknowledged, never its whole log.
 
 import { hash } from "node:crypto";
 import type { Scan, TableRows, Value } from "../rows.ts";
@@ -8,21 +8,21 @@ import { type LogHead, type LogRow, unpacked } from "../tables/log.ts";
 import type { Tx } from "../tx.ts";
 import { type LogBatch, type LogChunk, pushChunksMax } from "./store.ts";
 
-/** Chunks of one hand-out that a resend is compared with: twice the largest push, so that a whole push is always recognised. */
+/** Chunks of one hand-out that a repeated push is compared with: twice the largest push, so that a whole push is always recognised. */
 const comparedMax = 2 * pushChunksMax;
-/** Tasks whose newest chunks are remembered, and chunks over all of them: about 30 MB at most. */
+/** Maximum number of tasks whose newest chunks are in memory, and of chunks over all of them: about 30 MB. */
 const tasksKeptMax = 5_000;
 const chunksKeptMax = 200_000;
 /**
- * Of these, so many are read back, from so many bytes of rows: the largest push that most workers send. They are read in a transaction that all
- * others wait for; what was pushed before them would be stored twice if it came again.
+ * At most this many chunks are read back, from this many bytes of rows: the largest push that most workers send. They are read in a
+ * transaction that all others wait for. An older chunk that is pushed again would be stored twice.
  */
 const readBackMax = 4_000;
 const readBackBytes = 2 * 1_048_576;
-/** Rows that are read at once to find the newest chunks of a hand-out. */
+/** Rows per read when searching the newest chunks of a hand-out. */
 const pageRows = 16;
 
-/** How often each of the newest chunks of a hand-out was stored, by their keys, oldest first. */
+/** How often each of the newest chunks of a hand-out was stored, by key, oldest first. */
 export type StoredKeys = Map<string, number>;
 
 export interface Tail {
@@ -46,13 +46,13 @@ export class Tails {
       bytes: this.#heads.total(tx, { by: ["task_id"], equal: [taskId] }, "bytes").sum,
       grants: new Map(),
     };
-    // Moved to the end: those at the front have been quiet for longest.
+    // Moved to the end: the tasks at the front have been quiet for longest.
     this.#tails.delete(taskId);
     this.#tails.set(taskId, tail);
     return tail;
   }
 
-  /** What the hand-out that pushes a batch has stored. */
+  /** The chunks that the batch's hand-out has stored. */
   keys(tx: Tx, tail: Tail, batch: LogBatch): StoredKeys {
     const remembered = tail.grants.get(batch.grant);
     if (remembered !== undefined) return remembered;
@@ -62,7 +62,7 @@ export class Tails {
     return stored;
   }
 
-  /** Chunks with these keys, and so many bytes, are added. */
+  /** Records that chunks with these keys and this size were added. */
   add(tx: Tx, tail: Tail, stored: StoredKeys, keys: readonly string[], bytes: number): void {
     const before = stored.size;
     for (const key of keys) stored.set(key, (stored.get(key) ?? 0) + 1);
@@ -84,7 +84,7 @@ export class Tails {
     tail.bytes -= bytes;
   }
 
-  /** Only between batches: what a batch has not written yet could not be read back. */
+  /** Called only between batches: chunks that a batch has not written yet could not be read back. */
   #forgetQuiet(): void {
     for (const [taskId, tail] of this.#tails) {
       if (this.#tails.size <= tasksKeptMax && this.#chunksKept <= chunksKeptMax) return;
@@ -122,7 +122,7 @@ function addKeys(stored: StoredKeys, chunks: readonly LogChunk[]): void {
   }
 }
 
-/** They were read newest first, but the oldest are to be forgotten first. */
+/** Reverses the order: chunks are read newest first, but the oldest are dropped first. */
 function oldestFirst(stored: StoredKeys): StoredKeys {
   return new Map([...stored].reverse());
 }

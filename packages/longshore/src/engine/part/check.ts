@@ -1,10 +1,10 @@
-// The checks of a put, the same for every store.
+// Checks of a put, the same for every store.
 
 import { LongshoreError } from "../../core/errors.ts";
 import { checkName } from "../../core/names.ts";
 import { type NewPart, partBytesMax, putPartsMax, uidLengthMax } from "./store.ts";
 
-/** Throws LONGSHORE_BAD_INPUT for a uid that cannot be kept, LONGSHORE_LIMIT for more than one call may bring. */
+/** Throws LONGSHORE_BAD_INPUT for an invalid uid, and LONGSHORE_LIMIT when one call has too many or too large parts. */
 export function checkParts(parts: readonly NewPart[]): void {
   checkCount(parts.length, "parts");
   let bytes = 0;

@@ -1,4 +1,4 @@
-// Reading parts as they come: waits where a page is empty, wakes with the commit that brings more, never polls.
+// Reads parts as they arrive: waits when a page is empty, wakes after the commit that adds more, never polls.
 
 import type { Clock } from "../../core/clock.ts";
 import { type PartPage, type PartStore, pagePartsMax } from "./store.ts";
@@ -6,16 +6,16 @@ import { type PartPage, type PartStore, pagePartsMax } from "./store.ts";
 export interface Following {
   /** The task whose parts are read. */
   readonly source: string;
-  /** The task that reads: what it has finished with is left out. Absent: everything is given. */
+  /** The task that reads: parts that it has finished with are left out. When absent, all parts are returned. */
   readonly reader?: string;
-  /** Parts up to this sequence are known already. */
+  /** Parts up to this sequence are already known. */
   readonly after?: number;
   readonly limit?: number;
 }
 
 /**
- * Pages until the source has ended and everything was given; the last page holds how it ended and has no parts. Returns early, without
- * an error, when `signal` aborts.
+ * Yields pages until the source has ended and everything was delivered; the last page has the end state and no parts. Returns early,
+ * without an error, when `signal` aborts.
  */
 export async function* followParts(store: PartStore, following: Following, signal: AbortSignal): AsyncGenerator<PartPage, void> {
   let after = following.after ?? 0;
@@ -29,7 +29,7 @@ export async function* followParts(store: PartStore, following: Following, signa
   }
 }
 
-/** The next page that is not empty, or an empty one after `waitMs`. */
+/** Returns the next page that is not empty, or an empty one after `waitMs`. */
 export async function pollParts(
   store: PartStore,
   following: Following,
@@ -49,10 +49,10 @@ export async function pollParts(
   }
 }
 
-/** The next page that has parts or an end; when `signal` aborts, what there is then. */
+/** Returns the next page that has parts or an end; when `signal` aborts, the page at that time. */
 export async function nextPage(store: PartStore, following: Following, signal: AbortSignal): Promise<PartPage> {
   for (;;) {
-    // Watched before it is read, so that what comes in between wakes it.
+    // The watch starts before the read, so that a change in between wakes it.
     const more = watchOnce(store, following.source, signal);
     try {
       const page = await readPage(store, following);

@@ -1,7 +1,7 @@
-// The parts of tasks that are put to or read lately: hashes of their uids in memory, and what the batch at hand adds and replaces. On disk
-// there is a row of hashes for each commit, written at the end of the table like the parts themselves. An index by uid would do without the
-// memory, but uids are mostly hashes or random: each part then writes a page of its own somewhere in the index, and the hundred thousandth
-// costs twice what the first did.
+// The parts of tasks that were recently written or read: hashes of their uids in memory, and the additions and replacements of the current
+// batch. On disk there is a row of hashes for each commit, appended to the table like the parts themselves. An index by uid would not need
+// the memory, but uids are mostly hashes or random: each part would write a page of its own somewhere in the index, and the hundred
+// thousandth part would cost twice as much as the first.
 
 import type { TaskRow } from "../board/task.ts";
 import type { GroupCommit } from "../commit.ts";
@@ -20,9 +20,12 @@ import type { ReadTx, Tx } from "../tx.ts";
 import type { Writable } from "../writables.ts";
 import { hashBytes, hashOf, UidTable } from "./uid-table.ts";
 
-/** Over all tables: eight tasks of a million parts, or a thousand of eight thousand. What is dropped is read again when it is needed. */
+/**
+ * Maximum over all tables: eight tasks of a million parts, or a thousand of eight thousand. Dropped tables are read again when they are
+ * needed.
+ */
 const bytesMax = 128 * 1_024 * 1_024;
-/** Tables at most: each takes half a kilobyte, however few parts it has. */
+/** Maximum number of tables: each takes half a kilobyte, however few parts it has. */
 const tablesMax = 10_000;
 /** Hashes read for one step of a batch's budget: a batch ends soon after it has read the hashes of a million parts. */
 const stepHashes = 20;
@@ -30,7 +33,7 @@ const stepHashes = 20;
 /** The parts of one life of a task. */
 export interface Life {
   readonly taskId: string;
-  /** Named by its first attempt. */
+  /** The number of the life's first attempt. */
   readonly life: number;
   /** The number of the last part. */
   last: number;
@@ -39,7 +42,7 @@ export interface Life {
   readonly uids: UidTable;
   /** The parts of this batch, from the number after `committed` on. */
   added: PartRow[];
-  /** Earlier parts that get another value in this batch, by their numbers. */
+  /** Earlier parts whose value changes in this batch, by their numbers. */
   readonly replaced: Map<number, PartRow>;
 }
 
@@ -49,7 +52,7 @@ export class Lives implements Writable {
   readonly #numbers: TableRows<Pick<PartRow, "sequence">>;
   readonly #hashes: TableRows<UidRow>;
   readonly #lives = new Map<string, Life>();
-  /** Those that the batch at hand has changed: they are not dropped before it is over, since nothing could read them back. */
+  /** Lives that the current batch has changed: they are not dropped before it ends, because they could not be read back. */
   readonly #changed = new Set<Life>();
   #bytes = 0;
 
@@ -61,7 +64,7 @@ export class Lives implements Writable {
     commit.join(this);
   }
 
-  /** How many parts there are, without the uids when they are not at hand. */
+  /** The number of parts; does not load the uids when they are not in memory. */
   count(tx: ReadTx, task: TaskRow): number {
     const known = this.#lives.get(keyOf(task));
     if (known !== undefined) return tx.isOperation ? known.last : known.committed;
@@ -81,7 +84,7 @@ export class Lives implements Writable {
       this.#bytes += life.uids.bytes;
       if (tx.isOperation) (tx as Tx).spend(life.last / stepHashes);
     }
-    // At the end: the first of the map is the one that was not used for longest.
+    // Added at the end: the first entry of the map is the least recently used.
     this.#lives.set(key, life);
     this.#forgetOldest(life);
     return life;
@@ -104,7 +107,7 @@ export class Lives implements Writable {
     return { uid: pending.uid, grant: pending.grant, bytes: Buffer.byteLength(pending.value) };
   }
 
-  /** Parts after the last one. */
+  /** Adds parts after the last one. */
   add(tx: Tx, life: Life, parts: readonly PartRow[]): void {
     const before = life.uids.bytes;
     this.#changed.add(life);
@@ -122,7 +125,7 @@ export class Lives implements Writable {
     });
   }
 
-  /** Another value of a part that is there. */
+  /** Replaces the value of an existing part. */
   replace(tx: Tx, life: Life, part: PartRow): void {
     this.#changed.add(life);
     tx.weigh(part.value.length);
@@ -143,7 +146,7 @@ export class Lives implements Writable {
     });
   }
 
-  /** What earlier operations of the same batch have put. */
+  /** Parts that earlier operations of the same batch have put. */
   *pending(_tx: Tx): Generator<PartRow, void> {
     for (const { added, replaced } of this.#changed) {
       yield* added;
@@ -166,7 +169,7 @@ export class Lives implements Writable {
   }
 
   applied(): void {
-    // Clearing an empty set allocates another.
+    // Returns early, because clearing an empty set allocates a new one.
     if (this.#changed.size === 0) return;
     for (const life of this.#changed) {
       life.committed = life.last;

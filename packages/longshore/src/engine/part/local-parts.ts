@@ -1,5 +1,5 @@
-// Parts as rows. What a put costs does not depend on how many parts its task has: it reads none of them, finds out by lives.ts which uids
-// are new, and writes at the end of its tables only.
+// Parts as rows. The cost of a put does not depend on the number of parts of its task: it reads none of them, finds the new uids with
+// lives.ts, and only appends to its tables.
 
 import type { Clock } from "../../core/clock.ts";
 import { LongshoreError } from "../../core/errors.ts";
@@ -24,7 +24,7 @@ export interface LocalPartsDeps {
   clock: Clock;
   tasks: Rows<TaskRow>;
   stored: StoredBytes;
-  /** A step has produced a part, the first by its row. True when its run waits for that. */
+  /** Called when a step has produced its first part, according to its row. Returns true when its run waits for that. */
   first: (tx: Tx, task: TaskRow) => boolean;
 }
 
@@ -39,7 +39,7 @@ export class LocalParts implements PartStore {
   readonly #watchers = new Watchers();
   readonly #recent = new RecentParts();
   readonly #room: Room;
-  /** Notified of the parts of each commit. */
+  /** Called with the parts of each commit. */
   readonly onPut = new Set<(parts: readonly NewPart[]) => void>();
 
   constructor({ store, commit, clock, tasks, first, stored }: LocalPartsDeps) {
@@ -112,12 +112,12 @@ export class LocalParts implements PartStore {
     return this.#watchers.watch(taskId, changed);
   }
 
-  /** What earlier operations of the same batch have put. */
+  /** Parts that earlier operations of the same batch have put. */
   pending(tx: Tx): Iterable<NewPart> {
     return this.#lives.pending(tx);
   }
 
-  /** To be called after each commit that changed this task. */
+  /** Must be called after each commit that changed this task. */
   taskChanged(task: TaskRow): void {
     if (!this.#watchers.idle && !isOpen(task.state)) this.#watchers.tell(task.id);
   }
@@ -138,7 +138,7 @@ export class LocalParts implements PartStore {
     const life = this.#lives.of(tx, task);
     const { added, replaced, bytes } = this.#changes(tx, task, life, parts);
     if (life.last + added.length > taskPartsMax) throw tooMany(task.id);
-    // What gets smaller is always taken.
+    // A smaller value is always accepted.
     if (bytes > 0) this.#room.take(tx, bytes);
     else this.#room.add(tx, bytes);
     if (added.length > 0) this.#lives.add(tx, life, added);
@@ -153,7 +153,7 @@ export class LocalParts implements PartStore {
     });
   }
 
-  /** Which of the parts are new, which get another value, and how many bytes more there are. */
+  /** Returns the new parts, the replaced ones, and the additional bytes. */
   #changes(tx: Tx, task: TaskRow, life: Life, parts: readonly NewPart[]): { added: PartRow[]; replaced: PartRow[]; bytes: number } {
     const sequences = readAll(parts, ({ uid }) => this.#lives.sequence(tx, life, uid));
     const { id: taskId, grant } = task;
@@ -162,10 +162,10 @@ export class LocalParts implements PartStore {
     const replaced: PartRow[] = [];
     const seen = new Set<string>();
     let bytes = 0;
-    // Written out: a spread for each part takes a fifth of the time of a put.
+    // Written out: a spread for each part would take a fifth of the time of a put.
     for (let at = 0; at < parts.length; at++) {
       const { uid, value } = parts[at] as NewPart;
-      // Of two in one call the first counts.
+      // Of equal uids in one call the first counts.
       if (seen.has(uid)) continue;
       seen.add(uid);
       const sequence = sequences[at] ?? null;
@@ -194,7 +194,7 @@ export class LocalParts implements PartStore {
     );
   }
 
-  /** The task only where there is one. A task that is being cancelled takes no more part. */
+  /** Returns the verdict, and the task if it exists. A task that is being cancelled accepts no more parts. */
   #fenced(tx: ReadTx, hold: Hold): { verdict: Verdict; task: TaskRow | null } {
     const task = this.#tasks.get(tx, hold.taskId);
     const verdict = fence(task ?? undefined, hold, "extend", this.#clock.now(), () => null);
@@ -202,7 +202,7 @@ export class LocalParts implements PartStore {
     return { verdict: task?.state === "cancelling" ? "cancel" : "ok", task };
   }
 
-  /** Whether each of them was put under this very grant. Looked up for late ones only. */
+  /** Whether all of these parts were put under this grant. Called only for late reports. */
   #wasPut(tx: Tx, task: TaskRow, hold: Hold, parts: readonly NewPart[]): boolean {
     if (hold.grant === undefined || parts.length === 0) return false;
     const life = this.#lives.of(tx, task);
@@ -225,7 +225,7 @@ export class LocalParts implements PartStore {
       const found = this.#scan(tx, source, { ...gap, limit: Math.min(limit, pagePartsMax) - parts.length, bytes });
       parts.push(...found);
       for (const { value } of found) bytes -= value.length;
-      // Between two stretches that were finished there is at least one part: an empty gap is the last.
+      // Between two finished stretches there is at least one part: an empty gap is the last.
       if (found.length === 0 || parts.length >= limit || bytes <= 0) break;
     }
     return { parts, ended: endOf(source) };
@@ -248,7 +248,7 @@ export class LocalParts implements PartStore {
   }
 }
 
-/** A step that its run has forgotten has begun no new life yet. */
+/** A step that its run has forgotten has not started a new life yet. */
 function hasLife(task: TaskRow | null): task is TaskRow {
   return task !== null && task.state !== "forgotten";
 }

@@ -13,7 +13,7 @@ interface Stretch {
   readonly last: number;
 }
 
-/** What the batch at hand changes for one reader and one source. */
+/** Changes of the current batch for one reader and one source. */
 interface Changes {
   readonly pair: Pair;
   /** Stored stretches that are removed, by their first numbers. */
@@ -34,7 +34,7 @@ export class PartReads implements Writable {
     commit.join(this);
   }
 
-  /** The reader has finished with the parts of these numbers. */
+  /** Records that the reader has finished with the parts of these numbers. */
   add(tx: Tx, reader: TaskRow, source: TaskRow, sequences: readonly number[]): void {
     const pair = pairOf(reader, source);
     const key = JSON.stringify(pair);
@@ -77,7 +77,7 @@ export class PartReads implements Writable {
     if (this.#changes.size > 0) this.#changes.clear();
   }
 
-  /** Makes one of it and of all that it touches. */
+  /** Merges a stretch with all stretches that it touches. */
   #merge(tx: Tx, pair: Pair, changes: { removed: Set<number>; added: Map<number, number> }, { first, last }: Stretch): void {
     for (;;) {
       const near = this.#before(tx, pair, changes, last + 1);
@@ -90,7 +90,7 @@ export class PartReads implements Writable {
     changes.added.set(first, last);
   }
 
-  /** The stretch that begins there, or the nearest that begins before. */
+  /** The stretch that starts at `first`, or the nearest one before it. */
   #before(tx: Tx, pair: Pair, { removed, added }: Pick<Changes, "removed" | "added">, first: number): Stretch | null {
     let found: Stretch | null = null;
     for (const [at, last] of added) if (at <= first && at > (found?.first ?? -1)) found = { first: at, last };
@@ -103,7 +103,7 @@ export class PartReads implements Writable {
   }
 }
 
-/** Reader and source, each with the life that it is in. */
+/** Reader and source, each with its current life. */
 type Pair = readonly [reader: string, readerLife: number, source: string, sourceLife: number] & readonly Value[];
 
 function pairOf(reader: TaskRow, source: TaskRow): Pair {

@@ -1,14 +1,14 @@
-// The uids that were put last, of the tasks that are put to now: a repeated put, also by another way, is recognised
-// without a look at the disk. A uid that is not in here may be stored nevertheless.
+// The uids of recent puts, for tasks that put now: a repeated put, also over another transport, is recognised without reading the disk. A
+// uid that is missing here may still be stored.
 
 import type { TaskRow } from "../board/task.ts";
 
 /**
- * Of one task: as many as may be on their way by another route, such as events in a broker. The older half is dropped when the newer one is
- * full.
+ * Uids kept for one task: as many as may be in transit by another route, such as events in a broker. The older half is dropped when the
+ * newer one is full.
  */
 const halfMax = 8_000;
-/** Tasks at most: with uids like hashes, about 20 MB in all. */
+/** Maximum number of tasks: about 20 MB in all, with uids as long as hashes. */
 const tasksMax = 16;
 
 interface Recent {
@@ -18,10 +18,10 @@ interface Recent {
 }
 
 export class RecentParts {
-  /** By life; the longest unused is dropped first. */
+  /** By life; the least recently used is dropped first. */
   readonly #lives = new Map<string, Recent>();
 
-  /** Parts of this hand-out have become durable. */
+  /** Records that parts of this hand-out are durable. */
   add(task: TaskRow, uids: Iterable<string>): void {
     const key = keyOf(task);
     const known = this.#lives.get(key);
@@ -41,7 +41,7 @@ export class RecentParts {
     }
   }
 
-  /** Which of a task's parts this hand-out has put lately. */
+  /** Returns a function that checks whether this hand-out has recently put a uid. */
   of(task: TaskRow): (uid: string) => boolean {
     const recent = this.#lives.get(keyOf(task));
     if (recent === undefined || recent.grant !== task.grant) return () => false;
@@ -49,7 +49,7 @@ export class RecentParts {
   }
 }
 
-/** A life is named by its first attempt. */
+/** A life is identified by its first attempt. */
 function keyOf({ id, firstAttempt }: TaskRow): string {
   return `${id}/${firstAttempt}`;
 }

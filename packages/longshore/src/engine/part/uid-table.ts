@@ -1,11 +1,11 @@
-// Which numbers the uids of one task's parts may have: hashes in memory, eight bytes a part and some room. A uid whose hash is not in it
-// is new, for certain; for one whose hash is, the rows that it names decide.
+// Maps hashes of uids to the numbers of one task's parts, in memory: eight bytes a part and some spare room. A uid whose hash is missing is
+// certainly new; otherwise the rows with the found numbers decide.
 
-/** So full at most: above it, looking for what is not there takes many steps. */
+/** Maximum load: above it, a search for a missing hash takes many steps. */
 const loadMax = 0.6;
 const slotsMin = 64;
 export const hashBytes = 4;
-/** Marks a slot whose part was taken back: others may be found behind it. No part has this number. */
+/** Marks a slot whose part was undone: entries may follow behind it. No part has this number. */
 const takenBack = 0xff_ff_ff_ff;
 
 export class UidTable {
@@ -14,7 +14,7 @@ export class UidTable {
   #sequences = new Uint32Array(slotsMin);
   #size = 0;
 
-  /** What it takes in memory. */
+  /** Size in memory. */
   get bytes(): number {
     return this.#hashes.length * 8;
   }
@@ -34,7 +34,7 @@ export class UidTable {
     return found;
   }
 
-  /** Takes an addition back. */
+  /** Undoes an addition. */
   remove(hash: number, sequence: number): void {
     const mask = this.#hashes.length - 1;
     for (let slot = hash & mask; this.#sequences[slot] !== 0; slot = (slot + 1) & mask) {
@@ -65,7 +65,10 @@ export class UidTable {
   }
 }
 
-/** FNV-1a over the characters, then mixed, since the slot is taken from the low bits. Written to disk: it must never change. */
+/**
+ * FNV-1a over the characters, then mixed, because the slot is taken from the low bits. Hashes are stored on disk: the function must never
+ * change.
+ */
 export function hashOf(uid: string): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < uid.length; at++) hash = Math.imul(hash ^ uid.charCodeAt(at), 0x01000193);

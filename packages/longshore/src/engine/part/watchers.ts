@@ -1,15 +1,15 @@
-// Who waits for more parts of a task.
+// Readers that wait for more parts of a task.
 
 export class Watchers {
   readonly #watchers = new Map<string, Set<() => void>>();
 
-  /** True when no reader waits: then there is nothing to notify. */
+  /** True when no reader waits, so there is nothing to notify. */
   get idle(): boolean {
     return this.#watchers.size === 0;
   }
 
   watch(taskId: string, changed: () => void): () => void {
-    // One of its own, so that the same function may watch twice and end once.
+    // A new function, so that the same callback may watch twice and end each watch separately.
     const watcher = () => changed();
     const others = this.#watchers.get(taskId);
     if (others === undefined) this.#watchers.set(taskId, new Set([watcher]));

@@ -35,7 +35,7 @@ export const blobTable: TableSpec<Blob> = {
   }),
 };
 
-/** When blobs were last used, without the blobs: the index has it. */
+/** The time of last use only: the index contains it. */
 export const blobUseTable: TableSpec<Pick<Blob, "usedAt">> = {
   ...{ name, key },
   columns: [["used_at", ({ usedAt }) => usedAt]],

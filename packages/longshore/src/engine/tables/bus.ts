@@ -1,5 +1,5 @@
-// The tables of the embedded bus. The id of a record has its topic in the high bits and its number in the low ones, so a topic is one
-// stretch of one tree: an append needs no index, and reading and removing are ranges.
+// The tables of the embedded bus. The id of a record has its topic in the high bits and its number in the low bits, so a topic is one range
+// of one tree: an append needs no further index, and reads and removals are ranges.
 
 import type { TableSpec } from "../rows.ts";
 import { plainTable } from "./plain.ts";
@@ -31,11 +31,11 @@ export const recordTable: TableSpec<RecordRow> = {
   of: (row) => ({ id: row.id as number, key: row.key as string | null, at: row.at as number, value: row.value as Uint8Array }),
 };
 
-/** Without the values. */
+/** A record without its value. */
 export interface RecordHead {
   readonly id: number;
   readonly at: number;
-  /** Of its key and its value. */
+  /** Bytes of key and value. */
   readonly bytes: number;
 }
 
@@ -53,9 +53,9 @@ export const recordHeadTable: TableSpec<RecordHead> = {
 export interface GroupRow {
   readonly topic: number;
   readonly name: string;
-  /** All records up to it are done. */
+  /** All records up to this number are done. */
   readonly position: number;
-  /** First and last of ranges beyond it that are done as well. */
+  /** First and last number of further ranges that are done. */
   readonly done: readonly (readonly [number, number])[];
   readonly seenAt: number;
 }

@@ -1,4 +1,4 @@
-// Runs and tasks that have ended, in the order of their ends, without what they hold; and ids of those that were removed.
+// Runs and tasks that have ended, in the order of their ends, without their data; and ids of those that were removed.
 
 import type { Scan, TableSpec } from "../rows.ts";
 import { plainTable } from "./plain.ts";
@@ -8,7 +8,7 @@ export interface Ended {
   readonly endedAt: number;
 }
 
-/** What differs between both. */
+/** What differs between runs and tasks. */
 export interface EndedKind {
   readonly table: TableSpec<Ended>;
   /** The same with the bytes of inputs and outputs. */
@@ -37,10 +37,10 @@ function endedKind(name: "run" | "task", scan: Scan): EndedKind {
 }
 
 export const endedRuns: EndedKind = endedKind("run", { by, having: "ended_at" });
-/** Of no run. */
+/** Tasks that belong to no run. */
 export const endedTasks: EndedKind = endedKind("task", { by, having: "ended_at", without: "run_id" });
 
-/** A run or a task that was removed, while rows of it are left in other tables. */
+/** A run or a task that was removed, while some of its rows are left in other tables. */
 export const prunedTable = plainTable<{ readonly id: string }>("pruned", ["id"], { id: "id" });
 
 /** Facts about the data, by name. */

@@ -1,4 +1,4 @@
-// The fault of a task or an attempt as one text: `failed`, or with the deadline that was missed, `timed-out:claimBy`.
+// The fault of a task or an attempt as one text: `failed`, or with the deadline that passed, `timed-out:claimBy`.
 
 import type { Deadline, Fault, TaskRow } from "../board/task.ts";
 
@@ -16,7 +16,7 @@ export interface FaultRow {
   readonly grants: number;
 }
 
-/** Rows of earlier versions name no deadline and no task that could not be made: there the error text shows it. */
+/** Rows of earlier versions name neither the deadline nor a task that could not be made: for them the error text is compared. */
 export function faultOfRow({ fault: text, error, grants }: FaultRow): Faulty {
   if (text === null) return { fault: null, overdue: null };
   const [fault, overdue] = text.split(":") as [Fault, Deadline | undefined];

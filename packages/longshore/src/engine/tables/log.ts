@@ -9,9 +9,9 @@ export interface LogRow {
   readonly runId: string | null;
   readonly attempt: number;
   readonly grant: number;
-  /** What it counts of the quota. */
+  /** The bytes that count against the quota. */
   readonly bytes: number;
-  /** Packed. */
+  /** The chunks as written by `packed`. */
   readonly chunks: string;
 }
 
@@ -28,12 +28,12 @@ export const logTable = plainTable<LogRow>(name, key, {
   chunks: "chunks",
 });
 
-/** Where the texts are not needed. */
+/** A row without its texts. */
 export type LogHead = Pick<LogRow, "id" | "attempt" | "bytes">;
 
 export const logHeadTable = plainTable<LogHead>(name, key, { id: "id", attempt: "attempt", bytes: "bytes" });
 
-/** JSON escapes the NUL that SQLite would cut a text at. */
+/** JSON escapes NUL, where SQLite would cut a text. */
 export function packed(chunks: readonly LogChunk[]): string {
   return JSON.stringify(chunks.map((chunk) => [chunk.stream === "stdout" ? 1 : 2, chunk.sequence, chunk.at, chunk.data]));
 }

@@ -47,7 +47,7 @@ export const outboxTable: TableSpec<OutboxRow> = {
 
 export const outboxIdTable = plainTable<Pick<OutboxRow, "id">>("outbox", ["id"], { id: "id" });
 
-/** What makes a message the same as another. */
+/** The identity of a message: messages with the same value are repetitions. */
 export function printOf({ topic, key, dedupId }: OutboxMessage): string {
   return JSON.stringify([topic, key, dedupId]);
 }

@@ -12,7 +12,7 @@ export interface PartRow extends Part {
 const name = "part";
 const key = ["task_id", "life", "sequence"];
 
-/** What a later hand-out may replace. */
+/** The columns that a later hand-out may replace. */
 export const partValue: readonly Column<PartRow>[] = [
   ["grant_count", ({ grant }) => grant],
   ["at", ({ at }) => at],
@@ -39,11 +39,11 @@ export const partTable: TableSpec<PartRow> = {
   }),
 };
 
-/** Without its value. */
+/** A part without its value. */
 export interface PartHead {
   readonly uid: string;
   readonly grant: number;
-  /** Of its value. */
+  /** Bytes of the value. */
   readonly bytes: number;
 }
 
@@ -74,7 +74,7 @@ export const uidTable = plainTable<UidRow>("part_uid", ["task_id", "life", "firs
   hashes: "hashes",
 });
 
-/** A stretch of parts that a reading task has finished with: both numbers belong to it. */
+/** A stretch of parts that a reading task has finished with, including both numbers. */
 export interface StretchRow {
   readonly reader: string;
   readonly readerLife: number;

@@ -6,10 +6,10 @@ import type { Column, Row, RowStore, TableSpec } from "../rows.ts";
 import type { Join, Run, RunHead, RunState } from "../run/run.ts";
 import { plainTable } from "./plain.ts";
 
-/** Open runs that stay in memory; others are read when something happens to them. */
+/** Maximum number of open runs in memory; others are read when something happens to them. */
 const runsKeptMax = 20_000;
 
-/** Written once. */
+/** Columns that are written once. */
 const fixed: readonly Column<Run>[] = [
   ["id", (run) => run.id],
   ["workflow", (run) => run.workflow],
@@ -38,13 +38,13 @@ const changing: readonly Column<Run>[] = [
   ["backlog", (run) => run.backlog],
   ["skips", (run) => run.skips],
 ];
-/** A run that was open before has none on disk. Unwritten, it spares the index of open runs. */
+/** An open run has no `ended_at` on disk. Not writing it avoids an update of the index of open runs. */
 const ending: readonly Column<Run>[] = [["ended_at", (run) => run.endedAt]];
 const changingAtEnd = [...changing, ...ending];
 
 export const runTable: TableSpec<Run> = { name: "run", key: ["id"], columns: [...fixed, ...changing, ...ending], of: runOf };
 
-/** Where only some columns are read: payloads may be long. */
+/** For reads of only some columns: payloads may be long. */
 export const runIdTable: TableSpec<Pick<Run, "id">> = {
   name: "run",
   key: ["id"],
@@ -73,7 +73,7 @@ export const openRunTable: TableSpec<OpenRun> = {
 
 const texts = new Set(["input", "output", "error", "variables", "backlog", "skips"]);
 
-/** Without the texts. */
+/** Columns without the texts. */
 export const runHeadTable: TableSpec<RunHead> = {
   name: "run",
   key: ["id"],
@@ -97,7 +97,7 @@ export function runRows(store: RowStore, commit: GroupCommit, committed: (run: R
   return new Rows<Run>(commit, {
     load: (tx, id) => rows.get(tx, id),
     save(run, isNew, before) {
-      // A run that begins again is written whole, over its earlier self.
+      // A run that starts again is written completely, over its earlier row.
       if (isNew) rows.write(run);
       else if (run.endedAt === null && before?.endedAt === null) rows.write(run, changing);
       else rows.write(run, changingAtEnd);
@@ -186,7 +186,7 @@ export function joinRows(store: RowStore, commit: GroupCommit): Rows<Join> {
   });
 }
 
-/** A run that was started with a key: the key finds it again. */
+/** A run that was started with a key, by which it is found again. */
 export interface StartKey {
   workflow: string;
   key: string;

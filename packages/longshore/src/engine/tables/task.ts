@@ -9,10 +9,10 @@ import type { GroupCommit } from "../commit.ts";
 import type { Column, Row, RowStore, TableSpec } from "../rows.ts";
 import { faultOfRow, faultText } from "./fault.ts";
 
-/** Queued tasks whose payloads stay in memory; those of a longer backlog are read when they are claimed. */
+/** Maximum number of queued tasks whose payloads stay in memory; those of a longer backlog are read when they are claimed. */
 const queuedKeptMax = 20_000;
 
-/** Written once. */
+/** Columns that are written once. */
 const fixed: readonly Column<TaskRow>[] = [
   ["id", (task) => task.id],
   ["run_id", (task) => task.runId],
@@ -30,7 +30,7 @@ const fixed: readonly Column<TaskRow>[] = [
   ["posted_at", (task) => task.postedAt],
   ["total_by", (task) => task.totalBy],
 ];
-/** Changes when it is queued, for the first time or again. */
+/** Columns that change when the task is queued, for the first time or again. */
 export const queueing: readonly Column<TaskRow>[] = [
   ["sequence", (task) => task.sequence],
   ["attempt", (task) => task.attempt],
@@ -43,7 +43,7 @@ export const queueing: readonly Column<TaskRow>[] = [
   ["queued_at", (task) => task.queuedAt],
   ["due_at", (task) => task.dueAt],
 ];
-/** Changes when it is handed out. */
+/** Columns that change when the task is handed out. */
 const holding: readonly Column<TaskRow>[] = [
   ["state", (task) => task.state],
   ["grant_count", (task) => task.grant],
@@ -55,7 +55,7 @@ const holding: readonly Column<TaskRow>[] = [
   ["hold_until", (task) => task.holdUntil],
   ["end_by", (task) => task.endBy],
 ];
-/** Changes when a report closes what was handed out. */
+/** Columns that change when a report closes a hand-out. */
 export const closing: readonly Column<TaskRow>[] = [
   ["output", (task) => task.output],
   ["error", (task) => task.error],
@@ -64,13 +64,13 @@ export const closing: readonly Column<TaskRow>[] = [
   ["closed_by", (task) => task.closedBy],
   ["closed_receipt", (task) => task.closedReceipt],
 ];
-/** A task that was open before has none on disk. Unwritten, it spares both indexes. */
+/** An open task has no `ended_at` on disk. Not writing it avoids an update of both indexes. */
 const ending: readonly Column<TaskRow>[] = [["ended_at", (task) => task.endedAt]];
 
-/** Set for few tasks, once: written only then, by a statement of its own. */
+/** Set once for few tasks, and written only then, with a separate statement. */
 const streaming: readonly Column<TaskRow>[] = [["streamed", (task) => (task.streamed ? 1 : 0)]];
 
-/** Sets of columns that change together. Most tasks are handed out once and end once: what has not changed is not written (0.1 us a value). */
+/** Columns that change together. Most tasks are handed out once and end once: unchanged columns are not written (0.1 us a value). */
 const goingOn = [...queueing, ...holding, ...closing];
 const atEnd = [...holding, ...closing, ...ending];
 const anything = [...goingOn, ...ending, ...streaming];
@@ -82,7 +82,7 @@ export const taskTable: TableSpec<TaskRow> = {
   of: taskOf,
 };
 
-/** For scans that need no texts of a task: its rows have none. */
+/** For scans that need no texts: the rows are read without them. */
 export const taskHeadTable: TableSpec<TaskRow> = {
   ...taskTable,
   columns: taskTable.columns.filter(([name]) => name !== "input" && name !== "output"),
@@ -109,7 +109,7 @@ export const taskPlaceTable: TableSpec<TaskPlace> = {
   of: (row) => ({ id: row.id as string, node: row.node as number, state: row.state as string, lane: row.lane as string | null }),
 };
 
-/** For scans that need no more of a task than where it is. */
+/** For scans that need only the id of a task. */
 export const taskIdTable: TableSpec<string> = {
   name: "task",
   key: ["id"],
@@ -134,7 +134,7 @@ export function taskRows(store: RowStore, commit: GroupCommit, hooks: TaskRowsHo
     },
     remove: (id) => rows.remove([id]),
     chars: taskChars,
-    // Who holds a task, and until when, may be newer in memory than on disk.
+    // The holder of a task, and the end of its hold, may be newer in memory than on disk.
     keep: (task) => (task.endedAt !== null ? "no" : task.state === "queued" ? "while-room" : "always"),
     keptMax: queuedKeptMax,
     texts: {
@@ -156,7 +156,10 @@ export function taskChars({ input, output }: TaskRow): number {
   return input.length + (output?.length ?? 0);
 }
 
-/** Field by field: through the functions of the columns it takes 1 us, of 6 for the statement that it may shorten. A test compares the lists. */
+/**
+ * Compares field by field: the functions of the columns would take 1 us, of 6 us for the statement that this may shorten. A test compares
+ * the lists.
+ */
 export function sameQueueing(one: TaskRow, other: TaskRow): boolean {
   return (
     one.sequence === other.sequence &&
@@ -184,7 +187,7 @@ export function sameClosing(one: TaskRow, other: TaskRow): boolean {
   );
 }
 
-/** What the last commit left has been checked: only the holder and the lane can have another name since. */
+/** The row of the last commit was checked: only the names of holder and lane can have changed since. */
 function checkNames(task: TaskRow, before: TaskRow | undefined): void {
   if (task.holder !== null && task.holder !== before?.holder) checkName(task.holder, "holder", "a task");
   if (task.lane !== null && task.lane !== before?.lane) checkName(task.lane.name, "lane", "a task");

@@ -1,15 +1,15 @@
-// Columns with texts of any length, read alone: where a hash in a text refers to a blob.
+// Tables of the columns with texts of unlimited length, to find hashes of blobs in them.
 
 import type { TableSpec, Value } from "../rows.ts";
 
 export type Text = string | null;
 
-/** A row of one of these tables: where it is in the order of its scan, and its texts. */
+/** A row of one of these tables: its position in the order of the scan, and its texts. */
 export interface Texts {
   readonly id: string;
   readonly at: readonly Value[];
   readonly texts: readonly Text[];
-  /** Of a run. */
+  /** Set for a run. */
   readonly definitionId?: string;
 }
 
@@ -51,7 +51,7 @@ export const messageTexts: TableSpec<Texts> = {
   of: (row) => ({ id: String(row.id), at: [row.id as number], texts: [row.body as Text] }),
 };
 
-/** They are only read. */
+/** Columns for tables that are only read. */
 function columns(...names: string[]): TableSpec<Texts>["columns"] {
   return names.map((name) => [name, () => null] as const);
 }
