@@ -1,21 +1,21 @@
-// Everything that callers can do here, and which tokens allow it: one table for every protocol. A route, a gRPC method and a call of a
-// worker over JSON-RPC each name the action that they carry out, and the gate looks it up here. So two ways to the same code have one answer.
+// All actions that a caller can request, and the token scopes that allow them: one table for every protocol. Each route, gRPC method and
+// JSON-RPC call names its action, and the access check looks the action up here. So two routes to the same code have the same rule.
 
-/** What a token may be made for. An operator may do everything. */
+/** The scopes of a token. `operator` allows every action. */
 export type TokenScope = "worker" | "operator" | "read";
 
 interface Rule {
-  /** `anyone` needs no token. An operator is allowed without being named. */
+  /** The scope that the action needs. `anyone` needs no token. `operator` is always allowed. */
   readonly who: TokenScope | "anyone";
-  /** For people: it completes "may". */
+  /** A text for people that completes "may". */
   readonly what: string;
-  /** True for what only reads: opening it in a browser changes nothing. */
+  /** True for an action that only reads: opening it in a browser changes nothing. */
   readonly reads?: true;
-  /** True where a worker may do it only on behalf of a task that it holds. */
+  /** True where a worker may do this only on behalf of a task that it holds. */
   readonly bound?: true;
-  /** What a request carries, when that may be large. Requests of any other action are small, and larger ones are refused. */
+  /** Set when the request may be large: what it carries. For other actions, large requests are refused. */
   readonly carries?: "payload" | "definition";
-  /** True where the server answers although it has as many requests under way as it may have. */
+  /** True for a request that the server answers even at its limit of concurrent requests. */
   readonly vital?: true;
 }
 
@@ -68,9 +68,9 @@ export type Action = keyof typeof table;
 
 export const actions: Readonly<Record<Action, Rule>> = table;
 
-/** Who makes a request, as far as the gate knows. */
+/** The sender of a request, as the access check sees it. */
 export interface Caller {
-  /** The name of the token; undefined when there was none. */
+  /** The name of the token; undefined for a request without a token. */
   readonly name: string | undefined;
   may(action: Action): boolean;
 }
@@ -81,10 +81,10 @@ export const everyone: Caller = { name: undefined, may: () => true };
 /** A caller without a token, where the server requires one. */
 export const stranger: Caller = { name: undefined, may: (action) => actions[action].who === "anyone" };
 
-/** A worker that the server itself calls, so that it shows no token, where the server requires one. */
+/** A worker that the server calls. It shows no token, even where the server requires tokens. */
 export const calledWorker: Caller = callerWith(undefined, ["worker"]);
 
-/** Worked out once: a request costs one look. */
+/** Computes the allowed actions once, so that each request costs one lookup. */
 export function callerWith(name: string | undefined, scopes: readonly TokenScope[]): Caller {
   const allowed = new Set((Object.keys(actions) as Action[]).filter((action) => allows(scopes, actions[action].who)));
   return { name, may: (action) => allowed.has(action) };

@@ -1,6 +1,6 @@
-// How long to wait before trying again, as data, so that a policy can be stored with a task and computed without a clock.
+// The delay before a retry, as data: a policy can be stored with a task and computed without a clock.
 
-/** How long to wait before a failed attempt is followed by the next; `maxMs` bounds the growth. */
+/** The delay between a failed attempt and the next one; `maxMs` bounds the growth. */
 export type Backoff = Jitter &
   (
     | { kind: "fixed"; delayMs: number }
@@ -17,7 +17,7 @@ interface Jitter {
   jitterMs?: number;
 }
 
-/** No delay computed here may exceed a week: beyond that a retry is a forgotten task. */
+/** The upper limit of every delay computed here: one week. */
 export const backoffMsMax = 7 * 24 * 3_600_000;
 
 /** The wait before retry number `retry` (1 = the first retry). `random` is in [0, 1). */
@@ -36,7 +36,7 @@ function rawDelay(policy: Backoff, retry: number): number {
   return Math.min(policy.delayMs * (policy.factor ?? 2) ** (retry - 1), policy.maxMs ?? backoffMsMax);
 }
 
-/** Far beyond any delay that is allowed; more terms would only cost time. */
+/** The terms beyond this exceed every allowed delay. */
 const termsMax = 100;
 
 function fibonacci(term: number): number {

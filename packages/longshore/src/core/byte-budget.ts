@@ -1,4 +1,4 @@
-// Memory that many callers share: who needs some takes it first, and is refused when all of it is taken. What is held is known at any time.
+// A memory budget that many callers share. A caller takes bytes before it uses them, and is refused when the budget is used up.
 
 export class ByteBudget {
   readonly max: number;
@@ -12,14 +12,14 @@ export class ByteBudget {
     return this.#held;
   }
 
-  /** False, with nothing taken, when there is no room for `bytes`. */
+  /** Returns false and takes nothing when there is no room for `bytes`. */
   take(bytes: number): boolean {
     if (this.#held + bytes > this.max) return false;
     this.#held += bytes;
     return true;
   }
 
-  /** For what is in memory already, whether there was room for it or not. */
+  /** Counts bytes that are in memory already, even beyond the limit. */
   takeAnyway(bytes: number): void {
     this.#held += bytes;
   }

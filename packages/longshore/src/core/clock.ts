@@ -1,4 +1,4 @@
-// Time as a dependency. Nothing below the command line reads the system clock or starts a timer but through a Clock, so tests own time.
+// Time as a dependency. Below the command line, code reads the time and starts timers only through a Clock, so that tests control time.
 
 import { uptime } from "node:os";
 
@@ -10,19 +10,19 @@ export interface Clock {
   at(atMs: number, fn: () => void): () => void;
 }
 
-/** How soon a timer notices that the machine has slept. */
+/** The longest delay of a timer: how soon it notices that the machine has slept. */
 const lookMs = 15_000;
-/** Steps of the wall clock up to this are followed at once: corrections of a clock that is right, shorter than any lease should be. */
+/** Steps of the wall clock up to this size are followed at once: they are small corrections, shorter than any lease should be. */
 const stepMs = 5_000;
-/** How much faster time passes while it catches up: a lease lasts two thirds of its term then, and workers renew it each third. */
+/** How much faster time passes while it catches up. A lease then lasts two thirds of its duration; workers renew it after each third. */
 const catchUpRate = 0.5;
-/** While it catches up, how often sleep of the machine is looked for, which costs a system call. */
+/** How often the uptime is read while time catches up. Each read is a system call. */
 const sleepLookMs = 1_000;
 
-/** The machine's clock. Timers do not keep the process alive: whatever serves or works holds it open by itself. */
+/** The machine's clock. Its timers do not keep the process alive; servers and workers keep it alive themselves. */
 export const systemClock: Clock = clockOf(steadyTime({ wall: Date.now, steady: () => performance.now(), uptime: () => uptime() * 1_000 }));
 
-/** Timers of Node by the given time. */
+/** A Clock that uses Node's timers and the given time. */
 export function clockOf(now: () => number): Clock {
   return {
     now,
@@ -30,7 +30,7 @@ export function clockOf(now: () => number): Clock {
       let timer: NodeJS.Timeout;
       const arm = () => {
         const wait = Math.max(0, atMs - now());
-        // Node rounds timers down to whole milliseconds, so a timer may fire just before its time: look again.
+        // Node rounds timers down to whole milliseconds, so a timer may fire slightly early: check the time again.
         timer = setTimeout(() => (now() < atMs ? arm() : fn()), Math.min(wait, lookMs));
         timer.unref();
       };
@@ -40,28 +40,28 @@ export function clockOf(now: () => number): Clock {
   };
 }
 
-/** Milliseconds of a machine. */
+/** The clocks of a machine, in milliseconds. */
 export interface MachineClocks {
-  /** Since the epoch; may be set to any time. */
+  /** Since the epoch; can be set to any time. */
   wall(): number;
   /** Cannot be set; stops while the machine sleeps. */
   steady(): number;
-  /** Since the machine was started, with its sleep. */
+  /** Since the machine was started, including the time it slept. */
   uptime(): number;
 }
 
 /**
- * The wall clock as far as it can be trusted: everything with a term (leases, delays, retention) uses it. It never goes back: when the wall
- * clock is set back, time follows the steady clock until the wall clock has caught up. And it does not leap: when the
- * wall clock is set ahead, time passes half as fast again until it has caught up, so a clock that is wrong for a minute ends no lease and
- * removes no run. Only sleep of the machine, which its uptime shows, is followed at once.
+ * The time for everything with a duration (leases, delays, retention): the wall clock, as far as it can be trusted. It never goes back:
+ * when the wall clock is set back, time follows the steady clock until the wall clock has caught up. It does not jump ahead either: when
+ * the wall clock is set ahead, time passes one and a half times as fast until it has caught up. So a clock that is wrong for a minute ends
+ * no lease and removes no run. Only a sleep of the machine, which its uptime shows, is followed at once.
  */
 export function steadyTime({ wall, steady, uptime }: MachineClocks): () => number {
   let knownMs = wall();
   let knownAt = steady();
   let aheadMs = uptime() - knownAt;
   let lookedAt = Number.NEGATIVE_INFINITY;
-  /** What the machine has slept since the last look. */
+  /** How long the machine has slept since the last check. */
   const sleptMs = (at: number): number => {
     if (at - lookedAt < sleepLookMs) return 0;
     lookedAt = at;
@@ -71,7 +71,8 @@ export function steadyTime({ wall, steady, uptime }: MachineClocks): () => numbe
     return slept;
   };
   return () => {
-    // In this order: a process may be held up between the two, and the other way round it would be ahead by as much from then on.
+    // Read the wall clock first. The process may be paused between the two reads; in the other order, the time would stay ahead by that
+    // pause.
     const wallMs = wall();
     const at = steady();
     let leastMs = knownMs + (at - knownAt);

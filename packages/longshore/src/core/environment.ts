@@ -1,17 +1,17 @@
-// Environment variables as a dependency, and how they are read. Options in code take precedence.
+// Environment variables as a dependency, and functions that read them. Options in code take precedence.
 
 import { LongshoreError } from "./errors.ts";
 
 /** Environment variables, such as `process.env`. */
 export type Environment = { readonly [name: string]: string | undefined };
 
-/** The value of a variable; blank counts as absent. */
+/** The value of a variable; undefined when it is absent or blank. */
 export function variable(env: Environment, name: string): string | undefined {
   const value = env[name]?.trim();
   return value === "" ? undefined : value;
 }
 
-/** What `check` makes of a variable, or undefined when it is absent. What it refuses is refused by the name of the variable. */
+/** The result of `check` for a variable, or undefined when it is absent. An error of `check` names the variable. */
 export function checkedVariable<T>(env: Environment, name: string, check: (text: string) => T): T | undefined {
   const text = variable(env, name);
   if (text === undefined) return undefined;

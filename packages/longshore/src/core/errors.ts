@@ -1,4 +1,4 @@
-// The few errors of Longshore. A handler throws TerminalError for "never try again"; anything else it throws may be tried again.
+// The errors of Longshore. A handler throws TerminalError for a failure that must not be retried; every other error may be retried.
 
 import { types } from "node:util";
 
@@ -53,7 +53,7 @@ export class LongshoreError extends Error {
 
 const terminalBrand = Symbol.for("longshore.terminal");
 
-/** Thrown by a handler: this failure is final, whatever the retry policy is. */
+/** Thrown by a handler: this failure is final, regardless of the retry policy. */
 export class TerminalError extends LongshoreError {
   override readonly name: string = "TerminalError";
   readonly [terminalBrand] = true;
@@ -63,17 +63,17 @@ export class TerminalError extends LongshoreError {
   }
 }
 
-/** True for a TerminalError of any copy of this package: two copies in one tree must understand each other. */
+/** True for a TerminalError of any copy of this package: two copies in one process must recognise each other's errors. */
 export function isTerminal(error: unknown): boolean {
   return typeof error === "object" && error !== null && (error as { [terminalBrand]?: unknown })[terminalBrand] === true;
 }
 
-/** A failure that no repetition can mend, with a code for machines. */
+/** A failure that a retry cannot fix, with a code for programs. */
 export function refusal(code: ErrorCode, message: string, field?: string): TerminalError {
   return new TerminalError(message, { cause: new LongshoreError(code, message, field === undefined ? {} : { detail: { field } }) });
 }
 
-/** What the operating system and Node's HTTP client call a peer that is not there or does not answer. */
+/** The error codes of the operating system and of Node's HTTP client for a peer that cannot be reached or does not reply. */
 const unreachableCodes: ReadonlySet<unknown> = new Set([
   "EAI_AGAIN",
   "ECONNABORTED",
@@ -91,13 +91,13 @@ const unreachableCodes: ReadonlySet<unknown> = new Set([
   "UND_ERR_SOCKET",
 ]);
 
-/** How many links of a chain of causes are looked at. */
+/** How many errors of a chain of causes are examined. */
 const causesMax = 5;
 
 /**
- * The meaning of an error for programs, from any library; undefined when we have no code for it. A TerminalError of ours
- * wraps the error with the reason. A `fetch` that found no server is LONGSHORE_UNREACHABLE, though the reason is in its cause, and
- * the end of an `AbortSignal.timeout` is LONGSHORE_DEADLINE.
+ * The code of an error from any library; undefined when there is no code for it. For a TerminalError, it is the code of the error that it
+ * wraps. A `fetch` that reached no server is LONGSHORE_UNREACHABLE (the reason is in its cause), and an expired `AbortSignal.timeout` is
+ * LONGSHORE_DEADLINE.
  */
 export function codeOf(error: Error): ErrorCode | undefined {
   if (isTerminal(error) && error.cause instanceof LongshoreError) return error.cause.code;
@@ -110,13 +110,15 @@ export function codeOf(error: Error): ErrorCode | undefined {
   return undefined;
 }
 
-/** Whether the same call may work later: the peer was not there, or could not write. Every decision about another try begins here. */
+/**
+ * Whether the same call may succeed later: the peer could not be reached, or could not write. Every decision about a retry starts here.
+ */
 export function isTransient(error: unknown): boolean {
   const code = codeOf(toError(error));
   return code === "LONGSHORE_UNREACHABLE" || code === "LONGSHORE_STORE_UNAVAILABLE";
 }
 
-/** Whether the content itself is refused: sending the same again cannot help, however often. */
+/** Whether the content itself is refused: sending it again cannot help. */
 export function isRefused(error: unknown): error is LongshoreError {
   const code = codeOf(toError(error));
   return code === "LONGSHORE_BAD_INPUT" || code === "LONGSHORE_BAD_OUTPUT" || code === "LONGSHORE_LIMIT";
@@ -128,7 +130,10 @@ export function isClosing(error: unknown): boolean {
   return code === "LONGSHORE_SHUTDOWN" || code === "LONGSHORE_CLOSED";
 }
 
-/** Turns whatever was thrown into an Error, in this one place. One of another realm, such as `node:vm` makes, is an error and no instance of ours. */
+/**
+ * Turns any thrown value into an Error. An error of another realm, such as `node:vm`, is not an instance of our Error class but is
+ * recognised too.
+ */
 export function toError(thrown: unknown): Error {
   if (thrown instanceof Error || types.isNativeError(thrown)) return thrown;
   return new Error(typeof thrown === "string" ? thrown : describe(thrown));
@@ -138,7 +143,7 @@ function describe(thrown: unknown): string {
   try {
     return `A value that is not an Error was thrown: ${JSON.stringify(thrown)}`;
   } catch {
-    // Whatever JSON refuses (a cycle, a bigint) still has a type worth naming.
+    // A value that JSON refuses (a cycle, a bigint) still has a type to name.
     return `A value that is not an Error was thrown: ${typeof thrown}`;
   }
 }

@@ -1,7 +1,10 @@
-/** Receives each failure that is tried again, and its end. The listener reports each of them once. */
+/** Is notified of each failure that is retried, and of its end. The listener reports each of them once. */
 export interface FailureListener {
-  /** `what` names it, such as "publishing to the stream GPU". May be called for every try. `peer` is the server that failed, if it was one. */
+  /**
+   * `what` names the operation, such as "publishing to the stream GPU". May be called for every try. `peer` is the server that failed, if
+   * there is one.
+   */
   failing(what: string, error: unknown, peer?: string): void;
-  /** It works. Has no effect unless it was failing. */
+  /** The operation works again. Has no effect when it was not failing. */
   working(what: string, peer?: string): void;
 }

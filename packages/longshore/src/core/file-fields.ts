@@ -1,9 +1,9 @@
-// Reading the fields of a file that a person wrote: what is missing or of the wrong kind is refused, what is unknown is warned about, each
-// with its place.
+// Reads the fields of a file that a person wrote. A missing field or a wrong type is an error, an unknown field is a warning; each names
+// its position.
 
 import type { Place } from "./file-place.ts";
 
-/** The fields of a map by key; those that are not known are warned about. */
+/** The fields of a map by key. Warns about unknown fields. */
 export function fields(place: Place, known: readonly string[]): Map<string, Place> {
   const found = new Map<string, Place>();
   for (const { key, at, value } of place.entries()) {
@@ -29,7 +29,7 @@ export function listOf(place: Place, expected: string): Place[] {
   return place.items();
 }
 
-/** A text; plain numbers and words count as what is written. */
+/** A text. Unquoted numbers and words count as text, as they are written. */
 export function textOf(place: Place, expected: string): string {
   if (place.kind === "map" || place.kind === "list" || place.kind === "null" || place.kind === "other")
     throw place.refuse("This is not a text.", expected);

@@ -1,5 +1,5 @@
-// One value of a file that a person wrote, together with its position. Files are read through these, so that every refusal and every
-// warning can name line and column. YAML and JSON are read by the same parser: JSON is YAML.
+// One value of a file that a person wrote, together with its position. Files are read through these values, so that every error and every
+// warning can name line and column. One parser reads YAML and JSON: JSON is YAML.
 
 import { Composer, type Document, isAlias, isMap, isScalar, isSeq, LineCounter, type Node } from "yaml";
 import { type ErrorCode, LongshoreError } from "./errors.ts";
@@ -7,9 +7,9 @@ import { type Json, jsonDepthMax } from "./json/json.ts";
 import { findJsonFault, type JsonPath, pathText } from "./json/json-position.ts";
 import { ShallowParser } from "./yaml-nesting.ts";
 
-/** A file larger than this is generated; the HTTP API takes the same content. */
+/** A larger file is probably generated; the HTTP API accepts the same content. */
 const fileCharsMax = 2_097_152;
-/** How much aliases may multiply: generous for people, too little for a bomb. */
+/** How many values aliases may expand to: enough for people, too few for an attack. */
 const aliasesMax = 1_000;
 
 export interface Warning {
@@ -21,7 +21,7 @@ export interface Warning {
 
 export type Kind = "map" | "list" | "text" | "number" | "boolean" | "null" | "other";
 
-/** What the refusals of a kind of file are called. */
+/** The error codes that reading a file can have. */
 export type FileErrorCode = Extract<ErrorCode, "LONGSHORE_BAD_DEFINITION" | "LONGSHORE_BAD_CONFIG">;
 
 /** The content of a file, and its warnings. */
@@ -30,7 +30,7 @@ export interface ReadFile {
   warnings: Warning[];
 }
 
-/** What a file is called by what it defines: `flows/ci.yml` is `ci`. */
+/** The id that a file name gives to its content: `flows/ci.yml` is `ci`. */
 export function fileId(file: string | undefined): string | undefined {
   const base = file
     ?.split(/[\\/]/)
@@ -39,7 +39,7 @@ export function fileId(file: string | undefined): string | undefined {
   return base === undefined || base === "" ? undefined : base;
 }
 
-/** Reads a whole file. `json` holds it to JSON's own grammar. */
+/** Reads a whole file. With `json`, only JSON's own grammar is accepted. */
 export function readFile(text: string, { json, code }: { json: boolean; code: FileErrorCode }): ReadFile {
   if (text.length > fileCharsMax)
     throw bad(code, `The file has ${text.length} characters.`, { field: "", line: 1, column: 1, expected: `at most ${fileCharsMax}` });
@@ -67,10 +67,10 @@ export class Place {
   readonly #node: Node | null;
   readonly #offset: number;
 
-  /** `offset` is where to point when the value itself takes no room. */
+  /** `offset` is the position for errors about a value that takes no room in the file. */
   constructor(file: File, node: unknown, path: JsonPath, offset: number) {
     this.#file = file;
-    // An alias means what it names, and errors point to where it is used.
+    // An alias has the value that it names; errors point to where the alias is used.
     this.#node = (isAlias(node) ? node.resolve(file.document) : node) as Node | null;
     this.#offset = (node as Node | null)?.range?.[0] ?? offset;
     this.path = path;
@@ -91,7 +91,7 @@ export class Place {
     return isScalar(this.#node) ? this.#node.value : undefined;
   }
 
-  /** A scalar as it is written: `1.10` stays `1.10`. */
+  /** A scalar exactly as it is written: `1.10` stays `1.10`. */
   get text(): string {
     if (!isScalar(this.#node)) return "";
     return typeof this.#node.value === "string" ? this.#node.value : (this.#node.source ?? String(this.#node.value));
@@ -112,7 +112,7 @@ export class Place {
     });
   }
 
-  /** The fields of a map whose keys may be anything, such as `{ input: a }`. */
+  /** The fields of a map whose keys may have any type, such as `{ input: a }`. */
   pairs(): { key: Place; value: Place }[] {
     if (!isMap(this.#node)) return [];
     return this.#node.items.map((pair) => {
@@ -126,7 +126,7 @@ export class Place {
     return this.#node.items.map((item, index) => new Place(this.#file, item, [...this.path, index], this.#offset));
   }
 
-  /** The value at a path below this; the nearest there is when there is nothing. */
+  /** The value at a path below this value; the nearest existing value when the path does not exist. */
   find(path: JsonPath): Place {
     const [first, ...rest] = path;
     if (first === undefined) return this;
@@ -134,9 +134,9 @@ export class Place {
     return inner === undefined ? this : inner.find(rest);
   }
 
-  /** The value with all that is in it. */
+  /** The value and everything inside it. */
   json(): Json {
-    // An alias inside of what it names has no end.
+    // An alias inside the value that it names would nest without end.
     if (this.path.length > jsonDepthMax) throw this.refuse("This is nested too deeply.", `at most ${jsonDepthMax} levels`);
     if (this.kind === "map") {
       const entries = this.entries().map(({ key, value }): [string, Json] => [key, value.json()]);
@@ -160,10 +160,10 @@ export class Place {
 
 function parseYaml(text: string, lineCounter: LineCounter, code: FileErrorCode): Document {
   try {
-    // The check for keys that are there twice compares all with all; `entries` does it in one pass.
+    // The parser's own check for duplicate keys compares every pair of keys; `entries` does it in one pass.
     const composer = new Composer({ lineCounter, prettyErrors: false, uniqueKeys: false, version: "1.2", schema: "core" });
     const documents = composer.compose(new ShallowParser(lineCounter.addNewLine).parse(text), true, text.length);
-    // There is one, also of an empty text.
+    // There is always one document, even for an empty text.
     const document = documents.next().value as Document;
     const next = documents.next().value as Document | undefined;
     if (next !== undefined) {
@@ -178,7 +178,7 @@ function parseYaml(text: string, lineCounter: LineCounter, code: FileErrorCode):
         ...lineColumn(lineCounter, error.pos[0]),
       });
     }
-    // Walks everything once, only to count what aliases would multiply to, and to find those that name nothing.
+    // Walks the document once, only to limit what aliases expand to and to find aliases that name nothing.
     document.toJS({ mapAsMap: true, maxAliasCount: aliasesMax });
     return document;
   } catch (error) {
@@ -193,7 +193,7 @@ function parseYaml(text: string, lineCounter: LineCounter, code: FileErrorCode):
   }
 }
 
-/** The parser warns about every key such as `{ input: a }` but a map's first, though it has read it well (eemeli/yaml#646). */
+/** The parser wrongly warns about every key such as `{ input: a }` except the first key of a map (eemeli/yaml#646). */
 function isSpurious({ code, message }: { code: string; message: string }): boolean {
   return code === "IMPOSSIBLE" && message.startsWith("Map comment with trailing content");
 }
@@ -203,7 +203,7 @@ function lineColumn(lines: LineCounter, offset: number): { line: number; column:
   return { line: Math.max(line, 1), column: Math.max(col, 1) };
 }
 
-/** The position is in the detail alone: a caller with the file's name writes `file:line:column: message`. */
+/** The position is only in the detail: a caller that knows the file's name writes `file:line:column: message`. */
 function bad(
   code: FileErrorCode,
   message: string,

@@ -1,6 +1,6 @@
-// Time-ordered ids: 26 characters of Crockford's base 32, 48 bits of milliseconds and 80 more (the ULID layout). Ids made within one
-// millisecond count upwards, so ids of one maker sort in the order they were made. Six of the bits mark a UUID of version 7, so each id is
-// a UUID too, only spelled otherwise: protocols whose clients take ids apart show them in that form.
+// Time-ordered ids: 26 characters of Crockford's base 32, 48 bits of milliseconds and 80 more bits (the ULID layout). Within one
+// millisecond, ids count upwards, so ids of one generator sort in the order of their creation. Six of the bits mark a UUID of version 7, so
+// each id is also a UUID in another spelling; protocols whose clients expect UUIDs use that spelling.
 
 import { createHash, randomFillSync } from "node:crypto";
 
@@ -8,23 +8,24 @@ const alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
 export type MakeId = (nowMs: number) => string;
 
-/** Random bytes fetched at a time: a call for 16 of them takes four times as long as the rest of making an id. */
+/** Random bytes are fetched in blocks of this size: a call for 16 bytes takes four times as long as the rest of making an id. */
 const fetchedBytes = 4_096;
 
-/** One maker per store. `randomBytes` is replaced in simulations. */
+/** One generator per store. Simulations replace `randomBytes`. */
 export function idMaker(randomBytes: (into: Uint8Array) => void = fetchAhead()): MakeId {
   // Sixteen digits of five bits; counted upwards within a millisecond.
   const digits = new Uint8Array(16);
   let lastMs = -1;
   let prefix = "";
   return (nowMs) => {
-    // A clock that steps back must not make ids step back.
+    // When the clock goes back, ids must not.
     const ms = Math.max(nowMs, lastMs);
     if (ms === lastMs && increment(digits)) return prefix + tail(digits);
     const fresh = ms === lastMs ? ms + 1 : ms;
     randomBytes(digits);
     for (let at = 0; at < 16; at++) digits[at] = (digits[at] as number) & 31;
-    // Counting upwards reaches neither within a millisecond: the nearer one is above sixty bits.
+    // Sets the version and variant bits of a UUID. Counting upwards within a millisecond does not reach them: the nearer one is above sixty
+    // bits.
     digits[0] = ((digits[0] as number) & 0b00001) | 0b01110;
     digits[3] = ((digits[3] as number) & 0b10011) | 0b01000;
     lastMs = fresh;
@@ -34,15 +35,18 @@ export function idMaker(randomBytes: (into: Uint8Array) => void = fetchAhead()):
 }
 
 /**
- * An id made from a text instead of chance: the same text at the same time gives the same id, so that what is started under it is
- * started once.
+ * An id made from a text instead of random bytes: the same text at the same time gives the same id, so that whatever is started with this
+ * id is started only once.
  */
 export function idFrom(text: string, atMs: number): string {
   const hash = createHash("sha256").update(text).digest();
   return idMaker((into) => into.set(hash.subarray(0, into.length)))(atMs);
 }
 
-/** The id as a UUID; undefined for what is none of ours. Four digits of one spelling are five of the other, behind the first two of each. */
+/**
+ * The id as a UUID; undefined for a text that is not one of our ids. After the first two digits of each spelling, four digits of an id are
+ * five digits of a UUID.
+ */
 export function uuidOf(id: string): string | undefined {
   if (!idShape.test(id)) return undefined;
   let hex = (0x100 + valueAt(id, 0, 2)).toString(16).slice(1);
@@ -50,7 +54,7 @@ export function uuidOf(id: string): string | undefined {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 
-/** The id of a UUID; undefined for what is no UUID. */
+/** The id of a UUID; undefined for a text that is not a UUID. */
 export function idOfUuid(text: string): string | undefined {
   if (!uuidShape.test(text)) return undefined;
   const hex = text.replaceAll("-", "");
@@ -75,7 +79,7 @@ function digitsOf(value: number, count: number): string {
   return text;
 }
 
-/** The first digit carries three bits: 26 digits have room for 130. */
+/** The first digit carries three bits only: 26 digits have room for 130 bits, an id has 128. */
 const idShape = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/;
 const uuidShape = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 

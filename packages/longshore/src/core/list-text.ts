@@ -1,14 +1,15 @@
-// The JSON text of a list whose length others decide: item by item, in turns with everything else that the server does, and the long ones one
-// after another. So many readers of a long list have one copy of it in memory, besides the texts that wait to be sent, which have a budget. A list
-// that has to wait drops what it has read, and reads that again when its turn has come: a first item may have megabytes.
+// The JSON text of a list whose length callers decide. It is built item by item, in turns with the other work of the server, and long lists
+// are built one after another. So many readers of a long list need one copy of it in memory, plus the texts that wait to be sent, which
+// have a budget. A list that has to wait drops what it has read and reads it again in its turn, because even a first item may have
+// megabytes.
 
 import { LongshoreError } from "./errors.ts";
 import { encodeInTurns, type LongBytes } from "./long-bytes.ts";
 import type { Slices } from "./slices/slices.ts";
 
-/** A list that is longer waits for its turn; what is shorter does not notice the others. As much as is written at once. */
+/** Longer lists wait for their turn; shorter ones do not. This is also the size of one write. */
 export const shortBytes = 65_536;
-/** Of one list: a quarter of all that may wait to be sent. It takes some milliseconds to put together at the end. */
+/** The limit for one list: a quarter of all bytes that may wait to be sent. Joining the text at the end takes some milliseconds. */
 export const listBytesMax = 64 * 1_024 * 1_024;
 
 export interface ListOptions {
@@ -16,17 +17,17 @@ export interface ListOptions {
   readonly cut?: boolean;
 }
 
-/** How a text grows that is being made. */
+/** Controls the growth of a text that is being built. */
 export interface Growth {
-  /** Whether so many characters more are within the limit. */
+  /** Whether this many more characters are within the limit. */
   fits(chars: number): boolean;
-  /** Throws LONGSHORE_LIMIT when there are too many. */
+  /** Adds to the length. Throws LONGSHORE_LIMIT when the text is too long. */
   count(chars: number): void;
-  /** Waits until a long text may go on; throws when others are before it, and the text is made again in its turn. */
+  /** Waits until a long text may continue. Throws when other long texts are first; the text is then built again in its turn. */
   turn(): Promise<void>;
 }
 
-/** For a text that becomes part of another one, which takes the turns. */
+/** For a text that becomes part of another text, which takes the turns itself. */
 export function limitedGrowth(): Growth {
   let chars = 0;
   return {
@@ -41,7 +42,7 @@ export function limitedGrowth(): Growth {
 
 export class ListTexts {
   readonly #slices: Slices;
-  /** Ends when all long lists that have come so far are made. */
+  /** Resolves when all long lists so far are built. */
   #line: Promise<void> = Promise.resolve();
   #inLine = 0;
 
@@ -50,9 +51,9 @@ export class ListTexts {
   }
 
   /**
-   * `items` begins to give JSON texts, and is called once more when the list had to wait. With `alone` it waits before the first of them is
-   * read: for items that can be given only when all of them are in memory. With `cut` a list that is too long ends before the item that
-   * exceeds the limit: for pages, whose reader continues behind what came.
+   * `items` starts to return JSON texts; it is called a second time when the list had to wait. With `alone`, the list waits before its
+   * first item is read: for items that can be read only with all of them in memory. With `cut`, a list that is too long ends before the
+   * item that exceeds the limit: for pages, whose reader continues after the last item.
    */
   async of(items: () => AsyncIterable<string> | Iterable<string>, { alone = false, cut = false }: ListOptions = {}): Promise<string> {
     return this.text(async (grew) => {
@@ -68,8 +69,8 @@ export class ListTexts {
   }
 
   /**
-   * A text that is made of pieces: `make` counts each of them, and takes a turn before the next. When a turn throws, `make` lets go of what it has
-   * and is called once more. Not inside another one: both would wait.
+   * Builds a text from pieces: `make` counts each piece, and waits for a turn before the next. When a turn throws, `make` drops what it has
+   * and is called again. Do not nest calls: both would wait without end.
    */
   async text<Made>(make: (growth: Growth) => Promise<Made>, alone = false): Promise<Made> {
     if (alone) return this.#made(make, await this.#enter());
@@ -81,7 +82,9 @@ export class ListTexts {
     return this.#made(make, await this.#enter());
   }
 
-  /** The same for the parts of an answer, which follow each other. A long one is never put together: it stays in pieces, encoded in turns. */
+  /**
+   * The same for the parts of a response body, in their order. A long body is never joined: it stays in pieces, which are encoded in turns.
+   */
   body(make: (growth: Growth) => Promise<readonly string[]>): Promise<string | LongBytes> {
     return this.text(async (growth) => {
       const parts = await make(growth);
@@ -133,7 +136,7 @@ export class ListTexts {
   }
 }
 
-/** Others are before this text: what it has read so far must not wait in memory. */
+/** Thrown when other texts are first: the pieces built so far must not wait in memory. */
 class MustWait extends Error {}
 
 function tooLong(): LongshoreError {

@@ -1,5 +1,4 @@
-// Loads modules of the user's and finds the tasks they export. Importing a module registers nothing, so its exports are all there is to
-// look at.
+// Loads modules of the user and finds the tasks that they export. Importing a module registers nothing, so only its exports count.
 
 import { type Stats, statSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -14,14 +13,14 @@ export function tasksOf(module: Readonly<Record<string, unknown>>): Task[] {
   return [...new Set(values.filter(isTask))];
 }
 
-/** A CommonJS module arrives as the `default` of what was imported, with its own exports inside. */
+/** An imported CommonJS module has its own exports inside `default`. */
 export function exportsOf(module: Readonly<Record<string, unknown>>): unknown[] {
   const inner = module.default;
   const nested = typeof inner === "object" && inner !== null && !Array.isArray(inner) ? Object.values(inner) : [];
   return [...Object.values(module), ...nested];
 }
 
-/** By shape, not by class: the file may have imported another copy of this package. */
+/** Checks the shape, not the class: the file may have imported another copy of this package. */
 function isTask(value: unknown): value is Task {
   if (typeof value !== "object" || value === null) return false;
   const { name, handle, labels } = value as Partial<Task>;
@@ -48,15 +47,15 @@ function look(path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false });
   } catch {
-    // Links that lead in a circle, or a folder that may not be entered: there is nothing at the end.
+    // A circle of links, or a folder without permission: there is no file.
     return undefined;
   }
 }
 
-/** While this mark is set no worker may be started: the module is loaded for its tasks. */
+/** While this mark is set, no worker may start: the module is being loaded for its tasks. */
 const loadingMark = Symbol.for("longshore.loading");
 
-/** Imports the file for the tasks it exports, and refuses one that calls `work()` on the way. */
+/** Imports a file for the tasks that it exports. Throws if the file calls `work()` while it loads. */
 export async function importForTasks(file: string): Promise<Record<string, unknown>> {
   const world = globalThis as { [loadingMark]?: string };
   const before = world[loadingMark];
@@ -69,18 +68,19 @@ export async function importForTasks(file: string): Promise<Record<string, unkno
   }
 }
 
-/** The file that is being loaded for its tasks just now. */
+/** The file that is currently being loaded for its tasks. */
 export function loadingFile(): string | undefined {
   return (globalThis as { [loadingMark]?: string })[loadingMark];
 }
 
 /**
- * Where modules that declare tasks by decorators, and export none, register them. On the global object: copies of this package share it.
+ * Modules that declare tasks by decorators, without exporting them, register them here. It is on the global object, so that copies of this
+ * package share it.
  */
 const declaredMark = Symbol.for("longshore.declared");
 type Declared = Set<() => readonly Task[]>;
 
-/** `tasks` is called at each search for tasks. */
+/** `tasks` is called each time tasks are collected. */
 export function declareTasks(tasks: () => readonly Task[]): void {
   const world = globalThis as { [declaredMark]?: Declared };
   world[declaredMark] ??= new Set();
@@ -92,12 +92,12 @@ export function declaredTasks(): Task[] {
   return [...((globalThis as { [declaredMark]?: Declared })[declaredMark] ?? [])].flatMap((tasks) => tasks());
 }
 
-/** For a thread or process that exists for its handlers alone: no worker may ever be started in it. */
+/** For a thread or process that only runs handlers: no worker may ever start in it. */
 export function refuseWork(): void {
   (globalThis as { [loadingMark]?: string })[loadingMark] = "A module";
 }
 
-/** Throws while a module is loaded for its tasks: a worker in there would poll for work a second time, and the one inside it a third. */
+/** Throws while a module is loaded for its tasks: a worker started there would load the module again and start a further worker. */
 export function refuseWhileLoading(): void {
   const file = (globalThis as { [loadingMark]?: string })[loadingMark];
   if (file === undefined) return;
@@ -105,7 +105,10 @@ export function refuseWhileLoading(): void {
   throw new LongshoreError("LONGSHORE_BAD_CONFIG", message, { detail: { field: "work" } });
 }
 
-/** Its message is complete; checked by shape, because the file may have imported another copy of this package. */
+/**
+ * Whether the error is the one of `refuseWhileLoading`, whose message is complete. Checked by shape, because the file may have imported
+ * another copy of this package.
+ */
 function isRefusedWork(error: Error): boolean {
   const { code, detail } = error as Partial<LongshoreError>;
   return code === "LONGSHORE_BAD_CONFIG" && detail?.field === "work";
@@ -119,11 +122,11 @@ function isTypeScript(path: string): boolean {
   return [".ts", ".mts", ".cts", ".tsx"].includes(extname(path));
 }
 
-/** tsx comes first where it is installed, for it understands more than the types that Node can strip. */
+/** Prefers tsx where it is installed: it supports more of TypeScript than the types that Node can strip. */
 async function prepareTypeScript(path: string): Promise<void> {
   const tsx = findTsx(path);
   if (tsx !== undefined) {
-    // From here on TypeScript can be imported, in this thread: hooks of another one do not reach here.
+    // Registers the hooks in this thread: hooks of another thread have no effect here.
     for (const kind of ["cjs", "esm"]) {
       const { register } = (await import(pathToFileURL(join(tsx, kind, "api/index.mjs")).href)) as { register(): unknown };
       register();
@@ -137,7 +140,7 @@ async function prepareTypeScript(path: string): Promise<void> {
   );
 }
 
-/** The folder of the built files of tsx. */
+/** The folder with the built files of tsx. */
 function findTsx(path: string): string | undefined {
   for (const place of [path, resolve("package.json")]) {
     try {

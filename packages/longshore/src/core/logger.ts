@@ -1,5 +1,5 @@
-// A structured logger: one line an event, as JSON for machines or as readable text, written to a sink that the caller owns.
-// Secrets are taken out here, at the one place every line passes, so that no caller has to remember.
+// A structured logger: one line per event, as JSON for programs or as readable text, written to a sink that the caller owns. Secrets are
+// removed here, because every line passes here; no caller has to remember it.
 
 import type { Clock } from "./clock.ts";
 
@@ -12,21 +12,21 @@ export interface Logger {
   info(message: string, fields?: LogFields): void;
   warn(message: string, fields?: LogFields): void;
   error(message: string, fields?: LogFields): void;
-  /** For callers that would build costly fields only for them to be dropped. */
+  /** For callers that build costly fields only when they are logged. */
   enabled(level: Exclude<LogLevel, "silent">): boolean;
-  /** A logger whose every line carries these fields too. */
+  /** A logger that adds these fields to every line. */
   child(fields: LogFields): Logger;
 }
 
 export interface LoggerOptions {
   /** Lines below this level are dropped. Default `info`. */
   level?: LogLevel;
-  /** `json`: one JSON object a line; `text`: for a person. Default `json`. */
+  /** `json`: one JSON object per line; `text`: readable text. Default `json`. */
   format?: "json" | "text";
-  /** Takes one line, without line end. */
+  /** Receives one line, without the line end. */
   write: (line: string) => void;
   clock: Pick<Clock, "now">;
-  /** Texts that must never appear, wherever they turn up: the configured tokens. */
+  /** Texts that must never appear in a line: the configured tokens. */
   secrets?: readonly string[];
 }
 
@@ -34,9 +34,9 @@ const severity: Readonly<Record<LogLevel, number>> = { debug: 10, info: 20, warn
 const redacted = "[redacted]";
 const secretKey = /^(.*[-_.])?(authorization|cookie|set-cookie|password|secret|token|access[-_]?token|api[-_]?key)s?$/i;
 const bearer = /\bbearer\s+[^\s"',;]+/gi;
-/** Longer lines are cut: a log that carries whole payloads is neither read nor kept. */
+/** Longer lines are cut. */
 const lineCharsMax = 16_384;
-/** Fields nested deeper are written as a placeholder; also what ends a cycle. */
+/** Fields nested deeper are written as a placeholder. This also ends a cycle. */
 const depthMax = 6;
 
 export function createLogger(options: LoggerOptions): Logger {
@@ -79,12 +79,12 @@ function renderText(now: number, level: string, message: string, fields: LogFiel
   return oneLine(text);
 }
 
-/** A line may quote what a client sent: it must not be able to write a second line, nor to drive the terminal that shows it. */
+/** A line may quote what a client sent: that text must not start a second line or send control codes to the terminal. */
 function oneLine(text: string): string {
   return text.replace(/\p{Cc}+/gu, " ");
 }
 
-/** A copy that JSON can carry: errors become name, code, message and stack, secrets by their key become a placeholder. */
+/** A copy that JSON can carry: errors become name, code, message and stack; fields with the name of a secret become a placeholder. */
 function clean(value: unknown, depth: number): unknown {
   if (typeof value === "bigint") return value.toString();
   if (typeof value !== "object" || value === null) return value;

@@ -1,11 +1,11 @@
-// A long answer as bytes, in pieces that are never put together: copying or encoding many megabytes at once would hold the event loop.
+// A long response body as bytes, in pieces that are never joined: copying or encoding many megabytes at once would block the event loop.
 
 import { pieceBytes, pieceEnd } from "./paced-write.ts";
 
 export class LongBytes {
   readonly byteLength: number;
   readonly #pieces: readonly Buffer[];
-  /** Where the piece begins that was read last: an answer is read from its beginning to its end. */
+  /** The index and the first byte of the piece that was read last. A body is usually read from beginning to end. */
   #at = 0;
   #begin = 0;
 
@@ -18,7 +18,7 @@ export class LongBytes {
     return this.byteLength;
   }
 
-  /** The bytes from `from` to `end`, copied only where they are in several pieces. */
+  /** The bytes from `from` to `end`; copied only when they span several pieces. */
   subarray(from: number, end: number): Uint8Array {
     if (from < this.#begin) {
       this.#at = 0;
@@ -35,7 +35,7 @@ export class LongBytes {
   }
 }
 
-/** Texts that follow each other, as bytes. `turn` is awaited after each piece, with its length. */
+/** Encodes consecutive texts as bytes. `turn` is awaited after each piece, with its length. */
 export async function encodeInTurns(texts: Iterable<string>, turn: (bytes: number) => Promise<void>): Promise<LongBytes> {
   const pieces: Buffer[] = [];
   let [batch, chars]: [string[], number] = [[], 0];

@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 
-/** True for addresses that only this machine can reach. A name counts only when it is `localhost` itself. */
+/** True for addresses that only this machine can reach. The only accepted name is `localhost`. */
 export function isLoopback(host: string): boolean {
   const bare = host.toLowerCase().replace(/^\[|\]$/g, "");
   if (bare === "localhost" || bare === "::1") return true;

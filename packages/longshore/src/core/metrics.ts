@@ -1,5 +1,5 @@
-// A small metrics registry and its Prometheus text (exposition format 0.0.4). A series is looked up once, when its owner is built,
-// and then costs an addition; nothing is computed until it is read.
+// A small metrics registry and its Prometheus text (exposition format 0.0.4). The owner looks up a series once; after that, an update costs
+// one addition. Nothing is computed until the metrics are read.
 
 export interface Counter {
   add(by?: number): void;
@@ -14,7 +14,7 @@ export interface Histogram {
   observe(value: number): void;
 }
 
-/** One metric name with its label names; `with` gives the series of these label values, made on first use. */
+/** One metric name with its label names. `with` returns the series of these label values and creates it on first use. */
 export interface Family<Series> {
   with(...values: string[]): Series;
 }
@@ -27,19 +27,19 @@ export interface Sample {
 export interface Metrics {
   counter(name: string, help: string, labels?: readonly string[]): Family<Counter>;
   gauge(name: string, help: string, labels?: readonly string[]): Family<Gauge>;
-  /** `bounds` are upper bounds in rising order; the last bucket, without bound, is added. */
+  /** `bounds` are upper bounds in rising order; the last bucket, without a bound, is added automatically. */
   histogram(name: string, help: string, bounds: readonly number[], labels?: readonly string[]): Family<Histogram>;
-  /** A metric whose value is computed at reading time. When `read` throws, the metric is left out of that reading. */
+  /** A metric whose value is computed when it is read. When `read` throws, the metric is missing from that reading. */
   sampled(kind: "counter" | "gauge", name: string, help: string, read: () => number | Iterable<Sample>, labels?: readonly string[]): void;
-  /** Work that has to be done before some of the values can be read, such as counting large sets. */
+  /** Registers work that must run before some of the values can be read, such as counting large sets. */
   before(prepare: () => Promise<void>): void;
-  /** The whole registry as Prometheus text, after what has to be done before. */
+  /** The whole registry as Prometheus text, after all work registered with `before`. */
   read(): Promise<string>;
-  /** The whole registry as it is at once. */
+  /** The whole registry as Prometheus text, immediately. */
   text(): string;
-  /** What counters and histograms have gathered, which begin at nothing again: for a process that another one reads for. */
+  /** Returns what counters and histograms have gathered, and resets them: for a process whose metrics another process reports. */
   drain(): MetricDelta[];
-  /** Adds what another registry with the same families has drained. What is not known here is left out. */
+  /** Adds the result of `drain` of another registry with the same families. Unknown families are ignored. */
   absorb(deltas: readonly MetricDelta[]): void;
 }
 
@@ -52,20 +52,23 @@ export interface MetricDelta {
 
 export const metricsContentType = "text/plain; version=0.0.4; charset=utf-8";
 
-/** Series of one family. A label that grows without end (an id, say) must not fill the memory: what comes later is counted as `other`. */
+/**
+ * The limit of series per family. A label with unlimited values (such as an id) must not fill the memory: further series are counted as
+ * `other`.
+ */
 const seriesMax = 2_000;
 
 interface Entry {
   readonly kind: "counter" | "gauge" | "histogram";
   readonly help: string;
   readonly labels: readonly string[];
-  /** What `counter`, `gauge` or `histogram` answered; absent for sampled ones. */
+  /** The result of `counter`, `gauge` or `histogram`; absent for sampled metrics. */
   readonly family: unknown;
   lines(name: string): Iterable<string>;
 }
 
 export interface MetricsOptions {
-  /** Whether a family that has no series yet is named in the text all the same. */
+  /** Whether a family without series is named in the text too. */
   readonly nameEmpty?: boolean;
 }
 
@@ -73,7 +76,7 @@ export function createMetrics({ nameEmpty = false }: MetricsOptions = {}): Metri
   const entries = new Map<string, Entry>();
   const preparations: (() => Promise<void>)[] = [];
 
-  /** Asking twice for the same family gives the same one; asking for another under a name in use is a programmer's mistake. */
+  /** A second call for the same family returns the first one; a different family with a name in use is a programming error. */
   function register(name: string, entry: Entry): Entry {
     if (!/^[a-z_][a-z0-9_]*$/.test(name)) throw new TypeError(`Metric name ${JSON.stringify(name)} must match [a-z_][a-z0-9_]*.`);
     const known = entries.get(name);
@@ -142,9 +145,9 @@ function drained(name: string, family: unknown): MetricDelta[] {
   });
 }
 
-/** A series whose growth can be taken out of one process and put into another. */
+/** A series whose growth can be moved from one process to another. */
 interface Growing {
-  /** Undefined when it has not grown. */
+  /** Returns undefined when the series has not grown. */
   take(): number | readonly number[] | undefined;
   grow(by: number | readonly number[]): void;
 }
@@ -246,7 +249,7 @@ function sampledLines(name: string, labels: readonly string[], read: () => numbe
     const samples = typeof answer === "number" ? [{ labels: [], value: answer }] : [...answer];
     return samples.map((sample) => `${name}${labelText(labels, sample.labels)} ${sample.value}`);
   } catch {
-    // A store that is closing must not remove the other metrics; the gap in this one shows it.
+    // A store that is closing must not remove the other metrics; only this metric is missing.
     return [];
   }
 }

@@ -1,22 +1,22 @@
-// Paths with places to fill: `/core/{lang}` takes one segment, `/files/{*rest}` takes all that follow, at least one. Orchestrators that
-// find tasks by path write them so.
+// Paths with placeholders: `/core/{lang}` matches one segment, `/files/{*rest}` matches one or more remaining segments. Orchestrators that
+// find tasks by path use this syntax.
 
 import { LongshoreError } from "./errors.ts";
 
 export interface PathPattern {
   readonly text: string;
-  /** True when it has no places to fill: it then matches itself alone. */
+  /** True for a pattern without placeholders, which matches only itself. */
   readonly literal: boolean;
-  /** What the places are filled with, or undefined when the path does not fit. */
+  /** The values of the placeholders, or undefined when the path does not match. */
   match(path: string): Readonly<Record<string, string>> | undefined;
 }
 
-/** Longer paths fit no orchestrator's routing. */
+/** No orchestrator routes longer paths. */
 const charsMax = 500;
 
 type Segment = { readonly text: string } | { readonly place: string; readonly rest: boolean };
 
-/** Throws LONGSHORE_BAD_CONFIG for what is no pattern; `field` is what the message calls it. */
+/** Throws LONGSHORE_BAD_CONFIG for an invalid pattern; `field` is its name in the message. */
 export function pathPattern(text: string, field = "path"): PathPattern {
   const segments = text.slice(1).split("/").map(segmentOf);
   const places = segments.flatMap((segment) => (segment !== undefined && "place" in segment ? [segment.place] : []));

@@ -1,11 +1,11 @@
-// How large a value may be that is kept with a run: its input and output, those of its tasks, and what a template makes of them.
+// The size limit of a value that is stored with a run: its input and output, those of its tasks, and the results of templates.
 //
-// Such a value is read, filled into templates, written and stored in one piece, by a decision that cannot stop half-way. Storing alone takes
-// SQLite about 5 ms for each megabyte and row, and a report writes two or three rows. Larger content belongs into a blob, which is
-// received, stored and sent in pieces.
+// Such a value is read, filled into templates, written and stored as a whole, in one decision that cannot pause. Storing alone takes SQLite
+// about 5 ms per megabyte and row, and a report writes two or three rows. Larger content belongs into a blob, which is received, stored and
+// sent in pieces.
 
-/** What other orchestrators accept for the input or output of a task. */
+/** The limit that other orchestrators have for the input or output of a task. */
 export const payloadBytesMax = 10_240 * 1_024;
 
-/** A request that carries one, with what surrounds it: four times what peers of gRPC take for a message by default. */
+/** The limit of a request that carries such a value and its envelope: four times the default limit of a gRPC message. */
 export const payloadRequestBytes = 16 * 1_024 * 1_024;

@@ -1,4 +1,4 @@
-// Process groups of programs that this process has started, and the promise that none outlives it.
+// The process groups of programs that this process has started. When this process exits, it kills them all.
 
 export class ProcessGroups {
   readonly #leaders = new Set<number>();
@@ -8,7 +8,7 @@ export class ProcessGroups {
 
   add(pid: number | undefined): void {
     if (pid === undefined) return;
-    // One listener however many programs run: Node warns about more than ten.
+    // One listener for all programs: Node warns about more than ten.
     if (this.#leaders.size === 0) process.on("exit", this.#onExit);
     this.#leaders.add(pid);
   }
@@ -18,7 +18,7 @@ export class ProcessGroups {
     if (this.#leaders.size === 0) process.off("exit", this.#onExit);
   }
 
-  /** Signals the whole group. A group that is gone already is fine. */
+  /** Signals the whole group. Has no effect when the group has ended already. */
   kill(pid: number | undefined, signal: "SIGTERM" | "SIGKILL"): void {
     if (pid === undefined) return;
     try {

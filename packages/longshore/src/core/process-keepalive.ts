@@ -1,9 +1,9 @@
-// Keeps the process alive while something is under way that hangs on timers alone: those of the clock let it end.
+// Keeps the process alive while only timers of the clock are pending: those timers do not keep it alive themselves.
 
-/** Longest interval that Node's timers take. It never fires to any effect. */
+/** The longest interval that Node's timers accept. The timer has no effect besides keeping the process alive. */
 const foreverMs = 2_147_483_647;
 
-/** The returned function lets the process end, and may be called twice. */
+/** The returned function lets the process end; it may be called twice. */
 export function keepProcessAlive(): () => void {
   const timer = setInterval(() => {}, foreverMs);
   return () => clearInterval(timer);

@@ -1,8 +1,8 @@
-// What callers may fill of the machine altogether, whatever each single request is allowed.
+// Limits of the storage and memory that all callers together may use, in addition to the limits of a single request.
 
 import { LongshoreError } from "./errors.ts";
 
-/** What is counted in bytes, each with a quota of its own. */
+/** The kinds of stored data that have a quota in bytes. */
 export const storedKinds = ["blobs", "documents", "parts", "bus", "logs", "attempts"] as const;
 export type StoredKind = (typeof storedKinds)[number];
 
@@ -17,7 +17,7 @@ export interface Quotas {
   readonly busBytes: number;
   /** Bytes of all logs together. */
   readonly logBytes: number;
-  /** Bytes of all attempts that were followed by another. */
+  /** Bytes of all attempts that were followed by a retry. */
   readonly attemptBytes: number;
   /** Open runs that one run has started, directly or through others. */
   readonly familyRuns: number;
@@ -28,23 +28,23 @@ const gib = 1024 * 1024 * 1024;
 /** Callers with a worker token must not fill the disk that runs are written to. */
 export const quotaDefaults: Quotas = {
   blobBytes: 64 * gib,
-  /** Definitions that people or programs write: a hundred thousand of ten kilobytes. */
+  /** A hundred thousand definitions of ten kilobytes. */
   documentBytes: gib,
   partBytes: 16 * gib,
-  /** What workers have not taken yet, and nothing else. */
+  /** Only records that workers have not taken yet. */
   busBytes: 4 * gib,
   logBytes: 16 * gib,
   attemptBytes: 4 * gib,
-  /** As many as a run may have items. A larger family is a mistake that grows by itself. */
+  /** The limit of items of a run. A larger family is a mistake that grows by itself. */
   familyRuns: 100_000,
 };
 
 interface ByteQuota {
   readonly quota: Exclude<keyof Quotas, "familyRuns">;
   readonly flag: string;
-  /** What all of them together are called. */
+  /** The name of this data in messages. */
   readonly what: string;
-  /** How room is made. */
+  /** The advice how to make room. */
   readonly how: string;
 }
 
@@ -59,7 +59,7 @@ export const byteQuotas: Readonly<Record<StoredKind, ByteQuota>> = {
   attempts: { quota: "attemptBytes", flag: "--attempt-bytes", what: "the attempts of all tasks", how: shorter },
 };
 
-/** Throws LONGSHORE_BAD_CONFIG for a quota that is no count. */
+/** Throws LONGSHORE_BAD_CONFIG for a quota that is not a positive whole number. */
 export function quotasOf(given: Partial<Quotas> = {}): Partial<Quotas> {
   for (const [name, value] of Object.entries(given)) {
     if (value === undefined || (Number.isSafeInteger(value) && value > 0)) continue;
@@ -72,7 +72,7 @@ export function quotasOf(given: Partial<Quotas> = {}): Partial<Quotas> {
   return given;
 }
 
-/** What is refused when there is no room for more of a kind. */
+/** The error when a quota has no room for more. */
 export function quotaReached(kind: StoredKind, max: number): LongshoreError {
   const { quota, flag, what, how } = byteQuotas[kind];
   const message = `There is no room for more: ${what} together may have ${max} bytes. ${how}, or raise ${flag} (quotas.${quota}).`;
@@ -82,7 +82,7 @@ export function quotaReached(kind: StoredKind, max: number): LongshoreError {
 
 const quotaField = "quotas.";
 
-/** Whether what was refused may be taken later, when there is room again. */
+/** Whether the error is a reached quota: the same request may succeed later, when there is room again. */
 export function isQuotaReached(error: unknown): boolean {
   return error instanceof LongshoreError && error.code === "LONGSHORE_LIMIT" && error.detail.field?.startsWith(quotaField) === true;
 }

@@ -1,13 +1,13 @@
-// What a server answered to a worker or a client, one JSON object a line, so that `longshore verify` can compare it with what the server
-// stored. A line is handed to the kernel in one synchronous write before the writer continues: `kill -9` of the writer loses nothing that
-// it had received. Several processes may append to one file.
+// Records what a server replied to a worker or a client, one JSON object per line, so that `longshore verify` can compare it with what the
+// server stored. Each line goes to the kernel in one synchronous write before the process continues: `kill -9` loses nothing that was
+// recorded. Several processes may append to one file.
 
 import { randomUUID } from "node:crypto";
 import { closeSync, openSync, writeSync } from "node:fs";
 import { LongshoreError, toError } from "./errors.ts";
 import type { Verdict } from "./verdict.ts";
 
-/** Where a piece of work belongs, in the words of its orchestrator. */
+/** The ids of a piece of work, in the form of its orchestrator. */
 export interface RecordedWork {
   readonly transport: string;
   readonly task: string;
@@ -19,7 +19,7 @@ export interface RecordedWork {
   readonly attempt: number;
 }
 
-/** The row that recorded work belongs to, as far as its ids show. */
+/** The stored row that recorded work belongs to, as far as its ids show it. */
 export interface Address {
   readonly taskId?: string;
   readonly grant?: number;
@@ -27,10 +27,10 @@ export interface Address {
   readonly attempt?: number;
 }
 
-/** Reads the ids of a protocol; undefined when they are not of its form. */
+/** Reads the ids of a protocol; returns undefined when they do not have its form. */
 export type ReadAddress = (work: RecordedWork) => Address | undefined;
 
-/** An id that ends with a number; undefined when it does not. */
+/** Splits an id that ends with a number; returns undefined for other ids. */
 export function numbered(text: string, separator: string): { before: string; number: number } | undefined {
   const at = text.lastIndexOf(separator);
   const digits = text.slice(at + 1);
@@ -38,15 +38,15 @@ export function numbered(text: string, separator: string): { before: string; num
 }
 
 export type Recorded =
-  /** A worker begins with a task that it was handed. */
+  /** A worker starts a task that it received. */
   | ({ readonly kind: "taken" } & RecordedWork)
-  /** The server answered a report; `verdict` is null when no answer came. */
+  /** The server replied to a report; `verdict` is null when no reply arrived. */
   | ({
       readonly kind: "reported";
       readonly outcome: "done" | "failed" | "deferred" | "lost";
       readonly verdict: Verdict | null;
     } & RecordedWork)
-  /** The server acknowledged an order of a client, or reported to it how a run ended. */
+  /** The server acknowledged a client's request, or reported to the client how a run ended. */
   | {
       readonly kind: "run-started" | "run-ordered" | "run-ended";
       readonly runId: string;
@@ -54,7 +54,7 @@ export type Recorded =
       readonly state: string;
     };
 
-/** `session` names the process that wrote the line. */
+/** `session` identifies the process that wrote the line. */
 export type RecordedLine = Recorded & { readonly at: number; readonly session: string };
 
 export interface Recorder {
@@ -62,7 +62,7 @@ export interface Recorder {
   close(): void;
 }
 
-/** Payloads are never written, so that a recording may be handed to others. */
+/** Payloads are never written, so a recording can be shared. */
 export function openRecorder(path: string, now: () => number = Date.now): Recorder {
   const session = randomUUID();
   let file: number | undefined;

@@ -1,6 +1,9 @@
-// Callers that wait for something to end, by its id.
+// Callers that wait until something ends, by its id.
 
-/** Reports when a caller gives up: calls `leave` then, at once if it must. What is answered takes that back. */
+/**
+ * Registers `leave`, which is called when the caller gives up, or at once if it has given up already. The returned function removes `leave`
+ * again.
+ */
 export type GiveUp = (leave: () => void) => () => void;
 
 const givenUp = Symbol("given up");
@@ -19,8 +22,8 @@ export class Results<T> {
   readonly #waiting = new Map<string, Waiting<T>[]>();
 
   /**
-   * Resolves once `id` has ended; with undefined when there is no such thing. `look` is called after this caller is registered, so an end
-   * that comes in between is not missed. A caller that gives up is removed, and gets the current state.
+   * Resolves once `id` has ended; with undefined when `id` does not exist. `look` is called after this caller is registered, so that an end
+   * in between is not missed. A caller that gives up is removed and receives the current state.
    */
   async of(id: string, look: () => Promise<T | undefined>, isOpen: (found: T) => boolean, giveUp?: GiveUp): Promise<T | undefined> {
     const { ended, leave, waiting } = this.#stand(id);
@@ -54,7 +57,7 @@ export class Results<T> {
     for (const { resolve } of waiting) resolve(ended);
   }
 
-  /** Nothing will end any more: all waiters get the reason. */
+  /** Rejects all waiters with `error`: nothing will end any more. */
   close(error: Error): void {
     const all = [...this.#waiting.values()];
     this.#waiting.clear();
@@ -65,7 +68,7 @@ export class Results<T> {
     return this.#waiting.size;
   }
 
-  /** Waits for something that is about to exist. */
+  /** Waits for the end of something that does not exist yet. */
   expect(id: string): Place<T> {
     return this.#stand(id) as Place<T>;
   }

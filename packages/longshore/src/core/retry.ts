@@ -1,4 +1,4 @@
-// One call that is tried again while its failure may pass.
+// Retries a call while its failure is transient.
 
 import { type Backoff, backoffMs } from "./backoff.ts";
 import { type Clock, pause } from "./clock.ts";
@@ -6,21 +6,21 @@ import { isTransient, toError } from "./errors.ts";
 
 export interface RetryOptions {
   readonly clock: Clock;
-  /** The pauses between tries. */
+  /** The delays between tries. */
   readonly backoff: Backoff;
   readonly random?: () => number;
-  /** Ends the pauses; from then on `retry` rejects with its reason. */
+  /** Ends the delays; from then on `retry` rejects with the signal's reason. */
   readonly signal?: AbortSignal;
-  /** A try that fails so long after the first began is the last one. */
+  /** A try that fails later than this after the start of the first is the last one. */
   readonly patienceMs?: number;
   readonly triesMax?: number;
-  /** Whether another try may help; by default for a peer that is not there or cannot write. */
+  /** Whether a retry may help. Default: `isTransient`. */
   readonly mayPass?: (error: Error) => boolean;
-  /** Notified of each failure that may pass, and whether it was the last try. */
+  /** Called for each transient failure; `isLast` is true when no further try follows. */
   readonly failing?: (error: Error, isLast: boolean) => void;
 }
 
-/** Rejects with the last failure when it is final, or when there is no try left. */
+/** Rejects with the last failure when it is final, or when no try is left. */
 export async function retry<Value>(call: () => Promise<Value>, options: RetryOptions): Promise<Value> {
   const { clock, signal, mayPass = isTransient, random = Math.random } = options;
   const { patienceMs = Number.POSITIVE_INFINITY, triesMax = Number.POSITIVE_INFINITY } = options;

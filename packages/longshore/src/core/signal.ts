@@ -12,8 +12,8 @@ export interface SignalSource {
 }
 
 /**
- * One signal may arrive twice: from the terminal (Ctrl-C) or a supervisor that signals a whole group, and from npm, which is in that group
- * and passes it on. A person who presses it twice takes longer than this.
+ * The same signal may arrive twice: from the terminal (Ctrl-C) or a supervisor that signals a whole process group, and from npm, which is
+ * in that group and forwards it. A person who presses Ctrl-C twice takes longer than this.
  */
 const echoMs = 100;
 

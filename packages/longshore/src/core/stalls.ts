@@ -1,27 +1,30 @@
-// What must go on: whatever makes no progress for a while, or too little on average, is ended, so that no caller holds memory or a place by doing
-// next to nothing. One timer looks after all of them, and only while there are any.
+// Ends connections and transfers that make no progress for a while, or too little on average, so that no caller occupies memory or a slot
+// while it does almost nothing. One timer checks all of them, and runs only while there are any.
 
 import type { Clock } from "./clock.ts";
 
 export interface Moving {
-  /** A number that changes whenever something has moved. NaN counts as moved: what waits for us is not to blame. */
+  /** A number that changes with every progress. NaN counts as progress: the peer is not to blame while it waits for this server. */
   progress(): number;
-  /** Called once, when nothing has moved for too long, or too little. It is not watched any more then. */
+  /** Called once, when there was no progress for too long, or too little. It is not watched any more then. */
   stalled(): void;
 }
 
-/** How often in the allowed time it is looked at: an end is late by at most this part of it. */
+/** How many checks there are in the allowed time: a stall is noticed late by at most this part of it. */
 const looksEach = 4;
 
 export class Stalls {
   readonly #clock: Clock;
   readonly #ms: number;
-  /** How much must have moved for each look. */
+  /** The progress that each check requires. */
   readonly #perLook: number;
   readonly #watched = new Map<Moving, Seen>();
   #cancel: (() => void) | undefined;
 
-  /** Ends what has not moved for `ms`, and after that time also what has moved by less than `perSecond` on average since it is watched. */
+  /**
+   * Ends everything that has made no progress for `ms`, and after that time also everything with less than `perSecond` on average since it
+   * was added.
+   */
   constructor(clock: Clock, ms: number, perSecond = 0) {
     this.#clock = clock;
     this.#ms = ms;
@@ -38,12 +41,14 @@ export class Stalls {
     this.#cancel ??= this.#arm();
   }
 
-  /** Again is harmless. The timer stays until it finds nothing: starting and stopping it for each request would cost more. */
+  /**
+   * Calling this again has no effect. The timer stays until it finds nothing: starting and stopping it for each request would cost more.
+   */
   unwatch(moving: Moving): void {
     this.#watched.delete(moving);
   }
 
-  /** Watches nothing any more. */
+  /** Stops watching everything. */
   stop(): void {
     this.#watched.clear();
     this.#cancel?.();
@@ -60,7 +65,7 @@ export class Stalls {
       seen.quiet = progress === seen.progress ? seen.quiet + 1 : 0;
       seen.progress = progress;
       if (!Number.isNaN(progress)) seen.looks++;
-      // The first look comes at any time after the beginning, so that one more is needed than the time has.
+      // The first check comes at any time after the beginning, so one more check than the time has is needed.
       const slow = seen.looks > looksEach && progress - seen.from < (seen.looks - 1) * this.#perLook;
       if (seen.quiet <= looksEach && !slow) continue;
       this.#watched.delete(moving);
@@ -73,8 +78,8 @@ export class Stalls {
 interface Seen {
   progress: number;
   readonly from: number;
-  /** How many looks there were, without those that found it waiting for us. */
+  /** The number of checks, without those that found it waiting for this server. */
   looks: number;
-  /** In how many of the last looks nothing had moved. */
+  /** The number of the last checks in a row without progress. */
   quiet: number;
 }

@@ -1,4 +1,4 @@
-// A task is a name and a plain function. Declaring one registers nothing: it is a value, handed to `work()`.
+// A task is a name and a plain function. Declaring a task registers nothing: it is a value that is passed to `work()`.
 
 import type { Backoff } from "./backoff.ts";
 import type { Context, Deferral } from "./context.ts";
@@ -10,54 +10,52 @@ import { jsonSchemaOf, type Schema } from "./schema/schema.ts";
 
 /** The options of `task()`. */
 export interface TaskOptions<Returned = unknown, Output = unknown> {
-  /** Checks the result of the handler and returns what callers get; a value that does not match fails the task permanently. */
+  /** Validates the result of the handler and returns what callers receive; a value that does not match fails the task permanently. */
   output?: Schema<Returned, Output>;
-  /** One sentence for people, published where a protocol has a place for it. */
+  /** One sentence for people, published where the protocol supports it. */
   description?: string;
   /** The handler's signal aborts after this long, and the attempt counts as failed. */
   timeout?: Duration;
-  /** What a workflow written in code uses for steps of this task by default. */
+  /** The default retry policy for steps of this task in workflows that are written in code. */
   retry?: RetryHint;
   /** How many calls of this task run at once in one worker, on protocols that poll for each task by its name. */
   concurrency?: number;
   /** Labels that a worker with this task advertises, on protocols that match by labels. */
   labels?: readonly string[];
-  /**
-   * Where the task is found on protocols that find tasks by path; the default is `/` and its name. `{x}` takes a segment, `{*x}` the rest.
-   */
+  /** The path of the task, on protocols that find tasks by path. Default: `/` and its name. `{x}` matches a segment, `{*x}` the rest. */
   path?: string;
   /** JSON Schemas to publish for a handler that has no schema of its own; `longshore schema` writes them from its signature. */
   schemas?: TaskSchemas;
-  /** Where the handler runs; the default is the setting of `work()`. */
+  /** Where the handler runs. Default: the setting of `work()`. */
   isolate?: Isolate;
-  /** The module that exports this task, as in `import.meta.url`; a thread or process loads it from there. */
+  /** The module that exports this task, as in `import.meta.url`; a thread or process imports it. */
   module?: string;
 }
 
-/** JSON Schemas of what a task takes and returns. */
+/** JSON Schemas of the input and the output of a task. */
 export interface TaskSchemas {
   readonly input?: JsonSchema;
   readonly output?: JsonSchema;
 }
 
 /**
- * Where a handler runs. `inline`: in the worker's own thread, as asynchronous handlers should. `thread`: in a thread of its own while it
- * runs, so that it may compute for any time. `process`: in a process of the task's own, whose crash harms nothing else. `auto`: in
- * a thread unless it is an async function.
+ * Where a handler runs. `inline`: in the worker's own thread, the right choice for asynchronous handlers. `thread`: in a separate thread
+ * while it runs, so that it may compute for any time. `process`: in a separate process for this task, whose crash affects nothing else.
+ * `auto`: `inline` for an async function, else `thread`.
  */
 export type Isolate = "inline" | "thread" | "process" | "auto";
 
-/** How often and with which pauses a failed task is retried. */
+/** How often and with which delays a failed task is retried. */
 export interface RetryHint {
-  /** How many times a failed attempt is followed by another; 0 = never. */
+  /** The maximum number of retries; 0 = never. */
   readonly limit: number;
   readonly backoff?: Backoff;
 }
 
-/** `Input` is what a caller sends, `Output` what a caller gets back. */
+/** `Input` is what a caller sends, `Output` what a caller receives. */
 export interface Task<Input = unknown, Output = unknown> {
   readonly name: string;
-  /** Written as a method so that tasks of any input may be in one list. */
+  /** Declared as a method so that tasks with different inputs fit in one list. */
   handle(input: Input, context: Context): Output | Deferral | Promise<Output | Deferral>;
   readonly input: Schema | undefined;
   readonly output: Schema | undefined;
@@ -72,21 +70,21 @@ export interface Task<Input = unknown, Output = unknown> {
   readonly module: string | undefined;
 }
 
-/** A handler's result without the promise and without "later". */
+/** A handler's result, without the promise and without deferrals. */
 export type TaskOutput<Result> = Exclude<Awaited<Result>, Deferral>;
 
-/** Longer names fit no protocol's label or queue name. */
+/** The limit of labels and queue names in the protocols. */
 const nameCharsMax = 200;
 
-/** What a handler may return: the input of its output schema, or anything without one. */
+/** What a handler may return: the input of its output schema, or any value without a schema. */
 type Fitting<Accepted> = Accepted | Deferral | Promise<Accepted | Deferral>;
 
 /** What callers receive: the output of the schema, or the result of the handler when there is none. */
 type Received<Output, Result> = unknown extends Output ? TaskOutput<Result> : Output;
 
 /**
- * Makes a task: a name and the function that runs for it. Pass it to `work()` and to steps of a workflow. With an `input` schema, callers send
- * the input of the schema and the handler receives its output.
+ * Makes a task: a name and the function that runs for it. Pass it to `work()` and to steps of a workflow. With an `input` schema, callers
+ * send the input of the schema and the handler receives its output.
  */
 export function task<Input, Parsed, Accepted, Output, Result extends Fitting<Accepted>>(
   name: string,
@@ -153,7 +151,7 @@ export interface TaskDescription {
   outputSchema?: JsonSchema;
 }
 
-/** `strict` closes the schemas to fields that they do not name. A side that JSON Schema cannot describe is left out. */
+/** With `strict`, the schemas refuse fields that they do not name. A schema that JSON Schema cannot express is left out. */
 export function describeTask(subject: Task, options: { readonly strict?: boolean } = {}): TaskDescription {
   const inputSchema = publishedSchema(jsonSchemaOf(subject.input, "input") ?? subject.schemas?.input, options);
   const outputSchema = publishedSchema(jsonSchemaOf(subject.output, "output") ?? subject.schemas?.output, options);

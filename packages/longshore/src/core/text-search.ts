@@ -1,11 +1,11 @@
-// Finding one text in another, in time that is linear in both, whatever they are. Callers choose what is searched for, and often also what is
-// searched in: `includes` of V8 and LIKE of SQLite may compare a long text at every place of the other, which takes seconds for a megabyte.
+// Finds one text in another, in time linear in both. Callers choose the text to search for, and often also the text to search in: V8's
+// `includes` and SQLite's LIKE may compare a long text at every position of the other, which takes seconds for a megabyte.
 
 import type { Sliced } from "./slices/slice-work.ts";
 
-/** V8 searches for a text of up to so many characters in linear time, and much faster than we can. */
+/** For texts up to this length, V8 searches in linear time and is much faster than this code. */
 const linearCharsMax = 250;
-/** Characters that are looked through in one slice: some milliseconds. */
+/** The characters that are searched in one slice: some milliseconds. */
 const pieceChars = 1_048_576;
 
 /** Whether `wanted` is in `text`. */
@@ -13,25 +13,28 @@ export function hasText(text: string, wanted: string): boolean {
   return wanted.length <= linearCharsMax ? text.includes(wanted) : new TextSearch(wanted).isIn(text);
 }
 
-/** The same, whether letters are large or small. */
+/** The same, ignoring upper and lower case. */
 export function* hasTextInSlices(text: string, wanted: string): Sliced<boolean> {
   const small = wanted.toLowerCase();
   const search = small.length <= linearCharsMax ? undefined : new TextSearch(small);
   for (let at = 0; at === 0 || at < text.length; at += pieceChars) {
     if (at > 0) yield;
-    // A match that begins in this piece may end in the next.
+    // A match that begins in this piece may end in the next one.
     const piece = text.slice(at, at + pieceChars + small.length).toLowerCase();
     if (search === undefined ? piece.includes(small) : search.isIn(piece)) return true;
   }
   return false;
 }
 
-/** By Knuth, Morris and Pratt: after a mismatch it continues where it is, with as much of the wanted text as fits there. */
+/**
+ * Knuth-Morris-Pratt: after a mismatch the search continues at the same position, with the longest prefix of the wanted text that still
+ * matches.
+ */
 export class TextSearch {
-  /** Comparisons so far. */
+  /** The number of comparisons so far. */
   compared = 0;
   readonly #wanted: string;
-  /** For each length of a head of the wanted text, the length of the longest shorter head that it ends with. */
+  /** For each prefix of the wanted text, the length of the longest shorter prefix that it ends with. */
   readonly #shorter: Int32Array;
 
   constructor(wanted: string) {
@@ -51,7 +54,7 @@ export class TextSearch {
     return matched === length;
   }
 
-  /** How much of the wanted text is matched after one more character. */
+  /** The number of matched characters after one more character. */
   #after(before: number, character: number): number {
     let matched = before;
     for (;;) {

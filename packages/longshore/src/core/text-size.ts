@@ -1,16 +1,18 @@
 import { isScalar, type Json } from "./json/json.ts";
 
-/** How large a value is as JSON: what it takes to store it, and to read and write it. */
+/** The size of a value as JSON: what it costs to store, read and write it. */
 export interface ValueSize {
   readonly chars: number;
-  /** Names of members count too. */
+  /** The number of values; names of members count too. */
   readonly values: number;
 }
 
-/** `depth` counts lists and objects inside each other: 0 for a scalar, 1 for an empty list. Too low where counting has stopped. */
+/** `depth` is the nesting of lists and objects: 0 for a scalar, 1 for an empty list. It is too low when counting stopped early. */
 export type CountedSize = ValueSize & { readonly depth: number };
 
-/** About how large `value` is; stops counting above either of `max`. Level by level and not by calls, so that depth is no matter. */
+/**
+ * The approximate size of `value`; stops counting above either limit of `max`. Iterative, so that deep values cannot overflow the stack.
+ */
 export function sizeOf(value: Json, max: ValueSize): CountedSize {
   let chars = 0;
   let values = 0;
@@ -45,7 +47,7 @@ export function sizeOf(value: Json, max: ValueSize): CountedSize {
   return { chars, values, depth };
 }
 
-/** About how many characters `value` takes as JSON; stops counting above `max`. */
+/** The approximate number of characters of `value` as JSON; stops counting above `max`. */
 export function textSize(value: Json, max: number): number {
   return sizeOf(value, { chars: max, values: Number.POSITIVE_INFINITY }).chars;
 }

@@ -1,10 +1,10 @@
-// Texts for people: cut to a limit without losing what matters, values inside messages, counted things; and addresses that people write.
+// Texts for people: cutting to a limit, values inside messages, counted things; and addresses that people write.
 
 import { ExactNumber } from "./json/json-exact.ts";
 
 const cutMark = "\n... cut here ...\n";
 
-/** At most `max` characters of `text`, keeping head and tail: the start shows what failed, the end shows why. */
+/** At most `max` characters of `text`, from its start and its end: the start shows what failed, the end shows why. */
 export function cutMiddle(text: string, max: number): string {
   if (text.length <= max) return text;
   if (max <= cutMark.length) return wholeHead(text, max);
@@ -19,22 +19,22 @@ export function cutTail(text: string, max: number): string {
   return text.length <= max ? text : wholeTail(text, max);
 }
 
-/** Enough to find a value again in a request. */
+/** Enough to recognise a value of a request. */
 const shownCharsMax = 100;
 
-/** A wrong value, inside an error message. */
+/** A wrong value, as text for an error message. */
 export function shown(value: unknown): string {
   if (value === undefined) return "missing";
   const text = jsonHead(value, shownCharsMax);
   return text.length > shownCharsMax ? `${wholeHead(text, shownCharsMax)}...` : text;
 }
 
-/** The value as JSON, or a little more than its first `max` characters: no more of it is looked at, however large or deep it is. */
+/** The value as JSON, or slightly more than its first `max` characters. Reads no more of the value than that, regardless of its size. */
 function jsonHead(value: unknown, max: number): string {
   let text = "";
   const write = (part: unknown): void => {
     if (typeof part === "string") text += JSON.stringify(part.slice(0, max + 1));
-    // JSON has no NaN and no infinity: it would show them as null.
+    // JSON has no NaN and no infinity: JSON.stringify would show them as null.
     else if (typeof part === "number") text += String(part);
     else if (typeof part !== "object" || part === null || hasOwnForm(part)) text += JSON.stringify(part) ?? String(part);
     else {
@@ -54,12 +54,12 @@ function jsonHead(value: unknown, max: number): string {
   return text;
 }
 
-/** A number of any size, or a date. No data from outside has a function. */
+/** Whether the value has a `toJSON` of its own: an ExactNumber or a date. Data from outside contains no functions. */
 function hasOwnForm(part: object): boolean {
   return "toJSON" in part && typeof part.toJSON === "function";
 }
 
-/** The kind of a value, where the value itself would be too long or too short. */
+/** The kind of a value, for messages where the value itself would be too long or too short. */
 export function kindOf(value: unknown): string {
   if (value === undefined) return "missing";
   if (value === null) return "null";
@@ -67,7 +67,7 @@ export function kindOf(value: unknown): string {
   return Array.isArray(value) ? "a list" : typeof value === "object" ? "an object" : `a ${typeof value}`;
 }
 
-/** An address or a path without the slashes at its end, which mean nothing there. */
+/** An address or a path without its trailing slashes. */
 export function withoutEndSlashes(text: string): string {
   let end = text.length;
   while (end > 0 && text[end - 1] === "/") end--;
@@ -79,7 +79,7 @@ export function counted(count: number, thing: string): string {
   return `${count} ${thing}${count === 1 ? "" : "s"}`;
 }
 
-// A cut between the two halves of a surrogate pair would leave a text that some JSON readers refuse.
+// A cut inside a surrogate pair would leave a text that some JSON readers refuse.
 function wholeHead(text: string, length: number): string {
   const last = text.charCodeAt(length - 1);
   return text.slice(0, last >= 0xd800 && last <= 0xdbff ? length - 1 : length);

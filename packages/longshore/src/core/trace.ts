@@ -16,7 +16,7 @@ export function spanIdsOf(traceId: unknown, spanId: unknown): SpanIds | undefine
   return wellFormed && !zeros.test(ids.traceId) && !zeros.test(ids.spanId) ? ids : undefined;
 }
 
-/** The header `traceparent` by which a span is handed on over HTTP. */
+/** The value of the HTTP header `traceparent`, which passes a span on. */
 export function traceparent({ traceId, spanId }: SpanIds): string {
   return `00-${traceId}-${spanId}-01`;
 }

@@ -1,4 +1,4 @@
-// Work that a signal ends for the caller that waits for it.
+// Lets a caller stop waiting for work when a signal aborts.
 
 /** Rejects with the signal's reason as soon as it aborts; the work itself continues, and its result is ignored. */
 export function untilAborted<Value>(work: PromiseLike<Value>, signal: AbortSignal): Promise<Value> {

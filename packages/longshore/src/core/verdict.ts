@@ -1,12 +1,12 @@
-// The closed set of answers to a report about a task. Each protocol turns them into its own words.
+// The closed set of replies to a report about a task. Each protocol translates them into its own codes.
 
 /**
  * - `ok`: the report was applied.
- * - `cancel`: the report was noted, and the work is no longer wanted; stop.
- * - `again`: this very report was applied before; nothing changed.
- * - `stale`: the hold is over (expired, closed by something else, or superseded by a newer grant); nothing changed.
- * - `busy`: the hold is current but belongs to another holder; nothing changed.
- * - `gone`: no such task is known; nothing changed.
+ * - `cancel`: the report was noted, but the work is not wanted any more: stop.
+ * - `again`: this same report was applied before; nothing changed.
+ * - `stale`: the lease is over (expired, closed in another way, or superseded by a newer grant); nothing changed.
+ * - `busy`: the lease is current but belongs to another holder; nothing changed.
+ * - `gone`: the task does not exist; nothing changed.
  */
 export type Verdict = "ok" | "cancel" | "again" | "stale" | "busy" | "gone";
 

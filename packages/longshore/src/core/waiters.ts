@@ -17,7 +17,7 @@ export class Waiters {
     });
   }
 
-  /** Wakes those that wait now; who waits again in the same turn is not woken twice. */
+  /** Wakes all current waiters. A waiter that waits again in the same turn is not woken twice. */
   wake(): void {
     for (const done of [...this.#waiting]) done();
   }

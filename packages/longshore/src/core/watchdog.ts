@@ -1,10 +1,10 @@
-// Measures how late the event loop is, and names what held it up. A timer that should fire every few milliseconds fires late by as long as
-// something ran without a pause; the longest that ran since the timer last fired is the cause.
+// Measures how late the event loop is, and names the cause. A timer that should fire every few milliseconds fires late when something
+// blocks the loop; the longest piece of work since the timer last fired is the cause.
 
 import type { Logger } from "./logger.ts";
 import type { Metrics } from "./metrics.ts";
 
-/** Notified of each piece of work that ran without a pause. */
+/** Is notified of each piece of work that ran without a pause. */
 export interface Stopwatch {
   /** `what` is a route, a gRPC method, or another name that an operator knows. */
   ran(what: string, ms: number): void;
@@ -13,28 +13,28 @@ export interface Stopwatch {
 export interface WatchdogOptions {
   readonly metrics: Metrics;
   readonly logger: Logger;
-  /** Milliseconds that only ever rise. */
+  /** Milliseconds of a monotonic clock. */
   readonly now?: () => number;
-  /** Calls `tick` every so many milliseconds until the function that is returned is called. */
+  /** Calls `tick` every `ms` milliseconds until the returned function is called. */
   readonly every?: (ms: number, tick: () => void) => () => void;
 }
 
 export interface Watchdog extends Stopwatch {
-  /** Measures from now on: what happens while a server starts keeps no request waiting. */
+  /** Starts measuring. Work during the start of a server delays no request. */
   begin(): void;
   stop(): void;
 }
 
-/** A route that runs for less does not hold up others: not worth a name. */
+/** Shorter work does not hold up other requests and is not named. */
 export const noticedMs = 5;
 
-/** How often the timer should fire. A loop that is late by less is not noticed. */
+/** The interval of the timer. Smaller delays are not noticed. */
 const tickMs = 20;
-/** A stall that is worth a line: requests of all clients have waited for it. */
+/** A stall of this length is logged: requests of all clients have waited for it. */
 const stallMs = 100;
-/** At most one line in this time; the next one has the number of stalls. */
+/** At most one line in this time; the next line has the number of stalls. */
 const quietMs = 10_000;
-/** Upper bounds in seconds: up to 20 ms is the rule, above 100 ms is logged. */
+/** Upper bounds in seconds: up to 20 ms is normal, above 100 ms is logged. */
 const bounds = [0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
 export function createWatchdog({ metrics, logger, now = () => performance.now(), every = everyMs }: WatchdogOptions): Watchdog {
@@ -50,7 +50,7 @@ export function createWatchdog({ metrics, logger, now = () => performance.now(),
     stalls.add();
     unreported++;
     if (now() < quietUntil) return;
-    // What ran for a small part of the time only happened to run then.
+    // Work that took only a small part of the delay is not its cause.
     const cause = longest.ms >= lateMs / 2 ? { route: longest.what, routeMs: Math.round(longest.ms) } : {};
     logger.warn("The event loop was blocked, and every request waited", { ms: Math.round(lateMs), ...cause, times: unreported });
     unreported = 0;
@@ -76,7 +76,7 @@ export function createWatchdog({ metrics, logger, now = () => performance.now(),
   };
 }
 
-/** Keeps no process alive. Each is set after the one before has fired, so a long stall is one late call and not many. */
+/** Does not keep the process alive. Each timer is set after the previous one has fired, so a long stall is one late call. */
 function everyMs(ms: number, tick: () => void): () => void {
   let timer: NodeJS.Timeout;
   const next = () => {

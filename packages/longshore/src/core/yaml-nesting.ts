@@ -1,16 +1,16 @@
-// How deep YAML may nest. The library builds values by calls within calls, and compiles patterns on the way: Node ends the whole process, whichever
-// thread it is in, when a pattern must be compiled while the stack is nearly full. So depth is counted where it is still a list: the
-// library's own parser has what it is in on a stack.
+// Limits how deep YAML may nest. The library builds values recursively and compiles regular expressions on the way. When a regular
+// expression must be compiled while the stack is nearly full, Node ends the whole process, also from another thread. So depth is checked
+// earlier, in the library's own parser, which keeps the open collections in a list.
 
 import { Parser } from "yaml";
 
-/** Twice what values may nest; the library's calls overflow the stack from about 900 levels on. */
+/** Twice the depth that values may have; the library overflows the stack from about 900 levels on. */
 const nestingMax = 256;
-/** The document is on the stack of the parser too, and what a scalar needs. */
+/** The parser's stack also contains the document and one entry for a scalar. */
 export const stackMax: number = nestingMax + 2;
 export const nestsTooDeep: string = `it is nested deeper than ${nestingMax} levels`;
 
-/** The library's parser, which throws as soon as a text is deeper. */
+/** The library's parser, which throws as soon as a text nests too deep. */
 export class ShallowParser extends Parser {
   override *next(source: string): ReturnType<Parser["next"]> {
     yield* super.next(source);

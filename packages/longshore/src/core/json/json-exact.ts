@@ -1,27 +1,29 @@
-// JSON whose numbers keep all their digits. JSON.parse makes a double of every number: whole numbers above 2^53 are rounded, and 1e400 becomes
-// infinite, which is written as null. Here such a number is a value of its own that remembers how it was written. A text without one, which
-// is nearly every text, is read and written by JSON.parse and JSON.stringify as ever, after one look at its digits.
+// JSON whose numbers keep all their digits. JSON.parse turns every number into a double: whole numbers above 2^53 are rounded, and 1e400
+// becomes Infinity, which is written as null. Here, such a number is an ExactNumber, which keeps its original text. A text without such
+// numbers (nearly every text) is read and written by JSON.parse and JSON.stringify, after one scan of its digits.
 
 import { randomBytes } from "node:crypto";
 import { changedNumbers, type Stretch } from "./json-numbers.ts";
 
-/** How often JSON.stringify has found one: this alone shows whether a text that it wrote is exact. */
+/** How many ExactNumbers JSON.stringify has found so far. If it did not change, the text that JSON.stringify wrote is exact. */
 let met = 0;
 
-/** What `writeExact` collects while JSON.stringify runs: the literals in order, each written as the mark until the end. */
+/**
+ * What `writeExact` collects while JSON.stringify runs: the literals in order. Each is written as the mark first and replaced at the end.
+ */
 interface Writing {
   readonly mark: string;
   readonly literals: string[];
 }
-/** Undefined outside of `writeExact`, null in it while JSON.stringify has met no ExactNumber. */
+/** Undefined outside of `writeExact`; null inside it until JSON.stringify finds the first ExactNumber. */
 let writing: Writing | null | undefined;
 
-/** No sender can guess it, so that no text of its own reads like a number. */
+/** A sender cannot guess the mark, so no text that it sends can be mistaken for a number. */
 function newMark(): string {
   return randomBytes(12).toString("base64url");
 }
 
-/** A number that no double holds. Code that does not know of it computes with, compares and writes the nearest double. */
+/** A number that a double cannot hold. Code that does not know this class calculates with, compares and writes the nearest double. */
 export class ExactNumber {
   /** As it was written in the JSON. */
   readonly #literal: string;
@@ -62,12 +64,12 @@ export function parseExact(text: string): unknown {
   try {
     return restored(JSON.parse(markNumbers(text, changed, mark)), mark);
   } catch {
-    // The error is about the text itself, not about what was made of it.
+    // JSON.parse of the original text throws an error about that text, not about the marked one.
     return JSON.parse(text);
   }
 }
 
-/** The value with a number for each marked text; changed in place. A walk costs a tenth of what a reviver of JSON.parse does. */
+/** Replaces each marked text in the value by its number, in place. This walk costs a tenth of a JSON.parse reviver. */
 function restored(value: unknown, mark: string): unknown {
   if (typeof value === "string") return value.startsWith(mark) ? new ExactNumber(value.slice(mark.length)) : value;
   if (typeof value !== "object" || value === null) return value;
@@ -79,7 +81,7 @@ function restored(value: unknown, mark: string): unknown {
     return value;
   }
   const object = value as { [key: string]: unknown };
-  // Every name is the object's own, so that even `__proto__` is a plain member here.
+  // Every name is the object's own property, so even `__proto__` is a plain member here.
   for (const key of Object.keys(object)) {
     const member = object[key];
     if (typeof member === "string" && member.startsWith(mark)) object[key] = restored(member, mark);
@@ -88,7 +90,7 @@ function restored(value: unknown, mark: string): unknown {
   return value;
 }
 
-/** Like JSON.stringify, with every ExactNumber as it was written. One pass, whether there is one or not. */
+/** Like JSON.stringify, but every ExactNumber is written as it was read. One pass in either case. */
 export function writeExact(value: unknown, indent?: number): string {
   const outer = writing;
   writing = null;
@@ -107,14 +109,14 @@ function unmarked(text: string, { mark, literals }: Writing): string {
     .join("");
 }
 
-/** The same with the nearest double for each ExactNumber, for code that looks at the type of numbers. */
+/** The same value with the nearest double for each ExactNumber, for code that checks the type of numbers. */
 export function rounded<T>(value: T): T {
   const before = met;
   const text = JSON.stringify(value);
   return met === before ? value : (JSON.parse(text) as T);
 }
 
-/** The same text with each of these numbers as a string that begins with the mark. What is no JSON stays none. */
+/** The same text with each of these numbers as a string that begins with the mark. Invalid JSON stays invalid. */
 function markNumbers(text: string, numbers: readonly Stretch[], mark: string): string {
   const parts: string[] = [];
   let before = 0;

@@ -1,5 +1,6 @@
-// Finds the numbers of a JSON text that a double would change: whole numbers above 2^53 in most cases, more than seventeen digits, and
-// what is too large or too small. A text without one, which is nearly every text, costs a look at one character of sixteen and one search.
+// Finds the numbers of a JSON text that a double would change: most whole numbers above 2^53, numbers with more than seventeen digits, and
+// numbers that are too large or too small. For a text without such numbers (nearly every text), this costs a look at one of every sixteen
+// characters and one search.
 
 export interface Stretch {
   readonly from: number;
@@ -8,14 +9,14 @@ export interface Stretch {
 
 const none: readonly Stretch[] = [];
 
-/** Fifteen digits survive in a double whatever they are; sixteen may not. */
+/** A double keeps every number of fifteen digits; with sixteen digits it may not. */
 const longChars = 16;
-/** Beyond 1e308 and 1e-324. */
+/** Exponents of three digits: the range of a double ends at 1e308 and 1e-324. */
 const largeExponent = /\d[eE][+-]?\d{3}/;
 
 /**
- * Whether so many digits and points follow each other anywhere: of each so many characters one is looked at, and its neighbours if it is
- * one.
+ * Whether the text has this many digits and points in a row. Looks at one of every `longChars` characters, and at its neighbours only if it
+ * is a digit or a point.
  */
 function hasLongNumber(text: string): boolean {
   for (let at = longChars - 1; at < text.length; at += longChars) {
@@ -33,12 +34,14 @@ function isDigitOrPoint(code: number): boolean {
   return isDigit(code) || code === 0x2e;
 }
 
-/** Their positions, in order. The text may be any text: what is no JSON stays none when they are written differently. */
+/**
+ * The positions of the changed numbers, in order. The text may be any text: invalid JSON stays invalid when these numbers are replaced.
+ */
 export function changedNumbers(text: string): readonly Stretch[] {
   return hasLongNumber(text) || largeExponent.test(text) ? scan(text) : none;
 }
 
-/** One pass; strings are passed over at the speed of a search. */
+/** One pass; strings are skipped with `indexOf`. */
 function scan(text: string): readonly Stretch[] {
   const changed: Stretch[] = [];
   for (let at = 0; at < text.length; ) {
@@ -60,7 +63,7 @@ function isDigit(code: number): boolean {
   return code >= 0x30 && code <= 0x39;
 }
 
-/** Behind all that may belong to the number. */
+/** The offset after the last character that may belong to the number. */
 function numberEnd(text: string, from: number): number {
   for (let at = from + 1; ; at++) {
     const code = text.charCodeAt(at);
@@ -74,7 +77,7 @@ function hasExponent(text: string, from: number, end: number): boolean {
   return false;
 }
 
-/** As the name of a member a number is a mistake, and a string in its place would hide it. */
+/** A number as the name of a member is a mistake; replacing it by a string would hide the mistake. */
 function isName(text: string, from: number): boolean {
   let at = from;
   while (text.charCodeAt(at) <= 0x20) at++;
@@ -82,10 +85,10 @@ function isName(text: string, from: number): boolean {
 }
 
 const numberShape = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
-/** The shortest spelling of a double has no more digits than this, so that a number with more is always another one. */
+/** The shortest spelling of a double has at most this many digits, so a number with more digits is always changed. */
 const doubleDigitsMax = 17;
 
-/** Whether a double is another number than the one in the text. */
+/** Whether the number in the text differs from its double. */
 function isChanged(text: string, from: number, end: number): boolean {
   numberShape.lastIndex = from;
   if (!numberShape.test(text) || numberShape.lastIndex !== end) return false;
@@ -97,11 +100,11 @@ function isChanged(text: string, from: number, end: number): boolean {
   if (value === 0) return digits > 0;
   if (digits <= 15) return false;
   const shortest = String(value);
-  // As most programs write a double.
+  // The spelling that most programs use for a double.
   return shortest !== literal && digitsOf(literal) !== digitsOf(shortest);
 }
 
-/** How many digits count: those of `digitsOf`, without building them. */
+/** The number of significant digits: the length of `digitsOf`, without building the text. */
 function countDigits(text: string, from: number, end: number): number {
   let count = 0;
   let zeros = 0;
@@ -117,7 +120,7 @@ function countDigits(text: string, from: number, end: number): number {
   return count;
 }
 
-/** The digits that count: without sign, point, exponent and the zeros at both ends. */
+/** The significant digits: without sign, point, exponent and the zeros at both ends. */
 function digitsOf(literal: string): string {
   const digits = (literal.split(/[eE]/, 1)[0] as string).replace(/[-.]/g, "");
   let first = 0;
@@ -127,7 +130,7 @@ function digitsOf(literal: string): string {
   return digits.slice(first, end);
 }
 
-/** Behind the closing quote of the string that opens at `at`. */
+/** The offset after the closing quote of the string that opens at `at`. */
 function stringEnd(text: string, at: number): number {
   for (let next = text.indexOf('"', at + 1); next !== -1; next = text.indexOf('"', next + 1)) {
     let before = next - 1;

@@ -1,5 +1,5 @@
-// The line and column of a mistake in a JSON text. `JSON.parse` is fast and reports no positions; this scanner is only
-// used after a text was refused, so that reading a good one costs nothing extra.
+// The line and column of a mistake in a JSON text. `JSON.parse` is fast and reports no positions. This scanner runs only after a text was
+// refused, so valid texts cost nothing extra.
 
 export interface Position {
   /** From 1. */
@@ -10,16 +10,16 @@ export interface Position {
 
 export interface JsonFault extends Position {
   message: string;
-  /** The value that was being read, such as `jobs[0].name`; empty at the top. */
+  /** The path of the value with the mistake, such as `jobs[0].name`; empty at the top. */
   path: string;
 }
 
 export type JsonPath = readonly (string | number)[];
 
-/** The depth at which the scan stops: deeper texts are a fault of their own. */
+/** The scan stops at this depth and reports the depth as a fault. */
 const depthMax = 128;
 
-/** The first fault of `text`, or null when it is one JSON value. */
+/** The first fault of `text`, or null when it is a valid JSON value. */
 export function findJsonFault(text: string): JsonFault | null {
   try {
     const scanner = new Scanner(text);
@@ -33,9 +33,9 @@ export function findJsonFault(text: string): JsonFault | null {
 }
 
 /**
- * The same for a text of which everything before `from` is fine, looking at `chars` characters alone: a mistake in megabytes is found
- * without reading them again. `opening` is what has been opened there, such as `[{`. Null where the mistake is further on. Without the
- * path, whose names are further back.
+ * The same for a text that is valid before `from`. Looks at `chars` characters only, so that a mistake in megabytes is found without
+ * reading all of them again. `opening` are the brackets that are open at `from`, such as `[{`. Returns null when the mistake is further on.
+ * The fault has no path, because the names are before `from`.
  */
 export function findFaultFrom(text: string, from: number, opening: string, chars: number): JsonFault | null {
   const window = opening + text.slice(from, from + chars);
@@ -52,18 +52,21 @@ export function findFaultFrom(text: string, from: number, opening: string, chars
   }
 }
 
-/** The last character of the value at `path`, as a place. A path that leads nowhere ends at the value that lacks it. `text` must be JSON. */
+/**
+ * The position of the last character of the value at `path`. For a path that does not exist, the position of the last value on the path
+ * that exists. `text` must be JSON.
+ */
 export function positionOf(text: string, path: JsonPath): Position {
   try {
     return positionAt(text, new Scanner(text).find(path) - 1);
   } catch (fault) {
-    // Nested deeper than the scan: this is the nearest position.
+    // Nested deeper than the scanner reads: this is the nearest position.
     if (fault instanceof Fault) return positionAt(text, fault.offset);
     throw fault;
   }
 }
 
-/** `jobs[0].depends_on[1]`. */
+/** A path as text, such as `jobs[0].depends_on[1]`. */
 export function pathText(path: JsonPath): string {
   let text = "";
   for (const part of path) text += typeof part === "number" ? `[${part}]` : text === "" ? part : `.${part}`;
@@ -106,7 +109,7 @@ class Scanner {
     if (this.#at < this.#text.length) throw new Fault("trailing characters", this.#at, []);
   }
 
-  /** Reads over one value. */
+  /** Skips one value. */
   value(path: JsonPath): void {
     this.#space();
     const first = this.#text[this.#at];
@@ -118,7 +121,7 @@ class Scanner {
     else this.#literal(path);
   }
 
-  /** The offset behind the value that `path` leads to. */
+  /** The offset after the value at `path`. */
   find(path: JsonPath): number {
     this.#space();
     const [step, ...rest] = path;
@@ -167,7 +170,7 @@ class Scanner {
     this.#at++;
   }
 
-  /** After a member or element: true at the closing bracket, false behind a comma. */
+  /** After a member or element: returns true at the closing bracket, false after a comma. */
   #closed(bracket: string, what: string, path: JsonPath): boolean {
     this.#space();
     const next = this.#text[this.#at];
@@ -218,5 +221,5 @@ class Scanner {
   }
 }
 
-/** Bounds what the pattern looks at; no number that anyone means has more digits. */
+/** Bounds what the pattern matches; no real number has more digits. */
 const literalCharsMax = 1_000;

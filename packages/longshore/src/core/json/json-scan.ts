@@ -1,5 +1,5 @@
-// What JSON will cost to read, found out from its bytes as they arrive and before any value is built. A few megabytes of `[[],[],[]]`
-// become millions of objects, and building those blocks all other requests for seconds.
+// Estimates what JSON costs to read, from its bytes as they arrive and before any value is built. A few megabytes of `[[],[],[]]` become
+// millions of objects, and building them blocks all other requests for seconds.
 
 import { jsonDepthMax } from "./json.ts";
 
@@ -14,30 +14,30 @@ const closeList = 0x5d;
 const openObject = 0x7b;
 const closeObject = 0x7d;
 
-/** An object with more names than this is kept as a table, which costs several times as much to build and to walk. */
+/** JavaScript stores an object with more names than this as a hash table, which costs several times as much to build and to walk. */
 const wideNames = 1_000;
-/** What each further name of such an object counts. */
+/** The weight of each further name of such an object. */
 const wideWeight = 4;
 
-/** Digits of one number beyond this count as values: turning a number of megabytes into a double costs as much as many small ones. */
+/** Further digits of a number count as values: parsing a number of megabytes costs as much as many small ones. */
 const plainDigits = 32;
 
 /**
- * Counts values: an upper bound of them, names of members included, those of very wide objects several times, and so are the digits of
- * very long numbers. Takes the bytes in pieces of any
- * size, cut anywhere. Of text that is not JSON it counts something; a parser stops at the first mistake, and up to there both read the same.
+ * Counts an upper bound of the values, including the names of members. Names of very wide objects count several times, and further digits
+ * of very long numbers count too. Accepts the bytes in pieces of any size, cut anywhere. For invalid JSON, the count is meaningful up to
+ * the first mistake, which is where a parser stops.
  */
 export class JsonScan {
-  /** The value that everything else is inside of counts too. */
+  /** Starts at 1 for the outermost value. */
   values = 1;
-  /** How many lists and objects were open at once, at most. */
+  /** The largest number of lists and objects that were open at once. */
   deepest = 0;
   #inText = false;
   #escaped = false;
   #depth = 0;
-  /** Digits in a row, up to here. */
+  /** The number of digits in a row so far. */
   #digits = 0;
-  /** Names of the object that is open at each depth; what is deeper than any JSON that is read shares the last place. */
+  /** The number of names of the open object at each depth. Depths beyond the limit share the last place. */
   readonly #names = new Uint32Array(jsonDepthMax + 2);
 
   push(bytes: Uint8Array): void {

@@ -1,5 +1,5 @@
-// Large JSON, read in slices with turns of the event loop between them, so that other requests are answered while megabytes are read. A
-// slice is a run of whole members or items, which JSON.parse reads as ever; a member that is larger than a slice is opened and read the same
+// Reads large JSON in slices, with turns of the event loop between them, so that other requests are served while megabytes are read. A
+// slice is a run of whole members or items, which JSON.parse reads. A member that is larger than a slice is opened and read in the same
 // way, and a long string is read in pieces.
 
 import { atOnce, inTurns, type Sliced } from "../slices/slice-work.ts";
@@ -8,22 +8,22 @@ import { jsonDepthMax, setOwn } from "./json.ts";
 import { parseExact } from "./json-exact.ts";
 import { findFaultFrom, type JsonFault } from "./json-position.ts";
 
-/** Characters that are read in one turn: some milliseconds, whatever they hold. */
+/** The number of characters that are read in one turn. This takes some milliseconds, independent of the content. */
 export const sliceChars = 262_144;
 
-/** The result for a text, so that a value which is null or false differs from none. */
+/** The result for a text: an object, so that the values null and false differ from no result. */
 export interface Parsed {
   readonly value: unknown;
-  /** Where the text is no JSON; there is no value then. */
+  /** The mistake, when the text is not valid JSON; then there is no value. */
   readonly fault?: JsonFault;
 }
 
-/** One for the process, as there is one event loop: however many bodies come at once, one slice is read in a turn. */
+/** One for the process, because there is one event loop: regardless of how many bodies arrive at once, one slice is read in a turn. */
 const bodies = new Slices();
 
 /**
- * The value of a text that is longer than a slice, or what is wrong with it; undefined for a short one, and for one that is neither a list nor
- * an object or nests too deep: the usual reader has the answer.
+ * The value of a text that is longer than a slice, or its mistake. Returns undefined for a short text, for a text that is neither a list
+ * nor an object, and for one that nests too deep: the caller uses the usual reader for these.
  */
 export async function parseLarge(text: string, chars = sliceChars, slices: Slices = bodies): Promise<Parsed | undefined> {
   if (text.length <= chars || !/^[ \t\r\n]*[[{]/.test(text.slice(0, chars))) return undefined;
@@ -34,22 +34,22 @@ export async function parseLarge(text: string, chars = sliceChars, slices: Slice
     try {
       if (!reader.read()) return { value: reader.root };
     } catch {
-      // The slice is read once more, by the reader that has words for what is wrong.
+      // Reads the slice again with the scanner that can explain the mistake.
       const fault = findFaultFrom(text, at, opening, chars + roomChars);
       return fault === null ? undefined : { value: undefined, fault };
     }
   }
 }
 
-/** Other work on a large text, in slices that share the turns with the reading of bodies. A short one is done at once. */
+/** Runs other work on a large text in slices, which share the turns with the reading of bodies. A short text is processed at once. */
 export function inBodyTurns<Result>(text: string, work: Sliced<Result>): Result | Promise<Result> {
   return text.length <= sliceChars ? atOnce(work) : inTurns(work, bodies);
 }
 
-/** Behind a slice that is looked at once more: an escape that was not cut, and the sign after it. */
+/** How far after the slice the scanner looks: the rest of an escape and the character after it. */
 const roomChars = 16;
 
-/** The value of a text that is JSON. */
+/** The value of a text that is valid JSON. */
 export function* parseInSlices(text: string, chars = sliceChars): Sliced<unknown> {
   if (text.length <= chars) return parseExact(text);
   const reader = new SlicedReader(text, chars);
@@ -60,11 +60,11 @@ export function* parseInSlices(text: string, chars = sliceChars): Sliced<unknown
 /** A list or an object that is read member by member. */
 interface Open {
   readonly members: unknown[] | { [name: string]: unknown };
-  /** True behind a comma, where the container may not end. */
+  /** True after a comma, where the container must not end. */
   wants: boolean;
 }
 
-/** A string that is read in pieces, and the name that it gets. */
+/** A string that is read in pieces, and the name of its member. */
 interface LongString {
   readonly name: string;
   readonly pieces: string[];
@@ -85,7 +85,7 @@ class SlicedReader {
     this.root = this.#enter();
   }
 
-  /** Where the next slice begins, and what has been opened before it, as JSON that continues there. */
+  /** Where the next slice begins, and the brackets that are open there, as JSON text. */
   place(): { at: number; opening: string } {
     const outer = this.#open.slice(0, -1).map(({ members }) => (Array.isArray(members) ? "[" : '{"":'));
     const { members, wants } = this.#top();
@@ -94,7 +94,7 @@ class SlicedReader {
     return { at: this.#at, opening: `${outer.join("")}${isList ? "[" : "{"}${isList || member === "" ? "" : '"":'}${member}` };
   }
 
-  /** Reads a slice. False at the end; throws for what is no JSON. */
+  /** Reads one slice. Returns false at the end; throws when the text is not valid JSON. */
   read(): boolean {
     if (this.#string !== undefined) this.#readPiece(this.#string);
     else this.#readRun();
@@ -104,7 +104,7 @@ class SlicedReader {
     return false;
   }
 
-  /** The members up to the last comma within a slice, or up to the end of the container. */
+  /** Reads the members up to the last comma within a slice, or up to the end of the container. */
   #readRun(): void {
     const from = this.#at;
     const end = this.#runEnd();
@@ -158,7 +158,7 @@ class SlicedReader {
     }
   }
 
-  /** A number or a word, behind a name that is long. */
+  /** Reads a number or a word that follows a long name. */
   #readScalar(): unknown {
     const from = this.#at;
     while (this.#at < from + this.#chars && !/[,\]}]/.test(this.#text.charAt(this.#at))) this.#at++;
@@ -189,7 +189,7 @@ class SlicedReader {
     this.#behindMember();
   }
 
-  /** The quote that ends a string, or the first place from `limit` on where no escape is cut. */
+  /** The offset of the quote that ends the string, or the first offset from `limit` on that does not cut an escape. */
   #stringEnd(from: number, limit: number): number {
     const text = this.#text;
     let at = from;
@@ -212,7 +212,7 @@ class SlicedReader {
     return members;
   }
 
-  /** A comma, after which another member must follow, or the ends of this container and of those around it. */
+  /** Reads a comma, after which another member must follow, or the ends of this container and of the containers around it. */
   #behindMember(): void {
     while (this.#open.length > 0) {
       const top = this.#top();

@@ -1,4 +1,4 @@
-// JSON as text, for what is addressed by the hash of how it was written: reading it into values and writing it again would turn 1.0 into 1,
+// JSON as text, for content that is identified by the hash of its original spelling. Parsing and writing it again would turn 1.0 into 1,
 // round large whole numbers, and put keys that look like numbers first.
 
 import type { Sliced } from "../slices/slice-work.ts";
@@ -9,8 +9,8 @@ const quote = 0x22;
 const backslash = 0x5c;
 
 /**
- * The same JSON without the space between its signs, and every string in its shortest spelling. `text` must be JSON. Works in slices of
- * `chars` characters, as `memberTexts` does.
+ * The same JSON without whitespace between its tokens, and with every string in its shortest spelling. `text` must be JSON. Works in slices
+ * of `chars` characters, as `memberTexts` does.
  */
 export function* compactText(text: string, chars = sliceChars): Sliced<string> {
   const parts: string[] = [];
@@ -41,7 +41,7 @@ export function* compactText(text: string, chars = sliceChars): Sliced<string> {
   return parts.join("");
 }
 
-/** Adds the text between the quotes of a string, piece by piece, and returns where its closing quote is. */
+/** Adds the text between the quotes of a string to `parts`, piece by piece, and returns the offset of the closing quote. */
 function* shortenString(text: string, start: number, chars: number, parts: string[]): Sliced<number> {
   for (let at = start; ; ) {
     const end = pieceEnd(text, at, at + chars);
@@ -53,7 +53,7 @@ function* shortenString(text: string, start: number, chars: number, parts: strin
   }
 }
 
-/** What the members of an object are, as they are written; of a name that comes twice the last. `text` must be the JSON of an object. */
+/** The members of an object, each as it is written; for a duplicate name, the last one. `text` must be the JSON of an object. */
 export function* memberTexts(text: string, chars = sliceChars): Sliced<Map<string, string>> {
   const members = new Map<string, string>();
   let depth = 0;
@@ -88,7 +88,7 @@ export function* memberTexts(text: string, chars = sliceChars): Sliced<Map<strin
   return members;
 }
 
-/** A value with the keys of every object in order, for values whose own order is chance. */
+/** The JSON of a value with sorted keys, for values whose key order has no meaning. */
 export function sortedText(value: Json): string {
   return JSON.stringify(value, (_key, member: Json) => {
     if (typeof member !== "object" || member === null || Array.isArray(member)) return member;
@@ -96,7 +96,7 @@ export function sortedText(value: Json): string {
   });
 }
 
-/** Behind the closing quote of the string that opens at `at`. */
+/** The offset after the closing quote of the string that opens at `at`. */
 function* stringEnd(text: string, at: number, chars: number): Sliced<number> {
   let end = pieceEnd(text, at + 1, at + chars);
   while (end < text.length && text.charCodeAt(end) !== quote) {
@@ -106,7 +106,9 @@ function* stringEnd(text: string, at: number, chars: number): Sliced<number> {
   return Math.min(end + 1, text.length);
 }
 
-/** Where a string that is read from `from` on ends, or the first place from `limit` on where no escape and no surrogate pair is cut. */
+/**
+ * The offset where a string that is read from `from` ends, or the first offset from `limit` on that cuts no escape and no surrogate pair.
+ */
 function pieceEnd(text: string, from: number, limit: number): number {
   let at = from;
   let before = 0;
@@ -126,7 +128,7 @@ function unitChars(text: string, at: number): number {
   return text.charCodeAt(at + 1) === 0x75 ? longestUnit : 2;
 }
 
-/** The code unit at this position; of a short escape something that is half of no pair. */
+/** The code unit at this position; for a short escape, a unit that is never half of a surrogate pair. */
 function unitAt(text: string, at: number): number {
   if (unitChars(text, at) === longestUnit) return Number.parseInt(text.slice(at + 2, at + longestUnit), 16);
   return text.charCodeAt(at);

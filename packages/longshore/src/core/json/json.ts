@@ -1,4 +1,4 @@
-// JSON values, and the checks before they are walked.
+// JSON values, and checks that run before code walks a value.
 
 import { ExactNumber } from "./json-exact.ts";
 
@@ -7,19 +7,21 @@ export type Json = null | boolean | number | string | Json[] | { [key: string]: 
 /** A JSON object. */
 export type JsonObject = { [key: string]: Json };
 
-/** Deep enough for any real document; shallow enough that recursive walkers cannot overflow the stack. */
+/** Deep enough for every real document, and shallow enough that recursive functions cannot overflow the stack. */
 export const jsonDepthMax = 100;
 
 export function isObject(value: unknown): value is { [key: string]: unknown } {
   return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof ExactNumber);
 }
 
-/** Whether it has no parts to walk: a text, a number of any size, true, false or null. */
+/** Whether the value has no members: a text, a number of any size, true, false or null. */
 export function isScalar(value: unknown): value is null | boolean | number | string {
   return typeof value !== "object" || value === null || value instanceof ExactNumber;
 }
 
-/** A key from outside: `__proto__` becomes a member like any other, where an assignment would set the prototype. */
+/**
+ * Sets a member whose key comes from outside. A plain assignment to `__proto__` would set the prototype; here it becomes a normal member.
+ */
 export function setOwn<T>(object: { [key: string]: T }, key: string, value: T): void {
   if (key === "__proto__") Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true });
   else object[key] = value;
@@ -39,18 +41,18 @@ export function deeperThan(text: string, max: number = jsonDepthMax): boolean {
   return false;
 }
 
-/** Where the quote is that ends a string, found at the speed of a search; the end of the text where there is none. */
+/** The offset of the quote that ends a string, or the end of the text when there is none. Uses `indexOf`, which is fast. */
 function endOfString(text: string, start: number): number {
   for (let at = text.indexOf('"', start + 1); at !== -1; at = text.indexOf('"', at + 1)) {
     let before = at - 1;
     while (text.charCodeAt(before) === 0x5c) before--;
-    // An even number of backslashes are escaped themselves.
+    // Preceded by an even number of backslashes, the quote itself is not escaped.
     if ((at - before) % 2 === 1) return at;
   }
   return text.length;
 }
 
-/** Without them no text is that deep; of long texts with few, most is passed over at the speed of a search. */
+/** A text with at most `max` brackets cannot nest deeper than `max`. Uses `indexOf`, which skips most of a long text with few brackets. */
 function hasMoreBrackets(text: string, max: number): boolean {
   let count = 0;
   for (const bracket of ["{", "["]) {
@@ -59,7 +61,7 @@ function hasMoreBrackets(text: string, max: number): boolean {
   return false;
 }
 
-/** Undefined for what is not JSON: the caller reports what it expected instead. */
+/** Returns undefined for invalid JSON: the caller reports what it expected. */
 export function parseOrUndefined(text: string): unknown {
   try {
     return JSON.parse(text);

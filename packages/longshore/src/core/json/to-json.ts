@@ -1,23 +1,23 @@
-// A handler's value as JSON. What JSON.stringify would make of it, except where that loses data silently: a map becomes an object,
-// a set a list, bytes base64 text, an error its name and message. What JSON cannot express is refused with its path.
+// Converts a handler's value to JSON. The result is that of JSON.stringify, except where that would lose data silently: a map becomes an
+// object, a set a list, bytes base64 text, an error its name and message. A value that JSON cannot express is refused with its path.
 
 import { type Json, jsonDepthMax } from "./json.ts";
 
 /**
- * `undefined` becomes null, dates become texts, functions vanish, an instance of a class becomes what its `toJSON` answers or its own
- * fields. Throws a TypeError that names the place of what JSON cannot carry: a bigint, a cycle, a map whose keys are not texts.
+ * `undefined` becomes null, dates become texts, functions are left out, an instance of a class becomes the result of its `toJSON` or its
+ * own fields. Throws a TypeError with the path of a value that JSON cannot carry: a bigint, a cycle, a map whose keys are not texts.
  */
 export function toJson(value: unknown): Json {
   try {
     return convert(value, "", 0, undefined) ?? null;
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
-    // Only now the place is looked for: keeping track of it would cost more than the conversion itself.
+    // Converts again, now with the path: keeping track of it in the first pass would cost more than the conversion itself.
     return convert(value, "", 0, { keys: [], above: [] }) ?? null;
   }
 }
 
-/** The position of the conversion: the keys that lead there, and the objects it is inside of. */
+/** The position of the conversion: the keys that lead to the value, and the objects that contain it. */
 interface Place {
   readonly keys: (string | number)[];
   readonly above: object[];
@@ -25,7 +25,7 @@ interface Place {
 
 class Refused extends Error {}
 
-/** Undefined for what JSON leaves out. */
+/** Returns undefined for a value that JSON leaves out. */
 function convert(value: unknown, key: string | number, depth: number, place: Place | undefined): Json | undefined {
   switch (typeof value) {
     case "string":
@@ -56,7 +56,7 @@ function convertObject(value: object, key: string | number, depth: number, place
   if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString("base64");
   const { toJSON } = value as { toJSON?: unknown };
   if (typeof toJSON === "function") return convert(toJSON.call(value, String(key)), key, depth, place);
-  // Most objects are plain, and need no further questions.
+  // Most objects are plain and need no further checks.
   if (Object.getPrototypeOf(value) === Object.prototype) return fields(value, depth, place);
   if (value instanceof Map) return fields(Object.fromEntries(textKeys(value, place)), depth, place);
   if (value instanceof Set) return items([...value], depth, place);
@@ -83,7 +83,7 @@ function fields(value: object, depth: number, place: Place | undefined): Json {
     place?.keys.pop();
     if (json === undefined) continue;
     if (key !== "__proto__") object[key] = json;
-    // Assigning this one name would change what the object is instead of giving it a field.
+    // Assigning `__proto__` would change the prototype instead of setting a field.
     else Object.defineProperty(object, key, { value: json, enumerable: true, configurable: true, writable: true });
   }
   return object;
@@ -98,7 +98,7 @@ function textKeys(map: ReadonlyMap<unknown, unknown>, place: Place | undefined):
 
 const keysNamedMax = 8;
 
-/** The path as people write it: `orders[2].total`. A cycle's path is long and repeats itself, so only its beginning is shown. */
+/** An error with the path as people write it: `orders[2].total`. The path of a cycle repeats itself, so only its beginning is shown. */
 function refused(place: Place | undefined, why: string): Error {
   if (place === undefined) return new Refused();
   let path = "";

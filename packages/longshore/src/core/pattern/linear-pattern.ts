@@ -1,42 +1,42 @@
-// Regular expressions that others wrote, matched in time linear to text and pattern. Node's own would let one definition stop the
-// whole server by backtracking, so a pattern is turned into a little machine (pattern-parser.ts) whose possible states are followed side
-// by side. There are no backreferences and no lookaround; a pattern that uses them is refused.
+// Matches regular expressions from untrusted authors in time linear to text and pattern. With Node's own regular expressions, one
+// definition could stop the whole server by backtracking. So a pattern is compiled to a small state machine (pattern-parser.ts), whose
+// possible states are followed in parallel. Backreferences and lookaround are not supported; a pattern that uses them is refused.
 
 import { type Place, parsePattern } from "./pattern-parser.ts";
 
 export { PatternError } from "./pattern-parser.ts";
 
 export interface LinearPattern {
-  /** The size of its machine: what it costs to make, and at most to match one character. */
+  /** The number of states: the cost of building it, and the maximum cost of matching one character. */
   readonly places: number;
-  /** `spend` is called with the work as it is done, a place of the machine at a time, and may throw to end it. */
+  /** Calls `spend` with the number of states visited, as the work is done. `spend` may throw to stop the match. */
   matches(text: string, spend: (work: number) => void): boolean;
 }
 
 export interface PatternOptions {
   readonly ignoreCase?: boolean;
-  /** The dot takes the ends of lines, too. */
+  /** The dot also matches line ends. */
   readonly dotAll?: boolean;
-  /** It must match the whole text; else a part of it is enough. */
+  /** The pattern must match the whole text. Default: a part of the text is enough. */
   readonly whole?: boolean;
-  /** What is written is what JavaScript takes, as JSON Schema has it; else Java's. They differ in braces and brackets that mean nothing. */
+  /** The syntax is JavaScript's, as in JSON Schema. Default: Java's. They differ in unescaped braces and brackets. */
   readonly javascript?: boolean;
 }
 
-/** Throws a PatternError for what is no pattern, or cannot be followed side by side. */
+/** Throws a PatternError for an invalid pattern, and for one that cannot be matched in linear time. */
 export function linearPattern(source: string, options: PatternOptions = {}): LinearPattern {
   const places = parsePattern(source, options);
   const whole = options.whole ?? false;
   return { places: places.length, matches: (text, spend) => new Search(places, text).run(whole, spend) };
 }
 
-/** Work is counted in lots of this many places: a call for each character would cost more than the character. */
+/** Work is reported in batches of this many states: a call for each character would cost more than the character. */
 const lot = 1_024;
 
 class Search {
   readonly #places: readonly Place[];
   readonly #text: string;
-  /** Places that take a character, at the current position; and in which round each place was last reached. */
+  /** The states that take a character at the current position, and the round in which each state was last reached. */
   #standing: number[] = [];
   readonly #seen: Int32Array;
   #round = 0;
@@ -83,7 +83,7 @@ class Search {
     }
   }
 
-  /** Enters every place that can be reached from here without taking a character. `before` and `after` are -1 at the ends. */
+  /** Enters every state that can be reached from here without taking a character. `before` and `after` are -1 at the ends of the text. */
   #enter(from: number, before: number, after: number): void {
     const open = [from];
     for (let index = open.pop(); index !== undefined; index = open.pop()) {

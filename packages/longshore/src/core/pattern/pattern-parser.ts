@@ -1,12 +1,12 @@
-// From the text of a regular expression to the places of the machine that linear-pattern.ts follows.
+// Compiles the text of a regular expression to the states of the machine that linear-pattern.ts runs.
 
 type Accepts = (code: number) => boolean;
 
-/** One place of the machine: accepts a character, branches, requires an edge of the text or of a word, or ends. */
+/** One state of the machine: accepts a character, branches, requires an edge of the text or of a word, or ends. */
 export type Place =
   | { readonly kind: "char"; readonly accepts: Accepts; readonly next: number }
   | { readonly kind: "fork"; readonly ways: readonly number[] }
-  /** The characters before and after it; -1 at the ends of the text. */
+  /** `holds` receives the characters before and after; -1 at the ends of the text. */
   | { readonly kind: "edge"; readonly holds: (before: number, after: number) => boolean; readonly next: number }
   | { readonly kind: "end" };
 
@@ -20,22 +20,22 @@ interface Syntax {
   readonly javascript?: boolean;
 }
 
-/** Counted repeats copy what they repeat; this bounds the machine, and so the cost of each character. */
+/** Counted repeats copy what they repeat. This bounds the machine, and so the cost of each character. */
 const placesMax = 2_000;
-/** Copies made for repeats, of pieces that may be empty and so add no place. */
+/** Bounds the copies made for repeats: copies of empty pieces add no state, so `placesMax` does not bound them. */
 const copiesMax = 10_000;
-/** Groups inside each other: the parser calls itself for each. */
+/** The limit of nested groups: the parser is recursive. */
 const groupsDeepMax = 50;
-/** A longer pattern is no longer written by anyone. */
+/** No person writes a longer pattern. */
 const charsMax = 10_000;
 
-/** Place 0 is where a match begins. */
+/** Place 0 is the start of a match. */
 export function parsePattern(source: string, syntax: Syntax): Place[] {
   if (source.length > charsMax) throw new PatternError(`a pattern has ${source.length} characters, expected at most ${charsMax}`);
   return new PatternParser([...source], syntax).machine();
 }
 
-/** A piece of the machine under construction: given where to go on, adds its places and returns where it begins. */
+/** A part of the machine under construction: receives the next state, adds its own states and returns the first of them. */
 type Piece = (next: number) => number;
 /** The meaning of a set or an escape: one character, or a class of them. */
 type Meaning = { readonly code: number } | { readonly accepts: Accepts };
@@ -86,7 +86,7 @@ class PatternParser {
   #repeated(): Piece {
     let piece = this.#atom();
     for (let bounds = this.#bounds(); bounds !== null; bounds = this.#bounds()) {
-      // Lazy or possessive: which of several matches is taken makes no difference to whether there is one.
+      // Lazy or possessive: this decides which match is found, not whether there is one, so it is skipped.
       if (this.#peek() === "?" || this.#peek() === "+") this.#at++;
       piece = this.#repeat(piece, bounds.least, bounds.most);
     }
@@ -149,7 +149,7 @@ class PatternParser {
     return inside;
   }
 
-  /** What a group is called makes no difference; lookaround cannot be followed side by side. */
+  /** The name of a group has no effect. Lookaround is refused: it cannot be matched in linear time. */
   #groupKind(): void {
     const [, second, third] = this.#source.slice(this.#at, this.#at + 3);
     if (second === ":") this.#at += 2;
@@ -189,7 +189,7 @@ class PatternParser {
     return code;
   }
 
-  /** Node knows the properties of characters; called for one character at a time, it cannot backtrack. */
+  /** Node knows the Unicode properties of characters. Called for one character at a time, it cannot backtrack. */
   #property(negated: boolean): Accepts {
     const found = /^\{([A-Za-z_]{1,40}(?:=[A-Za-z_]{1,40})?)\}/.exec(this.#source.slice(this.#at, this.#at + 90).join(""));
     if (found === null) throw this.#bad("\\p without its property");
@@ -208,7 +208,7 @@ class PatternParser {
     const negated = this.#peek() === "^";
     if (negated) this.#at++;
     const parts: Accepts[] = [];
-    // In Java a bracket that comes first is one of the set.
+    // In Java, a closing bracket that comes first is a member of the set.
     for (let first = !this.#syntax.javascript; first || this.#peek() !== "]"; first = false) parts.push(this.#member());
     this.#at++;
     return (code) => parts.some((accepts) => accepts(code)) !== negated;
@@ -284,7 +284,7 @@ function upper(code: number): number {
   return singleOr(code, String.fromCodePoint(code).toUpperCase());
 }
 
-/** What becomes several characters in the other case stays as it is. */
+/** A character whose other case has several characters stays unchanged. */
 function singleOr(code: number, changed: string): number {
   const first = codeOf(changed);
   return changed.length === String.fromCodePoint(first).length ? first : code;

@@ -1,15 +1,15 @@
-// Gives an input the form that its schema requires where senders cannot do so themselves. Some orchestrators leave out a field whose
-// source had no value, others write null for it; a schema distinguishes the two.
+// Adapts an input to its schema where the senders cannot do that themselves. Some orchestrators leave out a field whose source had no
+// value, others write null for it; a schema distinguishes the two.
 //
-//   - A field that is missing although it must be there, and may be null, becomes null.
-//   - A field that is null although it must not be, and may be missing, is taken out, so that its default applies.
+//   - A required field that is missing and may be null becomes null.
+//   - An optional field that is null and must not be null is removed, so that its default applies.
 //
-// Everything else stays as it came, for the schema to judge.
+// Everything else stays unchanged, and the schema decides.
 
 import { isObject } from "../json/json.ts";
 import { isNullable, type JsonSchema } from "./json-schema.ts";
 
-/** Returns `value` itself when there is nothing to do. `schema` is JSON Schema as a schema library writes it. */
+/** Returns `value` itself when nothing has to change. `schema` is JSON Schema as a schema library writes it. */
 export function fitInput(value: unknown, schema: JsonSchema | undefined): unknown {
   return schema === undefined ? value : fit(value, schema, schema);
 }
@@ -51,13 +51,13 @@ function fitFields(value: { [name: string]: unknown }, form: JsonSchema, root: J
   return changed ? fitted : value;
 }
 
-/** Without a type, any value is accepted, and so is null. */
+/** A field without a type accepts every value, including null. */
 function takesNull(field: unknown, root: JsonSchema): boolean {
   const form = isObject(field) ? (resolved(field, root) ?? field) : {};
   return isNullable(form) || !["type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref"].some((keyword) => keyword in form);
 }
 
-/** The schema that speaks about fields and items: behind a reference, or the only choice besides null. */
+/** The schema that describes fields and items: behind a reference, or the only alternative besides null. */
 function formOf(schema: unknown, root: JsonSchema): JsonSchema | undefined {
   const form = isObject(schema) ? resolved(schema, root) : undefined;
   const choices = form?.anyOf ?? form?.oneOf;

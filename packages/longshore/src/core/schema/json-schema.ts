@@ -1,6 +1,5 @@
-// Brings a JSON Schema into the one form that is published, whatever its source: draft-07, with nested types written out where they are
-// used. A schema library, a signature and a person write the same thing in different ways; registries and the people who read them
-// should get one.
+// Converts a JSON Schema from any source to the one form that is published: draft-07, with nested types written out where they are used.
+// Schema libraries, signatures and people write the same type in different ways; registries and their readers get one form.
 //
 //   - `$schema` on top, `required` in every object that names its fields.
 //   - A value that may be missing or null is `{ "type": [T, "null"], "nullable": true }` and never required. A field with a default may
@@ -15,22 +14,25 @@ export type JsonSchema = { [keyword: string]: unknown };
 
 export const draft07 = "http://json-schema.org/draft-07/schema#";
 
-/** Written out, a schema that names the same types over and over grows without end; no registry accepts one this large. */
+/** A schema that names the same types many times grows fast when it is written out; no registry accepts one this large. */
 const nodesMax = 10_000;
 
 /** Keywords of later drafts that change what is accepted and have no counterpart in draft-07. */
 const unsupported = ["$dynamicRef", "$recursiveRef", "dependentSchemas", "unevaluatedProperties", "unevaluatedItems", "minContains"];
 
-/** Keywords for the organisation of a document. Here that is decided again. */
+/** Keywords that organise a document. The published form has its own organisation. */
 const organisation = new Set(["$schema", "$id", "id", "$anchor", "$comment", "$defs", "definitions", "~standard"]);
 
-/** The published form of `raw`, or undefined when it contains something that draft-07 cannot express: a wrong schema is worse than none. */
+/**
+ * The published form of `raw`, or undefined when `raw` contains something that draft-07 cannot express: a wrong schema is worse than none.
+ */
 export function publishedSchema(raw: unknown, options: { readonly strict?: boolean } = {}): JsonSchema | undefined {
   if (!isObject(raw)) return undefined;
   try {
     return new Publication(raw, options.strict ?? false).write();
   } catch {
-    // Whatever a library hands over, also a trap of a property or a depth that no stack holds: a worker starts without a schema as well.
+    // A library may hand over anything, even a property that throws or nesting that overflows the stack. A worker can start without a
+    // schema.
     return undefined;
   }
 }
@@ -40,12 +42,12 @@ class Unpublishable extends Error {}
 class Publication {
   readonly #root: JsonSchema;
   #strict: boolean;
-  /** What contains itself, by name; filled while it is written. */
+  /** Types that contain themselves, by name; filled while they are written. */
   readonly #definitions: JsonSchema = {};
-  /** References being written out just now; meeting one again means that it contains itself. */
+  /** References that are being written out now. A reference that occurs again contains itself. */
   readonly #open: string[] = [];
   readonly #recursive = new Set<string>();
-  /** The document also refers to itself by this name, when all it has on top is a reference to its body. */
+  /** When the top of the document is only a reference to its body, the document also refers to itself by this name. */
   readonly #alias: unknown;
   #nodes = 0;
 
@@ -64,7 +66,7 @@ class Publication {
 
   #schema(raw: unknown): JsonSchema {
     if (++this.#nodes > nodesMax) throw new Unpublishable();
-    // `true` accepts everything, as the empty schema does.
+    // `true` accepts every value, like the empty schema.
     if (raw === true) return {};
     if (raw === false) return { not: {} };
     if (!isObject(raw) || unsupported.some((keyword) => keyword in raw)) throw new Unpublishable();
@@ -115,7 +117,7 @@ class Publication {
     }
   }
 
-  /** Each member of an intersection gets the fields of the others, so none of them can be closed. */
+  /** Each member of an intersection accepts the fields of the others, so none of them can be strict. */
   #together(parts: unknown[]): JsonSchema[] {
     const strict = this.#strict;
     this.#strict = false;
@@ -129,7 +131,7 @@ class Publication {
     return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, this.#schema(each)]));
   }
 
-  /** Later drafts call the places of a tuple `prefixItems`, and what follows them `items`. */
+  /** Later drafts call the items of a tuple `prefixItems`, and the rest `items`. */
   #tuple(raw: JsonSchema, schema: JsonSchema): void {
     if (raw.prefixItems === undefined) return;
     if (raw.items !== undefined) schema.additionalItems = schema.items;
@@ -146,18 +148,18 @@ class Publication {
       const optional = !wanted.has(name) && !("default" in written);
       properties[name] = optional ? nullable(written) : written;
       if (wanted.has(name) && !("default" in written) && !isNullable(written)) required.push(name);
-      // A default whose value is not known has no further effect.
+      // A default without a known value has no further effect.
       if (written.default === undefined) delete written.default;
     }
     schema.type ??= "object";
     schema.properties = properties;
     schema.required = required;
-    // Fields beyond the named ones that must have a certain form keep it, strict or not.
+    // A schema for additional fields is kept, strict or not.
     const more = schema.additionalProperties;
     schema.additionalProperties = isObject(more) && Object.keys(more).length > 0 ? more : !this.#strict;
   }
 
-  /** Keywords next to a reference add to the same value in later drafts; draft-07 would not read them. */
+  /** In later drafts, keywords next to a reference apply to the same value; draft-07 ignores them. */
   #referenced(named: string, raw: JsonSchema): JsonSchema {
     const { $ref: _, ...beside } = raw;
     const reference = named === this.#alias ? "#" : named;

@@ -5,14 +5,14 @@ import { LongshoreError, TerminalError } from "../errors.ts";
 import { libraryOptions } from "./dates.ts";
 import { fitInput } from "./fit-input.ts";
 
-/** A schema that takes `Input` from outside and hands `Output` on (they differ by defaults and transforms). */
+/** A schema that accepts `Input` from outside and returns `Output` (they differ by defaults and transforms). */
 export interface Schema<Input = unknown, Output = Input> {
   readonly "~standard": {
     readonly version: 1;
     readonly vendor: string;
     readonly types?: { readonly input: Input; readonly output: Output } | undefined;
     readonly validate: (value: unknown) => SchemaResult<Output> | Promise<SchemaResult<Output>>;
-    /** Newer libraries can also describe what they accept as JSON Schema. */
+    /** Newer libraries can also describe the values that they accept as JSON Schema. */
     readonly jsonSchema?: {
       readonly input: (options: JsonSchemaOptions) => Record<string, unknown>;
       readonly output: (options: JsonSchemaOptions) => Record<string, unknown>;
@@ -22,27 +22,27 @@ export interface Schema<Input = unknown, Output = Input> {
 
 interface JsonSchemaOptions {
   readonly target: string;
-  /** What only the schema's own library understands. */
+  /** Options that only the schema's own library understands. */
   readonly libraryOptions?: Record<string, unknown> | undefined;
 }
 
-/** The result of a schema: the parsed value, or what is wrong with the input. */
+/** The result of a schema: the parsed value, or the mistakes of the input. */
 export type SchemaResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: ReadonlyArray<SchemaIssue> };
 
-/** One thing that is wrong with a value, and where. */
+/** One mistake of a value, and its place. */
 export interface SchemaIssue {
   readonly message: string;
   readonly path?: ReadonlyArray<PropertyKey | { readonly key: PropertyKey }> | undefined;
 }
 
-/** An error text names this many wrong fields; a list of hundreds is of no help. */
+/** An error text names at most this many wrong fields. */
 const issuesNamedMax = 5;
 
 /**
- * Returns the validated value, or throws a TerminalError that names the field: the same input would be wrong again.
- * Its cause carries the code (LONGSHORE_BAD_INPUT or LONGSHORE_BAD_OUTPUT) and the field for machines.
+ * Returns the validated value, or throws a TerminalError that names the field: a retry would have the same input. Its cause carries the
+ * code (LONGSHORE_BAD_INPUT or LONGSHORE_BAD_OUTPUT) and the field for programs.
  */
 export function validate<Output>(schema: Schema<unknown, Output>, value: unknown, what: "input" | "output"): Output | Promise<Output> {
   const judge = (result: SchemaResult<Output>) =>
@@ -51,7 +51,7 @@ export function validate<Output>(schema: Schema<unknown, Output>, value: unknown
   return result instanceof Promise ? result.then(judge) : judge(result);
 }
 
-/** Only an input that was refused is made to fit and shown again, so that the usual one costs nothing. */
+/** Adapts an input that was refused to its schema and validates it again. An input that is accepted at first costs nothing extra. */
 function secondLook<Output>(schema: Schema<unknown, Output>, value: unknown, first: SchemaResult<Output>): Output | Promise<Output> {
   const fitted = fitInput(value, jsonSchemaOf(schema, "input"));
   if (fitted === value) return accept(first, "input");
@@ -70,7 +70,7 @@ function accept<Output>(result: SchemaResult<Output>, what: "input" | "output"):
   throw new TerminalError(message, { cause: new LongshoreError(code, message, { detail }) });
 }
 
-/** A path as people write it: `items[2].name`; the value itself is called by what it is. */
+/** A path as people write it: `items[2].name`. For the value itself, `what`. */
 function fieldOf(issue: SchemaIssue, what: string): string {
   let field = "";
   for (const segment of issue.path ?? []) {
@@ -88,7 +88,7 @@ export function jsonSchemaOf(schema: Schema | undefined, side: "input" | "output
   try {
     return convert({ target: "draft-07", libraryOptions: libraryOptions(standard.vendor, side) });
   } catch {
-    // A library throws for what JSON Schema cannot express (a transform, a custom check). Then nothing is published.
+    // A library throws for a type that JSON Schema cannot express (a transform, a custom check). Then nothing is published.
     return undefined;
   }
 }

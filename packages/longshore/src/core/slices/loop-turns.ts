@@ -1,19 +1,19 @@
-// How much work the connections of a server may cause in one turn of the event loop. What arrives together is read together: one connection can
-// bring tens of thousands of small requests in one turn, and all other callers would wait for them. So work is counted in units where it
-// begins. A connection that has used its share stops reading and continues in a later turn, after the others had theirs. Nothing is refused.
+// Limits the work that the connections of a server cause in one turn of the event loop. One connection can send tens of thousands of small
+// requests, which Node reads in one turn; all other callers would wait for them. So work is counted in units when it begins. A connection
+// that has used its share stops reading and continues in a later turn, after the other connections. Nothing is refused.
 //
-// A client that waits for its answers never gets near its share, and pays for a few additions.
+// A client that waits for its responses never reaches its share; it costs a few additions.
 
-/** One request, or one call of gRPC. The others are in proportion: a request takes about 25 us, a piece of a body 1.5 us. */
+/** The units of one request or one gRPC call. The other costs are in proportion: a request takes about 25 us, a piece of a body 1.5 us. */
 export const requestUnits = 16;
-/** One piece of a body or message. */
+/** The units of one piece of a body or message. */
 export const pieceUnits = 1;
 
-/** Of one connection in one turn: 64 requests, or 1,024 pieces. About two milliseconds. */
+/** The limit of one connection per turn: 64 requests, or 1,024 pieces. About two milliseconds. */
 const shareUnits = 1_024;
-/** Of all connections together in one turn; four that flood the server have their whole share. */
+/** The limit of all connections together per turn: the full shares of four connections. */
 const turnUnits = 4_096;
-/** What each connection has in every turn whatever the others do: the requests that it has places of its own for. */
+/** What each connection has in every turn, regardless of the others: four requests. */
 const ownUnits = 4 * requestUnits;
 
 /** One for all connections of a server. */
@@ -22,7 +22,7 @@ export class LoopTurns {
   #touched: Share[] = [];
   #waiting: Share[] = [];
   #armed = false;
-  /** Differs between turns in which something was counted. */
+  /** The number of the turn. It changes only between turns in which work was counted. */
   number = 0;
 
   /** A share for one connection. `resume` is called in a later turn, once for each `wait`. */
@@ -40,7 +40,7 @@ export class LoopTurns {
     return this.#waiting.length;
   }
 
-  /** For shares: work was done in this turn, by this one for the first time if `first`. */
+  /** For shares: counts work of this turn. `first` is true for the first work of this share in the turn. */
   spend(share: Share, units: number, first: boolean): void {
     this.#left -= units;
     if (!first) return;
@@ -48,7 +48,7 @@ export class LoopTurns {
     this.#arm();
   }
 
-  /** For shares: continue this one when it is its turn. */
+  /** For shares: continues this share when its turn comes. */
   enqueue(share: Share): void {
     this.#waiting.push(share);
     this.#arm();
@@ -70,13 +70,13 @@ export class LoopTurns {
     this.#waiting = [];
     let at = 0;
     while (at < queue.length && !this.full) queue[at++]?.continue();
-    // Those whose turn has not come stay before those that wait again.
+    // Shares that did not get their turn stay before shares that wait again.
     if (at < queue.length) this.#waiting = [...queue.slice(at), ...this.#waiting];
     if (this.#waiting.length > 0) this.#arm();
   };
 }
 
-/** What one connection may do in a turn. */
+/** The work that one connection may do in a turn. */
 export class Share {
   readonly #turns: LoopTurns;
   readonly #resume: () => void;
@@ -99,19 +99,19 @@ export class Share {
     return this.#spent >= shareUnits || (this.#spent >= ownUnits && this.#turns.full);
   }
 
-  /** Has `resume` called in a later turn. Again, before that, is harmless. */
+  /** Calls `resume` in a later turn. Calling this again before then has no effect. */
   wait(): void {
     if (this.#waits) return;
     this.#waits = true;
     this.#turns.enqueue(this);
   }
 
-  /** For LoopTurns: a new turn. */
+  /** For LoopTurns: starts a new turn. */
   renew(): void {
     this.#spent = 0;
   }
 
-  /** For LoopTurns: its turn has come. */
+  /** For LoopTurns: continues this share. */
   continue(): void {
     this.#waits = false;
     this.#resume();

@@ -1,12 +1,12 @@
-// Work that would hold the event loop for long, cut into slices: a generator that yields between them. It is done at once where it is known
-// to be small, and else in turns, between which every other request is served. A slice is counted in items and not in time, so that a test
-// can check the bound.
+// Work that would block the event loop for long, cut into slices: a generator that yields between them. Small work runs at once. Other work
+// runs in turns, and the server handles other requests between them. A slice is counted in items and not in time, so that a test can check
+// the bound.
 
 import { Slices, turnRows } from "./slices.ts";
 
 export type Sliced<Result> = Generator<undefined, Result, undefined>;
 
-/** Items of one slice: steps of a definition at up to 20 us each, so some milliseconds. */
+/** The items of one slice: steps of a definition at up to 20 us each, so some milliseconds in all. */
 export const sliceItems = 200;
 
 export function atOnce<Result>(work: Sliced<Result>): Result {
@@ -16,10 +16,10 @@ export function atOnce<Result>(work: Sliced<Result>): Result {
   }
 }
 
-/** One for the process, as there is one event loop: however many definitions come at once, one slice is worked on in a turn. */
+/** One for the process, because there is one event loop: regardless of how many definitions arrive at once, one slice runs in a turn. */
 const definitions = new Slices();
 
-/** Each slice but the first has a turn of the event loop for itself: what is small is done at once. */
+/** Each slice after the first waits for a turn of the event loop, so work of one slice is done at once. */
 export async function inTurns<Result>(work: Sliced<Result>, slices: Slices = definitions): Promise<Result> {
   for (;;) {
     const { done, value } = work.next();

@@ -1,5 +1,5 @@
-// What is read in one turn of the event loop is bounded, for all requests together. A reader of many rows takes them in slices and takes a
-// place in a turn before each:
+// Bounds the rows that all requests together read in one turn of the event loop. A reader of many rows reads them in slices and waits for a
+// turn before each:
 //
 //   for (;;) {
 //     await slices.turn(500);
@@ -7,14 +7,14 @@
 //     ...
 //   }
 //
-// While there is room, that costs nothing. Then slices wait in a queue, some in each turn, and between two turns every other request is
-// served. A slice is counted in rows and not in time, so that a test can check the bound whatever machine it runs on.
+// While the turn has room, this costs nothing. Otherwise slices wait in a queue, some run in each turn, and other requests are served
+// between two turns. A slice is counted in rows and not in time, so that a test can check the bound on any machine.
 
-/** Rows that may be read in one turn: entries of an index or of a map at about 2 us, and some milliseconds together. */
+/** The rows that may be read in one turn. An entry of an index or of a map takes about 2 us, so a turn takes some milliseconds. */
 export const turnRows = 2_000;
-/** What a whole row of a task or a run counts, which is read and taken apart. */
+/** The weight of a whole row of a task or a run, which is read and decoded. */
 export const wholeRow = 4;
-/** Bytes of text that count as one more row: about as long as it takes to look through them. */
+/** The bytes of text that count as one more row: scanning them takes about as long. */
 export const rowBytes = 1_024;
 
 interface Waiting {
@@ -23,14 +23,17 @@ interface Waiting {
 }
 
 export class Slices {
-  /** Rows of the fullest turn so far, and of all turns together. */
+  /** The rows of the fullest turn so far, and of all turns together. */
   longest = 0;
   total = 0;
   #rows = 0;
   #turning = false;
   readonly #line: Waiting[] = [];
 
-  /** Resolves when so many rows may be read: at once where this turn has room for them. More than a turn has get one of their own. */
+  /**
+   * Resolves when this many rows may be read: at once when this turn has room for them. A request for more rows than a turn allows gets a
+   * turn of its own.
+   */
   turn(rows: number): Promise<void> {
     if (this.#line.length === 0 && this.#fits(rows)) {
       this.#count(rows);
@@ -39,7 +42,7 @@ export class Slices {
     return new Promise((begin) => this.#line.push({ rows, begin }));
   }
 
-  /** Counts what was found to be longer than a row is: the next slice waits for it. */
+  /** Counts text that was longer than a row: the next slice waits accordingly. */
   spent(bytes: number): void {
     if (bytes >= rowBytes) this.#count(Math.floor(bytes / rowBytes));
   }

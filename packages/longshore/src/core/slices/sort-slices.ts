@@ -2,10 +2,10 @@
 
 import type { Slices } from "./slices.ts";
 
-/** Entries that are sorted at once, and merged at once. */
+/** How many entries are sorted, and merged, at once. */
 const pieceMax = 1_000;
 
-/** Returns a list in order; equal entries stay as they were. */
+/** Returns a sorted list; equal entries keep their order. */
 export async function sortInSlices<Item>(
   items: readonly Item[],
   compare: (a: Item, b: Item) => number,
