@@ -1,4 +1,4 @@
-// The numbers a worker runs by, checked once at the start.
+// The settings of a worker, checked once at the start.
 
 import { type Clock, systemClock } from "../core/clock.ts";
 import { type Duration, durationMs } from "../core/duration.ts";
@@ -11,34 +11,34 @@ import type { Transport } from "./transport.ts";
 
 export interface RunnerOptions {
   readonly tasks: readonly Task[];
-  /** How many tasks run at the same time; by default 10, or the sum of the protocol's own limits for these tasks. */
+  /** How many tasks run at the same time. Default: 10, or the sum of the protocol's own limits for these tasks. */
   readonly slots?: number;
-  /** How long running tasks may continue after `stop()` or SIGTERM; by default the transport's setting, else 20 s. */
+  /** How long running tasks may continue after `stop()` or SIGTERM. Default: the transport's setting, else 20 s. */
   readonly drain?: Duration;
-  /** How long a handler may take to end after its signal aborted; the default is 5 s. Then its slot is given to other work. */
+  /** How long a handler may take to end after its signal aborted. Default: 5 s. After that, its slot is free for other work. */
   readonly abortGrace?: Duration;
-  /** Where handlers run whose task does not set it; the default is `inline`. */
+  /** Where handlers run whose task does not set it. Default: `inline`. */
   readonly isolate?: Isolate;
   /** The module that exports the tasks which run in threads or processes, such as `import.meta.resolve("./tasks.js")`. */
   readonly module?: string;
-  /** The most memory that the objects of one thread or process of handlers may take, in megabytes. What takes more fails and may be tried again. */
+  /** The memory limit for the objects of one thread or process of handlers, in megabytes. Calls that exceed it fail and may be retried. */
   readonly isolateMemoryMb?: number;
   readonly logger?: Logger | false;
-  /** The tracer of what runs; none by default. */
+  /** The tracer for executions. Default: none. */
   readonly tracer?: Tracer;
   readonly clock?: Clock;
-  /** In [0, 1); for jitter. */
+  /** Returns a number in [0, 1); used for jitter. */
   readonly random?: () => number;
 }
 
 export interface RunnerConfig {
   readonly tasks: ReadonlyMap<string, Task>;
-  /** Undefined when it was not set. */
+  /** Undefined when the option is not set. */
   readonly slots: number | undefined;
-  /** Undefined when it was not set. */
+  /** Undefined when the option is not set. */
   readonly drainMs: number | undefined;
   readonly abortGraceMs: number;
-  /** The tasks whose handlers run elsewhere, and where. */
+  /** The tasks whose handlers run in a thread or process. */
   readonly isolated: ReadonlyMap<string, IsolatedTask>;
   readonly isolateMemoryMb: number | undefined;
   readonly logger: Logger;
@@ -47,9 +47,9 @@ export interface RunnerConfig {
   readonly random: () => number;
 }
 
-/** Handlers mostly wait for others; ten in flight keep a machine busy without drowning it. */
+/** Handlers mostly wait for other services; ten at once keep a machine busy without overloading it. */
 const slotsDefault = 10;
-/** Each slot costs timers and connections; beyond this, run more processes. */
+/** Each slot needs timers and connections; beyond this, run more processes. */
 const slotsMax = 10_000;
 /** Drain, abort grace and the last reports together stay below the 30 s that common supervisors allow. */
 const drainMsDefault = 20_000;
@@ -115,19 +115,19 @@ function chosenIsolate(task: Task, isolateDefault: Isolate): Exclude<Isolate, "a
   );
 }
 
-/** An async function gives way by itself while it waits; any other function may compute to its end. */
+/** An async function yields to the event loop while it waits; any other function may block it until its end. */
 function isAsync(handler: Task["handle"]): boolean {
   return Object.prototype.toString.call(handler) === "[object AsyncFunction]";
 }
 
-/** Default for the slots of a worker. */
+/** The default number of slots of a worker. */
 export function defaultSlots(tasks: ReadonlyMap<string, Task>, transports: readonly Transport[]): number {
   if (transports.some((transport) => transport.slotsFor === undefined)) return slotsDefault;
   const wanted = transports.reduce((sum, transport) => sum + (transport.slotsFor?.(tasks) ?? 0), 0);
   return Math.min(Math.max(1, wanted), slotsMax);
 }
 
-/** Default for the drain of a worker: the longest setting of its transports. */
+/** The default drain time of a worker: the longest setting of its transports. */
 export function defaultDrainMs(transports: readonly Transport[]): number {
   const drains = transports.flatMap(({ drainMs }) => (drainMs === undefined ? [] : [drainMs]));
   return drains.length === 0 ? drainMsDefault : Math.max(...drains);

@@ -1,4 +1,4 @@
-// The context object of one execution, and the replacements for what its transport lacks.
+// The context object of one execution, and replacements for the capabilities that its transport lacks.
 
 import type { Blobs, Context, Deferral, StepPart } from "../core/context.ts";
 import { type Duration, durationMs } from "../core/duration.ts";
@@ -10,7 +10,7 @@ import { Progress } from "./progress.ts";
 import { readParts } from "./read-parts.ts";
 import type { Call, PartReader } from "./transport.ts";
 
-/** Makes the context of one call. An object of closures, so that a handler may take it apart: `({ log, signal })`. */
+/** Makes the context of one call. It is an object of closures, so that a handler may destructure it: `({ log, signal })`. */
 export function makeContext(
   execution: Execution,
   call: Call,
@@ -28,13 +28,13 @@ export function makeContext(
   };
   return {
     task: call.task.name,
-    // Made on first use, see Execution.
+    // Created on first use, see Execution.
     get signal() {
       return execution.signal;
     },
     attempt: assignment.attempt,
     ids: assignment.ids,
-    // Not every protocol has one at hand; some must work it out.
+    // A getter, because some protocols must compute the key.
     get idempotencyKey() {
       return assignment.idempotencyKey;
     },
@@ -45,7 +45,7 @@ export function makeContext(
     get blobs() {
       return assignment.blobs ?? noBlobs(around.transport.name);
     },
-    // Few handlers look at it, and some protocols must put it together.
+    // A getter, because few handlers read it, and some protocols must build it.
     get native() {
       return assignment.native;
     },
@@ -57,11 +57,11 @@ export function makeContext(
       execution.addLog(lineOf(entry), stream);
     },
     progress: tellProgress,
-    // Not an async function: what is not awaited must not end the process when it fails.
+    // Not an async function: a promise that the handler does not await must not end the process when it rejects.
     emit: (value, options = {}) => {
       const number = ++emitted;
       if (!around.transport.capabilities.streams) return reportNow(() => tellProgress(value));
-      // A call that follows a deferral counts again, and its parts are others.
+      // After a deferral the call counter starts again, so the default uid also contains the number of deferrals.
       const { uid = round.deferrals === 0 ? String(number) : `${round.deferrals}.${number}` } = options;
       return execution.emit(uid, value);
     },
@@ -90,7 +90,7 @@ function lineOf(entry: string | { readonly [field: string]: unknown }): string {
   try {
     return JSON.stringify(entry) ?? String(entry);
   } catch {
-    // What JSON refuses (a cycle, a bigint) must not make logging throw.
+    // An entry that JSON refuses (a cycle, a bigint) must not make logging throw.
     return String(entry);
   }
 }
@@ -101,13 +101,13 @@ function refuseAsk(transport: string, name: string): never {
   });
 }
 
-/** Used where the transport carries no parts. */
+/** For transports that do not support parts. */
 function noParts(transport: string): PartReader {
   const message = `${transport} carries no parts of other steps: let the step wait for their results instead.`;
   return { next: (): Promise<readonly StepPart[]> => Promise.reject(new LongshoreError("LONGSHORE_BAD_CONFIG", message)) };
 }
 
-/** Used where the transport carries no blobs. */
+/** For transports that do not support blobs. */
 function noBlobs(transport: string): Blobs {
   const refuse = () =>
     Promise.reject(

@@ -1,5 +1,5 @@
-// Sends the parts that a handler gives, in order and in groups: while one group is on its way, the next is gathered. A part that did not
-// get through is sent again, for its uid makes that harmless, until the work is stopped.
+// Sends the parts that a handler emits, in order and in groups: while one group is being sent, the next is collected. A part that failed is
+// sent again until the work is stopped; its uid makes that harmless.
 
 import type { Backoff } from "../core/backoff.ts";
 import type { Clock } from "../core/clock.ts";
@@ -13,23 +13,23 @@ import { shown } from "../core/text.ts";
 export interface EmitterOptions {
   readonly clock: Clock;
   send(parts: readonly StepPart[]): Promise<void>;
-  /** The handler's signal: ends the waits. */
+  /** The handler's signal; ends the delays. */
   signal(): AbortSignal;
-  /** The hold has ended, or the work is not wanted: the whole handler must stop. */
+  /** Stops the whole handler: the lease is lost, or the work is not wanted any more. */
   stop(reason: LongshoreError): void;
   readonly failing: (what: string, error: unknown) => void;
   readonly working: (what: string) => void;
 }
 
-/** Of one call of `send`: what every store and protocol takes at once. */
+/** The limits of one `send`: every store and protocol accepts this much at once. */
 const groupParts = 500;
 const groupBytes = 4 * 1_024 * 1_024;
-/** What may wait to be sent. A handler that gives more without waiting would fill the memory. */
+/** The limits of parts that wait to be sent. A handler that emits more without waiting would fill the memory. */
 const waitingPartsMax = 10_000;
 const waitingBytesMax = 64 * 1_024 * 1_024;
-/** Pauses before a group is sent again. */
+/** The delays before a group is sent again. */
 const retrying: Backoff = { kind: "exponential", delayMs: 100, maxMs: 5_000 };
-/** How long a group is tried where no hold ends it before. */
+/** How long a group is retried when no lease ends before. */
 const patienceMs = 300_000;
 const uidCharsMax = 512;
 
@@ -55,25 +55,25 @@ export class Emitter {
   /** Resolves when the part is durable. */
   add(uid: string, value: unknown): Promise<void> {
     const sent = new Promise<void>((resolve, reject) => this.#enqueue(uid, value, { resolve, reject }));
-    // A handler that does not wait for it still gets its failure as that of the task.
+    // If the handler does not await the promise, its failure still fails the task.
     sent.catch((error: unknown) => {
       this.#failure ??= toError(error);
     });
     return sent;
   }
 
-  /** Resolves when all that was given is durable; rejects when a part was lost, even if the handler did not wait for it. */
+  /** Resolves when all emitted parts are durable; rejects when a part was lost, even if the handler did not await it. */
   async flush(): Promise<void> {
     while (this.#sending !== undefined) await this.#sending;
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  /** The task has ended: output of its handler from here on is dropped. */
+  /** The task has ended: further parts of its handler are dropped. */
   close(): void {
     this.#closed = true;
   }
 
-  /** Throws what is wrong with it. */
+  /** Throws when the part is invalid. */
   #enqueue(uid: string, value: unknown, settle: Pick<Waiting, "resolve" | "reject">): void {
     const refused = this.#refusal(uid);
     if (refused !== undefined) throw refused;
@@ -97,7 +97,7 @@ export class Emitter {
   }
 
   async #sendAll(): Promise<void> {
-    // What is given in the same tick travels together.
+    // Parts that are emitted in the same tick are sent together.
     await undefined;
     while (this.#waiting.length > 0) {
       const group = this.#take();
@@ -108,7 +108,7 @@ export class Emitter {
         for (const { reject } of group) reject(toError(thrown));
       }
     }
-    // In the same tick in which nothing was waiting: what comes next begins again.
+    // Set in the same tick in which the queue was found empty: the next part starts a new loop.
     this.#sending = undefined;
   }
 

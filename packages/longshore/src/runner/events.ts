@@ -1,6 +1,6 @@
-// What happens inside a worker, for metrics, logs and listeners. An event is delivered in two ways: to the worker's own components at once
-// (`watch`), and to listeners through a bounded queue of their own (`on`), so that a listener that is slow, never settles or throws can
-// neither delay the worker nor break it. What did not fit into a listener's queue is counted.
+// The events of a worker, for metrics, logs and listeners. An event is delivered in two ways: to the worker's own components at once
+// (`watch`), and to listeners through a bounded queue per listener (`on`). So a listener that is slow, never settles or throws can neither
+// delay nor break the worker. Events that do not fit into a listener's queue are counted.
 
 import type { Clock } from "../core/clock.ts";
 import type { ContextIds, OutputStream } from "../core/context.ts";
@@ -13,35 +13,35 @@ import type { Failure, Outcome } from "./transport.ts";
 
 /** The events of a worker by name, for `worker.on()` and the `listeners` of `work()`. */
 export interface WorkerEvents {
-  /** A transport polls for work. `count` is how many tasks it could take. */
+  /** A transport polls for work. `count` is the maximum number of tasks it accepts. */
   pollStarted: PollEvent & { readonly count: number };
   pollCompleted: PollEvent & { readonly durationMs: number; readonly received: number };
   pollFailed: PollEvent & { readonly durationMs: number; readonly error: Error };
-  /** A task of this name is not polled for until it is resumed. */
+  /** Polling for tasks of this name is paused until it is resumed. */
   paused: PollEvent;
   resumed: PollEvent;
-  /** A task came though every slot was taken; it waits for one. */
+  /** A task arrived while every slot was taken; it waits for a slot. */
   slotsFull: PollEvent;
-  /** The input of a task was too large to come with it, and was fetched from where it is kept. */
+  /** The input of a task was too large to be sent with it, and was fetched from its storage. */
   inputFetched: TaskEvent & { readonly bytes: number };
   /** The handler is about to be called. */
   executionStarted: TaskEvent;
-  /** The handler has returned a value (`done`) or requested to be called again (`deferred`). `outputBytes` is the length of its JSON. */
+  /** The handler has returned a value (`done`) or a deferral (`deferred`). `outputBytes` is the length of its JSON. */
   executionCompleted: TaskEvent & { readonly kind: "done" | "deferred"; readonly durationMs: number; readonly outputBytes: number };
-  /** The handler threw, was stopped, or could not be called at all (then no `executionStarted` came before). */
+  /** The handler threw, was stopped, or could not be called at all (then there was no `executionStarted`). */
   executionFailed: TaskEvent & { readonly durationMs: number; readonly error: Failure; readonly retryable: boolean };
-  /** The orchestrator has answered the report of an outcome. */
+  /** The orchestrator has replied to the report of an outcome. */
   updateCompleted: TaskEvent & { readonly durationMs: number };
   /** One try of a report failed; `tries` counts from 1. Another may follow. */
   updateTryFailed: TaskEvent & { readonly durationMs: number; readonly error: Error; readonly tries: number };
-  /** No try of a report got through, and none follows. `result` is what was to be reported: here is the chance to keep it. */
+  /** All tries of a report failed, and none follows. `result` is the unreported outcome: a listener can store it. */
   updateFailed: TaskEvent & { readonly durationMs: number; readonly error: Error; readonly tries: number; readonly result: Outcome };
-  /** Everything about this task is over. `kind` is `lost` when the hold was over before a report could arrive. */
+  /** The work on this task is over. `kind` is `lost` when the lease ended before a report could arrive. */
   taskEnded: TaskEvent & {
     readonly kind: Outcome["kind"] | "lost";
     readonly durationMs: number;
     readonly error?: Failure;
-    /** The verdict on the report; absent when there was no report or no answer. */
+    /** The verdict on the report; absent when there was no report or no reply. */
     readonly verdict?: Verdict;
   };
   /** The handler has written to its log: a text, or fields. */
@@ -51,29 +51,29 @@ export interface WorkerEvents {
   /** A handler did not end within the grace period after its signal aborted; its slot was given to other work. */
   taskAbandoned: TaskEvent & { readonly graceMs: number };
   progress: TaskEvent & { readonly value: unknown };
-  /** Log lines that were thrown away because they could not be sent in time. */
+  /** Log lines that were dropped because they could not be sent in time. */
   logsDropped: TaskEvent & { readonly lines: number };
   /** The event loop was blocked, so heartbeats and timers were late. */
   loopBlocked: { readonly blockedMs: number; readonly tasks: readonly string[] };
-  /** A thread or a process of handlers ended by itself. `tasks` ran in it and have failed; another one takes its place. */
+  /** A thread or a process of handlers ended by itself. `tasks` ran in it and have failed; a new one replaces it. */
   isolateCrashed: { readonly isolate: "thread" | "process"; readonly tasks: readonly string[]; readonly error: Error };
   /** The process of a worker had ended and was started again. */
   workerRestarted: { readonly task: string; readonly restarts: number };
-  /** One request of a transport has ended. `uri` is the path with names in place of ids; `status` is 0 when no answer came. */
+  /** One request of a transport has ended. `uri` is the path with names in place of ids; `status` is 0 when no response arrived. */
   requestEnded: RequestEvent;
-  /** A transport's peer has answered for the first time, and lets this worker in. */
+  /** A transport's peer has replied for the first time and accepts this worker. */
   connected: { readonly transport: string };
-  /** Something repeatable began to fail, and works again. */
+  /** An operation that is retried began to fail (`failing`), or works again (`working`). */
   failing: { readonly transport: string; readonly what: string; readonly error: Error };
   working: { readonly transport: string; readonly what: string; readonly failedMs: number };
 }
 
-/** The fields of every event about asking an orchestrator for tasks. */
+/** The fields of every event about polling for tasks. */
 export interface PollEvent {
   /** `*` where a protocol polls for all of the worker's tasks at once. */
   readonly task: string;
   readonly transport: string;
-  /** How the orchestrator calls this worker, where it has a name for it. */
+  /** The orchestrator's name for this worker, if it has one. */
   readonly worker: string | undefined;
 }
 
@@ -84,9 +84,9 @@ export interface TaskEvent {
   readonly worker: string | undefined;
   readonly ids: ContextIds;
   readonly attempt: number;
-  /** The span of this execution; that of its caller without a tracer. */
+  /** The span of this execution; without a tracer, the caller's span. */
   readonly trace?: SpanIds | undefined;
-  /** What the protocol adds to every log record about this work. */
+  /** Fields that the protocol adds to every log record about this work. */
   readonly fields?: Readonly<Record<string, string>> | undefined;
 }
 
@@ -102,7 +102,7 @@ export interface RequestEvent {
 /** The name of an event of a worker. */
 export type EventName = keyof WorkerEvents;
 
-/** Every name; the type makes sure that none is missing. */
+/** Every event name; the type ensures that none is missing. */
 const named: { readonly [Name in EventName]: true } = {
   pollStarted: true,
   pollCompleted: true,
@@ -133,14 +133,14 @@ const named: { readonly [Name in EventName]: true } = {
 };
 export const eventNames = Object.keys(named) as readonly EventName[];
 
-/** An event as listeners get it, with the moment it happened. */
+/** An event as listeners receive it, with its time. */
 export type Told<Name extends EventName> = WorkerEvents[Name] & { readonly atMs: number };
-/** May be asynchronous; the next event of the same listener then waits for it, the worker never does. */
+/** May be asynchronous: the next event of the same listener then waits for it, but the worker does not. */
 export type Listener<Name extends EventName> = (event: Told<Name>) => unknown;
 /** One object that listens to several events; each method may be absent. */
 export type Listeners = { readonly [Name in EventName]?: Listener<Name> };
 
-/** An event of a transport; its own name is added. */
+/** The events that a transport may emit; the runner adds the transport's name. */
 export type TransportEventName =
   | "pollStarted"
   | "pollCompleted"
@@ -156,7 +156,7 @@ export type TransportEventName =
 /** An event as a transport passes it to `host.emit`; the runner adds the name of the transport. */
 export type TransportEvent<Name extends TransportEventName> = Omit<WorkerEvents[Name], "transport">;
 
-/** More listeners than this for one event is a leak in the caller. */
+/** More listeners for one event mean a leak in the caller. */
 const listenersMax = 100;
 
 type Watcher<Name extends EventName> = (event: WorkerEvents[Name]) => void;
@@ -174,30 +174,30 @@ export class Events {
     this.#logger = logger;
   }
 
-  /** How many events found no place in a listener's queue. */
+  /** How many events did not fit into a listener's queue. */
   get dropped(): number {
     return this.#dropped;
   }
 
-  /** Calls `listener` for each of them; one listener at a time. */
+  /** Calls `listener` for each dropped event; there is one such listener at a time. */
   onDropped(listener: () => void): void {
     this.#onDropped = listener;
   }
 
-  /** For who passes events on and could not. */
+  /** For components that forward events and could not forward one. */
   countDropped(): void {
     this.#dropped++;
     this.#onDropped();
   }
 
-  /** For the worker's own parts: called at once, for the whole life of the worker, and must not wait or throw. */
+  /** For the worker's own components: the watcher is called at once, for the whole life of the worker, and must not wait or throw. */
   watch<Name extends EventName>(name: Name, watcher: Watcher<Name>): void {
     const all = this.#watchers.get(name) ?? [];
     all.push(watcher as Watcher<EventName>);
     this.#watchers.set(name, all);
   }
 
-  /** The returned function removes the listener. A listener that is there already is not added again. */
+  /** Adds a listener; the returned function removes it. Adding the same listener twice has no effect. */
   on<Name extends EventName>(name: Name, listener: Listener<Name>): () => void {
     const all = this.#queues.get(name) ?? new Map<Listener<never>, ListenerQueue>();
     this.#queues.set(name, all);
@@ -211,7 +211,7 @@ export class Events {
     };
   }
 
-  /** Every method of the object; the returned function removes them all. */
+  /** Adds every method of the object as a listener; the returned function removes them all. */
   onAll(listeners: Listeners): () => void {
     const removals = eventNames.flatMap((name) => {
       const listener = listeners[name] as Listener<EventName> | undefined;
@@ -223,7 +223,7 @@ export class Events {
     };
   }
 
-  /** Whether there is a listener: on the path of every task an event without a listener is not even made. */
+  /** Whether the event has a listener. On the path of every task, an event without a listener is not even created. */
   wants(name: EventName): boolean {
     return this.#watchers.has(name) || (this.#queues.get(name)?.size ?? 0) > 0;
   }
@@ -236,7 +236,9 @@ export class Events {
     for (const queue of queues.values()) queue.add(stamped);
   }
 
-  /** Resolves when every listener has got everything; a listener that never settles is not waited for longer than the caller does. */
+  /**
+   * Resolves when every listener has handled all its events. It does not limit the wait for a listener that never settles: the caller must.
+   */
   async settled(): Promise<void> {
     await Promise.all([...this.#queues.values()].flatMap((all) => [...all.values()].map((queue) => queue.settled())));
   }

@@ -13,7 +13,7 @@ import { type Ended, failureOf, outcomeOf } from "./outcome.ts";
 import { deliver } from "./report.ts";
 import type { Assignment, Call, Outcome, ReportAnswer } from "./transport.ts";
 
-/** Works on the assignment until its report is settled. Returns the assignment that came with the report's answer, if one did. */
+/** Runs the assignment until its report is settled. Returns the next assignment if the reply to the report contained one. */
 export async function execute(execution: Execution): Promise<Assignment | undefined> {
   try {
     const call = await start(execution);
@@ -26,12 +26,12 @@ export async function execute(execution: Execution): Promise<Assignment | undefi
   }
 }
 
-/** Takes the work on: from here it is beaten for, can be stopped, and must be reported. */
+/** Accepts the work: from here on its lease is renewed, it can be stopped, and it must be reported. */
 export function accept(assignment: Assignment, around: Surroundings): Execution {
   return new Execution(assignment, around);
 }
 
-/** Finds the handler and checks its input. */
+/** Finds the handler and validates its input. */
 async function start(execution: Execution): Promise<{ readonly kind: "ready"; readonly call: Call } | Threw> {
   const { assignment, around } = execution;
   try {
@@ -39,7 +39,8 @@ async function start(execution: Execution): Promise<{ readonly kind: "ready"; re
     const call = found instanceof Promise ? await untilStopped(execution, found) : found;
     execution.taskName = call.task.name;
     if (around.events.wants("executionStarted")) around.events.emit("executionStarted", execution.event());
-    // Where a handler runs elsewhere, its input and its result are checked there: what a schema makes of them need not be data.
+    // When a handler runs in a thread or process, its input and result are validated there: the values that a schema returns may not be
+    // plain data.
     if (call.task.input === undefined || isElsewhere(execution, call)) return { kind: "ready", call };
     return { kind: "ready", call: { ...call, input: await validate(call.task.input, call.input, "input") } };
   } catch (error) {
@@ -49,7 +50,7 @@ async function start(execution: Execution): Promise<{ readonly kind: "ready"; re
 
 type Threw = Extract<Ended, { kind: "threw" }>;
 
-/** Calls the handler, and calls it again after a deferral that the transport cannot carry. */
+/** Calls the handler, and calls it again after a deferral that the protocol cannot carry. */
 async function perform(execution: Execution, call: Call): Promise<Ended> {
   let deferrals = execution.assignment.deferrals ?? 0;
   let deferred = execution.assignment.deferred;
@@ -71,7 +72,7 @@ async function perform(execution: Execution, call: Call): Promise<Ended> {
   }
 }
 
-/** Decides what to report. Undefined: nothing, because the hold is lost and with it the right to report. */
+/** Decides what to report. Returns undefined when the lease is lost: then nothing may be reported. */
 async function settle(execution: Execution, ended: Ended): Promise<Outcome | undefined> {
   if (execution.stopped?.code === "LONGSHORE_LEASE_LOST") return undefined;
   if (ended.kind === "threw" || ended.output === undefined || isDeferral(ended.value)) return outcomeOf(ended, execution.stopped);
@@ -84,7 +85,7 @@ async function settle(execution: Execution, ended: Ended): Promise<Outcome | und
   }
 }
 
-/** Reports how the handler ended, before the result is sent. */
+/** Emits the events about the end of the handler, before the result is sent. */
 function tellExecution(execution: Execution, outcome: Outcome | undefined): void {
   const { events, config } = execution.around;
   endSpan(execution, outcome);
@@ -107,13 +108,13 @@ function endSpan({ span, taskName: task, stopped }: Execution, outcome: Outcome 
 }
 
 /**
- * Sends the last log lines, then the outcome, then the log lines that could not be sent before. The slot is still held: a result counts
- * only when it has arrived.
+ * Sends the last log lines, then the outcome, then the log lines that could not be sent before. The slot stays taken: a result counts only
+ * when it has arrived.
  */
 async function report(execution: Execution, outcome: Outcome | undefined): Promise<Assignment | undefined> {
   const logSent = execution.closeLog();
   if (logSent !== undefined) await logSent;
-  // The hold may have been lost while the log was sent.
+  // The lease may have been lost while the log was sent.
   const wanted = outcome !== undefined && execution.stopped?.code !== "LONGSHORE_LEASE_LOST";
   const answer = wanted ? await tellOutcome(execution, outcome) : undefined;
   const logEnded = execution.endLog(answer !== undefined);
@@ -136,7 +137,7 @@ function tellEnd(execution: Execution, kind: Outcome["kind"] | "lost", outcome: 
   });
 }
 
-/** Delivers the outcome and reports how that ended. Undefined when no try succeeded. */
+/** Delivers the outcome and emits the events about that. Returns undefined when no try succeeded. */
 async function tellOutcome(execution: Execution, outcome: Outcome): Promise<ReportAnswer | undefined> {
   const { assignment, around, hold } = execution;
   const { events, wantNext, giveUp, failing, working, config, transport } = around;
@@ -172,11 +173,11 @@ function handleHere(execution: Execution, call: Call, deferrals: number, deferre
   const context = makeContext(execution, call, { deferrals, deferred });
   const { isolates } = execution.around;
   if (isolates !== undefined && isElsewhere(execution, call)) return isolates.run(call.task.name, call.input, context);
-  // An async function, so that a handler that throws synchronously is no special case.
+  // An async function, so that a handler that throws synchronously needs no special case.
   return withContext(context, async () => callHere(execution, call, context));
 }
 
-/** Calls the handler, and notices when it did not give way for a long time: everything else in this process was blocked meanwhile. */
+/** Calls the handler, and notices when it blocked the event loop for a long time: everything else in this process had to wait. */
 function callHere(execution: Execution, call: Call, context: Context): unknown {
   const { config, blocked } = execution.around;
   const calledMs = config.clock.now();
@@ -191,7 +192,7 @@ function isElsewhere({ around }: Execution, { task }: Call): boolean {
   return around.isolates?.has(task.name) === true && around.config.tasks.get(task.name) === task;
 }
 
-/** Waits for `work`, but not much longer than the signal's abort: a handler that ignores it is abandoned after the grace period. */
+/** Waits for `work`, but at most for the grace period after the signal aborts: then a handler that ignores the signal is abandoned. */
 function untilStopped<Value>(execution: Execution, work: Promise<Value>): Promise<Value> {
   const { clock } = execution.around.config;
   return new Promise((resolve, reject) => {
@@ -220,7 +221,7 @@ function untilStopped<Value>(execution: Execution, work: Promise<Value>): Promis
   });
 }
 
-/** The task's timeout is for one call of its handler, the orchestrator's for the whole attempt. */
+/** The task's timeout limits one call of its handler, the orchestrator's timeout the whole attempt. */
 function armDeadline(execution: Execution, call: Call): () => void {
   const { clock } = execution.around.config;
   const ownMs = call.task.timeoutMs === undefined ? Number.POSITIVE_INFINITY : clock.now() + call.task.timeoutMs;
@@ -232,7 +233,10 @@ function armDeadline(execution: Execution, call: Call): () => void {
   return clock.at(endMs, () => execution.stop(new LongshoreError("LONGSHORE_DEADLINE", message)));
 }
 
-/** The wait of a deferral that the protocol cannot carry: in the slot, with the hold kept. Ends early, as a failure, when the worker drains. */
+/**
+ * Waits for a deferral that the protocol cannot carry: in the slot, while the lease is renewed. Ends early, as a failure, when the worker
+ * drains.
+ */
 async function waitHere(execution: Execution, deferral: Deferral): Promise<void> {
   const { config, draining } = execution.around;
   await pause(config.clock, deferral.delayMs, AbortSignal.any([execution.signal, draining]));

@@ -1,4 +1,4 @@
-// The state of one assignment while it is worked on: its signal, its hold, its log, and the one way to stop it.
+// The state of one assignment while it runs: its signal, its lease, its log, and the one way to stop it.
 
 import type { OutputStream } from "../core/context.ts";
 import type { LongshoreError } from "../core/errors.ts";
@@ -12,30 +12,30 @@ import { logBatchDefault, TaskLog } from "./logs.ts";
 import type { Span, Tracer } from "./telemetry.ts";
 import type { Assignment, Control, HoldTerms, Outcome, Transport } from "./transport.ts";
 
-/** What every execution of one transport shares. */
+/** What all executions of one transport share. */
 export interface Surroundings {
   readonly transport: Transport;
   readonly config: RunnerConfig;
   readonly events: Events;
-  /** Runs the handlers that do not run here; absent when all of them do. */
+  /** Runs the handlers of threads and processes; absent when all handlers run inline. */
   readonly isolates: Isolates | undefined;
-  /** A handler kept the event loop for this long without a pause. */
+  /** Called when a handler blocked the event loop for this long. */
   readonly blocked: (task: string, blockedMs: number) => void;
   /** Aborts when the worker drains: local waits for a deferred call end then. */
   readonly draining: AbortSignal;
-  /** Aborts when the worker cannot wait for anything any longer. */
+  /** Aborts when the worker cannot wait any longer. */
   readonly giveUp: AbortSignal;
   readonly wantNext: () => boolean;
-  /** How a task has ended, for the counters. */
+  /** Counts how a task has ended. */
   readonly ended: (kind: Outcome["kind"] | "lost") => void;
   readonly failing: (what: string, error: unknown) => void;
   readonly working: (what: string) => void;
 }
 
-/** What a task is called before its handler is known. */
+/** The name of a task before its handler is known. */
 const unresolved = "(not resolved)";
 
-/** The reason of `over`. A constant, because an abort without a reason makes an exception with a stack each time. */
+/** The abort reason of `over`. A constant, because an abort without a reason creates an exception with a stack each time. */
 const overReason = "The assignment is over.";
 
 export class Execution {
@@ -46,7 +46,7 @@ export class Execution {
   /** Absent without a tracer. */
   readonly span: Span | undefined;
   taskName = unresolved;
-  // Most handlers never look at their signal, log nothing and are never stopped: what that needs is made on first use.
+  // Most handlers never read their signal, log nothing and are never stopped: the objects for that are created on first use.
   #aborter: AbortController | undefined;
   #over: AbortController | undefined;
   #log: TaskLog | undefined;
@@ -76,12 +76,12 @@ export class Execution {
     return this.#aborter.signal;
   }
 
-  /** The span that whatever is done for this work belongs to. */
+  /** The span for everything that is done for this work. */
   get trace(): SpanIds | undefined {
     return this.span?.ids ?? this.assignment.trace?.parent;
   }
 
-  /** Why the work was stopped, or undefined while it was not. */
+  /** The reason why the work was stopped; undefined while it is not stopped. */
   get stopped(): LongshoreError | undefined {
     return this.#stopped;
   }
@@ -91,14 +91,14 @@ export class Execution {
     return this.#graceMs ?? this.around.config.abortGraceMs;
   }
 
-  /** Adds to the log. Lines of an abandoned handler after its report are dropped. */
+  /** Adds to the log. Lines that an abandoned handler writes after its report are dropped. */
   addLog(text: string, stream: OutputStream): void {
     if (this.#logClosed || !this.around.transport.capabilities.logs) return;
     this.#log ??= this.#makeLog();
     this.#log.add(text, stream);
   }
 
-  /** Gives a part. The promise may be left alone: its failure is not lost, see `partsKept`. */
+  /** Emits a part. The promise need not be awaited: `partsKept` reports its failure too. */
   emit(uid: string, value: unknown): Promise<void> {
     this.#emitter ??= this.#makeEmitter();
     return this.#emitter.add(uid, value);
@@ -109,7 +109,7 @@ export class Execution {
     return this.#emitter?.flush();
   }
 
-  /** Aborts the handler's signal. Only the first reason counts. */
+  /** Aborts the handler's signal. Only the first call has an effect. */
   stop(reason: LongshoreError, graceMs?: number): void {
     if (this.#stopped !== undefined || this.#finished) return;
     this.#stopped = reason;
@@ -119,7 +119,7 @@ export class Execution {
     this.#onStop?.(reason);
   }
 
-  /** Calls `listener` when the work is stopped, at once when it already was. One listener at a time. */
+  /** Calls `listener` when the work is stopped, or at once if it is stopped already. There is one listener at a time. */
   onStop(listener: ((reason: LongshoreError) => void) | undefined): void {
     this.#onStop = listener;
     if (listener !== undefined && this.#stopped !== undefined) listener(this.#stopped);
@@ -131,12 +131,12 @@ export class Execution {
     return this.#log?.close(this.around.giveUp);
   }
 
-  /** The rest of the log, after the report; undefined when there never was one. */
+  /** Sends the rest of the log after the report; undefined when there was no log. */
   endLog(answered: boolean): Promise<void> | undefined {
     return this.#log?.end(answered, this.around.giveUp);
   }
 
-  /** Ends the beats and the transport's watchers. */
+  /** Ends the heartbeats and the transport's watchers. */
   finish(): void {
     this.#finished = true;
     this.hold?.end();

@@ -1,4 +1,4 @@
-// Whether the workers are healthy, for people and probes: one entry for each task that is worked for.
+// The health of the workers, for people and probes: one entry for each task.
 
 import type { Clock } from "../core/clock.ts";
 import type { Events } from "./events.ts";
@@ -7,13 +7,13 @@ import type { Events } from "./events.ts";
 export interface WorkerStatus {
   /** The name of the task it works for. */
   readonly worker: string;
-  /** False when the process of this worker has ended, or does not answer any more. */
+  /** False when the process of this worker has ended or is blocked. */
   readonly alive: boolean;
   readonly pid: number | undefined;
-  /** How its process ended last; null while it never did, or when a signal ended it. */
+  /** The last exit code of its process; null when it has not ended yet, or was ended by a signal. */
   readonly exitCode: number | null;
   readonly restarts: number;
-  /** Milliseconds since the epoch; undefined before the first one. */
+  /** Milliseconds since the epoch; undefined before the first poll. */
   readonly lastPollAt: number | undefined;
   readonly lastError: string | undefined;
   /** Tasks of this worker that run now. */
@@ -23,20 +23,20 @@ export interface WorkerStatus {
 /** The health of all workers of this process, by the name of their task. */
 export type WorkerStatuses = { readonly [worker: string]: WorkerStatus };
 
-/** What the runner of this process knows about each of its tasks. */
+/** The state that the runner of this process has for each task. */
 export interface TaskHealth {
   readonly restarts: number;
   readonly lastPollAt: number | undefined;
   readonly lastError: string | undefined;
 }
 
-/** Follows the events for `TaskHealth`. */
+/** Collects `TaskHealth` from events. */
 export class HealthWatch {
   readonly #clock: Clock;
   readonly #polledAtMs = new Map<string, number>();
   readonly #errors = new Map<string, string>();
   readonly #restarts = new Map<string, number>();
-  /** What concerns every task: protocols that poll for all of them at once report nothing about one. */
+  /** Values for all tasks: protocols that poll for all tasks at once report nothing about a single one. */
   #answeredAtMs: number | undefined;
   #anyError: string | undefined;
 
@@ -52,7 +52,7 @@ export class HealthWatch {
     this.#clock = clock;
   }
 
-  /** The orchestrator has answered something. */
+  /** Called for every reply of the orchestrator. */
   answered(): void {
     this.#answeredAtMs = this.#clock.now();
   }
@@ -66,7 +66,7 @@ export class HealthWatch {
   }
 }
 
-/** The answer of `/health`. */
+/** The response body of `/health`. */
 export function healthBody(workers: WorkerStatuses): { status: "UP" | "DOWN"; workers: WorkerStatuses } {
   return { status: allAlive(workers) ? "UP" : "DOWN", workers };
 }

@@ -1,15 +1,15 @@
-// Keeps the hold of one assignment alive while its handler runs and while its result is being reported. Independent of the handler: as
-// long as the event loop turns, beats are sent.
+// Renews the lease of one assignment while its handler runs and while its result is being reported. Independent of the handler: heartbeats
+// are sent as long as the event loop is not blocked.
 //
-// One timer is armed at any time. While a beat is in flight it is set to the end of the hold; otherwise to the next beat. A beat that
-// fails is repeated soon. When the hold would be over by this machine's clock and no beat got through, the hold counts as lost: the
-// orchestrator may already have given the work to another worker.
+// One timer is set at any time. While a heartbeat is in flight, it is set to the end of the lease; otherwise to the next heartbeat. A
+// heartbeat that fails is repeated soon. When the lease has ended by this machine's clock and no heartbeat succeeded, the lease counts as
+// lost: the orchestrator may already have given the work to another worker.
 
 import type { Clock } from "../core/clock.ts";
 import { LongshoreError } from "../core/errors.ts";
 import type { Assignment, BeatAnswer, HoldTerms } from "./transport.ts";
 
-/** How soon a failed beat is repeated: short against any lease, long enough not to flood a peer that restarts. */
+/** The delay before a failed heartbeat is repeated: short compared with any lease, long enough not to flood a peer that restarts. */
 const beatRetryMs = 1_000;
 
 export interface HoldOptions {
@@ -20,7 +20,7 @@ export interface HoldOptions {
   readonly stop: (reason: LongshoreError) => void;
   readonly failing: (what: string, error: unknown) => void;
   readonly working: (what: string) => void;
-  /** The signal that aborts when the assignment is over; passed to each beat. */
+  /** Aborts when the assignment is over; passed to each heartbeat. */
   readonly over: () => AbortSignal;
 }
 
@@ -46,17 +46,17 @@ export class Hold {
     this.#arm(now + this.#pauseMs());
   }
 
-  /** When the hold would be over if no further beat got through. */
+  /** When the lease ends if no further heartbeat succeeds. */
   get untilMs(): number {
     return this.#untilMs;
   }
 
-  /** True once beating has ended, because the hold was lost or `end` was called. */
+  /** True once heartbeats have ended, because the lease was lost or `end` was called. */
   get ended(): boolean {
     return this.#ended;
   }
 
-  /** Beats now, or joins the beat that is under way. */
+  /** Sends a heartbeat now, or waits for the one that is in flight. */
   beat(): Promise<void> {
     if (this.#ended) return Promise.resolve();
     this.#beating ??= this.#send().finally(() => {
@@ -98,14 +98,14 @@ export class Hold {
       this.#arm(this.#options.clock.now() + Math.min(beatRetryMs, this.#everyMs));
       return;
     }
-    // From here to `stop` nothing may wait: the handler's signal aborts in the tick in which the answer is read.
+    // From here to `stop` nothing may wait: the handler's signal aborts in the same tick in which the reply is read.
     if (this.#ended) return;
     this.#options.working("heartbeat");
     if (answer.verdict !== "ok" && answer.verdict !== "again" && answer.verdict !== "cancel") {
       return this.#lose(`The lease is over: the heartbeat was answered "${answer.verdict}"`);
     }
     this.#termMs = answer.termMs ?? this.#termMs;
-    // Counted from the sending: the peer renewed at some moment after it, so this is never too late.
+    // Counted from the sending: the peer renewed the lease after that, so this end is never too late.
     this.#untilMs = sentMs + this.#termMs;
     this.#arm(sentMs + this.#pauseMs());
     if (answer.verdict === "cancel") this.#options.stop(new LongshoreError("LONGSHORE_CANCELLED", "cancelled"));

@@ -1,4 +1,4 @@
-// `/metrics` and `/health` of a worker, for probes and collectors. On loopback by default: both contain names of tasks and texts of errors.
+// `/metrics` and `/health` of a worker, for probes and collectors. On loopback by default: both contain task names and error texts.
 
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -11,7 +11,7 @@ import { healthBody, type WorkerStatuses } from "./health.ts";
 export interface HttpOptions {
   /** 0 takes any free port. */
   readonly port: number;
-  /** The default is 127.0.0.1. Probes of a container come from outside of it and need `0.0.0.0`. */
+  /** Default: 127.0.0.1. Probes of a container come from outside of it and need `0.0.0.0`. */
   readonly host?: string;
 }
 
@@ -25,9 +25,9 @@ export interface HttpHandle {
   close(): Promise<void>;
 }
 
-/** A client that sends a request this slowly is not a probe. */
+/** The time limit of a request. A slower client is not a probe. */
 const requestMsMax = 10_000;
-/** Probes and scrapers are a handful. */
+/** There are only a few probes and scrapers. */
 const connectionsMax = 100;
 
 export async function serveWorker({ port, host = "127.0.0.1" }: HttpOptions, pages: Pages): Promise<HttpHandle> {
@@ -46,9 +46,9 @@ export async function serveWorker({ port, host = "127.0.0.1" }: HttpOptions, pag
     });
     server.listen({ port, host }, resolve);
   });
-  // A later error concerns one connection, which is closed by then.
+  // A later error concerns one connection, which is closed already.
   server.on("error", () => {});
-  // Serving does not keep a worker alive that has stopped.
+  // The HTTP server does not keep a stopped worker alive.
   server.unref();
   const address = server.address() as AddressInfo;
   const name = address.family === "IPv6" ? `[${address.address}]` : address.address;
@@ -62,7 +62,10 @@ export async function serveWorker({ port, host = "127.0.0.1" }: HttpOptions, pag
   };
 }
 
-/** A web page reaches loopback under a name of its own that leads there; its browser then lets it read the answer. The Host header has that name. */
+/**
+ * DNS rebinding: a web page uses a name of its own that resolves to loopback, so that its browser lets it read the response. The Host
+ * header shows that name.
+ */
 function isRebound({ headers }: IncomingMessage, bound: string): boolean {
   const name = (headers.host ?? "").replace(/:\d*$/, "");
   return isLoopback(bound) && !isLoopback(name);
@@ -88,6 +91,6 @@ async function answer(request: IncomingMessage, response: ServerResponse, pages:
 function send(response: ServerResponse, status: number, type: string, text: string): void {
   const body = Buffer.from(text);
   response.writeHead(status, { "content-type": type, "content-length": body.length, ...(status === 405 ? { allow: "GET, HEAD" } : {}) });
-  // Node leaves the body of an answer to HEAD out by itself.
+  // Node leaves out the body of a HEAD response automatically.
   response.end(body);
 }

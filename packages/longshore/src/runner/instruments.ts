@@ -1,19 +1,19 @@
-// What is measured of a worker: its events, counted under the names that SDKs for workers already use, so that their dashboards and alerts
-// work for every protocol. The names, labels and buckets are those of the canonical metrics of these SDKs; three are ours to add:
-// `task_update_failed_total`, the label `retryable`, and `worker_events_dropped_total`. What a worker has no occasion to count, such as
-// acknowledgements and starts of workflows, is not named.
+// The metrics of a worker: its events, counted under the names that SDKs for workers already use, so that their dashboards and alerts work
+// for every protocol. Names, labels and buckets are those of the canonical metrics of these SDKs. Three are our additions:
+// `task_update_failed_total`, the label `retryable`, and `worker_events_dropped_total`. Metrics that a worker cannot have, such as
+// acknowledgements and starts of workflows, are absent.
 
 import { createMetrics, type Sample } from "../core/metrics.ts";
 import type { Events, RequestEvent } from "./events.ts";
 
-/** Seconds. */
+/** In seconds. */
 const timeBounds = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
-/** Bytes. */
+/** In bytes. */
 export const sizeBounds = [100, 1e3, 1e4, 1e5, 1e6, 1e7];
 
 export type WorkerMetrics = ReturnType<typeof workerMetrics>;
 
-/** Every metric of a worker. `activeTasks` is called when they are read. */
+/** Every metric of a worker. `activeTasks` is called when the metrics are read. */
 export function workerMetrics(activeTasks: () => Iterable<Sample>) {
   const metrics = createMetrics({ nameEmpty: true });
   const counter = (name: string, help: string, ...labels: string[]) => metrics.counter(name, help, labels);
@@ -42,7 +42,7 @@ export function workerMetrics(activeTasks: () => Iterable<Sample>) {
   };
 }
 
-/** Counts all of these events, from now on. */
+/** Counts these events from now on. */
 export function measure(events: Pick<Events, "watch" | "onDropped">, metrics: WorkerMetrics): void {
   events.watch("pollStarted", ({ task }) => metrics.polls.with(task).add());
   events.watch("pollCompleted", ({ task, durationMs }) => metrics.pollTime.with(task, "SUCCESS").observe(durationMs / 1_000));

@@ -1,16 +1,16 @@
-// The events that wait for one listener. They are handed over in order, one at a time, outside the path of the work; a listener that
-// returns a promise gets the next event when it has settled. The queue is bounded: what finds no place is dropped and counted.
+// The queue of events for one listener. They are delivered in order, one at a time, outside the path of the work. A listener that returns a
+// promise receives the next event when the promise has settled. The queue is bounded: events that do not fit are dropped and counted.
 
 import { toError } from "../core/errors.ts";
 
-/** Several seconds of a busy worker's events. A listener that is further behind will not catch up, and memory is not for waiting. */
+/** Several seconds of a busy worker's events. A listener that is further behind does not catch up any more. */
 export const waitingMax = 10_000;
-/** After this many events in a row the event loop gets its turn, so that a burst of events delays no poll and no heartbeat. */
+/** After this many events in a row the event loop gets a turn, so that a burst of events delays no poll and no heartbeat. */
 const turnMax = 100;
 
 export interface QueueTroubles {
   readonly dropped: () => void;
-  /** Logged once for a listener: a listener that throws each time would fill the log. */
+  /** Called once per listener: a listener that throws each time would fill the log. */
   readonly failed: (error: Error) => void;
 }
 
@@ -34,13 +34,13 @@ export class ListenerQueue {
     this.#delivering ??= this.#deliver();
   }
 
-  /** What waits is forgotten. */
+  /** Drops the waiting events. */
   close(): void {
     this.#closed = true;
     this.#waiting = [];
   }
 
-  /** Resolves when nothing waits. */
+  /** Resolves when the queue is empty. */
   settled(): Promise<void> {
     return this.#delivering ?? Promise.resolve();
   }
@@ -58,7 +58,7 @@ export class ListenerQueue {
     try {
       await this.#listener(event);
     } catch (thrown) {
-      // A listener watches; its mistakes are not the worker's.
+      // A failure of a listener must not affect the worker.
       if (!this.#failed) this.#troubles.failed(toError(thrown));
       this.#failed = true;
     }

@@ -1,19 +1,19 @@
-// Collects the log of one execution and sends it in batches. Nothing here may hold up the work: adding never waits, the backlog is
-// bounded (the oldest lines go first, since the end of a log explains a failure), and a log that cannot be sent never keeps a result
-// from being reported. An idle log has no timer.
+// Collects the log of one execution and sends it in batches. Nothing here may delay the work: adding never waits, the backlog is bounded
+// (the oldest lines are dropped first, because the end of a log explains a failure), and a log that cannot be sent never prevents the
+// report of a result. An idle log has no timer.
 
 import type { Clock } from "../core/clock.ts";
 import type { OutputStream } from "../core/context.ts";
 import { counted } from "../core/text.ts";
 import type { LogBatch, LogEntry } from "./transport.ts";
 
-/** Small enough to look live, large enough that a chatty task sends two requests a second and not hundreds. */
+/** Small enough to look live, and large enough that a task with much output sends two requests a second and not hundreds. */
 export const logBatchDefault: LogBatch = { everyMs: 500, bytesMax: 64 * 1024 };
-/** What one execution may keep unsent: sixteen batches, so a restart of the peer loses nothing of an ordinary log. */
+/** The limit of unsent bytes of one execution: sixteen batches, so a restart of the peer loses nothing of an ordinary log. */
 export const logBacklogBytesMax = 1024 * 1024;
 /** How long the end of a task waits for its last lines. */
 const closeMsMax = 5_000;
-/** Longest pause between two tries of a failing push. */
+/** The longest delay between two tries of a failing push. */
 const retryMsMax = 10_000;
 
 export interface LogOptions {
@@ -22,7 +22,7 @@ export interface LogOptions {
   readonly send: (entries: readonly LogEntry[]) => Promise<void>;
   readonly failing: (what: string, error: unknown) => void;
   readonly working: (what: string) => void;
-  /** Called once, at the end, with the number of lines that never left. */
+  /** Called once, at the end, with the number of lines that were never sent. */
   readonly dropped: (lines: number) => void;
 }
 
@@ -60,7 +60,7 @@ export class TaskLog {
     else this.#arm(this.#options.batch.everyMs);
   }
 
-  /** No more lines come. Sends what is left, for at most `closeMsMax` and until the first failure. Resolves in any case. */
+  /** Ends the log. Sends what is left, for at most `closeMsMax` and until the first failure. Never rejects. */
   async close(giveUp: AbortSignal): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
@@ -69,8 +69,8 @@ export class TaskLog {
   }
 
   /**
-   * After the report. What could not be sent before it is tried once more when the report was `answered`: the peer may have been away for
-   * a moment only. Then reports what never left.
+   * Called after the report. When the report was `answered`, lines that could not be sent before are tried once more: the peer may have
+   * been unreachable only for a moment. Then reports the number of lines that were never sent.
    */
   async end(answered: boolean, giveUp: AbortSignal): Promise<void> {
     if (answered && this.#sending === undefined) await this.#sendRest(giveUp);
@@ -122,7 +122,7 @@ export class TaskLog {
     while (this.#queue.length > 0) if (!(await this.#sendBatch())) return;
   }
 
-  /** True when the batch has left. On failure its entries are back in the queue. */
+  /** Returns true when the batch was sent. After a failure its entries are in the queue again. */
   #sendBatch(): Promise<boolean> {
     const batch = this.#takeBatch();
     this.#sending = this.#options.send(batch).then(
@@ -161,7 +161,7 @@ export class TaskLog {
     return batch;
   }
 
-  /** Replaces the lines that were dropped and has the number of the last of them, so numbers stay unique and in order. */
+  /** A line in place of the dropped lines. It has the number of the last of them, so numbers stay unique and in order. */
   #takeMark(): Queued {
     const last = this.#droppedLast as Queued;
     const text = `[longshore: dropped ${counted(this.#droppedSinceMark, "log line")} here, which the server did not take in time]\n`;

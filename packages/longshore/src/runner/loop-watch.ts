@@ -1,10 +1,10 @@
-// Detects a blocked event loop while tasks run. A handler that computes for seconds without a pause keeps heartbeats, cancels
-// and every other task waiting, and may cost leases; nothing else would show its author why.
+// Detects a blocked event loop while tasks run. A handler that computes for seconds without a pause delays heartbeats, cancellations and
+// every other task, and may cost leases; nothing else would show its author why.
 
 import type { Clock } from "../core/clock.ts";
 
 const tickMs = 1_000;
-/** Below this, timers are merely late. */
+/** Shorter delays of timers are normal. */
 export const blockedMsMin = 1_000;
 
 export class LoopWatch {
@@ -20,15 +20,15 @@ export class LoopWatch {
     this.#report = report;
   }
 
-  /** Called when the first task begins; watching an idle worker would only wake it up. */
+  /** Called when the first task starts; an idle worker is not watched. */
   start(): void {
     this.#wanted = true;
     if (this.#disarm === undefined) this.#arm();
   }
 
   /**
-   * Called while the last task is still known: a task that blocked until its end is noticed here, before the timer could fire. The timer
-   * is left to fire once more, because a worker with one task after the other would otherwise arm and disarm it each time.
+   * Called while the last task is still known: a task that blocked until its end is noticed here, before the timer could fire. The timer is
+   * not cancelled but fires once more, because a worker with one task after the other would otherwise set and cancel it each time.
    */
   pause(): void {
     if (this.#disarm !== undefined) this.#look();
@@ -56,7 +56,7 @@ export class LoopWatch {
   #look(): void {
     const lateMs = this.#clock.now() - this.#dueMs;
     const blocked = lateMs > blockedMsMin;
-    // Ticks that are late one after the other belong to one episode and are reported once.
+    // Consecutive late ticks belong to one episode, which is reported once.
     if (blocked && !this.#blocked) this.#report(lateMs);
     this.#blocked = blocked;
   }

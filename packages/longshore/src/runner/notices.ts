@@ -1,4 +1,4 @@
-// Messages for the people who run a worker, as single lines. A failure that repeats is reported once, then its end with the duration.
+// Messages for the people who run a worker, as single lines. A repeated failure is reported once, then its end with the duration.
 
 import type { Clock } from "../core/clock.ts";
 import { formatDuration } from "../core/duration.ts";
@@ -9,20 +9,20 @@ export type Notice = { readonly level: "info" | "warn" | "error"; readonly messa
 /** Receives the notices of a worker. Default: one line each on standard error. */
 export type Logger = (notice: Notice) => void;
 
-/** All but the end of a line. */
+/** All control characters except the line end. */
 const controls = /[^\P{Cc}\n]/gu;
 
 /** Standard error, because standard output belongs to the program's own results. */
 export const stderrLogger: Logger = (notice) => {
-  // A message may quote what a server or a task says, which must not be able to drive the terminal.
+  // A message may quote text of a server or a task, which must not send control codes to the terminal.
   process.stderr.write(`longshore ${notice.level}: ${notice.message.replace(controls, " ")}\n`);
 };
 
-/** Lines of one transport in a minute: a stranger whose message is refused may send another one at once. */
+/** The limit of lines of one transport per minute: a sender whose message is refused may send the next one at once. */
 const noticesMax = 30;
 const minuteMs = 60_000;
 
-/** Passes on so many in a minute, and then how many there were besides. */
+/** Passes on a limited number of notices per minute, and then how many were left out. */
 export function sparing(clock: Clock, logger: Logger): Logger {
   let sinceMs = Number.NEGATIVE_INFINITY;
   let count = 0;
@@ -38,7 +38,7 @@ export function sparing(clock: Clock, logger: Logger): Logger {
   };
 }
 
-/** How many different failures are distinguished; a worker has a handful, so this only bounds a mistake. */
+/** How many different failures are tracked; a worker has only a few. */
 const episodesMax = 100;
 
 export interface Episode {
@@ -46,7 +46,7 @@ export interface Episode {
   readonly error: Error;
 }
 
-/** Troubles that began and have not ended. */
+/** Failures that began and have not ended. */
 export class Episodes {
   readonly #open = new Map<string, Episode>();
   readonly #clock: Clock;
@@ -64,7 +64,7 @@ export class Episodes {
     return [...this.#open.values()].at(-1);
   }
 
-  /** True when this is the beginning of an episode. */
+  /** Returns true at the beginning of an episode. */
   failing(what: string, error: unknown): boolean {
     if (this.#open.has(what) || this.#open.size >= episodesMax) return false;
     const episode = { sinceMs: this.#clock.now(), error: toError(error) };
@@ -73,7 +73,7 @@ export class Episodes {
     return true;
   }
 
-  /** How long it had failed, or undefined when it had not. */
+  /** Returns how long the operation had failed, or undefined when it had not. */
   working(what: string): number | undefined {
     const episode = this.#open.get(what);
     if (episode === undefined) return undefined;

@@ -1,4 +1,4 @@
-// From how a handler ended to what is reported. Pure: one table of cases, no clock and no I/O.
+// Decides what to report from how a handler ended. Pure: one table of cases, no clock and no I/O.
 //
 // | the handler          | not stopped            | cancelled            | deadline, shutdown     |
 // | returned a value     | done                   | failed, final        | done                   |
@@ -7,7 +7,7 @@
 // | threw TerminalError  | failed, final          | failed, final        | failed, final          |
 // | threw anything else  | failed, may be retried | failed, final        | failed, may be retried |
 //
-// A lost hold is not in the table: nothing is reported then.
+// A lost lease is not in the table: then nothing is reported.
 
 import { type Ending, isDeferral, isEnding } from "../core/context.ts";
 import { codeOf, isTerminal, LongshoreError, TerminalError, toError } from "../core/errors.ts";
@@ -20,14 +20,14 @@ export type Ended =
   | { readonly kind: "returned"; readonly value: unknown; readonly output?: Schema | undefined }
   | { readonly kind: "threw"; readonly error: unknown };
 
-/** How many links of a chain of causes are reported. */
+/** How many errors of a chain of causes are reported. */
 const causesMax = 5;
 
 export function outcomeOf(ended: Ended, stopped: LongshoreError | undefined): Outcome {
   if (stopped?.code === "LONGSHORE_CANCELLED") return { kind: "failed", retryable: false, error: failureOf(stopped) };
   if (ended.kind === "returned") return returned(ended.value);
-  // After an abort, what the handler threw is an echo of it; the reason itself is more specific. Only "never again" is the handler's own
-  // word.
+  // After an abort, the error that the handler threw is usually a consequence of it; the abort reason is more specific. Only a
+  // TerminalError is the handler's own decision.
   const error = stopped !== undefined && !isTerminal(ended.error) ? stopped : ended.error;
   return { kind: "failed", retryable: !isTerminal(error), error: failureOf(error) };
 }
@@ -52,14 +52,14 @@ function ending(outcome: Ending["outcome"]): Outcome {
   return { kind: "failed", retryable, error, ...(output === undefined ? {} : { output: toJson(output) }) };
 }
 
-/** A failure as it is reported: the message with its causes, so that "fetch failed" also has its reason. */
+/** A failure as it is reported: the message with its causes, so that "fetch failed" has its reason too. */
 export function failureOf(thrown: unknown): Failure {
   const error = toError(thrown);
   const messages = [error.message === "" ? error.name : error.message];
   let cause = error.cause;
   for (let depth = 0; depth < causesMax && cause instanceof Error; depth++, cause = cause.cause) {
     const { message } = cause;
-    // One that an outer message already quotes would only be read twice.
+    // A cause that an outer message quotes already is left out.
     if (message !== "" && !messages.some((known) => known.includes(message))) messages.push(message);
   }
   return { name: error.name, message: messages.join("\ncaused by: "), code: codeOf(error), stack: error.stack };

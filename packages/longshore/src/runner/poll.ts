@@ -1,4 +1,4 @@
-// One request for work with its events, alike for every protocol that polls.
+// One request for work with its events; the same for every protocol that polls.
 
 import { toError } from "../core/errors.ts";
 import type { TransportHost } from "./transport.ts";
@@ -9,11 +9,11 @@ export interface Poll<Answer> {
   /** How many tasks are requested. */
   readonly count: number;
   readonly call: () => Promise<Answer>;
-  /** How many tasks came. Absent for a stream: its end is no event. */
+  /** How many tasks were received. Absent for a stream: its end is not an event. */
   readonly received?: (answer: Answer) => number;
 }
 
-/** Rejects with what `call` rejects with. A poll that ends because the worker drains has not failed. */
+/** Rejects with the error of `call`. A poll that ends because the worker drains is not a failure. */
 export async function poll<Answer>(host: TransportHost, { task, worker, count, call, received }: Poll<Answer>): Promise<Answer> {
   const { clock, draining } = host;
   const startedMs = clock.now();

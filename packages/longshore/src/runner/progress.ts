@@ -1,4 +1,4 @@
-// Sends progress values one at a time. While one is on its way only the newest waits: progress that was overtaken is of no use.
+// Sends progress values one at a time. While one is being sent, only the newest value waits; older ones are dropped.
 
 import type { Json } from "../core/json/json.ts";
 
@@ -23,7 +23,7 @@ export class Progress {
     while (this.#waiting !== undefined) {
       const { value } = this.#waiting;
       this.#waiting = undefined;
-      // A lost progress value is replaced by the next one; only the failure itself is worth a report.
+      // The next value replaces a lost one; only the failure itself is reported.
       await this.#send(value).catch(this.#failing);
     }
     this.#busy = false;

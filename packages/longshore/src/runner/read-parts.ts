@@ -1,9 +1,9 @@
-// The parts of another step, one by one, from a transport that gives them in pages.
+// Reads the parts of another step one by one, from a transport that returns them in pages.
 
 import type { StepPart } from "../core/context.ts";
 import type { PartReader } from "./transport.ts";
 
-/** Ends with its source, or with the reason of a signal: the handler's, or one that it has brought. */
+/** Ends when the source ends, or with the reason of a signal: the handler's, or one that the handler passed. */
 export async function* readParts(reader: PartReader, signals: readonly AbortSignal[]): AsyncGenerator<StepPart, void> {
   const [first, ...others] = signals as [AbortSignal, ...AbortSignal[]];
   const signal = others.length === 0 ? first : AbortSignal.any([...signals]);

@@ -1,4 +1,4 @@
-// The loop of a transport that keeps a connection or a stream open: it is opened again after its end, with growing pauses.
+// The loop of a transport that keeps a connection or a stream open: it is opened again after its end, with growing delays.
 
 import { type Backoff, backoffMs } from "../core/backoff.ts";
 import { pause } from "../core/clock.ts";
@@ -7,15 +7,15 @@ import type { TransportHost } from "./transport.ts";
 export interface Receiving {
   /** The name in reports of failures. */
   readonly what: string;
-  /** The pauses before it is opened again. */
+  /** The delays before it is opened again. */
   readonly backoff: Backoff;
-  /** Resolves when the peer has ended it, rejects when it failed. Calls `opened` once it works, so that the next pause is short. */
+  /** Resolves when the peer has ended it, rejects when it failed. Calls `opened` once it works, so that the next delay is short. */
   readonly receive: (opened: () => void) => Promise<void>;
-  /** Whether there is no use in opening it again, besides the end of the worker. */
+  /** Returns true when it must not be opened again, although the worker continues. */
   readonly over?: () => boolean;
 }
 
-/** Receives until the worker drains or it is over. Never rejects. */
+/** Receives until the worker drains or `over` returns true. Never rejects. */
 export async function keepReceiving(host: TransportHost, { what, backoff, receive, over = () => false }: Receiving): Promise<void> {
   const { clock, draining, failing, working } = host;
   let failures = 0;
@@ -29,7 +29,7 @@ export async function keepReceiving(host: TransportHost, { what, backoff, receiv
     } catch (error) {
       if (!draining.aborted) failing(what, error);
     }
-    // Also after an end without an error: a peer that ends streams is closing.
+    // Also after an end without an error: a peer that ends streams is probably closing.
     if (!draining.aborted && !over()) await pause(clock, backoffMs(backoff, ++failures, Math.random()), draining);
   }
 }

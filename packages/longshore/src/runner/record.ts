@@ -1,4 +1,4 @@
-// Writes down what a worker is handed and what its reports are answered with.
+// Records the tasks that a worker receives and the replies to its reports.
 
 import { openRecorder, type RecordedWork, type Recorder } from "../core/recording.ts";
 import type { Events, TaskEvent } from "./events.ts";

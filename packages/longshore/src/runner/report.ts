@@ -1,5 +1,5 @@
-// Delivers an outcome. A report whose answer is not known is repeated, with growing pauses, until the hold would end: before that the
-// result is still wanted, after that another worker may have the task.
+// Delivers an outcome. A report without a known reply is repeated, with growing delays, until the lease ends: before that the result is
+// still wanted, after that another worker may have the task.
 
 import { type Backoff, backoffMs } from "../core/backoff.ts";
 import { type Clock, pause } from "../core/clock.ts";
@@ -8,9 +8,9 @@ import type { Hold } from "./heartbeat.ts";
 import type { Assignment, Outcome, ReportAnswer, ReportTries } from "./transport.ts";
 
 const retryPolicy: Backoff = { kind: "exponential", delayMs: 200, maxMs: 5_000, jitter: 0.2 };
-/** How long a report is repeated where the protocol knows no hold that would end: longer than a restart of the peer takes. */
+/** How long a report is repeated where the protocol has no lease that ends: longer than a restart of the peer takes. */
 const patienceMs = 90_000;
-/** However long beats keep renewing the hold, a peer that takes beats and no report for this long is broken. */
+/** The limit even while heartbeats renew the lease: a peer that accepts heartbeats but no report for this long is broken. */
 const patienceMsMax = 600_000;
 
 export interface ReportOptions {
@@ -28,7 +28,7 @@ export interface ReportOptions {
 
 export type Delivery =
   | { readonly kind: "answered"; readonly answer: ReportAnswer }
-  /** It could not be delivered while it was wanted. */
+  /** The outcome could not be delivered in time. */
   | { readonly kind: "undelivered"; readonly outcome: Outcome; readonly error: Error; readonly tries: number };
 
 export async function deliver(assignment: Assignment, first: Outcome, options: ReportOptions): Promise<Delivery> {
@@ -47,7 +47,7 @@ export async function deliver(assignment: Assignment, first: Outcome, options: R
       options.failing("report", error);
       options.tryFailed(error, tries, clock.now() - triedMs);
       if (isRefused(error)) {
-        // When not even the failure in its place is taken, nothing will be.
+        // When even the failure that replaces the outcome is refused, no other report can succeed.
         if (outcome !== first) return { kind: "undelivered", outcome: first, error, tries };
         outcome = refused(error);
         continue;
@@ -60,7 +60,7 @@ export async function deliver(assignment: Assignment, first: Outcome, options: R
   }
 }
 
-/** How long to wait before this try; undefined when there is none. */
+/** The delay before this try; undefined when there is no further try. */
 function pauseBefore(next: number, startedMs: number, { clock, hold, tries, random }: ReportOptions): number | undefined {
   if (tries?.pausesMs !== undefined) return tries.pausesMs[next - 2];
   const endMs = tries === undefined ? endOfPatience(hold, startedMs) : startedMs + tries.patienceMs;
@@ -70,7 +70,7 @@ function pauseBefore(next: number, startedMs: number, { clock, hold, tries, rand
 
 function endOfPatience(hold: Hold | undefined, startedMs: number): number {
   if (hold === undefined) return startedMs + patienceMs;
-  // Beats end when the hold is lost, so its end is fixed from then on.
+  // Heartbeats end when the lease is lost, so there is no more time then.
   return hold.ended ? 0 : Math.min(hold.untilMs, startedMs + patienceMsMax);
 }
 

@@ -1,20 +1,21 @@
-// When a worker process that ended is started again. The first restart happens at once; each one sets how long the next must wait, twice
-// as long every time, up to a limit. The count is never forgotten, but a process that ended long after its last restart waits for nothing.
+// Decides when a worker process that ended is started again. The first restart happens at once. Each restart sets the delay of the next
+// one, which doubles every time up to a limit. The count is never reset, but a process that ended long after its last restart does not
+// wait.
 
 import { type Duration, durationMs } from "../core/duration.ts";
 
 export interface RestartOptions {
-  /** Whether processes are watched at all; true by default. */
+  /** Whether processes are watched at all. Default: true. */
   readonly monitor?: boolean;
-  /** How often they are checked; the default is 5 s. */
+  /** How often processes are checked. Default: 5 s. */
   readonly interval?: Duration;
-  /** Whether one that ended is started again; true by default. */
+  /** Whether a process that ended is started again. Default: true. */
   readonly restart?: boolean;
-  /** How many restarts one worker gets; 0, the default, is without limit. */
+  /** The limit of restarts of one worker. Default: 0, which means no limit. */
   readonly maxAttempts?: number;
-  /** How long the second restart waits after the first; the default is 5 s. */
+  /** The delay between the first and the second restart. Default: 5 s. */
   readonly backoff?: Duration;
-  /** The longest such wait; the default is 5 min. */
+  /** The longest delay. Default: 5 min. */
   readonly backoffMax?: Duration;
 }
 
@@ -44,7 +45,7 @@ export function restartConfig(options: RestartOptions = {}): RestartConfig {
 
 export type RestartDecision =
   | { readonly kind: "now"; readonly attempt: number; readonly backoffMs: number }
-  /** The wait that the last restart set is not over. */
+  /** The delay that the last restart set has not passed yet. */
   | { readonly kind: "wait"; readonly untilMs: number }
   | { readonly kind: "never"; readonly attempts: number };
 
@@ -62,7 +63,7 @@ export class Restarts {
     return this.#count;
   }
 
-  /** Whether to start it again now; if so, that is counted. */
+  /** Decides whether to start the process again now; if so, the restart is counted. */
   decide(nowMs: number): RestartDecision {
     const { maxAttempts, backoffMs, backoffMsMax } = this.#config;
     if (maxAttempts > 0 && this.#count >= maxAttempts) return { kind: "never", attempts: this.#count };

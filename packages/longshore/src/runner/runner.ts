@@ -1,7 +1,8 @@
-// A worker: slots shared by transports, the executions that fill them, and the way from running to stopped.
+// A worker: slots shared by transports, the executions in these slots, and the transition from running to stopped.
 //
 // States. `running`: transports take slots and receive. `draining`: nothing is received; running tasks may end within the drain time.
-// `stopped`: nothing runs, every report is settled or given up, every connection is closed. Only `stop` moves it, and only forward.
+// `stopped`: nothing runs, every report is settled or given up, every connection is closed. Only `stop` changes the state, and only
+// forward.
 
 import { setMaxListeners } from "node:events";
 import { formatDuration } from "../core/duration.ts";
@@ -19,12 +20,12 @@ import { SlotPool } from "./slots.ts";
 import { type Counts, countEvents, type RunnerStatus } from "./status.ts";
 import type { Assignment, Slot, Transport, TransportHost, TransportSlots } from "./transport.ts";
 
-/** How long the last reports may take once everything was aborted, and how long a transport may take to let go. */
+/** How long the last reports may take after everything was aborted, and how long a transport may take to stop. */
 const lastReportsMs = 3_000;
 const letGoMs = 2_000;
 /** How long listeners may take for the last events. */
 const listenersMs = 1_000;
-/** With several transports an empty wait gives its slot back this often, so that an idle one never keeps work from the others. */
+/** With several transports, an empty wait releases its slot this often, so that an idle transport never keeps work from the others. */
 const sharedWaitMsMax = 1_000;
 
 interface Attached {
@@ -34,7 +35,7 @@ interface Attached {
 
 export class Runner {
   readonly events: Events;
-  /** Resolves when really stopped. Never rejects. */
+  /** Resolves when the worker has stopped completely. Never rejects. */
   readonly closed: Promise<void>;
   readonly #config: RunnerConfig;
   readonly #attached: readonly Attached[];
@@ -47,11 +48,11 @@ export class Runner {
   readonly #watch: LoopWatch;
   readonly #health: HealthWatch;
   readonly #isolates: Isolates | undefined;
-  /** The task whose handler is known to have kept the event loop last. */
+  /** The task whose handler last blocked the event loop, as far as known. */
   #blocker: string | undefined;
   readonly #counts: Counts;
   #state: RunnerStatus["state"] = "running";
-  /** Slots in which something runs, also between one assignment and the next that came with its report. */
+  /** The slots in which something runs, including the moment between an assignment and the next one that came with its report. */
   #occupied = 0;
   #aborting = false;
   #stopping: Promise<void> | undefined;
@@ -75,7 +76,7 @@ export class Runner {
     this.closed = new Promise((resolve) => {
       this.#resolveClosed = resolve;
     });
-    // Every running task may listen to them for as long as it runs; Node warns of a leak from the eleventh on.
+    // Every running task may listen to these signals; without this, Node warns of a leak from the eleventh listener on.
     setMaxListeners(0, this.#draining.signal, this.#forced.signal, this.#giveUp.signal);
     this.#tellAboutTrouble();
   }
@@ -84,7 +85,7 @@ export class Runner {
   async start(): Promise<void> {
     try {
       await Promise.all(this.#attached.map((attached) => attached.transport.start(this.#hostFor(attached))));
-      // In the next turn: a caller that waits for the start listens by then.
+      // In the next turn, so that a caller that awaits the start has added its listeners.
       setImmediate(this.#resolveStarted);
     } catch (error) {
       await this.stop({ force: true });
@@ -92,7 +93,9 @@ export class Runner {
     }
   }
 
-  /** Stops receiving, lets running tasks end, then aborts the rest. `force` aborts at once, also when a gentle stop is under way. */
+  /**
+   * Stops receiving, lets running tasks end, then aborts the rest. `force` aborts at once, also during a stop that is already in progress.
+   */
   stop(options: { readonly force?: boolean } = {}): Promise<void> {
     if (options.force === true) this.#forced.abort();
     this.#stopping ??= this.#stop();
@@ -114,7 +117,7 @@ export class Runner {
     };
   }
 
-  /** One entry for each task, as `/health` shows it. */
+  /** One entry for each task, as in `/health`. */
   workers(): WorkerStatuses {
     const alive = this.#state !== "stopped";
     const inFlight = this.inFlight();
@@ -252,12 +255,12 @@ export class Runner {
     const execution = accept(assignment, around);
     this.#running.add(execution);
     this.#watch.start();
-    // A task that arrived while everything is being aborted would otherwise run without an end.
+    // Otherwise a task that arrived while everything is being aborted would run without a limit.
     if (this.#aborting) execution.stop(shutdown());
     try {
       return await execute(execution);
     } catch (error) {
-      // Nothing in the pipeline throws; if it does, that is our mistake, and must not take the slot with it.
+      // The pipeline never throws. If it does, that is a bug in Longshore, which must not cost the slot.
       around.failing("execution", error);
       return undefined;
     } finally {
@@ -273,7 +276,7 @@ export class Runner {
     });
   }
 
-  /** Waits for `work`, for at most `ms`, and not beyond the abort of `signal`. */
+  /** Waits for `work`, for at most `ms`, and not after `signal` aborts. */
   #until(work: Promise<unknown>, ms: number, signal?: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       const done = () => {

@@ -1,5 +1,5 @@
-// The worker's slots. A slot is taken before anything is received and kept until the report is settled, so a worker never holds more
-// work than it can run. Waiting transports are served in the order they came; a freed slot is given to the first of them, or is free.
+// The worker's slots. A transport takes a slot before it receives anything and keeps it until the report is settled, so a worker never
+// holds more work than it can run. Waiting transports are served in order: a released slot goes to the first of them.
 
 export class SlotPool {
   readonly total: number;
@@ -16,7 +16,7 @@ export class SlotPool {
     return this.#free;
   }
 
-  /** True when another transport than `owner` waits for a slot: a slot must then not be kept for more work of the same owner. */
+  /** True when a transport other than `owner` waits for a slot: then the owner must not keep a slot for more work. */
   wantedByOthers(owner: unknown): boolean {
     return this.#waiting.some((waiter) => waiter.owner !== owner);
   }
@@ -43,20 +43,20 @@ export class SlotPool {
     });
   }
 
-  /** No transport may wait for a slot any more; those that are taken are given back as before. */
+  /** Ends all waits for a slot; slots that are taken can still be released. */
   close(): void {
     this.#closed = true;
     for (const waiter of this.#waiting.splice(0)) waiter.settle(false);
   }
 
-  /** Takes up to `max` free slots without waiting and answers how many. */
+  /** Takes up to `max` free slots without waiting and returns their number. */
   takeFree(max: number): number {
     const taken = Math.max(0, Math.min(this.#free, max));
     this.#free -= taken;
     return taken;
   }
 
-  /** Gives one slot back. */
+  /** Releases one slot. */
   release(): void {
     const next = this.#waiting.shift();
     if (next !== undefined) next.settle(true);

@@ -1,11 +1,11 @@
-// A worker's state at a glance, and the counters it shows.
+// The state of a worker, and its counters.
 
 import type { Events, TaskEvent } from "./events.ts";
 
 /** The state of a worker at one moment, from `worker.status()`. */
 export interface RunnerStatus {
   readonly state: "running" | "draining" | "stopped";
-  /** A slot is free while nothing runs in it, also when it is reserved for a poll. */
+  /** A slot is free while nothing runs in it, even when it is reserved for a poll. */
   readonly slots: { readonly total: number; readonly free: number };
   /** The names of the tasks that this worker can run. */
   readonly tasks: readonly string[];
@@ -18,7 +18,7 @@ export interface RunnerStatus {
 /** The state of one connection of a worker to an orchestrator. */
 export interface TransportStatus {
   readonly name: string;
-  /** Its current failure, if any; it keeps trying. */
+  /** The current failure, if any; the transport keeps retrying. */
   readonly failing: { readonly sinceMs: number; readonly error: string } | undefined;
 }
 
@@ -27,15 +27,15 @@ export interface Counts {
   done: number;
   failed: number;
   deferred: number;
-  /** Ended without a report that arrived: the lease was lost, or the peer could not be reached in time. */
+  /** Ended without a delivered report: the lease was lost, or the peer could not be reached in time. */
   lost: number;
   abandoned: number;
   logLinesDropped: number;
-  /** Events that a listener was too slow for. */
+  /** Events that were dropped because a listener was too slow. */
   eventsDropped: number;
 }
 
-/** Ends of tasks are counted by who reports them: every task has one, and an event for it is made only for a listener. */
+/** The ends of tasks are not counted here but where they are reported: an event for them is created only when there is a listener. */
 export function countEvents(events: Events): Counts {
   const counts: Counts = { done: 0, failed: 0, deferred: 0, lost: 0, abandoned: 0, logLinesDropped: 0, eventsDropped: 0 };
   events.watch("taskAbandoned", () => counts.abandoned++);

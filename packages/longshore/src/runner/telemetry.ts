@@ -1,5 +1,5 @@
 // The ports of telemetry: spans of a worker's executions, records of its log. The runner calls them; the implementation formats and sends.
-// A protocol only names the caller's span of its work.
+// A protocol only names the caller's span.
 
 import type { ContextIds } from "../core/context.ts";
 import type { SpanIds } from "../core/trace.ts";
@@ -10,11 +10,11 @@ import type { Failure } from "./transport.ts";
 /** Receives the spans and the log records of a worker. */
 export interface Telemetry {
   readonly tracer?: Tracer;
-  /** Takes the worker's notices, unless `work()` has another logger. */
+  /** Receives the worker's notices, if `work()` has no other logger. */
   readonly logger?: Logger;
   /** Called once, before the worker starts. */
   attach?(events: Pick<Events, "watch">): void;
-  /** Sends what is left. Called when the worker has stopped; must end by itself. */
+  /** Sends what is left. Called when the worker has stopped; must have a time limit of its own. */
   close?(): Promise<void>;
 }
 
@@ -28,7 +28,7 @@ export interface TelemetryVariables {
   readonly logFile?: string;
 }
 
-/** None of these may wait or throw: they are on the path of every task. */
+/** None of these may wait or throw: they are called for every task. */
 export interface Tracer {
   /** Begins the span of one execution, before anything of it runs. */
   begin(work: TracedWork): Span;
@@ -59,16 +59,16 @@ export interface SpanEnd {
   readonly error?: Failure;
 }
 
-/** What a protocol knows about the trace that its work belongs to. */
+/** What a protocol knows about the trace of its work. */
 export interface WorkTrace {
   /** The caller's span. */
   readonly parent?: SpanIds;
-  /** The name of the span by the protocol's own conventions; the default is `task.execute`. */
+  /** The name of the span by the protocol's own conventions. Default: `task.execute`. */
   readonly name?: string;
-  /** `server`: the caller waits for the answer. `consumer`, the default: the work was taken from a queue. */
+  /** `server`: the caller waits for the result. `consumer` (the default): the work was taken from a queue. */
   readonly kind?: "server" | "consumer";
-  /** By the protocol's own conventions, beside those that every span has. */
+  /** Further attributes, by the protocol's own conventions. */
   readonly attributes?: Readonly<Record<string, string | number | boolean>>;
-  /** Fields of every log record about this work, by the protocol's own names, beside the ids that every record has. */
+  /** Further fields of every log record about this work, by the protocol's own names. */
   readonly fields?: Readonly<Record<string, string>>;
 }

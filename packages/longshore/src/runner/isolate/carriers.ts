@@ -1,4 +1,4 @@
-// The two places in which handlers can run away from the runner: a thread of this process, or a process of its own.
+// The two places outside of the runner's thread in which handlers can run: a thread of this process, or a separate process.
 
 import { fork } from "node:child_process";
 import { Worker } from "node:worker_threads";
@@ -6,18 +6,18 @@ import type { FromHandlers, HandlerModules, ToHandlers } from "./messages.ts";
 
 export interface Carrier {
   send(message: ToHandlers): void;
-  /** Ends it at once, whatever it does. Resolves when it is gone. */
+  /** Ends it at once. Resolves when it has ended. */
   end(): Promise<void>;
 }
 
 export interface CarrierNews {
   readonly message: (message: FromHandlers) => void;
-  /** Once, however it ended; also after `end`. */
+  /** Called once when it has ended, for any reason; also after `end`. */
   readonly ended: (error: Error) => void;
 }
 
 export interface CarrierOptions extends HandlerModules {
-  /** The most that the objects of one thread or process may take, in megabytes; Node's own limit when absent. */
+  /** The memory limit for the objects of one thread or process, in megabytes. Default: Node's own limit. */
   readonly memoryMbMax?: number;
 }
 
@@ -27,7 +27,7 @@ export const startThread: StartCarrier = ({ files, memoryMbMax }, news) => {
   const resourceLimits = memoryMbMax === undefined ? {} : { maxOldGenerationSizeMb: memoryMbMax };
   const worker = new Worker(new URL("./thread-entry.js", import.meta.url), { workerData: { files }, resourceLimits });
   let cause: Error | undefined;
-  // Waiting for work must not keep the process alive; work in progress holds it open.
+  // An idle thread must not keep the process alive; running work keeps it alive.
   worker.unref();
   worker.on("message", news.message);
   worker.on("messageerror", () => void worker.terminate());
@@ -58,7 +58,7 @@ export const startProcess: StartCarrier = ({ files, memoryMbMax }, news) => {
   child.on("message", (message) => news.message(message as FromHandlers));
   child.unref();
   child.channel?.unref();
-  // A message without a receiver concerns a call that fails with the process.
+  // A message that cannot be sent concerns a call that fails with the process.
   const send = (message: unknown) => void child.send(message as object, () => {});
   send({ files });
   return {

@@ -1,5 +1,5 @@
-// The handlers' side: loads the modules, calls handlers on request, and sends back how they ended. It knows nothing of leases,
-// reports or slots; all of that stays with the runner.
+// The handlers' side: loads the modules, calls handlers on request, and sends back how they ended. Leases, reports and slots stay with the
+// runner.
 
 import { isDeferral, isEnding, withContext } from "../../core/context.ts";
 import { LongshoreError, refusal, toError } from "../../core/errors.ts";
@@ -60,7 +60,7 @@ export class Handlers {
   }
 }
 
-/** The handler's value after its schema, as plain data. */
+/** The handler's value after validation, as plain data. */
 async function sendable(task: Task, value: unknown): Promise<unknown> {
   if (isDeferral(value)) return { ...value, output: value.output === undefined ? undefined : json(value.output) };
   if (isEnding(value) && value.outcome.kind === "failed") {

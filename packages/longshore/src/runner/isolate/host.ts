@@ -1,6 +1,6 @@
 // One thread or process of handlers, and the calls that run in it. It is `starting` until its modules are loaded, then `ready`, then
-// `ended`: by itself (a crash), because its modules could not be loaded, or on request. What runs in it when it ends fails, and
-// may be tried again.
+// `ended`: by itself (a crash), because its modules could not be loaded, or on request. Calls that run in it when it ends fail and may be
+// retried.
 
 import type { Context, StepPart } from "../../core/context.ts";
 import { LongshoreError } from "../../core/errors.ts";
@@ -11,19 +11,19 @@ import { type FromHandlers, type HostCall, type PartsCall, packError, unpackErro
 interface Calling {
   readonly task: string;
   readonly context: Context;
-  /** The parts that its handler is reading. */
+  /** The open readers of parts of its handler. */
   readonly readers: Map<number, AsyncIterator<StepPart>>;
   readonly settle: (settle: { readonly value: unknown } | { readonly error: Error }) => void;
 }
 
 export interface HostNews {
-  /** It ended by itself. `tasks` are the names of what ran in it. */
+  /** Called when it ended by itself. `tasks` are the names of the tasks that ran in it. */
   readonly crashed: (error: Error, tasks: readonly string[]) => void;
   readonly ended: () => void;
 }
 
 export class Host {
-  /** Resolves with the names of the tasks it can run; rejects when its modules cannot be loaded. */
+  /** Resolves with the names of the tasks that it can run; rejects when its modules cannot be loaded. */
   readonly ready: Promise<readonly string[]>;
   readonly #carrier: Carrier;
   readonly #what: string;
@@ -42,7 +42,7 @@ export class Host {
       this.#resolveReady = resolve;
       this.#rejectReady = reject;
     });
-    // The caller gets the error; it needs no second report.
+    // The caller of `ready` receives the error; without this line Node would report it a second time as unhandled.
     this.ready.catch(() => {});
     this.#carrier = start(options, { message: (message) => this.#take(message), ended: (error) => this.#onEnded(error) });
   }
@@ -81,7 +81,7 @@ export class Host {
     }
   }
 
-  /** Ends it at once. What runs in it fails. */
+  /** Ends it at once. Running calls fail. */
   end(): Promise<void> {
     this.#reported = true;
     return this.#carrier.end();
@@ -146,7 +146,7 @@ async function perform(what: HostCall, value: unknown, calling: Calling): Promis
   return context.blobs.get(value as string);
 }
 
-/** Undefined when there are no more. */
+/** Returns undefined when there are no more parts. */
 async function nextPart({ reader, stepId }: PartsCall, { context, readers }: Calling): Promise<StepPart | undefined> {
   let parts = readers.get(reader);
   if (parts === undefined) {

@@ -1,7 +1,7 @@
-// Where handlers run that do not run in the runner's own thread. A thread runs one call at a time, so that a handler may compute as long
-// as it likes; threads are made when there is none free, never more than the worker has slots, and kept. A process belongs to one task
-// and runs all its calls. One that ended by itself is started again for the next call: at once the first time, then after a wait, so
-// that a handler that always crashes does not start processes as fast as its tasks come.
+// Runs handlers outside of the runner's own thread. A thread runs one call at a time, so a handler may compute as long as it needs. Threads
+// are created when none is free, at most as many as the worker has slots, and are kept. A process belongs to one task and runs all its
+// calls. A process that crashed is started again for the next call: at once the first time, then after a delay, so that a handler that
+// always crashes does not start processes as fast as its tasks arrive.
 
 import { fileURLToPath } from "node:url";
 import { type Clock, pause } from "../../core/clock.ts";
@@ -12,7 +12,7 @@ import { Restarts, restartConfig } from "../restarts.ts";
 import { startProcess, startThread } from "./carriers.ts";
 import { Host } from "./host.ts";
 
-/** A task that runs elsewhere, and the module that exports it, as a file URL or a path. */
+/** A task that runs in a thread or process, and the module that exports it, as a file URL or a path. */
 export interface IsolatedTask {
   readonly isolate: "thread" | "process";
   readonly module: string;
@@ -21,21 +21,21 @@ export interface IsolatedTask {
 export interface IsolatesOptions {
   readonly tasks: ReadonlyMap<string, IsolatedTask>;
   readonly clock: Clock;
-  /** How long a handler may go on after its signal aborted; then its thread is ended. */
+  /** How long a handler may continue after its signal aborted; then its thread is ended. */
   readonly abortGraceMs: number;
   readonly memoryMbMax?: number;
   readonly crashed: (crash: WorkerEvents["isolateCrashed"]) => void;
-  /** The process of a task that had crashed was started again. */
+  /** Called when the process of a task is started again after a crash. */
   readonly restarted: (restart: WorkerEvents["workerRestarted"]) => void;
 }
 
 export class Isolates {
   readonly #options: IsolatesOptions;
-  /** Every module of a task that runs in a thread: any thread can then run any of them. */
+  /** The modules of all tasks that run in threads: so any thread can run any of these tasks. */
   readonly #threadFiles: readonly string[];
   readonly #idle: Host[] = [];
   readonly #processes = new Map<string, Host>();
-  /** Tasks whose process ended by itself and was not started again yet. */
+  /** Tasks whose process crashed and was not started again yet. */
   readonly #crashed = new Set<string>();
   readonly #restarts = new Map<string, Restarts>();
   readonly #all = new Set<Host>();
@@ -47,7 +47,7 @@ export class Isolates {
     this.#threadFiles = [...new Set(inThreads.map(({ module }) => pathOf(module)))];
   }
 
-  /** Starts a first thread and every process, so that a module that cannot be loaded is a mistake of the start. */
+  /** Starts a first thread and every process, so that a module that cannot be loaded fails the start. */
   async start(): Promise<void> {
     const expected = new Map<Host, string[]>();
     const first = this.#threadFiles.length === 0 ? undefined : this.#makeThread();
@@ -63,7 +63,7 @@ export class Isolates {
     return this.#options.tasks.has(task);
   }
 
-  /** Runs the handler of this task and answers its value. Rejects with what it threw, or because its thread or process ended. */
+  /** Runs the handler of this task and returns its value. Rejects with the error that it threw, or because its thread or process ended. */
   run(task: string, input: unknown, context: Context): Promise<unknown> {
     return this.#options.tasks.get(task)?.isolate === "process"
       ? this.#runInProcess(task, input, context)
@@ -88,7 +88,7 @@ export class Isolates {
     return this.#watched(await this.#processFor(task, context.signal), task, input, context);
   }
 
-  /** A handler that ignores its signal is ended with its thread. A process is left alone while other calls run in it. */
+  /** When a handler ignores its signal, its thread is ended. A process continues while other calls run in it. */
   async #watched(host: Host, task: string, input: unknown, context: Context): Promise<unknown> {
     const { clock, abortGraceMs } = this.#options;
     let disarm = () => {};
@@ -126,7 +126,7 @@ export class Isolates {
     }
   }
 
-  /** 0 when the process may be started again now, which is then counted. */
+  /** Returns 0 when the process may be started again now; the restart is then counted. */
   #restartWaitMs(task: string): number {
     const { clock, restarted } = this.#options;
     const restarts = this.#restarts.get(task) ?? new Restarts(restartConfig());

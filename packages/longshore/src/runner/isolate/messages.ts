@@ -1,11 +1,11 @@
-// What travels between the runner and the thread or process in which handlers run. Everything is data that structured cloning carries.
+// The messages between the runner and the thread or process in which handlers run. They contain only data that structured cloning supports.
 
 import type { ContextIds, OutputStream } from "../../core/context.ts";
 import { codeOf, type ErrorCode, errorCodes, isTerminal, LongshoreError, TerminalError, toError } from "../../core/errors.ts";
 import type { Json } from "../../core/json/json.ts";
 import type { SpanIds } from "../../core/trace.ts";
 
-/** The data of a call before it begins. */
+/** The data of a call at its start. */
 export interface CallContext {
   readonly attempt: number;
   readonly ids: ContextIds;
@@ -20,7 +20,7 @@ export interface CallContext {
 export type ToHandlers =
   | { readonly kind: "call"; readonly call: number; readonly task: string; readonly input: unknown; readonly context: CallContext }
   | { readonly kind: "stop"; readonly call: number; readonly reason: SentError }
-  /** The answer to an `ask`. */
+  /** The reply to an `ask`. */
   | { readonly kind: "answer"; readonly call: number; readonly ask: number; readonly value?: unknown; readonly error?: SentError };
 
 export type FromHandlers =
@@ -33,10 +33,10 @@ export type FromHandlers =
   | { readonly kind: "returned"; readonly call: number; readonly value: unknown }
   | { readonly kind: "threw"; readonly call: number; readonly error: SentError };
 
-/** What a handler may request from the runner and wait for. */
+/** Requests of a handler to the runner that have a reply. */
 export type HostCall = "heartbeat" | "putBlob" | "getBlob" | "ask" | "emit" | "nextPart" | "endParts";
 
-/** Which of a call's readers of parts is called; `stepId` names what a new one reads. */
+/** Selects one of a call's readers of parts; `stepId` is the step that a new reader reads. */
 export interface PartsCall {
   readonly reader: number;
   readonly stepId: string;
@@ -56,7 +56,7 @@ export interface SentError {
   readonly cause: SentError | undefined;
 }
 
-/** How many links of a chain of causes are carried. */
+/** How many errors of a chain of causes are sent. */
 const causesMax = 5;
 
 export function packError(thrown: unknown, depth = 0): SentError {
@@ -71,13 +71,13 @@ export function packError(thrown: unknown, depth = 0): SentError {
   };
 }
 
-/** The code of an error of ours, of any copy of this package. */
+/** The code of a Longshore error, from any copy of this package. */
 function ownCode(error: Error): ErrorCode | undefined {
   const { code } = error as { code?: unknown };
   return errorCodes.find((known) => known === code);
 }
 
-/** An error of the same meaning: its class is kept where it instructs the runner, and by name otherwise. */
+/** Restores an error with the same meaning. Classes that the runner acts on are kept; for others, only the name is. */
 export function unpackError(sent: SentError): Error {
   const cause = sent.cause === undefined ? undefined : unpackError(sent.cause);
   const error = sent.terminal

@@ -1,4 +1,4 @@
-// The program of a process of handlers. Its first message names what to load.
+// The program of a process of handlers. Its first message lists the modules to load.
 
 import { refuseWork } from "../../core/load.ts";
 import { Handlers } from "./handlers.ts";
@@ -6,13 +6,13 @@ import type { HandlerModules, ToHandlers } from "./messages.ts";
 
 refuseWork();
 const handlers = new Handlers({
-  // When the parent is gone no process receives the results; then this process ends.
+  // When the parent has ended, no process receives the results; then this process ends too.
   post: (message) => void process.send?.(message, undefined, undefined, () => {}),
-  // Messages of a process arrive only when its event loop turns.
+  // A process receives messages only through its event loop.
   look: () => {},
 });
 
-// The parent is stopped by its own supervisor; a terminal's Ctrl-C reaches this process too, which waits for its parent.
+// Signals are ignored here: the parent handles them and then ends this process. A Ctrl-C in a terminal reaches this process too.
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => {});
 process.once("disconnect", () => process.exit());
 process.once("message", (modules: HandlerModules) => {

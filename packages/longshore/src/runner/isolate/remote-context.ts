@@ -1,4 +1,4 @@
-// The context of a handler that runs in a thread or a process of its own: the same object as elsewhere, whose calls travel to the runner.
+// The context of a handler that runs in a thread or a separate process: the same object, but its calls are sent to the runner.
 
 import type { Blobs, Context, StepPart } from "../../core/context.ts";
 import { durationMs } from "../../core/duration.ts";
@@ -9,7 +9,7 @@ import { type CallContext, type FromHandlers, type HostCall, type PartsCall, typ
 
 export interface Line {
   post(message: FromHandlers): void;
-  /** Takes in what has arrived, without waiting: for a handler that computes and looks at its signal now and then. */
+  /** Processes the messages that have arrived, without waiting: for a handler that computes and checks its signal from time to time. */
   look(): void;
 }
 
@@ -41,7 +41,7 @@ export class RemoteCall {
     else waiting?.reject(unpackError(error));
   }
 
-  /** Output of the handler from here on is dropped. */
+  /** Ends the call: further output of the handler is dropped. */
   end(): void {
     this.#over = true;
     const error = new LongshoreError("LONGSHORE_CLOSED", "The handler has ended, so its context no longer works.");
@@ -72,7 +72,7 @@ export class RemoteCall {
     };
   }
 
-  /** Its failure is also that of the task, so that it may be ignored. */
+  /** A failure also fails the task, so the handler may ignore the promise. */
   #emit(value: unknown, uid: string | undefined): Promise<void> {
     const emitted = (async () => void (await this.#ask("emit", { value: toJson(value), uid })))();
     emitted.catch(() => {});
@@ -81,7 +81,7 @@ export class RemoteCall {
 
   async *#parts(stepId: string, signal: AbortSignal | undefined): AsyncGenerator<StepPart, void> {
     const partsCall: PartsCall = { reader: this.#readers++, stepId };
-    // A wait at the other end is cancelled; its answer may come or not.
+    // Cancels the wait in the runner; its reply is not needed.
     const stop = () => void this.#ask("endParts", partsCall).catch(() => {});
     signal?.addEventListener("abort", stop, { once: true });
     try {
@@ -120,7 +120,7 @@ function abortable<Value>(work: Promise<Value>, signal: AbortSignal | undefined)
   });
 }
 
-/** A signal that reads what has arrived whenever it is checked: a handler that never pauses would miss its abort otherwise. */
+/** A signal that processes arrived messages whenever it is checked: otherwise a handler that never pauses would miss its abort. */
 function lookingSignal(signal: AbortSignal, look: () => void): AbortSignal {
   const aborted = Object.getOwnPropertyDescriptor(AbortSignal.prototype, "aborted")?.get as () => boolean;
   const read = () => {
@@ -138,7 +138,7 @@ function lookingSignal(signal: AbortSignal, look: () => void): AbortSignal {
   return signal;
 }
 
-/** Fields as JSON would write them; what JSON refuses (a cycle, a bigint) becomes a text, for logging never throws. */
+/** The fields as JSON would write them. Fields that JSON refuses (a cycle, a bigint) become a text, because logging never throws. */
 function plain(entry: { readonly [field: string]: unknown }): string | { [field: string]: unknown } {
   try {
     return toJson(entry) as { [field: string]: unknown };

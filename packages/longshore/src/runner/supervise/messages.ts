@@ -1,4 +1,4 @@
-// What travels between a supervisor and its worker processes.
+// The messages between a supervisor and its worker processes.
 
 import type { MetricDelta } from "../../core/metrics.ts";
 import type { EventName } from "../events.ts";
@@ -6,7 +6,7 @@ import type { WorkerStatuses } from "../health.ts";
 import { packError, type SentError, unpackError } from "../isolate/messages.ts";
 import type { Notice } from "../notices.ts";
 
-/** The first message of a process, and the only one: what it works for, in its program's own format, and its options. */
+/** The first and only message to a process: its work, in the format of its program, and its options. */
 export interface Begin<Work = unknown> {
   readonly kind: "begin";
   readonly work: Work;
@@ -15,9 +15,9 @@ export interface Begin<Work = unknown> {
 }
 
 export type FromWorker =
-  /** It receives work. */
+  /** The process receives work. */
   | { readonly kind: "started" }
-  /** It cannot work with these options, and ends. */
+  /** The process cannot work with these options, and ends. */
   | { readonly kind: "refused"; readonly error: SentError }
   | { readonly kind: "news"; readonly workers: WorkerStatuses; readonly metrics: readonly MetricDelta[] }
   | { readonly kind: "events"; readonly events: readonly SentEvent[] }
@@ -30,7 +30,7 @@ export interface SentEvent {
 
 const errorKey = "longshore.error";
 
-/** Errors lose their class and their code on the way, so they travel in a form of their own. */
+/** Structured cloning would lose the class and the code of errors, so they are sent in a form of their own. */
 export function packEvent(name: EventName, event: object): SentEvent {
   const fields = Object.entries(event).map(([key, value]) => [key, value instanceof Error ? { [errorKey]: packError(value) } : value]);
   return { name, event: Object.fromEntries(fields) };

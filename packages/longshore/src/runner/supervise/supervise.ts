@@ -1,5 +1,5 @@
-// Worker processes as one worker: one set of listeners, one `/metrics`, one `/health`, one way to stop. Each process runs an ordinary
-// worker with its own connections; its log, metrics and failures arrive here.
+// Several worker processes as one worker: one set of listeners, one `/metrics`, one `/health`, one way to stop. Each process runs an
+// ordinary worker with its own connections; it sends its log, metrics and failures here.
 
 import { type Clock, pause, systemClock } from "../../core/clock.ts";
 import { type Duration, durationMs } from "../../core/duration.ts";
@@ -21,19 +21,21 @@ export interface SuperviseOptions {
   /** The program of every process, which calls `runSupervised`. */
   readonly entry: URL;
   readonly restarts?: RestartOptions;
-  /** How long a process may take to end after SIGTERM; then it is killed. Longer than its own drain takes, 35 s by default. */
+  /**
+   * How long a process may take to end after SIGTERM; then it is killed. It should be longer than the drain of the process. Default: 35 s.
+   */
   readonly stopGrace?: Duration;
   readonly listeners?: readonly Listeners[];
   readonly http?: HttpOptions;
   readonly metrics?: boolean;
-  /** Whether SIGINT and SIGTERM stop everything and a second one forces it; true by default. */
+  /** Whether SIGINT and SIGTERM stop everything, and a second signal forces it. Default: true. */
   readonly signals?: boolean | SignalSource;
   readonly logger?: Logger | false;
   readonly clock?: Clock;
 }
 
 export interface SupervisedHandle extends AsyncDisposable {
-  /** Drains and ends every process. `force` aborts what runs. May be called at any time and any number of times. */
+  /** Drains and ends every process. `force` aborts running tasks. May be called at any time and any number of times. */
   stop(options?: { readonly force?: boolean }): Promise<void>;
   readonly closed: Promise<void>;
   workers(): WorkerStatuses;
@@ -43,16 +45,16 @@ export interface SupervisedHandle extends AsyncDisposable {
   readonly httpUrl: string | undefined;
 }
 
-/** Drain, abort grace, last reports and letting go together (30 s), and the 5 s that follow every SIGTERM. */
+/** Drain, abort grace, last reports and the stop of transports together (30 s), plus 5 s. */
 const stopGraceMsDefault = 35_000;
-/** The same line from several processes within this time is logged once: each of them calls the same server. */
+/** The same line from several processes within this time is logged once: all of them call the same server. */
 const sameLineMs = 5_000;
-/** Lines remembered for that. */
+/** How many lines are remembered for that. */
 const linesMax = 100;
 /** How long listeners may take for the last events. */
 const listenersMs = 1_000;
 
-/** Resolves when every process receives. Rejects, with all of them ended, when one cannot work with its options. */
+/** Resolves when every process receives. When one cannot work with its options, ends all of them and rejects. */
 export async function supervise(options: SuperviseOptions): Promise<SupervisedHandle> {
   const { clock = systemClock } = options;
   const logger = options.logger === false ? () => {} : (options.logger ?? stderrLogger);
@@ -76,13 +78,13 @@ export async function supervise(options: SuperviseOptions): Promise<SupervisedHa
   );
   const text = () => metrics?.registry.text() ?? "";
   const removeListeners = listenForSignals(options.signals ?? true, supervisor);
-  // Between the end of a process and its restart there may be nothing else that keeps this process alive.
+  // Between the end of a process and its restart, nothing else may keep this process alive.
   const letEnd = keepProcessAlive();
   let http: HttpHandle | undefined;
   const closed = supervisor.closed.then(async () => {
     letEnd();
     removeListeners();
-    // A listener that never settles is not waited for.
+    // A listener that never settles must not block the stop.
     await Promise.race([events.settled(), pause(clock, listenersMs)]);
     await http?.close();
   });
@@ -116,7 +118,7 @@ interface Relay {
   readonly first: Starts;
 }
 
-/** Starts the process of one worker; its events, metrics and log lines are merged with those of all of them. */
+/** Starts the process of one worker; its events, metrics and log lines are merged with those of the others. */
 function processStarter({ entry, listeners = [] }: SuperviseOptions, relay: Relay): (work: unknown, at: number) => WorkerProcess {
   const { clock, events, metrics, notice, first } = relay;
   const wanted = eventNames.filter((name) => listeners.some((each) => typeof each[name] === "function"));
@@ -127,7 +129,7 @@ function processStarter({ entry, listeners = [] }: SuperviseOptions, relay: Rela
       begin: { kind: "begin", work, events: wanted, metrics: metrics !== undefined },
       started: () => first.started(at),
       refused: (error) => {
-        // The first time, the caller that started everything gets the error.
+        // At the first start, the caller of `supervise` receives the error.
         if (!first.refused(error)) notice({ level: "error", message: error.message });
       },
       metrics: (deltas) => metrics?.registry.absorb(deltas),
@@ -149,7 +151,7 @@ function listenForSignals(source: boolean | SignalSource, supervisor: Supervisor
   return onTermination(source === true ? process : source, () => void supervisor.stop(), force);
 }
 
-/** The first start of every process: all must receive, or none shall run. */
+/** The first start of every process: all must receive, or all are ended. */
 class Starts {
   readonly all: Promise<void>;
   readonly #left: Set<number>;
@@ -172,7 +174,7 @@ class Starts {
     this.#look();
   }
 
-  /** False when everything had started before. */
+  /** Returns false when everything had started before. */
   refused(error: Error): boolean {
     if (this.#over) return false;
     this.#over = true;

@@ -1,8 +1,8 @@
-// Keeps worker processes running: one for each worker. It uses processes only through `WorkerProcess`, so that the policy can be
-// tested without any.
+// Keeps worker processes running: one for each worker. It uses processes only through `WorkerProcess`, so that the policy can be tested
+// without processes.
 //
-// A process is `alive` while it runs and has sent something lately. One that runs and sends nothing is wedged: its event loop is blocked,
-// so it neither polls nor beats. It is ended after a while, and started again as if it had crashed.
+// A process is `alive` while it runs and has sent a message recently. A process that runs and sends nothing is blocked: its event loop does
+// not turn, so it neither polls nor sends heartbeats. It is ended after a while, and started again as if it had crashed.
 
 import type { Clock } from "../../core/clock.ts";
 import { formatDuration } from "../../core/duration.ts";
@@ -12,9 +12,9 @@ import { type RestartConfig, Restarts } from "../restarts.ts";
 
 export interface WorkerProcess {
   readonly pid: number | undefined;
-  /** Resolves when it is gone, and reaped. */
+  /** Resolves when the process has ended. */
   readonly ended: Promise<ProcessEnding>;
-  /** When it last sent anything. */
+  /** The time of its last message. */
   readonly heardMs: number;
   /** Its last report about its tasks. */
   readonly workers: WorkerStatuses;
@@ -27,7 +27,7 @@ export interface ProcessEnding {
 }
 
 export interface Supervised {
-  /** The tasks that one process works for. */
+  /** The tasks of the process. */
   readonly tasks: readonly string[];
   readonly start: () => WorkerProcess;
 }
@@ -38,15 +38,15 @@ export interface SupervisorOptions {
   readonly restarts: RestartConfig;
   /** How long a process may take to end after SIGTERM; then it is killed. */
   readonly stopMsMax: number;
-  /** `restarts` counts those of this worker. */
+  /** `restarts` is the number of restarts of this worker. */
   readonly restarted: (tasks: readonly string[], restarts: number) => void;
 }
 
-/** Processes send something every second. One that was silent for this long has a blocked event loop. */
+/** Processes send a message every second. After this much silence, the event loop of the process is blocked. */
 const silentMsMax = 10_000;
-/** Leases are lost by now, so ending it loses nothing that is not lost. */
+/** By now all leases are lost, so ending the process loses nothing more. */
 const wedgedMsMax = 60_000;
-/** A wedged or forced process gets this long for its own end. */
+/** How long a blocked or forced process may take to end by itself. */
 const killMsMax = 5_000;
 
 interface Kept extends Supervised {
@@ -59,7 +59,7 @@ interface Kept extends Supervised {
 }
 
 export class Supervisor {
-  /** Resolves when it was stopped and every process is gone. */
+  /** Resolves when the supervisor was stopped and every process has ended. */
   readonly closed: Promise<void>;
   readonly #options: SupervisorOptions;
   readonly #kept: readonly Kept[];
@@ -91,12 +91,12 @@ export class Supervisor {
     return Object.fromEntries(this.#kept.flatMap((kept) => kept.tasks.map((task) => [task, this.#statusOf(kept, task)])));
   }
 
-  /** Looks at every process now, as it does by itself every few seconds. */
+  /** Checks every process now; this also happens automatically every few seconds. */
   check(): void {
     for (const kept of this.#kept) this.#look(kept);
   }
 
-  /** Stops every process, and kills what does not end. `force` leaves no time for running tasks. */
+  /** Stops every process, and kills those that do not end. `force` leaves no time for running tasks. */
   stop(options: { readonly force?: boolean } = {}): Promise<void> {
     const first = !this.#stopping;
     this.#stopping = true;
@@ -104,7 +104,7 @@ export class Supervisor {
     const force = options.force === true;
     for (const kept of this.#kept) {
       if (first) this.#end(kept, "SIGTERM", force ? killMsMax : this.#options.stopMsMax);
-      // Its second signal is another one: the same again within a moment would be taken for an echo.
+      // The second signal is a different one: the same signal within a moment would be ignored as an echo.
       if (force) this.#end(kept, "SIGINT", killMsMax);
     }
     this.#closeWhenOver();
@@ -119,7 +119,7 @@ export class Supervisor {
     });
   }
 
-  /** Notices the end of a process, and starts it again at once if it may be. */
+  /** Notices the end of a process, and starts it again at once if that is allowed. */
   #follow(kept: Kept): void {
     const { process: followed } = kept;
     void followed.ended.then((ending) => {
@@ -144,7 +144,7 @@ export class Supervisor {
     if (silentMs <= wedgedMsMax) return;
     const message = `The worker process of ${tasks.join(", ")} has not turned its event loop for ${formatDuration(silentMs)}: it is ended.`;
     logger({ level: "warn", message });
-    // A wedged process cannot handle a gentler signal.
+    // A blocked process cannot handle a gentler signal.
     running.kill("SIGKILL");
   }
 

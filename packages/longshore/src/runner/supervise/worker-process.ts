@@ -1,4 +1,4 @@
-// One worker process, for its supervisor.
+// One worker process, as its supervisor sees it.
 
 import { fork } from "node:child_process";
 import type { Clock } from "../../core/clock.ts";
@@ -23,7 +23,8 @@ export interface WorkerProcessOptions {
 
 export function startWorkerProcess(options: WorkerProcessOptions): WorkerProcess {
   const { clock, entry, begin } = options;
-  // A group of its own: Ctrl-C then reaches the supervisor alone, which stops its processes in its own order. Its output is ours.
+  // A process group of its own: Ctrl-C then reaches only the supervisor, which stops its processes in its own order. The process shares our
+  // output.
   const child = fork(entry, {
     stdio: ["ignore", "inherit", "inherit", "ipc"],
     serialization: "advanced",
@@ -42,7 +43,7 @@ export function startWorkerProcess(options: WorkerProcessOptions): WorkerProcess
     else if (fromWorker.kind === "started") options.started();
     else options.refused(unpackError(fromWorker.error));
   });
-  // What cannot be sent concerns a process that has ended, which is noticed there.
+  // A message that cannot be sent means that the process has ended, which `ended` reports.
   child.send(begin, () => {});
   const ended = new Promise<ProcessEnding>((resolve) => {
     child.once("error", () => resolve({ code: null, signal: null }));

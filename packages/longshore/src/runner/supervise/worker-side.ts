@@ -1,4 +1,4 @@
-// The worker's side of a supervised process: receives what to work for, and sends events to its supervisor.
+// The worker's side of a supervised process: receives its work, and sends events to its supervisor.
 
 import type { EventName } from "../events.ts";
 import type { WorkerMetrics } from "../instruments.ts";
@@ -7,9 +7,9 @@ import type { Logger } from "../notices.ts";
 import type { Runner } from "../runner.ts";
 import { type Begin, type FromWorker, packEvent, type SentEvent } from "./messages.ts";
 
-/** How often a process whose event loop turns sends something to the supervisor. */
+/** How often a process sends a message to the supervisor, unless its event loop is blocked. */
 const newsMs = 1_000;
-/** Events that a supervisor did not take in yet. One that is this far behind gets no more until it has caught up. */
+/** The limit of events that the supervisor has not received yet. Further events are dropped until it has caught up. */
 const unsentMax = 10_000;
 
 export interface Opened {
@@ -18,8 +18,8 @@ export interface Opened {
 }
 
 /**
- * The whole life of a supervised process. `open` starts the worker with its options; its signals are the process's own. When the supervisor
- * is gone for any reason, nothing would ever stop this process; so it ends as if it had got the signal.
+ * Runs a supervised process from start to end. `open` starts the worker with its options; the process handles signals itself. When the
+ * supervisor has ended, nothing else would stop this process; so it ends as if it had received SIGTERM.
  */
 export async function runSupervised<Work>(open: (begin: Begin<Work>, logger: Logger) => Promise<Opened>): Promise<void> {
   const begin = await begun<Work>();
@@ -46,14 +46,14 @@ export async function runSupervised<Work>(open: (begin: Begin<Work>, logger: Log
 function begun<Work>(): Promise<Begin<Work>> {
   return new Promise((resolve) => {
     process.once("message", (message) => {
-      // Listening must not keep a process alive that has nothing else to do.
+      // This listener must not keep the process alive.
       process.channel?.unref();
       resolve(message as Begin<Work>);
     });
   });
 }
 
-/** Events travel in batches: one message for all that happened in one turn of the event loop. */
+/** Events are sent in batches: one message for all events of one turn of the event loop. */
 function passOn(runner: Runner, names: readonly EventName[]): void {
   let batch: SentEvent[] = [];
   let unsent = 0;
@@ -74,7 +74,7 @@ function passOn(runner: Runner, names: readonly EventName[]): void {
   }
 }
 
-/** Resolves when it is sent, or can never be: the supervisor is gone, and this process ends. */
+/** Resolves when the message is sent, or cannot be sent because the supervisor has ended. */
 function send(message: FromWorker): Promise<void> {
   return new Promise((resolve) => {
     if (process.send === undefined || !process.connected) return resolve();
