@@ -1,3 +1,3 @@
-// What the command line knows of backups: the store makes them.
+// Backups for the command line; the store makes them.
 
 export { type BackupProgress, backUp } from "../store/sqlite/backup.ts";

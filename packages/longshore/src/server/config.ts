@@ -1,4 +1,4 @@
-// The options of a server, and what follows from them before anything is opened.
+// The options of a server, and the values that are derived from them before anything is opened.
 
 import { resolve } from "node:path";
 import type { Clock } from "../core/clock.ts";
@@ -12,33 +12,35 @@ import type { ProtocolOptions } from "../protocols/index.ts";
 
 /** The options of `serve()`. */
 export interface ServeOptions extends ProtocolOptions {
-  /** The folder of the data file; `.longshore` when absent. */
+  /** The folder of the data file. Default: `.longshore`. */
   data?: string;
   /** Keep everything in memory: nothing survives the process. */
   ephemeral?: boolean;
-  /** Serve a damaged data file: what can still be read of it. Without this, a damaged file is refused. */
+  /** Serve a damaged data file, as far as it can be read. Default: a damaged file is refused. */
   acceptDamage?: boolean;
-  /** 4500 when absent; 0 takes any free port; null opens no socket. */
+  /** Default: 4500. 0 takes any free port; null opens no socket. */
   port?: number | null;
-  /** 127.0.0.1 when absent. Another address needs tokens, or `insecure`. */
+  /** Default: 127.0.0.1. Another address needs tokens, or `insecure`. */
   host?: string;
-  /** Speak TLS: a certificate and its key, as PEM. */
+  /** Serve over TLS: a certificate and its key, as PEM. */
   tls?: ServerTls;
-  /** Who may call, as `SECRET`, `SCOPES:SECRET` or `SCOPES:SECRET:NAME`. Without any, callers are not authenticated. */
+  /** The tokens of callers, as `SECRET`, `SCOPES:SECRET` or `SCOPES:SECRET:NAME`. Without tokens, callers are not authenticated. */
   tokens?: readonly string[];
-  /** A file with one token a line. */
+  /** A file with one token per line. */
   tokenFile?: string;
-  /** Further files with secrets, such as the key of `tls`: no flow reads them, wherever they are. The token file is always one. */
+  /** Further files with secrets, such as the key of `tls`: no flow may read them. The token file is always included. */
   secretFiles?: readonly string[];
-  /** Serve beyond loopback although callers are not authenticated. */
+  /** Serve beyond loopback without authentication of callers. */
   insecure?: boolean;
-  /** Web origins whose pages may call; none by default. */
+  /** Web origins whose pages may call this server. Default: none. */
   origins?: readonly string[];
-  /** Further names in the Host header that are answered. */
+  /** Further accepted names in the Host header. */
   hosts?: readonly string[];
-  /** A folder of definition files (.yaml, .yml, .json) that are defined at the start. */
+  /** A folder of definition files (.yaml, .yml, .json) that are loaded at the start. */
   workflows?: string;
-  /** What a definition file with a mistake does: `refuse` (the default) the start, or be reported and left out. */
+  /**
+   * What happens with a mistake in a definition file: `refuse` (the default) fails the start, `skip` reports the file and leaves it out.
+   */
   badWorkflows?: "refuse" | "skip";
   /** Define the sample workflow `ci-1` when nothing else is defined. */
   sample?: boolean;
@@ -47,17 +49,17 @@ export interface ServeOptions extends ProtocolOptions {
   /** What is logged and where. Default: warnings and worse, as text, to standard error. Tokens never appear. */
   logger?: Partial<Pick<LoggerOptions, "level" | "format" | "write">>;
   limits?: Partial<HttpLimits>;
-  /** What callers may fill altogether: 64 GiB of blobs and 100,000 open runs below one root by default. */
+  /** Limits of what all callers together may store. Default: 64 GiB of blobs and 100,000 open runs below one root. */
   quotas?: Partial<Quotas>;
   clock?: Clock;
 }
 
-/** The port of a server that is given none. */
+/** The default port. */
 export const portDefault = 4_500;
-/** The data folder of a server that is given none. */
+/** The default data folder. */
 export const dataDefault = ".longshore";
 
-/** The folder of the data file; null for memory. */
+/** The folder of the data file; null for a store in memory. */
 export function directoryOf(options: ServeOptions): string | null {
   return options.ephemeral ? null : resolve(options.data ?? dataDefault);
 }

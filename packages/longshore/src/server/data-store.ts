@@ -1,4 +1,4 @@
-// Puts board, runs, documents and parts together on the rows of a store.
+// Builds board, runs, documents and parts on the rows of a store.
 
 import type { Clock } from "../core/clock.ts";
 import type { Quotas } from "../core/quotas.ts";
@@ -16,13 +16,13 @@ import type { Brain } from "../engine/run/store.ts";
 import type { Store } from "../engine/store.ts";
 import { StoredBytes } from "../engine/stored-bytes.ts";
 
-/** Called after each commit. Hints for waiters and views: correctness never depends on them. */
+/** Called after each commit. These are hints for waiters and views: correctness never depends on them. */
 export interface StoreHooks {
-  /** When something next happens to `id` by itself; null for never again. */
+  /** The next time at which something is due for `id`; null for never. */
   deadline(id: string, at: number | null): void;
   taskChanged(task: TaskRow): void;
   runChanged(run: Run): void;
-  /** Runs have left messages for each other. */
+  /** Runs have stored messages for each other. */
   messagesLeft(): void;
 }
 
@@ -31,11 +31,11 @@ export interface DataStoreOptions {
   random: () => number;
   brain: Brain;
   hooks: StoreHooks;
-  /** What all that is stored may take together. */
+  /** Limits of what is stored. */
   quotas?: Partial<Quotas>;
-  /** Bounds what readers do in one turn of the event loop. */
+  /** Bounds the rows that readers read in one turn of the event loop. */
   slices?: Slices;
-  /** Tasks of a run that one transaction cancels, and that are read at once. Replaced in tests. */
+  /** How many tasks of a run one transaction reads and cancels. Replaced in tests. */
   sliceTasks?: number;
 }
 
@@ -48,12 +48,12 @@ export interface DataStore {
   readonly runs: LocalRuns;
   readonly documents: LocalDocuments;
   readonly parts: LocalParts;
-  /** Rebuilds memory from the store; must be called once, when all listeners are attached. */
+  /** Rebuilds memory from the store. Call it once, after all listeners are attached. */
   recover(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** The store is closed with it, also where it cannot be opened. */
+/** Closing the result closes the store. When opening fails, the store is closed too. */
 export async function openDataStore(store: Store, options: DataStoreOptions): Promise<DataStore> {
   try {
     return dataStoreOn(store, options);

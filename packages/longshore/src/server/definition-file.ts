@@ -1,10 +1,10 @@
-// A definition file in any of the formats that protocols bring.
+// A definition file in any of the formats of the protocols.
 
 import { readFile } from "../core/file-place.ts";
 import { protocols } from "../protocols/index.ts";
 import type { DefinitionFile } from "../protocols/server-half.ts";
 
-/** `file` is its name, which decides what the definition is called. Throws LONGSHORE_BAD_DEFINITION with line and column. */
+/** `file` is the file's name, which gives the definition its id. Throws LONGSHORE_BAD_DEFINITION with line and column. */
 export type ParseDefinition = (text: string, file: string) => DefinitionFile;
 
 /** Loads the formats. */
@@ -15,7 +15,7 @@ export async function definitionParser(): Promise<ParseDefinition> {
     if (first === undefined)
       throw read.root.refuse("This server reads no definition files.", "a server with a protocol that has such files");
     const keys = read.root.entries().map(({ key }) => key);
-    // A file that fits no format is refused by the first, with the place of the mistake.
+    // When no format accepts the file, the first format refuses it, with the place of the mistake.
     const format = [first, ...others].find(({ accepts }) => accepts(keys)) ?? first;
     return { ...format.parse(read, file), dialect: format.dialect };
   };

@@ -1,28 +1,28 @@
-// Definition files that arrive in requests. The parser of YAML takes seconds for a file of some megabytes, and cannot be interrupted: a large
-// text is read in a thread of its own, so that other requests are answered meanwhile, and so that it can be ended. A thread reads one text
-// and ends; there is one at a time.
+// Reads definition files that arrive in requests. The YAML parser takes seconds for a file of some megabytes and cannot be interrupted. So
+// a large text is read in a separate thread, which can be ended, while the server handles other requests. A thread reads one text and ends;
+// one thread runs at a time.
 
 import { Worker } from "node:worker_threads";
 import type { Clock } from "../core/clock.ts";
 import { type ErrorCode, type ErrorDetail, LongshoreError } from "../core/errors.ts";
 import type { DefinitionFile, DefinitionText } from "../protocols/server-half.ts";
 
-/** Longer texts go to a thread: the parser takes some milliseconds for this many characters, and so does the start of a thread. */
+/** Longer texts are read in a thread: the parser takes some milliseconds for this many characters, and so does the start of a thread. */
 export const hereCharsMax = 16_384;
-/** Several times what the largest file takes that is not refused. */
+/** Several times what the largest accepted file takes. */
 const threadMsMax = 20_000;
-/** Several times what the objects of the largest file take. */
+/** Several times the memory of the largest accepted file. */
 const threadMbMax = 1_024;
-/** Large texts under way and waiting: each is held in memory, and the last one waits for all others. */
+/** The limit of large texts that are being read or wait: each is in memory, and the last one waits for all others. */
 export const largeMax = 8;
 
-/** What a thread posts. */
+/** The message that a thread posts. */
 export type ReadOutcome =
   | { readonly parsed: DefinitionFile }
   | { readonly refused: { readonly code: ErrorCode; readonly message: string; readonly detail: ErrorDetail } };
 
 export class DefinitionReader {
-  /** How many threads were started so far. */
+  /** The number of threads started so far. */
   threads = 0;
   #large = 0;
   #last: Promise<unknown> = Promise.resolve();
@@ -38,7 +38,7 @@ export class DefinitionReader {
   async read(given: DefinitionText): Promise<DefinitionFile> {
     const { text, file } = given;
     if (text.length > hereCharsMax) return this.#inTurn(given);
-    // The parser of definition files is loaded with the first of them.
+    // The parser of definition files is loaded with the first file.
     const { definitionParser } = await import("./definition-file.ts");
     return (await definitionParser())(text, file);
   }
@@ -54,7 +54,7 @@ export class DefinitionReader {
     return result;
   }
 
-  /** Settles when the thread has ended, however that came. */
+  /** Settles when the thread has ended, for any reason. */
   #inThread(given: DefinitionText): Promise<DefinitionFile> {
     this.threads++;
     const worker = startThread(given);
@@ -84,12 +84,12 @@ function startThread(workerData: DefinitionText): Worker {
   const worker = import.meta.url.endsWith(".ts")
     ? new Worker(sourceProgram(new URL("./definition-thread.ts", import.meta.url)), { ...options, eval: true })
     : new Worker(new URL("./definition-thread.js", import.meta.url), options);
-  // The request that waits for it keeps the process alive.
+  // The request that waits for the thread keeps the process alive.
   worker.unref();
   return worker;
 }
 
-/** Tests run the source: a thread does not inherit what reads TypeScript for them, and Node takes no such file to start a thread with. */
+/** Tests run the TypeScript source. A thread does not inherit the loader for it, and Node cannot start a thread with such a file. */
 function sourceProgram({ href }: URL): string {
   return `import("tsx/esm/api").then(({ tsImport }) => tsImport("${href}", "${href}"))`;
 }

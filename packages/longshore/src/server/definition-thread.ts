@@ -1,4 +1,4 @@
-// The program of a thread that reads one definition file, posts what came of it, and ends.
+// The program of a thread that reads one definition file, posts the result, and ends.
 
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import { LongshoreError } from "../core/errors.ts";

@@ -1,4 +1,4 @@
-// Inputs of runs and tasks for display: as they were given, also where their dialect stores them in a form of its own.
+// Inputs of runs and tasks for display: as callers gave them, also where a dialect stores them in a form of its own.
 
 import type { Rows } from "../engine/cached-rows.ts";
 import type { Definitions } from "../engine/run/definitions.ts";
@@ -17,7 +17,7 @@ export interface DisplayedInputDeps {
 export function displayedInputBy({ dialects, read, runs, definitions }: DisplayedInputDeps): DisplayedInput {
   const forms = [...dialects.values()].flatMap(({ shown }) => shown ?? []);
   const formOf = (tx: ReadTx, { definitionId }: Run) => dialects.get(definitions.byId(tx, definitionId)?.dialect ?? "")?.shown;
-  /** Nearly all are no such values, and are not looked up. */
+  /** Nearly all inputs are plain and need no lookup. */
   const isPlain = (json: string) => !forms.some((form) => form.maybe(json));
   return {
     async run(run) {

@@ -1,4 +1,4 @@
-// The doctor's look at the data folder: whether a server could serve what is in it.
+// The doctor's check of the data folder: whether a server could serve it.
 
 import { type Stats, statSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import { schemaVersion, tooNew } from "../store/sqlite/schema.ts";
 import type { Finding } from "./doctor.ts";
 
 const about = "Data";
-/** The log is folded back near 16 MiB; four times that means that something keeps it from being folded, such as a forgotten reader. */
+/** SQLite checkpoints the write-ahead log near 16 MiB. Four times that means that something prevents it, such as a forgotten reader. */
 const walBytesMany = 64 * 1024 * 1024;
 const restore = "Restore the folder from a backup, or start the server with --accept-damage to serve what can be read.";
 
@@ -38,8 +38,8 @@ async function examineFiles(folder: string, deep: boolean): Promise<Finding> {
     return { about, state: "bad", seen: `${seen} wrote it.`, advice };
   }
   if (data === undefined) return { about, state: "ok", seen: `no data file in ${folder} yet` };
-  // What the server checks before it serves is checked here too, so that both find the same. An empty file has no pages, and SQLite
-  // would remove its log.
+  // Runs the same check as the server at its start, so that both find the same damage. An empty file has no pages, and SQLite would remove
+  // its log.
   const isChecked = data > 0 && (deep || data <= checkBytesAtStart);
   const damage = isChecked ? await checkIdleFile(file) : [];
   if (damage.length > 0) return { about, state: "bad", seen: damage.join(" "), advice: restore };
@@ -62,7 +62,7 @@ function look(path: string): Stats | undefined {
   try {
     return statSync(path);
   } catch {
-    // Not there, or in a place that cannot be looked into, which the finding about the disk reports.
+    // The file is missing, or its folder cannot be read, which the finding about the disk reports.
     return undefined;
   }
 }

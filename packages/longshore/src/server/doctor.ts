@@ -1,5 +1,5 @@
-// Checks what a server needs: Node, SQLite, the data folder's disk, the clock. It changes nothing and may be used next to a
-// running server.
+// Checks the environment of a server: Node, SQLite, the data folder's disk, the clock. It changes nothing and may run next to a running
+// server.
 
 import { closeSync, existsSync, fsyncSync, mkdtempSync, openSync, rmSync, type Stats, statfsSync, statSync, writeSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
@@ -10,30 +10,30 @@ import { examineData, formatBytes } from "./doctor-data.ts";
 export interface Finding {
   readonly about: string;
   readonly state: "ok" | "warn" | "bad";
-  /** What was seen. */
+  /** The observation. */
   readonly seen: string;
-  /** What to do about it; absent when all is well. */
+  /** What to do; absent when all is well. */
   readonly advice?: string;
-  /** The same for programs. */
+  /** The observation as data for programs. */
   readonly figures?: Readonly<Record<string, number | string>>;
 }
 
 const syncRounds = 40;
 const pageBytes = 4_096;
-/** A commit waits for one sync. Slower than this and a server at concurrency 1 does fewer than 50 tasks a second. */
+/** A commit waits for one sync. With a slower sync, a server at concurrency 1 does fewer than 50 tasks a second. */
 const syncMsSlow = 20;
-/** No disk writes a page this fast: the sync reached memory only, or a cache that a power cut empties. */
+/** No disk writes a page this fast: the sync reached only memory, or a cache that loses its content without power. */
 const syncMsImpossible = 0.02;
 const freeBytesFew = 1024 * 1024 * 1024;
 const freeBytesMin = 64 * 1024 * 1024;
-/** The two clocks may differ by this much while the disk is measured; more means that the time is being set. */
+/** The wall clock and the steady clock may differ by this much during the disk check; more means that the time is being set. */
 const driftMsMax = 250;
-/** File times are rounded, and a file may be written while it is looked at. */
+/** File times are rounded, and a file may be written during the check. */
 const futureMsMax = 2_000;
-/** This program was not written before. */
+/** Longshore did not exist before this date, so an earlier clock is wrong. */
 const earliestMs = Date.UTC(2025, 0, 1);
 
-/** `deep` also checks all pages of a data file that is larger than what the server checks before it serves. */
+/** With `deep`, also checks all pages of a data file that is too large for the server's check at its start. */
 export async function diagnose(directory: string, { deep = false }: { deep?: boolean } = {}): Promise<Finding[]> {
   const folder = resolve(directory);
   const clock = watchClock();
@@ -56,7 +56,7 @@ async function sqlite(): Promise<Finding> {
   }
 }
 
-/** How long a page takes to reach the disk of the folder, or of the nearest folder above it that exists. */
+/** How long a sync of a page takes on the disk of the folder, or of its nearest existing parent. */
 function disk(folder: string): Finding {
   const about = "Disk";
   let place: string | undefined;
@@ -107,7 +107,7 @@ function space(folder: string): Finding {
   return { about, state: "ok", seen, figures };
 }
 
-/** Waits for a date go by the wall clock, so it must be near the truth and should not jump. */
+/** Delays until a date use the wall clock, so it must be nearly right and should not jump. */
 function watchClock(): (folder: string) => Finding {
   const wall = Date.now();
   const steady = performance.now();
@@ -151,7 +151,7 @@ function look(file: string): Stats | undefined {
   try {
     return statSync(file);
   } catch {
-    // Missing, or in a folder that cannot be read, which the finding about the disk reports.
+    // The file is missing, or its folder cannot be read, which the finding about the disk reports.
     return undefined;
   }
 }

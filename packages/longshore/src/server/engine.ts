@@ -1,5 +1,5 @@
-// The server without its ports: a store, the board, runs, and the rest of the state. Everything that serves or works is built on one
-// of these, whether over a socket or in the same process.
+// The server without its ports: a store, the board, runs, and the rest of the state. Every server and every local worker is built on an
+// Engine, over a socket or in the same process.
 
 import { type Clock, systemClock } from "../core/clock.ts";
 import type { FailureListener } from "../core/failure-listener.ts";
@@ -28,7 +28,9 @@ import { plainDialects, reservedLanes } from "./protocols.ts";
 import { openSideStores } from "./side-stores.ts";
 
 export interface EngineOptions {
-  /** Every way of writing workflows. Default: those of the registry, without any configuration. The last of a name counts. */
+  /**
+   * The dialects for workflows. Default: those of the registry, without configuration. When two have the same name, the last one is used.
+   */
   dialects?: readonly Dialect[];
   /** The folder of the data file; null keeps everything in memory. */
   directory: string | null;
@@ -39,11 +41,11 @@ export interface EngineOptions {
   open?: SqliteOptions["open"];
   /** How a store is opened. Default: SQLite. */
   openStore?: (options: SqliteOptions) => Promise<Store>;
-  /** Gets what is put together on the store. For tests. */
+  /** Receives the opened data store. For tests. */
   opened?: (store: DataStore) => void;
-  /** Serve a damaged data file: what can be read of it. */
+  /** Serve a damaged data file, as far as it can be read. */
   acceptDamage?: boolean;
-  /** Gets what an operator should know about the data folder. */
+  /** Receives warnings about the data folder for an operator. */
   warn?: (message: string) => void;
   /** Called when the data file cannot be written, and when it can be again. */
   trouble?: FailureListener;
@@ -53,23 +55,23 @@ export interface EngineOptions {
   random?: () => number;
 }
 
-/** Called while the engine works, for metrics. Nothing is measured without one. */
+/** Called while the engine works, for metrics. Without a probe, nothing is measured. */
 export interface EngineProbe {
   committed(seconds: number): void;
   logged(bytes: number): void;
 }
 
-/** What protocols get of it, and what only the server itself uses. */
+/** The engine as protocols see it, plus what only the server itself uses. */
 export interface Engine extends ProtocolEngine {
-  /** Whether the data file can be written, and how much it has. */
+  /** Whether the data file can be written, and its size. */
   readonly storage: StoreState;
-  /** Tasks that were handed out, and attempts that closed without a result, since the start. */
+  /** The number of delivered tasks, and of attempts that closed without a result, since the start. */
   readonly taskCounts: Readonly<LocalBoard["counts"]>;
   openRuns(): number;
   close(): Promise<void>;
 }
 
-/** The name in the log when nothing can be written. */
+/** The name of this failure in the log. */
 const dataFile = "writing the data file";
 
 export async function openEngine(options: EngineOptions): Promise<Engine> {
@@ -153,7 +155,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       const { lanes, limits } = store.board;
       const crews = new Crews(workers, slices);
       return async (task) => {
-        // Only of a task that could be taken it matters who could take it.
+        // Which workers could take a task matters only for a task that can be taken.
         const crew = task.state === "queued" && task.lane !== null ? await crews.of(task.lane) : null;
         return whyWaiting(task, { lanes, limits, crew, carriers: [...carriers], now: clock.now() });
       };
@@ -197,7 +199,7 @@ function historyOf({ rows, commit, runs: { definitions } }: DataStore): HistoryR
   return servedHistory({ store: rows, kindOf }, (work) => commit.read(work));
 }
 
-/** What cannot be read or made at the start is reported like a data file that cannot be opened, and leaves nothing locked. */
+/** When a step of the start fails, closes the store, so that nothing stays locked, and rethrows the error. */
 async function orClose<T>(store: DataStore, work: () => T | Promise<T>): Promise<T> {
   try {
     return await work();
@@ -207,7 +209,7 @@ async function orClose<T>(store: DataStore, work: () => T | Promise<T>): Promise
   }
 }
 
-/** The store with its commits timed. */
+/** The store with a probe that times its commits. */
 function timed(store: Store, probe: EngineProbe): Store {
   const { rows } = store;
   const commit = (write: () => void) => {

@@ -1,12 +1,12 @@
-// A failure that repeats with every try: logged once, and once more with its length when it has ended. Both at the same level: the reader
-// of the one needs the other.
+// Logs a failure that repeats with every try: once when it begins, and once with its duration when it ends. Both lines have the same level,
+// because a reader of one needs the other.
 
 import type { Clock } from "../core/clock.ts";
 import { toError } from "../core/errors.ts";
 import type { FailureListener } from "../core/failure-listener.ts";
 import type { Logger } from "../core/logger.ts";
 
-/** Different failures that are remembered; more would be logged again, which is harmless. */
+/** How many different failures are remembered; further ones may be logged again, which is harmless. */
 const keptMax = 1_000;
 
 export class FailureLog implements FailureListener {

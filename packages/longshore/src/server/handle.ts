@@ -1,4 +1,4 @@
-// The server for the program that runs it: workflows defined, runs started and awaited, tasks called, workers attached.
+// The server as an object for the program that runs it: defines workflows, starts and awaits runs, calls tasks, attaches workers.
 
 import { buffer } from "node:stream/consumers";
 import type { Blobs } from "../core/context.ts";
@@ -31,45 +31,48 @@ export interface RunResult<Output = unknown> {
 
 /** The options of `server.call()`. */
 export interface CallOptions {
-  /** Smaller first. */
+  /** Smaller runs first. */
   priority?: number;
-  /** Not before this much time has passed. */
+  /** The task starts after this delay. */
   delay?: Duration;
   retry?: RetryHint;
-  /** For one attempt. */
+  /** The limit of one attempt. */
   timeout?: Duration;
   labels?: readonly string[];
 }
 
 /** A running server. */
 export interface Server extends ProtocolHandles, TransportSource, AsyncDisposable {
-  /** Null when no socket was requested. */
+  /** Null when the server has no socket. */
   readonly url: string | null;
   readonly port: number | null;
-  /** What became of the definition files. */
+  /** The result of loading the definition files. */
   readonly workflows: LoadedWorkflows;
-  /** Keeps a workflow, or a new version of it, so that it can be started by name. */
+  /** Stores a workflow, or a new version of it, so that it can be started by name. */
   define(workflow: Workflow): Promise<Definition>;
-  /** Starts a run. A workflow that is handed over is defined first; a name must be known. With `key`, starting twice starts once. */
+  /**
+   * Starts a run. A Workflow value is defined first; a name must be defined already. A second start with the same `key` starts nothing and
+   * returns the first run.
+   */
   start<Input>(workflow: string | Workflow<Input>, input: Input, options?: { key?: string }): Promise<{ id: string }>;
-  /** Waits for the run's end. */
+  /** Waits until the run has ended. */
   result<Output = unknown>(runId: string): Promise<RunResult<Output>>;
   /** Runs one task durably, without a workflow, and waits for its result. */
   call<Input, Output>(task: string | Task<Input, Output>, input: Input, options?: CallOptions): Promise<Output>;
-  /** Whether it is cancelled now. The reason is the error of the run; a run that has ended keeps what it has. */
+  /** Returns whether this call cancelled the run. The reason becomes the error of the run; a run that has ended does not change. */
   cancel(runId: string, options?: { reason?: string }): Promise<boolean>;
-  /** A transport to this server for `work()`; that is what `on: server` uses. */
+  /** A transport to this server for `work()`; `on: server` uses it. */
   transport(): Transport;
-  /** Reports tasks that wait and why, and when that has ended; once for each cause. Ends with the function that is returned. */
+  /** Reports why tasks wait, and when that ends; once for each cause. The returned function stops the reports. */
   watchWaiting(tell: (news: WaitingNews) => void): () => void;
   /**
-   * Stops accepting, ends waiting claims empty, lets requests in flight end, then closes the store. `deadlineMs` bounds the requests.
-   * Calling it again waits for the first.
+   * Stops accepting requests, ends waiting long polls with an empty result, lets running requests finish, then closes the store.
+   * `deadlineMs` bounds the wait for requests. A second call waits for the first.
    */
   close(deadlineMs?: number): Promise<void>;
 }
 
-/** The part of a server that a program uses, whether or not it listens. */
+/** The part of a server that a program uses, with or without a socket. */
 export function programSide(
   engine: Engine,
 ): Omit<Server, "url" | "port" | "workflows" | "close" | keyof ProtocolHandles | typeof Symbol.asyncDispose> {
@@ -104,7 +107,7 @@ export function programSide(
   };
 }
 
-/** Blobs for a handler: whole, and addressed by their hash. */
+/** Blobs for a handler: read and written as a whole, and addressed by their hash. */
 function blobsFor(store: BlobStore): Blobs {
   return {
     put: async (bytes) => (await store.put(typeof bytes === "string" ? Buffer.from(bytes) : bytes)).hash,

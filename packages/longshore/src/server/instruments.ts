@@ -1,5 +1,5 @@
-// The metrics of the engine. Counters that exist anyway are read when /metrics is read; only endings, commits and
-// log bytes are counted here, as they happen.
+// The metrics of the engine. Existing counters are read when /metrics is read; only endings, commits and log bytes are counted here, as
+// they happen.
 
 import type { Metrics, Sample } from "../core/metrics.ts";
 import type { Stopwatch } from "../core/watchdog.ts";
@@ -8,10 +8,10 @@ import type { Room } from "../engine/stored-bytes.ts";
 import type { Engine, EngineProbe } from "./engine.ts";
 import { LaneFigures } from "./lane-figures.ts";
 
-/** Upper bounds in seconds: from memory, over a good disk, to one that delays every caller. */
+/** Upper bounds in seconds: from memory, through a good disk, to a disk that delays every caller. */
 const commitBounds = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
 
-/** What the engine itself reports while it works; to be made before it is opened. */
+/** The metrics that the engine updates while it works; create it before the engine is opened. */
 export function engineProbe(metrics: Metrics, watch: Stopwatch): EngineProbe {
   const commits = metrics.histogram("longshore_commit_seconds", "How long a transaction took, sync included.", commitBounds).with();
   const bytes = metrics.counter("longshore_log_bytes_total", "Bytes of log text received.").with();
@@ -24,7 +24,7 @@ export function engineProbe(metrics: Metrics, watch: Stopwatch): EngineProbe {
   };
 }
 
-/** Everything that can be read from an open engine. */
+/** Registers every metric that can be read from an open engine. */
 export function instrument(engine: Engine, metrics: Metrics): void {
   const { board, storage, workers, logs, taskCounts: counts } = engine;
   endings(engine, metrics);
@@ -97,7 +97,7 @@ function sample(label: string, value: number): Sample {
   return { labels: [label], value };
 }
 
-/** Under the names that dashboards for any process know. */
+/** The usual names of process metrics, which dashboards know. */
 function processFigures(metrics: Metrics): void {
   metrics.sampled("gauge", "process_resident_memory_bytes", "Memory in use.", () => process.memoryUsage.rss());
   metrics.sampled("gauge", "process_start_time_seconds", "When this process started.", () => performance.timeOrigin / 1_000);

@@ -1,4 +1,4 @@
-// The metrics of lanes. Labels make lanes, so there may be very many: the fullest get a series of their own.
+// The metrics of lanes. Labels create lanes, so there may be very many: only the fullest get a series of their own.
 
 import type { Sample } from "../core/metrics.ts";
 import { Heap } from "../engine/board/heap.ts";
@@ -6,7 +6,7 @@ import type { LaneQueue } from "../engine/board/lanes.ts";
 import { lanesAfter, type QueueState, stateOf } from "../engine/board/queue-state.ts";
 import type { Engine } from "./engine.ts";
 
-/** Lanes that get a series of their own; the ready tasks of the others are summed up as `other`. */
+/** How many lanes get a series of their own; the ready tasks of the others are summed up as `other`. */
 const lanesMax = 100;
 
 export class LaneFigures {
@@ -19,7 +19,7 @@ export class LaneFigures {
     this.#engine = engine;
   }
 
-  /** Reads that come meanwhile wait for the same count. */
+  /** Concurrent reads share one count. */
   count(): Promise<void> {
     this.#counting ??= this.#countNow().finally(() => {
       this.#counting = null;
@@ -37,7 +37,7 @@ export class LaneFigures {
   }
 
   async #countNow(): Promise<void> {
-    /** The fullest so far, the least full first. */
+    /** The fullest lanes so far, the least full first. */
     const fullest = new Heap<LaneQueue>((a, b) => a.ready.size < b.ready.size);
     let elsewhere: number | null = null;
     for await (const queue of lanesAfter(this.#engine)) {

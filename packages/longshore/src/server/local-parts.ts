@@ -1,4 +1,4 @@
-// The parts of one step for a handler in this process that belongs to another step of the same run.
+// The parts of one step, for a handler in this process that runs another step of the same run.
 
 import type { StepPart } from "../core/context.ts";
 import { refusal } from "../core/errors.ts";
@@ -13,7 +13,7 @@ export interface LocalPartsOptions {
   taskOfStep(runId: string, stepId: string): Promise<string | undefined>;
 }
 
-/** How a step may end whose parts were all there was to have. */
+/** The end states of a step after which its parts are complete. */
 const fine: ReadonlySet<EndState> = new Set<EndState>(["done", "skipped"]);
 
 export function localParts({ parts, taskOfStep }: LocalPartsOptions, { runId }: Pick<TaskRow, "runId">, stepId: string): PartReader {

@@ -1,5 +1,5 @@
-// Workers in the server's own process: the same runner and the same board, with no socket between them. A report and the claim of the
-// next task are sent in the same tick, so they share a commit.
+// Workers in the server's own process: the same runner and the same board, without a socket. A report and the claim of the next task are
+// sent in the same tick, so they share a commit.
 
 import { pause } from "../core/clock.ts";
 import type { Blobs, StepPart } from "../core/context.ts";
@@ -34,16 +34,16 @@ export interface LocalOptions {
   parts: PartStore;
   /** The task of a step of a run; undefined when the run has no such step. */
   taskOfStep(runId: string, stepId: string): Promise<string | undefined>;
-  /** What the holds of this worker are called. */
+  /** The holder name of this worker's leases. */
   holder: string;
 }
 
-/** The worker dies with the server, so a hold only has to outlive a stall of this process. */
+/** The worker ends with the server, so a lease only has to survive a stall of this process. */
 const termMs = 10_000;
 const beatMs = 3_000;
-/** An empty wait ends after this long and begins again, so that the list of workers knows that it is alive. */
+/** An empty wait ends after this time and starts again, so that the worker registry sees that the worker is alive. */
 const waitMs = 30_000;
-/** After a claim that failed (the store cannot be written, the server is closing) the next one waits this long. */
+/** The delay after a claim that failed (the store cannot be written, the server is closing). */
 const retryMs = 500;
 
 const capabilities: Capabilities = { defer: true, progress: true, streams: true, logs: true, blobs: true, cancel: true };
@@ -53,7 +53,7 @@ export function localTransport(options: LocalOptions): Transport {
   let reach: Reach = { names: [], labels: [] };
   const receiving: Promise<void>[] = [];
 
-  /** One loop per slot: each may wait, so tasks posted together are handed out together. */
+  /** One loop per slot: all of them can wait at once, so tasks that are queued together are delivered together. */
   const receive = async (around: TransportHost, draining: AbortSignal): Promise<void> => {
     for (let slot = await around.slots.take(); slot !== undefined; slot = await around.slots.take()) {
       const task = await claim(around, Math.min(around.waitMsMax, waitMs), draining);
@@ -65,7 +65,7 @@ export function localTransport(options: LocalOptions): Transport {
     }
   };
 
-  /** A task that no worker will run. When the store cannot be written now, its hold ends by itself. */
+  /** Returns a task that this worker will not run. When the store cannot be written now, the lease expires by itself. */
   const giveBack = (task: BoardTask) => options.board.giveBack(holdOf(task)).catch(() => undefined);
 
   const claim = async (around: TransportHost, patienceMs: number, signal?: AbortSignal): Promise<BoardTask | undefined> => {
@@ -105,7 +105,7 @@ export function localTransport(options: LocalOptions): Transport {
     const settled = settle(options.board, holdOf(task), outcome);
     const next = wantNext && host !== null ? claim(host, 0) : undefined;
     const verdict = await settled.catch(async (error) => {
-      // The report will be sent again; a task that came with it must not wait for that.
+      // The report will be sent again; a task that was claimed with it must not wait for that.
       const found = await next;
       if (found !== undefined) await giveBack(found);
       throw error;
@@ -124,7 +124,7 @@ export function localTransport(options: LocalOptions): Transport {
       if (kept !== undefined)
         throw new LongshoreError("LONGSHORE_BAD_CONFIG", reservedForServer(kept.name), { detail: { field: "tasks" } });
       reach = { names: tasks.map((task) => task.name).sort(), labels: [...new Set(tasks.flatMap((task) => task.labels))].sort() };
-      // Each loop listens to a signal of its own, so that listeners do not pile up on the shared one.
+      // Each loop has its own signal, so that listeners do not accumulate on the shared one.
       const loops = Array.from({ length: around.slots.total }, () => new AbortController());
       around.draining.addEventListener(
         "abort",
@@ -165,11 +165,11 @@ async function append(logs: LocalOptions["logs"], task: BoardTask, entries: read
 function settle(board: Board, hold: Hold, outcome: Outcome): Promise<ReportAnswer["verdict"]> {
   if (outcome.kind === "done") return board.complete(hold, JSON.stringify(outcome.output));
   if (outcome.kind === "failed") return board.fail(hold, { error: outcome.error.message, retryable: outcome.retryable });
-  // In place of the last progress, which the next call would otherwise find as kept for it.
+  // Replaces the last progress, which the next call would otherwise receive as its deferred output.
   return board.defer(hold, outcome.delayMs, JSON.stringify(outcome.output ?? null));
 }
 
-/** What the last deferral kept for this call; undefined when nothing was. */
+/** The output that the last deferral stored for this call; undefined without one. */
 function keptBy({ output }: BoardTask): Json | undefined {
   return output === null ? undefined : ((JSON.parse(output) as Json) ?? undefined);
 }

@@ -1,4 +1,4 @@
-// The protocols of the registry on this server: read, opened on the engine, served, and closed, in this order.
+// The protocols of the registry on this server: prepared, opened on the engine, served, and closed, in this order.
 
 import { resolve } from "node:path";
 import type { Logger } from "../core/logger.ts";
@@ -26,7 +26,7 @@ export async function plainDialects(): Promise<Dialect[]> {
   return prepared.flatMap(({ dialects }) => dialects);
 }
 
-/** The definition files that protocols bring. */
+/** The formats of definition files of all protocols. */
 export const definitionFiles: readonly FileDescription[] = protocols.flatMap(({ format }) => format ?? []);
 
 export interface OpenProtocols {
@@ -35,7 +35,7 @@ export interface OpenProtocols {
   close(): Promise<void>;
 }
 
-/** One after the other. When one cannot be opened, those before it are closed. */
+/** Opens the protocols one after the other. When one fails, those opened before it are closed. */
 export async function openProtocols(prepared: readonly PreparedProtocol[], engine: ProtocolEngine, log: Logger): Promise<OpenProtocols> {
   const list: OpenProtocol[] = [];
   const close = async () => {
@@ -50,7 +50,7 @@ export async function openProtocols(prepared: readonly PreparedProtocol[], engin
   return { list: [...list], handles: Object.assign({}, ...list.map(({ handle }) => handle)) as ProtocolHandles, close };
 }
 
-/** Where this server has what no definition may read. */
+/** The paths of this server's secrets, which no definition may read. */
 function secretPathsOf(options: ServeOptions): string[] {
   const { tokenFile, secretFiles = [] } = options;
   const own = [directoryOf(options), tokenFile, ...secretFiles].filter((path) => typeof path === "string");

@@ -61,7 +61,7 @@ export interface TableDeps extends Pick<ServerPortDeps, "engine" | "protocols" |
   readonly auth: Auth;
 }
 
-/** Everything that is served: the protocols, and the route table in their order. */
+/** The open protocols, and the route table in their order. */
 export async function tableOf({ engine, protocols, metrics, auth }: TableDeps) {
   const files = new DefinitionReader(engine.clock);
   const serving: Serving = {

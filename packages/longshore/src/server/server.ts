@@ -1,5 +1,5 @@
-// Puts everything together: the only place that imports every component. `serve()` is what the command line runs, and what a program uses
-// that needs durable workflows without another process.
+// Builds the server: the only place that imports every component. The command line calls `serve()`, and so does a program that needs
+// durable workflows without another process.
 
 import { systemClock } from "../core/clock.ts";
 import type { Logger } from "../core/logger.ts";
@@ -19,7 +19,7 @@ import { type OpenProtocols, openProtocols, prepareProtocols } from "./protocols
 import type { ServerPort, ServerPortDeps } from "./server-port.ts";
 import { loadWorkflows, noWorkflows } from "./workflows.ts";
 
-/** Starts a server. Resolves when it serves; rejects with LONGSHORE_BAD_CONFIG for options that make no sense. */
+/** Starts a server. Resolves when it serves; rejects with LONGSHORE_BAD_CONFIG for invalid options. */
 export async function serve(options: ServeOptions = {}): Promise<Server> {
   const { clock = systemClock } = options;
   const tokens = tokensOf(options);
@@ -71,13 +71,15 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
   }
 }
 
-/** Loaded only now: a program that opens no socket needs neither the protocols nor our own API, which are half of the start. */
+/**
+ * Imports the module only here: a program without a socket needs neither the protocols nor the HTTP API, which take half of the start time.
+ */
 async function openDoorFor(parts: ServerPortDeps): Promise<ServerPort> {
   const { openServerPort } = await import("./server-port.ts");
   return openServerPort(parts);
 }
 
-/** What has to end with the server. */
+/** What must be closed with the server. */
 interface Running {
   readonly engine: Engine;
   readonly door: ServerPort | null;
@@ -86,12 +88,12 @@ interface Running {
   readonly watch: Watchdog | undefined;
 }
 
-/** Long polls are requests in flight: they are answered first, so that the listener has nothing left to wait for. */
+/** Long polls are running requests: they are answered first, so that the listener does not wait for them. */
 function closing({ engine, door, protocols, logger, watch }: Running): (deadlineMs?: number) => Promise<void> {
   let closed: Promise<void> | undefined;
   return (deadlineMs) => {
     closed ??= (async () => {
-      // Once the listener is gone nothing else might, and a process that ends in the middle loses what was just being written.
+      // After the listener is closed, nothing else may keep the process alive. If it ended now, it would lose pending writes.
       const letEnd = keepProcessAlive();
       logger.info("The server stops");
       try {

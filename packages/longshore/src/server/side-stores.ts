@@ -1,5 +1,5 @@
-// Everything that board and runs do not need: logs, blobs, the bus, the registry of workers, counts, reading and pruning. Kept
-// apart from the store itself, which works without any of it.
+// Everything that board and runs do not need: logs, blobs, the bus, the worker registry, counts, reading and pruning. Kept apart from the
+// store itself, which works without them.
 
 import type { BusLog } from "../bus/log.ts";
 import type { OutboxStore } from "../bus/outbox.ts";
@@ -34,12 +34,12 @@ export interface SideStores {
   readonly reader: Reader;
   readonly retention: RetentionStore;
   openRuns(): number;
-  /** Must be called for each task and run that a commit changed. */
+  /** Call this for each task and run that a commit changed. */
   taskChanged(task: TaskRow): void;
   runChanged(run: Run): void;
-  /** Rebuilds memory from the file; must be called after the store's own restore. */
+  /** Rebuilds memory from the file; call it after the store's own recovery. */
   recover(): Promise<void>;
-  /** Writes what is still pending; to be called before the store is closed. */
+  /** Writes everything that is pending; call it before the store is closed. */
   flush(): void;
 }
 

@@ -1,4 +1,4 @@
-// A data folder as the source of the checker. The file is checked as it was at one moment, and stays as it is.
+// A data folder as the source for `longshore verify`. The file is read as it was at one moment and is not changed.
 
 import { existsSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -16,7 +16,7 @@ import { type Finding, finding } from "../verify/finding.ts";
 import type { HistorySource } from "../verify/verify.ts";
 import { plainDialects } from "./protocols.ts";
 
-/** Runs, or tasks without one, that are read at a time. */
+/** How many runs, or tasks without a run, are read at a time. */
 const pageRows = 500;
 
 export async function openDataFolder(directory: string): Promise<{ source: HistorySource; close(): void }> {
@@ -80,7 +80,7 @@ function checkBlob(folder: string, hash: string, bytes: number): Finding[] {
   return [finding("blob-whole", hash, `${bytes} bytes of it were acknowledged and ${what}`, path.file)];
 }
 
-/** Definitions are compiled once each. Nothing is known about the nodes of one that cannot be compiled any more. */
+/** Compiles each definition once. For a definition that cannot be compiled any more, nothing is known about its nodes. */
 function kindOf(db: Database, known: readonly Dialect[]): (definitionId: string, node: number) => PlanNode["kind"] | undefined {
   const dialects = new Map(known.map((dialect) => [dialect.name, dialect]));
   const read = definitionSources(db);

@@ -1,5 +1,5 @@
-// Finds tasks that wait and reports why, once for each cause, and again when that has ended. For a person at a terminal: nothing here
-// decides anything. An idle server pays nothing for it: it looks only after a task has changed, and while something is queued.
+// Finds tasks that wait and reports why: once for each cause, and again when the cause has ended. For a person at a terminal: no decision
+// depends on it. An idle server pays nothing: the check runs only after a task has changed, and while tasks are queued.
 
 import { lanesAfter, stateOf } from "../engine/board/queue-state.ts";
 import { isOpen, type TaskRowHead } from "../engine/board/task.ts";
@@ -8,12 +8,12 @@ import type { Engine } from "./engine.ts";
 
 /** A task starts to wait for a reason, or stops waiting. */
 export interface WaitingNews {
-  /** `ended`: it was never taken: it was cancelled or its time was over. */
+  /** `over`: the cause has ended. `ended`: the task ended before a worker took it; it was cancelled or timed out. */
   readonly kind: "waiting" | "over" | "ended";
   readonly reason: WaitReason;
   /** Why, such as "no live worker has the label gpu". */
   readonly text: string;
-  /** How many tasks wait for this cause; of delayed and sent ones, as far as was looked. */
+  /** How many tasks wait for this cause; for delayed and offered tasks, only those that were checked. */
   readonly tasks: number;
   /** One of them. */
   readonly taskId: string;
@@ -21,21 +21,19 @@ export interface WaitingNews {
   readonly runId: string | null;
   readonly lane: string;
   readonly labels: readonly string[];
-  /** How long it has been so. */
+  /** How long the cause has lasted. */
   readonly forMs: number;
 }
 
-/** Delayed and offered tasks looked at, newest first. Causes are few: more tasks would show the same ones. */
+/** How many delayed and offered tasks are checked, newest first. There are few causes: more tasks would show the same ones. */
 const delayedMax = 200;
-/** Lanes with ready tasks that are looked at: the causes of more would fill the screen. */
+/** How many lanes with ready tasks are checked: more causes would fill the screen. */
 const lanesMax = 200;
-/** Between two looks, however much happens. */
+/** The minimum time between two checks. */
 const lookMs = 250;
-/** Between two looks while something is queued and nothing happens: a worker may have gone. */
+/** The time between two checks while tasks are queued and nothing changes: a worker may have left. */
 const againMs = 2_000;
-/**
- * How long a cause must last to be worth a line. That no worker could take a task is reported at once; the others often end in a moment.
- */
+/** How long a cause must last before it is reported. A task that no worker can take is reported at once; other causes often end soon. */
 const reportAfterMs: Readonly<Record<WaitReason, number>> = {
   "no-worker": 0,
   busy: 3_000,
@@ -52,7 +50,7 @@ interface Cause extends Omit<WaitingNews, "kind" | "forMs"> {
   readonly reported: boolean;
 }
 
-/** Ends with the function that is returned. */
+/** The returned function stops the reports. */
 export function watchWaiting(engine: Engine, tell: (news: WaitingNews) => void): () => void {
   const { clock } = engine;
   let causes = new Map<string, Cause>();
@@ -61,7 +59,7 @@ export function watchWaiting(engine: Engine, tell: (news: WaitingNews) => void):
   let changed = false;
   let stopped = false;
 
-  /** A look that is planned for later is brought forward; one that comes sooner stays, or a busy server would never be looked at. */
+  /** Plans a check. A later check is moved forward; an earlier one stays, or a busy server would delay the check again and again. */
   const lookIn = (ms: number) => {
     const at = clock.now() + ms;
     if (stopped || (planned !== undefined && planned.at <= at)) return;
@@ -87,7 +85,7 @@ export function watchWaiting(engine: Engine, tell: (news: WaitingNews) => void):
       }
       if (found.size > 0) lookIn(againMs);
     } catch {
-      // The store is closed or cannot be read now; it reports that itself, and the next change causes another look.
+      // The store is closed or cannot be read now. It reports that itself, and the next change causes another check.
     } finally {
       looking = false;
       if (changed) lookIn(lookMs);
@@ -109,7 +107,7 @@ export function watchWaiting(engine: Engine, tell: (news: WaitingNews) => void):
   };
 }
 
-/** Lanes with ready tasks, each by its oldest, tasks that are not due, and tasks on their way to workers. */
+/** The causes of lanes with ready tasks (by the oldest task), of delayed tasks, and of tasks that are offered to workers. */
 async function causesNow(engine: Engine): Promise<Map<string, Cause>> {
   const { items } = await engine.reader.taskHeads({ state: "queued", limit: delayedMax });
   const offered = engine.carriers.size === 0 ? [] : (await engine.reader.taskHeads({ state: "offered", limit: delayedMax })).items;
@@ -138,13 +136,13 @@ async function causesNow(engine: Engine): Promise<Map<string, Cause>> {
   return causes;
 }
 
-/** A task that is gone was pruned, so it had ended. */
+/** Whether the task ended without a start. A task that does not exist was pruned, so it had ended. */
 async function waitedInVain({ reader }: Engine, taskId: string): Promise<boolean> {
   const task = await reader.task(taskId);
   return task === undefined || (!isOpen(task.state) && task.startedAt === null);
 }
 
-/** Keeps since when each cause lasts, and reports those that have lasted long enough. */
+/** Keeps the start time of each cause, and reports the causes that have lasted long enough. */
 function compare(
   before: Map<string, Cause>,
   found: Map<string, Cause>,

@@ -1,4 +1,4 @@
-// Definition files: a folder of them is read at the start, and every mistake is reported with file, line and column.
+// Reads a folder of definition files at the start, and reports every mistake with file, line and column.
 
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import type { DefinitionFile } from "../protocols/server-half.ts";
 /** What a server has read from its definition files at its start. */
 export interface LoadedWorkflows {
   readonly defined: readonly { file: string; definition: Definition }[];
-  /** `file:line:column: what is odd about it`. */
+  /** Each warning as `file:line:column: text`. */
   readonly warnings: readonly string[];
   /** Files that were left out, each with an error whose message begins with `file:line:column`. */
   readonly bad: readonly LongshoreError[];
@@ -19,13 +19,16 @@ export interface LoadedWorkflows {
 
 export const noWorkflows: LoadedWorkflows = { defined: [], warnings: [], bad: [] };
 
-/** A folder with more definition files than this was probably not meant. */
+/** A folder with more definition files is probably the wrong folder. */
 const filesMax = 5_000;
 const endings = /\.(ya?ml|json)$/;
 
-/** Reads every file before anything is defined: with `onBad` "refuse", one mistake refuses the whole folder; with "skip", only the bad files are left out. */
+/**
+ * Reads every file before anything is defined. With `onBad` "refuse", one mistake refuses the whole folder; with "skip", only the bad files
+ * are left out.
+ */
 export async function loadWorkflows(directory: string, runs: Runs, onBad: "refuse" | "skip"): Promise<LoadedWorkflows> {
-  // The parser is loaded where there is something to parse.
+  // The parser is loaded only when there are files.
   const { definitionParser } = await import("./definition-file.ts");
   const parseDefinition = await definitionParser();
   const bad: LongshoreError[] = [];
