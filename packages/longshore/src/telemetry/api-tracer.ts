@@ -1,5 +1,5 @@
-// Spans through OpenTelemetry's own API: to the SDK that a program has set up, whose instrumentations then find the span of the handler that is
-// running, or to the one that `telemetry()` sets up for a collector.
+// Sends spans through OpenTelemetry's own API: to the SDK that the program has set up, whose instrumentations then find the span of the
+// running handler, or to the SDK that `telemetry()` sets up for a collector.
 
 import { packageVersion } from "../core/version.ts";
 import type { Span, SpanEnd, TracedWork, Tracer } from "../runner/telemetry.ts";
@@ -7,8 +7,8 @@ import { installed } from "./packages.ts";
 import type { AttributeValue } from "./records.ts";
 
 /**
- * The part of `@opentelemetry/api` (1.x) that is used. Contexts and spans are its own affair: they are handed back to it as they came, so
- * their types here accept any version's.
+ * The part of `@opentelemetry/api` (1.x) that is used. Contexts and spans are opaque: they are passed back unchanged, so the types here
+ * accept those of any version.
  */
 export interface OpenTelemetryApi {
   readonly trace: {
@@ -32,7 +32,7 @@ interface ApiSpan {
   end(): void;
 }
 
-/** Numbers of the API, which are part of its contract. */
+/** Constants of the API, which are part of its contract. */
 const kinds = { server: 1, consumer: 4 } as const;
 const statusError = 2;
 const sampled = 1;
@@ -65,7 +65,7 @@ function finish(span: ApiSpan, work: TracedWork, { task, error }: SpanEnd): void
   span.end();
 }
 
-/** What every span has, on any protocol; what the protocol adds goes last. */
+/** The attributes of every span, on any protocol. Attributes of the protocol are added last. */
 function attributesOf({ transport, worker, ids, attempt, trace }: TracedWork, task: string): Readonly<Record<string, AttributeValue>> {
   const attributes: Record<string, AttributeValue> = {
     "longshore.task": task,
@@ -79,7 +79,7 @@ function attributesOf({ transport, worker, ids, attempt, trace }: TracedWork, ta
   return { ...attributes, ...trace.attributes };
 }
 
-/** The API that is installed beside this package. */
+/** Loads the API that is installed next to this package. */
 export function loadApi(load: () => Promise<unknown> = () => import("@opentelemetry/api")): Promise<OpenTelemetryApi> {
   return installed(async () => (await load()) as OpenTelemetryApi, "The option `api: true`", "npm install @opentelemetry/api");
 }

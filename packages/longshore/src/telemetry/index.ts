@@ -17,8 +17,8 @@ export { isTelemetryWanted, type LogDestination, type OtlpProtocol, type Telemet
 export type { Level } from "./records.ts";
 
 /**
- * Without options everything is read from the environment. Rejects with LONGSHORE_BAD_CONFIG for a setting that makes no sense, and when there
- * is a collector but OpenTelemetry's packages are not installed.
+ * Without options, all settings come from the environment. Rejects with LONGSHORE_BAD_CONFIG for an invalid setting, and when a collector
+ * is set but OpenTelemetry's packages are not installed.
  */
 export async function telemetry(
   options: TelemetryOptions = {},
@@ -36,7 +36,7 @@ export async function telemetry(
   };
 }
 
-/** Undefined when nothing goes to a collector. */
+/** Returns undefined when nothing is sent to a collector. */
 async function sdkFor(settings: Settings, ownSpans: boolean): Promise<Sdk | undefined> {
   const { endpoint, traces, logs } = settings;
   const wanted = { spans: traces && ownSpans, logs: logs.includes("otlp") };
@@ -53,6 +53,6 @@ async function tracerOf(api: OpenTelemetryApi | true): Promise<Tracer> {
 function sinkTo(destination: LogDestination, { logFile }: Settings, sdk: Sdk | undefined): LogSink {
   if (destination === "stderr") return stderrSink();
   if (destination === "file") return new FileSink(logFile, stderrLogger);
-  // The SDK is there whenever this destination is.
+  // The SDK is always open for this destination.
   return sdk?.log as LogSink;
 }

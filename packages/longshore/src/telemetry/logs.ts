@@ -1,12 +1,12 @@
-// Turns the notices and events of a worker into log records. Lines of handlers have their context added automatically: the ids of the run
-// and the step, and of the span.
+// Turns the notices and events of a worker into log records. Lines of handlers get their context automatically: the ids of the run, the
+// step and the span.
 
 import type { Events, TaskEvent, WorkerEvents } from "../runner/events.ts";
 import type { Logger } from "../runner/notices.ts";
 import { type Level, type LogRecord, type LogSink, levels } from "./records.ts";
 
 export interface LogWriter {
-  /** Takes the worker's own notices. */
+  /** Receives the worker's own notices. */
   readonly logger: Logger;
   attach(events: Pick<Events, "watch">): void;
 }
@@ -51,7 +51,7 @@ function about({ task, ids, attempt, trace, fields }: TaskEvent): Pick<LogRecord
   return { logger: `longshore.${task}`, context, trace, fields: { attempt } };
 }
 
-/** A handler may set a level and a message of its own; the rest of its fields are added. */
+/** A handler may set the level and the message; its other fields are added. */
 function lineOf(event: WorkerEvents["logged"]): Omit<LogRecord, "atMs"> {
   const { entry, stream } = event;
   const base = about(event);
@@ -88,7 +88,7 @@ function textOf(entry: { readonly [field: string]: unknown }): string {
   try {
     return JSON.stringify(entry);
   } catch {
-    // What JSON refuses (a cycle, a bigint) must not make logging throw.
+    // An entry that JSON refuses (a cycle, a bigint) must not make logging throw.
     return String(entry);
   }
 }

@@ -1,4 +1,4 @@
-// The options of `telemetry()`, and the variables for them: OpenTelemetry's own, and those that a protocol brings, which take precedence.
+// The options of `telemetry()`, and their environment variables: OpenTelemetry's own, and those of protocols, which take precedence.
 // docs/reference/environment.md lists them.
 
 import { type Clock, systemClock } from "../core/clock.ts";
@@ -15,32 +15,32 @@ export type OtlpProtocol = "grpc" | "http/json" | "http/protobuf";
 
 /** The options of `telemetry()`. */
 export interface TelemetryOptions {
-  /** The collector, such as `http://localhost:4317`. Without one nothing is exported. */
+  /** The collector, such as `http://localhost:4317`. Without it, nothing is exported. */
   readonly endpoint?: string;
-  /** `http` is `http/json`. By default `http` for port 4318 and for addresses with a path, and `grpc` otherwise. */
+  /** `http` means `http/json`. Default: `http` for port 4318 and for addresses with a path, `grpc` otherwise. */
   readonly protocol?: OtlpProtocol | "http";
   /** Sent with every export, such as `{ authorization: "Bearer ..." }`. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** The name of the service on traces and logs; by default that of the environment, else the worker's. */
+  /** The name of the service on traces and logs. Default: the name in the environment, else the worker's name. */
   readonly service?: string;
-  /** The worker's name; `longshore-worker` by default. */
+  /** The worker's name. Default: `longshore-worker`. */
   readonly worker?: string;
-  /** Attributes of this process on every span and record, beside those it has by itself. */
+  /** Attributes of this process on every span and record, in addition to the automatic ones. */
   readonly resource?: Readonly<Record<string, string>>;
-  /** Whether executions become spans; true when there is an endpoint. */
+  /** Whether executions become spans. Default: true when there is an endpoint. */
   readonly traces?: boolean;
   /**
-   * Spans go through OpenTelemetry's own API, for programs that have set up its SDK, and not to the endpoint: the module
-   * `@opentelemetry/api`, or true to load the one that is installed.
+   * Sends spans through OpenTelemetry's own API instead of to the endpoint, for programs that have set up its SDK: the module
+   * `@opentelemetry/api`, or true to load the installed one.
    */
   readonly api?: OpenTelemetryApi | true;
-  /** Where log records go; `otlp` when there is an endpoint, else `stderr`. */
+  /** Where log records are written. Default: `otlp` when there is an endpoint, else `stderr`. */
   readonly logs?: LogDestination | readonly LogDestination[];
-  /** Records below it are not written; INFO by default. */
+  /** Lower levels are not written. Default: INFO. */
   readonly logLevel?: Level;
-  /** The file of `logs: "file"`; by default the name of the service and `.log`. */
+  /** The file of `logs: "file"`. Default: the name of the service and `.log`. */
   readonly logFile?: string;
-  /** Where variables are looked up; by default this process's environment. */
+  /** The environment variables. Default: those of this process. */
   readonly env?: Environment;
   /** Further variables, such as `telemetryVariables` of the entry point of a protocol. They take precedence over OpenTelemetry's own. */
   readonly variables?: readonly TelemetryVariables[];
@@ -58,16 +58,16 @@ export interface Settings {
   readonly logLevel: Level;
   readonly logFile: string;
   readonly clock: Clock;
-  /** Milliseconds since the epoch with their fractions: handlers may be over within one. */
+  /** Milliseconds since the epoch with fractions: a handler may take less than a millisecond. */
   readonly nowMs: () => number;
 }
 
 const ofOpenTelemetry: TelemetryVariables = { endpoint: "OTEL_EXPORTER_OTLP_ENDPOINT", service: "OTEL_SERVICE_NAME" };
 
-/** The options whose variables switch telemetry on. */
+/** The options whose variables turn telemetry on. */
 const switches = ["endpoint", "logLevel", "logs", "logFile"] as const;
 
-/** Whether the environment switches it on. `variables` are those of protocols. */
+/** Whether the environment turns telemetry on. `variables` are those of protocols. */
 export function isTelemetryWanted(env: Environment = process.env, variables: readonly TelemetryVariables[] = []): boolean {
   return switches.some((option) => new Variables(env, variables).read(option) !== undefined);
 }
@@ -81,14 +81,14 @@ class Variables {
     this.#known = [...variables, ofOpenTelemetry];
   }
 
-  /** The first that is set. */
+  /** The value of the first variable that is set. */
   read(option: keyof TelemetryVariables): string | undefined {
     return this.#names(option)
       .map((name) => variable(this.#env, name))
       .find((value) => value !== undefined);
   }
 
-  /** How an error names the option. */
+  /** The name of the option in errors. */
   label(option: keyof TelemetryVariables): string {
     const names = this.#names(option);
     return names.length === 0 ? option : `${option} (${names.join(", ")})`;
@@ -116,7 +116,7 @@ export function settingsOf(options: TelemetryOptions): Settings {
     headers: options.headers ?? pairs(own("OTEL_EXPORTER_OTLP_HEADERS"), "OTEL_EXPORTER_OTLP_HEADERS"),
     service,
     resource: { ...pairs(own("OTEL_RESOURCE_ATTRIBUTES"), "OTEL_RESOURCE_ATTRIBUTES"), ...options.resource },
-    // Without a collector there is nowhere to send spans to.
+    // Without a collector, spans have no destination.
     traces: traces && endpoint !== undefined,
     logs,
     logLevel: levelOf(options.logLevel ?? variables.read("logLevel"), variables),
@@ -128,7 +128,7 @@ export function settingsOf(options: TelemetryOptions): Settings {
 
 function endpointOf(text: string | undefined, variables: Variables): URL | undefined {
   if (text === undefined) return undefined;
-  // Addresses of gRPC are often written without a scheme.
+  // gRPC addresses are often written without a scheme.
   const url = /^[a-z]+:\/\//i.test(text) ? text : `http://${text}`;
   if (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)) return new URL(url);
   throw bad(variables.label("endpoint"), text, "a URL such as http://localhost:4317");
@@ -169,7 +169,7 @@ function truth(text: string | undefined, field: string): boolean | undefined {
   throw bad(field, text, "true or false");
 }
 
-/** `a=1,b=2`, percent-encoded where it must be. */
+/** Parses `a=1,b=2` with optional percent-encoding. */
 function pairs(text: string | undefined, field: string): Readonly<Record<string, string>> {
   if (text === undefined) return {};
   const entries = text.split(",").map((pair) => {
@@ -184,7 +184,7 @@ function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    // A lone percent sign is meant as one.
+    // A lone percent sign stays a percent sign.
     return text;
   }
 }

@@ -1,10 +1,10 @@
-// Stands between OpenTelemetry's batches and one of its exporters: reports when exports begin to fail and when they work again, counts what was
-// never sent, and tries again what gRPC could not deliver. OpenTelemetry's exporters over HTTP try again by themselves.
+// Wraps an exporter of OpenTelemetry: reports when exports begin to fail and when they work again, counts items that were never sent, and
+// retries failed exports over gRPC. OpenTelemetry's HTTP exporters retry by themselves.
 
 import { type Clock, pause } from "../core/clock.ts";
 import { type Episodes, stderrLogger } from "../runner/notices.ts";
 
-/** OpenTelemetry's, for spans and for log records. */
+/** OpenTelemetry's exporter interface, for spans and for log records. */
 export interface Exporter<Item> {
   export(items: Item[], done: (result: ExportResult) => void): void;
   shutdown(): Promise<void>;
@@ -17,7 +17,7 @@ export interface ExportResult {
 }
 
 export interface OutletOptions<Item> {
-  /** In messages: `spans`, `log records`. */
+  /** The name of the items in messages: `spans`, `log records`. */
   readonly what: string;
   readonly exporter: Exporter<Item>;
   readonly clock: Clock;
@@ -25,14 +25,14 @@ export interface OutletOptions<Item> {
 }
 
 const succeeded = 0;
-/** A collector that restarts is back within these; then the batch is given up, for newer ones wait. */
+/** The delays between tries. A collector that restarts is back within them; then the batch is dropped, because newer batches wait. */
 const pausesMs = [1_000, 2_000, 5_000, 10_000];
-/** How long the end of a worker waits for its last records. */
+/** How long the stop of a worker waits for its last records. */
 const closeMsMax = 5_000;
 const shownCharsMax = 200;
 /**
- * The codes of gRPC after which the same request may succeed, by OTLP's specification: cancelled, deadline exceeded, resource exhausted, aborted,
- * out of range, unavailable, data loss. Statuses of HTTP are larger numbers.
+ * The gRPC codes after which the same request may succeed, by OTLP's specification: cancelled, deadline exceeded, resource exhausted,
+ * aborted, out of range, unavailable, data loss. HTTP status codes are larger numbers.
  */
 const laterCodes: ReadonlySet<unknown> = new Set([1, 4, 8, 10, 11, 14, 15]);
 
@@ -48,7 +48,7 @@ export class Outlet<Item> implements Exporter<Item> {
     this.#options = options;
   }
 
-  /** Counts one that is on its way here. */
+  /** Counts an item that was handed to the batch. */
   added(): void {
     this.#added++;
   }
@@ -65,19 +65,19 @@ export class Outlet<Item> implements Exporter<Item> {
     await this.#options.exporter.forceFlush?.();
   }
 
-  /** Waits for what is being sent, also between two tries. */
+  /** Waits for exports that are in progress, including their retries. */
   shutdown(): Promise<void> {
     this.#shutdown ??= Promise.all(this.#sending).then(() => this.#options.exporter.shutdown());
     return this.#shutdown;
   }
 
-  /** Sends what `flush` hands over, for a while, and reports what was lost. Resolves in any case. */
+  /** Sends what `flush` hands over, up to a time limit, and reports what was lost. Never rejects. */
   async close(flush: () => Promise<unknown>): Promise<void> {
     const { clock, what } = this.#options;
     const { signal } = this.#closing;
     const disarm = clock.at(clock.now() + closeMsMax, () => this.#closing.abort());
     const late = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
-    // A batch that failed has been reported, and the others go on.
+    // A failed batch has been reported already, and the others continue.
     const sent = flush()
       .catch(() => {})
       .then(() => this.shutdown())
@@ -106,7 +106,7 @@ export class Outlet<Item> implements Exporter<Item> {
   }
 }
 
-/** OpenTelemetry's error has the status of HTTP as its code and the beginning of the answer as its data. */
+/** OpenTelemetry's error has the HTTP status as its code and the beginning of the response as its data. */
 function reasonOf(error: (Error & { readonly code?: unknown; readonly data?: unknown }) | undefined): Error {
   if (error === undefined) return new Error("the exporter gave no reason");
   const { message, code, data } = error;

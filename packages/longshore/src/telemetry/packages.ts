@@ -8,7 +8,7 @@ export type Resources = Pick<typeof import("@opentelemetry/resources"), "default
 export type LogSdk = typeof import("@opentelemetry/sdk-logs");
 export type Metadata = import("@grpc/grpc-js").Metadata;
 
-/** What an exporter of any protocol takes. */
+/** The options of an exporter of any protocol. */
 export interface ExporterOptions {
   readonly url: string;
   readonly headers: Record<string, string>;
@@ -24,7 +24,7 @@ interface ExporterPackage<Exporter> {
   load(): Promise<(options: ExporterOptions) => Exporter>;
 }
 
-/** Each package is loaded only where its protocol is chosen. */
+/** A package is loaded only when its protocol is used. */
 export const spanExporters: Readonly<Record<OtlpProtocol, ExporterPackage<SpanExporter>>> = {
   grpc: {
     name: "@opentelemetry/exporter-trace-otlp-grpc",

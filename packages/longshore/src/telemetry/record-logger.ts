@@ -1,11 +1,11 @@
-// Log records as OpenTelemetry's SDK takes them.
+// Passes log records to OpenTelemetry's SDK.
 
 import type { Api, LogSdk } from "./packages.ts";
 import type { AttributeValue, Level, LogRecord } from "./records.ts";
 
 type Logger = ReturnType<InstanceType<LogSdk["LoggerProvider"]>["getLogger"]>;
 
-/** OpenTelemetry's numbers. */
+/** OpenTelemetry's severity numbers. */
 const severities: Readonly<Record<Level, number>> = { DEBUG: 5, INFO: 9, WARNING: 13, ERROR: 17 };
 const sampled = 1;
 
@@ -24,13 +24,13 @@ export function recordLogger({ trace: spans, ROOT_CONTEXT }: Api, logger: Logger
   };
 }
 
-/** Seconds and nanoseconds: a single number may be taken for the time since the process began. */
+/** Seconds and nanoseconds: the SDK may take a single number for the time since the process started. */
 function timeOf(ms: number): [seconds: number, nanos: number] {
   const seconds = Math.floor(ms / 1_000);
   return [seconds, Math.round((ms - seconds * 1_000) * 1_000) * 1_000];
 }
 
-/** Attributes are plain values; what has parts is written as JSON. */
+/** Attributes are scalars; objects and lists are written as JSON. */
 function flat(fields: Readonly<Record<string, unknown>>): Record<string, AttributeValue> {
   const plain: Record<string, AttributeValue> = {};
   for (const [key, value] of Object.entries(fields)) {
@@ -40,7 +40,7 @@ function flat(fields: Readonly<Record<string, unknown>>): Record<string, Attribu
   return plain;
 }
 
-/** A record must not be lost for one of its fields: JSON refuses a cycle and a bigint, and has no text for a function. */
+/** One field must not make the record fail: JSON refuses a cycle and a bigint, and has no text for a function. */
 function textOf(value: unknown): string {
   try {
     return JSON.stringify(value) ?? String(value);

@@ -1,4 +1,4 @@
-// Records of a worker's log, before they get the form of a line or of a message to a collector.
+// Log records of a worker, before they become a line or a message to a collector.
 
 import type { SpanIds } from "../core/trace.ts";
 
@@ -14,16 +14,16 @@ export interface LogRecord {
   readonly message: string;
   /** The source of the record: the worker, or one of its tasks. */
   readonly logger: string;
-  /** Where it belongs: `flow_id`, `run_id`, `step_id`. */
+  /** The ids of the work: `flow_id`, `run_id`, `step_id`. */
   readonly context: Readonly<Record<string, string>>;
   readonly trace: SpanIds | undefined;
-  /** What else is known. */
+  /** All other fields. */
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-/** Where records go. Neither may wait nor throw. */
+/** A destination of records. `add` must neither wait nor throw. */
 export interface LogSink {
   add(record: LogRecord): void;
-  /** Resolves when everything has left, or never will. */
+  /** Resolves when everything has been written, or is lost. */
   close(): Promise<void>;
 }

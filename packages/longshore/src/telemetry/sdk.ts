@@ -1,5 +1,5 @@
-// Sends spans and log records to a collector, with OpenTelemetry's own SDK and exporters. Nothing of OpenTelemetry's global state is touched: a
-// program that has set up an SDK for itself keeps it.
+// Sends spans and log records to a collector, with OpenTelemetry's own SDK and exporters. OpenTelemetry's global state is not changed: a
+// program that has set up its own SDK keeps it.
 
 import { hostname } from "node:os";
 import { packageVersion } from "../core/version.ts";
@@ -25,19 +25,19 @@ import {
 import { recordLogger } from "./record-logger.ts";
 import type { LogSink } from "./records.ts";
 
-/** What collectors expect from one request; OpenTelemetry's own number. */
+/** The size of a batch: OpenTelemetry's default. */
 const batchMax = 512;
-/** Spans and records that wait, each. At a kilobyte they stay below ten megabytes. */
+/** The limit of waiting spans, and of waiting records. At a kilobyte each they stay below ten megabytes. */
 const queueMax = 8_192;
-/** How long one waits for company. */
+/** The maximum delay before a batch is sent. */
 const everyMs = 1_000;
 const batches = { maxExportBatchSize: batchMax, maxQueueSize: queueMax, scheduledDelayMillis: everyMs };
 
 export interface Sdk {
   readonly tracer: Tracer | undefined;
-  /** Closed by itself, as every sink is. */
+  /** Its owner closes it, like every sink. */
   readonly log: LogSink | undefined;
-  /** Sends the spans that are left. Resolves in any case. */
+  /** Sends the remaining spans. Never rejects. */
   close(): Promise<void>;
 }
 
@@ -63,7 +63,7 @@ async function open(endpoint: URL, settings: Settings, wanted: Pick<ExportChoice
     api,
     resource: resources.defaultResource().merge(resources.resourceFromAttributes(attributesOf(settings))),
     exporterOptions: (path) => exporterOptions(endpoint, settings, path, metadata),
-    // Troubles of the export go past the log that may itself be exported.
+    // Export failures are logged to standard error, because the configured log may itself be exported.
     episodes: new Episodes(settings.clock, stderrLogger, `telemetry ${endpoint.origin}`),
   };
   const spans = wanted.spans ? await openSpans(settings, deps) : undefined;
@@ -119,7 +119,7 @@ function attributesOf({ service, resource }: Settings): Record<string, string | 
 
 function exporterOptions(endpoint: URL, { protocol, headers }: Settings, path: string, metadata: Metadata | undefined): ExporterOptions {
   if (protocol === "grpc") return { url: endpoint.origin, headers: {}, ...(metadata === undefined ? {} : { metadata }) };
-  // The address may be that of one signal already.
+  // The endpoint may already have the path of one signal.
   const base = endpoint.href.replace(/\/(v1\/(traces|logs)\/?)?$/, "");
   return { url: `${base}${path}`, headers: { ...headers } };
 }

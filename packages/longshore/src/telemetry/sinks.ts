@@ -1,13 +1,13 @@
-// Where log records go besides a collector: standard error and a file, one JSON object a line.
+// Destinations of log records besides a collector: standard error and a file, one JSON object per line.
 
 import { createWriteStream, type WriteStream } from "node:fs";
 import type { Logger } from "../runner/notices.ts";
 import type { LogRecord, LogSink } from "./records.ts";
 
-/** What may wait for a disk that is slow; beyond it lines are lost and counted. */
+/** The limit of bytes that wait for a slow disk; further lines are dropped and counted. */
 const unwrittenBytesMax = 16 * 1024 * 1024;
 
-/** Keys that a line has for itself; a handler's own fields of these names are written after an underscore. */
+/** Keys of the line itself; a handler's own fields with these names are written with an underscore in front. */
 const ownKeys = new Set(["timestamp", "level", "message", "logger", "flow_id", "run_id", "step_id", "trace_id", "span_id"]);
 
 export function lineOf({ atMs, level, message, logger, context, trace, fields }: LogRecord): string {
@@ -20,7 +20,7 @@ export function lineOf({ atMs, level, message, logger, context, trace, fields }:
   return `${textOf(line) ?? textOf(Object.fromEntries(Object.entries(line).map(([key, value]) => [key, plain(value)])))}\n`;
 }
 
-/** Undefined for what JSON refuses: a cycle, a bigint. */
+/** Returns undefined for a value that JSON refuses: a cycle, a bigint. */
 function textOf(value: unknown): string | undefined {
   try {
     return JSON.stringify(value);
@@ -29,12 +29,12 @@ function textOf(value: unknown): string | undefined {
   }
 }
 
-/** A line must not be lost for one of its fields. */
+/** One field must not make the line fail. */
 function plain(value: unknown): unknown {
   return textOf(value) === undefined ? String(value) : value;
 }
 
-/** At once, so that the last line of a process that dies is there. */
+/** Writes at once, so that the last line of a process that crashes is not lost. */
 export function stderrSink(write: (line: string) => void = (line) => process.stderr.write(line)): LogSink {
   return { add: (record) => write(lineOf(record)), close: async () => {} };
 }
@@ -47,7 +47,7 @@ export class FileSink implements LogSink {
   #lost = 0;
   #closed: Promise<void> | undefined;
 
-  /** Lines are added to what is there. */
+  /** Appends lines to the file. */
   constructor(path: string, tell: Logger) {
     this.#path = path;
     this.#tell = tell;
