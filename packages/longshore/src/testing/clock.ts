@@ -8,7 +8,7 @@ interface Timer {
   readonly fn: () => void;
 }
 
-/** How often one `advance` may fire timers before it must be a timer that always arms itself for now. */
+/** More timers than this in one `advance` mean that a timer always sets itself again for the same time. */
 const firingsMax = 1_000_000;
 
 /** A clock that moves only when the test moves it. */
@@ -18,7 +18,7 @@ export class TestClock implements Clock {
   #timers = new Set<Timer>();
   #watchers = new Set<() => void>();
 
-  /** Starts on a round day of the past, so that a real date in a test is obvious. */
+  /** The default start is a round date in the past, so that a real date in a test is obvious. */
   constructor(startMs: number = Date.UTC(2020, 0, 1)) {
     this.#nowMs = startMs;
   }
@@ -34,7 +34,7 @@ export class TestClock implements Clock {
     return () => this.#timers.delete(timer);
   }
 
-  /** How many timers are armed. */
+  /** The number of pending timers. */
   get pending(): number {
     return this.#timers.size;
   }
@@ -45,8 +45,8 @@ export class TestClock implements Clock {
   }
 
   /**
-   * Moves time forward and fires what is due, in order of time and then of arming; each timer runs at its own time. After each one,
-   * promises and immediates are given a turn, so timers armed by what it woke are in time. I/O is not waited for.
+   * Moves time forward and fires the timers that are due, in order of time and then of creation; each timer runs at its own time. After
+   * each timer, promises and immediates get a turn, so that timers which they create fire in time too. Does not wait for I/O.
    */
   async advance(ms: number): Promise<void> {
     const untilMs = this.#nowMs + ms;
@@ -64,12 +64,14 @@ export class TestClock implements Clock {
     this.#nowMs = Math.max(this.#nowMs, untilMs);
   }
 
-  /** Moves time forward without firing anything, as when the event loop is blocked. The next `advance` fires what is overdue. */
+  /** Moves time forward without firing timers, as when the event loop is blocked. The next `advance` fires what is overdue. */
   jump(ms: number): void {
     this.#nowMs += ms;
   }
 
-  /** Resolves when at least `count` timers due at or before `withinMs` from now are armed. For code that arms its timer after real I/O. */
+  /**
+   * Resolves when at least `count` timers are pending that are due within `withinMs` from now. For code that sets its timer after real I/O.
+   */
   armed(withinMs: number, count = 1): Promise<void> {
     const ready = () => [...this.#timers].filter((timer) => timer.atMs <= this.#nowMs + withinMs).length >= count;
     if (ready()) return Promise.resolve();
@@ -83,7 +85,7 @@ export class TestClock implements Clock {
     });
   }
 
-  /** One turn of the event loop, for what a timer has woken. */
+  /** One turn of the event loop, for the code that a timer has woken. */
   protected turn(): Promise<void> {
     return new Promise((resolve) => setImmediate(resolve));
   }

@@ -1,4 +1,4 @@
-// What tests of handlers and workflows need, published as `longshore/testing`.
+// Tools for tests of handlers and workflows, published as `longshore/testing`.
 
 export { TestClock } from "./clock.ts";
 export { Loopback, type LoopbackCall, type LoopbackOptions } from "./loopback.ts";

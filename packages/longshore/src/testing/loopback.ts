@@ -17,7 +17,7 @@ export interface LoopbackOptions {
 
 /** Fields of an assignment that a test may set or replace. */
 export type LoopbackCall = Partial<Omit<Assignment, "resolve" | "log" | "progress">> & {
-  /** What `ctx.parts` gives, by step. */
+  /** The parts that `ctx.parts` returns, by step. */
   readonly parts?: { readonly [stepId: string]: Iterable<StepPart> | AsyncIterable<StepPart> };
 };
 
@@ -28,7 +28,7 @@ export class Loopback implements Transport {
   /** Every log line and every progress value that was sent, in order. */
   readonly logs: LogEntry[] = [];
   readonly progress: Json[] = [];
-  /** Every part that was given, in order. */
+  /** Every part that was emitted, in order. */
   readonly emitted: StepPart[] = [];
   #host: TransportHost | undefined;
   #sequence = 0;
@@ -47,8 +47,8 @@ export class Loopback implements Transport {
   async stop(): Promise<void> {}
 
   /**
-   * What the worker reported. Rejects with LONGSHORE_CLOSED when it takes no work, and with LONGSHORE_LEASE_LOST when a lost hold left
-   * nothing to report.
+   * Returns what the worker reported. Rejects with LONGSHORE_CLOSED when the worker takes no work, and with LONGSHORE_LEASE_LOST when the
+   * lease was lost, so that nothing was reported.
    */
   async run(task: string, input: unknown = {}, call: LoopbackCall = {}): Promise<Outcome> {
     const slot = await this.#host?.slots.take();
@@ -57,7 +57,7 @@ export class Loopback implements Transport {
     return this.runIn(slot, task, input, call);
   }
 
-  /** The same in a slot that the test took itself. */
+  /** The same, in a slot that the test took itself. */
   async runIn(slot: Slot, task: string, input: unknown, call: LoopbackCall = {}): Promise<Outcome> {
     let reported: Outcome | undefined;
     const assignment = this.assignment(task, input, {
@@ -73,7 +73,7 @@ export class Loopback implements Transport {
     throw new LongshoreError("LONGSHORE_LEASE_LOST", `Nothing was reported for task "${task}".`);
   }
 
-  /** For tests of what comes with a report's answer. */
+  /** Builds an assignment, for tests of what comes with the reply to a report. */
   assignment(task: string, input: unknown, call: LoopbackCall = {}): Assignment {
     const id = `${task}-${this.#sequence++}`;
     const given = (stepId: string) => partsOf(call.parts?.[stepId]);
@@ -94,14 +94,14 @@ export class Loopback implements Transport {
     };
   }
 
-  /** The slots as the worker gave them to this transport. */
+  /** The host that the worker passed to this transport. */
   get host(): TransportHost {
     if (this.#host === undefined) throw new LongshoreError("LONGSHORE_CLOSED", `${this.name} has not been started.`);
     return this.#host;
   }
 }
 
-/** What a test has prepared, one part a page. */
+/** The parts that a test has prepared, one part per page. */
 function partsOf(given: Iterable<StepPart> | AsyncIterable<StepPart> | undefined): PartReader {
   let parts: Iterator<StepPart> | AsyncIterator<StepPart> | undefined;
   return {
