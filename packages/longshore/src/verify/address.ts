@@ -1,11 +1,11 @@
-// Which row a recorded piece of work belongs to. A worker records the ids of its protocol; those that this server makes have the task's id
-// in them, and for the rest the run, the step and the attempt are enough.
+// Finds the row that a recorded piece of work belongs to. A worker records the ids of its protocol. Ids made by this server contain the
+// task's id; for other ids, the run, the step and the attempt are enough.
 
 import { idOfUuid } from "../core/ids.ts";
 import { type Address, numbered, type ReadAddress, type RecordedWork } from "../core/recording.ts";
 import type { AttemptHistory, TaskHistory } from "../engine/run/history.ts";
 
-/** Every reading that its ids allow, the most exact first. */
+/** Every possible address of the ids, the most exact first. */
 export function addressesOf(work: RecordedWork, readers: readonly ReadAddress[]): Address[] {
   return [ownForm, ...readers].flatMap((read) => read(work) ?? []);
 }
@@ -16,12 +16,12 @@ function ownForm({ grantId }: RecordedWork): Address | undefined {
   return found === undefined ? undefined : { taskId: found.before, grant: found.number };
 }
 
-/** The run as this server spells its id. */
+/** The run id in this server's spelling. */
 export function runIdOf({ runId }: RecordedWork): string {
   return idOfUuid(runId) ?? runId;
 }
 
-/** The attempt of `task` that the address, or else the recorded number, means; undefined when the rows do not have it. */
+/** The attempt of `task` by the address or, without one, by the recorded number; undefined when it is not stored. */
 export function attemptAt(task: TaskHistory, address: Address | undefined, work: RecordedWork): AttemptHistory | undefined {
   const { grant, attempt } = address ?? { attempt: work.attempt - 1 };
   return task.attempts.find((one) => (grant === undefined ? one.attempt === attempt : one.grant === grant));

@@ -1,4 +1,4 @@
-// A promise that was not kept, by its rule, with the rows or recorded lines that prove it.
+// A violated rule, with the rows or recorded lines that prove it.
 
 export const rules = {
   "run-state": "A run has ended exactly when it has an end time, and its definition is kept.",

@@ -1,4 +1,4 @@
-// Reads recordings back. A last line without an end was cut off by the death of its writer, which had not acted on it.
+// Reads recordings. A last line without a line end was cut off when its process ended; the process had not acted on it.
 
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";
@@ -27,7 +27,7 @@ function lineOf(text: string, where: string): PlacedLine {
   try {
     line = JSON.parse(text);
   } catch {
-    // Reported below, with what was expected.
+    // Invalid JSON is reported below, with what was expected.
   }
   if (isObject(line) && kinds.includes(String(line.kind)) && typeof line.at === "number" && typeof line.runId === "string") {
     return { ...line, where } as unknown as PlacedLine;

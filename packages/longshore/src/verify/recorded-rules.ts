@@ -1,5 +1,5 @@
-// The answers to workers and clients, against what the server stored. A rule reports only what leaves no doubt: where no answer came, both
-// outcomes are allowed, and what retention may have removed is counted and not judged.
+// Compares the replies to workers and clients with what the server stored. A rule reports only certain violations: where no reply arrived,
+// both outcomes are allowed, and what retention may have removed is counted but not checked.
 
 import type { Address, ReadAddress, RecordedLine, RecordedWork } from "../core/recording.ts";
 import type { TaskHistory } from "../engine/run/history.ts";
@@ -7,10 +7,10 @@ import { isRunOpen, type RunState } from "../engine/run/run.ts";
 import { addressesOf, attemptAt, runIdOf } from "./address.ts";
 import { type Finding, finding } from "./finding.ts";
 
-/** A recorded line with its place. */
+/** A recorded line with its file and line number. */
 export type PlacedLine = RecordedLine & { readonly where: string };
 
-/** What is known about the server's rows. */
+/** Access to the server's rows. */
 export interface Rows {
   run(id: string): Promise<{ readonly state: RunState; readonly retries: number } | undefined>;
   task(id: string): Promise<TaskHistory | undefined>;
@@ -18,7 +18,7 @@ export interface Rows {
   step(runId: string, step: string): Promise<TaskHistory | undefined>;
 }
 
-/** The rows, and how protocols write the ids of tasks. */
+/** The rows, and the readers of the protocols' task ids. */
 export interface RecordedDeps {
   readonly rows: Rows;
   readonly addresses: readonly ReadAddress[];
@@ -27,13 +27,16 @@ export interface RecordedDeps {
 export interface RecordedOutcome {
   readonly findings: Finding[];
   readonly judged: number;
-  /** Older than retention keeps what ended. */
+  /** Lines that are older than the retention time of ended runs. */
   readonly tooOld: number;
-  /** Their ids are none of this server's. */
+  /** Lines with ids that are not of this server. */
   readonly unknown: number;
 }
 
-/** What is found, or why there is nothing to judge: `missing` rows, ids that are not of this server, a line that promises nothing. */
+/**
+ * The findings, or why a line cannot be checked: `missing` rows, `unknown` ids that are not of this server, or `silent` for a line that
+ * proves nothing.
+ */
 type Judgement = Finding[] | "missing" | "unknown" | "silent";
 type Taken = Extract<PlacedLine, { kind: "taken" }>;
 type Reported = Extract<PlacedLine, { kind: "reported" }>;
@@ -76,14 +79,14 @@ async function checkRun(line: ReportLine, lines: readonly PlacedLine[], rows: Ro
   const run = await rows.run(line.runId);
   if (run === undefined) return "missing";
   if (line.kind !== "run-ended" || run.state === line.state) return [];
-  // A later order may have started it again.
+  // A later request of a client may have restarted the run.
   const ordered = run.retries > 0 || lines.some((one) => one.kind === "run-ordered" && one.runId === line.runId && one.at >= line.at);
   if (ordered) return [];
   const now = isRunOpen(run.state) ? `is ${run.state}` : `ended as ${run.state}`;
   return [finding("recorded-run", line.runId, `its client was told that it ended as ${line.state}, and it ${now}`, line)];
 }
 
-/** A hand-out is stored before it leaves. Where the ids do not show which one it was, there is nothing to compare. */
+/** A delivery is stored before the task is sent. When the ids do not show which delivery it was, there is nothing to compare. */
 async function checkTaken(line: Taken, { rows, addresses }: RecordedDeps): Promise<Judgement> {
   const [given] = addressesOf(line, addresses);
   if (given?.grant === undefined) return "silent";
@@ -107,14 +110,14 @@ async function checkReport(line: Reported, deps: RecordedDeps): Promise<Judgemen
   if (attempt === undefined) {
     return [finding(rule, task.id, `its ${verb} was acknowledged and the server does not have that attempt`, line, ...task.attempts)];
   }
-  // The server notes an accepted report of a cancelled task as the cancel that it carries out.
+  // The server stores an accepted report of a cancelled task as the cancellation.
   if (attempt.closedBy === verb || (line.verdict === "cancel" && attempt.closedBy !== null)) return [];
   return [
     finding(rule, task.id, `its ${verb} was acknowledged and the server has ${attempt.closedBy ?? "an open attempt"}`, line, attempt),
   ];
 }
 
-/** What an acknowledged report must have left; undefined when it promises nothing. */
+/** How the attempt must have closed after an acknowledged report; undefined when the report proves nothing. */
 function verbOf({ outcome, verdict }: Reported): "complete" | "fail" | undefined {
   if (verdict !== "ok" && verdict !== "again" && verdict !== "cancel") return undefined;
   return outcome === "done" ? "complete" : outcome === "failed" ? "fail" : undefined;
@@ -130,7 +133,7 @@ async function find(work: RecordedWork, { rows, addresses: readers }: RecordedDe
   return task === undefined ? {} : { task };
 }
 
-/** A hold is one worker's: a second one that began under the same grant was never fenced off. */
+/** A lease belongs to one worker: two workers that started with the same grant mean that fencing failed. */
 function sharedHolds(lines: readonly PlacedLine[]): Finding[] {
   const first = new Map<string, PlacedLine & RecordedWork>();
   const found: Finding[] = [];

@@ -1,4 +1,4 @@
-// What must be true of one run with all of its tasks: it has ended, or something can move it.
+// The rules for one run with all its tasks: it has ended, or something can move it.
 
 import { isOpen } from "../engine/board/task.ts";
 import type { RunHistory, TaskHistory } from "../engine/run/history.ts";
@@ -19,19 +19,17 @@ function runState(run: RunHistory): Finding[] {
   return found;
 }
 
-/**
- * A paused run keeps what happened for later, so its count may lag behind its tasks. A task that is `cancelling` has ended for its run.
- */
+/** A paused run stores events for later, so its count may lag behind its tasks. A task in the state `cancelling` has ended for its run. */
 function canMove(run: RunHistory): Finding[] {
   const { id, state, active, tasks } = run;
   if (state !== "running") return [];
-  // What a decision left counts as a step, too.
+  // Work that a decision left for later counts as a step too.
   const open = tasks.filter(({ state: one }) => isOpen(one) && one !== "cancelling").length + (run.left ?? 0);
   if (open === 0) return [finding("run-can-move", id, "it is running and no task of it is open", rowOf(run))];
   return open === active ? [] : [finding("run-can-move", id, `it counts ${active} open steps and has ${open} open tasks`, rowOf(run))];
 }
 
-/** Where nothing else is open, nothing ever ends what these wait for: only a report on them by hand does. */
+/** When only joins are open, nothing ends the steps that they wait for; only a manual report does. */
 function joinCanMove(run: RunHistory): Finding[] {
   const open = run.tasks.filter(({ state }) => isOpen(state) && state !== "cancelling");
   const moves = run.state !== "running" || (run.left ?? 0) > 0 || run.messages.length > 0 || open.length === 0;

@@ -1,4 +1,4 @@
-// What must be true of one task and its attempts, whatever has happened to it.
+// The rules for one task and its attempts.
 
 import { isOpen } from "../engine/board/task.ts";
 import type { AttemptHistory, TaskHistory } from "../engine/run/history.ts";
@@ -17,7 +17,9 @@ function taskState(task: TaskHistory): Finding[] {
   return [];
 }
 
-/** Attempts before `firstAttempt` belong to earlier lives of the run, where another completion is right. */
+/**
+ * Attempts before `firstAttempt` belong to an earlier execution of the run (before a restart or retry), which may have its own completion.
+ */
 function oneCompletion({ id, firstAttempt, attempts }: TaskHistory): Finding[] {
   const life = attempts.filter(({ attempt }) => attempt >= firstAttempt);
   const at = life.findIndex(isAccepted);
@@ -27,7 +29,7 @@ function oneCompletion({ id, firstAttempt, attempts }: TaskHistory): Finding[] {
   return [finding("one-completion", id, message, ...life.slice(at))];
 }
 
-/** A completion that came after a cancel left the task cancelled, and may be followed by another attempt. */
+/** A completion after a cancellation left the task cancelled, and may be followed by another attempt. */
 function isAccepted({ closedBy, state }: AttemptHistory): boolean {
   return closedBy === "complete" && state === "done";
 }

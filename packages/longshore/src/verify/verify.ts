@@ -1,5 +1,5 @@
-// The checker: walks everything that a server keeps, one run at a time, then compares it with recordings. It is the same for a data file and
-// for a live server; only the source differs.
+// The checker: reads everything that a server stores, one run at a time, then compares it with recordings. It is the same for a data file
+// and for a live server; only the source differs.
 
 import type { ReadAddress } from "../core/recording.ts";
 import type { RunHistory, TaskHistory } from "../engine/run/history.ts";
@@ -12,22 +12,22 @@ import { checkTask } from "./task-rules.ts";
 export interface HistorySource extends Rows {
   /** Every run, each as it was at one moment. */
   runs(): AsyncIterable<RunHistory>;
-  /** Every task that belongs to no run. */
+  /** Every task without a run. */
   looseTasks(): AsyncIterable<TaskHistory>;
-  /** What is wrong outside of runs and tasks. */
+  /** Findings outside of runs and tasks. */
   others(): AsyncIterable<Finding>;
-  /** How long runs are kept after their end; undefined when that is not known. */
+  /** How long runs are kept after their end; undefined when unknown. */
   kept(): Promise<Keep | undefined>;
-  /** The run again, later. Undefined when its rows cannot change while they are checked. */
+  /** Reads the run again. Undefined when the rows cannot change while they are checked. */
   again?(runId: string): Promise<RunHistory | undefined>;
 }
 
 export interface VerifyOptions {
   readonly recorded: readonly PlacedLine[];
-  /** How protocols write the ids of tasks, where it is not the common form. */
+  /** The readers of the protocols' task ids, where they differ from the common form. */
   readonly addresses?: readonly ReadAddress[];
   readonly now: number;
-  /** How long runs are kept after their end, in place of what the source reports. */
+  /** How long runs are kept after their end; overrides the value of the source. */
   readonly keptMs?: number;
   readonly progress?: (checked: { readonly runs: number; readonly tasks: number }) => void;
 }
@@ -37,14 +37,14 @@ export interface Verification {
   readonly tasks: number;
   readonly attempts: number;
   readonly lines: { readonly judged: number; readonly tooOld: number; readonly unknown: number };
-  /** How many there are, and the first of them. */
+  /** The number of findings, and the first of them. */
   readonly total: number;
   readonly findings: readonly Finding[];
 }
 
-/** More than a person reads; a broken file may have one for each of a million rows. */
+/** More than a person reads; a broken file may have one finding for each of a million rows. */
 const findingsMax = 1_000;
-/** Reads of one run on a live server until two of them agree. A run that changes between all of them is working. */
+/** The maximum reads of one run on a live server until two of them agree. A run that changes between all reads is making progress. */
 const readsMax = 5;
 
 export async function verify(source: HistorySource, options: VerifyOptions): Promise<Verification> {
@@ -82,7 +82,10 @@ export async function verify(source: HistorySource, options: VerifyOptions): Pro
   }
 }
 
-/** From when on all that was acknowledged must be there. Where as many runs are kept as may be, the oldest were removed whatever their age. */
+/**
+ * The time since which everything that was acknowledged must be stored. When the limit of kept runs is reached, older runs were removed
+ * regardless of their age.
+ */
 async function keptSinceOf(source: HistorySource, { now, keptMs }: VerifyOptions, runs: number): Promise<number> {
   if (keptMs !== undefined) return now - keptMs;
   const { ageMs, count } = (await source.kept()) ?? retentionDefault.runs;
@@ -93,7 +96,7 @@ export function checkHistory(run: RunHistory): Finding[] {
   return [...checkRun(run), ...run.tasks.flatMap(checkTask)];
 }
 
-/** A large run of a live server is read in pages, and may move between them: only what two reads agree on is wrong. */
+/** A large run of a live server is read in pages and may change between them: only findings of two reads count. */
 async function lasting(source: HistorySource, run: RunHistory): Promise<Finding[]> {
   let found = checkHistory(run);
   if (source.again === undefined) return found;
