@@ -1,5 +1,5 @@
-// Finds the TypeScript compiler of the project whose files are read. It is an optional peer: only reading signatures needs it.
-// TypeScript 7 is a native program that offers no functions to call, so beside it version 6 must be installed under a second name.
+// Finds the TypeScript compiler of the project whose files are read. It is an optional peer dependency: only reading signatures needs it.
+// TypeScript 7 is a native program without a JavaScript API, so version 6 must be installed next to it under a second name.
 
 import { createRequire } from "node:module";
 import { resolve } from "node:path";
@@ -8,12 +8,14 @@ import { LongshoreError } from "../core/errors.ts";
 
 export type Compiler = typeof TypeScript;
 
-/** Packages that may hold the compiler, in the order in which they are tried. The second is the name that our message proposes. */
+/**
+ * The packages that may contain the compiler, in the order in which they are tried. The second is the name that the error message proposes.
+ */
 const packages = ["typescript", "typescript-6"] as const;
 
 const install = "npm install --save-dev typescript-6@npm:typescript@6";
 
-/** `file` is the one to be read: its project's own compiler understands it best. `places` are the modules to look from. */
+/** `file` is the file to read: the compiler of its own project understands it best. `places` are the modules to search from. */
 export function loadCompiler(file: string, places: readonly string[] = [file, resolve("package.json"), import.meta.url]): Compiler {
   const unusable: string[] = [];
   for (const name of packages) {
@@ -34,7 +36,7 @@ function load(name: string, places: readonly string[]): Partial<Compiler> | unde
     try {
       return createRequire(place)(name) as Partial<Compiler>;
     } catch {
-      // Not installed there; the next place may have it.
+      // Not installed there; try the next place.
     }
   }
   return undefined;

@@ -1,4 +1,4 @@
-// Reads the schemas of tasks from the signatures of their handlers: what the first parameter accepts, and what the promise returned holds.
+// Reads the schemas of tasks from the signatures of their handlers: the type of the first parameter, and the type of the returned promise.
 // The files are only read, never run.
 
 import { existsSync } from "node:fs";
@@ -15,13 +15,13 @@ export interface SignatureSchemas {
   /** The line of the handler, from 1. */
   readonly line: number;
   readonly schemas: TaskSchemas;
-  /** Why a side is missing. */
+  /** Why the schema of a side is missing. */
   readonly missing: readonly { readonly side: "input" | "output"; readonly why: string }[];
 }
 
 /**
- * The tasks that `file` makes with `task("name", handler)`. A file that makes none holds handlers: its exported functions, each under
- * its own name. Throws LONGSHORE_BAD_CONFIG when there is no compiler, LONGSHORE_NOT_FOUND when there is no file.
+ * The tasks that `file` creates with `task("name", handler)`. If it creates none, its exported functions are the handlers, each under its
+ * own name. Throws LONGSHORE_BAD_CONFIG without a compiler, LONGSHORE_NOT_FOUND when the file does not exist.
  */
 export function readSignatures(file: string, options: { readonly strict?: boolean } = {}): SignatureSchemas[] {
   const path = resolve(file);
@@ -36,7 +36,7 @@ export function readSignatures(file: string, options: { readonly strict?: boolea
   return handlers.map((handler) => describe(handler, { compiler, checker, at: handler.node }, options.strict ?? false));
 }
 
-/** Without a configuration of the project: what a new project would have. */
+/** The project's configuration or, without one, that of a new project. */
 function compilerOptions(compiler: Compiler, path: string): TypeScript.CompilerOptions {
   const { ModuleKind, ModuleResolutionKind, ScriptTarget } = compiler;
   const found = compiler.findConfigFile(dirname(path), compiler.sys.fileExists);
@@ -45,7 +45,7 @@ function compilerOptions(compiler: Compiler, path: string): TypeScript.CompilerO
   const plain = { target: ScriptTarget.ES2023, module: ModuleKind.NodeNext, moduleResolution: ModuleResolutionKind.NodeNext };
   return {
     ...(found === undefined ? plain : parsed.options),
-    // Without these two, null would be part of every type, and JavaScript would not be read.
+    // Without these two options, null would be part of every type, and JavaScript files could not be read.
     strictNullChecks: true,
     allowJs: true,
     noEmit: true,
@@ -124,7 +124,7 @@ function inputSchema(reader: TypeReader, signature: TypeScript.Signature): JsonS
   return pattern !== undefined && compiler.isObjectBindingPattern(pattern) ? withDefaults(compiler, pattern, schema) : schema;
 }
 
-/** `({ limit = 10 })`: the field may be missing, and its default is known when it is written as a plain value. */
+/** `({ limit = 10 })`: the field is optional, and its default is known when it is a literal. */
 function withDefaults(compiler: Compiler, pattern: TypeScript.ObjectBindingPattern, schema: JsonSchema): JsonSchema {
   if (typeof schema.properties !== "object") return schema;
   const properties = { ...(schema.properties as { [name: string]: JsonSchema }) };
@@ -134,7 +134,7 @@ function withDefaults(compiler: Compiler, pattern: TypeScript.ObjectBindingPatte
     const known = properties[field];
     if (initializer === undefined || known === undefined) continue;
     required = required.filter((each) => each !== field);
-    // Present though undefined for one that is computed: there is a default, only its value is not known here.
+    // For a computed default the key is present with the value undefined: there is a default, but its value is unknown here.
     properties[field] = { ...known, default: literalValue(compiler, initializer) };
   }
   return { ...schema, properties, required };
@@ -153,7 +153,7 @@ function literalValue(compiler: Compiler, node: TypeScript.Expression): unknown 
   return typeof negative === "number" ? -negative : undefined;
 }
 
-/** The type that the promise resolves to, without the deferrals, which no caller gets. */
+/** The type that the promise resolves to, without deferrals, which callers never receive. */
 function outputSchema(reader: TypeReader, signature: TypeScript.Signature): JsonSchema {
   const { compiler, checker } = reader;
   const returned = checker.getReturnTypeOfSignature(signature);

@@ -1,17 +1,17 @@
-// From a TypeScript type to raw JSON Schema, which `publishedSchema` then brings into its final form. A type that contains itself becomes
-// a definition; everything else is written where it is used.
+// Converts a TypeScript type to raw JSON Schema, which `publishedSchema` then converts to its final form. A type that contains itself
+// becomes a definition; every other type is written where it is used.
 //
-// The two sides differ where JSON does: what a handler returns is written by `toJson` (a Map becomes an object, methods vanish), what it
-// receives has been read from JSON and is never a Map.
+// Input and output differ where JSON does: what a handler returns is written by `toJson` (a Map becomes an object, methods are left out);
+// what it receives was parsed from JSON and is never a Map.
 
 import type * as TypeScript from "typescript-6";
 import type { JsonSchema } from "../core/schema/json-schema.ts";
 import type { Compiler } from "./compiler.ts";
 
-/** A type that nests deeper grows with every step, as a generic that wraps itself does. */
+/** The limit of nesting. A generic that wraps itself nests without end. */
 const depthMax = 50;
 
-/** Why a type has no schema. `path` leads to the part that is to blame. */
+/** Why a type has no schema. `path` leads to the part that cannot be converted. */
 export class Unconvertible extends Error {
   readonly path: string;
 
@@ -36,12 +36,12 @@ export function typeSchema(reader: TypeReader, type: TypeScript.Type): JsonSchem
 
 class TypeSchema {
   readonly #reader: TypeReader;
-  /** The object types being written just now, and the names of those that were met again inside themselves. */
+  /** The object types that are being written, and the names of those that contain themselves. */
   readonly #open: TypeScript.Type[] = [];
   readonly #named = new Map<TypeScript.Type, string>();
   readonly #definitions: JsonSchema = {};
   readonly #path: string[] = [];
-  /** The type that the document as a whole describes; undefined where that is a choice. */
+  /** The type of the whole document; undefined where that is a union. */
   #root: TypeScript.Type | undefined;
 
   constructor(reader: TypeReader) {
@@ -72,7 +72,7 @@ class TypeSchema {
   }
 
   #primitive(type: TypeScript.Type): JsonSchema | undefined {
-    // The type of what could not be found looks like `any`; a schema that accepts everything would hide the mistake.
+    // A type that cannot be found looks like `any`; a schema that accepts everything would hide the mistake.
     if ((type as { intrinsicName?: string }).intrinsicName === "error") throw this.#refused("has a type that cannot be found");
     if (this.#has(type, "Any", "Unknown")) return {};
     if (this.#has(type, "StringLike")) return { type: "string" };
@@ -86,13 +86,13 @@ class TypeSchema {
     return undefined;
   }
 
-  /** Texts and numbers that are listed become one enum, plain types one list of types, and only the rest needs a choice. */
+  /** Literal texts and numbers become one enum, plain types one list of types, and only other types need `anyOf`. */
   #union(types: readonly TypeScript.Type[]): JsonSchema {
     const parts = types.map((each) => this.#schema(each));
     const choices: JsonSchema[] = [];
     for (const type of ["string", "number"]) {
       const values = parts.filter((part) => part.type === type && "const" in part).map((part) => part.const);
-      // The compiler's order depends on what else it has read; the same types shall give the same schema.
+      // The compiler's order depends on what else it has read; the same types must give the same schema.
       if (values.length > 0) choices.push({ type, enum: values.sort() });
     }
     const booleans = parts.filter((part) => part.type === "boolean" && "const" in part);
@@ -112,7 +112,7 @@ class TypeSchema {
       return this.#schema(constraint);
     }
     if (type.isIntersection()) {
-      // A text with a mark on it (`string & { kind: "id" }`) is a text.
+      // A branded text (`string & { kind: "id" }`) is a text.
       const primitive = type.types.find((each) => this.#has(each, "StringLike", "NumberLike", "BooleanLike"));
       if (primitive !== undefined) return this.#schema(primitive);
     }
@@ -137,7 +137,7 @@ class TypeSchema {
     return { type: "array", items: parts.slice(0, rest), additionalItems: parts[rest], minItems: minLength };
   }
 
-  /** Types of the language itself, whose form in JSON is not that of their fields. */
+  /** Built-in types of the language, whose JSON form is not that of their fields. */
   #wellKnown(type: TypeScript.Type): JsonSchema | undefined {
     const { checker, side } = this.#reader;
     const [first, second] = checker.getTypeArguments(type as TypeScript.TypeReference);
@@ -167,7 +167,7 @@ class TypeSchema {
     }
   }
 
-  /** The name of a type from TypeScript's or Node's own declarations; undefined for any other. */
+  /** The name of a type from the declarations of TypeScript or Node; undefined for other types. */
   #libraryName(type: TypeScript.Type): string | undefined {
     const declaration = type.symbol?.declarations?.[0]?.getSourceFile();
     if (declaration?.isDeclarationFile !== true) return undefined;
@@ -220,7 +220,7 @@ class TypeSchema {
     return { type: "object", properties, required, ...more };
   }
 
-  /** Fields that JSON carries: no methods, no getters of a class, nothing private or keyed by a symbol. */
+  /** Whether JSON carries the field: no methods, no getters of a class, no private fields or symbols. */
   #isData(field: TypeScript.Symbol): boolean {
     const { SymbolFlags, isClassLike } = this.#reader.compiler;
     // The compiler's own spelling of `#name` and of symbols.
@@ -235,7 +235,7 @@ class TypeSchema {
     const type = checker.getTypeOfSymbolAtLocation(field, at);
     const optional =
       (field.flags & compiler.SymbolFlags.Optional) !== 0 || (type.isUnion() && type.types.some((each) => this.#has(each, "Undefined")));
-    // What may be missing is published as nullable, so null need not be repeated.
+    // An optional field is published as nullable, so null need not be repeated.
     const schema = this.#inside(field.name, optional ? checker.getNonNullableType(type) : type);
     const description = compiler.displayPartsToString(field.getDocumentationComment(checker));
     return { schema: description === "" || "$ref" in schema ? schema : { ...schema, description }, optional };
