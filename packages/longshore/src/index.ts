@@ -1,4 +1,5 @@
-// The worker side of Longshore: what a program needs that uses `task`, `work` and `workflow`. Importing this loads no server, database, broker or HTTP client.
+// The worker side of Longshore: the exports for programs that use `task`, `work` and `workflow`. Importing this loads no server, database,
+// broker or HTTP client.
 
 export type { Backoff } from "./core/backoff.ts";
 export type { Clock } from "./core/clock.ts";

@@ -1,4 +1,5 @@
-// The port between the runner and a protocol, published as `longshore/transport`: for authors who bring a protocol of their own to `work()`.
+// The port between the runner and a protocol, published as `longshore/transport`: for authors who implement a protocol of their own for
+// `work()`.
 
 export type { TransportEvent, TransportEventName } from "./runner/events.ts";
 export type {

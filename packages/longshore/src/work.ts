@@ -17,24 +17,24 @@ import type { RunnerStatus } from "./runner/status.ts";
 import type { Telemetry } from "./runner/telemetry.ts";
 import type { Transport, TransportSource } from "./runner/transport.ts";
 
-/** Where a worker gets its tasks: the transport of a protocol, or a server in this process. */
+/** The source of a worker's tasks: the transport of a protocol, or a server in this process. */
 export type WorkTarget = Transport | TransportSource;
 
 /** The options of `work()`. */
 export interface WorkOptions extends RunnerOptions {
-  /** Where work comes from: one transport, a server in this process, or several that share the slots. */
+  /** The source of tasks: one transport, a server in this process, or several that share the slots. */
   readonly on: WorkTarget | readonly WorkTarget[];
-  /** Whether SIGINT and SIGTERM drain this worker and a second one forces it; true by default. */
+  /** Whether SIGINT and SIGTERM drain this worker, and a second signal forces it to stop. Default: true. */
   readonly signals?: boolean | SignalSource;
-  /** Called from the very beginning; `worker.on` adds more later. */
+  /** Listeners from the start; `worker.on` adds more later. */
   readonly listeners?: readonly Listeners[];
   /** Serves `/metrics` (Prometheus text) and `/health`, on loopback by default. */
   readonly http?: HttpOptions;
   /** Receives spans and log records, such as `telemetry()` of `longshore/telemetry`. */
   readonly telemetry?: Telemetry;
-  /** Counts for `metrics()` although nothing is served; with `http` it is counted in any case. */
+  /** Whether `metrics()` counts without `http`. With `http` it always counts. */
   readonly metrics?: boolean;
-  /** A file to which every task that this worker takes, and every answer to its reports, is appended: `longshore verify` reads it. */
+  /** A file to which the worker appends every task that it takes and every reply to its reports; `longshore verify` reads it. */
   readonly record?: string;
 }
 
@@ -42,7 +42,7 @@ export interface WorkOptions extends RunnerOptions {
 export interface WorkHandle extends AsyncDisposable {
   /** Drains, then stops. `force` aborts running tasks at once. May be called at any time and any number of times. */
   stop(options?: { readonly force?: boolean }): Promise<void>;
-  /** Resolves when the worker has really stopped, for whatever reason. */
+  /** Resolves when the worker has stopped completely, for any reason. */
   readonly closed: Promise<void>;
   status(): RunnerStatus;
   /** The health of each worker, by the name of its task; the content of `/health`. */
@@ -53,17 +53,19 @@ export interface WorkHandle extends AsyncDisposable {
   metrics(): string;
   /** Where `/metrics` and `/health` are served. */
   readonly httpUrl: string | undefined;
-  /** Watches what happens; the returned function ends that. The worker never waits for a listener. */
+  /** Adds a listener; the returned function removes it. The worker never waits for a listener. */
   on<Name extends EventName>(name: Name, listener: Listener<Name>): () => void;
 }
 
-/** Starts a worker. Resolves when it takes tasks; the orchestrator may be reachable later. Rejects only for mistakes in the options. */
+/**
+ * Starts a worker. Resolves when it accepts tasks; the orchestrator may become reachable later. Rejects only for mistakes in the options.
+ */
 export async function work(options: WorkOptions): Promise<WorkHandle> {
   refuseWhileLoading();
   return (await openWork(options)).handle;
 }
 
-/** For a process that works for another one: with the parts that the handle hides. */
+/** For a process that works for another process: also returns the parts that the handle hides. */
 export async function openWork(options: WorkOptions): Promise<{ handle: WorkHandle; runner: Runner; metrics: WorkerMetrics | undefined }> {
   const { telemetry } = options;
   const { logger = telemetry?.logger, tracer = telemetry?.tracer } = options;
@@ -129,14 +131,14 @@ function measured(runner: Runner): WorkerMetrics {
   return metrics;
 }
 
-/** Loaded only on demand. */
+/** Imports the module only when it is needed. */
 async function openRecording(path: string | undefined, runner: Runner): Promise<Recorder | undefined> {
   if (path === undefined) return undefined;
   const { record } = await import("./runner/record.ts");
   return record(runner.events, path);
 }
 
-/** Loaded only when a task needs it. */
+/** Imports the module only when a task needs isolation. */
 async function makeIsolates(config: RunnerConfig, news: Pick<IsolatesOptions, "crashed" | "restarted">): Promise<Isolates | undefined> {
   const { isolated: tasks, isolateMemoryMb: memoryMbMax, clock, abortGraceMs } = config;
   if (tasks.size === 0) return undefined;
@@ -144,7 +146,7 @@ async function makeIsolates(config: RunnerConfig, news: Pick<IsolatesOptions, "c
   return new Isolates({ tasks, memoryMbMax, clock, abortGraceMs, ...news });
 }
 
-/** Loaded only on demand: a worker that serves nothing needs no HTTP server. */
+/** Imports the module only when it is needed: a worker that serves nothing needs no HTTP server. */
 async function startHttp(options: HttpOptions | undefined, pages: Pages): Promise<HttpHandle | undefined> {
   if (options === undefined) return undefined;
   const { serveWorker } = await import("./runner/http.ts");

@@ -1,5 +1,5 @@
-// Workflows written in code. `workflow()` calls its builder once, at definition time, with references instead of values: what the
-// builder does with them becomes a graph. A reference has the type of its value, so a misspelt field is a compile error.
+// Workflows written in code. `workflow()` calls its builder once, at definition time, with references instead of values: the calls of the
+// builder become a graph. A reference has the type of its value, so a misspelt field is a compile error.
 
 import type { Backoff } from "./core/backoff.ts";
 import { type Duration, durationMs } from "./core/duration.ts";
@@ -17,12 +17,12 @@ export type Ref<T> = { readonly [stands]: T } & (T extends readonly (infer Item)
     ? { readonly [Key in keyof T]-?: Ref<Exclude<T[Key], undefined>> }
     : unknown);
 
-/** A value in which any part may be a reference instead. */
+/** A value that may contain references in place of any of its parts. */
 export type Arg<T> =
   | Ref<T>
   | (T extends readonly (infer Item)[] ? readonly Arg<Item>[] : T extends object ? { readonly [Key in keyof T]: Arg<T[Key]> } : T);
 
-/** What a builder's result becomes when every reference in it is known. */
+/** The type of a builder's result after every reference in it is resolved. */
 // biome-ignore lint/suspicious/noConfusingVoidType: a builder that returns nothing has exactly this result.
 export type Known<R> = [R] extends [void]
   ? null
@@ -41,29 +41,29 @@ export interface StepOptions {
   /** Steps that must succeed first although their results are not used. */
   after?: readonly Ref<unknown>[];
   /**
-   * `first-part`: of the steps in `after` whose results are not used, a first part (`ctx.emit`) is enough; the step reads along with
-   * `ctx.parts`. Else all of them must have ended.
+   * `first-part`: the step starts when each step in `after` whose result is not used has emitted its first part (`ctx.emit`), and reads
+   * further parts with `ctx.parts`. Default: all of them must have ended.
    */
   startWhen?: "first-part";
-  /** The step is skipped, with all that depend on it, when this turns out false. */
+  /** When this is false, the step and all steps that depend on it are skipped. */
   when?: Ref<boolean> | boolean;
-  /** Start even when a step that it waits for did not succeed; their results are then null. */
+  /** Start even when a step that this one waits for did not succeed; the result of that step is then null. */
   always?: boolean;
   retry?: { limit: number; lost?: number; backoff?: Backoff };
-  /** For one attempt. */
+  /** The limit of one attempt. */
   timeout?: Duration;
-  /** For all attempts together. */
+  /** The limit of all attempts together. */
   totalTimeout?: Duration;
-  /** How long it may wait until a worker must have taken it. */
+  /** How long the step may wait in the queue until a worker takes it. */
   queueTimeout?: Duration;
-  /** Smaller first; 0 when absent. */
+  /** Smaller runs first. Default: 0. */
   priority?: number;
-  /** Only workers that carry all of these take it. */
+  /** Only workers with all of these labels take the step. */
   labels?: readonly string[];
   limits?: readonly { key: string; held?: number; rate?: { count: number; window: Duration } }[];
 }
 
-/** Adds steps to a workflow; the first argument of the function that `workflow()` takes. */
+/** Adds steps to a workflow; the first argument of the function that `workflow()` calls. */
 export interface Builder {
   /** Adds a step that runs `task`; returns a reference to its result. */
   step<Input, Output>(task: Task<Input, Output>, input: Arg<NoInfer<Input>>, options?: StepOptions): Ref<Output>;
@@ -78,21 +78,21 @@ export interface Builder {
 /** A workflow as a value: define it with `server.define()`, or start it with `server.start()`. */
 export interface Workflow<Input = unknown, Output = unknown> {
   readonly name: string;
-  /** The graph, as it is stored. */
+  /** The graph, in the form in which it is stored. */
   readonly source: WorkflowSource;
-  /** Only for the compiler. */
+  /** Only for the type checker. */
   readonly types?: { input: Input; output: Output };
 }
 
 /** The options of `workflow()`. */
 export interface WorkflowOptions {
-  /** For the whole run. */
+  /** The limit of the whole run. */
   timeout?: Duration;
 }
 
 /**
- * Makes a workflow. `build` is called once, before any value exists: it adds steps with `w.step()` and passes references between them. What it
- * returns is the output of a run.
+ * Makes a workflow. `build` is called once, before any value exists: it adds steps with `w.step()` and passes references between them. Its
+ * return value is the output of a run.
  */
 export function workflow<Input, Result>(
   name: string,
@@ -175,7 +175,7 @@ interface Place {
   path: Path;
 }
 
-/** Every property of a reference is a reference one level deeper; it cannot be looked at, only passed on. */
+/** Every property of a reference is a reference one level deeper. A reference can only be passed on; its value cannot be read. */
 function reference(step: string | undefined, path: Path): object {
   const place: Place = { step, path };
   return new Proxy(
@@ -183,7 +183,7 @@ function reference(step: string | undefined, path: Path): object {
     {
       get(_, key) {
         if (key === placeOf) return place;
-        // A promise would be awaited forever, and a text made of a reference would be wrong forever.
+        // With a `then`, an `await` of the reference would never end. A text made of a reference would always be wrong, so it is refused.
         if (key === "then") return undefined;
         if (typeof key === "symbol" || key === "toJSON") return refuse(place, impossible.get(key) ?? "it cannot be looked at");
         return reference(step, [...path, /^(0|[1-9]\d*)$/.test(key) ? Number(key) : key]);
@@ -194,7 +194,7 @@ function reference(step: string | undefined, path: Path): object {
   );
 }
 
-/** The operation that a program attempts when it reads these of a reference. */
+/** The operation that a program attempts when it reads these properties of a reference. */
 const impossible: ReadonlyMap<string | symbol, string> = new Map<string | symbol, string>([
   [Symbol.toPrimitive, "no text or number can be made of it"],
   [Symbol.iterator, "its items cannot be gone through"],
