@@ -12,6 +12,7 @@ import { Slices, wholeRow } from "../../core/slices/slices.ts";
 import { sortInSlices } from "../../core/slices/sort-slices.ts";
 import type { Reach } from "./lanes.ts";
 import { isOpen, type TaskRow } from "./task.ts";
+import { asks, charsOf, isSameList, isSameReach, type Words } from "./worker-words.ts";
 
 export const workerStatuses = ["idle", "busy", "unheard", "offline"] as const;
 export type WorkerStatus = (typeof workerStatuses)[number];
@@ -55,17 +56,12 @@ export interface Sign {
   everyMs?: number;
 }
 
-interface Worker {
+interface Worker extends Words {
   id: string;
   protocol: string;
-  labels: readonly string[];
   registered: boolean;
   registeredAt: number;
   seenAt: number;
-  reach: Reach | null;
-  does: readonly string[] | null;
-  /** Names of its earlier claims that are not in the newest, and when they were last claimed; the oldest first. */
-  readonly polledAt: Map<string, number>;
   everyMs: number;
   readonly holds: Map<string, WorkerHold>;
   /** The longest term among what it holds, from which its heartbeats are expected. */
@@ -78,6 +74,8 @@ interface Worker {
   heard: boolean;
   /** The time from which its silence counts, if that is later than `seenAt`. */
   awaitedAt: number;
+  /** What its labels and names count. */
+  chars: number;
 }
 
 /** A worker's place in the order of arrival. */
@@ -103,8 +101,8 @@ const forgetMs = 86_400_000;
 const writeMs = 60_000;
 /** Maximum number of workers in the list. Above it, those silent for longest are removed, a tenth at a time. */
 const workersMax = 10_000;
-/** Maximum number of names from successive claims of one worker. Above it, the oldest are removed. */
-const polledMax = 1_000;
+/** Maximum number of characters of their labels and names together; each counts 16 more. 64 MB at most. Above it, the same workers are removed. */
+const wordCharsMax = 33_554_432;
 /** This many labels, names and tasks of a worker cost as much as one more row of a list. */
 const wordsPerRow = 16;
 
@@ -123,6 +121,7 @@ export class Workers {
   readonly #holders = new Map<string, string>();
   readonly #unwritten = new Set<string>();
   readonly #forgotten = new Set<string>();
+  #chars = 0;
 
   constructor(options: WorkersOptions) {
     this.#options = options;
@@ -132,14 +131,18 @@ export class Workers {
 
   /** Restores a worker that was registered with an earlier process. */
   restore({ id, ...row }: Registration): void {
-    Object.assign(this.#of(id), row, { registered: true, writtenAt: row.seenAt, heard: false });
+    const worker = this.#of(id);
+    Object.assign(worker, row, { registered: true, writtenAt: row.seenAt, heard: false });
+    this.#weigh(worker);
   }
 
   /** Adds a worker known from before the start. This is not a request of the worker. Its interval counts as if it had just been active. */
   recall(id: string, { protocol = "", reach, everyMs = 0 }: Sign): void {
     if (this.#workers.get(id)?.heard === true) return;
     const known = { protocol, reach: reach ?? null, everyMs: Math.max(intervalMs, everyMs) };
-    Object.assign(this.#of(id), known, { registered: true, heard: false, awaitedAt: this.#clock.now() });
+    const worker = this.#of(id);
+    Object.assign(worker, known, { registered: true, heard: false, awaitedAt: this.#clock.now() });
+    this.#weigh(worker);
   }
 
   /** Registers a worker. A second registration replaces the first one, with its labels. */
@@ -170,11 +173,16 @@ export class Workers {
     worker.left = false;
     worker.heard = true;
     if (sign.protocol !== undefined) worker.protocol = sign.protocol;
-    if (sign.does !== undefined) worker.does = sign.does;
-    if (sign.reach !== undefined) {
-      asks(worker, sign.reach, before);
-      if (!worker.registered) worker.labels = sign.reach.labels;
-      worker.everyMs = Math.max(intervalMs, sign.everyMs ?? 0);
+    const { reach, does } = sign;
+    if (reach !== undefined) worker.everyMs = Math.max(intervalMs, sign.everyMs ?? 0);
+    // Most claims name what the last one did: then nothing new is kept.
+    if (!isSameReach(worker.reach, reach) || !isSameList(worker.does, does)) {
+      if (does !== undefined) worker.does = does;
+      if (reach !== undefined) {
+        asks(worker, reach, before);
+        if (!worker.registered) worker.labels = reach.labels;
+      }
+      this.#weigh(worker);
     }
     if (worker.registered && worker.seenAt - worker.writtenAt >= writeMs) this.#write(this.#unwritten, id);
   }
@@ -231,6 +239,11 @@ export class Workers {
     return counts;
   }
 
+  /** What all labels and names count. */
+  get wordChars(): number {
+    return this.#chars;
+  }
+
   get(id: string): WorkerView | undefined {
     const worker = this.#workers.get(id);
     return worker === undefined ? undefined : viewOf(worker, this.#clock.now());
@@ -282,7 +295,8 @@ export class Workers {
     const now = this.#clock.now();
     const fresh = { id, protocol: "", labels: [], registered: false, registeredAt: now, seenAt: now, reach: null, does: null };
     const kept = { polledAt: new Map<string, number>(), holds: new Map<string, WorkerHold>() };
-    const worker: Worker = { ...fresh, ...kept, everyMs: intervalMs, termMs: 0, writtenAt: 0, left: false, heard: true, awaitedAt: 0 };
+    const state = { everyMs: intervalMs, termMs: 0, writtenAt: 0, left: false, heard: true, awaitedAt: 0, chars: 0 };
+    const worker: Worker = { ...fresh, ...kept, ...state };
     this.#workers.set(id, worker);
     this.#forgotten.delete(id);
     return worker;
@@ -305,36 +319,38 @@ export class Workers {
     for (const worker of this.#workers.values()) if (silentSince(worker) < before && worker.holds.size === 0) this.#forget(worker);
   }
 
-  #makeRoom(): void {
-    const idle = [...this.#workers.values()].filter((worker) => worker.holds.size === 0).sort((a, b) => a.seenAt - b.seenAt);
-    for (const worker of idle.slice(0, workersMax / 10)) this.#forget(worker);
+  /** Labels and names of all of them have a bound: workers name them as they like. */
+  #weigh(worker: Worker): void {
+    const chars = charsOf(worker);
+    this.#chars += chars - worker.chars;
+    worker.chars = chars;
+    if (this.#chars > wordCharsMax) this.#makeRoom(worker);
+  }
+
+  /** The longest silent go, unless they hold something: those are shown without their labels and names where that is not enough. */
+  #makeRoom(except?: Worker): void {
+    const silent = [...this.#workers.values()].filter((worker) => worker !== except).sort((a, b) => a.seenAt - b.seenAt);
+    const isRoom = () => this.#workers.size <= workersMax * 0.9 && this.#chars <= wordCharsMax * 0.9;
+    for (const worker of silent) {
+      if (isRoom()) return;
+      if (worker.holds.size === 0) this.#forget(worker);
+    }
+    for (const worker of silent) {
+      if (this.#chars <= wordCharsMax * 0.9) return;
+      if (worker.holds.size === 0) continue;
+      worker.polledAt.clear();
+      Object.assign(worker, { labels: [], reach: null, does: null });
+      this.#chars -= worker.chars;
+      worker.chars = 0;
+    }
   }
 
   #forget(worker: Worker): void {
     this.#workers.delete(worker.id);
+    this.#chars -= worker.chars;
     this.#unwritten.delete(worker.id);
     if (worker.registered) this.#write(this.#forgotten, worker.id);
   }
-}
-
-/** Some workers claim one kind of task after the other, so each claim names only some of their kinds. */
-function asks(worker: Worker, reach: Reach, before: number): void {
-  const { polledAt, reach: last } = worker;
-  worker.reach = reach;
-  if (last === null || sameNames(last.names, reach.names)) return;
-  for (const name of last.names) {
-    polledAt.delete(name);
-    polledAt.set(name, before);
-  }
-  for (const name of reach.names) polledAt.delete(name);
-  for (const name of polledAt.keys()) {
-    if (polledAt.size <= polledMax) break;
-    polledAt.delete(name);
-  }
-}
-
-function sameNames(some: readonly string[], others: readonly string[]): boolean {
-  return some === others || (some.length === others.length && some.every((name, at) => name === others[at]));
 }
 
 /** A claimed name counts for as long as a silent worker counts as alive. */
