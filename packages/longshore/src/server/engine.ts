@@ -51,6 +51,7 @@ export interface EngineOptions {
   trouble?: FailureListener;
   /** Called with errors that no caller receives. */
   failed?: (what: string, error: unknown) => void;
+  /** Default: that of the store, or of the machine. */
   clock?: Clock;
   random?: () => number;
 }
@@ -75,7 +76,7 @@ export interface Engine extends ProtocolEngine {
 const dataFile = "writing the data file";
 
 export async function openEngine(options: EngineOptions): Promise<Engine> {
-  const { directory, clock = systemClock, random = Math.random, probe, failed = () => {} } = options;
+  const { directory, random = Math.random, probe, failed = () => {} } = options;
   const makeId = idMaker();
   const known = options.dialects ?? (await plainDialects());
   const dialects = new Map(known.map((dialect) => [dialect.name, dialect]));
@@ -85,6 +86,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   const slices = new Slices();
   const { open, acceptDamage, warn, openStore = openSqlite } = options;
   const opened = await openStore({ directory, open, acceptDamage, warn });
+  const clock = options.clock ?? opened.clock ?? systemClock;
   const store = await openDataStore(probe === undefined ? opened : timed(opened, probe), {
     slices,
     clock,

@@ -32,7 +32,7 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
   const engine = await openEngine({
     directory,
     dialects: prepared.flatMap(({ dialects }) => dialects),
-    clock,
+    clock: options.clock,
     retention: retentionPolicy(options.retention),
     acceptDamage: options.acceptDamage,
     warn: (message) => logger.warn(message),

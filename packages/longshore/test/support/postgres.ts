@@ -2,7 +2,7 @@
 // of its own in it.
 
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { chownSync, existsSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { loadPg, type PgClient } from "../../src/store/postgres/package.ts";
@@ -24,6 +24,8 @@ export const postgresMissing = binaries === undefined ? "PostgreSQL 15 or newer 
 export interface PostgresOptions {
   /** Wait for the disk as in production. Most tests are about something else. */
   readonly durable?: boolean;
+  /** Note how each statement is carried out, for `plans`. */
+  readonly explains?: boolean;
 }
 
 /** PostgreSQL refuses to run as root: this user exists everywhere. */
@@ -57,6 +59,17 @@ export class TestPostgres {
     return server;
   }
 
+  get #log(): string {
+    return join(this.#folder, "log");
+  }
+
+  /** How statements of the engine were carried out. */
+  plans(): string[] {
+    return readFileSync(this.#log, "utf8")
+      .split(/^(?=\S.*LOG: )/m)
+      .filter((entry) => entry.includes("plan:") && /unnest|wanted|\$1/.test(entry));
+  }
+
   /** The address of a schema that no other test has. */
   newUrl(): string {
     return this.urlOf(`test_${++this.#schemas}`);
@@ -88,12 +101,19 @@ export class TestPostgres {
   async up(): Promise<void> {
     // What was committed survives the end of the process in any case.
     const fast = this.#options.durable ? [] : ["fsync=off", "full_page_writes=off"];
-    const settings = ["listen_addresses=127.0.0.1", `port=${this.port}`, "unix_socket_directories=", "max_connections=100", ...fast];
+    const settings = [
+      "listen_addresses=127.0.0.1",
+      `port=${this.port}`,
+      "unix_socket_directories=",
+      "max_connections=100",
+      ...fast,
+      ...(this.#options.explains ? ["session_preload_libraries=auto_explain", "auto_explain.log_min_duration=0"] : []),
+    ];
     const child = spawn(
       join(binaries as string, "postgres"),
       ["-D", join(this.#folder, "data"), ...settings.flatMap((each) => ["-c", each])],
       {
-        ...{ ...asUser, env: environment, cwd: this.#folder, stdio: "ignore" },
+        ...{ ...asUser, env: environment, cwd: this.#folder, stdio: ["ignore", "ignore", openSync(this.#log, "a")] },
       },
     );
     this.#process = child;

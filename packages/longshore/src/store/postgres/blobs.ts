@@ -76,7 +76,12 @@ export class PostgresBlobs implements BlobContents {
     await this.#renames;
     const [found] = await this.#run("SELECT count(*) FROM blob_chunk WHERE hash = ?", hash);
     const parts = Number(found?.[0] ?? 0);
-    return parts === 0 ? null : Readable.from(this.#read(hash, parts), { objectMode: false });
+    if (parts === 0) return null;
+    const reading: Reading = { name: hash };
+    this.#readings.set(hash, (this.#readings.get(hash) ?? new Set()).add(reading));
+    const content = Readable.from(this.#read(reading, parts), { objectMode: false });
+    // Also of a stream that no one has begun to read.
+    return content.once("close", () => this.#leave(reading));
   }
 
   takeAway(hash: string): () => Promise<void> {
@@ -107,18 +112,12 @@ export class PostgresBlobs implements BlobContents {
     this.#closed = true;
   }
 
-  async *#read(hash: string, parts: number): AsyncGenerator<Uint8Array> {
-    const reading: Reading = { name: hash };
-    this.#readings.set(hash, (this.#readings.get(hash) ?? new Set()).add(reading));
-    try {
-      for (let part = 0; part < parts; part++) {
-        await this.#renames;
-        const [row] = await this.#run("SELECT bytes FROM blob_chunk WHERE hash = ? AND part = ?", reading.name, String(part));
-        if (row === undefined) throw new Error(`Part ${part} of the blob ${hash} is not there.`);
-        yield decode("bytea", row[0] ?? null) as Uint8Array;
-      }
-    } finally {
-      await this.#leave(reading);
+  async *#read(reading: Reading, parts: number): AsyncGenerator<Uint8Array> {
+    for (let part = 0; part < parts; part++) {
+      await this.#renames;
+      const [row] = await this.#run("SELECT bytes FROM blob_chunk WHERE hash = ? AND part = ?", reading.name, String(part));
+      if (row === undefined) throw new Error(`Part ${part} of the blob ${reading.name} is not there.`);
+      yield decode("bytea", row[0] ?? null) as Uint8Array;
     }
   }
 

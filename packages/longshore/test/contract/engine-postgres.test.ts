@@ -1,0 +1,148 @@
+// Everything of a server but its ports on a real PostgreSQL: what the suites of rows and of the board do not reach.
+
+import type { Readable } from "node:stream";
+import { buffer } from "node:stream/consumers";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { type Engine, openEngine } from "../../src/server/engine.ts";
+import { openPostgres } from "../../src/store/postgres/store.ts";
+import { postgresMissing, TestPostgres } from "../support/postgres.ts";
+
+const text = (size: number) => "x".repeat(size);
+
+async function collected<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const item of items) all.push(item);
+  return all;
+}
+
+if (postgresMissing !== undefined) it("an engine works on PostgreSQL", (context) => context.skip(`needs ${postgresMissing}`));
+else
+  describe("an engine on PostgreSQL", () => {
+    let server: TestPostgres;
+    beforeAll(async () => {
+      server = await TestPostgres.start({ explains: true });
+    });
+    afterAll(() => server.remove());
+
+    async function open(url: string): Promise<Engine> {
+      const engine = await openEngine({ directory: null, openStore: () => openPostgres({ url }) });
+      onTestFinished(() => engine.close());
+      return engine;
+    }
+
+    /** Runs of two steps, each worked off. */
+    async function withRuns(count: number) {
+      const url = server.newUrl();
+      const engine = await open(url);
+      const steps = ["a", "b"].map((id, at) => ({ id, task: id, input: null, after: at === 0 ? [] : ["a"] }));
+      await engine.runs.define({ name: "w", dialect: "code", source: JSON.stringify({ name: "w", steps, output: null }) });
+      const ids: string[] = [];
+      for (let at = 0; at < count; at++)
+        ids.push((await engine.runs.start({ workflow: "w", input: `"${at}"`, alias: `alias ${at}` })).run.id);
+      const work = async (lane: string) => {
+        for (;;) {
+          const tasks = await engine.board.claim({ reach: { names: [lane], labels: [] }, holder: "ann", termMs: 60_000, max: 10 });
+          if (tasks.length === 0) return;
+          await Promise.all(
+            tasks.map(({ id, grant }) => engine.board.complete({ taskId: id, grant, holder: "ann" }, JSON.stringify({ by: lane }))),
+          );
+        }
+      };
+      return { url, engine, ids, work };
+    }
+
+    it("lists, finds and shows runs and tasks, of memory and of the database", async () => {
+      const { engine, ids, work } = await withRuns(5);
+      const { reader } = engine;
+      expect((await reader.runs({ limit: 3 })).items.map(({ id }) => id)).toEqual(ids.slice(2).reverse());
+      await work("a");
+      expect((await reader.queued()).get("b")).toBe(5);
+      await work("b");
+      expect((await reader.runs({ state: "succeeded", limit: 10 })).items).toHaveLength(5);
+      expect((await reader.runs({ state: "failed", limit: 10 })).items).toEqual([]);
+      expect((await reader.runByAlias("alias 2"))?.id).toBe(ids[2]);
+      expect((await reader.newestRun("w"))?.id).toBe(ids[4]);
+      expect((await collected(reader.records(ids[0] as string))).map(({ step, output }) => [step, output])).toEqual([
+        ["a", '{"by":"a"}'],
+        ["b", '{"by":"b"}'],
+      ]);
+      expect((await reader.heads(ids[1] as string)).map(({ state }) => state)).toEqual(["done", "done"]);
+      const found = await reader.search({ text: '"3"', order: { by: "ended", down: true }, offset: 0, limit: 10 });
+      expect((await collected(found.runs)).map(({ id }) => id)).toEqual([ids[3]]);
+      expect((await reader.search({ like: { alias: "ALIAS*" }, states: ["succeeded"], offset: 0, limit: 2 })).total).toBe(5);
+      expect((await reader.definitions({ limit: 10 })).map(({ name }) => name)).toEqual(["w"]);
+      expect(await reader.counts()).toEqual({ openRuns: 0, endedRuns: 5, endedTasks: 0 });
+      expect(await reader.attempts(`${ids[0]}.0`)).toHaveLength(1);
+      const history = await engine.history.runPage(ids[0] as string, { after: `${ids[0]}.`, limit: 10 });
+      expect(history?.tasks.map(({ step, hasOutput }) => [step, hasOutput])).toEqual([
+        ["a", true],
+        ["b", true],
+      ]);
+      expect(await engine.history.kept()).toBeDefined();
+    });
+
+    it("continues where another one ended, with PostgreSQL's time", async () => {
+      const { url, engine, work } = await withRuns(3);
+      await work("a");
+      await engine.logStore.append({
+        taskId: "t",
+        runId: null,
+        attempt: 0,
+        grant: 1,
+        chunks: [{ stream: "stdout", sequence: 0, data: "hello\n", at: 1 }],
+      });
+      await engine.close();
+      const next = await open(url);
+      expect(await next.logStore.lastLine("t")).toBe("hello");
+      expect((await next.reader.queued()).get("b")).toBe(3);
+      const [row] = await server.query("SELECT extract(epoch FROM clock_timestamp()) * 1000 AS now");
+      expect(Math.abs(next.clock.now() - Number(row?.now))).toBeLessThan(60_000);
+    });
+
+    it("keeps contents of blobs, and lets a reader finish what is removed meanwhile", async () => {
+      const store = await openPostgres({ url: server.newUrl() });
+      onTestFinished(() => store.close());
+      const { contents } = store;
+      const content = Buffer.from(text(700_000));
+      const keep = async () => {
+        const received = await contents.receive(content, () => {});
+        await received.keep();
+        await received.discard();
+        return received.hash;
+      };
+      const hash = await keep();
+      expect(await keep()).toBe(hash);
+      expect(await contents.unchanged(Date.now() + 60_000)).toEqual([hash]);
+      const reading = (await contents.open(hash)) as Readable;
+      const pieces = reading.iterator();
+      const first = (await pieces.next()).value as Buffer;
+      const unread = (await contents.open(hash)) as Readable;
+      const free = contents.takeAway(hash);
+      expect(await contents.open(hash)).toBeNull();
+      // The same content again, while the old one is being read.
+      expect(await keep()).toBe(hash);
+      await free();
+      const rest: Buffer[] = [];
+      for await (const piece of pieces) rest.push(piece as Buffer);
+      expect(Buffer.concat([first, ...rest]).equals(content)).toBe(true);
+      expect((await buffer(unread)).equals(content)).toBe(true);
+      expect((await buffer((await contents.open(hash)) as Readable)).equals(content)).toBe(true);
+      const refused = contents.receive(content, () => {
+        throw new Error("too much");
+      });
+      await expect(refused).rejects.toThrow("too much");
+      const empty = await contents.receive(Buffer.alloc(0), () => {});
+      await empty.keep();
+      expect(await buffer((await contents.open(empty.hash)) as Readable)).toHaveLength(0);
+    });
+
+    it("plans every statement by an index", async () => {
+      const { engine, work } = await withRuns(20);
+      await work("a");
+      await work("b");
+      await engine.reader.runs({ limit: 5 });
+      const plans = server.plans();
+      expect(plans.length).toBeGreaterThan(10);
+      expect(plans.filter((plan) => /Seq Scan on (?:task|run|attempt|message|log|part)\b/.test(plan))).toEqual([]);
+    });
+  });
