@@ -1,5 +1,5 @@
-// The address under which workers reach this server: `host:port` without a scheme, as the reference's workers take it. Only where the
-// server speaks TLS, which those do not know, it begins with `https://`.
+// The address under which workers reach this server: `host:port` without a scheme, as the reference's workers expect it. It begins with
+// `https://` only when the server uses TLS, which the reference does not support.
 
 import { LongshoreError } from "../../../core/errors.ts";
 import { isLoopback } from "../../../core/loopback.ts";
@@ -7,7 +7,7 @@ import { isLoopback } from "../../../core/loopback.ts";
 const shape = /^(?:(https?|grpcs?):\/\/)?((?:\[[0-9a-fA-F:.]+\]|[^\s/:@[\]]+)(?::\d{1,5})?)\/*$/;
 const secureSchemes = ["https", "grpcs"];
 
-/** @throws LongshoreError LONGSHORE_BAD_CONFIG that names where the text was found. */
+/** @throws LongshoreError LONGSHORE_BAD_CONFIG that names the source of the text. */
 export function parseAddress(text: string, where: string): string {
   const [, scheme = "", address] = shape.exec(text.trim()) ?? [];
   if (address !== undefined) return written(address, secureSchemes.includes(scheme));
@@ -15,13 +15,13 @@ export function parseAddress(text: string, where: string): string {
 }
 
 export interface Addresses {
-  /** The address for a worker that called this authority; without one, for a worker that came by another way than a call. */
+  /** The address for a worker that called this authority. Without an authority: for a worker that did not call, such as one over NATS. */
   forCaller(authority?: string): string;
 }
 
 /**
- * `configured` is the operator's setting. Otherwise a worker gets the address that it has used itself: it has proved to work. A worker that did
- * not come by a call gets the address where the server listens.
+ * `configured` is the operator's setting. Without it a worker gets the address that it used itself, which is known to work. A worker that
+ * did not call gets the address where the server listens.
  */
 export function addressesOf(configured: string | undefined, listensAt: () => string): Addresses {
   return {
@@ -33,7 +33,7 @@ export function addressesOf(configured: string | undefined, listensAt: () => str
   };
 }
 
-/** Only programs on this machine can use it. */
+/** True when only programs on this machine can use the address. */
 export function isOnLoopback(address: string): boolean {
   const [, host = ""] = /^(?:[a-z]+:\/\/)?(?:[^@/]*@)?(\[[^\]]*\]|[^:/]*)/i.exec(address) ?? [];
   return isLoopback(host);

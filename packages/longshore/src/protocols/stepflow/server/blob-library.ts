@@ -1,5 +1,5 @@
-// Blobs as Stepflow has them: JSON or bytes under the SHA-256 of their content, with a type and perhaps a file's name beside it, which are
-// no part of the hash. Flows are blobs too: those that are kept as definitions can be read here as well.
+// Stepflow's blobs: JSON or bytes under the SHA-256 of their content. They may have a type and a file name, which are not part of the hash.
+// Flows are blobs too: those that are stored as definitions can also be read here.
 
 import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
@@ -19,7 +19,7 @@ export interface FoundBlob {
   readonly bytes: number;
   readonly filename?: string;
   readonly content: Readable;
-  /** True when it was put as JSON, and so need not be read to know that it is. */
+  /** True when it was stored as JSON, so that it need not be parsed to know that. */
   readonly isJson: boolean;
 }
 
@@ -28,27 +28,29 @@ interface Note {
   readonly filename?: string;
 }
 
-/** JSON that is stored: it is read whole to know that it can be. Larger content is for the binary way. */
+/** The largest JSON blob. It is parsed as a whole to check it. Larger content must be stored as bytes. */
 export const jsonBlobBytesMax = 16 * 1_024 * 1_024;
-/** JSON that a reader gets as a value, in one message or as the output of a step. What is larger is read as it was stored. */
+/**
+ * The largest JSON that is returned as a value, in one message or as the output of a step. Larger blobs are returned as they were stored.
+ */
 export const jsonValueBytesMax = payloadRequestBytes;
 
-/** A file's name is shown to people, sent in a header and stored with the content. */
+/** The file name is shown to people, sent in a header and stored with the content. */
 const filenameCharsMax = 255;
-/** JSON values of a blob that a reader requests as values: as many as a request may bring. */
+/** JSON values in a blob that is returned as a value: the limit of a request. */
 const jsonBlobValuesMax = 131_072;
 
 export class BlobLibrary {
   readonly #store: BlobStore;
   readonly #flowText: (flowId: string) => Promise<string | undefined>;
 
-  /** `flowText` answers the flow that is kept under an id, as JSON text. */
+  /** `flowText` returns the flow that is stored under an id, as JSON text. */
   constructor(store: BlobStore, flowText: (flowId: string) => Promise<string | undefined>) {
     this.#store = store;
     this.#flowText = flowText;
   }
 
-  /** `json` is compact JSON text: its bytes are what is hashed. */
+  /** `json` is compact JSON text. Its bytes are hashed. */
   async putJson(json: string, options: { type: BlobType; filename?: string }): Promise<{ blobId: string; filename?: string }> {
     return this.#put(Buffer.from(json), options);
   }
@@ -57,7 +59,7 @@ export class BlobLibrary {
     return this.#put(content, { type: "binary", ...(filename === undefined ? {} : { filename }) });
   }
 
-  /** The reader owns the content. */
+  /** The caller must consume or destroy the content. */
   async find(hash: string): Promise<FoundBlob | undefined> {
     const stored = await this.#store.get(hash);
     if (stored !== undefined) {
@@ -71,7 +73,7 @@ export class BlobLibrary {
     return { blobId: hash, type: "flow", bytes: bytes.length, content: Readable.from([bytes], { objectMode: false }), isJson: true };
   }
 
-  /** What is kept under the hash, as JSON text that is soon read; undefined when it is no JSON, was put as bytes or holds too much. */
+  /** The content as JSON text; undefined when it is not JSON, was stored as bytes or is too large. */
   async jsonText(found: FoundBlob): Promise<string | undefined> {
     if (found.type === "binary" || found.bytes > jsonValueBytesMax) {
       found.content.destroy();
@@ -89,7 +91,7 @@ export class BlobLibrary {
     return { blobId: hash, ...(note.filename === undefined ? {} : { filename: note.filename }) };
   }
 
-  /** What was stored by another way has no note of ours: it counts as JSON where it is requested as JSON. */
+  /** A blob that another API stored has no note. It is returned as JSON if it is JSON. */
   #noteOf({ note }: StoredBlob): Note {
     return note === null ? { type: "data" } : (JSON.parse(note) as Note);
   }
@@ -100,7 +102,7 @@ function checkFilename(name: string): void {
   if (!isName(name)) throw invalid("filename", `is ${shown(name)}, expected valid Unicode without the NUL character`);
 }
 
-/** The same pieces, counted as they pass. */
+/** Passes the pieces on and counts their values. */
 async function* scanned(content: AsyncIterable<Uint8Array>, scan: JsonScan): AsyncGenerator<Uint8Array> {
   for await (const piece of content) {
     scan.push(piece);
@@ -114,7 +116,7 @@ function isJson(text: string): boolean {
     JSON.parse(text);
     return true;
   } catch {
-    // It is no JSON, and only that was checked.
+    // Not JSON.
     return false;
   }
 }

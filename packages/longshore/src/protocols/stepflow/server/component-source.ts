@@ -1,5 +1,5 @@
-// What the plugins of a configuration can do, as the API lists it: the built-ins and mocks by the configuration, the workers of queues by
-// what they have registered, workers over HTTP by a call, and workers of other protocols by the tasks that they claim.
+// The components of all configured plugins, for the API: built-ins and mocks from the configuration, workers of queues from their
+// registrations, workers over HTTP by a call, and workers of other protocols from the tasks that they claim.
 
 import { type Clock, pause } from "../../../core/clock.ts";
 import { toError } from "../../../core/errors.ts";
@@ -18,11 +18,11 @@ export interface ComponentSourceOptions {
   readonly workers: Pick<Workers, "inOrder">;
   readonly reserved: ReservedLanes;
   readonly builtins: readonly ListedComponent[];
-  /** Calls a worker over HTTP. */
+  /** Calls a worker over HTTP for its components. */
   discover(plugin: string, signal: AbortSignal): Promise<readonly RegisteredComponent[]>;
 }
 
-/** Of the reference: a worker that has not answered by then counts as out of reach. */
+/** As in the reference: a worker that has not answered by then counts as unreachable. */
 const discoveryMsMax = 5_000;
 
 export function componentSource(options: ComponentSourceOptions): ComponentSource {
@@ -57,12 +57,12 @@ async function componentsOf(plugin: Plugin, options: ComponentSourceOptions): Pr
   return distinct(known.flat());
 }
 
-/** Workers of several queues of one plugin may have the same components; its route decides which queue a step is put in. */
+/** Workers of several queues of one plugin may have the same components. The route decides which queue a step uses. */
 function distinct(components: readonly RegisteredComponent[]): RegisteredComponent[] {
   return [...new Map(components.map((component) => [`${component.path}\0${component.id}`, component])).values()];
 }
 
-/** The answer of its worker; the last one when it does not answer in time. */
+/** The answer of the worker, or its last stored list when it does not answer in time. */
 async function overHttp(
   plugin: Plugin & { readonly type: "stepflow" },
   { clock, discover, documents }: ComponentSourceOptions,

@@ -1,5 +1,5 @@
-// What flows of Stepflow may read of the machine that the server runs on: nothing, until a folder or a variable is named. Checked before
-// anything is opened.
+// What Stepflow flows may read from the server's machine: nothing, until the operator names a folder or variables. Checked before anything
+// is opened.
 
 import { realpathSync, statSync } from "node:fs";
 import { resolve } from "node:path";
@@ -10,11 +10,11 @@ import type { StepflowOptions } from "./options.ts";
 export interface FlowAccess {
   /** Null: `load_file` reads nothing. */
   readonly files: FlowFiles | null;
-  /** Names of variables of the server's environment. */
+  /** Names of environment variables that flows may read. */
   readonly variables: ReadonlySet<string>;
 }
 
-/** `secretPaths` are those that no flow may see, even inside the folder for flows. */
+/** `secretPaths` are paths that no flow may read, even inside the folder for flows. */
 export function flowAccess({ files, variables }: StepflowOptions = {}, secretPaths: readonly string[] = []): FlowAccess {
   return { files: filesOf(files, secretPaths), variables: variablesOf(variables ?? []) };
 }

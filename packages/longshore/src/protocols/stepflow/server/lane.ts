@@ -1,4 +1,4 @@
-// Components that are carried out from here: a worker of a lane (engine/board/lane-worker.ts) whose work and failures are Stepflow's.
+// Components that this server runs or calls: a lane worker (engine/board/lane-worker.ts) with Stepflow's inputs and failures.
 
 import { isTransient, toError } from "../../../core/errors.ts";
 import type { Json } from "../../../core/json/json.ts";
@@ -9,7 +9,7 @@ import { type FlowError, failureReport } from "../dialect/result.ts";
 import type { ComponentTask } from "../dialect/router.ts";
 
 export interface ComponentLaneOptions extends Omit<LaneOptions, "perform" | "cancelled"> {
-  /** Returns the component's output, or throws: a StepFailure holds what to report, anything else is this server's own mistake. */
+  /** Returns the component's output. Throws a StepFailure with the error to report; any other error is a bug of this server. */
   perform(work: ComponentWork): Promise<Json>;
 }
 
@@ -17,16 +17,13 @@ export interface ComponentWork {
   readonly task: TaskRow;
   readonly component: string;
   readonly input: Json;
-  /** Aborted when the step was cancelled, the hold was lost, or the lane is closed. */
+  /** Aborted when the step is cancelled, the hold is lost, or the lane is closed. */
   readonly signal: AbortSignal;
-  /** While it waits for other work of this server it takes no slot: else that work could wait for it in turn. */
+  /** Frees the slot while the component waits for other work of this server. Otherwise that work could wait for this slot. */
   lend<T>(wait: () => Promise<T>): Promise<T>;
 }
 
-/**
- * The failure of a step. With `final` it is not tried again, whatever its code is; `shown` is what our own views show instead of its
- * message.
- */
+/** The failure of a step. With `final` it is not retried, whatever its code is. Our own views show `shown` instead of the message. */
 export class StepFailure extends LaneFailure {
   override readonly name: string = "StepFailure";
   readonly error: FlowError;

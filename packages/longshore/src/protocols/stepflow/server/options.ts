@@ -1,21 +1,27 @@
-// What `serve()` takes for Stepflow.
+// The options of `serve()` for Stepflow.
 
 export interface StepflowOptions {
   /**
-   * A configuration file of Stepflow, or a folder with one. It may start programs: name only what you would run yourself. Without one,
-   * workers may connect to the queues `python` and `default`, and workers of every other protocol serve the rest.
+   * A Stepflow configuration file, or a folder that contains one. It may start programs: name only files that you trust. Default: workers
+   * may connect to the queues `python` and `default`, and workers of other protocols serve the remaining components.
    */
   config?: string;
-  /** `host:port` under which workers reach this server, when it is not where they came; `STEPFLOW_ORCHESTRATOR_URL`. */
+  /**
+   * The `host:port` under which workers reach this server. Default: `STEPFLOW_ORCHESTRATOR_URL`, else the address that they used
+   * themselves.
+   */
   orchestratorUrl?: string;
-  /** A folder whose files `load_file` may read, and so everyone who may start a run. None when absent, and never the working directory. */
+  /** A folder whose files `load_file` may read; every caller that may start a run can then read them. Default: none. */
   files?: string;
-  /** Variables of this process's environment that flows may read by `env_var`, and so everyone who may start a run. None when absent. */
+  /**
+   * Environment variables of this process that flows may read with `env_var`; every caller that may start a run can then read them.
+   * Default: none.
+   */
   variables?: readonly string[];
 }
 
-/** The field of `ServeOptions` that is Stepflow's. */
+/** The field of `ServeOptions` for Stepflow. */
 export interface StepflowServing {
-  /** Which plugins and routes flows of Stepflow have. */
+  /** Plugins, routes and permissions of Stepflow flows. */
   stepflow?: StepflowOptions;
 }

@@ -1,5 +1,4 @@
-// Stepflow's server half on a server: the configuration is read first, then the dialect follows it, and routes are loaded where there is
-// a port.
+// Prepares Stepflow's server half: reads the configuration, makes the dialect from it, and loads the routes if the server has a port.
 
 import type { ReservedLanes } from "../../../engine/board/reserved-lanes.ts";
 import type { PreparedProtocol, Preparing } from "../../server-half.ts";
@@ -20,7 +19,7 @@ export async function prepare(options: StepflowOptions, around: Preparing): Prom
 }
 
 interface More {
-  /** What flows may read of this machine. */
+  /** What flows may read from this machine. */
   readonly access?: FlowAccess;
   readonly orchestratorUrl?: string | undefined;
   readonly reservedLanes: ReservedLanes;
@@ -57,7 +56,7 @@ export function preparedWith(config: StepflowConfig, { access = flowAccess(), or
 
 async function configOf(path: string | undefined, log: Preparing["log"]): Promise<StepflowConfig> {
   if (path === undefined) return defaultConfig();
-  // The parser is loaded where there is something to parse.
+  // The parser is loaded only when there is a file to parse.
   const { loadConfig } = await import("./config/load.ts");
   const { config, warnings } = loadConfig(path);
   for (const warning of warnings) log.warn(warning);

@@ -1,30 +1,30 @@
-// What the services refuse, in gRPC's own words, with the details that the reference sends for machines.
+// Errors of the services as gRPC statuses, with the machine-readable details of the reference.
 
 import { idOfUuid, uuidOf } from "../../../core/ids.ts";
 import { BadRequest, detailOf, ErrorInfo, GrpcCode, GrpcError } from "../../../net/grpc/status.ts";
 
 const domain = "stepflow.io";
 
-/** A field of the request that is wrong, by its name on the wire. */
+/** A wrong field of the request, by its name on the wire. */
 export function invalid(field: string, description: string): GrpcError {
   const detail = detailOf(BadRequest, { fieldViolations: [{ field, description }] });
   return new GrpcError(GrpcCode.INVALID_ARGUMENT, `${field} ${description}`, [detail]);
 }
 
-/** Proto3 lets any number through; one that a request may not have is refused by name. */
+/** Proto3 accepts any number for an enum; an unknown one is refused by name. */
 export function enumIn(field: string, value: number, values: { readonly [name: string]: number }): number {
   if (Object.values(values).includes(value)) return value;
   const known = Object.entries(values).map(([name, number]) => `${number} (${name})`);
   throw invalid(field, `is ${value}, expected one of ${known.join(", ")}`);
 }
 
-/** `type` is what was looked for: `queue`, `task`, `run`, `flow`, `blob`. */
+/** `type` is the kind of the missing thing: `queue`, `task`, `run`, `flow`, `blob`. */
 export function notFound(type: string, id: string): GrpcError {
   const detail = detailOf(ErrorInfo, { reason: "RESOURCE_NOT_FOUND", domain, metadata: { resource_type: type, resource_id: id } });
   return new GrpcError(GrpcCode.NOT_FOUND, `${type} '${id}' not found`, [detail]);
 }
 
-/** It could be done, but not as things are. `reason` is for machines, in capitals. */
+/** The request is valid but not possible in the current state. `reason` is for machines, in capitals. */
 export function precondition(reason: string, message: string, metadata: { readonly [name: string]: string } = {}): GrpcError {
   return new GrpcError(GrpcCode.FAILED_PRECONDITION, message, [detailOf(ErrorInfo, { reason, domain, metadata })]);
 }
@@ -34,14 +34,14 @@ export function denied(message: string): GrpcError {
   return new GrpcError(GrpcCode.PERMISSION_DENIED, message);
 }
 
-/** Our id of the run that a field names, in either spelling. */
+/** Our id of the run that a field names, in either form. */
 export function runIdIn(field: string, text: string): string {
   const id = uuidOf(text) === undefined ? idOfUuid(text) : text;
   if (id === undefined) throw invalid(field, `is ${JSON.stringify(text.slice(0, 80))}, expected a UUID`);
   return id;
 }
 
-/** Not now; the same request will be taken later. */
+/** Not possible now; a later retry may succeed. */
 export function unavailable(message: string): GrpcError {
   return new GrpcError(GrpcCode.UNAVAILABLE, message);
 }

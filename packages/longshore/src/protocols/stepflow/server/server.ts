@@ -1,5 +1,5 @@
-// Stepflow's server half, put together: the API, the queues that a configuration names and the services that their workers call, the workers
-// that are called or started from here, and the components that this server carries out itself.
+// Assembles Stepflow's server half: the API, the queues of a configuration with the services that their workers call, the workers that this
+// server calls or starts, and the components that it runs itself.
 
 import { randomUUID } from "node:crypto";
 import { calledWorker, everyone } from "../../../core/actions.ts";
@@ -22,7 +22,7 @@ import { type Plugins, startPlugins } from "./plugins/plugins.ts";
 import type { TaskQueue } from "./queue/queue.ts";
 import { type QueueEngine, Queues } from "./queue/queues.ts";
 
-/** What it needs of the server around it. */
+/** The parts of the engine that it uses. */
 export interface StepflowEngine extends QueueEngine, ApiEngine {
   readonly runs: ApiEngine["runs"];
   readonly workers: ApiEngine["workers"];
@@ -33,12 +33,12 @@ export interface StepflowServerOptions {
   readonly engine: StepflowEngine;
   readonly config: StepflowConfig;
   readonly version: string;
-  /** The address that workers use to reach this server, when it is not where it listens. */
+  /** The address under which workers reach this server, when it differs from where it listens. */
   readonly orchestratorUrl?: string;
-  /** Whether callers must show a token. */
+  /** Whether callers must send a token. */
   readonly asksToken: boolean;
   readonly environment: NodeJS.ProcessEnv;
-  /** What flows may read of this machine. */
+  /** What flows may read from this machine. */
   readonly access: FlowAccess;
   readonly trouble: FailureListener;
   readonly log: PluginLog;
@@ -46,7 +46,7 @@ export interface StepflowServerOptions {
 
 export class StepflowServer {
   readonly routes: RouteGroup;
-  /** Every gRPC method that it serves. */
+  /** All gRPC methods that it serves. */
   readonly methods: readonly GrpcMethod[];
   readonly #options: StepflowServerOptions;
   readonly #api: StepflowApi;
@@ -56,7 +56,7 @@ export class StepflowServer {
   #plugins: Plugins | null = null;
   #listensAt = "";
 
-  /** @throws LongshoreError LONGSHORE_BAD_CONFIG for an address that is none. */
+  /** @throws LongshoreError LONGSHORE_BAD_CONFIG for an invalid address. */
   constructor(options: StepflowServerOptions) {
     const { engine, config, orchestratorUrl } = options;
     const { clock, workers, runs } = engine;
@@ -75,7 +75,7 @@ export class StepflowServer {
     ];
   }
 
-  /** The port is open at `url`. Rejects when something that the configuration needs is not installed. */
+  /** Call it when the port is open at `url`. Rejects when a package that the configuration needs is not installed. */
   async start(url: string): Promise<void> {
     this.#listensAt = parseAddress(url, "The address that the server listens at");
     await this.#api.start();
@@ -83,7 +83,7 @@ export class StepflowServer {
     await this.#startPlugins(url);
   }
 
-  /** Lets work in progress end for as long as `graceMs`. What this server runs itself continues at its next start. */
+  /** Lets work in progress finish for at most `graceMs`. Work of this server itself continues at its next start. */
   async stop(graceMs?: number): Promise<void> {
     await this.#plugins?.close(graceMs);
     await Promise.all([...this.#dispatchers.map((dispatcher) => dispatcher.stop()), this.#api.close()]);
@@ -136,7 +136,7 @@ export class StepflowServer {
     const { engine, config, asksToken, environment, log } = this.#options;
     const { board, workers, documents, reader, clock, listen } = engine;
     const { workerRuns, calls } = this.#api;
-    // Workers that are called have no token: they get no address of a blob API that would require one, and store blobs by their open calls.
+    // Workers that are called have no token. So they get no address of a blob API that requires one, and store blobs over their open calls.
     const blobApi = asksToken && config.blobApi.url === null ? { ...config.blobApi, enabled: false } : config.blobApi;
     this.#plugins = await startPlugins(
       { ...config, blobApi },

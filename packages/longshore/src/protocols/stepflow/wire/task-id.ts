@@ -1,4 +1,4 @@
-// The id of a task on the wire is `<task id>-<grant>`, so each delivery has its own id. A report proves with it which delivery it belongs
+// The id of a task on the wire is `<task id>-<grant>`, so each hand-out has its own id. A report proves with it which hand-out it belongs
 // to: a worker that lost its lease can neither finish nor disturb what another worker has begun since. The reference uses one id for all
 // attempts.
 

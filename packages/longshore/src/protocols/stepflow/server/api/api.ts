@@ -1,4 +1,4 @@
-// Puts the API together: its services, both faces, and the work that this server does itself for flows.
+// Assembles the API: its services, REST and gRPC, and the components that this server runs itself.
 
 import type { Caller } from "../../../../core/actions.ts";
 import type { Clock } from "../../../../core/clock.ts";
@@ -40,7 +40,7 @@ import { Submitter } from "./submit.ts";
 import { createFlowViews } from "./view.ts";
 import { WorkerRuns } from "./worker-runs.ts";
 
-/** What the API uses of the engine. */
+/** The parts of the engine that the API uses. */
 export interface ApiEngine {
   readonly clock: Clock;
   readonly makeId: MakeId;
@@ -56,21 +56,21 @@ export interface ApiEngine {
 
 export interface ApiOptions {
   readonly engine: ApiEngine;
-  /** What flows may read of this machine. */
+  /** What flows may read from this machine. */
   readonly access: FlowAccess;
   readonly version: string;
-  /** What workers may do that this server calls. */
+  /** The permissions of workers that this server calls. */
   readonly called: Caller;
-  /** Whether the caller holds a task of a run, or of one around it. */
+  /** Whether the caller holds a task of the run or of a run of the same family. */
   holds(caller: Caller, rootRunId: string): Promise<boolean>;
-  /** False: blobs are kept for flows, but not served to others. */
+  /** When false, flows can use blobs, but clients cannot. */
   readonly servesBlobs: boolean;
   readonly environment: Environment;
-  /** What is known about components and routes, for diagnostics; the built-ins are handed to it. */
+  /** Components and routes for diagnostics; receives the built-in components. */
   routes?(builtins: readonly Component[]): RouteFacts;
-  /** Whether diagnostics look at types, too. */
+  /** Whether diagnostics also check types. */
   readonly typeCheck?: boolean;
-  /** Reads from plugins what they can do; the built-ins are handed to it. */
+  /** The source of the components of all plugins; receives the built-in components. */
   components(builtins: readonly ListedComponent[]): ComponentSource;
   /** Called with errors that no caller receives. */
   failed(what: string, error: unknown): void;
@@ -83,22 +83,22 @@ export interface StepflowApi {
   readonly calls: RuntimeCalls;
   readonly rest: RouteGroup;
   readonly grpc: readonly GrpcMethod[];
-  /** Takes up the work that this server does itself, where the last process left it. */
+  /** Resumes the work that this server does itself, where the last process left it. */
   start(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Components that compute, or have a file or a connection open, at once. */
+/** Built-in components that run at once: each computes, or has a file or a connection open. */
 const builtinSlots = 64;
-/** Runs with items that are looked after. They wait, so nearly all of them have lent their slots. */
+/** Runs with items that are supervised at once. Nearly all of them wait and have lent their slots. */
 const itemsSlots = 64;
-/** Steps that wait for runs they have started. Each costs a few kilobytes. */
+/** Steps that wait for runs that they started. Each costs a few kilobytes. */
 const waitingMax = 100_000;
 
-/** Variables with this prefix are there for flows. */
+/** Flows may read variables with this prefix. */
 const variablePrefix = "STEPFLOW_VAR_";
 
-/** The environment has secrets of the server in it: a flow gets only what is meant for flows. */
+/** The environment contains secrets of the server, so a flow gets only variables that are meant for flows. */
 function variableReader(environment: Environment, allowed: ReadonlySet<string>): (name: string) => string | undefined {
   return (name) => (allowed.has(name) || name.startsWith(variablePrefix) ? environment[name] : undefined);
 }
@@ -158,7 +158,7 @@ export function openStepflowApi(options: ApiOptions): StepflowApi {
     async start() {
       for (const lane of lanes.values()) await lane.recover(reader);
       const resting = new Set(lanes.keys());
-      // A server that runs no flows has no waiting claims for their components.
+      // A lane begins to claim with its first task, so a server without flows has no waiting claims.
       const resume = (lane: string) => {
         if (resting.delete(lane)) lanes.get(lane)?.resume();
       };

@@ -1,4 +1,4 @@
-// Blobs over REST: as JSON in an envelope, or as bytes. The content type of the request decides which is sent, and `Accept` which is
+// Blobs over REST: as JSON in an envelope, or as bytes. The content type of the request tells which form is sent, `Accept` which form is
 // returned.
 
 import { Readable } from "node:stream";
@@ -49,7 +49,7 @@ export class BlobRoutes {
     const body = await request.streamText(jsonBlobBytesMax);
     const parsed = read.objectIn({ text: body, parsed: await parseLarge(body) });
     const members = await inBodyTurns(body, memberTexts(body.trim() === "" ? "{}" : body));
-    // The text and not the value: its id is the hash of how it was written.
+    // Uses the text and not the parsed value, because the id is the hash of the original text.
     const data = members.get("data") ?? members.get("jsonData") ?? members.get("json_data");
     if (data === undefined) throw invalid("data", "is missing, expected any JSON");
     const filename = read.textOf(parsed, "filename");
@@ -71,7 +71,7 @@ export class BlobRoutes {
     const bytes = type === "binary" && filename !== undefined ? { contentType: bytesType } : {};
     const rest = JSON.stringify({ blobType: type, blobId, ...(filename === undefined ? {} : { filename }), ...bytes });
     const headers = { "content-type": "application/json" };
-    // As it was stored: large whole numbers would not survive being read.
+    // Sends the stored text, because parsing would change large integers.
     if (found.isJson) return { status: 200, headers, body: Readable.from(enveloped(found.content, rest), { objectMode: false }) };
     const data = (await this.#blobs.jsonText(found)) ?? "null";
     return { status: 200, headers, body: `{"data":${data},${rest.slice(1)}` };
@@ -90,7 +90,7 @@ function asBytes({ content, bytes, type, filename }: FoundBlob): HttpReply {
   return { status: 200, headers, body: content };
 }
 
-/** A name in plain ASCII as it is; any other in the form of RFC 6266, with a plain one beside it. */
+/** An ASCII name as it is; any other name in the form of RFC 6266, with an ASCII fallback. */
 function disposition(filename: string): string {
   const plain = filename.replace(/[^ -~]|["\\]/g, "_");
   const extended = plain === filename ? "" : `; filename*=UTF-8''${encodeURIComponent(filename)}`;
@@ -104,7 +104,7 @@ function typeOf(said: string | undefined): BlobType {
   return known;
 }
 
-/** Headers are bytes; what is no ASCII comes as UTF-8. */
+/** Node decodes headers as Latin-1; names outside ASCII arrive as UTF-8. */
 function filenameIn(request: HttpRequest): string | undefined {
   const name = request.headers["x-blob-filename"];
   return typeof name === "string" && name !== "" ? Buffer.from(name, "latin1").toString("utf8") : undefined;

@@ -1,4 +1,4 @@
-// ComponentsService: what can be called, by plugin: the built-ins, the configured mocks, and what workers have registered.
+// ComponentsService: the components of each plugin: built-in ones, configured mocks, and those that workers have registered.
 
 import { isObject, type Json, type JsonObject } from "../../../../core/json/json.ts";
 import type { Encodable } from "../../../../net/protobuf/protobuf.ts";
@@ -6,14 +6,14 @@ import type { ComponentInfoEntry, ListRegisteredComponentsResponse } from "../..
 
 type Entry = Encodable<typeof ComponentInfoEntry>;
 
-/** What one plugin can do. */
+/** The components of one plugin. */
 export interface Listed {
   readonly plugin: string;
   readonly components: readonly ListedComponent[];
 }
 
 export interface ListedComponent {
-  /** As its worker sent it. */
+  /** The id exactly as its worker sent it. */
   readonly id: string;
   readonly path: string;
   readonly description?: string;
@@ -21,9 +21,9 @@ export interface ListedComponent {
   readonly outputSchema?: Json;
 }
 
-/** Asks the plugins of the configuration. */
+/** Reads the components of the configured plugins. */
 export interface ComponentSource {
-  /** Never rejects: a plugin that cannot be reached is named in `failed`. */
+  /** Never rejects: a plugin that cannot be reached is listed in `failed`. */
   list(): Promise<{ listed: readonly Listed[]; failed: readonly { readonly plugin: string; readonly error: string }[] }>;
 }
 
@@ -49,7 +49,7 @@ function entryOf(plugin: string, component: ListedComponent, excludeSchemas: boo
   };
 }
 
-/** Schemas that are no objects (true and false) have no place on this wire. */
+/** The wire cannot carry schemas that are not objects (true and false). */
 function schema(name: "inputSchema" | "outputSchema", value: Json | undefined): { [name: string]: JsonObject } {
   return isObject(value) ? { [name]: value as JsonObject } : {};
 }

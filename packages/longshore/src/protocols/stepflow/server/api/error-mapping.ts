@@ -1,4 +1,4 @@
-// Methods whose errors are translated to this protocol's codes.
+// Wraps methods so that their errors become this protocol's codes.
 
 import type { GrpcMethod } from "../../../../net/grpc/service.ts";
 import { grpcErrorOf } from "./status.ts";
@@ -11,7 +11,7 @@ export function withMappedErrors(method: GrpcMethod): GrpcMethod {
     ...(answer === undefined
       ? {}
       : {
-          // Not async: while it waits it would hold the request.
+          // Not async: an async function would keep the request in memory while it waits.
           unary(request, call) {
             try {
               const answered = answer(request, call);

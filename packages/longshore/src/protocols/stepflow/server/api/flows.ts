@@ -1,5 +1,5 @@
-// Flows: kept as definitions, under the SHA-256 of their compact JSON as it was received. One that was put among the blobs can be read and run
-// by those who may run anything; it becomes a definition with its first run, and not by being looked at.
+// Flows, stored as definitions under the SHA-256 of their compact JSON as received. A flow that was stored as a blob can be read and run by
+// callers that may run anything. It becomes a definition with its first run, not when it is read.
 
 import { uuidOf } from "../../../../core/ids.ts";
 import { isObject, type JsonObject } from "../../../../core/json/json.ts";
@@ -20,25 +20,25 @@ import { invalid, notFound } from "../refuse.ts";
 
 export interface FlowDeps {
   readonly runs: Runs;
-  /** Where flows may be that workers have put. */
+  /** Where workers may have stored flows. */
   readonly blobs: BlobLibrary;
-  /** What is known about components and routes, for diagnostics. */
+  /** Components and routes for diagnostics. */
   routes?(): RouteFacts | undefined;
-  /** Whether diagnostics look at types, too. */
+  /** Whether diagnostics also check types. */
   readonly typeCheck?: boolean;
 }
 
-/** A flow that is kept. */
+/** A stored flow. */
 export interface KeptFlow {
   readonly flowId: string;
-  /** As compact JSON, and its value. */
+  /** The compact JSON, and its parsed form. */
   readonly source: string;
   readonly flow: Flow;
-  /** False for one that is only among the blobs, where workers may put what they like. */
+  /** False for a flow that is only a blob, because workers may store any blob. */
   readonly stored: boolean;
 }
 
-/** Flows that are remembered, so that a start reads and parses none. */
+/** Parsed flows that are cached, so that a start need not read and parse them. */
 const rememberedMax = 1_000;
 
 export class Flows {
@@ -71,7 +71,7 @@ export class Flows {
     };
   }
 
-  /** The id of an inline flow in a step. Throws a GrpcError when it could not run. */
+  /** Stores an inline flow of a step and returns its id. Throws a GrpcError when the flow cannot run. */
   async keepInline(document: JsonObject): Promise<string> {
     const text = writeExact(document);
     const flowId = flowIdOf(text);
@@ -103,9 +103,9 @@ export class Flows {
     return { variables: Object.fromEntries(declared), flowId };
   }
 
-  /** Checks the id only: flows are kept for the runs that were started with them. */
+  /** Checks only the form of the id. */
   checkId(id: string): string {
-    // A flow from a file, which came by another way than this API, has the id of its definition: runs of it have no other.
+    // A flow from a file was not stored over this API. It has the id of its definition; its runs have no other.
     const flowId = uuidOf(id) === undefined ? blobIdIn(id) : id;
     if (flowId === undefined) throw invalid("flow_id", `is ${JSON.stringify(id.slice(0, 100))}, expected 64 hexadecimal digits`);
     return flowId;
@@ -118,18 +118,18 @@ export class Flows {
     return found;
   }
 
-  /** False for what is not there, or only among the blobs. */
+  /** False when the flow does not exist or is only a blob. */
   async isStored(id: string): Promise<boolean> {
     const flowId = this.checkId(id);
     return this.#known.has(flowId) || (await this.text(flowId)) !== undefined;
   }
 
-  /** Stores one that was only among the blobs: it is about to be run. */
+  /** Stores a flow that was only a blob, because it is about to run. */
   async keep(kept: KeptFlow): Promise<void> {
     if (!kept.stored) await this.#define(kept.source, kept.flow, kept.flowId);
   }
 
-  /** The text of a flow that is kept as a definition. */
+  /** The text of a flow that is stored as a definition. */
   async text(flowId: string): Promise<string | undefined> {
     const definition = await this.#deps.runs.definitionById(flowId);
     return definition?.dialect === dialectName ? definition.source : undefined;

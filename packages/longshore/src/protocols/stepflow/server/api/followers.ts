@@ -1,44 +1,44 @@
-// Those who follow the events of runs: how many there are, how much waits for them, and who reads and makes what at which time. What one
-// reads may have megabytes and there may be hundreds of them, so few do so at once, and those that want the same share it.
+// The readers of run events: how many there are, how many events wait for them, and when each one reads records and makes events. One
+// reading may take megabytes and there may be hundreds of readers, so few read at once, and readers of the same run share a reading.
 
 import { GrpcCode, GrpcError } from "../../../../net/grpc/status.ts";
 import type { RunHistoryEvent, Within } from "./event-history.ts";
 
-/** What the records of a run, and of those that it has started, say so far. */
+/** What the records of a run, and of the runs that it started, contain so far. */
 export interface History {
-  /** Undefined when there is no such run. */
+  /** Undefined when the run does not exist. */
   readonly startedAt: number | undefined;
   readonly rootId: string;
-  /** Runs that the wire knows and whose events belong here, with their places. Those of their items are found by their ids. */
+  /** The runs on the wire whose events belong here, with their places. Runs of items are found by their ids. */
   readonly members: ReadonlyMap<string, Within>;
   readonly events: readonly RunHistoryEvent[];
 }
 
-/** Each reads the records of a run, in slices. */
+/** Readings at once. Each reads the records of a run, in slices. */
 const readingMax = 4;
-/** Events that wait for all readers together, besides those of one: about 200 MB. */
+/** Events that wait for all readers but one: about 200 MB. */
 const eventsMax = 500_000;
-/** Readers at once. Each costs its share of every change. */
+/** Readers at once. Each costs some work for every change. */
 const followersMax = 500;
 
 export class Followers {
   readonly open = new Set<object>();
   events = 0;
   readonly #reading = new Line(readingMax);
-  /** An event may have a result of megabytes, in several forms until it is handed over. */
+  /** One at a time: the result of an event may have megabytes, and exist in several forms until it is passed on. */
   readonly #making = new Line(1);
-  /** Those that have not begun. */
+  /** Readings that have not begun. */
   readonly #readings = new Map<string, Promise<History>>();
 
-  /** Throws RESOURCE_EXHAUSTED when there is no room for another. */
+  /** Throws RESOURCE_EXHAUSTED when there are too many readers. */
   checkRoom(): void {
     if (this.open.size < followersMax) return;
     throw new GrpcError(GrpcCode.RESOURCE_EXHAUSTED, `${followersMax} readers follow events already, which is the limit`);
   }
 
   /**
-   * One reading for all that wait for the same. It begins after the last of them has come, so that what is changed during it is reported to
-   * each of them again.
+   * One reading for all readers that wait for the same run. It begins after the last of them has joined, so that each of them is notified
+   * of changes during the reading.
    */
   read(key: string, read: () => Promise<History>): Promise<History> {
     const waiting = this.#readings.get(key);
@@ -52,7 +52,10 @@ export class Followers {
     return reading;
   }
 
-  /** Makes an event and hands it over: one in a turn of the event loop, so that it is written, or its reader cut, before the next is made. */
+  /**
+   * Makes an event and passes it on: one per turn of the event loop, so that it is written, or its reader is cut, before the next one is
+   * made.
+   */
   make(make: () => Promise<void>): Promise<void> {
     return this.#making.use(async () => {
       await make();
@@ -60,19 +63,19 @@ export class Followers {
     });
   }
 
-  /** Whether one that has so many events waiting may have more. What it has itself does not count, so that the largest run can be followed. */
+  /** Whether a reader with `own` waiting events may have more. Its own do not count, so that the largest run can be followed. */
   mayHold(own: number, more: number): boolean {
     return this.events - own + more <= eventsMax;
   }
 
-  /** Throws RESOURCE_EXHAUSTED when one that has so many events waiting may not have more. */
+  /** Throws RESOURCE_EXHAUSTED when a reader with `own` waiting events may not have more. */
   checkHold(own: number, more: number): void {
     if (!this.mayHold(own, more))
       throw new GrpcError(GrpcCode.RESOURCE_EXHAUSTED, `${eventsMax} events wait for their readers already, which is the limit`);
   }
 }
 
-/** So many work at once; the others wait, with nothing in memory, in the order in which they came. */
+/** Runs at most `max` jobs at once. The others wait in order and hold nothing in memory. */
 export class Line {
   readonly #max: number;
   #working = 0;

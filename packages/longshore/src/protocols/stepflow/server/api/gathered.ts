@@ -1,12 +1,12 @@
-// What an answer in one message gathers, bounded before it is in memory. Answers over REST are made in pieces instead.
+// Collects the entries of an answer in one message, bounded before they are in memory. REST answers are sent in pieces instead.
 
 import { LongshoreError } from "../../../../core/errors.ts";
 import { payloadRequestBytes } from "../../../../core/payload-size.ts";
 
-/** Of outputs: as much as a message of gRPC may have. */
+/** Characters of outputs: as many as a gRPC message may have. */
 const charsMax = payloadRequestBytes;
 
-/** `each` counts the characters of each entry before it makes it. Rejects with LONGSHORE_LIMIT. */
+/** `each` counts the characters of an entry before it makes it. Rejects with LONGSHORE_LIMIT. */
 export async function gathered<Entry>(each: (count: (chars: number) => void) => AsyncIterable<Entry>): Promise<Entry[]> {
   const entries: Entry[] = [];
   let chars = 0;

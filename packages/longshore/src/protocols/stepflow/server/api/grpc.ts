@@ -1,4 +1,4 @@
-// The gRPC face of flows, runs, components and health: the same services as REST.
+// The gRPC methods for flows, runs, components and health. They use the same services as REST.
 
 import { sortedText } from "../../../../core/json/json-text.ts";
 import { type GrpcCall, type GrpcMethod, serverStream, unary } from "../../../../net/grpc/service.ts";
@@ -21,7 +21,7 @@ function flowMethods({ flows }: Services): GrpcMethod[] {
   return [
     unary(FlowsService.StoreFlow, "definition.write", ({ flow, dryRun }) => {
       if (flow === undefined) throw invalid("flow", "is required");
-      // The members of a Struct have no order of their own.
+      // The members of a Struct have no order, so they are sorted.
       return flows.store(sortedText(flow), dryRun);
     }),
     unary(FlowsService.GetFlow, "definition.read", ({ flowId }) => flows.get(flowId)),

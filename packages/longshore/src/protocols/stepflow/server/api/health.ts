@@ -1,4 +1,4 @@
-// HealthService, in the reference's shape: its `build` is about a Rust program, so it is filled with what this one reports.
+// HealthService in the reference's form. Its `build` describes a Rust program; it is filled with values of this program.
 
 import type { Clock } from "../../../../core/clock.ts";
 
@@ -15,7 +15,7 @@ export interface Health {
   };
 }
 
-/** A server that answers is healthy: /health/ready and the doctor report problems of its store or its workers. */
+/** A server that answers is healthy. /health/ready and the doctor report problems of its store or its workers. */
 export function healthOf({ clock, version }: { readonly clock: Clock; readonly version: string }): Health {
   const build = {
     gitVersion: `longshore-${version}`,

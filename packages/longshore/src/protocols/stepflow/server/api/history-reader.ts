@@ -1,5 +1,5 @@
-// Works out the events of a run, and of those that it has started, from their records: of all of them, or of one that has changed. Records are
-// read without inputs and results, because there may be hundreds of readers, and none of these events carries more than it is asked for.
+// Makes the events of a run, and of the runs that it started, from their records: all events, or those of one changed record. Records are
+// read without inputs and results, because there may be hundreds of readers, and an event reads its result only on request.
 
 import type { TaskRowHead } from "../../../../engine/board/task.ts";
 import type { Reader } from "../../../../engine/run/reader.ts";
@@ -28,10 +28,10 @@ export interface HistoryDeps {
   readonly followers: Followers;
 }
 
-/** Runs of one family that are looked through for those that belong to the run. */
+/** Runs of one family that are searched for members. */
 const familyMax = 100_000;
 
-/** Throws RESOURCE_EXHAUSTED when there is no room for so many events. */
+/** Throws RESOURCE_EXHAUSTED when there are too many events. */
 export async function readHistory(deps: HistoryDeps, runId: string, withSubRuns: boolean): Promise<History> {
   const { followers } = deps;
   const events: RunHistoryEvent[] = [];
@@ -75,13 +75,13 @@ export class HistoryReader {
     return found;
   }
 
-  /** The events of a run that has changed. */
+  /** Adds the events of a changed run. */
   async run(id: string): Promise<void> {
     const run = await this.#deps.reader.runHead(id);
     if (run === undefined) return;
     const { runId } = wireRun(run.id);
     if (runId === run.id && !this.members.has(run.id)) {
-      // A run that has just been started; its tasks may have been reported before it.
+      // A new run. Its tasks may have been reported before it.
       if (await this.#join(run)) await this.#readRun(run);
       return;
     }
@@ -91,20 +91,20 @@ export class HistoryReader {
     if (settingsOf(run).items === undefined) this.#add(eventsOfItem(run, await this.#deps.renderer.viewOf(run), within));
   }
 
-  /** The events of a task that has changed. */
+  /** Adds the events of a changed task. */
   async task(id: string): Promise<void> {
     const { reader, renderer } = this.#deps;
     const task = await reader.taskHead(id);
     if (task === undefined) return;
     const within = this.members.get(wireRun(task.runId as string).runId);
     const item = within === undefined ? undefined : await reader.runHead(task.runId as string);
-    // The task that looks after the items of a run is no step of theirs.
+    // The task that starts the items of a run is not one of their steps.
     if (item === undefined || within === undefined || settingsOf(item).items !== undefined) return;
     const step = (await renderer.viewOf(item)).byNode.get(task.node);
     if (step !== undefined) this.#add(eventsOfStep(task, step, within, { status: await this.#statusOf(task, step) }));
   }
 
-  /** The ids, oldest first: a run comes before those that it has started. */
+  /** The ids of all runs of the family, oldest first: a run comes before the runs that it started. */
   async #family(rootId: string): Promise<string[]> {
     const found: { id: string; createdAt: number; depth: number }[] = [];
     const order = { by: "created", down: false } as const;
@@ -113,7 +113,7 @@ export class HistoryReader {
     return found.sort((a, b) => a.createdAt - b.createdAt || a.depth - b.depth).map(({ id }) => id);
   }
 
-  /** True for a run that belongs to one that is followed, from now on or before. */
+  /** True for a run whose parent is followed; it is followed from now on. */
   async #join(run: RunHead): Promise<boolean> {
     if (this.members.has(run.id)) return true;
     const { parentRunId, parentTaskId } = settingsOf(run);
@@ -125,7 +125,7 @@ export class HistoryReader {
     return true;
   }
 
-  /** A whole run that the wire knows. */
+  /** Adds all events of a run that the wire knows. */
   async #readRun(run: RunHead): Promise<void> {
     const within = this.members.get(run.id) as Within;
     this.#add(eventsOfRun(run, within, run.id === this.#runId));

@@ -1,5 +1,5 @@
-// The work of a run with items: a run for each of them, no more at once than the run allows, and their ends counted. What is found started
-// after a restart is waited for, not started again.
+// The task of a run with items: it starts a run for each item, at most as many at once as the run allows, and counts how they end. After a
+// restart it waits for item runs that exist already and does not start them again.
 
 import { LongshoreError } from "../../../../core/errors.ts";
 import type { Json } from "../../../../core/json/json.ts";
@@ -31,7 +31,7 @@ export class ItemRuns {
     this.#deps = deps;
   }
 
-  /** The work of the task; answers how the items ended. It fails when one of them did, so that it is what a retry of the run tries again. */
+  /** Performs the task and returns the counts. It fails when an item failed, so that a retry of the run tries it again. */
   async perform(work: ComponentWork): Promise<Json> {
     const run = await this.#runOf(work.task);
     const counts = await work.lend(() => this.#all(run, work.signal)).catch(failedForLimit);
@@ -40,17 +40,17 @@ export class ItemRuns {
     throw new StepFailure({ code: "COMPONENT_FAILED", message, data: counts as unknown as Json }, { final: true });
   }
 
-  /** The items are not wanted any more. */
+  /** Cancels the open items. */
   async abandon(task: TaskRow): Promise<void> {
     for await (const item of this.heads(task.runId as string)) if (isRunOpen(item.state)) await this.#deps.runs.cancel(item.id);
   }
 
-  /** The same without their inputs and results. */
+  /** The runs of the items without inputs and results. */
   async *heads(runId: string): AsyncGenerator<RunHead> {
     yield* this.#deps.reader.headsUnder(itemPrefix(runId));
   }
 
-  /** The runs of the items that have begun, in their order. */
+  /** The runs of the items that have begun, in order. */
   async *each(runId: string): AsyncGenerator<Run> {
     yield* this.#deps.reader.runsUnder(itemPrefix(runId));
   }
@@ -81,7 +81,7 @@ export class ItemRuns {
         count(counts, await this.#one(run, { ...item, item: index }, inputs[index] as Json, stop));
       }
     };
-    // A signal each, so that listeners do not pile up on the shared one.
+    // One signal for each loop, so that listeners do not accumulate on the shared signal.
     const stops = Array.from({ length: Math.min(settings.maxConcurrency, left.length) }, () => new AbortController());
     const stopAll = () => {
       for (const stop of stops) stop.abort();
@@ -90,7 +90,7 @@ export class ItemRuns {
     try {
       await Promise.all(stops.map((stop) => follow(stop.signal)));
     } finally {
-      // Should one of them have met a store that cannot be written, the others stop too: the task is carried out again.
+      // If one loop fails because the store cannot be written, the others stop too. The task then runs again.
       stopAll();
       signal.removeEventListener("abort", stopAll);
     }
@@ -98,17 +98,17 @@ export class ItemRuns {
     return counts;
   }
 
-  /** What the runs of all items have in common. */
+  /** The settings that all item runs share. */
   async #settingsOf(run: Run, settings: FlowSettings): Promise<FlowSettings> {
     const { items: _count, itemDefinitionId = "", rootRunId = run.id, parentTaskId: _task, ...common } = settings;
     const definition = await this.#deps.reader.definitionById(itemDefinitionId);
     if (definition === undefined) throw new Error(`Run ${run.id} has no definition ${itemDefinitionId}.`);
-    // As many items at once as steps may be: only steps of one item that go on side by side could be more.
+    // At most `maxConcurrency` items run at once. Only items with parallel steps can exceed the limit, so only they need a limit key.
     const wide = flowPlanOf(this.#deps.plan(definition)).width > 1;
     return { ...common, rootRunId, parentRunId: run.id, ...(wide ? { limitKey: limitKeyOf(run.id) } : {}) };
   }
 
-  /** Starts a run for an item, unless it is there, and waits for its end. */
+  /** Starts the run of an item, unless it exists, and waits until it ends. */
   async #one(run: Run, settings: FlowSettings, input: Json, signal: AbortSignal): Promise<RunState> {
     const { runs } = this.#deps;
     const started = await runs.begin({
@@ -124,18 +124,18 @@ export class ItemRuns {
     if (isToTryAgain(started.run, run)) await runs.retry(started.run.id);
     else if (!isRunOpen(started.run.state)) return started.run.state;
     const ended = await runs.result(started.run.id, whenAborted(signal));
-    // It was removed.
+    // The run was removed.
     return ended?.state ?? "cancelled";
   }
 }
 
-/** A run whose family is full has no room for its items, and trying again at once would find none. */
+/** A run whose family is full cannot start its items, and an immediate retry would fail too. */
 function failedForLimit(error: unknown): never {
   if (!(error instanceof LongshoreError) || error.code !== "LONGSHORE_LIMIT") throw error;
   throw new StepFailure({ code: "COMPONENT_FAILED", message: error.message }, { final: true });
 }
 
-/** When a run is tried again, so are those of its items that did not succeed: once for each time. */
+/** A retry of a run also retries its items that did not succeed, once for each retry. */
 function isToTryAgain(item: RunHead, run: RunHead): boolean {
   return !isRunOpen(item.state) && item.state !== "succeeded" && item.retries < run.retries;
 }

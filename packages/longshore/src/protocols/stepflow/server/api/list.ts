@@ -1,5 +1,5 @@
-// Lists of runs without their texts, newest first. They walk the board's index of runs and look at a bounded number of rows. The items of a run are next to it
-// in that index: the walk steps over all of them at once.
+// Lists runs without their texts, newest first. They walk the board's index of runs and read a bounded number of rows. In that index the
+// items of a run are next to the run, so the walk skips all of them at once.
 
 import type { Reader } from "../../../../engine/run/reader.ts";
 import type { RunHead, RunState } from "../../../../engine/run/run.ts";
@@ -21,13 +21,13 @@ export interface ListFilter {
 
 const limitDefault = 100;
 const limitMax = 1_000;
-/** A caller that goes further back needs other means than pages: the walk begins again for each. */
+/** The walk begins again for each page, so pages are not meant for older runs than this. */
 const offsetMax = 100_000;
-/** Rows that one list looks at: some tens of milliseconds. A filter that fits next to nothing finds no more than is within. */
+/** Rows that one list reads: some tens of milliseconds. A filter that matches almost nothing finds only runs within these rows. */
 const looksMax = 20_000;
-/** Runs read at once. */
+/** Runs per read. */
 const pageSize = 100;
-/** Runs of one family that are looked at. */
+/** Runs of one family that are read. */
 const familyMax = 5_000;
 
 export async function listRuns(reader: Reader, filter: ListFilter): Promise<RunHead[]> {
@@ -48,7 +48,7 @@ export async function listRuns(reader: Reader, filter: ListFilter): Promise<RunH
   return runs;
 }
 
-/** Null when nothing can match. */
+/** Null when no run can match. */
 function filterOf(filter: ListFilter): ((run: RunHead) => boolean) | null {
   const states = filter.status === undefined || filter.status === 0 ? null : new Set<RunState>(statesOf(filter.status));
   if (states?.size === 0) return null;
@@ -65,7 +65,7 @@ function filterOf(filter: ListFilter): ((run: RunHead) => boolean) | null {
   };
 }
 
-/** All runs, or those of one flow or state, from the newest on. Several states may be one status on the wire. */
+/** All runs, or those of one flow or state, newest first. Several states may have one status on the wire. */
 async function* newest(reader: Reader, { flowName, status }: ListFilter): AsyncGenerator<RunHead> {
   const states = status === undefined || status === 0 ? [undefined] : statesOf(status);
   const walks = states.map((state) => walk(reader, flowName, state));
@@ -88,14 +88,14 @@ async function* walk(reader: Reader, workflow: string | undefined, state: RunSta
     const shown = item < 0 ? page.items : page.items.slice(0, item);
     looked += shown.length + 1;
     yield* shown;
-    // Past all the items of that run, to the run itself.
+    // Continue before all items of that run, at the run itself.
     if (item >= 0) before = itemPrefix(wireRun((page.items[item] as RunHead).id).runId);
     else if (page.next === null) return;
     else before = page.next;
   }
 }
 
-/** The runs that belong to one root, the root among them, from the newest on. */
+/** The runs of one family, including its root, newest first. */
 async function* family(reader: Reader, filter: ListFilter): AsyncGenerator<RunHead> {
   const of = ownRunId((filter.rootRunId ?? filter.parentRunId) as string);
   const named = await reader.runHead(of);

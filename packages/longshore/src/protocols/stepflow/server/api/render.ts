@@ -1,5 +1,5 @@
-// Runs as this wire has them: summaries, the results of items, the states of steps. What is rendered here is what both faces send: gRPC as
-// messages, REST as JSON (api/rest-json.ts writes its times as texts).
+// Converts runs to the form of the wire: summaries, results of items, states of steps. gRPC sends them as messages, REST as JSON
+// (api/rest-json.ts writes times as texts).
 
 import type { Json } from "../../../../core/json/json.ts";
 import { parseExact } from "../../../../core/json/json-exact.ts";
@@ -50,7 +50,7 @@ export class Renderer {
     this.#views = views;
   }
 
-  /** The flow that a run was started with. For a run with items it is that of the items. */
+  /** The flow of a run. For a run with items, the flow of its items. */
   async viewOf(run: RunHead): Promise<FlowView> {
     const id = settingsOf(run).itemDefinitionId ?? run.definitionId;
     const definition = await this.#reader.definitionById(id);
@@ -76,7 +76,7 @@ export class Renderer {
     };
   }
 
-  /** When the run that everything around this one belongs to was started: events are counted from there. */
+  /** The start of the root run: the numbers of events count from it. */
   async startOf(run: RunHead, { rootRunId } = settingsOf(run)): Promise<number> {
     if (rootRunId === undefined || rootRunId === run.id) return run.createdAt;
     return (await this.#reader.runHead(rootRunId))?.createdAt ?? run.createdAt;
@@ -90,7 +90,7 @@ export class Renderer {
     return { total: items, completed, failed: failures, cancelled, running: items - completed - failures - cancelled };
   }
 
-  /** For an open run, and for one that was ended early: then what had not begun was cancelled with it. */
+  /** Counts the items of an open run, or of a run that was ended early: items that had not begun count as cancelled. */
   async #count(run: RunHead, items: number): Promise<ItemCounts> {
     const states = await this.#reader.statesUnder(itemPrefix(run.id));
     const counted = (...of: RunState[]) => of.reduce((sum, state) => sum + (states.get(state) ?? 0), 0);
@@ -117,12 +117,12 @@ function ofOne(state: RunState): Statistics {
   };
 }
 
-/** How a run that has ended came out. */
+/** The result of a run that has ended. */
 export function resultOf(run: Run): FlowResult {
   return flowResultOf(run) ?? failed({ code: "ORCHESTRATOR_ERROR", message: "the run has not ended" });
 }
 
-/** The result of one item; `run` is the run for it, or undefined when it has not begun. */
+/** The result of one item; `run` is its run, or undefined when it has not begun. */
 export function renderItem(itemIndex: number, run: Run | undefined, whole: RunHead): Item {
   const state = run?.state ?? (isRunOpen(whole.state) ? "running" : "cancelled");
   const base = { itemIndex, status: statusOf(state), ...(run?.endedAt == null ? {} : { completedAt: run.endedAt }) };
@@ -131,7 +131,7 @@ export function renderItem(itemIndex: number, run: Run | undefined, whole: RunHe
   return { ...base, ...(result.outcome === "success" ? { output: result.result } : errorParts(result.error)) };
 }
 
-/** The end of a step, with the flow's policy for failures; null while it is open. */
+/** The result of a step, after the flow's error policy; null while the step is open. */
 export function stepResultOf(task: TaskRow, { step }: StepView): FlowResult | null {
   if (isOpen(task.state)) return null;
   if (step !== undefined) return stepResult(step, task);
@@ -145,7 +145,10 @@ export function stepStatusOf(task: TaskRow, result: FlowResult | null): number {
   return task.state === "cancelled" ? ExecutionStatus.CANCELLED : ExecutionStatus.FAILED;
 }
 
-/** The same from a record without its texts. Undefined where they decide it: a step whose failure has a default may have failed for another's. */
+/**
+ * The status from a record without its texts. Undefined where the texts decide: a step with a default may have inherited another step's
+ * failure.
+ */
 export function headStatusOf(task: TaskRowHead, { step }: StepView): number | undefined {
   if (isOpen(task.state)) return ExecutionStatus.RUNNING;
   if (task.state === "done" || task.state === "skipped") return ExecutionStatus.COMPLETED;
@@ -153,7 +156,7 @@ export function headStatusOf(task: TaskRowHead, { step }: StepView): number | un
   return task.state === "cancelled" ? ExecutionStatus.CANCELLED : ExecutionStatus.FAILED;
 }
 
-/** `startedAt` is when the run began from which events are counted. */
+/** `startedAt` is the start of the root run. */
 export function renderStep(task: TaskRow, step: StepView, itemIndex: number, startedAt: number): Step {
   const { stepId, stepIndex, component } = step;
   const result = stepResultOf(task, step);

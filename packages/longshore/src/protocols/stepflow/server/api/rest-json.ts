@@ -1,4 +1,4 @@
-// What is rendered for both faces, written as REST's JSON: times as texts (RFC 3339), events under the name of their kind.
+// Writes rendered values as REST's JSON: times as texts (RFC 3339), events under the name of their kind.
 
 import { writeExact } from "../../../../core/json/json-exact.ts";
 import type { Reader } from "../../../../engine/run/reader.ts";
@@ -12,7 +12,7 @@ export function json(value: unknown): HttpReply {
   return { status: 200, headers: jsonHeaders, body: writeExact(value) };
 }
 
-/** An object with a list behind its other members that may be long: it is written entry by entry, in turns, and stays in pieces. */
+/** An object whose last member is a list that may be long. It is written entry by entry and stays in pieces. */
 export async function listReply(
   reader: Pick<Reader, "longBody">,
   { name, entries, ...others }: { name: string; entries(): AsyncIterable<object>; first?: object },
@@ -31,7 +31,7 @@ export async function listReply(
   return { status: 200, headers: jsonHeaders, body };
 }
 
-/** Each of them in another shape. */
+/** Converts each entry. */
 export async function* shaped<Entry>(entries: AsyncIterable<Entry>, shape: (entry: Entry) => object): AsyncGenerator<object, void, void> {
   for await (const entry of entries) yield shape(entry);
 }

@@ -1,5 +1,5 @@
-// Reading REST requests: bodies that must be JSON objects, and query parameters. Names are camelCase; the schema's own snake_case is
-// understood too. Enums come as numbers or by name. Mistakes are reported with the name they were sent under.
+// Reads REST requests: bodies that must be JSON objects, and query parameters. Names are camelCase; the schema's snake_case is accepted
+// too. Enums are numbers or names. An error uses the name that the client sent.
 
 import { isObject, type Json, type JsonObject, jsonDepthMax } from "../../../../core/json/json.ts";
 import { kindOf, shown } from "../../../../core/text.ts";
@@ -11,7 +11,7 @@ export function bad(message: string): GrpcError {
   return new GrpcError(GrpcCode.INVALID_ARGUMENT, message);
 }
 
-/** An object; `{}` where nothing was sent. */
+/** The body as an object; `{}` for an empty body. */
 export function objectIn(body: JsonBody): JsonObject {
   const { text } = body;
   if (text.trim() === "") return {};
@@ -27,7 +27,7 @@ export function objectIn(body: JsonBody): JsonObject {
   throw bad(`The body is ${kindOf(value)}, expected an object.`);
 }
 
-/** Null means the same as absent. */
+/** Null means absent. */
 function member(object: JsonObject, name: string): Json | undefined {
   return object[name] ?? object[snake(name)] ?? undefined;
 }
@@ -44,7 +44,7 @@ export function flagOf(object: JsonObject, name: string): boolean {
   throw bad(`${name} is ${kindOf(value)}, expected true or false`);
 }
 
-/** Whole numbers may come as texts, as JSON of protocol buffers writes large ones. */
+/** Integers may be texts, as protobuf's JSON writes large ones. */
 export function wholeOf(object: JsonObject, name: string): number | undefined {
   const value = member(object, name);
   if (value === undefined) return undefined;
@@ -67,7 +67,7 @@ export function mapOf(object: JsonObject, name: string): JsonObject | undefined 
   throw bad(`${name} is ${kindOf(value)}, expected an object`);
 }
 
-/** Absent and empty mean the same. */
+/** An empty value means absent. */
 export function queryText(request: HttpRequest, name: string): string | undefined {
   return request.query.get(name) || request.query.get(snake(name)) || undefined;
 }
@@ -88,13 +88,13 @@ export function queryFlag(request: HttpRequest, name: string): boolean {
 
 type Enum = { readonly [name: string]: number };
 
-/** A number of the enum, its short name, or the one that the schema has: 2, COMPLETED, EXECUTION_STATUS_COMPLETED. */
+/** An enum's number, its short name or its full name: 2, COMPLETED, EXECUTION_STATUS_COMPLETED. */
 export function queryEnum(request: HttpRequest, name: string, values: Enum, prefix: string): number | undefined {
   const text = queryText(request, name);
   return text === undefined ? undefined : enumOf(text, name, values, prefix);
 }
 
-/** Repeated, or several joined by commas. */
+/** The parameter may be repeated, or have several values separated by commas. */
 export function queryEnums(request: HttpRequest, name: string, values: Enum, prefix: string): Set<number> {
   const texts = [...request.query.getAll(name), ...request.query.getAll(snake(name))].flatMap((text) => text.split(","));
   return new Set(texts.filter((text) => text !== "").map((text) => enumOf(text, name, values, prefix)));

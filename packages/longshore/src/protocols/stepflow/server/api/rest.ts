@@ -1,5 +1,4 @@
-// The REST face: every endpoint under /api/v1. It reads requests, calls the services that gRPC calls too, and writes
-// what they answer as JSON.
+// The REST API: every endpoint below /api/v1. It reads requests, calls the same services as gRPC, and writes their results as JSON.
 
 import type { Action } from "../../../../core/actions.ts";
 import type { JsonObject } from "../../../../core/json/json.ts";
@@ -20,7 +19,7 @@ import * as read from "./rest-request.ts";
 import type { Services } from "./services.ts";
 import { grpcErrorOf, refusal, refuseProblem } from "./status.ts";
 
-/** As one request of gRPC may have: larger values are for blobs. */
+/** The limit of a gRPC request. Larger values belong in blobs. */
 const bodyMax = payloadRequestBytes;
 
 type Handler = (request: HttpRequest) => HttpReply | Promise<HttpReply>;
@@ -46,7 +45,7 @@ function flowRoutes({ flows }: Services): Route[] {
     route("POST", "/flows", "definition.write", async (request) => {
       const body = read.objectIn(request);
       if (read.mapOf(body, "flow") === undefined) throw invalid("flow", "is required");
-      // The text and not the value: its id is the hash of how it was written.
+      // Uses the text and not the parsed value, because the id is the hash of the original text.
       const flow = (await inBodyTurns(request.text, memberTexts(request.text))).get("flow") ?? "{}";
       return json(await flows.store(await inBodyTurns(flow, compactText(flow)), read.flagOf(body, "dryRun")));
     }),

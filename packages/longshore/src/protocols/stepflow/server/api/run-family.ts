@@ -1,14 +1,13 @@
-// The runs that belong together: a root, and all that was started on its behalf. They carry the root's id as their alias, so they are found
-// by an index.
+// Families of runs: a root and all runs that were started for it. They have the root's id as an alias, so an index finds them.
 
 import type { Reader } from "../../../../engine/run/reader.ts";
 import type { RunHead } from "../../../../engine/run/run.ts";
 import { settingsOf } from "../../dialect/settings.ts";
 
-/** Open runs of one family that are looked at: more than are ever going on at once. */
+/** Open runs of one family that are read: more than ever run at once. */
 const openMax = 100_000;
 
-/** Those of a root's family that are going on, without the root itself. */
+/** The open runs of a root's family, without the root itself. */
 export async function openFamily(reader: Reader, rootRunId: string): Promise<RunHead[]> {
   const found: RunHead[] = [];
   const { heads } = await reader.search({ aliases: [rootRunId], states: ["running", "paused"], offset: 0, limit: openMax });
@@ -16,7 +15,7 @@ export async function openFamily(reader: Reader, rootRunId: string): Promise<Run
   return found;
 }
 
-/** Those that were started on behalf of a run, or of one that was. A run comes before those that it has started. */
+/** The open descendants of a run. A run comes before the runs that it started. */
 export async function openDescendants(reader: Reader, run: RunHead): Promise<RunHead[]> {
   const family = await openFamily(reader, settingsOf(run).rootRunId ?? run.id);
   const depthOf = (each: RunHead) => settingsOf(each).depth ?? 0;

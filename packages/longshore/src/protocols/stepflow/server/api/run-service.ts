@@ -1,4 +1,4 @@
-// RunsService: the requests of clients about runs. Both REST and gRPC call these; mistakes are thrown as a GrpcError.
+// RunsService: client requests about runs. REST and gRPC both call it. Errors are thrown as GrpcError.
 
 import type { Clock } from "../../../../core/clock.ts";
 import { LongshoreError } from "../../../../core/errors.ts";
@@ -28,7 +28,7 @@ export interface RunServiceDeps {
   readonly items: ItemRuns;
   readonly renderer: Renderer;
   readonly submitter: Submitter;
-  /** Removes a run that has ended, with all that belongs to it. */
+  /** Removes a run that has ended, with everything that belongs to it. */
   removeRun(runId: string): Promise<boolean>;
 }
 
@@ -40,14 +40,14 @@ export interface WaitOptions {
   readonly gone: () => AbortSignal;
 }
 
-/** Of the reference. */
+/** As in the reference. */
 const waitSecsDefault = 300;
-/** A client that waits longer calls again. */
+/** A client that wants to wait longer must call again. */
 const waitSecsMax = 24 * 3_600;
-/** Steps of a run with many items in one answer; those of one item are read by its index. */
+/** Steps in one answer for a run with many items. The steps of one item can be read by its index. */
 const stepsMax = 10_000;
 
-/** What making a summary counts: it looks up the flow and, for some, the states of items. */
+/** What one summary counts against the reader's limit: it reads the flow and sometimes the states of items. */
 const summaryRows = 2;
 
 interface Created {
@@ -55,7 +55,7 @@ interface Created {
   readonly ended: RunHead | undefined;
 }
 
-/** Is called with the characters of what is about to be rendered, and may throw. */
+/** Called with the number of characters that are about to be rendered. May throw. */
 type Count = (chars: number) => void;
 
 interface StepsOf {
@@ -71,15 +71,15 @@ export class RunService {
     this.#deps = deps;
   }
 
-  /** With the run whose results belong into the answer, where the client waits for them. */
+  /** `ended` is the run whose results belong in the answer, when the client waits for them. */
   create(request: RunRequest, waiting: WaitOptions): Promise<Created> {
     checkWait(waiting);
     return this.submit(request).then((started) => this.#created(started, waiting));
   }
 
   /**
-   * Starts a run, and returns nothing that is large. Who waits for its end continues with `then`, here and in all callers: an async function would
-   * hold the request with its inputs, and thousands of clients may wait.
+   * Starts a run and returns nothing large. All callers that wait for its end continue with `then`: an async function would keep the
+   * request and its inputs in memory, and thousands of clients may wait.
    */
   submit(request: RunRequest): Promise<RunHead> {
     return this.#deps.submitter.submit(request).then(headOf);
@@ -114,7 +114,7 @@ export class RunService {
     return { flow: stored === undefined ? (await this.#deps.renderer.viewOf(run)).flow : (parseExact(stored) as JsonObject), flowId };
   }
 
-  /** `asof` is the number of an event that the answer must not be older than. */
+  /** `asof` is the number of an event; the answer must not be older than it. */
   async step(runId: string, stepId: string, itemIndex = 0, asof?: number): Promise<{ step: Step }> {
     const run = await this.findHead(runId);
     const item = await this.#itemOf(run, itemIndex);
@@ -131,7 +131,7 @@ export class RunService {
     return { step: shown };
   }
 
-  /** A run that has ended stays as it is. What was started on its behalf stops with it. */
+  /** Cancels the run and its descendants. A run that has ended is not changed. */
   async cancel(runId: string): Promise<{ summary: Summary }> {
     const { runs, reader, renderer } = this.#deps;
     const run = await this.find(runId);
@@ -145,28 +145,28 @@ export class RunService {
     const run = await this.findHead(runId);
     if (isRunOpen(run.state)) throw precondition("RUN_NOT_DELETABLE", `run '${runId}' is still running: cancel it first`);
     for await (const item of items.heads(run.id)) {
-      // An item that is being cancelled along with its run has a moment left.
+      // An item that is being cancelled with its run may be open for a moment.
       const ended = isRunOpen(item.state) ? await reader.runHead(item.id) : item;
       if (ended !== undefined && !isRunOpen(ended.state)) await removeRun(item.id);
     }
     await removeRun(run.id);
   }
 
-  /** Ours: tries again what did not succeed, in the same run. */
+  /** Our addition: retries, in the same run, the steps that did not succeed. */
   async retry(runId: string): Promise<{ summary: Summary }> {
     const { id } = await this.find(runId);
     try {
       const run = await this.#deps.runs.retry(id);
       return { summary: await this.#deps.renderer.summary(run as Run) };
     } catch (error) {
-      // It speaks of the run by a name that this wire does not know.
+      // The core's message names the run by an id that this wire does not use.
       if (error instanceof LongshoreError && error.code === "LONGSHORE_CONFLICT")
         throw precondition("RUN_NOT_RETRYABLE", error.message.replace(id, runId));
       throw error;
     }
   }
 
-  /** The run that a client speaks of. Runs for items are no runs on this wire. */
+  /** The run that a client names. Runs of items are not visible on this wire. */
   find(runId: string): Promise<Run> {
     return found(runId, (id) => this.#deps.reader.run(id));
   }
@@ -175,7 +175,10 @@ export class RunService {
     return found(runId, (id) => this.#deps.reader.runHead(id));
   }
 
-  /** The run once it has ended, or its state when the client's time has passed. Thousands of clients may wait: none holds a text of its run. */
+  /**
+   * The run once it has ended, or its state when the client's timeout is over. Thousands of clients may wait, so none keeps a text of its
+   * run.
+   */
   async waitFor(run: RunHead, { wait, timeoutSecs = waitSecsDefault, gone }: WaitOptions): Promise<RunHead> {
     if (!wait || !isRunOpen(run.state)) return run;
     const { clock, runs } = this.#deps;
@@ -191,7 +194,9 @@ export class RunService {
     return ended === undefined ? run : headOf(ended);
   }
 
-  /** The current result of every item, one by one: all of them may have gigabytes. `count` is called with the characters of each. */
+  /**
+   * The current result of every item, one by one, because together they may have gigabytes. `count` is called with the characters of each.
+   */
   async *results(run: RunHead, order: number, count: Count = () => {}): AsyncGenerator<Item, void, void> {
     const { reader } = this.#deps;
     const { items } = settingsOf(run);
@@ -204,7 +209,7 @@ export class RunService {
     }
   }
 
-  /** Without an id where an item has not begun. */
+  /** `id` is undefined for an item that has not begun. */
   async #itemsInOrder(runId: string, items: number, order: number): Promise<{ index: number; id: string | undefined }[]> {
     const ends = new Map<number, number>();
     for await (const item of this.#deps.items.heads(runId)) {
@@ -217,7 +222,7 @@ export class RunService {
     return each.sort((a, b) => isBefore(endOf(a.index), endOf(b.index)) || a.index - b.index);
   }
 
-  /** The steps that have begun, of one item or of all, one by one. `count` as for results. */
+  /** The steps that have begun, of one item or of all, one by one. `count` works as for results. */
   async *steps(run: RunHead, itemIndex?: number, count: Count = () => {}): AsyncGenerator<Step, void, void> {
     const startedAt = await this.#deps.renderer.startOf(run);
     if (itemIndex !== undefined || settingsOf(run).items === undefined) {
@@ -245,14 +250,14 @@ export class RunService {
     }
   }
 
-  /** The run on the board for an item; undefined when there is no such item, or it has not begun. */
+  /** The run of an item on the board; undefined when there is no such item or it has not begun. */
   async #itemOf(run: RunHead, index: number): Promise<RunHead | undefined> {
     if (settingsOf(run).items !== undefined) return this.#deps.reader.runHead(itemRunId(run.id, index));
     return index === 0 ? run : undefined;
   }
 }
 
-/** Without its texts, if it has any. */
+/** The run without its texts. */
 function headOf({ input: _1, output: _2, error: _3, variables: _4, backlog: _5, skips: _6, ...head }: RunHead & Partial<Run>): RunHead {
   return head;
 }

@@ -1,5 +1,5 @@
-// What workers over JSON-RPC may request: blobs and runs, by the services that all clients use, and by the same table of actions. Such a
-// worker sends no token: the server has called it, for the task that it works on.
+// Calls that workers over JSON-RPC may make: blobs and runs, through the services that all clients use, and under the same table of
+// actions. Such a worker sends no token: the server has called it for the task that it works on.
 
 import { type Action, actions, type Caller } from "../../../../core/actions.ts";
 import { type ErrorCode, LongshoreError } from "../../../../core/errors.ts";
@@ -16,7 +16,7 @@ import { runStatusJson, type WorkerRuns } from "./worker-runs.ts";
 export interface RuntimeCallDeps {
   readonly blobs: BlobLibrary;
   readonly runs: WorkerRuns;
-  /** What workers may do that are called. */
+  /** The permissions of workers that this server calls. */
   readonly caller: Caller;
 }
 
@@ -59,7 +59,7 @@ const codes: { readonly [code: number]: ErrorCode } = {
   [GrpcCode.PERMISSION_DENIED]: "LONGSHORE_UNAUTHORIZED",
 };
 
-/** Refusals in words that are no transport's own. */
+/** Converts errors to LongshoreErrors, which belong to no transport. */
 async function inOurWords<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

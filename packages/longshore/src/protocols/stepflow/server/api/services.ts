@@ -1,4 +1,4 @@
-// What both faces of the API are made of.
+// The services that REST and gRPC share.
 
 import type { Clock } from "../../../../core/clock.ts";
 import type { BlobLibrary } from "../blob-library.ts";

@@ -1,4 +1,4 @@
-// REST's statuses for gRPC's codes, and its way of saying no: {"error": {"code": 404, "message": "...", "status": "NOT_FOUND"}}.
+// REST statuses for gRPC codes, and the form of REST errors: {"error": {"code": 404, "message": "...", "status": "NOT_FOUND"}}.
 
 import { LongshoreError } from "../../../../core/errors.ts";
 import { BadRequest, codeName, detailOf, GrpcCode, GrpcError } from "../../../../net/grpc/status.ts";
@@ -30,7 +30,7 @@ function errorReply(status: number, message: string, name: string): HttpReply {
   return { status, headers: jsonHeaders, body: JSON.stringify({ error: { code: status, message, status: name } }) };
 }
 
-/** What the server refuses by itself, and what a handler threw that is no answer of this protocol. */
+/** For refusals of the server itself, and for unexpected errors of a handler. */
 const names: { readonly [kind in ProblemKind]: string } = {
   unauthorized: "UNAUTHENTICATED",
   forbidden: "PERMISSION_DENIED",
@@ -47,20 +47,20 @@ export function refuseProblem(problem: Problem): HttpReply {
   return errorReply(problem.status, problem.message, names[problem.kind]);
 }
 
-/** An error of the core in this protocol's codes; undefined for what is no answer to the client. */
+/** Converts an error of the core to this protocol's codes; undefined for an error that clients must not see. */
 export function grpcErrorOf(error: unknown): GrpcError | undefined {
   if (error instanceof GrpcError) return error;
   if (!(error instanceof LongshoreError)) return undefined;
   if (error.code === "LONGSHORE_BAD_DEFINITION" || error.code === "LONGSHORE_BAD_INPUT") {
     return new GrpcError(GrpcCode.INVALID_ARGUMENT, wholeMessage(error), violationsOf(error), { cause: error });
   }
-  // A body or an answer that is too large is refused as the listener refuses it.
+  // A body or an answer that is too large is refused by the listener.
   if (error.code === "LONGSHORE_LIMIT" && error.detail.field !== "body" && error.detail.field !== "answer")
     return new GrpcError(GrpcCode.RESOURCE_EXHAUSTED, error.message, [], { cause: error });
   return undefined;
 }
 
-/** The core keeps the place and what was expected beside its words; the wire has only these. */
+/** The core keeps field and expectation beside the message. The wire has only a message. */
 function wholeMessage({ message, detail: { field, expected } }: LongshoreError): string {
   const more = [expected === undefined ? "" : `expected ${expected}`, field === undefined ? "" : `at ${field}`];
   const missing = more.filter((part) => part !== "" && !message.includes(part)).join(" ");

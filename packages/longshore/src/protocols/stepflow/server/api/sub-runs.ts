@@ -1,5 +1,5 @@
-// Runs that steps of this server start: those of eval, map and iterate. They are found again by the step and a key, so a step that is
-// carried out again after a restart starts nothing twice.
+// Runs that steps of this server start: those of eval, map and iterate. They are identified by the step and a key, so a step that runs
+// again after a restart starts nothing twice.
 
 import { whenAborted } from "../../../../core/results.ts";
 import type { TaskRow } from "../../../../engine/board/task.ts";
@@ -40,7 +40,7 @@ export class StepRuns implements SubRuns {
     return { runId: wireRunId(ended.id), results: await this.#results(ended) };
   }
 
-  /** The step was cancelled: what it has started is to stop. */
+  /** Cancels the runs of a step that was cancelled. */
   async abandon(task: TaskRow): Promise<void> {
     const { runs, reader } = this.#deps;
     const run = task.runId === null ? undefined : await reader.run(task.runId);
@@ -63,7 +63,7 @@ export class StepRuns implements SubRuns {
         parent: { run: parent, taskId: work.task.id, key: `${tryOf(work.task)} ${subRun.key}` },
       });
     } catch (error) {
-      // What a client would be refused with is a step's failure.
+      // An error that refuses a client's request becomes the failure of the step.
       if (error instanceof GrpcError) throw new StepFailure({ code: "INVALID_INPUT", message: `${work.component}: ${error.message}` });
       throw error;
     }
@@ -78,8 +78,8 @@ export class StepRuns implements SubRuns {
 }
 
 /**
- * A step that is tried again after it failed, or along with its run, begins again. One that got lost, in a restart or on the way,
- * continues.
+ * The prefix of the step's keys. A step that is retried after a failure, or with its run, starts new runs. A step that was lost, such as by
+ * a restart, continues with its runs.
  */
 function tryOf({ id, firstAttempt, failures }: TaskRow): string {
   return `${id} ${firstAttempt} ${failures}`;

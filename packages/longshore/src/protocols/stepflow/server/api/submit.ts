@@ -1,5 +1,5 @@
-// Starting runs of flows: for a client, for a step, or on behalf of one. One item is one run on the board; several, or none, are a run that
-// starts a run for each of them (api/items.ts).
+// Starts runs of flows: for a client, for a step, or on behalf of a step. One item is one run on the board. Several items, or none, are a
+// run that starts a run for each item (api/items.ts).
 
 import type { Clock } from "../../../../core/clock.ts";
 import { idFrom, type MakeId } from "../../../../core/ids.ts";
@@ -20,7 +20,7 @@ export interface SubmitDeps {
   readonly makeId: MakeId;
   readonly runs: Runs;
   readonly flows: Flows;
-  /** A variable of the server's environment, for variables of flows that name one. */
+  /** Reads a variable of the server's environment, for flow variables that name one. */
   environment(name: string): string | undefined;
 }
 
@@ -33,16 +33,16 @@ export interface RunRequest {
   readonly parent?: Parent;
 }
 
-/** On whose behalf a run is started. */
+/** The run and step on whose behalf a run is started. */
 export interface Parent {
   readonly run: Run;
-  /** The step that requests it, where that is known: it stops with the step. */
+  /** The step that starts the run, if known. The run is cancelled with the step. */
   readonly taskId?: string;
-  /** Two requests with the same key start one run. Without a key, each request starts another. */
+  /** Two requests with the same key start one run. Without a key, each request starts a run. */
   readonly key?: string;
 }
 
-/** Runs inside runs: one that leads to itself would never end. */
+/** Nesting of runs. A flow that starts itself would never end. */
 const depthMax = 100;
 
 export class Submitter {
@@ -52,7 +52,7 @@ export class Submitter {
     this.#deps = deps;
   }
 
-  /** The run, or the one that was started with the same key. Throws an error for the client. */
+  /** Starts the run, or returns the run that was started with the same key. Throws an error for the client. */
   async submit(request: RunRequest): Promise<Run> {
     const { flows, runs, clock, environment } = this.#deps;
     const { parent, inputs } = request;
@@ -81,7 +81,7 @@ export class Submitter {
     return (await runs.begin({ ...base, ...given })).run;
   }
 
-  /** The one definition of all runs with items is there from the first of them on. */
+  /** Stores the shared definition of runs with items, if it is missing. */
   async #knowItems(): Promise<void> {
     const { runs } = this.#deps;
     if ((await runs.definitionById(itemsDefinition.id)) === undefined) await runs.define(itemsDefinition);
@@ -92,7 +92,7 @@ function rootOf({ rootRunId }: FlowSettings): { rootId?: string } {
   return rootRunId === undefined ? {} : { rootId: rootRunId };
 }
 
-/** Known before it exists, and the same for the same run and key; it differs from runs of clients only by its source. */
+/** The id is known before the run exists, and is the same for the same parent and key. */
 function subRunId(parent: Run, key: string): string {
   return idFrom(`${parent.id}\n${key}`, parent.createdAt);
 }
@@ -102,7 +102,7 @@ function familyOf(parent: Parent): NonNullable<RunOptions["sub"]> {
   if (depth >= depthMax) {
     throw precondition("RUNS_NESTED_TOO_DEEP", `${depthMax} runs are around this one already, which is the limit`);
   }
-  // The wire has no runs for items: a request of an item is made by its run.
+  // Item runs are not visible on the wire, so the parent is the run that the item belongs to.
   const requester = item === undefined ? parent.run.id : (parentRunId ?? rootRunId);
   const { taskId } = parent;
   return { rootRunId, parentRunId: requester, depth: depth + 1, ...(taskId === undefined ? {} : { parentTaskId: taskId }) };

@@ -1,6 +1,5 @@
-// A definition as this wire shows it: the flow, and the step of each node of its plan. Nodes that a flow's expressions
-// were compiled to are none of its steps and are not shown. A definition of another dialect is shown as a flow whose components are
-// the tasks that its steps call.
+// A definition as this wire shows it: the flow, and the step of each node of its plan. Hidden nodes, which come from expressions, are not
+// steps and are not shown. A definition of another dialect is shown as a flow whose components are the tasks that its steps call.
 
 import { isObject, type Json, type JsonObject } from "../../../../core/json/json.ts";
 import { parseExact } from "../../../../core/json/json-exact.ts";
@@ -13,21 +12,21 @@ import { dialectName } from "../../dialect/source.ts";
 
 export interface StepView {
   readonly stepId: string;
-  /** Its place in the flow. */
+  /** Its index in the flow. */
   readonly stepIndex: number;
   readonly component: string;
   readonly node: number;
-  /** Its description in the flow; undefined for a step of another dialect. */
+  /** The step's definition; undefined for a step of another dialect. */
   readonly step: Step | undefined;
-  /** It runs only if something turns out to need it. */
+  /** It runs only if another step or the output needs it. */
   readonly demanded: boolean;
 }
 
 export interface FlowView {
-  /** As it was stored. */
+  /** The stored flow. */
   readonly flow: JsonObject;
   readonly name: string | undefined;
-  /** In the flow's order. */
+  /** In the order of the flow. */
   readonly steps: readonly StepView[];
   readonly byNode: ReadonlyMap<number, StepView>;
 }

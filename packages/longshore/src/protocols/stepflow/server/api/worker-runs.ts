@@ -1,5 +1,5 @@
-// Runs that workers request while they run a component, over any transport: gRPC's SubmitRun and GetRun, and runs/submit and
-// runs/get of JSON-RPC. They belong to the run of the requesting step.
+// Runs that workers start and read while they run a component, over any transport: SubmitRun and GetRun of gRPC, runs/submit and runs/get
+// of JSON-RPC. They belong to the run of the requesting step.
 
 import type { Caller } from "../../../../core/actions.ts";
 import type { Json, JsonObject } from "../../../../core/json/json.ts";
@@ -26,14 +26,14 @@ export interface WorkerRunDeps {
   readonly runs: RunService;
   readonly flows: Flows;
   readonly renderer: Renderer;
-  /** Whether the caller holds a task of a run, or of one around it. */
+  /** Whether the caller holds a task of the run or of a run of the same family. */
   holds(caller: Caller, rootRunId: string): Promise<boolean>;
 }
 
-/** On whose behalf: the task that is carried out, or at least the run that it belongs to. */
+/** The requesting task, or at least the root run that it belongs to. */
 export type Requester = { readonly taskId: string } | { readonly rootRunId: string };
 
-/** The caller, and the task it works on where that is known. A caller that may start any run needs none. */
+/** The caller, and the task that it works on, if known. A caller that may start any run needs none. */
 export interface From {
   readonly caller: Caller;
   readonly requester?: Requester;
@@ -42,7 +42,7 @@ export interface From {
 /** A run in the answer to a worker. */
 export interface RunStatus {
   readonly summary: Summary;
-  /** Undefined without a request for them. */
+  /** Undefined when results were not requested. */
   readonly results: readonly Item[] | undefined;
 }
 
@@ -53,7 +53,7 @@ export class WorkerRuns {
     this.#deps = deps;
   }
 
-  /** Two requests with the same key start one run, when they are of the same task, or of the same run where the task is not known. */
+  /** Two requests with the same key start one run, when they come from the same task, or from the same run if the task is not known. */
   submit(request: Omit<RunRequest, "parent">, from: From, key: string | undefined, waiting: WaitOptions): Promise<RunStatus> {
     // Not async: see RunService.submit.
     return this.#started(request, from, key).then((run) => this.#ended(run, waiting));
@@ -75,20 +75,20 @@ export class WorkerRuns {
     return this.#statusOf(await this.#deps.runs.waitFor(run, waiting), order);
   }
 
-  /** Which run, flow and step a task belongs to, as workers know them. */
+  /** The run, flow and step of a task, as workers know them. */
   async observability(task: TaskRow): Promise<Observability> {
     const run = task.runId === null ? undefined : await this.#deps.reader.run(task.runId);
     if (run === undefined) return { stepId: task.step };
     return { runId: wireRunId(run.id), flowId: flowIdOf(run), stepId: task.step };
   }
 
-  /** The run that everything around a task belongs to, as workers know it; empty for a task without a run. */
+  /** The root run of a task, as workers know it; empty for a task without a run. */
   async rootRunId(task: TaskRow): Promise<string> {
     const run = task.runId === null ? undefined : await this.#deps.reader.run(task.runId);
     return run === undefined ? "" : wireRunId(rootOf(run));
   }
 
-  /** A worker starts runs for a task that it holds alone, and only what no worker has written. */
+  /** A worker may start runs only for a task that it holds, and only of flows that no worker has written. */
   async #refuseUnlessBound({ flowId, overrides }: Omit<RunRequest, "parent">, from: From, run: RunHead | undefined): Promise<void> {
     if (run === undefined || !(await this.#isOfFamily(from, run))) {
       throw denied(
@@ -99,7 +99,7 @@ export class WorkerRuns {
       throw denied("overrides rewrite a flow, which takes a token of the scope operator: store the flow as it is to be run.");
     }
     const { flows } = this.#deps;
-    // Blobs are not looked at: what a worker put there is not read for a refusal.
+    // Blobs are not read: the check ignores what a worker stored there.
     if (!(await flows.isStored(flowId)) && !(await this.#isNamed(flows.checkId(flowId), run))) {
       throw denied(
         `The flow ${flowId} is not stored: a worker's token starts flows that an operator has stored, or that the flow of its run names.`,
@@ -109,13 +109,13 @@ export class WorkerRuns {
 
   async #isOfFamily({ caller, requester }: From, run: RunHead): Promise<boolean> {
     if (requester === undefined || "rootRunId" in requester) return this.#deps.holds(caller, rootOf(run));
-    // The server has called the worker for this very task.
+    // The server has called the worker for this task.
     const task = await this.#deps.reader.task(requester.taskId);
     const own = task?.runId == null ? undefined : await this.#deps.reader.run(task.runId);
     return own !== undefined && rootOf(own) === rootOf(run);
   }
 
-  /** Whether the flow of this run, or of its root, has the id in it. */
+  /** Whether the flow of this run, or of its root, contains the id. */
   async #isNamed(flowId: string, run: RunHead): Promise<boolean> {
     const root = await this.#deps.reader.run(rootOf(run));
     const ids = [run, ...(root === undefined ? [] : [root])].map((each) => settingsOf(each).itemDefinitionId ?? each.definitionId);
@@ -148,7 +148,7 @@ function notOfFamily(runId: string): GrpcError {
   return denied(`A worker's token reads runs of the families that it holds tasks of, and ${runId} is of none of them.`);
 }
 
-/** As gRPC has it. */
+/** The form of gRPC. */
 export function orchestratorStatus({ summary, results = [] }: RunStatus): Encodable<typeof OrchestratorRunStatus> {
   const { orchestratorId: _id, finishedAtSeqno: _end, ...shared } = summary;
   return { ...shared, results: [...results] };
@@ -162,7 +162,7 @@ const words: { readonly [status: number]: string } = {
   [ExecutionStatus.PAUSED]: "paused",
 };
 
-/** The numbers that JSON-RPC (0.10 and 0.11) has for the failure of a step; its clients need a number. */
+/** The numbers of JSON-RPC (0.10 and 0.11) for the failure of a step; its clients need a number. */
 const rpcNumbers: { readonly [code in TaskErrorCode]: number } = {
   UNSPECIFIED: -32202,
   TIMEOUT: -32300,
@@ -177,7 +177,7 @@ const rpcNumbers: { readonly [code in TaskErrorCode]: number } = {
   WORKER_ERROR: -32000,
 };
 
-/** As JSON-RPC has it: statuses as words, times as texts, results as FlowResult. */
+/** The form of JSON-RPC: statuses as words, times as texts, results as FlowResult. */
 export function runStatusJson({ summary, results }: RunStatus): JsonObject {
   const { runId = "", flowId = "", flowName, status = 0, items, createdAt = 0, completedAt, rootRunId = "", parentRunId } = summary;
   return {

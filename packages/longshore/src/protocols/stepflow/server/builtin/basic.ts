@@ -1,4 +1,4 @@
-// Components that need nothing but their input: noop, sleep and create_messages.
+// Components that need only their input: noop, sleep and create_messages.
 
 import type { Clock } from "../../../../core/clock.ts";
 import { pause } from "../../../../core/clock.ts";
@@ -32,7 +32,7 @@ export const createMessages: Component = {
   },
 };
 
-/** A month: a step that is to wait longer belongs into a scheduler. */
+/** A month. Longer waits belong in a scheduler. */
 const sleepMsMax = 31 * 24 * 3_600_000;
 
 export function sleep(clock: Clock): Component {
@@ -49,7 +49,7 @@ export function sleep(clock: Clock): Component {
       const durationMs = optionalWhole(call, "duration_ms", 0, sleepMsMax);
       if (durationMs === undefined) throw invalid(call, "duration_ms is missing, expected a whole number");
       const { passthrough } = objectIn(call);
-      // From when it first began: what has passed before a restart counts.
+      // Counts from the first start of the step, so the time before a restart counts too.
       const until = (call.task.startedAt ?? clock.now()) + durationMs;
       await call.lend(() => pause(clock, until - clock.now(), call.signal));
       return { duration_ms: durationMs, ...(passthrough === undefined ? {} : { passthrough }) };

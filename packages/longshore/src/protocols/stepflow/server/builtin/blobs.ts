@@ -1,4 +1,4 @@
-// put_blob and get_blob: JSON that is kept under its hash.
+// put_blob and get_blob: JSON that is stored under its hash.
 
 import type { Json } from "../../../../core/json/json.ts";
 import { parseExact, writeExact } from "../../../../core/json/json-exact.ts";

@@ -1,4 +1,4 @@
-// What a built-in component is made of, and how it reads what it is given.
+// The interface of a built-in component, and helpers that read its input.
 
 import { isObject, type Json, type JsonObject } from "../../../../core/json/json.ts";
 import { kindOf, shown } from "../../../../core/text.ts";
@@ -19,21 +19,21 @@ export function objectIn(call: ComponentWork): JsonObject {
   throw invalid(call, `the input is ${kindOf(call.input)}, expected an object`);
 }
 
-/** A text that must be there. */
+/** A required text. */
 export function textIn(call: ComponentWork, field: string): string {
   const value = optionalText(call, field);
   if (value === undefined) throw invalid(call, `${field} is missing, expected a text`);
   return value;
 }
 
-/** Null means the same as absent. */
+/** Null means absent. */
 export function optionalText(call: ComponentWork, field: string): string | undefined {
   const value = objectIn(call)[field] ?? undefined;
   if (value === undefined || typeof value === "string") return value;
   throw invalid(call, `${field} is ${kindOf(value)}, expected a text`);
 }
 
-/** Null means the same as absent. */
+/** Null means absent. */
 export function optionalWhole(call: ComponentWork, field: string, min: number, max: number): number | undefined {
   const value = objectIn(call)[field] ?? undefined;
   if (value === undefined) return undefined;
@@ -47,7 +47,7 @@ export function listIn(call: ComponentWork, field: string): Json[] {
   throw invalid(call, `${field} is ${kindOf(value)}, expected a list`);
 }
 
-/** What must be there, whatever it is. */
+/** A required value of any type. */
 export function valueIn(call: ComponentWork, field: string): Json {
   const value = objectIn(call)[field];
   if (value === undefined) throw invalid(call, `${field} is missing`);
@@ -62,7 +62,7 @@ export function failed(call: ComponentWork, message: string): StepFailure {
   return new StepFailure({ code: "COMPONENT_FAILED", message: `${call.component}: ${message}` });
 }
 
-/** An object schema with these members. */
+/** An object schema with these properties. */
 export function objectSchema(title: string, properties: JsonObject, required: readonly string[]): JsonObject {
   return {
     $schema: "https://json-schema.org/draft/2020-12/schema",
@@ -73,7 +73,7 @@ export function objectSchema(title: string, properties: JsonObject, required: re
   };
 }
 
-/** How a flow, or a step of it, came out. */
+/** The result of a flow or of a step. */
 export const flowResultSchema: JsonObject = {
   oneOf: [
     { type: "object", properties: { outcome: { const: "success" }, result: {} }, required: ["outcome", "result"] },

@@ -1,5 +1,5 @@
-// Components that run flows: eval, map and iterate. What they start are runs of their own, found again by the step and a key: after a
-// restart the step is handed out again, finds what was started, and continues from there.
+// Components that run flows: eval, map and iterate. They start sub-runs, which are identified by the step and a key: after a restart the
+// step is handed out again, finds its sub-runs, and continues.
 
 import { isObject, type Json, type JsonObject } from "../../../../core/json/json.ts";
 import { shown } from "../../../../core/text.ts";
@@ -8,34 +8,34 @@ import { type ComponentWork, StepFailure } from "../lane.ts";
 import { itemsMax } from "../run-id.ts";
 import { type Component, flowResultSchema, invalid, listIn, objectSchema, optionalWhole, textIn, valueIn } from "./component.ts";
 
-/** Runs for a step. */
+/** Starts sub-runs for a step. */
 export interface SubRuns {
   /**
-   * Starts a run of a flow for the step, or finds the one that was started under the same key, and waits for its end. Rejects with a
-   * StepFailure when the flow cannot be run, and with the signal's reason when the step is cancelled.
+   * Starts a run of a flow for the step, or finds the run with the same key, and waits until it ends. Rejects with a StepFailure when the
+   * flow cannot run, and with the signal's reason when the step is cancelled.
    */
   run(call: ComponentWork, subRun: SubRun): Promise<SubRunResult>;
 }
 
 export interface SubRun {
-  /** One for each run that the step starts. */
+  /** Unique for each run that the step starts. */
   readonly key: string;
-  /** The id that a flow is stored under, or the flow itself. */
+  /** The id of a stored flow, or the flow itself. */
   readonly flow: string | JsonObject;
   readonly inputs: readonly Json[];
   readonly maxConcurrency?: number;
 }
 
 export interface SubRunResult {
-  /** As the wire has it. */
+  /** The id on the wire. */
   readonly runId: string;
-  /** One for each input, in their order. */
+  /** One result for each input, in the same order. */
   readonly results: readonly FlowResult[];
 }
 
-/** As the reference has it. */
+/** As in the reference. */
 const iterationsDefault = 1_000;
-/** Each is a run that is kept; a loop that has not ended by then is a mistake. */
+/** Each iteration is a stored run. A loop that has not ended by then is a mistake. */
 const iterationsMax = 100_000;
 const concurrencyMax = 10_000;
 
@@ -148,7 +148,7 @@ function outputOf(result: FlowResult | undefined): JsonObject {
   throw neither();
 }
 
-/** In the words of the reference. */
+/** The message of the reference. */
 function neither(): StepFailure {
   return new StepFailure({ code: "COMPONENT_FAILED", message: "Workflow result must contain either 'result' or 'next' field" });
 }

@@ -1,4 +1,4 @@
-// The components that the server brings itself, by path.
+// The built-in components, by path.
 
 import type { Clock } from "../../../../core/clock.ts";
 import type { Environment } from "../../../../core/environment.ts";
@@ -16,7 +16,7 @@ export interface LibraryOptions {
   readonly clock: Clock;
   readonly blobs: BlobLibrary;
   readonly subRuns: SubRuns;
-  /** What `load_file` may read; null for nothing. */
+  /** The files that `load_file` may read; null for none. */
   readonly files: FlowFiles | null;
   readonly environment: Environment;
 }

@@ -1,5 +1,5 @@
-// load_file: reads a file below the one folder that the operator has named for it, and nothing before one is named. Nothing above it can be
-// read, neither by `..` nor by a link, and nothing in it that the server keeps its secrets in.
+// load_file: reads a file below the one folder that the operator has configured. Without that setting it reads nothing. Nothing outside the
+// folder can be read, neither with `..` nor through a link, and no file inside it in which the server keeps secrets.
 
 import { constants } from "node:fs";
 import { open, realpath } from "node:fs/promises";
@@ -16,12 +16,12 @@ import { parseYaml } from "./yaml-thread.ts";
 const formats = ["json", "yaml", "text"] as const;
 type Format = (typeof formats)[number];
 
-/** A file becomes the output of a step, which is kept with its run. */
+/** A file becomes the output of a step, which is stored with its run. */
 const fileBytesMax = payloadRequestBytes;
 
 export interface FlowFiles {
   readonly folder: string;
-  /** Folders and files that are never read, although they may be in the folder or a link in it may lead there. */
+  /** Folders and files that are never read, even if they are inside the folder or a link in it points to them. */
   readonly hidden: readonly string[];
 }
 
@@ -71,7 +71,7 @@ function formatOf(call: ComponentWork, path: string): Format {
   return known;
 }
 
-/** The real path of a file, links followed. Only inside the folder a missing file is distinguished from an unreadable one. */
+/** The real path of a file, with links resolved. Only inside the folder does the error say whether a file is missing or unreadable. */
 async function inside(call: ComponentWork, { folder, hidden }: FlowFiles, wanted: string): Promise<{ path: string; shown: string }> {
   const outside = () => invalid(call, `path ${JSON.stringify(wanted)} leads out of the folder for flows`);
   if (wanted.includes("\0")) throw invalid(call, "path has a NUL character in it");
@@ -92,13 +92,13 @@ async function inside(call: ComponentWork, { folder, hidden }: FlowFiles, wanted
   return { path, shown: relative(root, named) };
 }
 
-/** Both are real paths. */
+/** Both must be real paths. */
 export function isBelow(root: string, path: string): boolean {
   const way = relative(root, path);
   return way !== "" && way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way);
 }
 
-/** Not through a link that has taken the file's place meanwhile, and without waiting for the other end of a pipe. */
+/** Does not follow a link that has replaced the file meanwhile, and does not block on a pipe. */
 const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 async function read(call: ComponentWork, path: string, wanted: string): Promise<Buffer> {
@@ -129,7 +129,7 @@ async function parsed(call: ComponentWork, text: string, format: Format, wanted:
   }
 }
 
-/** The system's message has the whole path of the server in it, its code has not. */
+/** The system's error message contains the full path on the server, so only its code is shown. */
 function cannotRead(call: ComponentWork, wanted: string, error: unknown): Error {
   const code = String((error as { code?: unknown }).code ?? "");
   const why = code === "ENOENT" ? "there is no such file" : `it cannot be read (${code})`;

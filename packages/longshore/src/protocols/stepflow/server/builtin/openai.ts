@@ -1,5 +1,5 @@
-// openai: one call of a chat completions API. The address may be another that speaks the same (OPENAI_BASE_URL). A key is sent and never
-// disclosed: not in logs, not in errors, not even when the other side repeats it.
+// openai: one call of a chat completions API. OPENAI_BASE_URL may name another server with the same API. The key is sent but never
+// disclosed: not in logs and not in errors, even when the server repeats it.
 
 import type { Environment } from "../../../../core/environment.ts";
 import { toError } from "../../../../core/errors.ts";
@@ -11,12 +11,12 @@ import { type ComponentWork, StepFailure } from "../lane.ts";
 import { type Component, invalid, listIn, objectIn, objectSchema, optionalText, optionalWhole } from "./component.ts";
 
 export interface OpenAiOptions {
-  /** Of the server; read at each call, so that a key may be changed without a restart. */
+  /** The server's environment. It is read at each call, so that a key can be changed without a restart. */
   readonly environment: Environment;
 }
 
 const addressDefault = "https://api.openai.com/v1";
-/** The reference's. */
+/** As in the reference. */
 const modelDefault = "gpt-3.5-turbo";
 const roles = ["system", "user", "assistant"];
 /** Long answers of slow models take minutes. After this time the call fails. */
@@ -121,7 +121,7 @@ function responseIn(text: string): string {
   throw trouble("COMPONENT_FAILED", "the answer has no choices[0].message.content");
 }
 
-/** The error of the API, in its own form or any other. */
+/** The error message of the API, or the beginning of a body in another form. */
 function messageIn(text: string): string {
   const answer = parsed(text);
   const error = isObject(answer) ? (answer as JsonObject).error : undefined;
@@ -133,7 +133,7 @@ function parsed(text: string): Json | undefined {
   try {
     return JSON.parse(text) as Json;
   } catch {
-    // Then it is shown as it is, or reported to lack the expected field.
+    // The caller shows the text as it is, or reports the missing field.
     return undefined;
   }
 }

@@ -1,18 +1,18 @@
-// YAML of a large file, read in a thread: the parser takes seconds for some megabytes and cannot be interrupted. One thread reads one text
-// and ends; there is one at a time.
+// Parses the YAML of a large file in a thread: the parser takes seconds for some megabytes and cannot be interrupted. A thread parses one
+// text and ends. Only one thread runs at a time.
 
 import { createRequire } from "node:module";
 import { Worker } from "node:worker_threads";
 
-/** Longer texts go to a thread: the parser takes some milliseconds for this many characters, and so does the start of a thread. */
+/** Longer texts are parsed in a thread. The parser takes some milliseconds for this many characters, as long as starting a thread. */
 export const hereCharsMax = 16_384;
-/** Several times what the largest file takes. */
+/** Several times what the largest file needs. */
 const threadMsMax = 20_000;
 const threadMbMax = 1_024;
-/** Of YAML: an alias means what it names, so a few lines could otherwise become a very large value. */
+/** Aliases are expanded, so without a limit a few lines could become a very large value. */
 const aliasesMax = 100;
 
-/** Plain JavaScript, which a thread starts with whatever reads TypeScript for the rest. Its parser is the one of core/yaml-nesting.ts. */
+/** Plain JavaScript, because the thread has no TypeScript loader. Its parser is the one of core/yaml-nesting.ts. */
 const program = `
 const { parentPort, workerData } = require("node:worker_threads");
 const { Parser, parse } = require(workerData.parser);
@@ -39,7 +39,7 @@ let last: Promise<unknown> = Promise.resolve();
 export async function parseYaml(text: string): Promise<unknown> {
   const options = { maxAliasCount: aliasesMax };
   if (text.length <= hereCharsMax) {
-    // Loaded where there is YAML to read.
+    // Loaded only when there is YAML to parse.
     const [{ parse }, { ShallowParser }] = await Promise.all([import("yaml"), import("../../../../core/yaml-nesting.ts")]);
     for (const _token of new ShallowParser().parse(text));
     return parse(text, options);
@@ -53,7 +53,7 @@ export async function parseYaml(text: string): Promise<unknown> {
   return outcome.value;
 }
 
-/** Settles when the thread has ended, however that came. */
+/** Settles when the thread has ended for any reason. */
 function inThread(workerData: object): Promise<Outcome> {
   yamlThreads.started++;
   const worker = new Worker(program, { eval: true, workerData, resourceLimits: { maxOldGenerationSizeMb: threadMbMax } });

@@ -1,4 +1,4 @@
-// Which components the server brings itself. A list of its own, so that routing need not load them.
+// The paths of the built-in components. A separate list, so that routing need not load the components.
 
 export const builtinPaths: readonly string[] = [
   "/openai",

@@ -1,12 +1,11 @@
-// The components of a configuration, for diagnostics: everything that might take a step, whatever its input and the registrations
-// will be.
+// The components of a configuration, for diagnostics: every plugin that might take a step, whatever its input and the registrations are.
 
 import type { Json } from "../../../../core/json/json.ts";
 import type { ComponentFact, RouteFacts } from "../../dialect/route-facts.ts";
 import type { Plugin, StepflowConfig } from "./config.ts";
 import { componentOf, inOrder, type Route } from "./route.ts";
 
-/** A component that this server brings itself. */
+/** A built-in component. */
 export interface BuiltinFact {
   readonly path: string;
   readonly inputSchema: Json;
@@ -24,7 +23,7 @@ export function routeFacts(config: StepflowConfig, builtins: readonly BuiltinFac
       for (const route of routes) {
         const { facts, always } = factsOf(route, component, config, known);
         found.push(...facts);
-        // A rule without conditions lets no step pass.
+        // A rule without conditions takes every step, so later rules are never reached.
         if (always) break;
       }
       return found;

@@ -1,35 +1,35 @@
-// A Stepflow configuration once it has been read: its plugins, and the component paths that lead to them. Every form
-// that releases of Stepflow have written it in ends here. docs/reference/stepflow-configuration.md has the keys.
+// A parsed Stepflow configuration: its plugins, and the component paths that lead to them. All file formats of Stepflow's releases are
+// converted to this form. docs/reference/stepflow-configuration.md lists the keys.
 
 import type { Backoff } from "../../../../core/backoff.ts";
 import type { Json } from "../../../../core/json/json.ts";
 import type { Route } from "./route.ts";
 
 export interface StepflowConfig {
-  /** Where it was read; null for the one that needs no file. */
+  /** The file; null for the default configuration. */
   readonly file: string | null;
-  /** Where the processes of plugins run, and what relative paths are relative to. */
+  /** The working directory of plugin processes, and the base of relative paths. */
   readonly directory: string;
   readonly plugins: ReadonlyMap<string, Plugin>;
   readonly routes: readonly Route[];
   readonly retry: TransportRetry;
   readonly blobApi: BlobApi;
-  /** Whether values of a flow are held against the schemas of what takes them, when it is stored. */
+  /** Whether storing a flow also checks its values against the schemas of their receivers. */
   readonly typeCheck: boolean;
 }
 
-/** How often a step is tried again that got lost on the way to its worker or back; a failure of the component itself is the flow's matter. */
+/** Retries of a step that was lost on the way to its worker or back. The flow decides about retries after failures of the component. */
 export interface TransportRetry {
   readonly max: number;
   readonly backoff: Backoff;
 }
 
 export interface BlobApi {
-  /** False: this server keeps no blobs, and announces none to workers. */
+  /** When false, this server stores no blobs and announces no blob API to workers. */
   readonly enabled: boolean;
   /** The address for workers; null for this server's own. */
   readonly url: string | null;
-  /** Top-level fields of an input above this many bytes of JSON travel as references, to workers that understand them. */
+  /** Larger top-level fields of an input (bytes of JSON) are sent as references, to workers that support them. */
   readonly threshold: number;
 }
 
@@ -39,14 +39,14 @@ interface PluginBase {
   readonly name: string;
 }
 
-/** How long a step may wait to be begun, and how long it may take from then on. */
+/** How long a step may wait in its queue, and how long it may then run. */
 export interface PluginTimeouts {
   readonly queueMs: number;
-  /** Null for as long as it takes. */
+  /** Null: no limit. */
   readonly executionMs: number | null;
 }
 
-/** The components that the server brings itself. */
+/** The built-in components. */
 export interface BuiltinPlugin extends PluginBase {
   readonly type: "builtin";
 }
@@ -54,7 +54,7 @@ export interface BuiltinPlugin extends PluginBase {
 /** Components with configured results. */
 export interface MockPlugin extends PluginBase {
   readonly type: "mock";
-  /** By path, each with a slash in front. */
+  /** By path, with a leading slash. */
   readonly components: ReadonlyMap<string, MockComponent>;
 }
 
@@ -70,13 +70,15 @@ export type MockAnswer =
   /** The plugin itself fails, as if it could not be reached. */
   | { readonly kind: "broken"; readonly message: string };
 
-/** A worker that is called: JSON-RPC over Streamable HTTP. Exactly one of `launch` and `url` is there. */
+/** A worker that the server calls: JSON-RPC over Streamable HTTP. Exactly one of `launch` and `url` is set. */
 export interface HttpPlugin extends PluginBase {
   readonly type: "stepflow";
   readonly launch: Launch | null;
   readonly url: URL | null;
   readonly health: { readonly path: string; readonly timeoutMs: number; readonly retryMs: number };
-  /** How many calls are open at once. Those that wait for a run they started do not count, or runs could wait for each other forever. */
+  /**
+   * Maximum of open calls. Calls that wait for a run that they started do not count; otherwise runs could wait for each other without end.
+   */
   readonly callsMax: number;
   readonly timeouts: PluginTimeouts;
 }
@@ -100,26 +102,26 @@ export interface NatsPlugin extends PluginBase {
   readonly timeouts: PluginTimeouts;
 }
 
-/** Workers of every other protocol that this server speaks: a component is the task of the same name. */
+/** Workers of every other protocol of this server: a component is the task of the same name. */
 export interface LongshorePlugin extends PluginBase {
   readonly type: "longshore";
   readonly timeouts: PluginTimeouts;
 }
 
-/** A process of a plugin. Its arguments and environment have had their variables replaced. */
+/** A process of a plugin. Variables in its arguments and environment are already replaced. */
 export interface Launch {
   readonly command: string;
   readonly args: readonly string[];
   readonly env: { readonly [name: string]: string };
 }
 
-/** Of the reference, as are the other defaults below unless noted. */
+/** As in the reference, like the other defaults below unless noted. */
 export const queueTimeoutMsDefault = 30_000;
-/** A person who lists a queue with more than this is not waiting for it. */
+/** 30 days, longer than any caller waits for a queue. */
 export const timeoutSecsMax = 30 * 24 * 3_600;
 export const consumerDefault = "stepflow-default";
 export const healthDefault: HttpPlugin["health"] = { path: "/health", timeoutMs: 60_000, retryMs: 100 };
-/** The reference has no limit. Each open call is a connection, and a worker with this many calls at once is busy by any measure. */
+/** The reference has no limit. Each open call is a connection, and a worker with this many calls is busy. */
 export const callsMaxDefault = 100;
 /** 1, 1, 2, 3, 5, 8, 10 seconds. */
 export const retryDefault: TransportRetry = { max: 3, backoff: { kind: "fibonacci", delayMs: 1_000, maxMs: 10_000 } };

@@ -1,4 +1,4 @@
-// Finds and reads the configuration file that the operator named. Nothing else is ever looked at: a plugin starts programs.
+// Finds and reads the configuration file that the operator named. No other file is searched for, because a plugin starts programs.
 
 import { readdirSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -10,11 +10,11 @@ import { parseConfig } from "./parse.ts";
 
 export interface LoadedConfig {
   readonly config: StepflowConfig;
-  /** `file:line:column: what is odd about it`. */
+  /** `file:line:column: warning`. */
   readonly warnings: readonly string[];
 }
 
-/** What a folder's configuration may be called. */
+/** The accepted names of a configuration file in a folder. */
 const names = ["stepflow-config.yml", "stepflow-config.yaml", "stepflow_config.yml", "stepflow_config.yaml"];
 const field = "stepflow.config";
 
@@ -44,7 +44,7 @@ function isFolder(path: string): boolean {
   try {
     return statSync(path).isDirectory();
   } catch {
-    // Reading it will report what is wrong with it.
+    // Reading the file will report what is wrong.
     return false;
   }
 }

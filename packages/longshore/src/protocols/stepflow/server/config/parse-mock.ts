@@ -1,5 +1,5 @@
-// A mock plugin: components with configured results, each under its input. In YAML the input may be
-// a key as it is, `{ input: a }: ...`; in JSON, where keys are texts, it is the JSON of it.
+// Parses a mock plugin: components with configured results, each under its input. In YAML the input may be the key itself, `{ input: a }:
+// ...`. In JSON, where keys are texts, the key is the input as JSON.
 
 import { fields, mapOf, required, textOf } from "../../../../core/file-fields.ts";
 import type { Place } from "../../../../core/file-place.ts";
@@ -34,14 +34,14 @@ function componentOf(place: Place): MockComponent {
   };
 }
 
-/** A text that is JSON means its value; any other text is itself. */
+/** A text that is JSON means its value; any other text means itself. */
 function inputOf(key: Place): Json {
   const value = key.json();
   if (typeof value !== "string") return value;
   try {
     return JSON.parse(value) as Json;
   } catch {
-    // Not JSON: the input is this very text.
+    // Not JSON: the input is the text itself.
     return value;
   }
 }

@@ -1,4 +1,4 @@
-// One plugin of a configuration file. What a type does not know is warned about; what it cannot do without is refused.
+// Parses one plugin of a configuration file. Unknown keys cause a warning; missing required keys are refused.
 
 import type { Environment } from "../../../../core/environment.ts";
 import { fields, listOf, mapOf, required, textOf, whole } from "../../../../core/file-fields.ts";
@@ -20,7 +20,7 @@ import {
 import { mockPlugin } from "./parse-mock.ts";
 import { filledText } from "./variables.ts";
 
-/** Named in a file, but not served here; a route to it gets the reason. */
+/** A plugin that the file names but this server does not support. A route to it is refused with the reason. */
 export interface UnservedPlugin {
   readonly type: "unserved";
   readonly name: string;
@@ -30,7 +30,7 @@ export interface UnservedPlugin {
 const types = ["builtin", "grpc", "nats", "stepflow", "mock", "longshore"];
 const launchKeys = ["command", "args", "env"];
 const timeoutKeys = ["queueTimeoutSecs", "executionTimeoutSecs"];
-/** More calls at once than any worker has connections for. */
+/** More calls than any worker has connections for. */
 const callsMaxMax = 10_000;
 const healthMsMax = 3_600_000;
 
@@ -165,7 +165,7 @@ function httpUrl(place: Place, environment: Environment): URL {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || !/^https?:$/.test(url.protocol))
     throw place.refuse(`'${text}' is no address.`, "http://host:port or https://host:port");
-  // They are never sent, and every message about the worker would show them.
+  // They would never be sent, and every message about the worker would show them.
   if (url.username !== "" || url.password !== "") throw place.refuse("The address has a user name or password.", "an address without them");
   return url;
 }
@@ -177,7 +177,7 @@ function natsUrl(place: Place, environment: Environment): string {
   return text;
 }
 
-/** Names of queues are names of lanes: short, and of one line. */
+/** Queue names are lane names: short, and on one line. */
 export function queueName(place: Place, environment: Environment): string {
   const text = filledText(place, "the name of a queue", environment);
   if (!/^[^\s\p{Cc}]{1,200}$/u.test(text))
@@ -185,7 +185,7 @@ export function queueName(place: Place, environment: Environment): string {
   return text;
 }
 
-/** JetStream's own rule for names of streams and consumers. */
+/** JetStream's rule for names of streams and consumers. */
 export function streamName(place: Place, environment: Environment): string {
   const text = filledText(place, "the name of a stream", environment);
   if (!/^[^\s.*>/\\\p{Cc}]{1,200}$/u.test(text))
@@ -193,7 +193,7 @@ export function streamName(place: Place, environment: Environment): string {
   return text;
 }
 
-/** `fields` has warned about every key that it found; there is nothing to keep. */
+/** `fields` has warned about every key, so there is nothing to read. */
 function nothing(_given: ReadonlyMap<string, Place>): object {
   return {};
 }

@@ -1,4 +1,4 @@
-// The routes of a configuration file, in either way of writing them.
+// Parses the routes of a configuration file, in both notations.
 
 import type { Environment } from "../../../../core/environment.ts";
 import { listOf, mapOf, required, textOf } from "../../../../core/file-fields.ts";
@@ -12,7 +12,7 @@ import { type Route, type RouteCondition, type RoutePattern, type RouteRule, rou
 
 export type Plugins = ReadonlyMap<string, Plugin | UnservedPlugin>;
 
-/** `component_allow` and `component_deny` are how the first releases wrote them; a list of denials must never be overlooked. */
+/** `component_allow` and `component_deny` are the notation of the first releases. A deny list must never be ignored. */
 const ownKeys = new Set([
   "plugin",
   "conditions",
@@ -45,7 +45,7 @@ function patternOf(key: string, at: Place): RoutePattern {
   try {
     return routePattern(key);
   } catch {
-    // Its message is about tasks; this one has the place.
+    // The message of `routePattern` is about tasks; this one has the place in the file.
     throw at.refuse(
       `'${key}' is no path.`,
       "a prefix such as /python, or a pattern such as /python/{*component}: each name once, {*name} last",
@@ -99,7 +99,7 @@ function componentsOf(place: Place): string[] {
   return listOf(place, "a list of components").map((item) => withSlash(textOf(item, "the name of a component")));
 }
 
-/** Flat beside `plugin`, as 0.13 reads them, or below `params`, as the documents write them. */
+/** Parameters are beside `plugin`, as 0.13 reads them, or below `params`, as the documents write them. */
 function paramsOf(given: ReadonlyMap<string, Place>, plugin: Plugin, rule: Place, environment: Environment): RouteRule["params"] {
   const nested = given.get("params");
   const below = nested === undefined || nested.kind === "null" ? [] : mapOf(nested, "a map of parameters").entries();
@@ -121,7 +121,7 @@ function paramOf(key: string, value: Place, plugin: Plugin, environment: Environ
   return value.json();
 }
 
-/** A stream is what NATS calls a queue. */
+/** NATS calls a queue a stream. */
 function streamOf(params: RouteRule["params"]): Json | undefined {
   return params.stream ?? params.queueName;
 }

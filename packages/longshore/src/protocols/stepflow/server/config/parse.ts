@@ -1,5 +1,5 @@
-// A configuration file of Stepflow, YAML or JSON. What this server does in its own way (where data is stored, how runs continue after a
-// restart) is skipped with a warning; what it cannot do is refused by name where a route needs it.
+// Parses a Stepflow configuration file, YAML or JSON. Settings that this server handles in its own way (where data is stored, how runs
+// continue after a restart) are skipped with a warning. A plugin that it does not support is refused by name where a route needs it.
 
 import { resolve } from "node:path";
 import type { Backoff } from "../../../../core/backoff.ts";
@@ -13,7 +13,7 @@ import { queuesOf } from "./queues.ts";
 import { filledText } from "./variables.ts";
 
 export interface ParseOptions {
-  /** What the file is called, with its folder; `.json` at its end holds it to JSON. */
+  /** The path of the file. A name that ends with `.json` must contain JSON. */
   readonly file: string;
   readonly environment: Environment;
 }
@@ -21,13 +21,15 @@ export interface ParseOptions {
 const readPast = ["storageConfig", "stateStore", "leaseManager", "recovery"];
 const topKeys = ["workingDirectory", "plugins", "routes", "blobApi", "retry", "typeCheck", ...readPast];
 const delayMsMax = 3_600_000;
-/** Tried this often, a step has other troubles than its transport. */
+/** After this many tries, the transport is not the problem. */
 const retriesMax = 1_000;
 
-/** Guides route to it without an entry among the plugins: it has no settings. A plugin of that name takes precedence. */
+/**
+ * Guides route to `builtin` without declaring it as a plugin, because it has no settings. A declared plugin of that name takes precedence.
+ */
 const builtin: Plugin | UnservedPlugin = { name: "builtin", type: "builtin" };
 
-/** Throws LONGSHORE_BAD_CONFIG with field, expected, line and column; the file's name is the caller's to add. */
+/** Throws LONGSHORE_BAD_CONFIG with field, expected, line and column; the caller adds the file's name. */
 export function parseConfig(text: string, { file, environment }: ParseOptions): { config: StepflowConfig; warnings: Warning[] } {
   const { root, warnings } = readFile(text, { json: file.endsWith(".json"), code: "LONGSHORE_BAD_CONFIG" });
   mapOf(root, "a map with plugins and routes");
@@ -65,7 +67,7 @@ function pluginsOf(place: Place | undefined, environment: Environment): Map<stri
   return plugins;
 }
 
-/** The list of `match` and `target` that there was before `routes`: reading past it would leave every component without a way. */
+/** Refuses the list of `match` and `target` from before `routes`: ignoring it would leave all components without a route. */
 function refuseOldRouting(root: Place): void {
   const old = root.entries().find(({ key }) => key === "routing");
   if (old === undefined) return;
@@ -155,7 +157,7 @@ function upTo(place: Place, max: number): number {
   return value;
 }
 
-/** One queue has one lane, from which either gRPC or NATS takes: both would take each other's tasks. */
+/** A queue has one lane, from which either gRPC or NATS takes tasks. Both would take each other's tasks. */
 function refuseTwoBackends(config: StepflowConfig, place: Place): void {
   const backends = new Map<string, string>();
   for (const { name, backend, plugin } of queuesOf(config)) {

@@ -1,18 +1,18 @@
-// The queues that a configuration names: those of its plugins, and those that single routes lead to instead. They are there from the
-// start, so that a worker which comes before the first task finds its queue.
+// The queues that a configuration names: those of its plugins and those of single routes. They exist from the start, so that a worker that
+// connects before the first task finds its queue.
 
 import type { GrpcPlugin, NatsPlugin, StepflowConfig } from "./config.ts";
 import type { RouteRule } from "./route.ts";
 
 export type QueuePlugin = GrpcPlugin | NatsPlugin;
 
-/** One way into a queue. Several plugins and routes may lead into one queue, each with timeouts of its own. */
+/** One entry to a queue. Several plugins and routes may use one queue, each with its own timeouts. */
 export interface Queue {
-  /** For NATS the name of the stream. */
+  /** For NATS, the name of the stream. */
   readonly name: string;
   readonly backend: "grpc" | "nats";
   readonly plugin: QueuePlugin;
-  /** A route leads to it and to workers of other protocols alike, so that either may have a component. */
+  /** A route leads both to this queue and to workers of other protocols, so that either may have a component. */
   readonly shared: boolean;
 }
 
@@ -37,12 +37,12 @@ export function queuesOf(config: StepflowConfig): Queue[] {
   return [...queues.values()];
 }
 
-/** Whatever comes, and as it comes: nothing in it would keep a component from one plugin and give it to another. */
+/** The rule takes every component unchanged, so it never decides between plugins. */
 function takesAll({ conditions, allow, deny, component }: RouteRule): boolean {
   return conditions.length === 0 && allow === null && deny.length === 0 && component === null;
 }
 
-/** Where a rule's tasks go; null for a NATS plugin that leaves it to its routes. */
+/** The queue of a rule's tasks; null for a NATS plugin that leaves it to its routes. */
 export function queueOf(plugin: QueuePlugin, params: RouteRule["params"]): string | null {
   const said = plugin.type === "nats" ? (params.stream ?? params.queueName) : params.queueName;
   if (typeof said === "string") return said;
@@ -54,10 +54,10 @@ export function queueLane(queue: string): string {
   return `stepflow:${queue}`;
 }
 
-/** The lane of the tasks of a plugin that is called over HTTP, or answers in this process. */
+/** The lane of a plugin that is called over HTTP or answers in this process. */
 export function pluginLane(plugin: { readonly name: string; readonly type: "stepflow" | "mock" }): string {
   return `stepflow-${plugin.type === "stepflow" ? "http" : plugin.type}:${plugin.name}`;
 }
 
-/** Where built-in components wait to be carried out. */
+/** The lane of built-in components. */
 export const builtinLane = "stepflow-builtin";

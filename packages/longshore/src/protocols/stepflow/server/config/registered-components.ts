@@ -1,5 +1,5 @@
-// The registered components of a plugin's workers: stored as documents, so that a server which has just started knows it before they come
-// back. A worker names a component by an id, which it is sent back unchanged, and by a path below its route, in which `{x}` matches one
+// The registered components of a plugin's workers. They are stored as documents, so that a restarted server knows them before the workers
+// reconnect. A worker names a component by an id, which it gets back unchanged, and by a path below its route, in which `{x}` matches one
 // segment and `{*x}` all that follow.
 
 import { isObject, type Json, type JsonObject } from "../../../../core/json/json.ts";
@@ -21,12 +21,12 @@ export interface FoundComponent {
   readonly params: Readonly<Record<string, string>>;
 }
 
-/** A kind of documents. Each one's name is the lane that the components are taken from. */
+/** The kind of these documents. The name of a document is the lane of the components. */
 export const componentsKind = "stepflow-components";
-/** The newest list replaces the one before: older ones are not needed. */
+/** Always the same version: a new list replaces the old one. */
 const version = 1;
 
-/** Of a worker's own list: more is generated, and every discovery would carry it. */
+/** Components in one worker's list. Longer lists are generated, and every discovery would carry them. */
 export const componentsMax = 10_000;
 
 export function componentsBody(components: readonly RegisteredComponent[]): string {
@@ -37,24 +37,24 @@ export async function keepComponents(documents: DocumentStore, lane: string, com
   await documents.keepDocument({ kind: componentsKind, name: lane, version, body: componentsBody(components) });
 }
 
-/** Null when no worker has registered any. */
+/** Null when no worker has registered components. */
 export async function componentsOn(documents: DocumentStore, lane: string): Promise<RegisteredComponent[] | null> {
   const found: Document | undefined = await documents.document(componentsKind, lane);
   return found === undefined ? null : componentsIn(JSON.parse(found.body) as Json);
 }
 
-/** Reads what `componentsBody` wrote. */
+/** Parses the text of `componentsBody`. */
 export function componentsIn(body: Json): RegisteredComponent[] {
   const listed = isObject(body) ? (body as JsonObject).components : undefined;
   return Array.isArray(listed) ? (listed as unknown as RegisteredComponent[]) : [];
 }
 
-/** The rule for workers that send only one of them: an id that looks like a path is one. */
+/** Uses the id as the path for workers that send no path. */
 export function pathOf(id: string, path: string | undefined): string {
   return path === undefined || path === "" ? withSlash(id) : withSlash(path);
 }
 
-/** The component of a path, and the values of its names; literal paths come before patterns. Null when there is none. */
+/** The component at a path, with the values of its placeholders. Literal paths come before patterns. Null when there is none. */
 export function findComponent(components: readonly RegisteredComponent[], path: string): FoundComponent | null {
   const wanted = withSlash(path);
   const literal = components.find((component) => component.path === wanted);
@@ -69,13 +69,13 @@ export function findComponent(components: readonly RegisteredComponent[], path: 
   return best === null ? null : { component: best.component, params: best.params };
 }
 
-/** Null for a path without names in it, and for what is no pattern: a worker may send anything. */
+/** Null for a path without placeholders and for an invalid pattern, because a worker may send any text. */
 function patternOf(path: string): RoutePattern | null {
   if (!path.includes("{")) return null;
   try {
     return routePattern(path);
   } catch {
-    // Such a component can be called by no path; it is listed all the same.
+    // Such a component is listed but cannot be called by a path.
     return null;
   }
 }

@@ -1,10 +1,10 @@
-// Routes: which component paths lead to which plugins. Releases of Stepflow have written their keys in two ways, and both mean a pattern:
+// Routes: which component paths lead to which plugins. Stepflow's releases have two notations for keys; both are patterns:
 //
-//   "/python"                  since 0.13: everything below this prefix, which is left out; "/" is everything
-//   "/python/{*component}"     before: the same, with a name for what is below; {component} is one segment of it
-//   "/ai/chat"                 before: this very path, for a rule that names the component
+// "/python" (since 0.13): everything below this prefix, which is removed; "/" is everything.
+// "/python/{*component}" (before): the same, with a name for what is below; {component} is one segment of it.
+// "/ai/chat" (before): exactly this path, for a rule that names the component.
 //
-// A path belongs to the pattern with the most segments of its own; the rules of the next one are tried when no rule of it fits.
+// A path belongs to the pattern with the most literal segments. When none of its rules matches, the rules of the next pattern are tried.
 
 import type { Json } from "../../../../core/json/json.ts";
 import { pathPattern } from "../../../../core/path-pattern.ts";
@@ -13,7 +13,7 @@ import type { Path } from "../../dialect/path.ts";
 
 export interface Route {
   readonly pattern: RoutePattern;
-  /** The first that fits counts. */
+  /** The first matching rule counts. */
   readonly rules: readonly RouteRule[];
 }
 
@@ -21,17 +21,17 @@ export interface RouteRule {
   readonly plugin: string;
   /** All of them must hold for the step's input. */
   readonly conditions: readonly RouteCondition[];
-  /** Components, each with a slash in front; null allows all. */
+  /** Allowed components, with a leading slash; null allows all. */
   readonly allow: readonly string[] | null;
   readonly deny: readonly string[];
-  /** The component to call, in which `{name}` is replaced by what the pattern found; null for what is left of the path. */
+  /** The component to call, in which `{name}` is replaced by what the pattern matched; null for the rest of the path. */
   readonly component: string | null;
-  /** The other settings of the rule, for its plugin: `queueName`, `stream`. */
+  /** Further settings of the rule for its plugin: `queueName`, `stream`. */
   readonly params: { readonly [name: string]: Json };
 }
 
 export interface RouteCondition {
-  /** As it was written, and where it leads. */
+  /** The condition's path as written; `steps` is its parsed form. */
   readonly path: string;
   readonly steps: Path;
   readonly value: Json;
@@ -39,19 +39,19 @@ export interface RouteCondition {
 
 export interface RoutePattern {
   readonly text: string;
-  /** How many segments are its own. */
+  /** The number of literal segments. */
   readonly weight: number;
-  /** Takes all that is below, however deep. */
+  /** Matches everything below, at any depth. */
   readonly catches: boolean;
-  /** Without a name for what is below. */
+  /** A prefix without a name for what is below. */
   readonly prefix: boolean;
-  /** The values of its names, `component` for what is left of the path; undefined when the path does not fit. */
+  /** The values of the placeholders, with `component` for the rest of the path; undefined when the path does not match. */
   match(path: string): Captures | undefined;
 }
 
 export type Captures = Readonly<Record<string, string>>;
 
-/** Throws LONGSHORE_BAD_CONFIG for what is no pattern. A prefix finds no component when the path is the prefix itself. */
+/** Throws LONGSHORE_BAD_CONFIG for an invalid pattern. A prefix matches no component when the path is the prefix itself. */
 export function routePattern(text: string): RoutePattern {
   const own = withoutEndSlashes(text) || text.slice(0, 1);
   const weight = own.split("/").filter((segment) => segment !== "" && !segment.startsWith("{")).length;
@@ -60,10 +60,10 @@ export function routePattern(text: string): RoutePattern {
   return { text, weight, catches: true, prefix: true, match: (path) => (path === own ? {} : below.match(path)) };
 }
 
-/** The component that a rule calls, with a slash in front; null when the pattern has found none. */
+/** The component that a rule calls, with a leading slash; null when the pattern matched none. */
 export function componentOf(rule: RouteRule, pattern: RoutePattern, captures: Captures): string | null {
   if (rule.component === null) return captures.component === undefined ? null : `/${captures.component}`;
-  // Such a rule renames one path, or the value of a name; it is not meant for all that is below.
+  // Such a rule renames one path or the value of a placeholder. It does not apply to everything below a prefix.
   if (pattern.prefix && captures.component !== undefined && !/\{\*?component\}/.test(rule.component)) return null;
   const filled = rule.component.replace(/\{\*?([A-Za-z_][\w-]*)\}/g, (whole, name: string) => captures[name] ?? whole);
   return withSlash(filled);
@@ -73,7 +73,7 @@ export function withSlash(component: string): string {
   return component.startsWith("/") ? component : `/${component}`;
 }
 
-/** Best first: more segments of its own, then those that take less. Otherwise in the order in which they are written. */
+/** Best first: more literal segments, then patterns that match less. Otherwise in the order of the file. */
 export function inOrder(routes: readonly Route[]): Route[] {
   return [...routes].sort((a, b) => b.pattern.weight - a.pattern.weight || Number(a.pattern.catches) - Number(b.pattern.catches));
 }

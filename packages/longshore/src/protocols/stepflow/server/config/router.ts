@@ -1,8 +1,8 @@
-// From a step's component path to the lane of its task. Pure: the same path, input and registrations lead to the same place.
+// Finds the lane of a step's task from its component path. Pure: the same path, input and registrations give the same result.
 //
-// The routes that a path fits are tried best first; the rules of one in order: allow and deny, then conditions. When several rules of a
-// route would take the step, what their workers have registered decides: the first plugin that has the component, else one that takes
-// anything, else the first, whose worker will report itself that it has no such component.
+// Matching routes are tried best first, and the rules of a route in order: allow and deny, then conditions. When several rules of a route
+// would take the step, the registrations of their workers decide: the first plugin that has the component, else one that takes any, else
+// one whose components are unknown, else the first, whose worker then reports that it has no such component.
 
 import { isDeepStrictEqual } from "node:util";
 import type { Json } from "../../../../core/json/json.ts";
@@ -18,17 +18,17 @@ import { builtinLane, pluginLane, queueLane, queueOf } from "./queues.ts";
 import { componentsIn, componentsKind, findComponent } from "./registered-components.ts";
 import { componentOf, inOrder, type Route, type RouteRule, withSlash } from "./route.ts";
 
-/** How long a worker of a queue may be silent: the reference's crash window. */
+/** Lease duration of queue workers without a heartbeat: the reference's crash window. */
 export const queueHoldMs = 5_000;
 
-/** One rule that would take the step. */
+/** A rule that would take the step. */
 interface Candidate {
   readonly plugin: Plugin;
   readonly rule: RouteRule;
   readonly component: string;
 }
 
-/** What is known about a plugin's components: whether it has this one, that it takes any, or nothing. */
+/** What is known about a plugin's components: it has this one, lacks it, takes any, or nothing is known. */
 type Knowledge = "has" | "lacks" | "takes-any" | "unknown";
 
 interface RouterDeps {
@@ -67,12 +67,12 @@ function candidatesOf(route: Route, path: string, input: Json, { config, reserve
   return candidates;
 }
 
-/** A component that has its own name for workers of every protocol, when that name is a reserved lane. */
+/** True when the component's name is a reserved lane; workers of other protocols take components from lanes of the same name. */
 function isReserved(plugin: Plugin, component: string, reserved: ReservedLanes): boolean {
   return plugin.type === "longshore" && reserved.has(component.slice(1));
 }
 
-/** A text names the path that the input lacks: as in the reference that is a mistake, not a condition that does not hold. */
+/** Returns a text with the path that the input lacks. As in the reference, that is an error and not a false condition. */
 function conditionsMet(rule: RouteRule, input: Json): boolean | string {
   for (const { path, steps, value } of rule.conditions) {
     const found = follow(input, steps);
@@ -108,7 +108,7 @@ function knowledgeOf({ plugin, rule, component }: Candidate, documents: Document
   return findComponent(componentsIn(body), component) === null ? "lacks" : "has";
 }
 
-/** Under which name the workers of a plugin register their components; null when it has none. */
+/** The name under which the workers of a plugin register their components; null when they do not register. */
 function registeringLane(plugin: Plugin, rule: RouteRule): string | null {
   return plugin.type === "grpc" || plugin.type === "nats" || plugin.type === "stepflow" ? laneOf(plugin, rule, "") : null;
 }
@@ -121,7 +121,7 @@ function laneOf(plugin: Plugin, rule: RouteRule, component: string): string {
 }
 
 function routed({ plugin, rule, component }: Candidate, input: Json, retry: TransportRetry): Routed {
-  // What a restart has cut off is done again as often as it takes. A mock may play a plugin that cannot be reached, which must end.
+  // Built-in components run again after each restart, without a limit. A mock may simulate an unreachable plugin, which must end.
   const retries = plugin.type === "builtin" ? retriesUnlimited : retry.max;
   const task = { component, input } satisfies ComponentTask;
   return {
@@ -140,7 +140,7 @@ function timeoutsOf({ queueMs, executionMs }: PluginTimeouts): Timeouts {
   return { claimMs: queueMs, ...(executionMs === null ? {} : { endMs: executionMs }) };
 }
 
-/** The reference's words first, for those who look for them. */
+/** The reference's text comes first, so that users can search for it. */
 function unrouted(why: string): Unrouted {
   return { failed: "ORCHESTRATOR_ERROR", message: `error routing component: ${why}` };
 }

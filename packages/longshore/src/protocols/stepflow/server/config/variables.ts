@@ -1,5 +1,5 @@
-// `${NAME}` and `${NAME:-default}` in the texts of a configuration are replaced by variables of the server's own environment. `$${` is a
-// plain `${`.
+// Replaces `${NAME}` and `${NAME:-default}` in the texts of a configuration by variables of the server's environment. `$${` is a literal
+// `${`.
 
 import type { Environment } from "../../../../core/environment.ts";
 import { textOf } from "../../../../core/file-fields.ts";
@@ -7,7 +7,7 @@ import type { Place } from "../../../../core/file-place.ts";
 
 const inside = /^([A-Za-z_]\w*)(?::-(.*))?$/s;
 
-/** A text with its variables replaced. As in a shell, a variable that is empty counts as absent where there is a default. */
+/** The text with its variables replaced. As in a shell, an empty variable counts as absent where there is a default. */
 export function filledText(place: Place, expected: string, environment: Environment): string {
   return replaced(textOf(place, expected), (whole, body) => {
     if (whole.startsWith("$$")) return whole.slice(1);
@@ -20,7 +20,7 @@ export function filledText(place: Place, expected: string, environment: Environm
   });
 }
 
-/** Each `${...}` replaced, with the dollar sign before it where there is one. In one pass, whatever is left open. */
+/** Replaces each `${...}`, including a dollar sign before it. One pass, even if a brace is not closed. */
 function replaced(text: string, replace: (whole: string, body: string) => string): string {
   let done = "";
   let from = 0;

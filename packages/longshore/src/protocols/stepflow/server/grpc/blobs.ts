@@ -1,4 +1,4 @@
-// BlobService: workers keep and read what is too large to travel in inputs and outputs, and flows that they start runs of.
+// BlobService: workers store and read values that are too large for inputs and outputs, and flows that they start.
 
 import { buffer } from "node:stream/consumers";
 import type { Json } from "../../../../core/json/json.ts";
@@ -23,7 +23,7 @@ export function blobMethods(blobs: BlobLibrary): GrpcMethod[] {
       }
       if (jsonData === undefined) throw invalid("content", "is missing, expected one of json_data and raw_data");
       if (type === "binary") throw invalid("blob_type", "is binary, which goes with raw_data");
-      // The keys of a Struct come in any order: the same value must have the same id however it was sent.
+      // The keys of a Struct have no order, so they are sorted: the same value must always have the same id.
       return blobs.putJson(sortedText(jsonData), { type: type ?? "data", ...(filename === undefined ? {} : { filename }) });
     }),
     unary(BlobService.GetBlob, "blob.read", async ({ blobId }) => {
@@ -55,7 +55,7 @@ async function contentOf(found: FoundBlob, blobs: BlobLibrary): Promise<Encodabl
   }
   if (blobType === "binary") return { ...about, rawData: await buffer(content) };
   const text = await blobs.jsonText(found);
-  // What was stored by another way may be anything.
+  // A blob that another API stored may be any bytes.
   if (text === undefined) return { ...about, rawData: await rereadAsBytes(found, blobs) };
   return { ...about, jsonData: JSON.parse(text) as Json };
 }

@@ -1,13 +1,13 @@
-// How many tasks may be with a worker unclaimed, adapted to how soon it claims. An offer and a claim are a commit each: with one task at
-// a time they follow each other, and a worker of many slots is kept waiting: 286 and 130 runs a second were measured at 10 and 100 callers,
-// and 730 and 1,104 with up to eight ahead. So one that claims at once is sent some ahead; one whose claims take their time is sent fewer,
-// and one that leaves a task unclaimed, one.
+// How many unclaimed tasks a worker may have, adapted to how fast it claims. An offer and a claim are one commit each. With one task at a
+// time they run one after the other, and a worker with many slots waits: 286 and 130 runs a second were measured at 10 and 100 callers,
+// against 730 and 1,104 with up to eight tasks ahead. So a worker that claims at once gets some tasks ahead. One that claims slowly gets
+// fewer. One that leaves a task unclaimed gets one at a time.
 
-/** With more, commits are hardly fuller, and more would wait with a worker that has just become busy. */
+/** A larger number hardly fills commits better, and leaves more tasks waiting at a worker that has just become busy. */
 const mostMax = 16;
-/** So many claims in a row that came at once let one more be sent ahead: a worker with little to do has one at a time. */
+/** After this many prompt claims in a row the window grows by one. A worker with little work keeps a small window. */
 const promptClaims = 4;
-/** A worker with room claims within the time of a call and a commit; even across continents. */
+/** A worker with a free slot claims within the time of a call and a commit, even across continents. */
 const promptMs = 250;
 
 export class OfferWindow {

@@ -1,4 +1,4 @@
-// OrchestratorService: what workers of every queue report, and the runs that their components start.
+// OrchestratorService: the reports of workers of every queue, and the runs that their components start.
 
 import type { GrpcMethod } from "../../../../net/grpc/service.ts";
 import { unary } from "../../../../net/grpc/service.ts";

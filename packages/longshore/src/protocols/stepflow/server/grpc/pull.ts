@@ -1,9 +1,10 @@
-// One PullTasks stream: a worker that is pushed tasks as they come. One is with it unclaimed, or a few while it claims at once (offer-window.ts).
+// One PullTasks stream: the server pushes tasks to a worker. The worker has one unclaimed task, or a few while it claims promptly
+// (offer-window.ts).
 //
-// The wire does not carry how many tasks a worker runs at once; a busy one simply does not read. So a task that a worker with other work
-// leaves unclaimed is offered to others soon, and from then on, for a while, the worker is taken to run as many as it held then. A worker
-// without any work that leaves tasks unclaimed is offered another when it has reported on the last, and less and less often until then:
-// each would wait in its stream, to be read and discarded.
+// The wire does not say how many tasks a worker runs at once; a busy worker simply does not read. So when a worker with other work leaves a
+// task unclaimed, the task is soon offered to other workers, and for a while this worker is assumed to run only as many tasks as it held
+// then. A worker without work that leaves tasks unclaimed gets another one when it has reported on the last one, and at growing intervals
+// until then, because each task would wait in its stream to be read and discarded.
 
 import { setMaxListeners } from "node:events";
 import type { Clock } from "../../../../core/clock.ts";
@@ -21,17 +22,17 @@ import { OfferWindow } from "./offer-window.ts";
 
 type Assignment = Encodable<typeof TaskAssignment>;
 
-/** How long a worker that holds nothing may take to claim: it may be starting up. */
+/** How long a worker that holds nothing may take to claim, because it may be starting up. */
 const idleOfferMs = 5_000;
-/** One that holds something most likely has no room. Far above what a claim takes, even across continents. */
+/** A worker that holds tasks probably has no free slot. Far longer than a claim takes, even across continents. */
 const busyOfferMs = 1_000;
-/** How long what was learnt about a worker's room is believed. */
+/** How long an assumption about a worker's capacity is kept. */
 const roomMs = 60_000;
-/** The longest pause between two tasks for a worker that does not claim. */
+/** The longest pause between two offers to a worker that does not claim. */
 const restMsMax = 60_000;
-/** How long a worker may take to list its components, as in the reference, before it is given tasks nevertheless. */
+/** How long a worker may take to list its components, as in the reference. After that it gets tasks anyway. */
 const discoveryMs = 5_000;
-/** A worker that waits counts as active this often, or more often. */
+/** A waiting worker is marked as active at least this often. */
 const signMs = 30_000;
 
 export interface PullDeps {
@@ -46,16 +47,16 @@ export class PullStream {
   readonly #queue: TaskQueue;
   readonly #workerId: string;
   readonly #url: string;
-  /** Aborted when the worker has gone. */
+  /** Aborted when the worker has disconnected. */
   readonly #gone: AbortSignal;
   readonly #sink: Pick<GrpcSink<Assignment>, "send">;
   #room: { readonly count: number; readonly until: number } | undefined;
   #misses = 0;
   readonly #ahead = new OfferWindow();
-  /** Until a task is left unclaimed. Aborted, its couriers claim no more and give back what they have. */
+  /** Lasts until a task is left unclaimed. When it aborts, its couriers stop claiming and give their tasks back. */
   #round = new AbortController();
   #couriers = 0;
-  /** Tasks that couriers claim, or that are with the worker unclaimed. */
+  /** Tasks that couriers are claiming, or that the worker has not claimed yet. */
   #coming = 0;
 
   constructor(
@@ -70,7 +71,7 @@ export class PullStream {
     this.#gone = stream.gone;
   }
 
-  /** Resolves when the worker has gone. Throws UNAVAILABLE when the server is closing: the worker is to come back. */
+  /** Resolves when the worker has disconnected. Throws UNAVAILABLE when the server is closing, so that the worker reconnects. */
   async serve(): Promise<void> {
     const question = this.#queue.discover({ orchestratorServiceUrl: this.#url, patienceMs: discoveryMs, worker: this });
     const end = () => {
@@ -84,7 +85,7 @@ export class PullStream {
     try {
       const isKnown = (await this.#queue.registrations.known()) !== null;
       await this.#sink.send(question.assignment);
-      // Without a word from any worker of the queue, components would have to be called by names that it may not have.
+      // Without a list from any worker of the queue, the names of the components are not known.
       if (!isKnown) await question.answered;
       await this.#deliverAll();
     } catch (error) {
@@ -97,11 +98,11 @@ export class PullStream {
     }
   }
 
-  /** Each round begins with one courier, which stays for the whole of it. */
+  /** Each round begins with one courier, which stays until the round ends. */
   async #deliverAll(): Promise<void> {
     while (!this.#gone.aborted) {
       this.#round = new AbortController();
-      // Each of its few couriers listens.
+      // Each of the round's few couriers adds a listener.
       setMaxListeners(0, this.#round.signal);
       let unclaimed: Delivery | undefined;
       const lapsed = (delivery: Delivery) => {
@@ -139,7 +140,7 @@ export class PullStream {
       },
       taken: () => {
         this.#misses = 0;
-        // The end of another one ends the first one too, which informs the worker.
+        // When one of these couriers fails, the first one fails too and reports the error to the worker.
         while (!round.signal.aborted && this.#couriers < this.#ahead.most) this.#deliver(round, lapsed, { first: false }).catch(() => {});
       },
       lapsed: (delivery) => {
@@ -156,18 +157,18 @@ export class PullStream {
     }
   }
 
-  /** False while the worker is believed to be unable to begin another task. */
+  /** False while the worker is assumed to have no free slot. */
   #hasRoom(): boolean {
     const { clock, held } = this.#deps;
     if (this.#room !== undefined && clock.now() >= this.#room.until) {
-      // It may have more than it seemed; one task at a time will show it.
+      // It may have more slots than assumed; offering one task at a time will show it.
       this.#room = undefined;
       this.#ahead.lapsed();
     }
     return this.#room === undefined || held.count(this.#workerId) + this.#coming < this.#room.count;
   }
 
-  /** Until the worker is done with a task, or its room is to be learnt again. */
+  /** Resolves when the worker has finished a task, or the assumption about its capacity expires. */
   #change(gone: AbortSignal): Promise<void> {
     const { clock, held } = this.#deps;
     const ms = (this.#room?.until ?? 0) - clock.now();
@@ -198,7 +199,7 @@ export class PullStream {
     await this.#rest(restMs, this.#gone, (wake) => unclaimed.listenFor(delivery.id, wake));
   }
 
-  /** Until the time has passed, `wake` is called, or there is nothing to wait for. */
+  /** Resolves when the time is over, `wake` is called, or the signal aborts. */
   #rest(ms: number, gone: AbortSignal, listen: (wake: () => void) => () => void): Promise<void> {
     const { clock } = this.#deps;
     return new Promise((resolve) => {

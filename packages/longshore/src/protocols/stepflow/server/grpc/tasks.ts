@@ -1,4 +1,4 @@
-// TasksService: workers pull tasks, and find the orchestrator of a run.
+// TasksService: workers pull tasks and find the orchestrator of a run.
 
 import type { Runs } from "../../../../engine/run/runs.ts";
 import type { GrpcMethod } from "../../../../net/grpc/service.ts";
@@ -16,7 +16,7 @@ export interface TasksDeps extends Omit<PullDeps, "held" | "unclaimed"> {
   readonly addresses: Addresses;
 }
 
-/** Names of workers and queues are made by programs; a longer one is a mistake. */
+/** Programs make the names of workers and queues; a longer one is a mistake. */
 const nameCharsMax = 512;
 
 export function tasksMethods(deps: TasksDeps): GrpcMethod[] {

@@ -1,9 +1,9 @@
-// The server half of Stepflow over HTTP: a plugin whose worker is called. The worker is started, or found at its address; after the
-// handshake the tasks of the plugin's lane are called one by one, as many at once as the plugin may.
+// The server half of Stepflow over HTTP: a plugin whose worker is called. The worker is started, or reached at its address. After the
+// handshake the server calls it for each task of the plugin's lane, with at most `callsMax` calls at once.
 //
-// Nothing is taken from the lane while the worker cannot be called: steps wait there, up to their queue timeout, and spend no budget. A
-// connection that breaks during a call loses that call alone. The handshake is made again then, since it may be another process by now;
-// and a worker of our own that does not even answer that is started again.
+// While the worker cannot be called, the server takes nothing from the lane: steps wait there, up to their queue timeout, and use no retry
+// budget. A connection that breaks during a call loses only that call. The server then repeats the handshake, because another process may
+// have taken the address. If a worker that the server has started does not answer that either, it is restarted.
 
 import { LongshoreError, toError } from "../../../../core/errors.ts";
 import type { Json, JsonObject } from "../../../../core/json/json.ts";
@@ -23,18 +23,18 @@ import { WorkerClient } from "./runtime/client.ts";
 import { launchWorker, untilHealthy } from "./runtime/launch.ts";
 import { listComponents, openSession, type Session } from "./runtime/session.ts";
 
-/** One worker, from its start or its first handshake to its end. */
+/** One worker, from its start or first handshake to its end. */
 interface Worker {
   readonly client: WorkerClient;
   session: Session;
   components: readonly RegisteredComponent[];
-  /** The handshake that is being made again. */
+  /** The handshake that is being repeated. */
   renewing: Promise<boolean> | null;
-  /** Its process has ended, which reports that itself. */
+  /** Its process has ended; the process reports that itself. */
   gone: boolean;
 }
 
-/** How long calls under way may go on when the server closes. */
+/** How long open calls may continue when the server closes. */
 const graceMsDefault = 5_000;
 
 export class HttpDispatcher {
@@ -44,7 +44,7 @@ export class HttpDispatcher {
   readonly #keeper: Keeper<Worker>;
   readonly #stopped = new AbortController();
   #unlisten = () => {};
-  /** Why it is down, as last reported: a repeated failure is reported once. */
+  /** The last reported reason for being down: a repeated failure is reported once. */
   #lastProblem: string | null = null;
 
   constructor(plugin: HttpPlugin, host: PluginHost) {
@@ -82,7 +82,7 @@ export class HttpDispatcher {
     this.#unlisten();
   }
 
-  /** The components of the worker as it lists them now; rejects when it cannot be called. */
+  /** The current components of the worker. Rejects when it cannot be called. */
   async discover(signal: AbortSignal): Promise<readonly RegisteredComponent[]> {
     const worker = await this.#keeper.ready(signal);
     if (worker === null) throw this.#away();
@@ -101,7 +101,7 @@ export class HttpDispatcher {
     const ended = new Promise<string>((resolve) => {
       end = resolve;
     });
-    // Calls under way on other connections may still come to their end.
+    // Open calls on other connections may still finish.
     const stop = async () => {
       end("");
       if (this.#stopped.signal.aborted) await worker.client.close();
@@ -140,7 +140,7 @@ export class HttpDispatcher {
       const session = await openSession(client, { blobs: this.#blobs() }, signal);
       const worker: Worker = { client, session, components: [], renewing: null, gone: false };
       await this.#learn(worker, signal).catch((error) => {
-        // It can be called all the same, by the path of the step.
+        // The worker can still be called by the path of the step.
         this.#host.log.warn(`The plugin ${this.#plugin.name} does not list its components`, { error: toError(error).message });
       });
       return worker;
@@ -181,13 +181,13 @@ export class HttpDispatcher {
   async #perform(work: ComponentWork): Promise<Json> {
     await this.#keeper.value?.renewing;
     const worker = this.#keeper.value;
-    // It disconnected while the task was handed out.
+    // The worker disconnected while the task was handed out.
     if (worker === null || worker.gone) throw new NotBegun(this.#away().message);
     try {
       return await this.#call(worker, work);
     } catch (error) {
       if (!(error instanceof NotInitialized)) throw error;
-      // It has forgotten us, or is another process at the same address.
+      // The worker has forgotten the handshake, or is another process at the same address.
       if (await this.#renew(worker)) return this.#call(worker, work).catch(asRefusal);
       throw new StepFailure({ code: "UNREACHABLE", message: error.message }, { cause: error });
     }
@@ -219,7 +219,7 @@ export class HttpDispatcher {
     };
   }
 
-  /** References in an output are what the worker stored here; later steps get the data itself. */
+  /** Replaces references in an output, which the worker stored here, by their data for later steps. */
   async #whole(output: Json, { blobRefs }: Session): Promise<Json> {
     if (!blobRefs) return output;
     const { calls } = this.#host;
@@ -233,7 +233,7 @@ export class HttpDispatcher {
     }
   }
 
-  /** Makes the handshake again, once for any number of calls. False when that did not succeed: the worker is started again then. */
+  /** Repeats the handshake, once for any number of calls. Returns false when it fails: the worker is then restarted. */
   #renew(worker: Worker): Promise<boolean> {
     worker.renewing ??= this.#renewOnce(worker).finally(() => {
       worker.renewing = null;
@@ -241,7 +241,7 @@ export class HttpDispatcher {
     return worker.renewing;
   }
 
-  /** Nothing is taken meanwhile: the step that was lost must not be lost again to a worker that is no longer there. */
+  /** The lane rests meanwhile, so that the lost step is not lost again to a worker that is gone. */
   async #renewOnce(worker: Worker): Promise<boolean> {
     this.#lane.rest();
     try {
@@ -261,18 +261,18 @@ export class HttpDispatcher {
 }
 
 /**
- * The name that the worker listed the component with. Workers of the guide list paths with the route's prefix still on, which the step's
- * path no longer has: then the one that ends with it is meant, where there is just one. What is in no list is called by its path.
+ * The name under which the worker listed the component. Workers of the guide list paths with the route's prefix, which the step's path no
+ * longer has: then the only listed path that ends with the step's path is used. An unlisted component is called by its path.
  */
 function nameOf(components: readonly RegisteredComponent[], path: string): string {
   const listed = findComponent(components, path)?.component;
-  // One with names in its path is called by the path itself: the worker finds their values.
+  // A component with placeholders is called by the path itself; the worker finds their values.
   if (listed !== undefined) return listed.path.includes("{") ? path : listed.id;
   const [only, another] = components.filter((component) => component.path.endsWith(path));
   return only === undefined || another !== undefined ? path : only.id;
 }
 
-/** A second request for the handshake: that is the worker's mistake. */
+/** A second request for the handshake is a mistake of the worker. */
 function asRefusal(error: unknown): never {
   if (error instanceof NotInitialized) throw new StepFailure({ code: "WORKER_ERROR", message: error.message }, { cause: error });
   throw error;

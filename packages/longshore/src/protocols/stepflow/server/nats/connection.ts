@@ -1,5 +1,5 @@
-// The connection to a NATS server: made again whenever it is lost, with the streams and consumers that belong to it. A publisher waits for
-// it; a message that was stored although its answer was lost is not stored twice (`Nats-Msg-Id`).
+// The connection to a NATS server. It is reopened whenever it is lost, with its streams and consumers. Publishers wait for it. A message
+// whose answer was lost is not stored twice (`Nats-Msg-Id`).
 
 import { type Clock, pause } from "../../../../core/clock.ts";
 import type { FailureListener } from "../../../../core/failure-listener.ts";
@@ -32,15 +32,15 @@ interface Live {
   readonly manager: JetStreamManager;
 }
 
-/** For a connection to open, and for each answer. A server that takes longer counts as lost. */
+/** Timeout for opening a connection and for each answer. A slower server counts as lost. */
 const answerMs = 5_000;
-/** Between two tries, of whatever failed. */
+/** Pause between two tries. */
 const retryMs = 500;
 
 export class NatsServerConnection {
   readonly #options: NatsConnectionOptions;
   readonly #waiting = new Waiters();
-  /** Streams that are being made; publishers that miss one wait for the same. */
+  /** Streams that are being created; publishers that miss a stream wait for the same promise. */
   readonly #preparing = new Map<string, Promise<void>>();
   #live: Live | undefined;
 
@@ -48,7 +48,7 @@ export class NatsServerConnection {
     this.#options = options;
   }
 
-  /** Connects, and connects again, until the signal aborts; then closes. Never rejects. */
+  /** Connects and reconnects until the signal aborts; then closes. Never rejects. */
   async run(gone: AbortSignal): Promise<void> {
     const { clock, trouble, url } = this.#options;
     const what = `the connection to NATS at ${withoutLogin(url)}`;
@@ -68,7 +68,7 @@ export class NatsServerConnection {
     }
   }
 
-  /** Tries until it is stored, or `over` aborts. */
+  /** Tries until the message is stored or `over` aborts. */
   async publish(stream: string, bytes: Uint8Array, id: string, over: AbortSignal): Promise<Published> {
     const { clock, trouble } = this.#options;
     const what = `publishing to the stream ${stream}`;
@@ -87,7 +87,7 @@ export class NatsServerConnection {
       } catch (error) {
         if (over.aborted) break;
         trouble.failing(what, error);
-        // The server's storage was cleared, and the stream with it.
+        // The server's storage was cleared, including the stream.
         await this.#prepare(live, stream).catch(() => {});
         await pause(clock, retryMs, over);
       }
@@ -95,12 +95,12 @@ export class NatsServerConnection {
     return { kind: "given-up" };
   }
 
-  /** True when it was still there. */
+  /** Returns true when the message was still in the stream. */
   async remove(stream: string, sequence: number): Promise<boolean> {
     try {
       return (await this.#live?.manager.streams.deleteMessage(stream, sequence, false)) ?? false;
     } catch {
-      // It has been taken, or the server cannot be reached: either way its reader will find that the task is gone.
+      // A worker has taken it, or the server cannot be reached. In both cases its reader will find that the task is gone.
       return false;
     }
   }
@@ -114,7 +114,7 @@ export class NatsServerConnection {
       name: "longshore",
       timeout: answerMs,
       ...liveness,
-      // Made again by `run`: waiting calls get the error at once, and a server that comes back without its store has streams again.
+      // `run` reconnects instead: waiting calls get the error at once, and the streams are created again if the server has lost its store.
       reconnect: false,
     });
     try {
@@ -144,10 +144,10 @@ export class NatsServerConnection {
   }
 }
 
-/** What the client puts in front of a message with an id. */
+/** What the client puts before a message with an id. */
 const headerBytesMax = 1_024;
 
-/** Undefined when nothing waits for the connection any more; it is closed when it comes all the same. */
+/** Undefined when the signal aborts first; a connection that opens later is then closed. */
 function unlessGone(connecting: Promise<Live>, gone: AbortSignal): Promise<Live | undefined> {
   return new Promise((resolve, reject) => {
     const leave = () => resolve(undefined);

@@ -1,7 +1,7 @@
-// Publishes the tasks of queues to JetStream: stream `<STREAM>` with the one subject `<STREAM>.tasks`, where the queue's workers take them
-// from a durable consumer that they share. The stream only carries tasks; the board is the record. A message that is lost, or taken by a
-// worker that dies before its first heartbeat, is detected when no worker takes the task in time, and published again under another id.
-// Several orchestrators may publish to one stream: each task names the one that it belongs to, and its worker reports there.
+// Publishes the tasks of queues to JetStream: to the stream `<STREAM>` with the one subject `<STREAM>.tasks`, from which the queue's
+// workers take them through a shared durable consumer. The stream only carries tasks; the board is the record. When a message is lost, or
+// its worker dies before the first heartbeat, no worker claims the task in time, and it is published again under another id. Several
+// orchestrators may publish to one stream: each task names its orchestrator, and the worker reports there.
 
 import type { Clock } from "../../../../core/clock.ts";
 import { pause } from "../../../../core/clock.ts";
@@ -18,7 +18,7 @@ import { NatsServerConnection } from "./connection.ts";
 export interface NatsDispatcherOptions {
   readonly clock: Clock;
   readonly plugin: Pick<NatsPlugin, "name" | "url" | "consumer">;
-  /** Each under the name of its stream. */
+  /** Each has the name of its stream. */
   readonly queues: readonly TaskQueue[];
   readonly addresses: Addresses;
   readonly trouble: FailureListener;
@@ -26,21 +26,21 @@ export interface NatsDispatcherOptions {
   readonly load?: () => Promise<NatsClient>;
 }
 
-/** Messages of one queue that no worker has taken. More would only wait in the stream instead of the board, which has priorities. */
+/** Unclaimed messages of one queue. More would only wait in the stream instead of on the board, which has priorities. */
 const unclaimedMax = 32;
-/** How long a message may wait to be taken up before it is published again. Three of them fit into the reference's queue timeout. */
+/** How long a message may stay unclaimed before it is published again. Three such times fit into the reference's queue timeout. */
 const offerMs = 10_000;
-/** The same for the question what workers can do. */
+/** The same for a discovery message. */
 const discoveryMs = 10_000;
-/** How often workers are called again: a new release of them may bring other components, and none of them announces itself. */
+/** How often discovery is repeated: a new release of the workers may have other components, and workers do not announce themselves. */
 const refreshMs = 300_000;
-/** So many questions that were read and not answered: these workers will not, and are given tasks all the same. */
+/** After this many discovery messages that were read but not answered, the workers get tasks anyway. */
 const unansweredMax = 2;
 
 export class NatsDispatcher {
   readonly #options: NatsDispatcherOptions;
   readonly #stopping = new AbortController();
-  /** Each courier has a signal of its own, so that listeners do not pile up on one. */
+  /** One signal for each courier, so that listeners do not accumulate on one. */
   readonly #couriers = new Set<AbortController>();
   #running: Promise<unknown> = Promise.resolve();
 
@@ -48,7 +48,7 @@ export class NatsDispatcher {
     this.#options = options;
   }
 
-  /** Rejects when the NATS client is not installed. A server that cannot be reached yet is tried until it can. */
+  /** Rejects when the NATS client is not installed. Retries while the NATS server cannot be reached. */
   async start(): Promise<void> {
     const { plugin, queues, clock, trouble, load } = this.#options;
     const streams = queues.map(({ name }) => name);
@@ -57,7 +57,7 @@ export class NatsDispatcher {
     this.#running = Promise.all([link.run(this.#stopping.signal), ...queues.map((queue) => this.#serve(queue, link))]);
   }
 
-  /** What was published and not taken up stays in its stream: it may be, until the offer ends. */
+  /** Published messages that are not claimed stay in their stream: a worker may claim them until the offer ends. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     for (const courier of this.#couriers) courier.abort();
@@ -83,16 +83,16 @@ export class NatsDispatcher {
         sequence = await this.#publish(queue, link, assignment, delivery, gone.signal);
       },
       lapsed: async () => {
-        // A worker that takes it from the stream now could do nothing with it.
+        // A worker that takes the message from the stream now could not claim it.
         if (sequence !== undefined) await link.remove(queue.name, sequence);
       },
       leave: (delivery: Delivery) => delivery.leave(),
     };
-    // It rejects when the server is closing, which ends it like being stopped.
+    // It rejects when the server is closing, which has the same effect as `stop`.
     await deliver(queue, recipient, clock).catch(() => {});
   }
 
-  /** Until it is in the stream, or is not needed there any more. */
+  /** Resolves when the message is in the stream or not needed any more. */
   async #publish(
     queue: TaskQueue,
     link: NatsServerConnection,
@@ -116,8 +116,8 @@ export class NatsDispatcher {
   }
 
   /**
-   * Components have to be called by the names that workers gave them; while no worker is there to list them, none is there to call. False
-   * when there was nothing to request.
+   * Waits until the queue's components are known, because they must be called by the names that workers gave them. While no worker is there
+   * to list components, none is there to run them. Returns false when they were known already.
    */
   async #askUntilKnown(queue: TaskQueue, link: NatsServerConnection): Promise<boolean> {
     let unanswered = 0;
@@ -137,7 +137,7 @@ export class NatsDispatcher {
     }
   }
 
-  /** `read`: a worker took the question and gave no answer. */
+  /** `read`: a worker took the message but did not answer. */
   async #ask(queue: TaskQueue, link: NatsServerConnection): Promise<"answered" | "read" | "unread"> {
     const gone = this.#stopping.signal;
     const question = queue.discover({ orchestratorServiceUrl: this.#options.addresses.forCaller(), patienceMs: discoveryMs });

@@ -1,12 +1,12 @@
-// The stream of a queue, as the reference makes it. It is made at the start, so that workers which are there first find it; one that is
-// there already is taken as it is, if it can carry tasks.
+// The stream of a queue, as the reference creates it. It is created at the start, so that workers that start earlier find it. An existing
+// stream is used as it is, if it can carry tasks.
 
 import { LongshoreError } from "../../../../core/errors.ts";
 import type { JetStream } from "../../wire/nats/client.ts";
 
 type JetStreamManager = Awaited<ReturnType<JetStream["jetstreamManager"]>>;
 
-/** `err_code` of the server. */
+/** Values of `err_code` in answers of the NATS server. */
 const streamNotFound = 10_059;
 const nameInUse = 10_058;
 
@@ -28,7 +28,7 @@ export async function ensureStream(js: JetStream, manager: JetStreamManager, nam
   try {
     await manager.streams.add({ name, subjects: [subject], retention: js.RetentionPolicy.Workqueue });
   } catch (error) {
-    // Another orchestrator was first.
+    // Another orchestrator has created it meanwhile.
     if ((error as { code?: unknown }).code !== nameInUse) throw error;
   }
 }

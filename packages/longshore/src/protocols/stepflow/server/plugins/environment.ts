@@ -1,11 +1,11 @@
 // The environment of a plugin's process.
 //
-// A worker of a queue inherits the server's, without what would let it act as an operator, and the address of its queue. A worker that is
-// called gets only what is configured: that is how the HTTP releases started them.
+// A queue worker inherits the server's environment, without the variables that would let it act as an operator, and with the address of its
+// queue. A worker that is called gets only the configured variables, as in the HTTP releases.
 
 import type { GrpcPlugin, HttpPlugin, NatsPlugin } from "../config/config.ts";
 
-/** Where workers on this machine reach the server: `127.0.0.1:4500`, and `https://127.0.0.1:4500` where it speaks TLS. */
+/** The server's address for workers on this machine: `127.0.0.1:4500`, or `https://127.0.0.1:4500` with TLS. */
 export type Address = string;
 
 export function httpEnvironment({ launch }: HttpPlugin): NodeJS.ProcessEnv {
@@ -17,7 +17,7 @@ export function queueEnvironment(plugin: GrpcPlugin | NatsPlugin, address: Addre
   return { ...rest, ...transportVariables(plugin, address), ...plugin.launch?.env };
 }
 
-/** The reference cannot take addresses with a scheme, nor TLS, and names one port for everything. */
+/** The reference supports neither addresses with a scheme nor TLS, and uses one port for everything. */
 function transportVariables(plugin: GrpcPlugin | NatsPlugin, address: Address): NodeJS.ProcessEnv {
   if (plugin.type === "grpc") {
     return { STEPFLOW_TRANSPORT: "grpc", STEPFLOW_TASKS_URL: address, STEPFLOW_QUEUE_NAME: plugin.queue, STEPFLOW_BLOB_URL: address };

@@ -1,4 +1,4 @@
-// What plugins need of the server around them.
+// The server's services that plugins use.
 
 import type { Clock } from "../../../../core/clock.ts";
 import type { ProcessGroups } from "../../../../core/process-groups.ts";
@@ -21,16 +21,16 @@ export interface PluginHost {
   readonly log: PluginLog;
   /** A new UUID. */
   makeId(): string;
-  /** Ends with the function that is returned. */
+  /** The returned function ends it. */
   listen(listener: { task(task: TaskRow): void }): () => void;
-  /** Which run, flow and step a task belongs to, as workers know them. */
+  /** The run, flow and step of a task, as workers know them. */
   observability(task: TaskRow): Promise<Observability>;
   readonly calls: RuntimeCalls;
   readonly groups: ProcessGroups;
-  /** Of the configuration. */
+  /** The directory of the configuration. */
   readonly directory: string;
   readonly blobApi: BlobApi;
-  /** Where workers on this machine reach the server, such as `http://127.0.0.1:4500`; null when it has no socket. */
+  /** The server's address for workers on this machine, such as `http://127.0.0.1:4500`; null when it has no socket. */
   readonly url: string | null;
   /** The server's own environment. */
   readonly environment: NodeJS.ProcessEnv;

@@ -1,9 +1,10 @@
-// Keeps something alive that is begun, is up for a while, and ends: a plugin's process. Callers wait until it is up.
+// Keeps a plugin's process (or a connection) alive: it is started, is up for a while, ends, and is started again. Callers wait until it is
+// up.
 //
-//   down      nothing runs; it is begun after its pause
-//   starting  it has been begun, and is not yet of use
-//   up        of use, until it ends or a caller finds that it is not
-//   stopped   permanently
+// down: nothing runs; it is started after a pause
+// starting: it has been started, but is not usable yet
+// up: usable, until it ends or a caller replaces it
+// stopped: permanently
 
 import { type Backoff, backoffMs } from "../../../../core/backoff.ts";
 import { type Clock, pause } from "../../../../core/clock.ts";
@@ -12,22 +13,22 @@ import { Waiters } from "../../../../core/waiters.ts";
 
 export interface Kept<T> {
   readonly value: T;
-  /** Resolves when it has ended, with the cause; with nothing when there is no cause to report. */
+  /** Resolves with the reason when it has ended; with an empty text when there is nothing to report. */
   readonly ended: Promise<string>;
   stop(): Promise<void>;
 }
 
 export interface KeeperOptions<T> {
   readonly clock: Clock;
-  /** Begins it, and resolves when it is of use. To be given up when the signal aborts. */
+  /** Starts it, and resolves when it is usable. Must stop when the signal aborts. */
   begin(signal: AbortSignal): Promise<Kept<T>>;
   up?(value: T): void;
-  /** Called with the reason when it is not of use any more, or could not be begun, and when it is begun again. */
+  /** Called when it is not usable any more or could not be started, with the reason and the pause before the next start. */
   down?(why: string, againMs: number): void;
 }
 
 const restartPolicy: Backoff = { kind: "exponential", delayMs: 200, maxMs: 30_000, jitter: 0.1 };
-/** Up for this long, it has proved itself: its next end is the first of a new row. */
+/** After this time up, the backoff begins again. */
 const calmMs = 60_000;
 
 export class Keeper<T> {
@@ -46,12 +47,12 @@ export class Keeper<T> {
     this.#running ??= this.#run();
   }
 
-  /** What is up now; null while nothing is. */
+  /** The current value; null while nothing is up. */
   get value(): T | null {
     return this.#current?.value ?? null;
   }
 
-  /** Resolves when it is up; with null when the signal aborts first, or it is stopped. */
+  /** Resolves when it is up; with null when the signal aborts first or it is stopped. */
   async ready(signal: AbortSignal): Promise<T | null> {
     while (this.#current === null) {
       if (signal.aborted || this.#stopped.signal.aborted) return null;
@@ -60,7 +61,7 @@ export class Keeper<T> {
     return this.#current.value;
   }
 
-  /** Ends what is up and begins again, unless it has been already: `value` is what its caller found to be of no use. */
+  /** Ends `value` and starts again, unless that has happened already. For a caller that found `value` unusable. */
   async replace(value: T, why: string): Promise<void> {
     const current = this.#current;
     if (current === null || current.value !== value) return;
@@ -88,7 +89,7 @@ export class Keeper<T> {
     this.#changed.wake();
   }
 
-  /** Resolves when it is over, with how long it was of use. */
+  /** Runs it once. Resolves when it has ended, with the time that it was up. */
   async #once(): Promise<{ why: string; upMs: number }> {
     const { clock, begin, up } = this.#options;
     try {
@@ -102,7 +103,7 @@ export class Keeper<T> {
       up?.(kept.value);
       this.#changed.wake();
       const ended = await kept.ended;
-      // How it ended may be the reason why it was of no use.
+      // Its end may explain why it was unusable.
       const why = [this.#replaced ?? "", ended].filter((text) => text !== "").join("; ");
       return { why, upMs: clock.now() - sinceMs };
     } catch (error) {

@@ -1,4 +1,4 @@
-// Log messages of plugins. The server's logger is one of these.
+// The logger interface of plugins. The server's logger implements it.
 
 export interface PluginLog {
   debug(message: string, fields?: Readonly<Record<string, unknown>>): void;

@@ -1,4 +1,4 @@
-// Components with configured results: for trying out flows without their workers.
+// Components with configured results, to try flows without workers.
 
 import { isDeepStrictEqual } from "node:util";
 import type { Json } from "../../../../core/json/json.ts";
@@ -9,7 +9,7 @@ import { pluginLane } from "../config/queues.ts";
 import { componentLane, StepFailure } from "../lane.ts";
 import type { PluginHost } from "./host.ts";
 
-/** They answer at once. */
+/** A few are enough, because mocks answer at once. */
 const slots = 16;
 
 export function mockLane(plugin: MockPlugin, { board, workers, clock, log }: PluginHost): LaneWorker {
@@ -33,7 +33,9 @@ export interface MockCall {
   readonly input: Json;
 }
 
-/** Throws a StepFailure for every answer that is none. What is not there at all counts as out of reach, and is not tried again. */
+/**
+ * Throws a StepFailure for every result that is not a success. A missing component or behaviour counts as unreachable and is not retried.
+ */
 export function answer(plugin: MockPlugin, call: MockCall): Json {
   const mocked = plugin.components.get(call.component);
   if (mocked === undefined) throw unreachable(call, `The plugin ${plugin.name} has no component ${call.component}`);
@@ -45,7 +47,7 @@ export function answer(plugin: MockPlugin, call: MockCall): Json {
   throw new StepFailure({ code: codeOf(found.code), message, ...(data === null ? {} : { data }) });
 }
 
-/** By its name or its number; the HTTP releases had numbers of their own, of which nothing is known but that the component failed. */
+/** By name or number. The HTTP releases had other numbers; they all mean that the component failed. */
 function codeOf(code: string | number): TaskErrorCode {
   const name = typeof code === "string" ? code.replace(/^TASK_ERROR_CODE_/, "").toUpperCase() : null;
   const found = Object.entries(TaskErrorCode).find(([key, number]) => key === name || number === code);
@@ -53,7 +55,7 @@ function codeOf(code: string | number): TaskErrorCode {
 }
 
 /**
- * In the reference's words, which tests of flows compare: the message names only the step, and the reason is in the stack. Our own
+ * The messages of the reference, which tests of flows compare: the message names only the step, and the reason is in the stack. Our own
  * views show the reason.
  */
 function unreachable({ step, component }: MockCall, reason: string): StepFailure {

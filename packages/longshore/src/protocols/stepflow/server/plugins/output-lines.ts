@@ -1,18 +1,18 @@
-// The output of a plugin's process, line by line. What it writes last is kept, because that is what explains its end.
+// The output of a plugin's process, line by line. The last lines are kept, because they explain its end.
 
 import { StringDecoder } from "node:string_decoder";
 import type { Clock } from "../../../../core/clock.ts";
 
-/** Longer lines are cut: they are not readable, and a process may write one without end. */
+/** Longer lines are cut: they are not readable, and a process may write an endless one. */
 const lineCharsMax = 4_000;
 const cutMark = " ... (cut)";
-/** Lines kept for the message about its end. */
+/** Lines that are kept for the message about its end. */
 const tailLines = 20;
-/** A process that writes without a pause must not fill the log: more lines than this in one window are counted only. */
+/** A process that writes without a pause must not fill the log: further lines in one window are only counted. */
 const windowMs = 10_000;
 const windowLinesMax = 1_000;
 
-/** Cuts a stream of bytes into lines. */
+/** Splits a stream of bytes into lines. */
 export class LineCutter {
   readonly #decoder = new StringDecoder("utf8");
   readonly #line: (text: string) => void;
@@ -51,7 +51,7 @@ export class LineCutter {
   }
 }
 
-/** Passes lines on, but never more than a log can bear, and keeps the last ones. */
+/** Passes a limited number of lines to the log, and keeps the last ones. */
 export class LineLog {
   readonly #clock: Pick<Clock, "now">;
   readonly #tell: (text: string) => void;
@@ -77,7 +77,7 @@ export class LineLog {
     if (++this.#count <= windowLinesMax) this.#tell(text);
   }
 
-  /** The last lines, as one text for people; empty when there were none. */
+  /** The last lines as one text; empty when there are none. */
   get tail(): string {
     return this.#tail.join("\n");
   }

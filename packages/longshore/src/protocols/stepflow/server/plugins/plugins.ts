@@ -1,5 +1,5 @@
-// Everything that a configuration sets going: the worker processes of queues, the calls to workers over HTTP, mock components. Nothing is
-// ever started that the operator's own file does not name.
+// Starts everything that a configuration needs: worker processes of queues, calls to workers over HTTP, mock components. It starts nothing
+// that the operator's file does not name.
 
 import { LongshoreError } from "../../../../core/errors.ts";
 import { ProcessGroups } from "../../../../core/process-groups.ts";
@@ -13,13 +13,13 @@ import { findProgram } from "./program.ts";
 import { QueueProcess } from "./queue-process.ts";
 
 export interface Plugins {
-  /** Reads the components of the workers that are called. The others register by themselves. */
+  /** The components of a worker that is called. Other workers register themselves. */
   discover(plugin: string, signal: AbortSignal): Promise<readonly RegisteredComponent[]>;
-  /** Lets calls under way end for as long as `graceMs`, then ends every process. */
+  /** Lets open calls finish for at most `graceMs`, then ends every process. */
   close(graceMs?: number): Promise<void>;
 }
 
-/** The parts of the host that are the same for every plugin are made here. */
+/** The other parts of the host are the same for every plugin and are made here. */
 export type PluginsHost = Omit<PluginHost, "groups" | "directory" | "blobApi">;
 
 interface Running {
@@ -28,7 +28,7 @@ interface Running {
   discover?(signal: AbortSignal): Promise<readonly RegisteredComponent[]>;
 }
 
-/** Throws LONGSHORE_BAD_CONFIG, and has started nothing, when a program is missing or a worker could not reach the server. */
+/** Throws LONGSHORE_BAD_CONFIG, before anything is started, when a program is missing or a worker could not reach the server. */
 export async function startPlugins(config: StepflowConfig, parts: PluginsHost): Promise<Plugins> {
   const url = parts.url === null ? null : fromHere(parts.url);
   const host: PluginHost = { ...parts, url, groups: new ProcessGroups(), directory: config.directory, blobApi: config.blobApi };
@@ -51,7 +51,7 @@ export async function startPlugins(config: StepflowConfig, parts: PluginsHost): 
   };
 }
 
-/** Null for a plugin that needs nothing to run. */
+/** Null for a plugin without anything to run. */
 async function runningOf(plugin: Plugin, host: PluginHost): Promise<Running | null> {
   if (plugin.type === "mock") {
     const lane = mockLane(plugin, host);
@@ -59,7 +59,7 @@ async function runningOf(plugin: Plugin, host: PluginHost): Promise<Running | nu
     return { start: () => lane.resume(), close: () => lane.close(0) };
   }
   if (plugin.type === "stepflow") {
-    // Loaded where there is such a plugin: it brings an HTTP client.
+    // Loaded on demand, because it needs an HTTP client.
     const { HttpDispatcher } = await import("../http/dispatcher.ts");
     return new HttpDispatcher(plugin, host);
   }
@@ -74,7 +74,7 @@ function checkLaunch(plugin: Plugin, { directory, environment }: PluginHost): vo
   if (launch !== null) findProgram(launch.command, { plugin: plugin.name, directory, path: launch.env.PATH ?? environment.PATH });
 }
 
-/** Where a server that listens on every address is reached from its own machine. */
+/** The local address of a server that listens on all addresses. */
 function fromHere(text: string): string {
   const url = new URL(text);
   if (url.hostname === "0.0.0.0") url.hostname = "127.0.0.1";

@@ -1,4 +1,4 @@
-// One process of a plugin. It leads a process group of its own, which is ended as a whole: SIGTERM first, SIGKILL for what is left.
+// One process of a plugin. It leads its own process group, which is ended as a whole: SIGTERM first, then SIGKILL.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Clock } from "../../../../core/clock.ts";
@@ -8,32 +8,32 @@ import { LineCutter, LineLog } from "./output-lines.ts";
 
 export interface ProcessOptions {
   readonly plugin: string;
-  /** A file, and what it is given. */
+  /** The file to run, and its arguments. */
   readonly program: string;
   readonly args: readonly string[];
-  /** All of its environment. */
+  /** The complete environment. */
   readonly env: NodeJS.ProcessEnv;
   readonly directory: string;
   readonly clock: Clock;
   readonly log: PluginLog;
   readonly groups: ProcessGroups;
-  /** Is shown each line of standard output first; one that it takes is not logged. */
+  /** Called with each line of standard output. If it returns true, the line is not logged. */
   readonly takes?: (line: string) => boolean;
 }
 
 export interface PluginProcess {
   readonly pid: number | undefined;
-  /** Resolves when it is over, with what ended it: `exit code 1`, `killed by SIGKILL`. */
+  /** Resolves when the process has ended, with the cause: `exit code 1`, `killed by SIGKILL`. */
   readonly ended: Promise<string>;
   /** The last lines that it wrote. */
   readonly tail: string;
-  /** Ends it and waits until it is over. May be called at any time, and more than once. */
+  /** Ends the process and waits until it has ended. May be called at any time, and more than once. */
   stop(): Promise<void>;
 }
 
-/** Between the polite signal and the one that cannot be refused. */
+/** Between SIGTERM and SIGKILL. */
 const graceMs = 5_000;
-/** After the group is dead: a process that left the group may still hold the pipes open. */
+/** After the end of the group: a process that left the group may still keep the pipes open. */
 const pipesMs = 500;
 
 export function startProcess(options: ProcessOptions): PluginProcess {
@@ -68,7 +68,9 @@ async function stop(pid: number | undefined, ended: Promise<string>, clock: Cloc
   disarm();
 }
 
-/** It has ended when it has exited, even with child processes: those are ended as well, and their hold on the pipes is not waited for. */
+/**
+ * The process has ended when it has exited, even if it has child processes: these are ended too, and their open pipes are not waited for.
+ */
 function endOf(child: ChildProcess, clock: Clock, groups: ProcessGroups): Promise<string> {
   return new Promise((resolve) => {
     let said = "";
@@ -79,7 +81,7 @@ function endOf(child: ChildProcess, clock: Clock, groups: ProcessGroups): Promis
       resolve(said);
     };
     child.once("error", (error) => {
-      // Also called for signals that could not be sent, when it is still running.
+      // Also emitted for signals that could not be sent to a running process.
       if (child.pid !== undefined) return;
       said = `it could not be started: ${error.message}`;
       finish();

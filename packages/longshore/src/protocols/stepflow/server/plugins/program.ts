@@ -1,15 +1,14 @@
-// Where a plugin's program is. It is looked for here and not by the system, which would search the environment of the child, and that one
-// may have no PATH at all.
+// Finds a plugin's program. The system would search the child's environment, which may have no PATH at all.
 
 import { accessSync, constants, statSync } from "node:fs";
 import { delimiter, join, resolve } from "node:path";
 import { LongshoreError } from "../../../../core/errors.ts";
 
 export interface ProgramPlace {
-  /** Whose command it is, for the message. */
+  /** The plugin's name, for the message. */
   readonly plugin: string;
   readonly directory: string;
-  /** The PATH of the child where it has one, else the server's. */
+  /** The PATH of the child if it has one, else the server's. */
   readonly path: string | undefined;
 }
 
@@ -31,7 +30,7 @@ function isProgram(file: string): boolean {
     accessSync(file, constants.X_OK);
     return statSync(file).isFile();
   } catch {
-    // Not there, or not ours to run: the next folder may have it.
+    // Missing or not executable: the next folder may have it.
     return false;
   }
 }

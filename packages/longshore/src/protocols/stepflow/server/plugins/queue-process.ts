@@ -1,5 +1,5 @@
-// The worker process of a queue: it is started with the address of its queue, and then pulls on its own. It is started again when it ends;
-// and when a task of its queue was lost while no other worker holds one, because then it is running but does not work.
+// The worker process of a queue. It is started with the address of its queue, and then pulls tasks. It is restarted when it ends. It is
+// also restarted when a task of its queue was lost while no worker holds another one, because then it runs but does not work.
 
 import type { TaskRow } from "../../../../engine/board/task.ts";
 import type { Launch } from "../config/config.ts";
@@ -10,7 +10,7 @@ import { Keeper, type Kept } from "./keeper.ts";
 import { type PluginProcess, startProcess } from "./process.ts";
 import { findProgram } from "./program.ts";
 
-/** After a start it has this long to connect and take a task, before a lost one is its fault. */
+/** The time that it has after a start to connect and claim a task. A task lost earlier is no reason for a restart. */
 const settleMs = 30_000;
 
 export class QueueProcess {
@@ -18,13 +18,13 @@ export class QueueProcess {
   readonly #host: PluginHost;
   readonly #address: string;
   readonly #keeper: Keeper<PluginProcess>;
-  /** Tasks of the queue in progress now. */
+  /** Tasks of the queue that are in progress. */
   readonly #held = new Set<string>();
   #startedMs = 0;
   #lastProblem: string | null = null;
   #unlisten = () => {};
 
-  /** `address` is where the worker reaches this server. */
+  /** `address` is the server's address for the worker. */
   constructor(plugin: QueuePlugin & { readonly launch: Launch }, host: PluginHost, address: string) {
     this.#plugin = plugin;
     this.#host = host;

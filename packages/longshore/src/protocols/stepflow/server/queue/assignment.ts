@@ -1,4 +1,4 @@
-// A task of the board as its worker is given it.
+// Converts a task of the board to the assignment for its worker.
 
 import { parseExact } from "../../../../core/json/json-exact.ts";
 import type { TaskRow } from "../../../../engine/board/task.ts";
@@ -12,16 +12,16 @@ import { flowIdOf } from "../api/render.ts";
 import { findComponent, type RegisteredComponent } from "../config/registered-components.ts";
 import { wireRunId } from "../run-id.ts";
 
-/** How often a worker is to send heartbeats, as in the reference: five of them fit into a hold. */
+/** The heartbeat interval of workers, as in the reference: five of them fit into a lease. */
 const heartbeatSecs = 1;
 
 export interface Surroundings {
-  /** Undefined for a task without a run, or whose run is gone. */
+  /** Undefined for a task without a run, or whose run was removed. */
   readonly run: Run | undefined;
-  /** What the worker is known to have; null when that is not known. */
+  /** The registered components of the worker; null when they are not known. */
   readonly components: readonly RegisteredComponent[] | null;
   readonly orchestratorServiceUrl: string;
-  /** The settings of the task, where its own input has none. */
+  /** The component and input, when the task's own input does not have them. */
   readonly given?: ComponentTask | undefined;
 }
 
@@ -32,7 +32,7 @@ export function assignmentOf(task: TaskRow, surroundings: Surroundings): Encodab
   return {
     taskId: wireTaskId(task),
     execute: {
-      // An unregistered component is called by its path: the worker may have it, and reports it itself if not.
+      // An unregistered component is called by its path: the worker may have it, and otherwise reports the error itself.
       componentId: found?.component.id ?? given.component,
       input: given.input,
       attempt: task.attempt + 1,

@@ -1,5 +1,5 @@
-// Carries tasks from a queue to a recipient, one after the other: the next is taken when the one before was taken up, so at most one of
-// its tasks is with a recipient that may be busy. A backend with room for several runs several couriers.
+// Carries tasks from a queue to a recipient, one after the other. It takes the next task when the current one is claimed, so a recipient
+// that may be busy has at most one of its tasks. A backend that wants several tasks ahead runs several couriers.
 
 import { type Clock, pause } from "../../../../core/clock.ts";
 import { isTransient } from "../../../../core/errors.ts";
@@ -8,26 +8,26 @@ import type { TaskAssignment } from "../../wire/messages.ts";
 import type { Delivery, NextOptions, TaskQueue } from "./queue.ts";
 
 export interface Recipient {
-  /** Aborted when the recipient is gone. What is with it then is given back. */
+  /** Aborted when the recipient is gone. Its unclaimed task is then given back. */
   readonly gone: AbortSignal;
-  /** What happens then to a task that was not taken. Back to its lane when absent. */
+  /** What to do then with the unclaimed task. Default: return it to its lane. */
   leave?(delivery: Delivery): Promise<void> | void;
-  /**
-   * Called before each task: how it is to be offered. May wait while the recipient should be given nothing. Undefined when
-   * this courier is not needed any more, which ends it.
-   */
+  /** Called before each task: returns how to offer it. May wait while the recipient should get nothing. Undefined ends this courier. */
   ready(): Promise<Omit<NextOptions, "signal"> | undefined> | Omit<NextOptions, "signal">;
-  /** Hands an assignment over. Resolves when it has left this process; rejects when it could not be handed over, which ends the courier. */
+  /** Hands over an assignment. Resolves when it has left this process. Rejects when that failed, which ends the courier. */
   send(assignment: Encodable<typeof TaskAssignment>, delivery: Delivery): Promise<void>;
-  /** No worker took it; the task is back in its lane. The courier continues when this resolves. */
+  /** No worker claimed it; the task is back in its lane. The courier continues when this resolves. */
   lapsed?(delivery: Delivery): Promise<void> | void;
   taken?(delivery: Delivery): void;
 }
 
-/** While nothing can be written, the queue is tried again after this long. */
+/** Pause before the next try while the store cannot be written. */
 const retryMs = 1_000;
 
-/** Resolves when the recipient has gone or does not need this courier. Rejects when the server is closing, or an assignment could not be handed over. */
+/**
+ * Resolves when the recipient is gone or does not need this courier. Rejects when the server is closing, or an assignment could not be
+ * handed over.
+ */
 export async function deliver(queue: TaskQueue, to: Recipient, clock: Clock): Promise<void> {
   let current: Delivery | undefined;
   const leave = () => {
@@ -76,7 +76,7 @@ async function handOver(delivery: Delivery, to: Recipient): Promise<void> {
   else if (outcome === "lapsed") await to.lapsed?.(delivery);
 }
 
-/** How a task leaves its recipient. */
+/** Takes an unclaimed task from its recipient. */
 async function abandon(delivery: Delivery, to: Recipient): Promise<void> {
   await (to.leave === undefined ? delivery.giveBack() : to.leave(delivery));
 }

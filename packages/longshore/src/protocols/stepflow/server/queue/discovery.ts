@@ -1,5 +1,5 @@
-// Requesting the components of workers: an assignment like any other on the wire, but no task of the board. It needs no heartbeat, and one
-// that is not answered in time is repeated by its caller.
+// Discovery: requests the components of a worker. On the wire it is an assignment like any other, but not a task of the board. It needs no
+// heartbeat. The caller repeats it when it is not answered in time.
 
 import type { Clock } from "../../../../core/clock.ts";
 import type { MakeId } from "../../../../core/ids.ts";
@@ -11,19 +11,19 @@ import { componentsMax, pathOf, type RegisteredComponent } from "../config/regis
 import { invalid } from "../refuse.ts";
 
 const prefix = "discovery-";
-/** JSON values in all schemas of one list: as many as a report may hold. */
+/** JSON values in all schemas of one list: the limit of a report. */
 const schemaValuesMax = 131_072;
 
 export interface Question {
   readonly id: string;
   readonly assignment: Encodable<typeof TaskAssignment>;
-  /** True once the answer is kept; false when none came in time, or the worker had none. */
+  /** True once the answer is stored; false when none came in time or the worker could not list its components. */
   readonly answered: Promise<boolean>;
-  /** No answer will come any more. */
+  /** Stops waiting for the answer. */
   drop(): void;
 }
 
-/** Handles an answer. Rejects when it cannot be stored: the worker has to send it again. */
+/** Stores an answer. Rejects when that fails: the worker must send it again. */
 type Keep = (components: readonly RegisteredComponent[]) => Promise<void>;
 
 interface Open {
@@ -41,13 +41,13 @@ export class Discoveries {
     this.#makeId = makeId;
   }
 
-  /** Whether an id on the wire is one of these. */
+  /** Whether a wire id belongs to a discovery. */
   static owns(wireId: string): boolean {
     return wireId.startsWith(prefix);
   }
 
   ask(orchestratorServiceUrl: string, patienceMs: number, keep: Keep): Question {
-    // Unique forever: an answer to a question of an earlier process must not be taken for one of this.
+    // Never reused: an answer to an earlier process must not be accepted by this one.
     const id = `${prefix}${this.#makeId(this.#clock.now())}`;
     let end: Open["end"] = () => {};
     const answered = new Promise<boolean>((resolve) => {
@@ -67,7 +67,7 @@ export class Discoveries {
     return this.#open.has(id);
   }
 
-  /** False when nothing waits for it. With null, the worker has reported that it cannot list them. */
+  /** Returns false when no discovery waits for this answer. Null means that the worker cannot list its components. */
   async answer(id: string, components: readonly ComponentInfo[] | null): Promise<boolean> {
     const open = this.#open.get(id);
     if (open === undefined) return false;
@@ -94,7 +94,7 @@ function registeredOf(components: readonly ComponentInfo[]): RegisteredComponent
   });
 }
 
-/** Schemas come as texts, in which the fields of the message do not count what they hold: `scan` counts the values of all of them. */
+/** Schemas are texts, so the message's own limit does not count their values. `scan` counts the values of all schemas. */
 function schemaIn(text: string, field: string, scan: JsonScan): Json {
   scan.push(Buffer.from(text));
   if (scan.values > schemaValuesMax)

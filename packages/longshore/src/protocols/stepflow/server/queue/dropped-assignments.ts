@@ -1,12 +1,12 @@
-// Assignments that workers leave with. How large a message a worker takes is not on the wire; one that is sent more ends its stream, and
-// comes back to be sent the same again. So a large assignment that streams keep ending on is taken for too large, before it has cost
-// every worker of the queue its patience: those of Python give up permanently after fifteen streams.
+// Assignments on which workers disconnect. The wire does not say how large a message a worker accepts. A worker that receives a larger one
+// ends its stream, reconnects and would get the same message again. So a large assignment on which several streams have ended is treated as
+// too large, before every worker of the queue gives up: the Python worker gives up permanently after fifteen streams.
 
 import type { FlowError } from "../../dialect/result.ts";
 
-/** What libraries of gRPC take by default. Nothing smaller is suspected. */
+/** The default limit of gRPC libraries. Smaller assignments are never suspected. */
 const suspectBytes = 4 * 1024 * 1024;
-/** Streams end for other reasons too, but hardly so often on one task. */
+/** Streams end for other reasons too, but rarely so often on one task. */
 const dropsMax = 3;
 /** Tasks that are counted at once; the oldest are forgotten first. */
 const countedMax = 1_000;
@@ -14,7 +14,7 @@ const countedMax = 1_000;
 export class DroppedAssignments {
   readonly #counts = new Map<string, number>();
 
-  /** Counts once more. An error when the task is not to be sent again. */
+  /** Counts one more disconnection. Returns an error when the task must not be sent again. */
   again(taskId: string, bytes: number): FlowError | undefined {
     if (bytes <= suspectBytes) return undefined;
     const count = (this.#counts.get(taskId) ?? 0) + 1;

@@ -1,5 +1,5 @@
-// How many tasks each worker of the queues holds. The wire does not carry how many a worker runs at once, so a backend that knows its
-// worker uses this. All of it is memory: what a worker held before a restart is counted from its next report on.
+// How many tasks each queue worker holds. The wire does not say how many tasks a worker runs at once, so a backend that knows its worker
+// uses these counts. They are in memory only: after a restart a task counts from its worker's next report.
 
 import type { TaskRow } from "../../../../engine/board/task.ts";
 
@@ -16,12 +16,12 @@ export class HeldCounts {
     return this.#workers.get(workerId)?.count ?? 0;
   }
 
-  /** Whether a worker of the queues holds it. */
+  /** Whether a queue worker holds the task. */
   knows(taskId: string): boolean {
     return this.#holders.has(taskId);
   }
 
-  /** Calls `ended` whenever the worker is done with a task, or has lost it. Ends by the function that is returned. */
+  /** Calls `ended` whenever the worker finishes or loses a task. The returned function ends it. */
   listenFor(workerId: string, ended: () => void): () => void {
     const worker = this.#of(workerId);
     worker.listeners.add(ended);
@@ -60,7 +60,7 @@ export class HeldCounts {
     return worker;
   }
 
-  /** Workers come and go; one that is not read is not kept. */
+  /** Removes a worker without tasks and listeners. */
   #tidy(workerId: string, worker: Worker): void {
     if (worker.count === 0 && worker.listeners.size === 0) this.#workers.delete(workerId);
   }

@@ -1,5 +1,6 @@
-// For which families of runs the workers of a token hold tasks. A worker may start and read runs on behalf of a task that it holds, and the wire
-// names no task there, only the root of its family. Kept for tokens that may do so for nothing else; a report with the task's id is the proof.
+// For which families of runs the workers of a token hold tasks. A worker may start and read runs for a task that it holds, but these
+// requests name only the root run, not the task. Kept only for tokens that may not start runs otherwise. A report with the task's id is the
+// proof.
 
 import type { Caller } from "../../../../core/actions.ts";
 import type { Board } from "../../../../engine/board/board.ts";
@@ -24,7 +25,7 @@ interface Place extends Hold {
 export class Holders {
   readonly #deps: HolderDeps;
   readonly #places = new Map<string, Place>();
-  /** By token and root. */
+  /** By token and root run. */
   readonly #holds = new Map<string, Map<string, Place>>();
 
   constructor(deps: HolderDeps) {
@@ -35,7 +36,7 @@ export class Holders {
     return this.#places.has(taskId);
   }
 
-  /** A report was accepted that proves the hold. The first token to prove one owns it: knowing the task's id does not help others. */
+  /** An accepted report proves the hold. The first token that proves it owns it: knowing the task's id does not help other tokens. */
   async reported({ taskId, grant }: Hold, caller: Caller): Promise<void> {
     if (caller.may("run.start") || this.#places.get(taskId)?.grant === grant) return;
     const task = await this.#deps.board.task(taskId);
@@ -58,7 +59,7 @@ export class Holders {
     for (const place of this.#holds.get(keyOf(caller, rootRunId))?.values() ?? []) {
       const task = await this.#deps.board.task(place.taskId);
       if (task !== undefined && isHeld(task, place)) return true;
-      // It ended while the report was on its way here.
+      // The task ended while the report was being handled.
       this.#remove(place.taskId);
     }
     return false;
@@ -78,7 +79,7 @@ function isHeld(task: TaskRow, { grant }: Hold): boolean {
   return task.grant === grant && (task.state === "held" || task.state === "cancelling");
 }
 
-/** Names of tokens have no blanks. */
+/** Token names contain no spaces. */
 function keyOf({ name = "" }: Caller, rootRunId: string): string {
   return `${name} ${rootRunId}`;
 }

@@ -1,6 +1,6 @@
-// The port between a queue and whatever carries its tasks to workers: PullTasks streams, JetStream, or another backend. A backend takes
-// the next task and delivers its assignment; workers of every backend report over the same services. So the life of a task is the same
-// for all of them: offered when it is delivered, held from its first heartbeat on, and back in its lane when no worker takes it.
+// The port between a queue and the backends that carry its tasks to workers: PullTasks streams, JetStream, or another one. A backend takes
+// the next task and delivers its assignment. Workers of every backend report over the same services. So the life of a task is always the
+// same: offered when it is delivered, held from its first heartbeat on, and back in its lane when no worker claims it.
 
 import type { Clock } from "../../../../core/clock.ts";
 import type { Json } from "../../../../core/json/json.ts";
@@ -26,28 +26,28 @@ import type { Outcome, UnclaimedOffers } from "./unclaimed-offers.ts";
 
 /** One task on its way to a worker. */
 export interface Delivery {
-  /** What its worker will call it. */
+  /** The task's id on the wire. */
   readonly id: string;
   readonly assignment: Encodable<typeof TaskAssignment>;
-  /** Settles once: taken up, lapsed, or `left` after one of those below. */
+  /** Settles once: taken, lapsed, or `left` after one of the methods below. */
   readonly outcome: Promise<Outcome | "left">;
-  /** It has not reached a worker that could take it: back to its place at once. A worker that has taken it meanwhile keeps it. */
+  /** The task has not reached a worker: it returns to its lane at once. A worker that has claimed it meanwhile keeps it. */
   giveBack(): Promise<void>;
-  /** Its worker has gone and left it lying: back to its place, unless it is so large that no worker seems to take it. */
+  /** The worker has disconnected without claiming it: it returns to its lane, unless it seems too large for any worker. */
   drop(): Promise<void>;
-  /** Nothing waits for the outcome any more; the task stays with the worker that may still take it. */
+  /** Stops waiting for the outcome. A worker may still claim the task. */
   leave(): void;
-  /** It can never be delivered: the task fails with this error. */
+  /** The task can never be delivered: it fails with this error. */
   refuse(error: FlowError): Promise<void>;
 }
 
 export interface NextOptions {
   readonly signal: AbortSignal;
-  /** How long the task may be with a worker before it is taken. */
+  /** How long the task may stay unclaimed. */
   readonly offerMs: number;
-  /** Under which address its worker is to report. */
+  /** The address to which the worker reports. */
   readonly orchestratorServiceUrl: string;
-  /** A worker that stays connected, known by this object to what it registered. */
+  /** Identifies a connected worker, to find the components that it registered. */
   readonly worker?: object;
 }
 
@@ -56,7 +56,7 @@ export interface TaskQueue {
   /** The lane of its tasks. */
   readonly lane: Lane;
   /**
-   * Waits for the next task, a while at most: undefined when none came or `signal` aborted. Rejects with LONGSHORE_SHUTDOWN when the server
+   * Waits a limited time for the next task: undefined when none came or `signal` aborted. Rejects with LONGSHORE_SHUTDOWN when the server
    * is closing, and with LONGSHORE_STORE_UNAVAILABLE while nothing can be written.
    */
   next(options: NextOptions): Promise<Delivery | undefined>;
@@ -65,9 +65,9 @@ export interface TaskQueue {
   readonly registrations: Registrations;
 }
 
-/** An empty wait ends after this long and begins again, so that the list of workers knows who is there. */
+/** A wait without a task ends after this time and begins again, so that the list of workers stays current. */
 const waitMs = 30_000;
-/** Components of a worker that are looked for on lanes of their names: each costs a little with every task. */
+/** Components of a worker whose own lanes are searched too: each costs a little with every task. */
 const sharedLanesMax = 200;
 
 export interface QueueDeps {
@@ -87,10 +87,10 @@ export class BoardQueue implements TaskQueue {
   readonly #deps: QueueDeps;
   readonly #shared: boolean;
   readonly #own: Reach;
-  /** By the list of components that its names are made from. */
+  /** By the list of components from which the lanes are made. */
   readonly #reaches = new WeakMap<readonly RegisteredComponent[], Reach>();
 
-  /** `shared`: its workers also take what waits for a component of theirs, whatever other workers have it. */
+  /** `shared`: its workers also take tasks from the lanes of their components, which workers of other protocols may serve too. */
   constructor(name: string, deps: QueueDeps, documents: DocumentStore, shared = false) {
     this.name = name;
     this.lane = { name: queueLane(name), labels: [] };
@@ -104,7 +104,7 @@ export class BoardQueue implements TaskQueue {
     const { board, runs, unclaimed, dropped } = this.#deps;
     const reach = this.#shared ? await this.#reachOf(worker) : this.#own;
     const [task] = await board.offer({ reach, serves: this.lane.name, termMs: queueHoldMs, offerMs, waitMs, signal });
-    // It may have been cancelled in the very transaction that handed it out.
+    // It may have been cancelled in the transaction that handed it out.
     if (task?.state !== "offered") return undefined;
     const watched = new Watched(task, board, unclaimed, dropped);
     try {
@@ -139,12 +139,12 @@ export class BoardQueue implements TaskQueue {
   }
 }
 
-/** A step that was placed before this worker registered its component waits on the lane of that name, and is given its bare input. */
+/** A step that was placed before this worker registered its component waits on the lane of that name, with its bare input. */
 function componentOnLane({ lane, input }: TaskRow): ComponentTask {
   return { component: `/${lane?.name ?? ""}`, input: parseExact(input) as Json };
 }
 
-/** A hand-out whose outcome is waited for. */
+/** A hand-out that is watched for its outcome. */
 class Watched {
   readonly id: string;
   readonly outcome: Promise<Outcome | "left">;
@@ -178,7 +178,7 @@ class Watched {
 
   async giveBack(): Promise<void> {
     this.#leave();
-    // Should the store be unable to write now, the offer ends by itself.
+    // If the store cannot be written now, the offer expires by itself.
     await this.#board.retract(this.#hold).catch(() => {});
   }
 
@@ -194,7 +194,7 @@ class Watched {
 
   async #refuse(error: FlowError): Promise<void> {
     this.#leave();
-    // As above; it is then offered again, and refused again.
+    // As above; the task is then offered and refused again.
     await this.#board.fail(this.#hold, failureReport(error)).catch(() => {});
   }
 }

@@ -1,4 +1,4 @@
-// The queues of a server: those that its configuration names, there from the start, each with the backend that carries its tasks.
+// The queues of a server: those of its configuration. They exist from the start, each with the backend that carries its tasks.
 
 import type { Clock } from "../../../../core/clock.ts";
 import type { MakeId } from "../../../../core/ids.ts";
@@ -17,7 +17,7 @@ import { BoardQueue, type TaskQueue } from "./queue.ts";
 import { Reports } from "./reports.ts";
 import { UnclaimedOffers } from "./unclaimed-offers.ts";
 
-/** What queues need of a server. */
+/** The parts of the engine that queues use. */
 export interface QueueEngine {
   readonly clock: Clock;
   readonly makeId: MakeId;
@@ -26,7 +26,7 @@ export interface QueueEngine {
   readonly workers: Pick<Workers, "seen">;
   readonly logs: Pick<Logs, "append">;
   readonly documents: DocumentStore;
-  /** Ends with the function that is returned. */
+  /** The returned function ends it. */
   listen(listener: { task(task: TaskRow): void }): () => void;
 }
 
@@ -34,7 +34,7 @@ export type Backend = ConfiguredQueue["backend"];
 
 export interface KnownQueue {
   readonly queue: TaskQueue;
-  /** More than one when plugins of both kinds lead into it. */
+  /** More than one when plugins of both kinds use the queue. */
   readonly backends: ReadonlySet<Backend>;
 }
 
@@ -71,7 +71,7 @@ export class Queues {
     this.#stopListening = engine.listen({
       task(task) {
         if (holders.knows(task.id)) holders.changed(task);
-        // Some come from lanes that workers of other protocols take from as well.
+        // Some tasks come from lanes that workers of other protocols serve too.
         const isOurs = task.lane !== null && (lanes.has(task.lane.name) || unclaimed.watches(task.id) || held.knows(task.id));
         if (!isOurs) return;
         unclaimed.changed(task);

@@ -1,6 +1,6 @@
-// The registered components of a queue's workers. A worker that stays connected is remembered for itself: releases name the same
-// component differently, and each is sent the name that it gave. What all of them can do together is kept as a document, so that a server
-// which has just started knows it before they come back.
+// The registered components of a queue's workers. Each connected worker has its own list, because releases name the same component
+// differently, and each worker must get the name that it sent. The combined list is stored as a document, so that a restarted server knows
+// it before the workers reconnect.
 
 import type { DocumentStore } from "../../../../engine/run/documents.ts";
 import { componentsBody, componentsMax, componentsOn, keepComponents, type RegisteredComponent } from "../config/registered-components.ts";
@@ -10,7 +10,9 @@ interface Registration {
   readonly chars: number;
 }
 
-/** Of all lists that are remembered for the workers of one queue: thousands of workers may be connected, and a list may have megabytes. */
+/**
+ * Characters of all lists that are kept for the workers of one queue: thousands of workers may be connected, and a list may have megabytes.
+ */
 const charsMax = 8 * 1_024 * 1_024;
 
 export class Registrations {
@@ -19,7 +21,7 @@ export class Registrations {
   /** By worker, oldest first. */
   readonly #byWorker = new Map<object, Registration>();
   #chars = 0;
-  /** Undefined until it has been looked up; null when no worker has ever registered any. */
+  /** Undefined until it has been read; null when no worker has ever registered. */
   #kept: readonly RegisteredComponent[] | null | undefined;
 
   constructor(documents: DocumentStore, lane: string) {
@@ -27,7 +29,7 @@ export class Registrations {
     this.#lane = lane;
   }
 
-  /** The components of `worker` itself, else those known of the queue; null when none were ever registered. */
+  /** The components of `worker` itself, else those of the queue; null when none were ever registered. */
   async known(worker?: object): Promise<readonly RegisteredComponent[] | null> {
     const own = worker === undefined ? undefined : this.componentsOf(worker);
     if (own !== undefined) return own;
@@ -40,7 +42,7 @@ export class Registrations {
     return this.#byWorker.get(worker)?.components;
   }
 
-  /** Resolves when it is kept. Without a worker that stays connected, the list is taken for that of all of them. */
+  /** Resolves when the list is stored. Without `worker`, the list replaces that of all workers. */
   async tell(components: readonly RegisteredComponent[], worker?: object): Promise<void> {
     if (worker !== undefined) this.#remember(worker, components);
     const together = worker === undefined ? components : this.#together(components);
@@ -50,13 +52,13 @@ export class Registrations {
     this.#kept = together;
   }
 
-  /** What it can do stays known: it, or one like it, is likely to come back. */
+  /** The stored list stays, because this worker or a similar one is likely to reconnect. */
   leave(worker: object): void {
     this.#chars -= this.#byWorker.get(worker)?.chars ?? 0;
     this.#byWorker.delete(worker);
   }
 
-  /** Where there is no room for its own list, a worker is served by what all of them can do together. */
+  /** A worker whose list exceeds the budget uses the combined list. */
   #remember(worker: object, components: readonly RegisteredComponent[]): void {
     this.leave(worker);
     const { length: chars } = componentsBody(components);
@@ -65,7 +67,7 @@ export class Registrations {
     this.#chars += chars;
   }
 
-  /** The newest word on each path counts. Beyond as many paths as one worker may have, those that came first stay. */
+  /** The newest entry for each path counts. When there are more than `componentsMax` paths, the first ones stay. */
   #together(newest: readonly RegisteredComponent[]): RegisteredComponent[] {
     const byPath = new Map<string, RegisteredComponent>();
     for (const components of [...[...this.#byWorker.values()].map((registration) => registration.components), newest]) {

@@ -1,5 +1,5 @@
-// What workers of every backend report: heartbeats and results. The id of a task proves which hand-out is meant; a report on one that has
-// ended is NOT_FOUND, so that the worker forgets it.
+// The reports of workers of every backend: heartbeats and results. The wire id proves which hand-out is meant. A report on a hand-out that
+// has ended gets NOT_FOUND, so that the worker forgets the task.
 
 import type { Caller } from "../../../../core/actions.ts";
 import type { Clock } from "../../../../core/clock.ts";
@@ -39,9 +39,9 @@ export interface ReportDeps {
 
 type Hold = { taskId: string; grant: number };
 
-/** Names of workers are made by programs; a longer one is a mistake. */
+/** Programs make worker ids; a longer one is a mistake. */
 const workerIdCharsMax = 512;
-/** The progress texts of a worker are for people: a few lines. */
+/** A worker's progress texts are for people: a few lines. */
 const statusCharsMax = 2_000;
 
 export class Reports {
@@ -51,7 +51,7 @@ export class Reports {
     this.#deps = deps;
   }
 
-  /** The first one makes its sender the owner of the task. */
+  /** The first heartbeat makes its sender the owner of the task. */
   async heartbeat(request: TaskHeartbeatRequest, caller: Caller): Promise<Encodable<typeof TaskHeartbeatResponse>> {
     const { taskId: wireId, workerId } = request;
     const hold = this.#holdIn(wireId);
@@ -82,7 +82,7 @@ export class Reports {
     refuseUnlessTaken(verdict, wireId);
   }
 
-  /** Whatever comes of the report: its worker has read the assignment. */
+  /** Also notes that the worker has read the assignment, whatever the report's result is. */
   #holdIn(wireId: string): Hold | "discovery" {
     if (wireId === "") throw invalid("task_id", "is empty, expected the id of an assignment");
     this.#deps.unclaimed.heard(wireId);
@@ -97,7 +97,7 @@ export class Reports {
     if (response !== undefined) throw invalid("response", "does not answer this task, expected list_components or error");
     if (error === undefined && listComponents === undefined)
       throw invalid("result", "is missing, expected one of list_components and error");
-    // Given up while this report was on its way.
+    // The server stopped waiting while this report was on its way.
     if (!(await this.#deps.discoveries.answer(wireId, listComponents?.components ?? null))) throw notFound("task", wireId);
   }
 
@@ -108,17 +108,17 @@ export class Reports {
     if (progress === undefined && statusMessage === undefined) return plain();
     const output = JSON.stringify({ progress, message });
     const before = await board.task(hold.taskId);
-    // A worker repeats with every beat what has not changed; only news is worth a write.
+    // A worker repeats unchanged progress with every heartbeat; only changes are written.
     if (before?.output === output) return plain();
     let verdict: Verdict;
     try {
       verdict = (await board.extend(hold, { holder: hold.holder, output })).verdict;
     } catch (error) {
       if (!isTransient(error)) throw error;
-      // A hold can be renewed while nothing can be written; how far it is has to wait.
+      // A hold can be renewed while the store cannot be written; progress cannot be stored then.
       return plain();
     }
-    // A line of a log is worth less than the heartbeat that brought it.
+    // A failed log write must not fail the heartbeat.
     if (verdict === "ok" && message !== undefined && message !== messageIn(before?.output))
       await this.#log(hold, before, message).catch(() => {});
     return verdict;
@@ -132,18 +132,18 @@ export class Reports {
   }
 }
 
-/** What has been applied before is fine, and so is what came too late to matter because the task was cancelled. */
+/** A report that was applied before is accepted, and so is a late report on a cancelled task. */
 function refuseUnlessTaken(verdict: Verdict, wireId: string): void {
   if (verdict === "ok" || verdict === "again" || verdict === "cancel") return;
   throw notFound("task", wireId);
 }
 
-/** A code that this release does not know counts as a failure of the worker, as in the reference. */
+/** An unknown code counts as a failure of the worker, as in the reference. */
 function flowErrorOf({ code, message, data }: TaskError): { code: TaskErrorCode; message: string; data?: Json } {
   return { code: taskErrorNames.get(code) ?? "WORKER_ERROR", message, ...(data === undefined ? {} : { data }) };
 }
 
-/** The newest progress; what a task brought along from before may have any form. */
+/** The newest progress message. The earlier output of a task may have any form. */
 function messageIn(output: string | null | undefined): string | undefined {
   if (output === null || output === undefined || !output.includes('"message":')) return undefined;
   return (JSON.parse(output) as { message?: string }).message;

@@ -1,6 +1,6 @@
-// Hand-outs that no worker has taken yet. A backend waits here for the outcome of each: taken up by a first heartbeat or a report, or
-// lapsed, because its time passed or the task was cancelled. A worker may still report on one that has lapsed: then it has at
-// least read it, and can be given another.
+// Hand-outs that no worker has claimed yet. A backend waits here for the outcome of each: taken, by a first heartbeat or a report; or
+// lapsed, because its time is over or the task was cancelled. A worker may still report on a lapsed hand-out: then it has at least read it
+// and can get another task.
 
 import { isOpen, type TaskRow } from "../../../../engine/board/task.ts";
 
@@ -14,14 +14,14 @@ interface Watched {
 export class UnclaimedOffers {
   /** By the board's id: a task has one current hand-out. */
   readonly #watched = new Map<string, Watched>();
-  /** By the wire's id: lapsed hand-outs that a backend still waits for. */
+  /** By wire id: lapsed hand-outs that a backend still waits for. */
   readonly #unheard = new Map<string, () => void>();
 
   get size(): number {
     return this.#watched.size;
   }
 
-  /** `settle` is called once, unless the watch is ended by the function that is returned. */
+  /** Calls `settle` once. The returned function ends the watch. */
   watch(task: Pick<TaskRow, "id" | "grant">, settle: (outcome: Outcome) => void): () => void {
     const watched: Watched = { grant: task.grant, settle };
     this.#watched.set(task.id, watched);
@@ -34,7 +34,7 @@ export class UnclaimedOffers {
     return this.#watched.has(taskId);
   }
 
-  /** Calls `heard` when a worker reports on this hand-out. Ends by the function that is returned. */
+  /** Calls `heard` when a worker reports on this hand-out. The returned function ends it. */
   listenFor(wireId: string, heard: () => void): () => void {
     this.#unheard.set(wireId, heard);
     return () => {
@@ -50,13 +50,13 @@ export class UnclaimedOffers {
     watched.settle(wasTaken(task, watched.grant) ? "taken" : "lapsed");
   }
 
-  /** Must be called for each report, whatever is answered to it. */
+  /** Must be called for each report, whatever its result is. */
   heard(wireId: string): void {
     this.#unheard.get(wireId)?.();
   }
 }
 
-/** A worker runs it, or has reported on it without a heartbeat. */
+/** A worker runs the task, or has reported on it without a heartbeat. */
 function wasTaken(task: TaskRow, grant: number): boolean {
   if (task.grant === grant && isOpen(task.state)) return true;
   return task.closedGrant === grant && (task.closedBy === "complete" || task.closedBy === "fail");

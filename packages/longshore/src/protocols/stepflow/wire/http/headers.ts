@@ -3,7 +3,7 @@
 export const instanceHeader = "stepflow-instance-id";
 
 /**
- * The delivery of a task that a call belongs to: `<task>-<grant>`, percent-encoded. Our servers send it; other workers ignore it. With it,
+ * The hand-out of a task that a call belongs to: `<task>-<grant>`, percent-encoded. Our servers send it; other workers ignore it. With it,
  * `verify` can compare what our worker records with what the server stores.
  */
 export const handOutHeader = "longshore-hand-out";

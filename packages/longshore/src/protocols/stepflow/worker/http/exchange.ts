@@ -31,7 +31,7 @@ export class Exchange {
     this.#closed();
   }
 
-  /** The delivery that the caller names in a header; undefined for callers other than our servers. */
+  /** The hand-out that the caller names in a header; undefined for callers other than our servers. */
   get handOut(): string | undefined {
     return handOutIn(this.#response.req.headers);
   }

@@ -1,7 +1,7 @@
-// One call of a component: the request, its answer in either form, and in between the requests of the worker.
+// One call of a component: the request, its answer in either form, and the worker's requests in between.
 //
-// A call ends with an output or with a StepFailure. A message in JSON-RPC is the worker's result; anything else (a connection that breaks,
-// a stream without its last event, a body that is none) is a transport error, and spends the budget of that.
+// A call ends with an output or with a StepFailure. A JSON-RPC message is the worker's result. Anything else (a broken connection, a stream
+// without a last event, an invalid body) is a transport error and uses the transport's retry budget.
 
 import type { Clock } from "../../../../../core/clock.ts";
 import { toError } from "../../../../../core/errors.ts";
@@ -19,7 +19,7 @@ import type { Session } from "./session.ts";
 
 export interface CallOptions {
   readonly session: Session;
-  /** What the call is for, in the words of `wireTaskId`. */
+  /** The hand-out that the call is for, in the form of `wireTaskId`. */
   readonly handOut: string;
   readonly params: JsonObject;
   readonly context: RequestContext;
@@ -27,7 +27,7 @@ export interface CallOptions {
   readonly log: PluginLog;
 }
 
-/** The worker has forgotten the handshake: it is made again, and then the call. */
+/** The worker has forgotten the handshake: it is repeated, and then the call. */
 export class NotInitialized extends Error {
   override readonly name = "NotInitialized";
   readonly error: RpcErrorBody;
@@ -38,14 +38,14 @@ export class NotInitialized extends Error {
   }
 }
 
-/** The connection was lost, or never made: whether there is still the same worker at its other end is not known. */
+/** The connection was lost or never made, so it is unknown whether the same worker is still there. */
 export class Disconnected extends StepFailure {}
 
-/** Requests of one call that are being answered; the stream waits while there are as many. */
+/** Requests of one call that are answered at once; the stream pauses at this number. */
 const openRequestsMax = 100;
-/** How often the delivery of one answer is tried before the call is given up: without its answer the worker would wait forever. */
+/** How often the delivery of one answer is tried before the call fails: without its answer the worker would wait without end. */
 const deliveriesMax = 3;
-/** How long a worker may take to end the stream after its last event: the step waits for it, so that the connection can be used again. */
+/** How long a worker may take to end the stream after its last event. The step waits for it, so that the connection can be reused. */
 const lingerMs = 500;
 
 type Answered = Extract<RpcMessage, { kind: "result" | "error" }>;
@@ -62,11 +62,11 @@ export async function callComponent(options: CallOptions): Promise<Json> {
 class Call {
   readonly #options: CallOptions;
   readonly #id: string;
-  /** Of the answers to the worker's requests; aborted when the call has ended, because they are not needed any more. */
+  /** For answers to the worker's requests. Aborted when the call has ended, because they are not needed any more. */
   #answering: { readonly over: AbortController; readonly signal: AbortSignal } | null = null;
   #openRequests = 0;
   #answered: Answered | null = null;
-  /** Why the call was given up before its end. */
+  /** Why the call was abandoned early. */
   #failure: StepFailure | null = null;
   #stream: { resume(): void; drop(): void } | null = null;
   #disarm = () => {};
@@ -111,7 +111,7 @@ class Call {
     this.#answering?.over.abort();
   }
 
-  /** Most calls request nothing, and never need it. */
+  /** Created on demand: most workers send no requests. */
   get #signal(): AbortSignal {
     if (this.#answering === null) {
       const over = new AbortController();
@@ -120,7 +120,7 @@ class Call {
     return this.#answering.signal;
   }
 
-  /** A body that is JSON-RPC counts whatever its status; anything else is judged by its status. */
+  /** A JSON-RPC body counts whatever its status is. For any other body the status decides. */
   #answerIn({ status, body, streamed }: WorkerReply): Answered {
     if (streamed) throw failure("UNREACHABLE", "The worker ended its stream without an answer.");
     let message: RpcMessage;
@@ -132,12 +132,12 @@ class Call {
     }
     if (message.kind !== "result" && message.kind !== "error") throw failure("UNREACHABLE", "The worker answered with a call of its own.");
     if (message.id !== this.#id) throw failure("UNREACHABLE", `The worker answered request ${message.id}, expected ${this.#id}.`);
-    // It is too busy now: the message may be in any words.
+    // The worker is too busy, whatever its message says.
     if ((status === 503 || status === 429) && message.kind === "error") throw failure("UNREACHABLE", message.error.message);
     return message;
   }
 
-  /** Returns whether more may come. */
+  /** Returns whether more events may arrive. */
   #event(data: string, instanceId: string | null): boolean {
     if (this.#answered !== null) return true;
     let message: RpcMessage;
@@ -153,14 +153,14 @@ class Call {
     return this.#openRequests < openRequestsMax;
   }
 
-  /** The answer is here. The rest of the stream is not waited for longer than a polite worker needs to end it. */
+  /** Stores the answer. The worker then has a short time to end the stream. */
   #last(message: Answered): void {
     const { clock } = this.#options;
     this.#answered = message;
     this.#disarm = clock.at(clock.now() + lingerMs, () => this.#stream?.drop());
   }
 
-  /** A request that cannot be read but has an id is refused, so that its worker does not wait for an answer. */
+  /** A request that cannot be parsed but has an id is refused, so that the worker does not wait for an answer. */
   #garbled(error: unknown, instanceId: string | null): void {
     const { log, session } = this.#options;
     log.warn("A worker sent an event that is no JSON-RPC message", { error: toError(error).message });
@@ -181,7 +181,7 @@ class Call {
       const status = await this.#send(body, instanceId, signal);
       if (status !== 202) log.warn("A worker did not take an answer with 202", { status });
     } catch (error) {
-      // The call has ended meanwhile, and nothing waits for this answer.
+      // The call has ended meanwhile, so no caller waits for this answer.
       if (signal.aborted) return;
       const why = `An answer could not be delivered to ${session.client.url}: ${toError(error).message}`;
       this.#failure = failure("UNREACHABLE", why, error);
@@ -211,7 +211,7 @@ function lost(error: unknown): StepFailure {
   return new Disconnected({ code: "UNREACHABLE", message: `The worker could not be reached: ${describe(error)}` }, { cause: error });
 }
 
-/** Some errors of sockets have no message but a code. */
+/** Some socket errors have a code but no message. */
 function describe(thrown: unknown): string {
   const error = toError(thrown) as Error & { code?: unknown };
   return error.message === "" ? String(error.code ?? error.name) : error.message;

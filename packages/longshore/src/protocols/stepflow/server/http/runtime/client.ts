@@ -1,5 +1,5 @@
-// The connections to one worker, and the requests that are over quickly: the handshake, the list of components, answers to its requests.
-// Calls of components have connections of their own, so that an answer never waits behind a call that waits for it.
+// The connections to one worker, and the short requests: the handshake, the list of components, answers to its requests. Calls of
+// components use a separate pool, so that an answer never waits behind the call that needs it.
 
 import type { Dispatcher } from "undici";
 import { ByteBudget } from "../../../../../core/byte-budget.ts";
@@ -11,24 +11,26 @@ import { notificationText, parseRpc, type RpcErrorBody, requestText } from "../.
 import { type Exchange, exchange, type WorkerReply } from "./exchange.ts";
 
 export interface WorkerClientOptions {
-  /** Requests go to exactly this address. */
+  /** Requests are sent to exactly this address. */
   readonly url: URL;
   makeId(): string;
   readonly receivingBytes?: number;
 }
 
-/** Of all answers of one worker that are not whole yet: half of what all callers of the server share. */
+/** For all incomplete answers of one worker: half of the budget that all callers of the server share. */
 const receivingBytesDefault = 128 * 1024 * 1024;
 
-/** For everything but calls of components, which take as long as they take. */
+/** For all requests but calls of components, which have no timeout here. */
 const controlMs = 30_000;
 const controlConnectionsMax = 16;
 const poolOptions = {
   connectMs: 10_000,
-  /** Below the 5 s after which common servers of Python and Node close an idle connection: a request that is sent during the close looks lost. */
+  /**
+   * Less than the 5 s after which common Python and Node servers close an idle connection: a request sent during the close would look lost.
+   */
   idleMs: 3_000,
   probeMs: 30_000,
-  /** `exchange` has the limit: an answer may be a stream. */
+  /** `exchange` limits the size, because an answer may be a stream. */
   bytesMax: null,
 };
 
@@ -41,10 +43,10 @@ export class WorkerClient {
   readonly #control: Dispatcher;
   readonly #receiving: ByteBudget;
 
-  /** Loads the HTTP library only now: a server without such plugins never needs it. */
+  /** Loads the HTTP library on demand: a server without such plugins never needs it. */
   static async open(options: WorkerClientOptions): Promise<WorkerClient> {
     const { origin } = options.url;
-    // The lane limits how many calls are open.
+    // The lane limits the number of open calls.
     const calls = await openPool(origin, null, poolOptions);
     return new WorkerClient(options, calls, await openPool(origin, controlConnectionsMax, poolOptions));
   }
@@ -61,7 +63,7 @@ export class WorkerClient {
     this.#receiving = new ByteBudget(receivingBytes);
   }
 
-  /** Of answers that are not whole yet. */
+  /** Bytes of incomplete answers. */
   get receivedBytes(): number {
     return this.#receiving.held;
   }
@@ -74,13 +76,13 @@ export class WorkerClient {
     return this.#makeId();
   }
 
-  /** A call of a component, under way until its answer is whole. */
+  /** Calls a component. Resolves when its answer is complete. */
   execute(body: string, handOut: string, how: Exchange): Promise<WorkerReply> {
     const request = this.#post(body, { [handOutHeader]: encodeURIComponent(handOut) });
     return exchange(this.#calls, { ...request, headersTimeout: 0, bodyTimeout: 0 }, how, this.#receiving);
   }
 
-  /** A request that is answered at once. Throws LONGSHORE_UNREACHABLE for anything but a result or an error of JSON-RPC. */
+  /** Sends a request that is answered at once. Throws LONGSHORE_UNREACHABLE for anything but a JSON-RPC result or error. */
   async ask(method: string, params: JsonObject, signal: AbortSignal): Promise<{ result: Json } | { error: RpcErrorBody }> {
     const id = this.newId();
     const { status, body } = await this.#send(requestText(id, method, params), {}, method, signal);
@@ -99,7 +101,7 @@ export class WorkerClient {
     return (await this.#send(notificationText(method, {}), {}, method, signal)).status;
   }
 
-  /** Sends the answer to a request of the worker, to the same process of it. Returns the status. */
+  /** Answers a request of the worker, at the same process. Returns the status. */
   async answer(body: string, instanceId: string | null, signal: AbortSignal): Promise<number> {
     const own: Record<string, string> = instanceId === null ? {} : { [instanceHeader]: instanceId };
     return (await this.#send(body, own, "an answer", signal)).status;
@@ -111,13 +113,13 @@ export class WorkerClient {
     return (await exchange(this.#control, options, { signal }, this.#receiving)).status;
   }
 
-  /** Lets what is under way end, and takes nothing more. */
+  /** Lets open requests finish and accepts no new ones. */
   async retire(): Promise<void> {
     await this.#calls.close();
     await this.#control.close();
   }
 
-  /** Ends whatever is under way. */
+  /** Aborts all open requests. */
   async close(): Promise<void> {
     await Promise.all([this.#calls.destroy(), this.#control.destroy()]);
   }

@@ -1,4 +1,4 @@
-// One POST to a worker and its answer, which is whole (JSON) or a stream of events, as the worker likes. Straight on undici's dispatcher:
+// One POST to a worker and its answer: complete JSON, or a stream of events, as the worker chooses. It uses undici's dispatcher directly:
 // most answers are one small body, and a stream object for each would cost more than the rest.
 
 import type { Dispatcher } from "undici";
@@ -16,29 +16,29 @@ export interface WorkerReply {
 }
 
 export interface Exchange {
-  /** The data of each event of a stream, and the process that it comes from where it is named. Returns false for: no more for now. */
+  /** Called with the data of each event, and the worker process that sent it, if named. Return false to pause the stream. */
   event?(data: string, instanceId: string | null): boolean;
-  /** Handed over when the answer has begun to arrive: lets events come again after one that answered false, and ends the rest unread. */
+  /** Called when the answer begins to arrive. `resume` continues a paused stream; `drop` discards the rest. */
   begun?(stream: { resume(): void; drop(): void }): void;
   readonly signal: AbortSignal;
 }
 
-/** Larger answers, and larger events of one, are refused: they are held in memory whole. A worker that reports by itself may send as much. */
+/** Larger answers and events are refused, because they are kept in memory as a whole. A worker that reports itself has the same limit. */
 const answerBytesMax = payloadRequestBytes;
-/** As many as a report of a worker may have (`payloadValues`). Fewer bytes cannot hold more, and are not counted. */
+/** The limit of a worker's report (`payloadValues`). An answer with fewer bytes than this cannot have more values, so it is not counted. */
 const answerValuesMax = 131_072;
 
-/** The answer is beyond what is taken. To try again would bring it again. */
+/** The answer exceeds the limit. A retry would return the same. */
 export class TooLarge extends Error {
   override readonly name = "TooLarge";
 }
 
-/** All answers that are being received have too much together. To try again later may do. */
+/** All incomplete answers together exceed the budget. A later retry may succeed. */
 export class NoRoom extends Error {
   override readonly name = "NoRoom";
 }
 
-/** Rejects with TooLarge or NoRoom, with what the signal was aborted with, or with an error of the connection. */
+/** Rejects with TooLarge or NoRoom, with the reason of the signal, or with a connection error. */
 export function exchange(
   dispatcher: Dispatcher,
   options: Dispatcher.DispatchOptions,
@@ -58,7 +58,7 @@ class Handler implements Dispatcher.DispatchHandler {
   readonly #receiving: ByteBudget;
   readonly #chunks: Buffer[] = [];
   #controller: Dispatcher.DispatchController | undefined;
-  /** Of the answer, or of the event that is not whole yet; as many are taken from the budget. */
+  /** Bytes of the answer, or of the incomplete event; as many are taken from the budget. */
   #bytes = 0;
   #status = 0;
   #events: EventParser | null = null;
@@ -75,12 +75,12 @@ class Handler implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    // Given up while it waited for a connection.
+    // The call was aborted while it waited for a connection.
     if (this.#how.signal.aborted) controller.abort(toAbort(this.#how.signal.reason));
   }
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: Record<string, string | string[] | undefined>): void {
-    // 1xx only announces the answer.
+    // A 1xx status precedes the answer.
     if (status < 200) return;
     this.#status = status;
     const instance = headers[instanceHeader];

@@ -1,5 +1,5 @@
-// What a worker's error means for the step. Two dialects use the same numbers for different things, and the Python SDK of the first uses
-// its own; so ranges decide, then the dialect, and where even that is ambiguous the words of the message.
+// What a worker's error means for the step. Two dialects use the same numbers with different meanings, and the Python SDK of the first has
+// its own. So the range decides first, then the dialect, and if it is still ambiguous the text of the message.
 
 import { isObject, type JsonObject } from "../../../../../core/json/json.ts";
 import type { FlowError } from "../../../dialect/result.ts";
@@ -7,7 +7,7 @@ import type { RpcDialect } from "../../../wire/codes.ts";
 import type { RpcErrorBody } from "../../../wire/json-rpc.ts";
 import type { TaskErrorCode } from "../../../wire/messages.ts";
 
-/** Numbers that mean one thing in every release. */
+/** Numbers with the same meaning in every release. */
 const anywhere: { readonly [code: number]: TaskErrorCode } = {
   [-32700]: "WORKER_ERROR",
   [-32600]: "WORKER_ERROR",
@@ -18,7 +18,7 @@ const anywhere: { readonly [code: number]: TaskErrorCode } = {
   [-32200]: "EXPRESSION_FAILURE",
 };
 
-/** The worker guide's. What is not named here is the component's own failure. */
+/** The worker guide's numbers. Any other number is a failure of the component. */
 const dialectA: { readonly [code: number]: TaskErrorCode } = {
   [-32005]: "RESOURCE_UNAVAILABLE",
   [-32006]: "TIMEOUT",
@@ -26,14 +26,14 @@ const dialectA: { readonly [code: number]: TaskErrorCode } = {
   [-32009]: "EXPRESSION_FAILURE",
 };
 
-/** What is not named here, from -32000 to -32099, is never tried again. */
+/** Other numbers from -32000 to -32099 are never retried. */
 const dialectB: { readonly [code: number]: TaskErrorCode } = {
   [-32001]: "COMPONENT_NOT_FOUND",
   [-32003]: "INVALID_INPUT",
   [-32004]: "INVALID_INPUT",
 };
 
-/** The worker requests the handshake again. In the first dialect the number alone is not enough. */
+/** True when the worker asks for a new handshake. In dialect A the number alone does not decide. */
 export function wantsHandshake({ code, message }: RpcErrorBody, dialect: RpcDialect): boolean {
   if (dialect === "B") return code === -32002;
   return (code === -32010 || code === -32002 || code === -32001) && /initiali[sz]|session/i.test(message);
@@ -51,20 +51,25 @@ export function taskErrorCode(error: RpcErrorBody, dialect: RpcDialect): TaskErr
   return dialectA[code] ?? byWords(code, message);
 }
 
-/** -32001, -32002 and -32003 are "not found", "not initialised" and "invalid input" in the guide, and mostly something else in Python. */
+/**
+ * In the guide, -32001, -32002 and -32003 are "not found", "not initialised" and "invalid input"; in Python they mostly mean something
+ * else.
+ */
 function byWords(code: number, message: string): TaskErrorCode {
   if (code === -32001 && /not found|unknown component/i.test(message)) return "COMPONENT_NOT_FOUND";
   const aboutInput = /valid|schema/i.test(message) && !/execution failed/i.test(message);
   return (code === -32002 || code === -32003) && aboutInput ? "INVALID_INPUT" : "COMPONENT_FAILED";
 }
 
-/** The number stays with it, for those who know it. */
+/** The number is kept in the data. */
 export function flowError(error: RpcErrorBody, dialect: RpcDialect): FlowError {
   const data: JsonObject = isObject(error.data) ? (error.data as JsonObject) : error.data === undefined ? {} : { data: error.data };
   return { code: taskErrorCode(error, dialect), message: error.message, data: { ...data, rpc_code: error.code } };
 }
 
-/** For answers that are no JSON-RPC: Python refuses so what it does not understand, and proxies what they cannot pass on. */
+/**
+ * For answers that are not JSON-RPC: Python refuses what it does not understand in this way, and proxies refuse what they cannot forward.
+ */
 export function statusCode(status: number): TaskErrorCode {
   if (status === 408 || status === 429) return "UNREACHABLE";
   return status >= 400 && status < 500 ? "WORKER_ERROR" : "UNREACHABLE";

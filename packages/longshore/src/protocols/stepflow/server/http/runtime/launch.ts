@@ -1,4 +1,4 @@
-// Starts the worker of a plugin and waits until it can be called: for the line with its port on standard output, then for its health.
+// Starts the worker of a plugin and waits until it can be called: first for the line with its port on standard output, then for its health.
 
 import { type Clock, pause } from "../../../../../core/clock.ts";
 import { isObject } from "../../../../../core/json/json.ts";
@@ -9,12 +9,12 @@ import { type PluginProcess, startProcess } from "../../plugins/process.ts";
 import { findProgram } from "../../plugins/program.ts";
 import type { WorkerClient } from "./client.ts";
 
-/** Of the reference: how long a worker may take to print its port. */
+/** As in the reference: how long a worker may take to print its port. */
 const portMsMax = 30_000;
-/** For one look at its health. */
+/** Timeout of one health check. */
 const lookMs = 5_000;
 
-/** Resolves with the process and the port that it listens on. Rejects when it ends first, or prints none in time. */
+/** Resolves with the process and its port. Rejects when the process ends first or prints no port in time. */
 export async function launchWorker(
   plugin: HttpPlugin & { readonly launch: Launch },
   host: PluginHost,
@@ -44,7 +44,7 @@ export async function launchWorker(
   }
 }
 
-/** Null for a line that is something else, such as a greeting. */
+/** Null for any other line, such as a greeting. */
 function portIn(line: string): number | null {
   if (!line.includes("port")) return null;
   try {
@@ -52,7 +52,7 @@ function portIn(line: string): number | null {
     const port = isObject(value) ? value.port : undefined;
     return typeof port === "number" && Number.isInteger(port) && port >= 1 && port <= 65_535 ? port : null;
   } catch {
-    // No JSON: a line for people.
+    // Not JSON: a line for people.
     return null;
   }
 }
@@ -75,7 +75,7 @@ async function firstOf(port: Promise<number>, process: PluginProcess, clock: Clo
   }
 }
 
-/** Resolves when its health is good: a success, or no such page, for a worker need not have one. */
+/** Resolves when the health check succeeds. A 404 counts as success, because a worker need not have a health page. */
 export async function untilHealthy(
   client: WorkerClient,
   { health }: HttpPlugin,
@@ -100,7 +100,7 @@ export async function untilHealthy(
   throw new Error("it was stopped");
 }
 
-/** Empty when all is well, else what was wrong. */
+/** Empty when the worker is healthy, else the problem. */
 async function lookAt(client: WorkerClient, path: string, clock: Clock): Promise<string> {
   const timeLimit = new AbortController();
   const disarm = clock.at(clock.now() + lookMs, () => timeLimit.abort(new Error(`no answer within ${lookMs} ms`)));
@@ -114,7 +114,7 @@ async function lookAt(client: WorkerClient, path: string, clock: Clock): Promise
   }
 }
 
-/** With what the worker wrote last, which is mostly the reason. */
+/** Adds the last lines of the worker, which usually contain the reason. */
 function withTail(message: string, { tail }: PluginProcess): string {
   return tail === "" ? message : `${message}; the last that it wrote:\n${tail}`;
 }

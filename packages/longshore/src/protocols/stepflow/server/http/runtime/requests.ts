@@ -1,4 +1,4 @@
-// What a worker may request while it runs a component: blobs and runs. Each request is answered by a POST of its own.
+// Requests that a worker may send while it runs a component: blobs and runs. Each is answered by a separate POST.
 
 import { LongshoreError, toError } from "../../../../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../../../../core/json/json.ts";
@@ -8,12 +8,12 @@ import { type RpcDialect, type RpcFault, rpcCode } from "../../../wire/codes.ts"
 import { errorText, type RpcId, resultText } from "../../../wire/json-rpc.ts";
 import { RpcError } from "../../../wire/rpc-error.ts";
 
-/** The server's side of it. They throw LongshoreErrors: what is not there LONGSHORE_NOT_FOUND, what makes no sense LONGSHORE_BAD_INPUT. */
+/** The server's side of these requests. They throw LONGSHORE_NOT_FOUND for missing things and LONGSHORE_BAD_INPUT for invalid requests. */
 export interface RuntimeCalls {
-  /** Keeps JSON and answers its id. */
+  /** Stores JSON and returns its id. */
   putBlob(data: Json, type: BlobType): Promise<string>;
   getBlob(id: string): Promise<{ data: Json; type: string }>;
-  /** Both return the run in the form of the wire. `from` is the id of the task that requests it. */
+  /** Both return the run in the form of the wire. `from` is the id of the requesting task. */
   submitRun(request: SubmitRequest, from: string, signal: AbortSignal): Promise<Json>;
   getRun(request: GetRequest, from: string, signal: AbortSignal): Promise<Json>;
 }
@@ -55,11 +55,11 @@ export interface RequestContext {
   lend<T>(wait: () => Promise<T>): Promise<T>;
 }
 
-/** Longer than any run waits for: the worker calls again. */
+/** Longer than any caller waits for a run: the worker calls again. */
 const waitSecsMax = 24 * 3_600;
 const concurrencyMax = 1_000_000;
 
-/** The text of the answer. Never throws: an error is an answer too. */
+/** The text of the answer. Never throws, because an error is an answer too. */
 export async function answerRequest(request: ComponentRequest, context: RequestContext): Promise<string> {
   try {
     return resultText(request.id, await perform(request, context));
@@ -77,7 +77,8 @@ export function refusalText(id: RpcId, error: unknown, dialect: RpcDialect): str
 async function perform({ method, params }: ComponentRequest, { calls, dialect, taskId, signal, lend }: RequestContext): Promise<Json> {
   if (method === "blobs/put") {
     const id = await calls.putBlob(required(params, "data"), blobType(params));
-    // As the guide of dialect A shows it. Dialect B has taken the method out; who calls it all the same finds what its blob API answers.
+    // The form of the dialect A guide. Dialect B has removed the method; a worker that still calls it gets the id in the form of the blob
+    // API.
     return { blob_id: dialect === "A" ? namedBlobId(id) : id };
   }
   if (method === "blobs/get") {
@@ -178,7 +179,7 @@ function optionalObject(params: JsonObject, field: "overrides" | "variables"): {
   return { [field]: value as JsonObject };
 }
 
-/** The Python SDK writes null for what it does not have. */
+/** The Python SDK writes null for absent fields. */
 function isAbsent(value: Json | undefined): value is null | undefined {
   return value === undefined || value === null;
 }

@@ -14,11 +14,11 @@ export interface Session {
 }
 
 export interface SessionOptions {
-  /** Where the worker keeps and finds blobs; null when this server has none for it. */
+  /** The blob API for the worker; null when this server offers none. */
   readonly blobs: { readonly url: string; readonly threshold: number } | null;
 }
 
-/** Both ways of writing the parameters at once: workers of either dialect read their own and read past the other. */
+/** Sends the parameters in both notations: workers of either dialect read theirs and ignore the other. */
 export async function openSession(client: WorkerClient, { blobs }: SessionOptions, signal: AbortSignal): Promise<Session> {
   const params: JsonObject = {
     runtime_protocol_version: protocolVersion,
@@ -38,7 +38,7 @@ export async function openSession(client: WorkerClient, { blobs }: SessionOption
   return { client, dialect: said.serverProtocolVersion === undefined ? "A" : "B", blobRefs: said.supportsBlobRefs === true };
 }
 
-/** The components that the worker lists. Those with names in their paths are missing in the lists of some. */
+/** The components that the worker lists. Some workers omit components with placeholders in their paths. */
 export async function listComponents({ client }: Session, signal: AbortSignal): Promise<RegisteredComponent[]> {
   const answer = await client.ask("components/list", {}, signal);
   if ("error" in answer) throw refused(client, `it does not list its components: ${answer.error.message} (${answer.error.code})`);
@@ -48,7 +48,7 @@ export async function listComponents({ client }: Session, signal: AbortSignal): 
   return listed.flatMap((entry) => componentOf(entry) ?? []);
 }
 
-/** Null for an entry that names no component. */
+/** Null for an entry without a component name. */
 function componentOf(entry: Json): RegisteredComponent | null {
   if (!isObject(entry) || typeof entry.component !== "string" || entry.component === "") return null;
   const { component, description, input_schema, output_schema } = entry as JsonObject;
