@@ -3,15 +3,19 @@
 // and begins requests that it never ends. A worker that has other servers, too, must not be blocked by it or run out of memory.
 
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer as createHttp2, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
 import { type AddressInfo, connect } from "node:net";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { ByteBudget } from "../../src/core/byte-budget.ts";
 import { systemClock } from "../../src/core/clock.ts";
 import { task } from "../../src/core/task.ts";
+import { type GrpcChannel, openChannel } from "../../src/net/grpc/client.ts";
+import { frameOf } from "../../src/net/grpc/frame.ts";
 import { receivedValuesMax } from "../../src/net/http/received-body.ts";
 import { surplusMax } from "../../src/protocols/conductor/worker/client.ts";
 import { conductor } from "../../src/protocols/conductor/worker/index.ts";
-import type { TaskAssignment } from "../../src/protocols/stepflow/wire/messages.ts";
+import { TaskAssignment } from "../../src/protocols/stepflow/wire/messages.ts";
+import { OrchestratorService, TasksService } from "../../src/protocols/stepflow/wire/services.ts";
 import { listen } from "../../src/protocols/stepflow/worker/http/listener.ts";
 import { settingsOf } from "../../src/protocols/stepflow/worker/http/options.ts";
 import { WorkerService } from "../../src/protocols/stepflow/worker/http/service.ts";
@@ -191,4 +195,43 @@ it("an orchestrator that requests components without an end is answered a few ti
   }
   await vi.waitFor(() => expect(calls).toBe(discoveriesMax));
   expect(later).toBe(1_000 - discoveriesMax);
+});
+
+/** A channel to an orchestrator of Stepflow that is all the attacker's. */
+async function hostileOrchestrator(answer: (stream: ServerHttp2Stream) => void): Promise<GrpcChannel> {
+  const server = createHttp2();
+  const sessions = new Set<ServerHttp2Session>();
+  server.on("session", (session) => sessions.add(session));
+  server.on("stream", (stream) => {
+    stream.on("error", () => {});
+    stream.respond({ ":status": 200, "content-type": "application/grpc" });
+    answer(stream);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const channel = openChannel(`127.0.0.1:${(server.address() as AddressInfo).port}`);
+  onTestFinished(async () => {
+    await channel.close();
+    for (const session of sessions) session.destroy();
+    await new Promise((resolve) => server.close(resolve));
+  });
+  return channel;
+}
+
+it("a call of gRPC that is answered with one message after another ends at the second one, and not at its deadline", async () => {
+  // Two messages, and no end. A flood of them took 3 GB within the 10 s that a heartbeat has.
+  const channel = await hostileOrchestrator(
+    (stream) => void stream.write(Buffer.concat([frameOf(Buffer.alloc(0)), frameOf(Buffer.alloc(0))])),
+  );
+  const call = channel.unary(OrchestratorService.TaskHeartbeat, { taskId: "t", workerId: "w" });
+  await expect(call).rejects.toThrow(/answered with 2 messages or more, expected one/);
+});
+
+it("an assignment of Stepflow with millions of values is refused before they are built", async () => {
+  const assignment = TaskAssignment.encode({
+    taskId: "t",
+    execute: { componentId: "/greet", input: new Array(receivedValuesMax).fill(null) },
+  });
+  const channel = await hostileOrchestrator((stream) => void stream.write(frameOf(assignment)));
+  const stream = channel.serverStream(TasksService.PullTasks, { queueName: "q", workerId: "w" });
+  await expect(stream.next()).rejects.toThrow(/more than 4194304 fields/);
 });

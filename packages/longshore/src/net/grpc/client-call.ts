@@ -107,9 +107,7 @@ export class ClientCall {
     while (!this.#over && this.unseen === undefined) await this.#change();
     this.#throwIfFailed();
     const [frame] = this.#frames;
-    if (frame === undefined || this.#frames.length > 1) {
-      throw new GrpcError(GrpcCode.UNIMPLEMENTED, `The server answered with ${this.#frames.length} messages, expected one.`);
-    }
+    if (frame === undefined) throw notOne("no message");
     return frame.compressed ? inflate(frame, this.#encoding, { bytesMax: this.#options.messageBytes }) : frame.bytes;
   }
 
@@ -157,6 +155,8 @@ export class ClientCall {
       const frames = this.#reader.push(chunk);
       if (frames.length === 0) return;
       this.#frames.push(...frames);
+      // At once, not at the end: a server that sends one after another would fill the memory until the deadline.
+      if (!this.#options.paced && this.#frames.length > 1) throw notOne(`${this.#frames.length} messages or more`);
     } catch (error) {
       return this.#finish(error as GrpcError);
     }
@@ -221,6 +221,10 @@ export class ClientCall {
     this.#wake = undefined;
     wake?.();
   }
+}
+
+function notOne(what: string): GrpcError {
+  return new GrpcError(GrpcCode.UNIMPLEMENTED, `The server answered with ${what}, expected one.`);
 }
 
 /** What a status of HTTP means, when a proxy or another server answers. doc/http-grpc-status-mapping.md of gRPC. */

@@ -4,6 +4,7 @@
 // later each time, and calls wait for that too. A call that the server certainly has not begun (it sent GOAWAY) is sent again.
 import type { Clock } from "../../core/clock.ts";
 import { systemClock } from "../../core/clock.ts";
+import { receivedValuesMax } from "../http/received-body.ts";
 import type { Decoded, Encodable, Message, Rpc } from "../protobuf/protobuf.ts";
 import { ClientCall } from "./client-call.ts";
 import { Connector, type ConnectorOptions, type TlsClientOptions } from "./connector.ts";
@@ -117,7 +118,7 @@ class Channel implements GrpcChannel {
   ): Promise<Decoded<Response>> {
     const call = this.#call(rpc, request, options);
     try {
-      return rpc.response.decode(await this.#started(call, () => call.only())) as Decoded<Response>;
+      return rpc.response.decode(await this.#started(call, () => call.only()), receivedValuesMax) as Decoded<Response>;
     } catch (error) {
       throw this.#named(error, rpc);
     } finally {
@@ -135,7 +136,7 @@ class Channel implements GrpcChannel {
       await this.#started(call, () => call.head());
       options.opened?.();
       for (let bytes = await call.next(); bytes !== undefined; bytes = await call.next()) {
-        yield rpc.response.decode(bytes) as Decoded<Response>;
+        yield rpc.response.decode(bytes, receivedValuesMax) as Decoded<Response>;
       }
     } catch (error) {
       throw this.#named(error, rpc);
