@@ -56,7 +56,9 @@ export class KafkaConsumer implements BusConsumer {
     this.#subscription = subscription;
     this.#clock = clock;
     this.#topics = [...new Set(subscription.topics)];
-    this.#membership = new Membership({ kafka: deps.kafka, group: subscription.group, sessionMs, beatMs, closing: this.#closing });
+    const { group } = subscription;
+    const unreadable = (members: readonly string[]) => this.#judged(members);
+    this.#membership = new Membership({ kafka: deps.kafka, group, sessionMs, beatMs, closing: this.#closing, unreadable });
     this.#what = `taking records of the group ${subscription.group} from ${deps.name}`;
     this.#reading = `reading records of the group ${subscription.group}`;
     this.#again = () => pause(this.#clock, againMs, this.#closing.begun);
@@ -147,6 +149,14 @@ export class KafkaConsumer implements BusConsumer {
       this.#generation = undefined;
       await hangUp(client, fetching);
     }
+  }
+
+  #judged(unreadable: readonly string[]): void {
+    const what = `sharing out the partitions of the group ${this.#subscription.group}`;
+    const { trouble } = this.#deps.options;
+    const which = `${unreadable.length} of its members get none, for their subscriptions cannot be read (${unreadable[0]})`;
+    if (unreadable.length === 0) trouble?.working(what);
+    else trouble?.failing(what, new LongshoreError("LONGSHORE_BAD_INPUT", `${which}. Look at what joins this group.`));
   }
 
   #unreadable(place: string, what: string): void {

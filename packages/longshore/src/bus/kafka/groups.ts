@@ -3,7 +3,7 @@
 
 import type { Admin } from "@platformatic/kafka";
 import { LongshoreError } from "../../core/errors.ts";
-import { decodeAssignment } from "../../net/kafka/assignment.ts";
+import { type Assignment, decodeAssignment } from "../../net/kafka/assignment.ts";
 import { clientOptions, hangUp, type KafkaModule, requestMsMax, within } from "./client.ts";
 import type { KafkaBusOptions } from "./options.ts";
 
@@ -102,10 +102,19 @@ interface Answer {
   readonly groups: readonly { readonly groupId: string; readonly members: readonly Member[] }[];
 }
 
+/** Empty for bytes that are none: the leader of a group may be any program, and its mistakes are not ours. */
+function assignmentIn(bytes: Buffer): Assignment {
+  try {
+    return decodeAssignment(bytes).assignment;
+  } catch {
+    return new Map();
+  }
+}
+
 function readBy(members: readonly Member[]): Map<string, readonly number[]> {
   const read = new Map<string, number[]>();
   for (const { memberAssignment } of members) {
-    for (const [topic, partitions] of decodeAssignment(memberAssignment).assignment) {
+    for (const [topic, partitions] of assignmentIn(memberAssignment)) {
       if (partitions.length > 0) read.set(topic, [...(read.get(topic) ?? []), ...partitions]);
     }
   }

@@ -27,6 +27,8 @@ export interface MembershipOptions {
   readonly sessionMs: number;
   readonly beatMs: number;
   readonly closing: Shutdown;
+  /** Called by the leader of the group, with why members get no partitions: their subscriptions cannot be read. Mostly there are none. */
+  unreadable(members: readonly string[]): void;
 }
 
 /** How long the others wait for a member that is in the middle of a call. */
@@ -143,7 +145,11 @@ export class Membership {
   }
 
   async #assign(members: Joined["members"]): Promise<{ memberId: string; assignment: Buffer }[]> {
-    const wanted = new Map(members.map(({ memberId, metadata }) => [memberId, metadata === null ? [] : decodeSubscription(metadata)]));
+    const unreadable: string[] = [];
+    const wanted = new Map(
+      members.map(({ memberId, metadata }) => [memberId, topicsIn(metadata, (why) => unreadable.push(`${memberId}: ${why}`))]),
+    );
+    this.#options.unreadable(unreadable);
     const topics = [...new Set([...wanted.values()].flat())];
     const counts = await this.#countsOf(topics);
     const before = this.#counts;
@@ -180,6 +186,16 @@ export class Membership {
         });
       });
     });
+  }
+}
+
+/** Any program may be a member: what one writes must not keep the others from their partitions. */
+function topicsIn(metadata: Buffer | null, unreadable: (why: string) => void): string[] {
+  try {
+    return metadata === null ? [] : decodeSubscription(metadata);
+  } catch (error) {
+    unreadable(messageOf(error));
+    return [];
   }
 }
 

@@ -47,6 +47,16 @@ describe("sharing partitions out", () => {
     expect(decodeAssignment(bare)).toEqual({ assignment, leaderData: null });
   });
 
+  it("throws for lengths that the bytes cannot have, before it builds anything", () => {
+    const bytes = (hex: string) => Buffer.from(hex.replaceAll(" ", ""), "hex");
+    // A text of -2 bytes leads back to its own length.
+    expect(() => decodeSubscription(bytes("0000 7fffffff fffe 0000000000000000"))).toThrow("a list has 2147483647 entries");
+    expect(() => decodeSubscription(bytes("0000 00000002 fffe 0000000000000000"))).toThrow("a text has -2 bytes");
+    expect(() => decodeSubscription(bytes("0000 00000001 7fff 61"))).toThrow("a text has 32767 bytes");
+    expect(() => decodeAssignment(bytes("0000 00000001 0000 7fffffff"))).toThrow("a list has 2147483647 entries");
+    expect(() => decodeAssignment(bytes("0000 00000002 0000 00000000 fffa 00000000"))).toThrow("a text has -6 bytes");
+  });
+
   it("writes the bytes that other clients write", () => {
     // As aiokafka 0.14 has it for one topic `t`: version 0, topics, no user data.
     expect(encodeSubscription(["t"]).toString("hex")).toBe("00000000000100017400000000".replace(/00000000$/, "ffffffff"));

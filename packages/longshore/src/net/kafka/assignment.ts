@@ -13,10 +13,11 @@ export function encodeSubscription(topics: readonly string[]): Buffer {
   return Buffer.concat([int16(0), int32(topics.length), ...topics.map(string16), int32(-1)]);
 }
 
+/** Throws a RangeError for bytes that are none: any program that may join a group sends them, and brokers do not read them. */
 export function decodeSubscription(bytes: Buffer): string[] {
   const reader = new ByteReader(bytes);
   reader.skip(2);
-  return Array.from({ length: reader.int32() }, () => reader.string16());
+  return reader.list(2, () => reader.string16());
 }
 
 /** Additional data of our leaders; foreign leaders send none, and foreign members ignore it. */
@@ -35,14 +36,14 @@ export function encodeAssignment(assignment: Assignment, leaderData: LeaderData 
   return Buffer.concat([int16(0), int32(topics.length), ...topics, int32(data?.length ?? -1), data ?? Buffer.alloc(0)]);
 }
 
-/** A member that gets nothing may be sent no bytes at all. */
+/** A member that gets nothing may be sent no bytes at all. Throws a RangeError for bytes that are none, as above. */
 export function decodeAssignment(bytes: Buffer): { readonly assignment: Assignment; readonly leaderData: LeaderData | null } {
   if (bytes.length < 6) return { assignment: new Map(), leaderData: null };
   const reader = new ByteReader(bytes);
   reader.skip(2);
-  const topics = Array.from({ length: reader.int32() }, () => {
+  const topics = reader.list(6, () => {
     const topic = reader.string16();
-    return [topic, Array.from({ length: reader.int32() }, () => reader.int32())] as const;
+    return [topic, reader.list(4, () => reader.int32())] as const;
   });
   return { assignment: new Map(topics), leaderData: leaderDataIn(reader.bytes32()) };
 }
@@ -90,6 +91,14 @@ class ByteReader {
     return this.#bytes.readInt32BE(this.#at - 4);
   }
 
+  /** As many as its first number promises, when there can be so many: each has `bytesMin` bytes or more. */
+  list<Item>(bytesMin: number, item: () => Item): Item[] {
+    const length = this.int32();
+    const room = (this.#bytes.length - this.#at) / bytesMin;
+    if (length > room) throw new RangeError(`a list has ${length} entries, more than its ${this.#bytes.length} bytes hold`);
+    return Array.from({ length }, item);
+  }
+
   /** Empty where there are none. */
   bytes32(): Buffer {
     const length = this.#at + 4 <= this.#bytes.length ? Math.max(0, this.int32()) : 0;
@@ -98,6 +107,8 @@ class ByteReader {
 
   string16(): string {
     const length = this.#bytes.readInt16BE(this.#at);
+    // One that is negative would lead back, to the same bytes again and again.
+    if (length < 0 || this.#at + 2 + length > this.#bytes.length) throw new RangeError(`a text has ${length} bytes`);
     this.#at += 2 + length;
     return this.#bytes.toString("utf8", this.#at - length, this.#at);
   }
