@@ -1,16 +1,15 @@
-// How old things are to retention. Time in which no server ran counts up to a day; what is beyond it is caught up with at twice the speed
-// while the server runs. So a machine that starts with a clock weeks ahead removes nothing that its operator would miss before anyone
-// has seen the clock.
+// The age of data for retention. Time in which no server ran counts up to a day; the rest is caught up at twice the speed while the server
+// runs. So a machine that starts with a clock weeks ahead removes nothing important before its operator has noticed the clock.
 
-/** What is kept of it in the data file. */
+/** The state of the age in the data file. */
 export interface AgeMark {
-  /** When it was written. */
+  /** When the mark was written. */
   readonly seenAt: number;
   /** How far ages are behind the clock. */
   readonly lagMs: number;
 }
 
-/** Longer than a restart, an upgrade or a night takes. */
+/** Absence that counts fully: longer than a restart, an upgrade or a night takes. */
 const absenceMsMax = 86_400_000;
 
 export class Age {
@@ -19,12 +18,12 @@ export class Age {
 
   constructor(mark: AgeMark | null, now: number) {
     const absenceMs = mark === null ? 0 : now - mark.seenAt;
-    // A clock that was ahead and is right again takes back what it was ahead.
+    // A clock that was ahead and is now correct reduces the lag by the same time.
     this.#lagMs = mark === null ? 0 : Math.max(0, mark.lagMs + (absenceMs < 0 ? absenceMs : Math.max(0, absenceMs - absenceMsMax)));
     this.#seenAt = now;
   }
 
-  /** The time against which ends are compared. To be called again and again while the server runs. */
+  /** Returns the time with which ends are compared. Must be called regularly while the server runs. */
   at(now: number): number {
     this.#lagMs = Math.max(0, this.#lagMs - Math.max(0, now - this.#seenAt));
     this.#seenAt = now;

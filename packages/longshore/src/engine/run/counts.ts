@@ -1,5 +1,5 @@
-// How many runs and tasks there are. Kept while they change; what the store held before is counted once, on the first read, a slice
-// at a time so that nothing waits for it.
+// The number of runs and tasks. Updated while they change. Those that the store had before are counted once, at the first read, in slices,
+// so that nothing waits for it.
 
 import type { TaskRow } from "../board/task.ts";
 import { eachRow } from "../cached-rows.ts";
@@ -24,7 +24,7 @@ export class Counts {
   readonly #openRuns: TableRows<OpenRun>;
   readonly #open = new Set<string>();
   #counting: Promise<void> | null = null;
-  /** Null until they have been counted; changes until then are seen by the counting itself. */
+  /** Null until they have been counted; the count itself includes changes until then. */
   #endedRuns: number | null = null;
   #endedTasks: number | null = null;
 
@@ -35,7 +35,7 @@ export class Counts {
     this.#openRuns = store.table(openRunTable);
   }
 
-  /** Brings memory up to what is stored; to be called once, before anything changes. */
+  /** Loads the open runs; must be called once, before anything changes. */
   async recover(): Promise<void> {
     const scan = { by: ["workflow", "id"], without: "ended_at" };
     const at = ({ workflow, id }: OpenRun) => [workflow, id];
@@ -56,7 +56,7 @@ export class Counts {
     return this.#endedTasks ?? 0;
   }
 
-  /** Resolves when the numbers are true. */
+  /** Resolves when the numbers are correct. */
   counted(): Promise<void> {
     this.#counting ??= this.#count();
     return this.#counting;
@@ -68,7 +68,7 @@ export class Counts {
       const known = this.#open.has(run.id);
       this.#open.add(run.id);
       if (!known && run.retries > 0) this.#addRuns(-1);
-      // A run that began and ended within one commit was never seen open; one that was retried so has been counted before.
+      // A run that started and ended within one commit was never seen open. A retried one has already been counted.
     } else if (this.#open.delete(run.id) || run.retries === 0) this.#addRuns(1);
   }
 
@@ -95,13 +95,13 @@ export class Counts {
     });
   }
 
-  /** New endings come behind the ones already counted, so the last slice, which ends the counting, has seen them all. */
+  /** New endings sort behind those already counted, so the last slice includes them all. */
   async #countSlices(rows: TableRows<Ended>, { scan }: EndedKind, done: (count: number) => void): Promise<void> {
     let count = 0;
     for (let above: Value[] = [-1, ""]; ; count += sliceMax) {
       const mark = await this.#commit.read((tx) => {
         const [last] = rows.scan(tx, { ...scan, above, offset: sliceMax - 1, limit: 1 });
-        // Together with the read: no change comes between both.
+        // In the same read, so that no change happens in between.
         if (last === undefined) done(count + rows.total(tx, { ...scan, above }).rows);
         return last;
       });

@@ -1,7 +1,7 @@
-// What follows from what happened in a run. Pure: no clock, no randomness, no I/O; `now` and `random` come with the event.
-// The result is a list of changes to rows, or `need`: rows that must be loaded first, after which it is called again with the same
-// event. It looks only at the nodes that an event touches, so the ten-thousandth step costs what the tenth does.
-// propagation.ts holds one decision in the making; here is what each event means.
+// Decides what follows from an event in a run. Pure: no clock, no randomness, no I/O; `now` and `random` come with the event. The result is
+// a list of changes to rows, or `need`: rows that must be loaded first, after which it is called again with the same event. It visits only
+// the nodes that an event touches, so the ten-thousandth step costs as much as the tenth. propagation.ts holds one decision in progress;
+// this file says what each event means.
 
 import type { Json } from "../../core/json/json.ts";
 import { cancelledAlone, type EndState, type Fault, type TaskRow } from "../board/task.ts";
@@ -13,41 +13,41 @@ import type { RestartOptions, RestartPlan } from "./restart-plan.ts";
 import { type Closure, errorOf, faultOf, type NextTry, nextTry, noRetry, overdueOf } from "./retry.ts";
 import type { Join, Message, Rest, Run } from "./run.ts";
 
-/** `streamed`: the step's first part was announced before, so that a step that waited for no more has begun already. */
+/** `streamed`: the step's first part was announced before, so a step that waited only for that part has already started. */
 export type RunEvent = { now: number; random: number } & (
   | { kind: "start" }
-  /** A step has given its first part, and some node waits for that. */
+  /** A step has produced its first part, and some node waits for that. */
   | { kind: "part"; node: number }
-  /** What an earlier decision left. */
+  /** The rest of an earlier decision. */
   | { kind: "go-on"; rest: Rest }
   /** A step has its result. */
   | { kind: "done"; node: number; streamed?: boolean }
-  /** An attempt of a step closed without a result. `policy` is the task's own, when it has one; else the plan's applies. */
+  /** An attempt of a step closed without a result. `policy` is the task's own retry policy; without it the plan's applies. */
   | ({ kind: "closed"; node: number; streamed?: boolean; closure: Closure; policy?: RetryPolicy | null } & Tries)
-  /** A step ended otherwise: its child run did not succeed, or a caller cancelled the step alone. */
+  /** A step ended in another way: its child run did not succeed, or a caller cancelled the step alone. */
   | { kind: "ended"; node: number; streamed?: boolean; state: EndState; error: string | null; fault?: Fault | null }
-  /** `parent`: because the run that waited for it has ended, saying this. */
+  /** `parent`: the run that waited for this one has ended, with this error. */
   | { kind: "cancel"; error?: string | null; parent?: { error: string | null } }
   | { kind: "timeout" }
-  /** The run that was to follow this one's failure could not be started. */
+  /** The successor of this failed run could not be started. */
   | { kind: "unfollowed"; error: string }
-  /** Try again what did not succeed and what came after it; keep the rest. */
+  /** Retry what did not succeed and everything after it; keep the rest. */
   | { kind: "retry" }
-  /** The same from this step on, whatever had become of it, with another input if there is one (JSON text). */
+  /** The same, starting with this step in any state, with another input if there is one (JSON text). */
   | { kind: "rerun"; node: number; input?: string }
-  /** Begin again. What the run is given may have been changed before. */
+  /** Start again from the beginning. The run's input may have been changed before. */
   | { kind: "restart" }
   /** The child run of this step is alive again. */
   | { kind: "reopen"; node: number }
-  /** The same, in a run that is going on and has continued behind the step: what has begun there goes on. */
+  /** The same, in an open run that has continued behind the step: steps that have started there continue. */
   | { kind: "wait-again"; node: number }
   | { kind: "pause" }
   | { kind: "resume" }
-  /** Do not start this step when it is reached; go on as if it had given this output (JSON text). */
+  /** Do not start this step when it is reached; continue as if it had this output (JSON text). */
   | { kind: "skip"; node: number; input: string; output: string }
 );
 
-/** How often it was tried before this attempt closed, and since when. */
+/** How often the step was tried before this attempt closed, and since when. */
 export interface Tries {
   failures: number;
   lost: number;
@@ -55,20 +55,20 @@ export interface Tries {
   attempt?: number;
   /** When the task was first queued. */
   postedAt?: number;
-  /** JSON text of what the attempt gave all the same. */
+  /** JSON text of the attempt's output although it failed. */
   output?: string | null;
 }
 
-/** What the store has loaded so far. `undefined` means not looked at yet; `null` means there is no such row. */
+/** The rows loaded so far. `undefined` means not loaded yet; `null` means there is no such row. */
 export interface Frontier {
   readonly run: Run;
   join(node: number): Join | null | undefined;
   output(node: number): Json | undefined;
-  /** Forgotten ones too: they hold the number of the next attempt. */
+  /** Includes forgotten records: they contain the number of the next attempt. */
   record(node: number): TaskRow | null | undefined;
   /** Every record of the run; only loaded on request. */
   records(): ReadonlyMap<number, TaskRow> | undefined;
-  /** What begins again in another life of the run; worked out on request, once for a decision. */
+  /** The steps that start again in another life of the run; computed on request, once for a decision. */
   restart(options: RestartOptions): RestartPlan | undefined;
   document(kind: string, name: string): Json | undefined;
   /** Characters of the output that was loaded; 0 when none was. */
@@ -79,30 +79,30 @@ export interface Need {
   joins: number[];
   outputs: number[];
   records: number[];
-  /** Every record. */
+  /** Every record is needed. */
   all: boolean;
   restart: RestartOptions | null;
   documents: DocumentKey[];
 }
 
 export type Change =
-  /** Put a step's work on the board, or a record that waits for something else when the node has no lane. */
+  /** Post a step's work, or a record that waits for something else when the node has no lane. */
   | { kind: "post"; node: number; ordinal: number; input: string; placement?: Placement; wakeAt?: number }
-  /** A step that ended without ever being on the board. */
+  /** A step that ended without being posted. */
   | ({ kind: "record"; node: number; ordinal: number } & Recorded)
   /** A record that waited has ended. */
   | { kind: "settle"; node: number; state: EndState; error: string | null; output: string | null; fault?: Fault }
-  /** A record that had ended waits again. `passed`: the run has continued behind it, and does not do so again when it ends. */
+  /** A record that had ended waits again. `passed`: the run has continued behind it, and does not continue a second time when it ends. */
   | { kind: "reopen"; node: number; passed: boolean }
   | { kind: "join"; node: number; left: number; begun: boolean; missed: number }
   | { kind: "run"; run: Run }
   | { kind: "message"; message: Message }
-  /** What was recorded about a step is void: it will be started again. */
+  /** The record of a step is void: the step will be started again. */
   | { kind: "forget"; node: number }
-  /** Cancel whatever is still open on the board. */
+  /** Cancel all open tasks of the run. */
   | { kind: "cancel-open" };
 
-/** How a record begins that is over at once. Texts are JSON. */
+/** A record that ends at once. Texts are JSON. */
 export interface Recorded {
   state: EndState;
   error: string | null;

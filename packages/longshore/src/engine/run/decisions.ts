@@ -1,5 +1,4 @@
-// Decisions about runs: the decider gets the rows it needs, in the middle of a group commit, and its changes are written in
-// the same transaction.
+// Decisions about runs: the decider gets the rows it needs inside a group commit, and its changes are written in the same transaction.
 
 import type { Clock } from "../../core/clock.ts";
 import type { Json } from "../../core/json/json.ts";
@@ -28,15 +27,15 @@ import { type Join, type Message, type Run, taskIdOf } from "./run.ts";
 import type { Brain } from "./store.ts";
 import { readCharsMax } from "./template-reads.ts";
 
-/** Records that are loaded at once where a store reads later: each may have megabytes. */
+/** Records per load for an asynchronous store: each may have megabytes. */
 const rowsAtOnce = 100;
-/** How long a lane counts as polled after a claim named it. */
+/** How long a lane counts as polled after a claim for it. */
 const polledMsDefault = 60_000;
 
-/** Characters of steps that are loaded before the decision looks at them: it may find that they are too many (template-reads.ts). */
+/** Maximum characters of steps that are loaded before the decision checks them: it may find that they are too many (template-reads.ts). */
 const loadedCharsMax = readCharsMax;
 
-/** What decide's `now` and `random` are added to. */
+/** A run event without `now` and `random`, which are added here. */
 export type Happening = RunEvent extends infer E ? (E extends RunEvent ? Omit<E, "now" | "random"> : never) : never;
 
 export interface DecisionsDeps {
@@ -50,10 +49,10 @@ export interface DecisionsDeps {
   definitions: Definitions;
   runs: Rows<Run>;
   joins: Rows<Join>;
-  /** What the decision means for another run. */
+  /** Stores a message for another run. */
   leave: (tx: Tx, message: Message) => void;
   slices?: Slices;
-  /** Tasks of a run that one transaction cancels, and that are read at once; replaced in tests. */
+  /** Tasks that one transaction cancels, and records that are read at once; replaced in tests. */
   sliceTasks?: number;
 }
 
@@ -77,7 +76,7 @@ export class Decisions {
   }
 
   decide(tx: Tx, run: Run, happening: Happening): NextTry | null {
-    // Another life begins when all tasks of the last one have ended.
+    // Another life starts only after all tasks of the last one have ended.
     const written = begins.has(happening.kind) ? this.#options.board.unwritten.written(run.id) : undefined;
     if (written !== undefined) throw new Postponed(written);
     const plan = this.planOf(tx, run);
@@ -86,7 +85,7 @@ export class Decisions {
     for (;;) {
       const decision = this.#options.brain.decide(plan, loaded, event);
       if ("changes" in decision) {
-        // In a run that is tried again, a step that starts may have left a row in its earlier life.
+        // In a retried run, a step that starts may have a row from an earlier life.
         const again = run.retries > 0 || begins.has(event.kind);
         const about: About = { run, plan, now: event.now, again, closing: event.kind === "closed" ? event.node : null };
         if (begins.has(event.kind)) this.#forget(tx, about, loaded, decision.changes);
@@ -99,8 +98,8 @@ export class Decisions {
   }
 
   /**
-   * False when it has loaded nothing new: the loop would never end. One call loads a bounded number of characters. The decision requests the rest
-   * again, unless it finds that there are too many.
+   * Returns false when it has loaded nothing new: the loop would never end. One call loads a bounded number of characters. The decision
+   * requests the rest again, if it does not find that there are too many.
    */
   #load(tx: Tx, loaded: Loaded, need: Need, plan: Plan): boolean {
     const { id } = loaded.run;
@@ -110,7 +109,7 @@ export class Decisions {
     for (const node of need.outputs) {
       if (left < 0) break;
       const task = this.#options.board.tasks.get(tx, taskIdOf(id, node));
-      // A forgotten record has no output any more, though its row still has its old state.
+      // A forgotten record has no valid output, although its row still has the old one.
       left -= loaded.addOutput(node, task === null || task.state === "forgotten" ? null : task.output);
     }
     for (const node of need.records) {
@@ -133,7 +132,7 @@ export class Decisions {
     return loaded.size > before;
   }
 
-  /** As `together` in rows.ts, without its functions: nearly every decision loads something. */
+  /** Like `together` in rows.ts, without its closures: nearly every decision loads something. */
   #loadTogether(tx: Tx, loaded: Loaded, need: Need, plan: Plan): boolean {
     try {
       return this.#load(tx, loaded, need, plan);
@@ -143,7 +142,7 @@ export class Decisions {
     }
   }
 
-  /** What `#load` reads, each by itself. */
+  /** The reads of `#load`, one by one. */
   #reads(tx: Tx, runId: string, need: Need): (() => unknown)[] {
     const { board, joins, documents } = this.#options;
     return [
@@ -157,7 +156,7 @@ export class Decisions {
     ];
   }
 
-  /** What is void in another life, before anything of that life begins. */
+  /** Voids the records of an earlier life, before anything of the next life starts. */
   #forget(tx: Tx, { run, now }: About, loaded: Loaded, changes: readonly Change[]): void {
     const steps = changes.flatMap((change) =>
       change.kind === "forget" ? [[change.node, loaded.record(change.node)?.attempt ?? 0] as const] : [],
@@ -213,10 +212,10 @@ export class Decisions {
   }
 }
 
-/** Orders that mean something to a run that has ended, and only to such. */
+/** Orders that apply only to a run that has ended. */
 export const forEnded: ReadonlySet<string> = new Set(["retry", "rerun", "restart"]);
 
-/** What begins another life of a run. */
+/** Events that start another life of a run. */
 const begins: ReadonlySet<string> = new Set([...forEnded, "reopen"]);
 
 function documentKey(kind: string, name: string): string {
@@ -229,7 +228,7 @@ interface About {
   plan: Plan;
   now: number;
   again: boolean;
-  /** The step whose attempt is being closed: the board ends it after the decision, and would give back its permits twice. */
+  /** The step whose attempt is being closed: the board ends it after the decision, and would otherwise return its permits twice. */
   closing: number | null;
 }
 
@@ -256,7 +255,7 @@ class Loaded implements Frontier {
     return this.#outputs.get(node);
   }
 
-  /** Takes the JSON text of an output, and returns how many characters were read for the first time. */
+  /** Adds the JSON text of an output, and returns how many characters were read for the first time. */
   addOutput(node: number, text: string | null): number {
     if (this.#outputs.has(node)) return 0;
     this.#outputs.set(node, text === null ? null : (parseExact(text) as Json));

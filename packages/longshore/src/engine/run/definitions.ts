@@ -12,15 +12,17 @@ import type { Definition, NewDefinition } from "./dialect.ts";
 import { atOnceCharsMax, type Plan } from "./plan.ts";
 import type { Brain } from "./store.ts";
 
-/** Definitions, names and plans kept in memory, each; the oldest go first. */
+/** Maximum number of definitions, of names and of plans in memory; the oldest are removed first. */
 const keptMax = 2_000;
 
 export class Definitions {
   readonly #rows: Rows<Definition>;
   readonly #plans = new Map<string, Plan>();
-  /** Plans that are being made. */
+  /** Plans that are being compiled. */
   readonly #making = new Map<string, Promise<Plan>>();
-  /** Read or committed before: a start reads them several times, and reading a row costs more than all the rest of deciding. */
+  /**
+   * Definitions that were read or committed: a start reads them several times, and reading a row costs more than the rest of the decision.
+   */
   readonly #known = new Map<string, Definition>();
   readonly #newest = new Map<string, Definition>();
   readonly #stored: TableRows<Definition>;
@@ -51,7 +53,10 @@ export class Definitions {
     return newest;
   }
 
-  /** The same source again is no new version, nor is the same id: a caller that makes ids from sources may come back to one. */
+  /**
+   * A definition with the same source or the same id is no new version: a caller that derives ids from sources may return to an earlier
+   * one.
+   */
   keep(tx: Tx, wanted: NewDefinition): Definition {
     const same = this.byId(tx, wanted.id);
     if (same !== null) return same;
@@ -64,7 +69,7 @@ export class Definitions {
     return definition;
   }
 
-  /** For an operation, which is postponed when the plan of a large definition has to be made first. */
+  /** For use in an operation, which is postponed when the plan of a large definition has to be compiled first. */
   plan(_tx: ReadTx, definition: Definition): Plan {
     const known = this.#plans.get(definition.id);
     if (known !== undefined) return known;
@@ -72,17 +77,20 @@ export class Definitions {
     return remember(this.#plans, definition.id, this.#brain.plan(definition));
   }
 
-  /** Outside of operations. Who got the definition from this store has waited for its plan, which is kept for long. */
+  /**
+   * For use outside of operations. A caller that got the definition from this store has waited for its plan, which stays in memory for
+   * long.
+   */
   planNow(definition: Definition): Plan {
     return this.#plans.get(definition.id) ?? remember(this.#plans, definition.id, this.#brain.plan(definition));
   }
 
-  /** Its plan, made before it was stored. */
+  /** Adds a plan that was compiled before the definition was stored. */
   learnPlan(definition: Definition, plan: Plan): void {
     if (!this.#plans.has(definition.id)) remember(this.#plans, definition.id, plan);
   }
 
-  /** The definition, when its plan is there. What is wrong with it is found when the plan is used. */
+  /** Returns the definition when its plan is ready. A mistake in it is reported when the plan is used. */
   withPlan(definition: Definition): Definition | Promise<Definition> {
     if (definition.source.length <= atOnceCharsMax || this.#plans.has(definition.id)) return definition;
     return this.#planLater(definition).then(
@@ -91,7 +99,7 @@ export class Definitions {
     );
   }
 
-  /** One at a time for each definition. */
+  /** Compiles one plan at a time for each definition. */
   #planLater(definition: Definition): Promise<Plan> {
     const making = this.#making.get(definition.id);
     if (making !== undefined) return making;

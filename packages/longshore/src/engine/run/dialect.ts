@@ -8,10 +8,10 @@ import type { Placement, Plan, TaskNode, Template } from "./plan.ts";
 import type { Run } from "./run.ts";
 import type { NewRun } from "./store.ts";
 
-/** A definition as it is kept: the source verbatim, and what it is called. */
+/** A stored definition: the source verbatim, and its name. */
 export interface Definition {
   readonly id: string;
-  /** One that begins with a dot is for runs that were made for themselves: it is in no list. */
+  /** A name that starts with a dot is for runs with a definition of their own: it is in no list. */
   readonly name: string;
   /** Counts from 1 for each name. Runs keep the version they started with. */
   readonly version: number;
@@ -21,32 +21,32 @@ export interface Definition {
   readonly createdAt: number;
 }
 
-/** One that has not been stored yet. */
+/** A definition that has not been stored yet. */
 export type NewDefinition = Omit<Definition, "version" | "createdAt">;
 
-/** What a template may read: the run, and the records of steps that settled. */
+/** What a template may read: the run, and the records of settled steps. */
 export interface Scope {
   readonly run: Run;
   /** The run's input. */
   input(): Json;
   /** The run's variables; an object. */
   variables(): { readonly [name: string]: Json };
-  /** The output of a step; undefined when it has not been loaded, null when it has none (skipped, failed, or empty). */
+  /** The output of a step; undefined when it has not been loaded, null when there is none (skipped, failed, or empty). */
   output(node: number): Json | undefined;
-  /** All that is recorded about a step; undefined when it has not been loaded, null when it has not begun. */
+  /** The record of a step; undefined when it has not been loaded, null when the step has not started. */
   record(node: number): TaskRow | null | undefined;
-  /** Every record by node; undefined when they have not been loaded. Costs as much as the run has steps. */
+  /** Every record by node; undefined when they have not been loaded. The cost grows with the number of steps. */
   records(): ReadonlyMap<number, TaskRow> | undefined;
   /** The newest document of a kind under a name; undefined when it has not been loaded, null when there is none. */
   document(kind: string, name: string): Json | undefined;
-  /** Called with the number of values that a template visited, which counts towards the size of the decision. */
+  /** Called with the number of values that a template visited, which counts towards the cost of the decision. */
   looked?(values: number): void;
-  /** The try that is being worked out, where there is one. */
+  /** The attempt whose template is being evaluated, if any. */
   readonly self: { readonly node: number; readonly attempt: number } | null;
   readonly now: number;
 }
 
-/** What a template still has to read. */
+/** Rows that a template still has to read. */
 export interface Needs {
   needs: readonly number[];
   records?: readonly number[];
@@ -55,12 +55,12 @@ export interface Needs {
 }
 
 /**
- * `warning` is kept with the record of a step that succeeds in spite of it. What fails may have an output all the same: a step that cannot
- * begin, a join, a run.
+ * `warning` is stored with the record of a step that succeeds in spite of it. A failure may also have an output: a step that cannot start,
+ * a join, a run.
  */
 export type Resolved = { value: Json; warning?: string } | Needs | { failed: string; fault?: Fault; output?: Json };
 
-/** A task that has no place fails. */
+/** The failure of a task that cannot be placed. */
 export interface Unplaced {
   failed: string;
   fault?: Fault;
@@ -74,14 +74,14 @@ export interface StepFailure {
   readonly attempt: number;
   readonly state: EndState;
   readonly fault: Fault | null;
-  /** The deadline that was missed, where the fault is that one was. */
+  /** The deadline that passed, when the fault is a timeout. */
   readonly overdue?: Deadline | null;
   readonly error: string | null;
 }
 
-/** How inputs look that a dialect keeps in a form of its own. All of them are JSON text. */
+/** How to show inputs that a dialect stores in a form of its own. All of them are JSON text. */
 export interface ShownForm {
-  /** False for a text that is surely kept as it was given. Called for inputs of every dialect. */
+  /** Returns false when a text is certainly stored as it was received. Called for inputs of every dialect. */
   maybe(json: string): boolean;
   runInput(run: Run): string;
   taskInput(json: string): string;
@@ -89,28 +89,28 @@ export interface ShownForm {
 
 export interface Dialect {
   readonly name: string;
-  /** Absent where inputs are kept as they were given. */
+  /** Absent when inputs are stored as they were received. */
   readonly shown?: ShownForm;
   /** Turns a stored source into a plan. Throws LONGSHORE_BAD_DEFINITION, which can only happen for sources that `parse` never saw. */
   compile(source: string): Plan;
-  /** The same in slices, for a source that is large. Default: at once, for a dialect whose plans are small. */
+  /** The same in slices, for a large source. Default: `compile`, for a dialect whose plans are small. */
   compileInSlices?(source: string): Sliced<Plan>;
-  /** Works out a template. Pure; reports what must be loaded in `needs`. */
+  /** Evaluates a template. Pure; reports what must be loaded in `needs`. */
   resolve(plan: Plan, template: Template, scope: Scope): Resolved;
   /**
-   * How a task is placed in this run, for nodes with `placed`; null for the placement of its node. `given` is what the worker gets
-   * instead of the input.
+   * How a task is placed in this run, for nodes with `placed`; null for the placement of its node. `given` replaces the input that the
+   * worker receives.
    */
   place?(plan: Plan, node: TaskNode, input: Json, scope: Scope): { placement: Placement | null; given?: Json } | Needs | Unplaced;
   /** The error of a run whose steps have failed; `before` is its error so far. Default: the first failure. */
   explain?(plan: Plan, failure: StepFailure, before: string | null): string;
   /** The error of a child run that is cancelled because its parent has ended; `reason` is the parent's error. */
   orphaned?(reason: string | null): string;
-  /** The output of a run (JSON text) whose successor could not be started, for this reason. Default: as it was. */
+  /** The output (JSON text) of a run whose successor could not be started, for this reason. Default: unchanged. */
   unfollowed?(output: string | null, error: string): string;
   /** The fields that a rerun copies from this run, besides its definition and input. Default: none. */
   rerunFields?(run: Run): Pick<NewRun, "settings" | "variables" | "priority">;
-  /** The error of a run whose output could not be worked out, for this reason. */
+  /** The error of a run whose output could not be evaluated, for this reason. */
   outputFailed?(plan: Plan, reason: string): string;
   /** The error of a run that has exceeded its own timeout. */
   timedOut?(plan: Plan): string;

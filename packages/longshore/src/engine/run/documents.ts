@@ -1,4 +1,4 @@
-// Small JSON texts that a dialect keeps by name and version beside its definitions, such as how often tasks of a name are tried.
+// Small JSON texts that a dialect stores by name and version beside its definitions, such as retry settings for tasks of a name.
 
 export interface DocumentKey {
   readonly kind: string;
@@ -16,19 +16,19 @@ export interface Document extends DocumentKey {
 export interface DocumentStore {
   /** One version, or the highest one. */
   document(kind: string, name: string, version?: number): Promise<Document | undefined>;
-  /** Ordered by name, then version; with a name only that one's versions. They are never all in memory at once. */
+  /** Ordered by name, then version; with a name only its versions. They are never all in memory at once. */
   eachDocument(kind: string, name?: string): AsyncIterable<Document>;
   /**
-   * Keeps a version, replacing its earlier text. With `unlessThere` an existing one is left alone and false is returned. With `own` it is
-   * what the server itself needs to go on: the quota, which callers may have filled, does not refuse it.
+   * Stores a version and replaces its earlier text. With `unlessThere` an existing one is left unchanged and false is returned. With `own`
+   * the document is one that the server itself needs: the quota, which callers may have filled, does not refuse it.
    */
   keepDocument(
     document: { kind: string; name: string; version: number; body: string },
     options?: { unlessThere?: boolean; own?: boolean },
   ): Promise<boolean>;
-  /** One version, or all of them. Returns how many were there. */
+  /** Removes one version, or all of them. Returns how many there were. */
   removeDocument(kind: string, name: string, version?: number): Promise<number>;
 }
 
-/** Documents of one kind. Each list walks over all of them; more than this is a generated mistake. */
+/** Maximum number of documents of one kind. Each list visits all of them; more than this is a generated mistake. */
 export const documentsMax = 100_000;

@@ -1,5 +1,5 @@
-// The state of one decision so far: changes to rows, the run as it will be, and what is still missing. propagation.ts decides what follows
-// from what; this file records it.
+// The state of one decision so far: changes to rows, the new run, and missing rows. propagation.ts decides what follows; this file records
+// it.
 
 import { toError } from "../../core/errors.ts";
 import { isObject, type Json } from "../../core/json/json.ts";
@@ -17,18 +17,18 @@ import { StepStates } from "./step-states.ts";
 import { TemplateReads } from "./template-reads.ts";
 
 /**
- * How much one decision may do: its nodes are started or reached in some milliseconds. What is left is decided next, in a transaction of its
- * own, after other requests have had their turn.
+ * Maximum cost of one decision: its nodes are started or reached in some milliseconds. The rest is decided next, in a separate transaction,
+ * after other requests have had their turn.
  */
 export const stepsMax = 600;
-/** What the start of a node counts, which is a row or two of 60 us; to reach one is a counter. */
+/** The cost of starting a node, which writes a row or two at 60 us each; reaching a node only changes a counter. */
 export const startSteps = 4;
-/** Records that are looked at like one node that is reached. */
+/** This many visited records cost as much as one reached node. */
 const recordsPerStep = 8;
-/** Characters of an input that count as one more step: about as long as it takes to write them. */
+/** Characters of an input that cost one more step: about the time to write them. */
 const stepChars = 4_096;
 
-/** Values that a template looks at which count as one more step, at up to 0.3 us each. */
+/** Values visited by a template that cost one more step, at up to 0.3 us each. */
 const stepValues = 80;
 
 /** How a step ended without a result. */
@@ -36,14 +36,14 @@ export interface Failing {
   state: EndState;
   error: string | null;
   fault: Fault | null;
-  /** The deadline that was missed, where the fault is that one was. */
+  /** The deadline that passed, when the fault is a timeout. */
   overdue?: Deadline | null;
   attempt: number;
   /** JSON text of its output although it failed; absent when its row has it already. */
   output?: string | null;
 }
 
-/** What a decision follows besides the state of the run. */
+/** What a decision uses besides the state of the run. */
 export interface Rules {
   readonly plan: Plan;
   readonly dialect: Dialect;
@@ -58,9 +58,9 @@ export class Draft {
   readonly now: number;
   readonly known: StepStates;
   readonly need: Need = { joins: [], outputs: [], records: [], all: false, restart: null, documents: [] };
-  /** The run has come to its end in this decision. */
+  /** The run has ended in this decision. */
   over = false;
-  /** As it will be; a copy of its own from the first change on. */
+  /** The new run; copied at the first change. */
   run: Run;
   readonly #changes: Change[] = [];
   readonly #messages: Message[] = [];
@@ -82,12 +82,12 @@ export class Draft {
     if (this.lacks) return { need: this.need };
     this.#changes.push(...joins);
     if (this.run !== this.frontier.run) this.#changes.push({ kind: "run", run: this.run });
-    // Last: what they mean for another run may depend on what became of this one.
+    // Added last: what they mean for another run may depend on the new state of this one.
     for (const message of this.#messages) this.#changes.push({ kind: "message", message });
     return { changes: this.#changes, next };
   }
 
-  /** There are rows to be seen before anything is decided. */
+  /** True when rows must be loaded before anything is decided. */
   get lacks(): boolean {
     const { joins, outputs, records, documents, all, restart } = this.need;
     return all || restart !== null || joins.length + outputs.length + records.length + documents.length > 0;
@@ -102,22 +102,22 @@ export class Draft {
     return this.run;
   }
 
-  /** Counts what was done. */
+  /** Adds to the cost of this decision. */
   spend(steps: number): void {
     this.#steps += steps;
   }
 
-  /** Another life begins, for which all these records are looked at: the more there are, the fewer steps start along with it. */
+  /** Adds the cost of visiting all these records for another life: the more there are, the fewer steps start along with it. */
   spendOnRecords(count: number): void {
     this.spend(Math.min(Math.floor(count / recordsPerStep), stepsMax / 2));
   }
 
-  /** This decision is large enough. */
+  /** True when this decision has reached its maximum cost. */
   get spent(): boolean {
     return this.#steps >= stepsMax;
   }
 
-  /** Leaves the rest for the next decision, before which the run does not end; of a run that has ended, for its next life. */
+  /** Leaves the rest for the next decision; the run does not end before it. If the run has ended, the rest is left for its next life. */
   goOnLater(rest: Rest): void {
     this.update({ backlog: withHappening(this.run.backlog, { kind: "go-on", rest }) });
     if (this.over) return;
@@ -133,7 +133,7 @@ export class Draft {
     this.#messages.push(message);
   }
 
-  /** Something has begun that must end, and has ended. */
+  /** Counts something that has started and must end; `leave` counts its end. */
   enter(): void {
     this.#own().active++;
   }
@@ -142,12 +142,12 @@ export class Draft {
     this.#own().active--;
   }
 
-  /** One node less that has not settled. */
+  /** Counts a node that has settled. */
   settleOne(): void {
     this.#own().left--;
   }
 
-  /** The next place among the run's records. */
+  /** Returns the next place among the run's records. */
   nextOrdinal(): number {
     return ++this.#own().recorded;
   }
@@ -175,7 +175,7 @@ export class Draft {
     this.enter();
   }
 
-  /** A step that has just begun, as the templates read it. */
+  /** A step that has just started, as templates read it. */
   blank(node: number, input: string): TaskRow {
     const step = this.plan.nodes[node]?.id ?? "";
     const { id: runId } = this.run;
@@ -199,8 +199,8 @@ export class Draft {
   }
 
   /**
-   * What a dialect throws on data that it did not expect fails the step. Thrown on, it would take back the report that brought the data, each time
-   * that it comes, and the run would never end.
+   * An error that a dialect throws on unexpected data fails the step. Otherwise the error would undo the report that contained the data,
+   * each time that it is repeated, and the run would never end.
    */
   attempt<Result>(work: () => Result): Result | Unplaced {
     try {
@@ -244,7 +244,7 @@ export class Draft {
     };
   }
 
-  /** Lays an object over the run's variables. */
+  /** Merges an object into the run's variables. */
   setVariables(value: Json): void {
     if (!isObject(value)) return;
     this.#variables = { ...this.#readVariables(), ...(value as { [name: string]: Json }) };
@@ -257,7 +257,7 @@ export class Draft {
     return this.#variables;
   }
 
-  /** The run lives again. */
+  /** Starts another life of the run. */
   revive(parts: Partial<Run>): void {
     const { parentTaskId: taskId, parentAttempt: attempt, state } = this.run;
     if (taskId !== null && this.plan.reopensParent && !isRunOpen(state)) this.tell({ kind: "reopen-task", taskId, attempt });
@@ -265,13 +265,13 @@ export class Draft {
     this.update({ ...life, retries: this.run.retries + 1, ...this.counted(), ...parts });
   }
 
-  /** Time begins to count again. */
+  /** Restarts the run's timeout. */
   counted(): Pick<Run, "countedFrom" | "endBy"> {
     const { timeoutMs } = this.plan;
     return { countedFrom: this.now, endBy: timeoutMs === null ? null : this.now + timeoutMs };
   }
 
-  /** Templates that are worked out from here on read how it ended. */
+  /** Templates that are evaluated from here on can read how the step ended. */
   noteFailed(at: number, { state, error, fault, overdue = null, output }: Failing): void {
     const kept = error === null ? null : keptError(error);
     this.known.end(at, { state, error: kept, fault, overdue, endedAt: this.now, ...(output === undefined ? {} : { output }) });
@@ -285,7 +285,7 @@ export class Draft {
     this.update({ failed: this.run.failed + 1, error: keptError(error) });
   }
 
-  /** The run ends. `output` is JSON text; worked out from the plan when absent. */
+  /** Ends the run. `output` is JSON text; evaluated from the plan when absent. */
   close(state: RunState, error: string | null, output?: string): void {
     this.over = true;
     this.update({ state, error: error === null ? null : keptError(error) });
@@ -299,7 +299,7 @@ export class Draft {
     this.#tellOthers(output !== undefined);
   }
 
-  /** Its output could not be worked out. There may be something to show in its place. */
+  /** Ends a run whose output could not be evaluated. It may have another output to show instead. */
   #closeWithout({ failed, output }: { failed: string; output?: Json }): void {
     const error = this.dialect.outputFailed?.(this.plan, failed) ?? `the output could not be worked out: ${failed}`;
     const text = output === undefined ? null : writeExact(output);
@@ -307,7 +307,7 @@ export class Draft {
     this.close("failed", error, text ?? "null");
   }
 
-  /** A child's end settles a step of its parent; a failed run may be followed by another. */
+  /** Leaves messages: a child's end settles a step of its parent; a failed run may start a successor. */
   #tellOthers(ended: boolean): void {
     const { id: from, retries: life, state, output, error, parentTaskId: taskId, parentAttempt: attempt } = this.run;
     const failed = state === "failed" || state === "timed-out" || (ended && state === "cancelled");

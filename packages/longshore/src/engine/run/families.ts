@@ -1,5 +1,5 @@
-// Families of runs: a root, and all that its steps have started, and theirs. A definition that starts itself twice doubles with every level,
-// so the open runs of one root have a limit of their own.
+// Families of runs: a root, and all runs that its steps have started, directly or indirectly. A definition that starts itself twice doubles
+// with every level, so the open runs of one root have a limit of their own.
 
 import { LongshoreError } from "../../core/errors.ts";
 import { quotaDefaults } from "../../core/quotas.ts";
@@ -14,7 +14,7 @@ export class Families {
     this.#max = max;
   }
 
-  /** Throws LONGSHORE_LIMIT when the family has no room for one more. What a batch has not committed yet is not counted. */
+  /** Throws LONGSHORE_LIMIT when the family is full. Uncommitted runs of the current batch are not counted. */
   admit(rootId: string): void {
     if ((this.#open.get(rootId)?.size ?? 0) < this.#max) return;
     const message = `${this.#max} runs that run ${rootId} has started, directly or through others, are open, which is the limit.`;
@@ -22,7 +22,7 @@ export class Families {
     throw new LongshoreError("LONGSHORE_LIMIT", `${message} Wait until some have ended, or start fewer at once.`, { detail });
   }
 
-  /** To be called for each run that a commit changed, and for each open run at the start. */
+  /** Must be called for each run that a commit changed, and for each open run at the start. */
   changed({ id, rootId, endedAt }: Pick<Run, "id" | "rootId" | "endedAt">): void {
     if (rootId === null) return;
     const open = this.#open.get(rootId);

@@ -1,29 +1,29 @@
-// How much the references of one value contain. A definition is small and may name a large value many times: a thousand references to an
-// input of 10 MB would be 10 GB of text, and steps that each repeat the one before double with every step.
+// Limits the total size of the references in one value. A small definition may name a large value many times: a thousand references to an
+// input of 10 MB would be 10 GB of text, and steps that each repeat the step before double with every step.
 
 import type { Json } from "../../core/json/json.ts";
 import { payloadRequestBytes } from "../../core/payload-size.ts";
 import { type CountedSize, sizeOf, type ValueSize } from "../../core/text-size.ts";
 
 /**
- * What a value may contain besides the largest value that it refers to: what is passed on as it is may be as large as it was. Half a
- * million values are written and read in a tenth of a second each, and are 26 for each step of the largest definition.
+ * Maximum size of a value in addition to the largest value that it refers to: a value that is passed on unchanged may be as large as it
+ * was. Half a million values are written and read in a tenth of a second each, and are 26 for each step of the largest definition.
  */
 export const grownMax: ValueSize = { chars: payloadRequestBytes, values: 524_288 };
 
-/** The limit in words, for what fails because of it. */
+/** The limit in words, for error texts. */
 export const grownText = `${grownMax.chars} characters or ${grownMax.values} values`;
 
-/** Counts the values of references one by one, for a dialect that reports them in its own words. */
+/** Counts the values of references one by one, for a dialect that reports the limit with its own text. */
 export class Growth {
   #chars = 0;
   #values = 0;
   #largest: ValueSize = { chars: 0, values: 0 };
 
-  /** False from the reference on that makes it too much; what comes then is not looked at. */
+  /** Returns false from the reference on that exceeds the limit; later references are not counted. */
   took(value: Json): boolean {
     if (this.#isOver()) return false;
-    // Counted to where the answer is known.
+    // Counts only until the limit is exceeded.
     const { chars, values } = sizeOf(value, beside(this.#largest));
     this.#chars += chars;
     this.#values += values;
@@ -38,8 +38,8 @@ export class Growth {
 }
 
 /**
- * The size of a value; undefined for one that is too large to be kept. `largest` is only called for one that is large: the size of the largest
- * value that it was made of.
+ * The size of a value; undefined when it is too large to be stored. `largest` is called only for a large value: it returns the size of the
+ * largest value that this one was made from.
  */
 export function keptSize(value: Json, largest: () => ValueSize): CountedSize | undefined {
   return sizeWithin(value, grownMax) ?? sizeWithin(value, beside(largest()));

@@ -1,20 +1,20 @@
-// What a store keeps about one run, as data for the checker of `longshore verify`: every task with all of its attempts, the child runs, and
-// the messages that have not been delivered. The rules over it are in verify/; here is only the shape, and the port that reads it.
+// What a store contains about one run, as data for the checker of `longshore verify`: every task with all of its attempts, the child runs,
+// and the messages that have not been delivered. The rules are in verify/; this file has only the types and the port that reads them.
 
 import type { TaskState, Verb } from "../board/task.ts";
 import type { Keep } from "./retention.ts";
 import type { Message, RunState } from "./run.ts";
 
-/** One attempt that is over, or the current one. */
+/** One attempt that has ended, or the current one. */
 export interface AttemptHistory {
   readonly attempt: number;
   readonly grant: number;
   readonly holder: string | null;
-  /** When its last hold began; null when no worker took it. */
+  /** When its last hold started; null when no worker took it. */
   readonly claimedAt: number | null;
   readonly endedAt: number | null;
   readonly closedBy: Verb | null;
-  /** What the task was at the end of the attempt, or is now. Null when that was not written down. */
+  /** The task's state at the end of the attempt, or now. Null when it was not stored. */
   readonly state: TaskState | null;
 }
 
@@ -35,9 +35,9 @@ export interface TaskHistory {
   readonly closedGrant: number;
   readonly endedAt: number | null;
   readonly hasOutput: boolean;
-  /** Oldest first; the last is the current one, except where its life is over and the next has not begun (`forgotten`). */
+  /** Oldest first; the last is the current one, except when its life has ended and the next has not started (`forgotten`). */
   readonly attempts: readonly AttemptHistory[];
-  /** Stretches of parts, one for each life of the task that gave some. */
+  /** Stretches of parts, one for each life of the task that produced some. */
   readonly parts: readonly PartsHistory[];
 }
 
@@ -46,7 +46,7 @@ export interface PartsHistory {
   readonly count: number;
   readonly first: number;
   readonly last: number;
-  /** The highest grant that gave one. */
+  /** The highest grant that produced a part. */
   readonly grantMax: number;
 }
 
@@ -62,9 +62,9 @@ export interface RunHistory {
   readonly workflow: string;
   readonly state: RunState;
   readonly endedAt: number | null;
-  /** Nodes that have begun and not settled, as the store counts them. */
+  /** Nodes that have started and not settled, as counted by the store. */
   readonly active: number;
-  /** Rests of decisions, and ends of steps during a pause, that wait to be decided; each counts as active. Absent from servers of 0.1. */
+  /** Undecided events: rests of decisions, and ends of steps during a pause; each counts as active. Absent from servers of 0.1. */
   readonly left?: number;
   readonly retries: number;
   readonly hasDefinition: boolean;
@@ -77,18 +77,20 @@ export interface RunHistory {
 }
 
 export interface NextPage {
-  /** The `after` of the next page, which may be short, even empty; null when there is none. */
+  /** The `after` of the next page; null when there is none. A page may be short, even empty, and still have a next. */
   readonly next: string | null;
 }
 
 export interface HistoryReader {
   /** The ids of runs behind `after`, in order, at most `limit`. */
   runIds(after: string, limit: number): Promise<string[]>;
-  /** With at most `limit` of its tasks, those behind `after`; fewer where they have very many attempts. Undefined when there is no such run. */
+  /**
+   * The run with at most `limit` of its tasks behind `after`; fewer when they have very many attempts. Undefined when there is no such run.
+   */
   runPage(id: string, tasks: { after: string; limit: number }): Promise<(RunHistory & NextPage) | undefined>;
-  /** Tasks that belong to no run, behind `after`, in order. At most `limit` tasks of any kind are looked at. */
+  /** Tasks that belong to no run, behind `after`, in order. Visits at most `limit` tasks of any kind. */
   looseTasks(after: string, limit: number): Promise<{ readonly items: readonly TaskHistory[] } & NextPage>;
   task(id: string): Promise<TaskHistory | undefined>;
-  /** How long runs are kept after their end; undefined when that is not known. */
+  /** How long runs are kept after their end; undefined when unknown. */
   kept(): Promise<Keep | undefined>;
 }

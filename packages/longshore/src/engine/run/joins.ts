@@ -1,10 +1,10 @@
-// Counters of nodes that wait for several others: the changes of this decision, over the rows of the store.
+// Counters of nodes that wait for several others: the changes of this decision, on top of the stored rows.
 
 import type { Change, Frontier, Need } from "./decide.ts";
 import { LazyMap } from "./lazy-map.ts";
 import { countsAlways, type PlanNode, requiredOf } from "./plan.ts";
 
-/** Joins loaded at once at least, when a cascade of skips or demands runs into one that has not been loaded. */
+/** Minimum number of joins per load, when a cascade of skips or demands reaches one that has not been loaded. */
 const aheadMin = 16;
 
 export interface Counter {
@@ -16,10 +16,10 @@ export interface Counter {
 export class Joins {
   readonly #frontier: Pick<Frontier, "join">;
   readonly #need: Need;
-  /** Nodes that are demanded wait for that too. */
+  /** True for a lazy plan: demanded nodes also wait to be wanted. */
   readonly #lazy: boolean;
   readonly #counters = new LazyMap<number, Counter>();
-  /** Counters that have been looked at, which is how far this decision has come. */
+  /** The number of visited counters: how far this decision has come. */
   #seen = 0;
 
   constructor(frontier: Pick<Frontier, "join">, need: Need, lazy: boolean) {
@@ -36,7 +36,7 @@ export class Joins {
     return Array.from(this.#counters.entries(), ([node, { left, begun, missed }]) => ({ kind: "join", node, left, begun, missed }));
   }
 
-  /** Undefined when it has to be loaded first. */
+  /** Undefined when the counter has to be loaded first. */
   of(at: number, node: PlanNode): Counter | undefined {
     const known = this.#counters.get(at);
     if (known !== undefined) return known;
@@ -50,8 +50,8 @@ export class Joins {
   }
 
   /**
-   * Counts one upstream of `node`: it has come, or `blocked`: it never will. True when the node is to start now because of that, or to be
-   * skipped.
+   * Counts one upstream of `node` that has settled, or, with `blocked`, never will succeed. Returns true when the node must therefore start
+   * or be skipped now.
    */
   arrive(at: number, node: PlanNode, blocked: boolean): boolean {
     const lazy = this.#lazy && node.demanded === true;
@@ -62,7 +62,7 @@ export class Joins {
       return blocked && this.#asksAhead();
     }
     const { left, begun, missed } = counter;
-    // It has been started or skipped; or has all that it needs, and only waits to be wanted.
+    // The node has been started or skipped; or it has all that it needs, and only waits to be wanted.
     if (left <= 0) return false;
     if (node.kind === "join") {
       this.set(at, { ...counter, left: left - 1 });
@@ -79,9 +79,9 @@ export class Joins {
   }
 
   /**
-   * The node of a lazy plan is wanted from now on: `start` it or `skip` it now, let it `wait`, or `leave` it, because it was wanted before.
-   * For one that has to be loaded first it guesses, while it pays to look further, so that more is loaded at once: that it starts when
-   * nothing else can keep it, or when a long cascade has come this far, and else that it waits.
+   * A node of a lazy plan becomes wanted: `start` it or `skip` it now, let it `wait`, or `leave` it, because it was wanted before. When its
+   * counter has to be loaded first, the result is a guess, so that the decision continues and more is loaded at once: `start` when nothing
+   * else can block the node, or when a long cascade has come this far; otherwise `wait`.
    */
   want(at: number, node: PlanNode): "start" | "skip" | "wait" | "leave" {
     const counter = this.of(at, node);
@@ -92,13 +92,13 @@ export class Joins {
     }
     const { left, begun, missed } = counter;
     if (begun) return "leave";
-    // A join records itself that it has begun to wait.
+    // A join itself records that it has started to wait.
     if (node.kind === "join") return "start";
     this.set(at, { left: left === 0 ? -1 : left, begun: true, missed });
     return left === 0 ? "start" : left === -1 ? "skip" : "wait";
   }
 
-  /** Along a cascade, as far again as it has come: a long one takes few rounds, a short one loads few rows too many. */
+  /** Looks ahead along a cascade as far as it has come: a long one takes few rounds, a short one loads few unneeded rows. */
   #asksAhead(): boolean {
     return this.#need.joins.length < Math.max(aheadMin, this.#seen);
   }

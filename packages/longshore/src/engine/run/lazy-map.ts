@@ -1,4 +1,4 @@
-// A map that is made with its first entry. A decision has ten of them and most decisions fill none, but an empty `Map` takes 200 bytes.
+// A map that is created with its first entry. A decision has ten of them and most decisions fill none, but an empty `Map` takes 200 bytes.
 
 export class LazyMap<K, V> {
   #map: Map<K, V> | null = null;

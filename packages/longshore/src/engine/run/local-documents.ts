@@ -1,4 +1,4 @@
-// Documents as rows, read whole from the file: they are few, and read seldom.
+// Documents as rows, read completely from the store: they are few, and rarely read.
 
 import type { Clock } from "../../core/clock.ts";
 import { LongshoreError } from "../../core/errors.ts";
@@ -13,14 +13,14 @@ import { plainTable } from "../tables/plain.ts";
 import type { ReadTx, Tx } from "../tx.ts";
 import { type Document, type DocumentStore, documentsMax } from "./documents.ts";
 
-/** Documents kept in memory: those that runs read while they are decided. */
+/** Maximum number of documents in memory: those that decisions about runs read. */
 const keptMax = 2_000;
-/** Longer ones are read from the file each time: workers write documents, and 2,000 of the largest would be gigabytes. */
+/** Longer documents are read from the store each time: workers write documents, and 2,000 of the largest would be gigabytes. */
 const keptCharsMax = 16_384;
 
 const separator = "\u0000";
 
-/** Documents that a list reads without a pause, and their text: each may have megabytes. */
+/** Documents that a list reads without a pause, and the length of their texts: each may have megabytes. */
 const rowsMax = 250;
 const charsMax = 1_048_576;
 const enough: Enough = { chars: charsMax, of: ["body"] };
@@ -36,7 +36,7 @@ const documentTable = plainTable<Document>("document", by, {
   updatedAt: "updated_at",
 });
 
-/** Bodies may be long. */
+/** Versions without the bodies, which may be long. */
 const versionTable = plainTable<Pick<Document, "version">>("document", by, { version: "version" });
 
 export interface LocalDocumentsDeps {
@@ -131,7 +131,7 @@ export class LocalDocuments implements DocumentStore {
     if (before === null && count.value >= documentsMax) throw tooMany(wanted.kind);
     const more = bytesOf(wanted) - (before === null ? 0 : bytesOf(before));
     const room = this.#bytes.of("documents");
-    // What gets smaller is always taken.
+    // A smaller text is always accepted.
     if (more > 0 && !own) room.take(tx, more);
     else room.add(tx, more);
     if (before === null) count.add(tx, 1);
@@ -155,7 +155,7 @@ export class LocalDocuments implements DocumentStore {
     return version === undefined ? this.#highest(tx, kind, name) : this.#rows.get(tx, keyOf(kind, name, version));
   }
 
-  /** Costs what this batch has changed, not how many versions there are. */
+  /** The cost depends on the changes of this batch, not on the number of versions. */
   #highest(tx: ReadTx, kind: string, name: string): Document | null {
     let found: Document | null = null;
     for (const row of this.#rows.pending(tx)) {

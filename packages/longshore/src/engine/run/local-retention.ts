@@ -1,5 +1,5 @@
-// Pruning. A run or task disappears for every reader in one small transaction that also notes its id; the rows that belong to it in other
-// tables follow in slices (remains.ts). The noted ids survive a crash: the next pruning continues with them.
+// Pruning. A run or task disappears for every reader in one small transaction that also records its id; its rows in other tables are
+// removed in slices later (remains.ts). The recorded ids survive a crash: the next pruning continues with them.
 
 import type { LocalBlobs } from "../blob/local-blobs.ts";
 import type { BlobReferences } from "../blob/references.ts";
@@ -32,11 +32,11 @@ export interface LocalRetentionDeps {
   references: BlobReferences;
 }
 
-/** Under which name the data file keeps how old it is to retention. */
+/** The name of the age for retention in the data file. */
 const ageProperty = "age";
 /** Runs or tasks that disappear in one transaction. */
 const batchMax = 100;
-/** Bytes of their inputs and outputs, besides those of the first: a store walks all pages that it frees. */
+/** Maximum bytes of their inputs and outputs, not counting the first: a store visits all pages that it frees. */
 const batchBytesMax = 4 * 1_048_576;
 
 export class LocalRetention implements RetentionStore {
@@ -86,7 +86,7 @@ export class LocalRetention implements RetentionStore {
 
   async #pruneBlobs(keep: Keep, now: number, signal: AbortSignal | undefined): Promise<number> {
     const { blobs, references } = this.#options;
-    // Like runs, what was used just now is not pruned by count.
+    // As with runs, recently used blobs are not pruned by count.
     const usedBefore = Math.max(now - keep.ageMs, Math.min(await blobs.beyond(keep.count), now - lingerMs));
     let pruned = 0;
     if (!(await blobs.anyUnused(usedBefore))) return pruned;
@@ -134,7 +134,7 @@ export class LocalRetention implements RetentionStore {
   #pruneRuns(keep: Keep, now: number): Promise<number> {
     const { runs, counts, board } = this.#options;
     return this.#whenAny(this.#runs, keep, now, (tx, ids) => {
-      // A retry in the same batch may have opened it again; and its tasks end before it goes.
+      // A retry in the same batch may have reopened the run; and its tasks must end before it is removed.
       const found = readAll(ids, (id) => runs.get(tx, id));
       const ended = ids.filter((id, at) => found[at]?.endedAt != null && board.unwritten.written(id) === undefined);
       for (const id of ended) this.#removeRun(tx, id);
@@ -161,7 +161,7 @@ export class LocalRetention implements RetentionStore {
     this.#remains.note(tx, id);
   }
 
-  /** Looks first, so that a pruning which finds nothing costs no transaction. */
+  /** Reads first, so that a pruning which finds nothing costs no transaction. */
   async #whenAny(ending: Ending, keep: Keep, now: number, remove: (tx: Tx, ids: string[]) => number): Promise<number> {
     const { commit } = this.#options;
     const found = await commit.read((tx) => findExcess(tx, ending, keep, now));
@@ -176,14 +176,14 @@ interface Ending {
   count(): number;
 }
 
-/** Both rules take from the same end, so the one that takes more decides. */
+/** Both rules remove the oldest first, so the one that removes more decides. */
 function findExcess(tx: ReadTx, ending: Ending, keep: Keep, now: number): string[] {
   const old = find(tx, ending, now - keep.ageMs, batchMax);
   const excess = Math.min(batchMax, ending.count() - keep.count);
   return excess <= old.length ? old : find(tx, ending, now - Math.min(lingerMs, keep.ageMs), excess);
 }
 
-/** Ids in order of their ending, oldest first, that ended at `endedBy` or before: the first of them, and those behind it that have few bytes together. */
+/** Ids that ended at `endedBy` or before, oldest first: the first of them, and as many of the next ones as stay below `batchBytesMax`. */
 function find(tx: ReadTx, { kind, rows }: Ending, endedBy: number, limit: number): string[] {
   const ids: string[] = [];
   let sum = 0;

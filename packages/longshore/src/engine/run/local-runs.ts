@@ -1,5 +1,5 @@
-// Runs, in the process that owns the data: start, orders, and what a settled task means for its run. The decider is called in the middle of
-// a group commit, with the rows it needs, and its changes are written in the same transaction.
+// Runs, in the process that owns the data: start, orders, and the effect of a settled task on its run. The decider is called inside a group
+// commit with the rows it needs, and its changes are written in the same transaction.
 
 import type { Clock } from "../../core/clock.ts";
 import { LongshoreError } from "../../core/errors.ts";
@@ -35,13 +35,13 @@ export interface LocalRunsDeps {
   documents: LocalDocuments;
   changed: (run: Run) => void;
   deadline: (id: string, at: number | null) => void;
-  /** There are messages to carry out. */
+  /** Called when there are messages to carry out. */
   left: () => void;
-  /** Open runs below one root. */
+  /** Maximum number of open runs below one root. */
   familyRunsMax?: number;
-  /** Bounds what readers do in one turn of the event loop. */
+  /** Limits the work of readers in one turn of the event loop. */
   slices?: Slices;
-  /** Tasks of a run that one transaction cancels, and that are read at once; replaced in tests. */
+  /** Tasks that one transaction cancels, and records that are read at once; replaced in tests. */
   sliceTasks?: number;
 }
 
@@ -142,7 +142,7 @@ export class LocalRuns implements RunStore, Follower {
     return this.#options.commit.run((tx) => this.#messages.deliver(tx, stored, child));
   }
 
-  // What the board reports, in its own operations.
+  // Called by the board, inside its own operations.
 
   done(tx: Tx, task: TaskRow): void {
     this.#tellAbout(tx, task, { kind: "done", node: task.node });
@@ -152,7 +152,7 @@ export class LocalRuns implements RunStore, Follower {
     const { node, failures, lost, attempt, postedAt, output } = task;
     const policy = task.policy === null ? undefined : (JSON.parse(task.policy) as RetryPolicy);
     const next = this.#tellAbout(tx, task, { kind: "closed", node, closure, failures, lost, attempt, postedAt, output, policy });
-    // The run has ended, or is paused: for now it may not be tried again.
+    // The run has ended, or is paused: no retry for now.
     return next ?? { again: false, error: errorOf(closure), failures, lost };
   }
 
@@ -164,7 +164,7 @@ export class LocalRuns implements RunStore, Follower {
     this.#messages.abandoned(tx, task);
   }
 
-  /** A step has produced a part, and its row does not record an earlier one. True when its run waits for that. */
+  /** Called when a step has produced a part and its row does not record an earlier one. Returns true when its run waits for that. */
   firstPart(tx: Tx, task: TaskRow): boolean {
     const run = task.runId === null ? null : this.runs.get(tx, task.runId);
     if (run === null || !isRunOpen(run.state) || !this.decisions.planOf(tx, run).onFirstPart.has(task.node)) return false;
@@ -179,7 +179,7 @@ export class LocalRuns implements RunStore, Follower {
     else tx.after(() => this.#options.deadline(runDeadlinePrefix + runId, run.endBy));
   }
 
-  /** Before the board recovers: it has to know which of its tasks have ended with their run. */
+  /** Must be called before the board recovers, which has to know which tasks have ended with their run. */
   recoverMessages(): Promise<void> {
     return this.#messages.recover();
   }
@@ -229,7 +229,7 @@ export class LocalRuns implements RunStore, Follower {
     return parentId === null ? null : (this.runs.get(tx, parentId)?.rootId ?? parentId);
   }
 
-  /** The run that an id, a key, a parent or `unlessRunning` points to, in this batch or before it. */
+  /** The existing run that an id, a key, a parent or `unlessRunning` finds, in this batch or before it. */
   #earlier(tx: Tx, wanted: NewRun): Run | null {
     const same = wanted.unlessThere ? this.runs.get(tx, wanted.id) : null;
     if (same !== null) return same;
@@ -245,7 +245,7 @@ export class LocalRuns implements RunStore, Follower {
     return wanted.unlessRunning ? this.openRun(tx, wanted.workflow) : null;
   }
 
-  /** A run of this workflow that is going on. */
+  /** An open run of this workflow. */
   openRun(tx: Tx, workflow: string): Run | null {
     const fresh = this.runs.pending(tx).find((run) => run.workflow === workflow && isRunOpen(run.state));
     if (fresh !== undefined) return fresh;
@@ -272,9 +272,10 @@ export class LocalRuns implements RunStore, Follower {
   #tellAbout(tx: Tx, task: TaskRow, what: Happening): NextTry | null {
     const happening = task.streamed ? { ...what, streamed: true } : what;
     const run = task.runId === null ? null : this.runs.get(tx, task.runId);
-    // A run that has ended takes no more changes; the task's own row still records its end.
+    // A run that has ended accepts no more changes; the task's own row still records its end.
     if (run === null || !isRunOpen(run.state)) return null;
-    // It comes after what the run has not acted on since its pause: the first part of the same step, or the report that ended a join.
+    // Queued behind the events that the run has not handled since its pause: the first part of the same step, or the report that ended a
+    // join.
     if (run.state !== "paused" && !hasHappenings(run)) return this.decisions.decide(tx, run, happening);
     this.runs.put(tx, run.id, { ...run, backlog: withHappening(run.backlog, happening) });
     return null;

@@ -1,5 +1,5 @@
-// Pruning of logs alone: those of runs and tasks that have ended are removed before their owners when the policy requires it. Endings are
-// walked once, oldest first; what has been passed is not looked at again until the next start.
+// Pruning of logs alone: logs of ended runs and tasks are removed before their owners when the policy requires it. Ended runs and tasks are
+// visited once, oldest first; visited ones are not visited again until the next start.
 
 import type { TaskRow } from "../board/task.ts";
 import { Additions, type Rows } from "../cached-rows.ts";
@@ -22,21 +22,24 @@ export interface LogRetentionDeps {
   stored: StoredBytes;
 }
 
-/** Endings looked at without a pause. */
+/** Ended runs or tasks that are visited without a pause. */
 const sliceEndings = 100;
-/** Rows that one transaction removes: each is a batch of up to many pages; and their bytes, besides those of the first. */
+/**
+ * Maximum number of rows that one transaction removes, and of their bytes, not counting the first row: each row is a batch that may have
+ * many pages.
+ */
 const rowsMax = 20;
 const bytesMax = 4 * 1_048_576;
 
-/** Runs or tasks, whose logs are looked at. */
+/** The runs, or the tasks, whose logs are pruned. */
 interface Owners {
   readonly kind: EndedKind;
   readonly rows: TableRows<Ended>;
-  /** The column of logs that has their id. */
+  /** The column of the log table with their id. */
   readonly key: "run_id" | "task_id";
   isEnded(tx: ReadTx, id: string): boolean;
   count(): number;
-  /** Up to which end they have been looked at. */
+  /** The end time and id up to which they have been visited. */
   passed: readonly [endedAt: number, id: string];
 }
 
@@ -67,11 +70,11 @@ export class LogRetention {
     ];
   }
 
-  /** Returns of how many runs and tasks the logs were removed. `keep.count` is how many of each keep theirs. */
+  /** Returns the number of runs and tasks whose logs were removed. `keep.count` is how many of each keep their logs. */
   async prune(keep: Keep, now: number, signal?: AbortSignal): Promise<number> {
     let pruned = 0;
     for (const owners of this.#owners) {
-      // As with runs, what has just ended is not pruned by count.
+      // As with runs, recently ended ones are not pruned by count.
       const endedBy = Math.max(now - keep.ageMs, Math.min(await this.#endedAtRank(owners, keep.count), now - lingerMs));
       for (let ended = await this.#next(owners, endedBy); ended.length > 0; ended = await this.#next(owners, endedBy)) {
         if (signal?.aborted) return pruned;
@@ -85,15 +88,15 @@ export class LogRetention {
     return pruned;
   }
 
-  /** The next ended ones behind what has been passed, that ended at `endedBy` or before. */
+  /** The next ones that ended at `endedBy` or before and have not been visited. */
   #next({ kind, rows, passed }: Owners, endedBy: number): Promise<Ended[]> {
     const behind = { above: passed, below: [Math.max(0, endedBy + 1)], limit: sliceEndings };
     return this.#commit.read((tx) => [...rows.scan(tx, { ...kind.scan, ...behind })]);
   }
 
-  /** When the newest ended that is not among the `count` newest; before all time when there are no more than those. */
+  /** The end time of the newest one that is not among the `count` newest; -Infinity when there are no more than those. */
   async #endedAtRank({ kind, rows, count: countOf }: Owners, count: number): Promise<number> {
-    // The index is read only when there are more: it would be walked as a whole to find out.
+    // The index is read only when there are more than `count`: otherwise all of it would be scanned.
     if (countOf() <= count) return Number.NEGATIVE_INFINITY;
     const [ranked] = await this.#commit.read((tx) => [...rows.scan(tx, { ...kind.scan, backwards: true, offset: count, limit: 1 })]);
     return ranked?.endedAt ?? Number.NEGATIVE_INFINITY;
@@ -123,7 +126,7 @@ export class LogRetention {
     let rows = 0;
     let bytes = 0;
     for (const id of ids) {
-      // A retry in the same batch may have opened it again.
+      // A retry in the same batch may have reopened it.
       if (rows >= rowsMax || !owners.isEnded(tx, id)) continue;
       for (const log of this.#logs.scan(tx, { by: [owners.key], equal: [id], limit: rowsMax - rows })) {
         if (rows > 0 && bytes + log.bytes > bytesMax) return this.#room.add(tx, -bytes);

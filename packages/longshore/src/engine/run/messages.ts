@@ -1,6 +1,6 @@
-// Messages between runs: what a decision about one run means for its parent, its child or its successor. A message is written in
-// the transaction of that decision and carried out in one of its own. Whatever it is about may have moved on by then: a message about an
-// earlier attempt of a step, or an earlier life of a child, is dropped (run/run.ts).
+// Messages between runs: what a decision about one run means for its parent, its child or its successor. A message is written in the
+// transaction of that decision and carried out in a later one. By then its subject may have changed: a message about an earlier attempt of
+// a step, or an earlier life of a child, is dropped (run/run.ts).
 
 import { LongshoreError } from "../../core/errors.ts";
 import type { LocalBoard } from "../board/local-board.ts";
@@ -20,19 +20,19 @@ export interface MessagesDeps {
   board: LocalBoard;
   runs: Rows<Run>;
   decisions: Decisions;
-  /** Starts a run, unless it is there. Throws LONGSHORE_LIMIT before it has changed anything. */
+  /** Starts a run if it does not exist. Throws LONGSHORE_LIMIT before it has changed anything. */
   start: (tx: Tx, run: NewRun) => void;
-  /** What became of a step, for its run. */
+  /** Notifies the run of a step about the step's end. */
   tell: (tx: Tx, task: TaskRow, happening: Happening) => void;
-  /** There are messages to carry out. */
+  /** Called when there are messages to carry out. */
   left: () => void;
   /** Replaces the limit in tests. */
   sliceTasks?: number;
 }
 
-/** What happened while a run was paused, of which so much is decided in one transaction: each starts or reaches a step or two. */
+/** Events during a pause that one transaction decides: each starts or reaches a step or two. */
 const happeningsMax = 50;
-/** Records that it may make there: at 60 us each some milliseconds. */
+/** Records that such a transaction may create: some milliseconds at 60 us each. */
 const recordsMax = 100;
 
 /** How a record ends. */
@@ -60,7 +60,7 @@ export class Messages {
     this.#done = new Additions(commit, (id) => this.#rows.remove([id]));
   }
 
-  /** Continues to count where the stored ones end, and finds the runs whose tasks are still to be cancelled. */
+  /** Continues the numbering of the stored messages, and finds the runs whose tasks are still to be cancelled. */
   async recover(): Promise<void> {
     const { commit, board } = this.#options;
     await eachRow(
@@ -79,19 +79,22 @@ export class Messages {
     );
   }
 
-  /** The oldest of those that have not been carried out, behind `after`. */
+  /** The oldest messages behind `after` that have not been carried out. */
   stored(tx: ReadTx, after = 0): StoredMessage[] {
     return [...this.#rows.scan(tx, { by: ["id"], above: [after], limit: pageMax })];
   }
 
-  /** A parent waits again as soon as its child lives again: the caller that restarted the child finds both running. */
+  /**
+   * Stores a message. A message that reopens a parent is carried out at once, so that the caller that restarted the child finds both runs
+   * open.
+   */
   leave(tx: Tx, message: Message): void {
     if (message.kind === "reopen-task") return this.#reopenParent(tx, message);
     this.#added.add(tx, { id: ++this.#newest, message });
     tx.after(this.#options.left);
   }
 
-  /** Carries a message out and forgets it. */
+  /** Carries out a message and removes it. */
   deliver(tx: Tx, { id, message }: StoredMessage, child: NewChild | null): void {
     this.#done.add(tx, id);
     if (message.kind === "start-run") this.#startChild(tx, message, child);
@@ -104,8 +107,8 @@ export class Messages {
   }
 
   /**
-   * A record has ended, and its child should stop too. One that is still to be started finds that the step has ended;
-   * one that has ended itself has nothing to stop.
+   * A record has ended, and its child should stop too. A child that has not started yet finds that the step has ended; a child that has
+   * ended needs no stop.
    */
   abandoned(tx: Tx, { id: parentTaskId, runId, node, attempt }: TaskRow): void {
     const run = runId === null ? null : this.#options.runs.get(tx, runId);
@@ -130,12 +133,12 @@ export class Messages {
     if (error === null) return;
     if (parent !== null) this.#settleRecord(tx, parent, { state: "failed", output: null, error, fault: "final" });
     const before = parentTaskId === null ? this.#options.runs.get(tx, from) : null;
-    // Unless it lives again.
+    // Only when the failed run has not been retried.
     if (before !== null && !isRunOpen(before.state) && successorIdOf(before) === runId)
       this.#options.decisions.decide(tx, before, { kind: "unfollowed", error });
   }
 
-  /** Starts a run, unless it is there. Null when there was room for it. */
+  /** Starts a run if it does not exist. Returns null, or why it was refused. */
   #refusal(tx: Tx, run: NewRun): string | null {
     try {
       if (this.#options.runs.get(tx, run.id) === null) this.#options.start(tx, run);
@@ -148,7 +151,7 @@ export class Messages {
 
   #settleTask(tx: Tx, message: Message & { kind: "settle-task" }): void {
     const child = message.from === undefined ? null : this.#options.runs.get(tx, message.from);
-    // A child that lives again is waited for: its end in this life is the one that counts. One that was removed has no other.
+    // When the child lives again, only the end of its new life counts. A child that was removed has no other life.
     if (child !== null && isOther(message.life, child.retries)) return;
     const task = this.#options.board.tasks.get(tx, message.taskId);
     if (task?.state === "queued" && task.lane === null && task.attempt === message.attempt) this.#settleRecord(tx, task, message);
@@ -163,14 +166,14 @@ export class Messages {
     decisions.decide(tx, child, { kind: "cancel", parent: { error } });
   }
 
-  /** What came to a run while it was paused had no effect: there is a message again for each rest of a decision, and one for all else. */
+  /** Events during a pause had no effect yet: leaves one message for each rest of a decision, and one for all other events. */
   resumed(tx: Tx, { id, backlog }: Run): void {
     const { runs, decisions } = this.#options;
     const run = runs.get(tx, id);
     if (run === null || backlog === null) return;
     const { nodes } = decisions.planOf(tx, run);
     const isAboutJoin = ({ node }: { node?: number }) => node !== undefined && nodes[node]?.kind === "join";
-    // A join that a report has ended comes first: what it waited for must not end it otherwise.
+    // A join that a report has ended comes first: the steps that it waited for must not end it in another way.
     const waiting = backlogOf({ backlog }).sort((a, b) => Number(isAboutJoin(b)) - Number(isAboutJoin(a)));
     runs.put(tx, id, { ...run, backlog: JSON.stringify(waiting) });
     const rests = waiting.filter(isRest).length;
@@ -180,8 +183,8 @@ export class Messages {
   }
 
   /**
-   * Decides some of what waits in a run, in its order: the rest of one decision, or of the other things a slice, for which it leaves another
-   * message. A paused run continues when it is resumed; for one that has ended, a retry finds what was left.
+   * Decides some of the events that wait in a run, in order: the rest of one decision, or a slice of the other events, and then leaves
+   * another message. A paused run continues when it is resumed; in a run that has ended, a retry uses what is left.
    */
   #goOn(tx: Tx, runId: string): void {
     const { runs, decisions, board, sliceTasks = happeningsMax } = this.#options;
@@ -196,7 +199,7 @@ export class Messages {
       const happening = some[at] as Happening;
       const now = runs.get(tx, runId);
       if (now === null) return;
-      // A retry continues behind the steps that these are about.
+      // A retry continues behind the steps of these events.
       if (!isRunOpen(now.state)) return runs.put(tx, runId, { ...now, backlog: JSON.stringify([...some.slice(at), ...backlogOf(now)]) });
       if (now.recorded - run.recorded > recordsMax) {
         runs.put(tx, runId, { ...now, backlog: JSON.stringify([...some.slice(at), ...backlogOf(now)]) });
@@ -208,7 +211,7 @@ export class Messages {
     if (rest !== 0 && left.some((happening) => !isRest(happening))) this.leave(tx, { kind: "go-on", runId });
   }
 
-  /** A child is alive again: its parent waits for it again, unless it has gone its way without it. */
+  /** A child lives again: its parent waits for it again, if the parent has not continued without it. */
   #reopenParent(tx: Tx, { taskId, attempt }: Message & { kind: "reopen-task" }): void {
     const { board, runs, decisions } = this.#options;
     const task = board.tasks.get(tx, taskId);
@@ -219,14 +222,14 @@ export class Messages {
     if (decisions.planOf(tx, run).nodes[node]?.onFailure === "tolerate") return;
     if (isRunOpen(run.state) && this.#waitOn(tx, run, task)) return;
     const wasDone = state === "done";
-    // A run that has failed elsewhere would fail again at once.
+    // A run that has also failed elsewhere would fail again at once.
     if (!isRunOpen(run.state) && (!wasDone || run.state === "succeeded" || run.state === "cancelled"))
       decisions.decide(tx, run, { kind: "reopen", node });
     else if (isRunOpen(run.state) && wasDone && !backlogOf(run).some(({ rest }) => rest !== undefined))
       decisions.decide(tx, run, { kind: "wait-again", node });
   }
 
-  /** Whether the run is or was paused and has not acted on the end of this step yet: then that end is void. */
+  /** Whether the run is or was paused and has not yet handled the end of this step: then that end is void. */
   #waitOn(tx: Tx, run: Run, task: TaskRow): boolean {
     const backlog = run.backlog === null ? [] : (JSON.parse(run.backlog) as Happening[]);
     const left = backlog.filter((happening) => !("node" in happening) || happening.node !== task.node);
@@ -255,12 +258,12 @@ export class Messages {
   }
 }
 
-/** Compares a message with the current state: true when there is a newer one. */
+/** Returns true when a message is about another attempt or life than the current one. */
 function isOther(said: number | undefined, is: number): boolean {
   return said !== undefined && said !== is;
 }
 
-/** Messages that are read at once. */
+/** Messages per page. */
 const pageMax = 100;
 
 export const messageTable: TableSpec<StoredMessage> = {

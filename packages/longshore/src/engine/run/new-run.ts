@@ -1,9 +1,7 @@
-// A run at the beginning of its life.
-
 import type { Run } from "./run.ts";
 import type { NewRun } from "./store.ts";
 
-/** A run that has not begun: its first steps are the decider's. */
+/** A run that has not started: the decider starts its first steps. */
 export function newRun(wanted: NewRun, now: number, timeoutMs: number | null): Run {
   return {
     id: wanted.id,

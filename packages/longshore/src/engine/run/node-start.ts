@@ -1,5 +1,5 @@
-// The start of a node whose turn has come: it is posted for a worker, waits, or is over at once. What that means for the nodes after it
-// is propagation.ts's.
+// Starts a node whose turn has come: it is posted for a worker, waits, or ends at once. propagation.ts decides what that means for the
+// nodes after it.
 
 import { isScalar, type Json } from "../../core/json/json.ts";
 import { parseExact, writeExact } from "../../core/json/json-exact.ts";
@@ -13,25 +13,25 @@ import type { Ending, InstantNode, JoinNode, Placement, PlanNode, TaskNode, Temp
 import type { Settled } from "./run.ts";
 import type { Skips } from "./skips.ts";
 
-/** How the run continues after a start. Nothing is followed before the start is complete. */
+/** How the run continues after a start. Edges are followed only after the start is complete. */
 export interface Onward {
   settled(settled: Settled): void;
   /** Nodes of a lazy plan that have become wanted. */
   wanted(nodes: readonly number[]): void;
   failed(node: number, failing: Failing): void;
-  /** Nodes that are to start, and for which this decision has no more room. */
+  /** Nodes that must start, but for which this decision has no more room. */
   later(nodes: readonly number[]): void;
 }
 
 export class NodeStart {
   readonly #draft: Draft;
   readonly #joins: Joins;
-  /** Nodes that were settled before their turn. */
+  /** Steps that a caller ordered to be skipped. */
   readonly #skips: Skips;
   readonly #onward: Onward;
-  /** Ends of the run that wait until everything that begins along with them has begun. */
+  /** End nodes that wait until all nodes that start together with them have started. */
   readonly #endings: number[] = [];
-  /** Places among the records that were kept for them. */
+  /** Places among the records that are reserved for these end nodes. */
   readonly #reserved = new LazyMap<number, number>();
   #beginning = 0;
 
@@ -42,7 +42,7 @@ export class NodeStart {
     this.#onward = onward;
   }
 
-  /** Starts nodes that begin together; an end of the run among them comes last. */
+  /** Starts nodes together; an end node among them comes last. */
   activateAll(nodes: readonly number[]): void {
     this.#beginning++;
     this.activateEach(nodes);
@@ -57,13 +57,13 @@ export class NodeStart {
     if (begun < nodes.length) this.#onward.later(nodes.slice(begun));
   }
 
-  /** Starts a node whose upstreams allow it, unless the run is over. `given` is an input that was decided elsewhere, as JSON text. */
+  /** Starts a node whose upstreams allow it, if the run has not ended. `given` is an input that was decided elsewhere, as JSON text. */
   activate(at: number, given?: string): void {
     if (this.#draft.over) return this.#onward.later([at]);
     this.#draft.spend(startSteps);
     const node = this.#draft.plan.nodes[at] as PlanNode;
     if (node.kind === "end" && this.#beginning > 0) {
-      // The first one ends the run, as a rule; a place for another would stay empty.
+      // The first end node usually ends the run; a place for a second one would stay empty.
       if (this.#endings.length === 0) this.#reserved.set(at, this.#draft.nextOrdinal());
       this.#endings.push(at);
       return;
@@ -87,13 +87,13 @@ export class NodeStart {
     else this.#begin(at, node, input.value, self?.attempt ?? 0);
   }
 
-  /** What it waited for did not succeed. */
+  /** Skips a node, because the nodes that it waited for did not succeed. */
   skip(at: number): void {
     this.#record(at, { state: "skipped", error: null });
     this.#onward.settled({ node: at, succeeded: false });
   }
 
-  /** The number of this attempt. Only a step that lived before, and whose input or child run depends on it, has to be loaded. */
+  /** The number of this attempt. Loads the record only for a step of an earlier life whose input or child run depends on the number. */
   #selfOf(at: number, node: PlanNode): Scope["self"] | undefined {
     const tells = node.freshInput || node.kind === "run";
     if (this.#draft.run.retries === 0 || !tells) return { node: at, attempt: 0 };
@@ -122,7 +122,7 @@ export class NodeStart {
     this.#draft.post(at, given === undefined ? text : writeExact(given), placement === undefined ? {} : { placement });
   }
 
-  /** Null when it cannot be placed, or not yet. */
+  /** Null when the task cannot be placed, or rows are missing. */
   #place(at: number, node: TaskNode, input: Json): { placement?: Placement; given?: Json } | null {
     const { dialect, plan } = this.#draft;
     const placed = this.#draft.attempt(() => dialect.place?.(plan, node, input, this.#draft.scope({ node: at, attempt: 0 })));
@@ -145,11 +145,11 @@ export class NodeStart {
     const started = [...chosen, ...(node.starts ?? [])];
     if (this.#draft.plan.lazy) this.#onward.wanted(started);
     else this.activateAll(started);
-    // A branch that was chosen leads on by itself.
+    // A chosen branch itself leads to the following nodes.
     this.#onward.settled({ node: at, succeeded: true, chose: chosen.length > 0 });
   }
 
-  /** While its own output is worked out, a step is not recorded yet, but its input is known. */
+  /** While the output of a step is evaluated, the step is not recorded yet, but its input is known. */
   #resolveObject(at: number, template: Template, input: string): Resolved {
     return this.#draft.known.during(at, this.#draft.blank(at, input), () => this.#draft.resolve(template, { node: at, attempt: 0 }));
   }
@@ -164,7 +164,7 @@ export class NodeStart {
     } else this.#draft.post(at, input, typeof resolved.value === "number" ? { wakeAt: resolved.value } : {});
   }
 
-  /** A join begins to wait; what it waits for may have settled before. */
+  /** A join starts to wait; its upstreams may already have settled. */
   #wait(at: number, node: JoinNode): void {
     const counter = this.#joins.of(at, node);
     const input = this.#draft.resolve(node.input, { node: at, attempt: 0 });
@@ -216,7 +216,7 @@ export class NodeStart {
   }
 }
 
-/** An object or a list is no case, and may have no text at all. */
+/** An object or a list matches no case, and may have no text form. */
 function chosenBy({ cases, otherwise }: NonNullable<InstantNode["choice"]>, value: Json): readonly number[] {
   return (isScalar(value) ? cases.get(String(value)) : undefined) ?? otherwise;
 }

@@ -1,4 +1,4 @@
-// The ids of open runs by workflow, in memory. A start that must find no open run of its workflow would read them from the store first.
+// The ids of open runs by workflow, in memory, so that a start with `unlessRunning` does not read the store first.
 
 import type { Run } from "./run.ts";
 
@@ -11,7 +11,7 @@ export class OpenRunIds {
     return this.#ids.get(workflow) ?? none;
   }
 
-  /** To be called for each run that a commit changed, and for each open run at the start. Runs that have not ended are not removed. */
+  /** Must be called for each run that a commit changed, and for each open run at the start. Open runs are never removed. */
   changed({ id, workflow, endedAt }: Pick<Run, "id" | "workflow" | "endedAt">): void {
     const ids = this.#ids.get(workflow);
     if (endedAt === null) {

@@ -1,5 +1,5 @@
-// The open tasks of a run, in slices. When a run ends, some of them are cancelled in the transaction that ends it, the others by messages of the run
-// to itself, each in a transaction of its own. In between, board/unwritten-endings.ts shows all of them as they will be.
+// The open tasks of a run, in slices. When a run ends, some of them are cancelled in the same transaction, the others by messages of the
+// run to itself, each in a separate transaction. In between, board/unwritten-endings.ts shows all of them as they will be.
 
 import type { LocalBoard } from "../board/local-board.ts";
 import { type RowStore, type TableRows, together } from "../rows.ts";
@@ -29,11 +29,11 @@ export class OpenTasks {
     this.#rows = options.store.table(taskIdTable);
   }
 
-  /** The run ends now. `closing` is the task whose end it is; the board ends that one itself. */
+  /** The run ends. `closing` is the task whose end caused it; the board itself ends that task. */
   end(tx: Tx, runId: string, endedAt: number, closing: string | null): void {
     const { board, leave } = this.#options;
     const cancel = (id: string) => (id === closing ? 0 : board.ofRuns.cancelOne(tx, id, endedAt));
-    // What this batch has posted is not stored yet.
+    // Tasks that this batch has posted are not stored yet.
     for (const task of board.tasks.pending(tx)) if (task.runId === runId) cancel(task.id);
     const after = this.#slice(tx, runId, beginOf(runId), cancel);
     if (after === null) return;
@@ -50,7 +50,7 @@ export class OpenTasks {
     else leave(tx, { ...message, after });
   }
 
-  /** Another life of the run begins: what was recorded about these steps is void. Each node comes with its last attempt. */
+  /** Another life of the run starts: the records of these steps are void. Each step has the number of its last attempt. */
   forget(tx: Tx, runId: string, at: number, steps: readonly Step[]): void {
     const left = this.#forgetSome(tx, runId, at, steps);
     if (left.length > 0) this.#options.board.unwritten.forgotten.add(tx, runId, { at, attempts: new Map(left) });
@@ -61,7 +61,7 @@ export class OpenTasks {
     if (this.#forgetSome(tx, runId, at, steps).length === 0) this.#options.board.unwritten.forgotten.remove(tx, runId);
   }
 
-  /** Returns the steps that are left, for which it has left a message. */
+  /** Returns the remaining steps, for which it has left a message. */
   #forgetSome(tx: Tx, runId: string, at: number, steps: readonly Step[]): readonly Step[] {
     const { board, leave, sliceTasks = sliceTasksMax } = this.#options;
     let [chars, done] = [0, 0];
@@ -78,7 +78,7 @@ export class OpenTasks {
     return left;
   }
 
-  /** Ends the delays of some of them: those behind `after`, or the first. Returns the id behind which it goes on; null at the end. */
+  /** Ends the delays of some tasks: those behind `after`, or the first. Returns the id to continue behind; null at the end. */
   hasten(tx: Tx, runId: string, after: string = beginOf(runId)): string | null {
     const { board } = this.#options;
     return this.#slice(tx, runId, after, (id) => board.ofRuns.hasten(tx, id));
@@ -89,7 +89,7 @@ export class OpenTasks {
     return ids.map((id) => () => tasks.get(tx, id));
   }
 
-  /** `change` returns how many characters the row has. Null when nothing is left; else the id behind which the next slice begins. */
+  /** `change` returns the number of characters in the row. Returns null at the end, or the id behind which the next slice starts. */
   #slice(tx: Tx, runId: string, after: string, change: (id: string) => number): string | null {
     const { sliceTasks = sliceTasksMax } = this.#options;
     const ids = [...this.#rows.scan(tx, { by: ["id"], without: "ended_at", above: [after], below: [`${runId}/`], limit: sliceTasks })];

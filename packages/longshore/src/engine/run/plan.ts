@@ -1,4 +1,4 @@
-// The one internal graph that every dialect compiles to. A plan is made once per definition, never changed, and shared by all its runs.
+// The internal graph that every dialect compiles to. A plan is compiled once per definition, never changed, and shared by all its runs.
 
 import type { Backoff } from "../../core/backoff.ts";
 import type { Json } from "../../core/json/json.ts";
@@ -6,27 +6,29 @@ import { atOnce, eachInSlices, mapInSlices, type Sliced, sliceItems } from "../.
 import type { LimitKey } from "../board/limits.ts";
 import type { Lane } from "../board/task.ts";
 
-/** A value to be worked out when a step starts. Opaque here: only the dialect that made it can resolve it. */
+/** A value that is evaluated when a step starts. Opaque here: only the dialect that created it can resolve it. */
 export type Template = unknown;
 
 export interface RetryPolicy {
-  /** How many failed attempts may be followed by another. */
+  /** How many failed attempts may be followed by another attempt. */
   failures: number;
   /**
-   * How many lost holds (a worker that vanished) may be. A budget of its own: a crash of the worker is not the task's fault. With
-   * `as-failure` a lost hold spends the budget of failures and waits as they do.
+   * How many lost holds (a worker that vanished) may be followed by another attempt. A separate budget: a crash of the worker is not the
+   * task's fault. With `as-failure` a lost hold counts as a failure, with the same backoff.
    */
   lost: number | "as-failure";
   backoff: Backoff;
-  /** How long to wait after a lost hold; at once when absent. */
+  /** Backoff after a lost hold. Default: none. */
   lostBackoff?: Backoff;
-  /** A timeout spends the budget of lost holds, and waits as they do: a worker that took too long counts as lost. */
+  /** A timeout counts as a lost hold, with the same backoff. */
   timeoutSpends?: "lost";
-  /** No worker took it in time: try again like after a failure. Otherwise that is the end, because waiting longer would change nothing. */
+  /**
+   * Retry, as after a failure, when no worker took the task in time. Default: the task fails, because waiting longer would change nothing.
+   */
   retryUnclaimed?: boolean;
-  /** After this long since the first queueing no further attempt is begun. */
+  /** No further attempt starts after this time since the first queueing. */
   withinMs?: number;
-  /** A timeout ends the run at once, without another attempt. The silence of a holder is no timeout. */
+  /** A timeout ends the run at once, without another attempt. A lost hold is not a timeout. */
   timeoutEndsRun?: boolean;
 }
 
@@ -40,8 +42,8 @@ export interface Timeouts {
 }
 
 /**
- * What follows when a step ends without a result. `skip`: what waits for its result is skipped, and the run fails when all has settled.
- * `end`: the run ends now. `tolerate`: as if it had succeeded. `permit`: the same, but the run fails in the end.
+ * What follows when a step ends without a result. `skip`: steps that wait for its result are skipped, and the run fails when all have
+ * settled. `end`: the run ends now. `tolerate`: as if it had succeeded. `permit`: the same, but the run fails in the end.
  */
 export type OnFailure = "skip" | "end" | "tolerate" | "permit";
 
@@ -54,29 +56,29 @@ interface NodeBase {
   /** Indexes of the nodes that must settle first, each once. */
   readonly after: readonly number[];
   /**
-   * `done`: every one of them must have succeeded, else this step is skipped. `settled`: any ending will do. `any`: the first of them
-   * starts it, because only one of them ever comes.
+   * `done`: all of them must have succeeded, else this step is skipped. `settled`: they may end in any way. `any`: the first of them starts
+   * it, because only one of them ever ends.
    */
   readonly waitsFor: "done" | "settled" | "any";
-  /** Of those in `after`, the ones whose first part is enough. One that ends without a part counts by its end, as the others do. */
+  /** The nodes of `after` whose first part is enough. A node that ends without a part counts by its end, like the others. */
   readonly onFirstPart?: readonly number[];
   /**
-   * So many of `after` are enough, and whatever comes of the others is ignored; all when absent. A node that waits for results is
-   * skipped as soon as too many have failed for that. Means nothing with `any`.
+   * This many nodes of `after` are enough; the others are ignored. Default: all. A node that waits for results is skipped as soon as too
+   * many have failed. Not used with `any`.
    */
   readonly threshold?: number;
   readonly timeouts: Timeouts;
-  /** Started by the node that names it, never by the beginning of the run. */
+  /** Started by the node that names it, never at the start of the run. */
   readonly demanded?: boolean;
-  /** In a lazy plan: what this node cannot do without, and is wanted as soon as it is. What it waits for is in `after` all the same. */
+  /** In a lazy plan: the nodes that this node requires, and that become wanted with it. The nodes that it waits for are also in `after`. */
   readonly demands?: readonly number[];
-  /** `skip` when absent. */
+  /** Default: `skip`. */
   readonly onFailure?: OnFailure;
-  /** None when absent: the first failure is the last. */
+  /** Default: no retries. */
   readonly retry?: RetryPolicy;
-  /** The input is worked out again for each attempt, because it may read what has changed since. */
+  /** The input is evaluated again for each attempt, because it may read values that have changed. */
   readonly freshInput?: boolean;
-  /** It was not written by an author, and is not shown to people. */
+  /** The dialect added this node; it is not shown to people. */
   readonly hidden?: boolean;
   /** What the dialect made it from; opaque here. */
   readonly origin?: unknown;
@@ -90,13 +92,13 @@ export interface Placement {
   readonly priority: number;
   readonly retry: RetryPolicy;
   readonly limits: readonly LimitKey[];
-  /** The node's own when absent. */
+  /** Default: the node's own timeouts. */
   readonly timeouts?: Timeouts;
-  /** How recent a poll of a lane has to be for it to be taken before the last; a minute when absent. */
+  /** How recent a poll must be for a lane to be preferred over the last. Default: a minute. */
   readonly polledMs?: number;
-  /** How long it is invisible at first. */
+  /** Delay before the task can be claimed. */
   readonly delayMs?: number;
-  /** How long a hold lasts at most without a heartbeat, whatever the claim requests. Absent: as the claim requests; 0: forever. */
+  /** Maximum term of a hold without a heartbeat. Default: as the claim requests; 0: without a limit. */
   readonly holdMs?: number;
 }
 
@@ -115,18 +117,18 @@ export interface RunNode extends NodeBase {
 }
 
 /**
- * Something that is over as soon as it begins: its output is worked out, and that is all. It may change the run's variables, and may
- * choose which of the nodes that it names are started.
+ * A node that ends as soon as it starts: only its output is evaluated. It may change the run's variables, and may choose which of the nodes
+ * that it names are started.
  */
 export interface InstantNode extends NodeBase {
   readonly kind: "instant";
   readonly output: Template;
-  /** An object that is laid over the run's variables. */
+  /** An object that is merged into the run's variables. */
   readonly variables?: Template;
-  /** Nodes that begin with this one, in order. Joins among them begin to wait. */
+  /** Nodes that start together with this one, in order. Joins among them start to wait. */
   readonly starts?: readonly number[];
   /**
-   * One of `cases`, by the text that `by` resolves to, else `otherwise`. A case that starts nothing continues with the node's own
+   * Selects one of `cases` by the text that `by` resolves to, else `otherwise`. A case without nodes continues with the node's own
    * dependents.
    */
   readonly choice?: {
@@ -136,7 +138,7 @@ export interface InstantNode extends NodeBase {
   };
 }
 
-/** Waits, once begun, until every node in `after` has settled; then its output is worked out. */
+/** Once started, waits until every node in `after` has settled; then its output is evaluated. */
 export interface JoinNode extends NodeBase {
   readonly kind: "join";
   readonly output: Template;
@@ -152,7 +154,7 @@ export interface WaitNode extends NodeBase {
 /** Ends the run at once. */
 export interface EndNode extends NodeBase {
   readonly kind: "end";
-  /** Resolves to what becomes of the run. */
+  /** Resolves to an `Ending`. */
   readonly ending: Template;
 }
 
@@ -174,22 +176,22 @@ export interface Plan {
   readonly dependents: readonly (readonly number[])[];
   /** For each node whose first part others wait for, which of its dependents do. */
   readonly onFirstPart: ReadonlyMap<number, ReadonlySet<number>>;
-  /** For nodes that others name, by starting or choosing them, who does; those that wait for them anyway are not counted. */
+  /** For nodes that other nodes start or choose: those other nodes, without the ones that wait for them anyway. */
   readonly starters: ReadonlyMap<number, readonly number[]>;
   readonly output: Template;
   /**
-   * Not everything is wanted: a node that is `demanded` begins when what it waits for has settled and another node wants it, because it has
-   * chosen or demanded it. Until then it costs nothing but its counter.
+   * Not all nodes run: a `demanded` node starts when its upstreams have settled and another node has chosen or demanded it. Until then it
+   * costs only its counter.
    */
   readonly lazy: boolean;
   readonly timeoutMs: number | null;
-  /** The output is worked out however the run ends, not only when it succeeds. */
+  /** The output is evaluated however the run ends, not only when it succeeds. */
   readonly outputAlways: boolean;
-  /** The run has succeeded when its output can be worked out, whatever became of its steps; and failed when it cannot. */
+  /** The run succeeds when its output can be evaluated, whatever the results of its steps, and fails when it cannot. */
   readonly judgedByOutput: boolean;
-  /** Another run is to be started when this one fails or times out; its dialect knows which. */
+  /** Another run is started when this one fails or times out; the dialect decides which. */
   readonly successor: boolean;
-  /** A step that is tried again along with its run continues to count its failures, instead of having its budget again. */
+  /** A step that is retried along with its run keeps its count of failures, instead of a new budget. */
   readonly keepsCounting: boolean;
   /** A child run that lives again makes its parent wait for it again, even a parent that had ended. */
   readonly reopensParent: boolean;
@@ -200,14 +202,14 @@ export interface Plan {
 /** More steps than this in one definition is a generated mistake; a run of this size is still served at constant cost per step. */
 export const nodesMax = 20_000;
 
-/** A plan is made at once of a source that is not longer: some milliseconds, whatever its dialect. */
+/** A source up to this length is compiled at once: some milliseconds in every dialect. */
 export const atOnceCharsMax = 32_768;
 
 interface PlanFields {
   dialect: string;
   nodes: readonly PlanNode[];
   output: Template;
-  /** Makes the plan lazy: these are wanted, with all that they demand; of the others, those that are chosen. */
+  /** Makes the plan lazy: these nodes are wanted, with all that they demand; of the others, those that are chosen. */
   wanted?: readonly number[];
   timeoutMs?: number | null;
   outputAlways?: boolean;
@@ -222,7 +224,7 @@ export function makePlan(parts: PlanFields): Plan {
   return atOnce(makePlanInSlices(parts));
 }
 
-/** Joins the parts; `nodes` must name only existing nodes in `after`, without cycles: dialects check that with `findCycle` first. */
+/** Builds a plan. `nodes` must name only existing nodes in `after`, without cycles: dialects check that with `findCycle` first. */
 export function* makePlanInSlices(parts: PlanFields): Sliced<Plan> {
   const unique = yield* mapInSlices(parts.nodes, withoutRepeats);
   const nodes = parts.wanted === undefined ? unique : yield* markDemanded(unique, parts.wanted);
@@ -258,7 +260,7 @@ function withoutRepeats(node: PlanNode): PlanNode {
   return after.size === node.after.length ? node : { ...node, after: [...after] };
 }
 
-/** How many of those it waits for a node needs. */
+/** How many of its upstreams a node needs. */
 export function requiredOf({ after, threshold = after.length }: Pick<PlanNode, "after" | "threshold">): number {
   return threshold;
 }
@@ -307,11 +309,11 @@ function startersOf(nodes: readonly PlanNode[], dependents: readonly (readonly n
   return starters;
 }
 
-/** What is wanted from the beginning, whatever is chosen, needs no mark of its own in each run: only the rest has to be demanded. */
+/** Nodes that are wanted from the start, independent of choices, need no counter in each run: only the others are marked as demanded. */
 function* markDemanded(nodes: readonly PlanNode[], wanted: readonly number[]): Sliced<PlanNode[]> {
   const certain = new Set(wanted);
   let walked = 0;
-  // What is added on the way is walked over as well.
+  // The loop also visits entries that it adds.
   for (const at of certain) {
     if (++walked % sliceItems === 0) yield;
     for (const demanded of nodes[at]?.demands ?? []) certain.add(demanded);

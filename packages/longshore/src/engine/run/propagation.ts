@@ -1,4 +1,4 @@
-// What follows from what: which steps begin, are skipped, fail or end their run. node-start.ts starts them, draft.ts writes it down.
+// Decides which steps start, are skipped, fail or end their run. node-start.ts starts them, draft.ts records the changes.
 
 import { writeExact } from "../../core/json/json-exact.ts";
 import type { Fault, TaskRow } from "../board/task.ts";
@@ -19,7 +19,7 @@ export class Propagation {
   readonly #settled: Settled[] = [];
   /** Nodes of a lazy plan that have become wanted in this decision, in order. */
   readonly #wanted: number[] = [];
-  /** Nodes that are to start in the next decision, because this one is large enough. */
+  /** Nodes that start in the next decision, because this one has reached its maximum cost. */
   readonly #later: number[] = [];
   readonly #skips: Skips;
   /** Nodes whose first part was announced in an earlier decision. */
@@ -56,7 +56,7 @@ export class Propagation {
     this.#pursue();
   }
 
-  /** What an earlier decision left. */
+  /** Continues the rest of an earlier decision. */
   goOn({ starts, settled, wanted }: Rest): void {
     this.#draft.leave();
     this.#nodeStart.activateAll(starts);
@@ -69,7 +69,7 @@ export class Propagation {
     this.#streamed.set(node, true);
   }
 
-  /** A node that waits for the first part of this one may begin; the others wait for its end. */
+  /** Nodes that wait for the first part of this one may start; the others wait for its end. */
   part(node: number): void {
     this.#settled.push({ node, succeeded: true, part: "first" });
     this.#pursue();
@@ -81,7 +81,7 @@ export class Propagation {
     this.#pursue();
   }
 
-  /** A node that was begun ended otherwise than by a result. */
+  /** A node that had started ended without a result. */
   end(node: number, failing: Failing): void {
     if (!this.#leave(node)) return;
     if (failing.state === "done") this.#settled.push({ node, succeeded: true });
@@ -90,8 +90,8 @@ export class Propagation {
   }
 
   /**
-   * False when it has ended before. A join may be ended by a report, too: what it waits for must not end it again, nor a report that came
-   * while the run was paused after it.
+   * Returns false when the node has already ended. A report may also end a join: the steps that it waits for must not end it again, nor may
+   * a report that arrived during a later pause of the run.
    */
   #leave(at: number): boolean {
     const node = this.#draft.plan.nodes[at] as PlanNode;
@@ -104,13 +104,13 @@ export class Propagation {
     return true;
   }
 
-  /** It ended, and the run ends with it, whatever the node's policy for failures is. */
+  /** The node ended, and the run ends with it, independent of the node's policy for failures. */
   endsRun(node: number, failing: Failing): void {
     this.#draft.leave();
     this.#endRun(node, failing);
   }
 
-  /** Another attempt follows: its input is worked out again where the plan requires it, and a child run is started for it. */
+  /** Another attempt follows: its input is evaluated again when the plan requires it, and a new child run is started for it. */
   tryAgain(at: number, next: NextTry & { again: true }, attempt: number): NextTry {
     const node = this.#draft.plan.nodes[at] as PlanNode;
     const self = { node: at, attempt };
@@ -121,12 +121,12 @@ export class Propagation {
     const text = input !== null && "value" in input ? writeExact(input.value) : undefined;
     if (node.kind === "run" && text !== undefined) this.#draft.startChild(at, node.workflow, text, attempt);
     const wakes = until !== null && "value" in until && typeof until.value === "number";
-    // Where the order of attempts is not needed, one more changes nothing in the run.
+    // When the order of attempts is not needed, another attempt changes nothing in the run.
     const ordinal = this.#draft.plan.keepsCounting ? { ordinal: this.#draft.nextOrdinal() } : {};
     return { ...next, ...ordinal, ...(text === undefined ? {} : { input: text }), ...(wakes ? { wakeAt: until.value as number } : {}) };
   }
 
-  /** Without an input no child is started, and without a time nothing ends a wait: the step would never end. */
+  /** Without an input no child starts, and without a time nothing ends a wait: the step would never end, so it fails. */
   #cannotTryAgain(at: number, { failures, lost }: NextTry, attempt: number, how: { failed: string; fault?: Fault }): NextTry {
     const { failed: error, fault = "final" } = how;
     this.end(at, { state: "failed", error, fault, attempt: attempt - 1 });
@@ -135,7 +135,7 @@ export class Propagation {
 
   cancel(error: string | null, parent?: { error: string | null }): void {
     const why = parent === undefined ? error : (this.#draft.dialect.orphaned?.(parent.error) ?? null);
-    // Why it was cancelled, where the caller gave a reason, and not which step had failed before: that is the step's own error.
+    // The caller's reason, if any, and not the step that had failed before: that is the step's own error.
     this.stop("cancelled", why ?? this.#draft.run.error);
   }
 
@@ -157,12 +157,12 @@ export class Propagation {
     if (this.#draft.run.state === "running") this.#draft.update({ state: "paused" });
   }
 
-  /** What happened meanwhile is applied to it afterwards, one by one. */
+  /** Events during the pause are applied afterwards, one by one. */
   resume(): void {
     if (this.#draft.run.state === "paused") this.#draft.update({ state: "running", ...this.#draft.counted() });
   }
 
-  /** A step that has begun in the meantime goes on: its record is not replaced. */
+  /** A step that has already started continues: its record is not replaced. */
   skip(node: number, input: string, output: string): void {
     const record = this.#draft.frontier.record(node);
     if (record === undefined) {
@@ -188,12 +188,12 @@ export class Propagation {
       if (counts) this.#joins.set(at, { left: requiredOf(node), begun: false, missed: 0 });
     });
     this.#skips.clear();
-    // It begins again, which is not a retry: it counts from its beginning, however much later this is decided.
+    // This is a new start, not a retry: its time counts from the beginning of the run, however much later this is decided.
     this.#draft.revive({ skips: null, backlog: null, recorded: 0, countedFrom: this.#draft.run.createdAt });
     this.begin();
   }
 
-  /** Tries again what did not succeed and what came after it; with `from`, that step and what came after it as well. */
+  /** Retries what did not succeed and everything after it; with `from`, also that step and everything after it. */
   again(how: { from?: number; input?: string; reopen?: number }): void {
     const records = this.#draft.frontier.records();
     if (records === undefined) {
@@ -220,22 +220,25 @@ export class Propagation {
       this.#draft.countFailure(node, { state: "failed", error, fault, overdue, attempt });
     }
     for (const node of again.forget) this.#draft.forget(node);
-    // The step that was named begins as if it had never been tried; a join only waits again.
+    // The named step starts as if it had never been tried; a join only waits again.
     const kept = [...again.forget, ...again.reopen];
     if (how.from !== undefined && records.has(how.from) && !kept.includes(how.from)) this.#draft.forget(how.from);
     this.#endJoins(again.all);
     for (const [node, counter] of again.joins) this.#joins.set(node, counter);
     for (const node of again.reopen) this.#draft.reopen(node, again.passed.has(node));
-    // Only now: a step that is skipped at once reaches others, whose counters must be right by then.
+    // Only after the counters are updated: a step that is skipped at once reaches other steps, whose counters must be correct by then.
     for (const node of again.start) {
-      // The step that was named has an input of its own, so it is started in this decision.
+      // The named step has an input of its own, so it is started in this decision.
       if (node !== how.from && (this.#draft.spent || this.#draft.over)) this.#later.push(node);
       else this.#nodeStart.activate(node, node === how.from ? how.input : undefined);
     }
     this.#pursue();
   }
 
-  /** The run has continued behind this step: what has begun there goes on, and what waits for several steps waits for this one again. */
+  /**
+   * The run has continued behind this step: steps that have started there continue, and nodes that wait for several steps wait for this one
+   * again.
+   */
   waitAgain(at: number): void {
     this.#draft.update({ left: this.#draft.run.left + 1 });
     this.#draft.reopen(at, true);
@@ -246,19 +249,19 @@ export class Propagation {
     }
   }
 
-  /** Joins that a report has ended while the run was paused, and which it has not come to before its end, wait for nothing any more. */
+  /** Removes the wait of joins that a report ended during a pause, if the run ended before it handled the report. */
   #endJoins(all: ReadonlySet<number>): void {
     for (const { node } of backlogOf(this.#draft.frontier.run))
       if (node !== undefined && this.#draft.plan.nodes[node]?.kind === "join" && !all.has(node))
         this.#joins.set(node, { left: -1, begun: true, missed: 0 });
   }
 
-  /** A step that the caller names runs, although it was skipped by order before. */
+  /** A step that the caller names runs, although an earlier order skipped it. */
   #unskip(node: number): void {
     if (this.#skips.delete(node)) this.#draft.update({ skips: this.#skips.text });
   }
 
-  /** Which nodes were wanted in the run's last life; null when that has to be loaded first. */
+  /** The nodes that were wanted in the run's last life; null when they have to be loaded first. */
   #begunBefore(): ReadonlySet<number> | null {
     const { plan, frontier, need } = this.#draft;
     const begun = new Set<number>();
@@ -273,8 +276,8 @@ export class Propagation {
   }
 
   /**
-   * Follows the edges of what has settled, and of what settles or is wanted because of it, and leaves what is too much for one decision;
-   * then checks whether the run has ended.
+   * Follows the edges of settled nodes, and of nodes that settle or become wanted because of them. Leaves what is too much for one decision
+   * for the next; then checks whether the run has ended.
    */
   #pursue(): void {
     let [settled, wanted] = [0, 0];
@@ -294,11 +297,11 @@ export class Propagation {
     this.#later.length = 0;
     this.#settled.length = 0;
     this.#wanted.length = 0;
-    // While rows are missing nothing has really ended, and the output need not be looked at.
+    // While rows are missing, nothing has really ended, and the output is not evaluated.
     if (!this.#draft.over && !this.#draft.lacks && this.#draft.run.active === 0) this.#finish();
   }
 
-  /** The node is wanted, and so is what it cannot do without. */
+  /** Marks the node as wanted, and also what it demands. */
   #want(at: number): void {
     this.#draft.spend(1);
     const node = this.#draft.plan.nodes[at] as PlanNode;
@@ -309,17 +312,17 @@ export class Propagation {
     else if (next === "skip") this.#nodeStart.skip(at);
   }
 
-  /** The next decision does not know which first parts were announced before. */
+  /** The next decision does not know which first parts were already announced, so it is recorded here. */
   readonly #marked = (settled: Settled): Settled => {
     return settled.part === undefined && this.#streamed.has(settled.node) ? { ...settled, part: "before" } : settled;
   };
 
-  /** Null when all of its edges were followed; else what is left of them. */
+  /** Returns null when all edges were followed, else the rest. */
   #follow(settled: Settled): Settled | null {
     const { node, from = 0, part = this.#streamed.has(node) ? "before" : undefined } = settled;
     if (from === 0 && part !== "first") this.#draft.settleOne();
     const reached = part === undefined ? undefined : this.#draft.plan.onFirstPart.get(node);
-    // A child gives no parts: its end reached all of them before.
+    // A child run has no parts: its earlier end already reached all of its dependents.
     const passed = this.#draft.plan.nodes[node]?.kind === "run";
     const dependents = part === "first" ? [...(reached ?? [])] : (this.#draft.plan.dependents[node] ?? []);
     for (let edge = from; edge < dependents.length; edge++) {
@@ -332,7 +335,7 @@ export class Propagation {
     return null;
   }
 
-  /** One of those that the node waits for has come, or never will. */
+  /** One upstream of the node has settled: it succeeded, or never will. */
   #reach(at: number, succeeded: boolean): void {
     this.#draft.spend(1);
     const node = this.#draft.plan.nodes[at] as PlanNode;
@@ -370,12 +373,12 @@ export class Propagation {
 /** Nodes that the run was about to start, or to reach, when it ended: they have no records yet. */
 function dueIn(run: Run, plan: Plan): ReadonlySet<number> {
   const due = new Set<number>();
-  // Of those that wait for several nodes, planRestart counts what has come by itself.
+  // For nodes that wait for several others, planRestart itself counts the upstreams that have settled.
   const reach = (node: number) => {
     for (const next of plan.dependents[node] ?? []) if (plan.nodes[next]?.waitsFor === "any") due.add(next);
   };
   for (const { rest, node } of backlogOf(run)) {
-    // What happened while it was paused.
+    // An event during a pause.
     if (node !== undefined) reach(node);
     for (const next of [...(rest?.starts ?? []), ...(rest?.wanted ?? [])]) due.add(next);
     for (const settled of rest?.settled ?? []) if (!settled.chose) reach(settled.node);

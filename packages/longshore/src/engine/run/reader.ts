@@ -1,4 +1,4 @@
-// Reading for people and pages: a port of its own, so that no view can change anything, and no view adds to what a store must write.
+// Reads for display: a separate port, so that no view can change anything, and no view adds to what a store must write.
 
 import type { Growth, ListOptions } from "../../core/list-text.ts";
 import type { LongBytes } from "../../core/long-bytes.ts";
@@ -21,14 +21,14 @@ export interface RunQuery {
 
 export interface TaskQuery {
   state?: TaskState;
-  /** The lane's name, whatever its labels. */
+  /** The lane's name, with any labels. */
   lane?: string;
   runId?: string;
   before?: string;
   limit: number;
 }
 
-/** One try of a task. The last of a list is the current one; it has not ended when `endedAt` is null. */
+/** One attempt of a task. The last of a list is the current one; it has not ended when `endedAt` is null. */
 export interface AttemptView {
   readonly attempt: number;
   readonly grant: number;
@@ -39,7 +39,7 @@ export interface AttemptView {
   readonly endedAt: number | null;
   readonly closedBy: Verb | null;
   readonly fault: Fault | null;
-  /** The deadline that was missed, where the fault is that one was. */
+  /** The deadline that passed, when the fault is a timeout. */
   readonly overdue: Deadline | null;
   /** Place among the records of its run. */
   readonly ordinal: number;
@@ -48,7 +48,7 @@ export interface AttemptView {
   readonly attemptAt: number;
   readonly dueAt: number;
   readonly claimedAt: number | null;
-  /** JSON texts; the input only where it differs from that of the next attempt. */
+  /** JSON texts; the input only when it differs from that of the next attempt. */
   readonly input: string | null;
   readonly output: string | null;
 }
@@ -59,11 +59,11 @@ export interface RunSearch {
   readonly workflows?: readonly string[];
   readonly states?: readonly RunState[];
   readonly aliases?: readonly string[];
-  /** Patterns in which `*` matches any text, whatever the case. */
+  /** Patterns in which `*` matches any text; case-insensitive. */
   readonly like?: { readonly id?: string; readonly workflow?: string; readonly alias?: string };
   readonly created?: { readonly after?: number; readonly before?: number };
   readonly ended?: { readonly after?: number; readonly before?: number };
-  /** Anywhere in its id, workflow, alias, input, output or error, whatever the case. */
+  /** Text anywhere in id, workflow, alias, input, output or error; case-insensitive. */
   readonly text?: string;
   readonly order?: { readonly by: "created" | "ended" | "workflow" | "state"; readonly down: boolean };
   readonly offset: number;
@@ -72,34 +72,34 @@ export interface RunSearch {
 
 export interface CountsView {
   readonly openRuns: number;
-  /** Ended and still kept. */
+  /** Runs that ended and are still stored. */
   readonly endedRuns: number;
-  /** Tasks without a run that ended and are still kept. */
+  /** Tasks without a run that ended and are still stored. */
   readonly endedTasks: number;
 }
 
 /** Lists are newest first by default. */
 export interface Reader {
   run(id: string): Promise<Run | undefined>;
-  /** The same without its texts: for those who need its state, and for readers of which there may be hundreds. */
+  /** The same without its texts: for callers that need only its state, and when there may be hundreds of readers. */
   runHead(id: string): Promise<RunHead | undefined>;
   runs(query: RunQuery): Promise<Page<Run>>;
   /** The same without their texts: a page is not shorter because they are large. */
   runHeads(query: RunQuery): Promise<Page<RunHead>>;
-  /** Looks at no more than the newest `searchMax` runs. Those that it finds are read one by one, when they are taken. */
+  /** Searches at most the newest `searchMax` runs. The found runs are read one by one, as the caller iterates. */
   search(search: RunSearch): Promise<{ total: number; runs: AsyncIterable<Run>; heads: AsyncIterable<RunHead> }>;
-  /** The runs whose ids begin like this, in the order of their ids: a family that was named together. Read one by one, when they are taken. */
+  /** The runs whose ids start with `prefix`, in the order of their ids. Read one by one, as the caller iterates. */
   runsUnder(prefix: string): AsyncIterable<Run>;
   headsUnder(prefix: string): AsyncIterable<RunHead>;
-  /** How many of them are in each state; states without runs are left out. */
+  /** The number of these runs in each state; states without runs are left out. */
   statesUnder(prefix: string): Promise<Map<RunState, number>>;
   /** The child run of an attempt of a step. */
   childOf(taskId: string, attempt: number): Promise<Run | undefined>;
   newestRun(workflow: string): Promise<Run | undefined>;
   openRuns(workflow: string, limit?: number): Promise<Pick<RunHead, "id" | "createdAt" | "settings">[]>;
-  /** The newest run with this outside id. */
+  /** The newest run with this alias. */
   runByAlias(alias: string): Promise<Run | undefined>;
-  /** Every record of a run, in the order of the plan's nodes. Read one by one, when they are taken: together they may have gigabytes. */
+  /** Every record of a run, in the order of the plan's nodes. Read one by one, as the caller iterates: together they may have gigabytes. */
   records(runId: string): AsyncIterable<TaskRow>;
   /** The same without their texts, all at once. */
   heads(runId: string): Promise<TaskRowHead[]>;
@@ -108,31 +108,31 @@ export interface Reader {
   tasks(query: TaskQuery): Promise<Page<TaskRow>>;
   /** The same without their texts: a page is not shorter because they are large. */
   taskHeads(query: TaskQuery): Promise<Page<TaskRowHead>>;
-  /** Oldest first; empty when there is no such task. Beyond so many characters of texts, the oldest come without them. */
+  /** Oldest first; empty when there is no such task. Above `charsMax` characters, the oldest are returned without texts. */
   attempts(taskId: string, charsMax?: number): Promise<AttemptView[]>;
-  /** The error of the newest of its earlier attempts that has one. */
+  /** The error of the newest earlier attempt that has one. */
   lastError(taskId: string): Promise<string | null>;
   /** The newest version of each name, in the order in which the names were first defined; without those that are never started by name. */
   definitions(page: { limit: number; offset?: number; dialect?: string }): Promise<Definition[]>;
   definition(name: string): Promise<Definition | undefined>;
   definitionById(id: string): Promise<Definition | undefined>;
-  /** Names of lanes that are known: claimed or with tasks lately. */
+  /** Names of known lanes: recently claimed, or with tasks. */
   laneNames(): Promise<ReadonlySet<string>>;
-  /** How many tasks no worker has, delayed and limited ones among them, by the name of their lane. */
+  /** The number of tasks without a worker, including delayed and limited ones, by the name of their lane. */
   queued(): Promise<Map<string, number>>;
   counts(): Promise<CountsView>;
-  /** Resolves when so many whole rows may be worked on in this turn of the event loop: for views that make much of what was read. */
+  /** Resolves when this many whole rows may be processed in the current turn of the event loop: for views with expensive processing. */
   turn(rows: number): Promise<void>;
-  /** The JSON text of a list of JSON texts, however many they are. `items` may be called twice: list-text.ts. */
+  /** The JSON text of a list of JSON texts of any number. `items` may be called twice: list-text.ts. */
   listText(items: () => AsyncIterable<string> | Iterable<string>, options?: ListOptions): Promise<string>;
-  /** An answer that is made of texts which follow each other, however many they are. `make` may be called twice. */
+  /** A response of consecutive texts of any number. `make` may be called twice. */
   longBody(make: (growth: Growth) => Promise<readonly string[]>): Promise<string | LongBytes>;
 }
 
-/** How many runs a search looks at: below a second even when every text is read, in slices. */
+/** Maximum number of runs that a search visits: below a second even when every text is read, in slices. */
 export const searchMax = 200_000;
 
-/** Inputs and outputs in one page, and what the last of them has above it: a thousand rows may have gigabytes together. */
+/** Maximum characters of inputs and outputs in one page, which the last row may exceed: a thousand rows may have gigabytes together. */
 export const pageCharsMax = 8 * 1_048_576;
 
 /** The largest page; a larger read takes several. */

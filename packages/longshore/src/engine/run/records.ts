@@ -1,7 +1,7 @@
-// All records of a run, for the few decisions that need every one of them: another life of the run, or an output that depends on its newest step.
-// Those of a large run are read in slices before the operation, which is postponed until then. What commits change meanwhile is noted, so that
-// the operation finds them as they are. The texts of a record are read when they are asked for: all of them together may be gigabytes, and
-// most of these decisions look at none, or at those of one step.
+// All records of a run, for the few decisions that need every one of them: another life of the run, or an output that depends on its newest
+// step. The records of a large run are read in slices before the operation, which is postponed until then. Changes by commits in the
+// meantime are recorded, so that the operation sees the current state. The texts of a record are read on request: all of them together may
+// be gigabytes, and most of these decisions read none, or those of one step.
 
 import type { Clock } from "../../core/clock.ts";
 import { atOnce, inTurns, type Sliced } from "../../core/slices/slice-work.ts";
@@ -24,16 +24,16 @@ export interface RecordsDeps {
   sliceTasks?: number;
 }
 
-/** Records that are read at once, in an operation or in a turn of the event loop: at 20 us each some milliseconds. */
+/** Records that are read at once, in an operation or in a turn of the event loop: some milliseconds at 20 us each. */
 const atOnceMax = 200;
-/** What has been read stays in memory for this long at most, should its operation fail. */
+/** Maximum time that the records stay in memory if their operation fails. */
 const keptMs = 5_000;
-/** What is made of records that change all the time is made at once in the end. */
+/** After this many tries, a result from records that change all the time is computed at once. */
 const triesMax = 5;
 
 interface Reading {
   readonly tasks: Map<string, TaskRow>;
-  /** Resolves when all of them are there. */
+  /** Resolves when all records are loaded. */
   readonly done: Promise<void>;
   isDone: boolean;
   /** Rises with each change. */
@@ -41,7 +41,7 @@ interface Reading {
   /** What a decision makes of them. */
   made: { readonly key: string; readonly version: number; readonly result: unknown } | undefined;
   tries: number;
-  /** How often something is being made of them just now: until then they are kept, however long it takes. */
+  /** The number of computations in progress: the records are kept until these end. */
   makings: number;
   keptUntil: number;
 }
@@ -60,7 +60,10 @@ export class Records {
     this.#slices = options.slices ?? new Slices();
   }
 
-  /** As the batch has left them. `most`: there are no more than that. Throws `Postponed` for a large run that has not been read yet. */
+  /**
+   * The records with the changes of the batch. `most`: the maximum number of records. Throws `Postponed` for a large run that has not been
+   * read yet.
+   */
   all(tx: Tx, runId: string, most: number): Map<number, TaskRow> {
     const { sliceTasks = atOnceMax } = this.#options;
     if (most <= sliceTasks) return this.#newest(tx, runId, this.#page(tx, runId, beginOf(runId)));
@@ -71,14 +74,14 @@ export class Records {
   }
 
   /**
-   * What a decision makes of all of them, which it has by now. For a large run it is made in slices before the operation, which is postponed
-   * until then. `make` is pure, and `key` says what it makes.
+   * The result that a decision computes from all records, which are loaded by now. For a large run it is computed in slices before the
+   * operation, which is postponed until then. `make` is pure, and `key` identifies its result.
    */
   worked<Made>(tx: Tx, runId: string, key: string, make: () => Sliced<Made>): Made {
     const { tasks } = this.#options;
     const reading = this.#readings.get(runId);
     if (reading === undefined || ++reading.tries > triesMax) return atOnce(make());
-    // What this batch has changed may be taken back yet: the next one knows.
+    // The changes of this batch may still be undone: the next batch computes the result.
     if (tasks.pending(tx).some((task) => task.runId === runId)) throw new Postponed(this.#slices.turn(0));
     const { made, version } = reading;
     if (made?.key === key && made.version === version) return made.result as Made;
@@ -94,7 +97,7 @@ export class Records {
     throw new Postponed(making);
   }
 
-  /** To be called for each task that a commit has changed. */
+  /** Must be called for each task that a commit has changed. */
   changed(task: TaskRow): void {
     if (this.#readings.size === 0 || task.runId === null) return;
     const reading = this.#readings.get(task.runId);
@@ -162,7 +165,7 @@ export class Records {
     return this.#heads.scan(tx, { by: ["id"], above: [after], below: [`${runId}/`], limit });
   }
 
-  /** A row of a scan has none; one that a commit has changed since has its own. */
+  /** A row of a scan has no texts; a row that a commit has changed since has its own. */
   #withTexts(tx: Tx, task: TaskRow): TaskRow {
     if ((task.input as string | undefined) !== undefined) return task;
     const whole = () => this.#rows.get(tx, task.id);

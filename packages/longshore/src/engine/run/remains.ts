@@ -1,5 +1,5 @@
-// Rows that belong to runs and tasks which were removed. They are removed a slice at a time, so that a run of ten thousand steps stalls
-// nothing. A slice is bounded in rows and in bytes: a store walks all pages that it frees, and a single row may have thousands.
+// Rows that belong to removed runs and tasks. They are removed in slices, so that a run of ten thousand steps delays nothing. A slice is
+// limited in rows and in bytes: a store visits all pages that it frees, and a single row may have thousands.
 
 import { Additions } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
@@ -10,13 +10,13 @@ import type { Tx } from "../tx.ts";
 
 /** Rows that one transaction removes: about 2 ms. */
 const rowsMax = 200;
-/** Bytes of their texts, besides those of the first. */
+/** Maximum bytes of their texts, not counting the first row. */
 const bytesMax = 4 * 1_048_576;
 
-/** Notes that one transaction removes besides. */
+/** Recorded ids that one transaction removes in addition. */
 const notesMax = 100;
 
-/** What is left of a slice. */
+/** The remaining budget of a slice. */
 interface Budget {
   rows: number;
   bytes: number;
@@ -24,7 +24,7 @@ interface Budget {
 
 interface Remnant {
   readonly key: readonly Value[];
-  /** Of its texts. */
+  /** Bytes of the texts. */
   readonly bytes: number;
 }
 
@@ -32,12 +32,12 @@ interface RemnantTable {
   readonly name: string;
   readonly key: readonly string[];
   readonly column: string;
-  /** Whether its rows belong to what was removed itself, to tasks of it, or to both. */
+  /** Whether its rows belong to the removed run or task itself, to the tasks of a removed run, or to both. */
   readonly of: "itself" | "tasks" | "both";
-  /** Columns with texts; or one with their bytes. */
+  /** Columns with texts; or, in `counted`, a column with their bytes. */
   readonly texts?: readonly string[];
   readonly counted?: string;
-  /** Where its rows are counted. */
+  /** The quota that counts its rows. */
   readonly room?: Room;
 }
 
@@ -58,12 +58,12 @@ export class Remains {
     this.#steps = tablesOf(stored).flatMap((table) => stepsOf(store, commit, table));
   }
 
-  /** The run or task is removed in this operation: what is left of it is removed by later ones, also after a restart. */
+  /** Records that the run or task is removed in this operation: later operations remove its other rows, also after a restart. */
   note(tx: Tx, id: string): void {
     this.#noted.add(tx, id);
   }
 
-  /** Removes what is left of all that was noted, until `signal` aborts. */
+  /** Removes the other rows of all recorded ids, until `signal` aborts. */
   async remove(signal: AbortSignal | undefined): Promise<void> {
     while (signal?.aborted !== true) {
       const removing = this.#removing.then(() => this.#removeSome());
@@ -72,7 +72,7 @@ export class Remains {
     }
   }
 
-  /** False when nothing is noted. */
+  /** Returns false when no id is recorded. */
   async #removeSome(): Promise<boolean> {
     const noted = await this.#commit.read((tx) => [...this.#ids.scan(tx, { by: ["id"], limit: 1 })]);
     if (noted.length > 0) await this.#commit.run((tx) => this.#removeSlice(tx));
@@ -82,7 +82,7 @@ export class Remains {
   #removeSlice(tx: Tx): void {
     const budget: Budget = { rows: rowsMax, bytes: bytesMax };
     for (const removed of this.#steps) if (!removed(tx, budget)) return;
-    // With these, no rows of them are left in any table.
+    // No table has any more rows of these ids.
     for (const { id } of this.#ids.scan(tx, { by: ["id"], limit: notesMax })) this.#crossedOff.add(tx, id);
   }
 }
@@ -106,7 +106,7 @@ function tablesOf(stored: StoredBytes): RemnantTable[] {
   ];
 }
 
-/** Each removes rows of one table, and returns false when the budget ended before they did. */
+/** Each function removes rows of one table, and returns false when the budget is used up before all rows are removed. */
 function stepsOf(store: RowStore, commit: GroupCommit, table: RemnantTable): ((tx: Tx, budget: Budget) => boolean)[] {
   const { name, key, column, texts, counted, room } = table;
   const bytes = counted === undefined ? rowBytes : 0;
@@ -118,7 +118,7 @@ function stepsOf(store: RowStore, commit: GroupCommit, table: RemnantTable): ((t
   });
   const removals = new Additions<Remnant>(commit, (remnant) => rows.remove(remnant.key));
   const step = (ownedBy: Owners) => (tx: Tx, budget: Budget) => {
-    // At least one, so that a row above the budget is removed as well; one by one, because only so the bytes end it.
+    // At least one, so that a row above the budget is also removed; one by one, because only then can the bytes end the slice.
     const limit = Math.max(1, budget.rows);
     let found = 0;
     let removed = 0;

@@ -1,4 +1,4 @@
-// Which steps of a run are started again when it is tried again, and what becomes of the others' counters. Pure, and in slices: a run may have
+// Computes which steps of a run start again when it is retried, and the counters of the other steps. Pure, and in slices: a run may have
 // thousands of steps.
 
 import { eachInSlices, type Sliced, sliceItems } from "../../core/slices/slice-work.ts";
@@ -10,25 +10,27 @@ import type { Skips } from "./skips.ts";
 export interface RestartPlan {
   /** Every node that has to end again. */
   all: ReadonlySet<number>;
-  /** Where it starts, in order. */
+  /** The nodes to start, in order. */
   start: number[];
-  /** What had been recorded about these is void. */
+  /** Nodes whose records are void. */
   forget: number[];
   /** Records that wait again, as they did before. */
   reopen: number[];
   joins: Map<number, Counter>;
-  /** Steps that wait for their children again although their run has continued behind them: what has ended there stays. */
+  /**
+   * Steps that wait for their children again although their run has continued behind them: steps that have ended there keep their results.
+   */
   passed: ReadonlySet<number>;
-  /** Steps that keep a failure with which their run continued. */
+  /** Steps that keep a failure after which their run continued. */
   permitted: number[];
 }
 
 export interface RestartOptions {
-  /** This step as well, whatever had become of it. */
+  /** Also restart this step, in any state. */
   from?: number;
-  /** This step's child run is alive again: it waits, and is not started. */
+  /** This step's child run lives again: the step waits, and is not started. */
   reopen?: number;
-  /** Steps that were skipped by order stay so. */
+  /** Steps that were skipped by order stay skipped. */
   skips: Pick<Skips, "has" | "isReached" | "text">;
   /** In a lazy plan: nodes that were wanted before, of those that have to be demanded. */
   begun: ReadonlySet<number>;
@@ -36,7 +38,7 @@ export interface RestartOptions {
   due: ReadonlySet<number>;
 }
 
-/** Distinguishes what was planned with other options. */
+/** A key that distinguishes plans with different options. */
 export function restartKey({ from, reopen, skips, begun, due }: RestartOptions): string {
   return JSON.stringify([from, reopen, skips.text, [...begun], [...due]]);
 }
@@ -60,7 +62,7 @@ export function* planRestart(plan: Plan, records: ReadonlyMap<number, TaskRow>, 
     if (++worked % sliceItems === 0) yield;
     const node = plan.nodes[at] as PlanNode;
     const startedBy = starters.get(at) ?? [];
-    // Its record says that it is skipped, and is what the run will have of it.
+    // The record of a step that is skipped by order stays valid.
     const isVoid = hasRecord(at) && !options.skips.has(at);
     const kept = node.after.filter((upstream) => !all.has(upstream) || (passed.has(upstream) && node.kind !== "join")).length;
     const left = Math.max(requiredOf(node) - kept, 0);
@@ -87,7 +89,7 @@ export function* planRestart(plan: Plan, records: ReadonlyMap<number, TaskRow>, 
     // What has its result begins as if it had never been tried; what has none is tried again.
     if (isVoid && (!ready || (node.kind === "task" && records.get(at)?.state === "done"))) again.forget.push(at);
   }
-  // A join that waits for nothing any more would wait forever: it is worked out as if it had just begun.
+  // A join that waits for nothing would wait without an end: it is evaluated as if it had just started.
   const over = again.reopen.filter((node) => again.joins.get(node)?.left === 0);
   if (over.length > 0) again.reopen = again.reopen.filter((node) => again.joins.get(node)?.left !== 0);
   for (const at of over) {
@@ -98,8 +100,8 @@ export function* planRestart(plan: Plan, records: ReadonlyMap<number, TaskRow>, 
 }
 
 /**
- * Steps whose run has continued behind them while they wait for their children again. What has ended there stays, and only what waits for
- * several steps waits for these.
+ * Steps whose run has continued behind them while they wait for their children again. Steps that have ended there keep their results, and
+ * only nodes that wait for several steps wait for these.
  */
 function passedSteps(plan: Plan, records: ReadonlyMap<number, TaskRow>, { from, reopen }: RestartOptions): ReadonlySet<number> {
   const isPassed = (at: number, { state, streamed }: TaskRow) => (at === reopen && state === "done") || (streamed && state !== "done");
@@ -107,15 +109,15 @@ function passedSteps(plan: Plan, records: ReadonlyMap<number, TaskRow>, { from, 
   return new Set([...records].filter(([at, record]) => isChild(at) && isPassed(at, record)).map(([at]) => at));
 }
 
-/** A step that was skipped by order has a record before the run comes to it. */
+/** A step that was skipped by order has a record before the run reaches it. */
 function hadItsTurn(records: ReadonlyMap<number, TaskRow>, { skips }: RestartOptions, at: number): boolean {
   const record = records.get(at);
   return record !== undefined && record.state !== "forgotten" && (!skips.has(at) || skips.isReached(at));
 }
 
 /**
- * What is wanted in the next life of a lazy plan before anything is chosen again: what always is, the step that the caller named, and of what
- * is wanted the demands, and the choice where a node keeps it.
+ * The nodes that are wanted in the next life of a lazy plan before anything is chosen again: those that always are, those chosen by a node
+ * that keeps its choice, the step that the caller named, and what all these demand.
  */
 function* wantedAgain(plan: Plan, all: ReadonlySet<number>, options: RestartOptions): Sliced<ReadonlySet<number>> {
   const wanted = new Set<number>();
@@ -133,7 +135,7 @@ function* wantedAgain(plan: Plan, all: ReadonlySet<number>, options: RestartOpti
   return wanted;
 }
 
-/** Steps without a result, and all that come after them: what they were given may change. */
+/** Steps without a result, and all steps after them: their inputs may change. */
 function* everythingAgain(
   plan: Plan,
   records: ReadonlyMap<number, TaskRow>,
@@ -145,7 +147,7 @@ function* everythingAgain(
   yield* eachInSlices(plan.nodes, (node, at) => {
     const state = records.get(at)?.state;
     const tolerated = node.onFailure === "tolerate" && endedAlone(records.get(at));
-    // An end that was reached ends the next life, too.
+    // An end node that was reached also ends the next life.
     const done = state === "done" && node.kind !== "end";
     const accepted = done || tolerated || permitted.has(at) || options.skips.isReached(at);
     if (!accepted || at === options.from || at === options.reopen) again.add(at);
@@ -164,14 +166,14 @@ function* everythingAgain(
       if (at === options.from || !isAcceptedElsewhere(plan, records, options, next, repeats)) again.add(next);
     }
   }
-  // One that is started again by those before it is followed by all that comes after it.
+  // A passed step that starts again because of its upstreams is followed by everything after it.
   const still = new Set([...passed].filter((at) => !leadingTo(plan, at).some((earlier) => again.has(earlier) && !passed.has(earlier))));
   return still.size === passed.size ? { all: again, passed } : yield* everythingAgain(plan, records, options, permitted, still);
 }
 
 /**
- * Failures with which the run continued on its way to a step that now continues by itself. They stay: tried again, they would reach that
- * step a second time.
+ * Failures with which the run continued on its way to a step that now continues by itself. They stay: a retry would reach that step a
+ * second time.
  */
 function permittedBefore(plan: Plan, records: ReadonlyMap<number, TaskRow>, step: number | undefined): number[] {
   const before = new Set<number>(step === undefined ? [] : leadingTo(plan, step));
@@ -180,7 +182,7 @@ function permittedBefore(plan: Plan, records: ReadonlyMap<number, TaskRow>, step
   return [...before].filter((at) => plan.nodes[at]?.onFailure === "permit" && endedAlone(records.get(at)));
 }
 
-/** A report has ended the join before all that it waited for had settled: it does not wait for the rest of them again. */
+/** A report has ended the join before all its upstreams had settled: it does not wait for the others again. */
 function isEndedJoin(plan: Plan, records: ReadonlyMap<number, TaskRow>, at: number): boolean {
   return plan.nodes[at]?.kind === "join" && records.get(at)?.state === "done";
 }
@@ -189,7 +191,7 @@ function hasSettled(record: TaskRow | undefined): boolean {
   return record?.state === "done" || record?.state === "skipped" || endedAlone(record);
 }
 
-/** It failed, or was cancelled by itself and not along with its run: its run decided whether to continue without it. */
+/** The step failed, or was cancelled alone and not along with its run: the run decided whether to continue without it. */
 function endedAlone(record: TaskRow | undefined): boolean {
   if (record?.state === "failed") return true;
   return record !== undefined && isCancelled(record) && record.fault !== null;
@@ -199,7 +201,7 @@ function leadingTo(plan: Plan, at: number): readonly number[] {
   return [...(plan.nodes[at]?.after ?? []), ...(plan.starters.get(at) ?? [])];
 }
 
-/** A node that some of several may start is only started again when too few of those that keep their results are left. */
+/** A node with a threshold starts again only when too few of its upstreams keep their results. */
 function isAcceptedElsewhere(
   plan: Plan,
   records: ReadonlyMap<number, TaskRow>,
@@ -214,7 +216,7 @@ function isAcceptedElsewhere(
   return node.after.some((upstream) => lives(upstream) && !repeats(upstream) && leadsTo(plan, upstream, at, lives));
 }
 
-/** A node that chose a branch leads to what is behind the branches through that branch alone. */
+/** A node that chose a branch leads to the nodes behind the branches only through that branch. */
 function leadsTo(plan: Plan, at: number, next: number, lives: (at: number) => boolean): boolean {
   const node = plan.nodes[at] as PlanNode;
   if (node.kind !== "instant" || node.choice === undefined) return true;
@@ -222,7 +224,7 @@ function leadsTo(plan: Plan, at: number, next: number, lives: (at: number) => bo
   return ![...[...cases.values()].flat(), ...otherwise].some((branch) => branch !== next && lives(branch));
 }
 
-/** What is not started again was accepted as it is. */
+/** Upstreams that do not start again count as settled. */
 function isReached(node: PlanNode, repeats: (at: number) => boolean): boolean {
   return node.after.filter((upstream) => !repeats(upstream)).length >= requiredOf(node);
 }
@@ -238,7 +240,7 @@ interface Surroundings {
 
 function startsNow(plan: Plan, at: number, known: Surroundings): boolean {
   const node = plan.nodes[at] as PlanNode;
-  // The step that the caller names waits for those of its upstreams that start again: it reads their results, and they would start it a second time.
+  // The step that the caller names waits for its upstreams that start again: it reads their results, and they would start it a second time.
   if (at === known.from) return node.waitsFor === "any" || known.left === 0;
   const root = node.after.length === 0 && !node.demanded;
   if (!root && node.demanded && !known.lives(at)) return false;

@@ -6,7 +6,7 @@ import { Age, type AgeMark } from "./age.ts";
 export interface Keep {
   /** Counted from the end, or from the last use. */
   readonly ageMs: number;
-  /** Above this many the oldest go, whatever their age. */
+  /** Above this number the oldest are removed, at any age. */
   readonly count: number;
 }
 
@@ -16,26 +16,26 @@ export interface RetentionPolicy {
   readonly runs: Keep;
   /** Tasks that ended and belong to no run. */
   readonly tasks: Keep;
-  /** Logs, where they go before the run or task that they belong to; the count is how many of those keep theirs. */
+  /** Logs that are removed before their run or task; the count is how many runs or tasks keep their logs. */
   readonly logs: Keep;
   /** Blobs; their age counts from when they were last stored, read or looked up, or an open run needed them. */
   readonly blobs: Keep;
 }
 
-/** Under which name the data file has how long runs are kept: a checker needs it to distinguish what retention removed from what was lost. */
+/** The name in the data file for how long runs are kept: a checker needs it to distinguish removed runs from lost ones. */
 export const keptProperty = "kept";
 
-/** What was written as JSON, which has null for what has no end. */
+/** Reads a value that was written as JSON, which has null for Infinity. */
 export function keepOf({ ageMs, count }: { readonly [Field in keyof Keep]: number | null }): Keep {
   return { ageMs: ageMs ?? Number.POSITIVE_INFINITY, count: count ?? Number.POSITIVE_INFINITY };
 }
 
-/** What is not set has its default. */
+/** Settings that are absent have their defaults. */
 export type RetentionSettings = { readonly [What in keyof RetentionPolicy]?: Partial<RetentionPolicy[What]> };
 
 const dayMs = 86_400_000;
 
-/** A month of history, or what a laptop's disk takes without notice: a small run with its task is about 1 KB. */
+/** A month of history, or as much as fits on a laptop's disk without notice: a small run with its task is about 1 KB. */
 export const retentionDefault: RetentionPolicy = {
   runs: { ageMs: 30 * dayMs, count: 500_000 },
   tasks: { ageMs: 7 * dayMs, count: 500_000 },
@@ -57,37 +57,37 @@ function keep(given: Partial<Keep> = {}, defaults: Keep): Keep {
 }
 
 /**
- * What has just ended is not pruned by count: its starter still reads its result, and a worker that repeats its report still
- * gets the same verdict.
+ * Runs and tasks that ended within this time are not pruned by count: their starter still reads the result, and a worker that repeats its
+ * report still gets the same verdict.
  */
 export const lingerMs = 300_000;
 
 export interface Pruned {
   runs: number;
   tasks: number;
-  /** Runs and tasks that are kept without their logs from now on. */
+  /** The number of runs and tasks that stay without their logs. */
   logs: number;
   blobs: number;
 }
 
 export interface RetentionStore {
   /**
-   * Removes what the policy no longer keeps, a small transaction at a time. Safe to interrupt: the next call continues. When `signal`
-   * aborts it stops after the current transaction.
+   * Removes what the policy no longer keeps, in small transactions. Safe to interrupt: the next call continues. When `signal` aborts, it
+   * stops after the current transaction.
    */
   prune(policy: RetentionPolicy, now: number, signal?: AbortSignal): Promise<Pruned>;
   /** Removes a run that has ended, at once for every reader. False when there is none. */
   removeRun(runId: string): Promise<boolean>;
-  /** What `keepAge` kept last; null when there is none. */
+  /** The mark that `keepAge` last stored; null when there is none. */
   age(): Promise<AgeMark | null>;
   keepAge(mark: AgeMark): Promise<void>;
-  /** Notes how long runs are kept, for checkers. To be called before anything is served. */
+  /** Stores how long runs are kept, for checkers. Must be called before anything is served. */
   notePolicy(policy: RetentionPolicy): Promise<void>;
 }
 
 export interface RetentionOptions {
   store: RetentionStore;
-  /** What the store has as its age. */
+  /** The age mark of the store. */
   age: AgeMark | null;
   clock: Clock;
   policy?: RetentionPolicy;
@@ -96,9 +96,9 @@ export interface RetentionOptions {
   failed?: (error: unknown) => void;
 }
 
-/** Between the end of one pruning and the begin of the next. */
+/** Time between the end of one pruning and the start of the next. */
 const everyMs = 60_000;
-/** The age of the file is written this often: what a crash takes of it counts as absence. */
+/** The age is written this often: after a crash, the time since the last write counts as absence. */
 const keepAgeMs = 3_600_000;
 
 export class Retention {
@@ -116,7 +116,7 @@ export class Retention {
     this.#arm();
   }
 
-  /** Resolves when no pruning is going on any more. May be called twice. */
+  /** Resolves when no pruning is in progress. May be called twice. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#cancelTimer?.();

@@ -1,16 +1,19 @@
-// Whether an attempt that closed is followed by another, and when. Pure policy. board/task-life.ts calls it for a task without a run, and decide.ts for a step of a run.
+// Decides whether another attempt follows a closed one, and when. Pure policy. board/task-life.ts calls it for a task without a run, and
+// decide.ts for a step of a run.
 
 import { backoffMs } from "../../core/backoff.ts";
 import type { Deadline, Fault } from "../board/task.ts";
 import type { RetryPolicy } from "./plan.ts";
 
-/** How an attempt came to its end without a result. A failure that `spends` what lost holds do was none of the task's own. */
+/** How an attempt ended without a result. A failure with `spends` counts against the budget of lost holds: it was not the task's fault. */
 export type Closure =
   | { kind: "failed"; error: string; retryable: boolean; delayMs?: number; spends?: "lost" }
   | { kind: "lost" }
   | { kind: "timed-out"; which: "claimBy" | "endBy" | "totalBy" };
 
-/** `ordinal` is the new attempt's place among the run's records; `input` replaces the task's where it is worked out for each attempt. */
+/**
+ * `ordinal` is the new attempt's place among the run's records; `input` replaces the task's input when it is evaluated for each attempt.
+ */
 export type NextTry =
   | { again: true; dueAt: number; failures: number; lost: number; ordinal?: number; input?: string; wakeAt?: number }
   | { again: false; error: string; failures: number; lost: number };
@@ -42,7 +45,7 @@ function budgetOf(policy: RetryPolicy, closure: Closure): "failures" | "lost" {
   return (closure.kind === "failed" ? closure.spends : policy.timeoutSpends) ?? "failures";
 }
 
-/** Final, or the whole time has passed, or no worker took it: trying again would end the same way. */
+/** True when the failure is final, the total time has passed, or no worker took the task: a retry would end the same way. */
 function isFinal(policy: RetryPolicy, closure: Closure): boolean {
   if (closure.kind === "failed") return !closure.retryable;
   if (closure.kind === "lost") return false;
@@ -53,13 +56,13 @@ function lostDelay({ lostBackoff }: RetryPolicy, lost: number, random: number): 
   return lostBackoff === undefined ? 0 : backoffMs(lostBackoff, lost, random);
 }
 
-/** What a record keeps of it. */
+/** The fault that a record stores. */
 export function faultOf(closure: Closure): Fault {
   if (closure.kind !== "failed") return closure.kind;
   return closure.retryable ? (closure.spends ?? "failed") : "final";
 }
 
-/** The deadline that was missed; null where it was no deadline. */
+/** The deadline that passed; null when there was none. */
 export function overdueOf(closure: Closure): Deadline | null {
   if (closure.kind === "failed") return null;
   return closure.kind === "lost" ? "holdUntil" : closure.which;

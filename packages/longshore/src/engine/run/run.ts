@@ -2,7 +2,7 @@
 
 import type { EndState, Fault } from "../board/task.ts";
 
-/** `paused` runs take reports, but start nothing. */
+/** A `paused` run accepts reports, but starts nothing. */
 export type RunState = "running" | "paused" | "succeeded" | "failed" | "cancelled" | "timed-out";
 
 export interface Run {
@@ -18,63 +18,67 @@ export interface Run {
   readonly endedAt: number | null;
   /** When the whole run must have ended. */
   readonly endBy: number | null;
-  /** Nodes that have begun and not settled: when there are none, the run is over. Kept, never counted, as the next three are. */
+  /**
+   * Nodes that have started and not settled: when there are none, the run has ended. This number and the next three are stored, never
+   * counted.
+   */
   readonly active: number;
-  /** Nodes that have not settled yet, as far as is known. */
+  /** Nodes that are known not to have settled yet. */
   readonly left: number;
   /** Nodes that failed. */
   readonly failed: number;
-  /** Records that it has made. */
+  /** Records that the run has created. */
   readonly recorded: number;
-  /** How often it was tried again after its end, which is the number of its life. */
+  /** How often the run was retried after its end: the number of its life. */
   readonly retries: number;
-  /** When its time last began to count: at its start, a retry, or a resume. */
+  /** When its timeout last started: at its start, a retry, or a resume. */
   readonly countedFrom: number;
-  /** Smaller is taken first: added to the priority of its tasks. */
+  /** Added to the priority of its tasks; smaller is taken first. */
   readonly priority: number;
-  /** JSON text of an object: what its steps have set. Null while there is nothing. */
+  /** JSON text of an object with the variables that its steps have set. Null while there are none. */
   readonly variables: string | null;
-  /** JSON text of what its dialect keeps with it, opaque here. */
+  /** JSON text of the dialect's data for this run; opaque here. */
   readonly settings: string | null;
-  /** JSON text: what happened while it was paused and what decisions left, and steps that are to be skipped when they are reached. */
+  /** JSON texts: events during a pause and rests of decisions; and steps that are skipped when they are reached. */
   readonly backlog: string | null;
   readonly skips: string | null;
-  /** The outside ids of a dialect for this run, such as a workflow id on a foreign wire. */
+  /** The external ids of a dialect for this run, such as a workflow id on a foreign wire. */
   readonly alias: string | null;
-  /** The record in another run that waits for this one, and which attempt of it: a parent that is retried has a child for each. */
+  /** The record in another run that waits for this one, and its attempt: a parent that is retried has a child for each attempt. */
   readonly parentTaskId: string | null;
   readonly parentAttempt: number;
-  /** The run at the top of those around it; null for one that nothing has started. */
+  /** The top run of its family; null for a run that no run has started. */
   readonly rootId: string | null;
 }
 
 /** A run without its texts, which may have megabytes. */
 export type RunHead = Omit<Run, "input" | "output" | "error" | "variables" | "backlog" | "skips">;
 
-/** The progress of a node that waits for several others, or to be wanted: absent until the first of that happens. */
+/** The progress of a node that waits for several others, or to be wanted: absent until the first event. */
 export interface Join {
   readonly runId: string;
   readonly node: number;
   /** Upstreams that it still needs; -1 once the node itself has been started or skipped. */
   readonly left: number;
-  /** Upstreams that it has to do without. */
+  /** Upstreams that will never succeed. */
   readonly missed: number;
   /**
-   * It is wanted: another node has made it wait, chosen it or demanded it. A node that is not wanted cannot be started by its upstreams.
+   * True when the node is wanted: another node has made it wait, chosen it or demanded it. A node that is not wanted cannot be started by
+   * its upstreams.
    */
   readonly begun: boolean;
 }
 
 /**
- * One decision touches one run. What it means for another run is left here, in the same transaction, and carried out after it. By then
- * either run may have been restarted, so a message is fenced like a report: it carries the attempt of the parent's step and the life of the
- * child that it is about, and changes nothing once there is a newer one. A file of an earlier version holds messages without some of these;
- * what is absent is not compared.
+ * One decision changes one run. What it means for another run is stored as a message in the same transaction, and carried out later. By
+ * then either run may have been restarted, so a message is fenced like a report: it contains the attempt of the parent's step and the life
+ * of the child, and changes nothing once there is a newer one. Messages of an earlier version lack some of these fields; absent fields are
+ * not compared.
  */
 export type Message =
   /**
    * With `workflow` null, `input` names what to start in the format of `dialect`, for this `attempt` of the parent's step. Without a parent
-   * it is a run of its own, `runId` its id.
+   * it is an independent run with the id `runId`.
    */
   | {
       kind: "start-run";
@@ -86,7 +90,7 @@ export type Message =
       runId?: string;
       from: string;
     }
-  /** The child `from` has ended in this `life` of it. */
+  /** The child `from` has ended in this `life`. */
   | {
       kind: "settle-task";
       taskId: string;
@@ -98,34 +102,37 @@ export type Message =
       output: string | null;
       error: string | null;
     }
-  /** A child is alive again, so its parent waits for it again. Carried out in the transaction that brings the child back to life. */
+  /** A child lives again, so its parent waits for it again. Carried out in the transaction that restarts the child. */
   | { kind: "reopen-task"; taskId: string; attempt: number }
-  /** The step has ended without its child, which was in this `life`. */
+  /** The step has ended without its child, which must stop in this `life`. */
   | { kind: "cancel-child"; parentTaskId: string; attempt: number; life?: number }
-  /** For the run itself: its backlog holds what a decision left. */
+  /** For the run itself: its backlog contains the rest of a decision. */
   | { kind: "go-on"; runId: string }
-  /** For the run itself, which has ended: its open tasks behind the id `after` are to be cancelled. It has no other life before that. */
+  /** For the run itself, which has ended: its open tasks behind the id `after` must be cancelled. No other life starts before that. */
   | { kind: "end-tasks"; runId: string; endedAt: number; after: string }
-  /** For the run itself, which has begun another life `at` this time: what is recorded about these steps is void. */
+  /** For the run itself, which has started another life `at` this time: the records of these steps are void. */
   | { kind: "forget-tasks"; runId: string; at: number; steps: readonly Step[] };
 
-/** A step by its node, and the last attempt of it in a life of its run. */
+/** A step's node, and its last attempt in a life of the run. */
 export type Step = readonly [node: number, attempt: number];
 
-/** A node whose edges are yet to be followed, from the one with the number `from` on. */
+/** A settled node whose edges from the number `from` on are still to be followed. */
 export interface Settled {
   readonly node: number;
   readonly succeeded: boolean;
-  /** It chose which nodes go on; its end reaches only joins. */
+  /** The node chose which nodes continue; its end reaches only joins. */
   readonly chose?: boolean;
-  /** It has not ended but given its first part, which reaches those that wait for no more; or has ended after these were reached. */
+  /**
+   * `first`: the node has produced its first part, which reaches those that wait only for it. `before`: it has ended after these were
+   * reached.
+   */
   readonly part?: "first" | "before";
   readonly from?: number;
 }
 
 /**
- * What is left of a decision that would be too large: nodes to start, edges to follow, nodes of a lazy plan that have become wanted, each in
- * order. It is kept in the backlog of its run, and counts as one active node there.
+ * The rest of a decision that would be too large: nodes to start, edges to follow, nodes of a lazy plan that have become wanted, each in
+ * order. It is stored in the backlog of its run, and counts as one active node there.
  */
 export interface Rest {
   readonly starts: readonly number[];
@@ -138,7 +145,7 @@ export interface StoredMessage {
   readonly message: Message;
 }
 
-/** What waits in a run to be decided: what decisions left is of the kind `go-on`; the others happened to a `node` while it was paused. */
+/** An undecided event of a run: rests of decisions have the kind `go-on`; the others happened to a `node` during a pause. */
 export interface Waiting {
   readonly kind: string;
   readonly rest?: Rest;
@@ -149,7 +156,9 @@ export function backlogOf({ backlog }: Pick<Run, "backlog">): Waiting[] {
   return backlog === null ? [] : (JSON.parse(backlog) as Waiting[]);
 }
 
-/** Whether things wait that happened while the run was paused, besides rests of decisions. Found in the text: inside a value it would be escaped. */
+/**
+ * Whether the backlog has events from a pause, besides rests of decisions. Searches the text: inside a value the quotes would be escaped.
+ */
 export function hasHappenings({ backlog }: Pick<Run, "backlog">): boolean {
   return backlog !== null && /\{"kind":"(?:part|done|closed|ended)"/.test(backlog);
 }
@@ -169,12 +178,12 @@ export function isRunOpen(state: RunState): boolean {
   return state === "running" || state === "paused";
 }
 
-/** The id of the run that a step starts in the format of its dialect: known before the run exists, and one for each attempt. */
+/** The id of the run that a step starts in the format of its dialect: known before the run exists, and different for each attempt. */
 export function childIdOf(runId: string, node: number, attempt: number): string {
   return `${runId}-${node}-${attempt}`;
 }
 
-/** The id of what is started when a run has failed: known before it exists, and one for each life of the run. */
+/** The id of the successor of a failed run: known before it exists, and different for each life of the run. */
 export function successorIdOf(run: Run): string {
   return `${run.id}-${run.retries}f`;
 }

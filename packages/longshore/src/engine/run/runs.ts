@@ -1,5 +1,5 @@
-// Runs from the outside: definitions, starting, cancelling, trying again, waiting for the result; and the messages that runs and
-// their children leave for each other, carried out one after the other.
+// The API of runs: definitions, starting, cancelling, retrying, waiting for the result; and the loop that carries out messages between
+// runs, one after the other.
 
 import type { Clock } from "../../core/clock.ts";
 import { isClosing, isTransient, LongshoreError, toError } from "../../core/errors.ts";
@@ -20,7 +20,7 @@ export interface StartOptions {
   workflow: string;
   /** JSON text. */
   input: string;
-  /** Starting twice with one key starts one run. */
+  /** Two starts with the same key start one run. */
   key?: string;
   alias?: string;
   unlessRunning?: boolean;
@@ -29,9 +29,9 @@ export interface StartOptions {
 /** Returns what to start, under this id, for a run that named it in the format of its dialect. */
 export type Starter = (message: Message & { kind: "start-run" }, id: string) => Promise<NewChild>;
 
-/** When a message could not be carried out, it is tried again after this long. */
+/** Delay before a message that could not be carried out is tried again. */
 const retryMs = 1_000;
-/** As the log names them. */
+/** The name of this activity in the log. */
 const messages = "carrying out a message between runs";
 
 export class Runs {
@@ -63,21 +63,19 @@ export class Runs {
     this.#dialects = options.dialects;
   }
 
-  /**
-   * Sets what is started when a run of this dialect starts another in the dialect's format. Must be called before any message is carried.
-   */
+  /** Sets the starter for runs that name what to start in the format of this dialect. Must be called before any message is carried out. */
   startsFor(dialect: string, starter: Starter): void {
     this.#starters.set(dialect, starter);
   }
 
-  /** Rejects with LONGSHORE_BAD_DEFINITION for a source that could not run. A large one is compiled in turns. */
+  /** Rejects with LONGSHORE_BAD_DEFINITION for an invalid source. A large one is compiled in turns. */
   async check(dialect: string, source: string): Promise<Plan> {
     const plan = await compileInTurns(dialectOf(this.#dialects, dialect), source, this.#slices);
     for (const { id } of plan.nodes) checkName(id, "name", "a step");
     return plan;
   }
 
-  /** Keeps a definition under its name. `source` has been through its dialect's parser; compiling it here proves that it can run. */
+  /** Stores a definition under its name. The dialect's parser has accepted `source`; compiling it here proves that it can run. */
   async define(definition: { name: string; dialect: string; source: string; id?: string }): Promise<Definition> {
     const plan = await this.check(definition.dialect, definition.source);
     const { name, dialect, source, id = this.#makeId(this.#clock.now()) } = definition;
@@ -92,18 +90,18 @@ export class Runs {
     return this.#store.definitionById(id);
   }
 
-  /** Starts a run of one definition, whatever the newest under its name is. Without a `workflow` it has no name but its own id. */
+  /** Starts a run of one definition, which need not be the newest under its name. Without `workflow` the run's own id is its name. */
   begin(run: Omit<NewRun, "id" | "workflow"> & { id?: string; workflow?: string }): Promise<{ run: Run; created: boolean }> {
     const id = run.id ?? this.#makeId(this.#clock.now());
     return this.#store.start({ ...run, id, workflow: run.workflow ?? id });
   }
 
-  /** The run afterwards; undefined when there is none. Orders that mean nothing in its state change nothing. */
+  /** Returns the run afterwards; undefined when there is none. Orders that do not apply to its state change nothing. */
   tell(runId: string, order: Order): Promise<Run | undefined> {
     return this.#store.tell(runId, order);
   }
 
-  /** Ends the delays of its queued tasks. */
+  /** Ends the delays of the run's queued tasks. */
   hasten(runId: string): Promise<boolean> {
     return this.#store.hasten(runId);
   }
@@ -118,12 +116,15 @@ export class Runs {
     return this.#store.run(runId);
   }
 
-  /** The run afterwards, with the reason as its error; undefined when there is none. A run that has ended stays as it is. */
+  /**
+   * Cancels a run. Returns the run afterwards, with the reason as its error; undefined when there is none. A run that has ended is
+   * unchanged.
+   */
   cancel(runId: string, reason?: string): Promise<Run | undefined> {
     return this.#store.tell(runId, reason === undefined ? { kind: "cancel" } : { kind: "cancel", error: reason });
   }
 
-  /** Tries again whatever did not succeed, in the same run, keeping what did. */
+  /** Retries what did not succeed, in the same run, and keeps what did. */
   async retry(runId: string): Promise<Run | undefined> {
     const run = await this.#store.run(runId);
     if (run === undefined) return undefined;
@@ -134,7 +135,7 @@ export class Runs {
     return this.#store.tell(runId, { kind: "retry" });
   }
 
-  /** A new run of the same version with the same input. */
+  /** Starts a new run of the same version with the same input. */
   async rerun(runId: string): Promise<Run | undefined> {
     const run = await this.#store.run(runId);
     if (run === undefined) return undefined;
@@ -156,12 +157,12 @@ export class Runs {
     );
   }
 
-  /** To be called by the store after each commit that changed this run. */
+  /** Called by the store after each commit that changed this run. */
   changed(run: Run): void {
     if (!isRunOpen(run.state)) this.#results.tell(run.id, run);
   }
 
-  /** To be called by the store when messages were left, and once at start. */
+  /** Called by the store when there are new messages, and once at start. */
   carry(): void {
     this.#moreLeft = true;
     if (this.#carrying !== null || this.#closed) return;
@@ -186,7 +187,7 @@ export class Runs {
         await this.#carryOnce();
         this.#trouble?.working(messages);
       } catch (error) {
-        // The store cannot be written now, or has been closed, or a message is stuck. Messages are durable, so they only come later.
+        // The store cannot be written now, or has been closed, or a message is stuck. Messages are durable, so they are only delayed.
         if (!isTransient(error) && !isClosing(error)) this.#trouble?.failing(messages, error);
         this.#clock.at(this.#clock.now() + retryMs, () => this.carry());
         return;
@@ -205,7 +206,7 @@ export class Runs {
           carried = true;
         } catch (error) {
           if (isTransient(error) || isClosing(error)) throw error;
-          // One that cannot be carried out, such as a start in a dialect that this server does not have, holds up no other.
+          // A message that cannot be carried out, such as a start in an unknown dialect, does not block the others.
           stuck.set(stored.id, error);
         }
       }
@@ -213,7 +214,7 @@ export class Runs {
     for (const error of stuck.values()) throw error;
   }
 
-  /** All messages in order, page by page: those that stay must not hide the ones behind them. */
+  /** All messages in order, page by page: stuck messages must not hide the ones behind them. */
   async *#storedMessages(): AsyncGenerator<StoredMessage, void, void> {
     let page = await this.#store.messages();
     for (let last = page.at(-1); last !== undefined; last = page.at(-1)) {
@@ -246,14 +247,14 @@ export class Runs {
   }
 }
 
-/** It can never be started, however often it is tried: the step that waits for it fails. */
+/** True when the run can never be started: the step that waits for it fails. */
 function isRefusal(error: unknown): boolean {
   if (error instanceof LongshoreError) return ["LONGSHORE_BAD_INPUT", "LONGSHORE_BAD_DEFINITION"].includes(error.code);
-  // Data that the starter did not expect.
+  // The starter received unexpected data.
   return (error instanceof TypeError || error instanceof RangeError) && !isTransient(error);
 }
 
-/** The pure half that a store is opened with. */
+/** The pure functions that a store is opened with. */
 export function brainOf(
   dialects: ReadonlyMap<string, Dialect>,
   { slices = new Slices(), reserved }: { slices?: Slices; reserved: ReservedLanes },

@@ -1,13 +1,13 @@
-// Steps of a run that a caller has ordered to be skipped. Their records exist from the order on, so a record alone does not show whether the
-// run has come to the step: that is noted here.
+// Steps of a run that a caller has ordered to be skipped. Their records exist from the order on, so a record alone does not show whether
+// the run has reached the step: that is stored here.
 
 import type { Run } from "./run.ts";
 
-/** As the run keeps it, in JSON text. A run of an earlier version has the list of nodes alone; all of them count as reached. */
+/** The JSON text in the run. A run of an earlier version has only the list of nodes; all of them count as reached. */
 type Kept = readonly number[] | { readonly nodes: readonly number[]; readonly reached: readonly number[] };
 
 export class Skips {
-  /** By node, whether the run has come to it. Made when it is needed: few runs have any. */
+  /** By node, whether the run has reached it. Created on demand: few runs have any. */
   #reached: Map<number, boolean> | null = null;
 
   constructor({ skips }: Pick<Run, "skips">) {
@@ -21,7 +21,7 @@ export class Skips {
     return this.#reached?.has(node) === true;
   }
 
-  /** The run has come to the step, and continued behind it. */
+  /** Whether the run has reached the step, and continued behind it. */
   isReached(node: number): boolean {
     return this.#reached?.get(node) === true;
   }
@@ -35,12 +35,12 @@ export class Skips {
     if (this.has(node)) this.#reached?.set(node, true);
   }
 
-  /** They are ahead of the run again. */
+  /** Marks these nodes as not reached. */
   leave(nodes: Iterable<number>): void {
     if (this.#reached !== null) for (const node of nodes) if (this.has(node)) this.#reached.set(node, false);
   }
 
-  /** False when there was no such order. */
+  /** Returns false when there was no such order. */
   delete(node: number): boolean {
     return this.#reached?.delete(node) === true;
   }

@@ -1,5 +1,5 @@
-// What a decision knows of a run's steps: what the store has loaded, under what the decision itself has made of them so far. Rows are
-// written only after the decision, so whatever follows from it must be read from here.
+// What a decision knows about a run's steps: the loaded rows, with the changes of the decision so far. Rows are written only after the
+// decision, so later parts of the decision must read from here.
 
 import type { Json } from "../../core/json/json.ts";
 import { parseExact } from "../../core/json/json-exact.ts";
@@ -9,9 +9,9 @@ import { LazyMap } from "./lazy-map.ts";
 
 export class StepStates {
   readonly #frontier: Pick<Frontier, "output" | "record" | "records">;
-  /** Records that this decision has made. */
+  /** Records that this decision has created. */
   readonly #fresh = new LazyMap<number, TaskRow>();
-  /** How steps ended in this decision whose rows are still in a state before their end. */
+  /** The ends of steps in this decision; their rows still have the state before. */
   readonly #ends = new LazyMap<number, Partial<TaskRow>>();
   readonly #forgotten = new LazyMap<number, true>();
 
@@ -31,7 +31,7 @@ export class StepStates {
     this.#forgotten.set(node, true);
   }
 
-  /** During `work`, the step is known by this record. */
+  /** During `work`, reads of the step return this record. */
   during<Result>(node: number, record: TaskRow, work: () => Result): Result {
     const before = this.#fresh.get(node);
     this.#fresh.set(node, record);
@@ -41,17 +41,17 @@ export class StepStates {
     return result;
   }
 
-  /** Undefined when it has not been loaded, null when there is none. */
+  /** Undefined when the output has not been loaded, null when there is none. */
   output(node: number): Json | undefined {
     const given = this.#ends.get(node)?.output;
     if (given !== undefined) return given === null ? null : (parseExact(given) as Json);
     const record = this.#fresh.get(node);
     if (record !== undefined) return record.output === null ? null : (parseExact(record.output) as Json);
-    // The state in its row is from an earlier life of the run.
+    // The row's state is from an earlier life of the run.
     return this.#forgotten.has(node) ? null : this.#frontier.output(node);
   }
 
-  /** Undefined when it has not been loaded, null when the step has not begun in this life of the run. */
+  /** Undefined when the record has not been loaded, null when the step has not started in this life of the run. */
   record(node: number): TaskRow | null | undefined {
     const fresh = this.#fresh.get(node);
     if (fresh === undefined && this.#forgotten.has(node)) return null;

@@ -1,4 +1,4 @@
-// Where a step of a run is recorded.
+// Finds the task of a run's step.
 
 import type { Definition } from "./dialect.ts";
 import type { Plan } from "./plan.ts";
@@ -10,7 +10,7 @@ export interface StepTaskDeps {
   plan(definition: Definition): Plan;
 }
 
-/** The task of a step, begun or not; undefined when the run has no such step, or there is no such run. */
+/** The task id of a step, started or not; undefined when there is no such step or run. */
 export async function taskOfStep({ runs, plan }: StepTaskDeps, runId: string, stepId: string): Promise<string | undefined> {
   const run = await runs.run(runId);
   const definition = run === undefined ? undefined : await runs.definitionById(run.definitionId);

@@ -1,12 +1,12 @@
-// The port of runs and definitions to a store. The decider is given to the store when it is opened: a change and all that follows
-// from it are loaded, decided and written in one transaction.
+// The port of runs and definitions to a store. The store is opened with the decider: a change and all its consequences are loaded, decided
+// and written in one transaction.
 
 import type { Decision, Frontier, RunEvent } from "./decide.ts";
 import type { Definition, NewDefinition } from "./dialect.ts";
 import type { Plan } from "./plan.ts";
 import type { Run, StoredMessage } from "./run.ts";
 
-/** How the store thinks: pure functions, called inside its transactions. */
+/** The decisions of the store: pure functions, called inside its transactions. */
 export interface Brain {
   plan(definition: Definition): Plan;
   /** The same in slices, with turns of the event loop between them. */
@@ -14,13 +14,13 @@ export interface Brain {
   decide(plan: Plan, frontier: Frontier, event: RunEvent): Decision;
 }
 
-/** Orders to a run from outside. Orders that mean nothing in its state are ignored. */
+/** Orders from a caller to a run. Orders that do not apply to its state are ignored. */
 export type Order =
   | { kind: "cancel"; error?: string }
   | { kind: "timeout" }
   | { kind: "retry" }
   | { kind: "rerun"; node: number; input?: string }
-  /** From the beginning, with another definition, input or settings (JSON texts) where they are given, and only these variables. */
+  /** Restart from the beginning, optionally with another definition, input or settings (JSON texts), and only these variables. */
   | { kind: "restart"; definitionId?: string; input?: string; settings?: string; alias?: string | null; variables?: string | null }
   | { kind: "pause" }
   | { kind: "resume" }
@@ -28,18 +28,18 @@ export type Order =
 
 export interface NewRun {
   id: string;
-  /** A caller that derives ids from the input may use one again: the run with that id is returned instead of a new one. */
+  /** When a run with this id exists, it is returned instead of a new one: for callers that derive ids from the input. */
   unlessThere?: boolean;
   workflow: string;
   definitionId: string;
   input: string;
   alias?: string | null;
   parentTaskId?: string | null;
-  /** Which attempt of the parent; 0 when absent. */
+  /** The attempt of the parent. Default: 0. */
   parentAttempt?: number;
-  /** The run at the top of those around it, where a dialect knows it; else it follows from the parent. */
+  /** The top run of the family, when a dialect knows it. Default: derived from the parent. */
   rootId?: string | null;
-  /** With a key that was used before for this workflow, the earlier run is answered instead of a new one. */
+  /** When the key was used before for this workflow, the earlier run is returned instead of a new one. */
   key?: string | null;
   priority?: number;
   /** JSON texts. */
@@ -52,7 +52,7 @@ export interface NewRun {
 export interface RunStore {
   /**
    * Stores a definition, or returns the stored one when its name has the same source. Replaces nothing: runs keep their version. `plan` is
-   * what this source compiles to, for callers that have compiled it.
+   * the compiled source, for callers that have compiled it.
    */
   define(definition: NewDefinition, plan?: Plan): Promise<Definition>;
   /** The newest version under a name. */
@@ -67,11 +67,11 @@ export interface RunStore {
   hasten(runId: string): Promise<boolean>;
   /** A page of the messages between runs that have not been carried out, oldest first. `after` is the id of the last one of the page before. */
   messages(after?: number): Promise<StoredMessage[]>;
-  /** Carries out one message and forgets it, in one transaction. */
+  /** Carries out one message and removes it, in one transaction. */
   deliver(message: StoredMessage, child: NewChild | null): Promise<void>;
 }
 
-/** What a message to start a run has come to; `failed` when it cannot be started, in words for the step that waits for it. */
+/** The run that a start message resolves to; `failed` when it cannot be started, with a text for the step that waits for it. */
 export type NewChild =
   | ({ id: string; definitionId: string; workflow: string; input: string } & Pick<NewRun, "settings" | "priority" | "alias" | "variables">)
   | { failed: string };

@@ -1,5 +1,5 @@
-// What one template reads of its run, and whether that, or what it makes of it, is too much. Every template of every dialect is worked out
-// under this watch, because a decision cannot stop half-way: what it reads and makes is in memory at once, and everything else waits.
+// Limits what one template reads from its run and what it produces. Every template of every dialect is evaluated under this limit, because
+// a decision cannot stop half-way: all that it reads and produces is in memory at once, and everything else waits.
 
 import type { Json } from "../../core/json/json.ts";
 import { payloadRequestBytes } from "../../core/payload-size.ts";
@@ -7,35 +7,35 @@ import { sizeOf, type ValueSize } from "../../core/text-size.ts";
 import { grownText, keptSize } from "./growth.ts";
 
 /**
- * Characters of the inputs and outputs of steps that one template reads, besides the largest: twice what it may make of them. A template
- * that takes a little of each of many large outputs is stopped by this alone.
+ * Maximum characters of the inputs and outputs of steps that one template reads, not counting the largest: twice what it may produce. Only
+ * this limit stops a template that takes a little from each of many large outputs.
  */
 export const readCharsMax = 2 * payloadRequestBytes;
 
 /**
- * Lists and objects inside each other in what a template makes: five times what a request may bring, so that there is room for what is put around a
- * value, and half of what JSON readers of other languages take. JSON.stringify overflows the stack from some thousands on.
+ * Maximum nesting of lists and objects that a template produces: five times what a request may contain, so that there is room around a
+ * value, and half of what JSON readers of other languages accept. JSON.stringify overflows the stack from some thousands on.
  */
 const madeDepthMax = 500;
 
-/** No value is larger: it would not have been kept. */
+/** No stored value is larger. */
 const countedMax: ValueSize = { chars: 16 * payloadRequestBytes, values: payloadRequestBytes };
 
 export class TemplateReads {
-  /** Made when they are needed: most templates read one value, and none of a step. */
+  /** Created on demand: most templates read one value, and none of a step. */
   #values: Json[] | undefined = undefined;
   #steps: Set<number> | undefined = undefined;
   #chars = 0;
   #largest = 0;
 
-  /** Passes on a value that the template has been given whole. */
+  /** Records and returns a value that the template reads completely. */
   given<Value extends Json>(value: Value): Value {
     if (this.#values === undefined) this.#values = [value];
     else this.#values.push(value);
     return value;
   }
 
-  /** The template reads a step whose texts have so many characters. Again is harmless. */
+  /** Records that the template reads a step whose texts have this many characters. May be repeated. */
   step(node: number, chars: number): void {
     this.#steps ??= new Set();
     if (this.#steps.has(node)) return;
@@ -44,7 +44,7 @@ export class TemplateReads {
     this.#largest = Math.max(this.#largest, chars);
   }
 
-  /** Why the template must not be worked out, or what it has made must not be kept; undefined when all is well. */
+  /** Why the template must not be evaluated, or its result not stored; undefined when it is accepted. */
   refusal(made: Json | undefined): string | undefined {
     if (this.#chars - this.#largest > readCharsMax)
       return `the steps that it reads have more than ${readCharsMax} characters together: keep large values as blobs and refer to them`;
@@ -56,7 +56,7 @@ export class TemplateReads {
   }
 
   #largestRead(): ValueSize {
-    // Each value has two characters at least with what separates it from the next: all that is known of a step by its text.
+    // A value takes at least two characters, including its separator: an upper bound for a step of which only the text length is known.
     let chars = this.#largest;
     let values = Math.floor(this.#largest / 2);
     for (const value of this.#values ?? []) {

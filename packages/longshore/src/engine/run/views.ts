@@ -1,9 +1,9 @@
-// What a protocol shows of definitions, made once for each of them: most questions are about runs of a few.
+// A protocol's views of definitions, created once for each: most requests are about runs of a few definitions.
 
 import type { Definition } from "./dialect.ts";
 import type { Plan } from "./plan.ts";
 
-/** Views that are kept; each is about as large as its definition. */
+/** Maximum number of cached views; each is about as large as its definition. */
 const viewsMax = 1_000;
 
 export class DefinitionViews<View> {
