@@ -4,6 +4,7 @@
 
 import { expect, it, onTestFinished, vi } from "vitest";
 import { groupIdleMs, groupsMax, guestTopicsMax } from "../../src/bus/log.ts";
+import type { LocalBus } from "../../src/engine/bus/local-bus.ts";
 import { openEngine } from "../../src/server/engine.ts";
 import { serve } from "../../src/server/index.ts";
 import { TestClock } from "../../src/testing/clock.ts";
@@ -71,4 +72,35 @@ it("watches a bounded number of topics for takes that wait, and answers the olde
   expect(new Set(answered)).toEqual(new Set(['{"taken":null,"records":[]}']));
   leaving.abort();
   await Promise.all(takes);
+});
+
+it("a member that leaves costs its own takes, not those of all members", async () => {
+  const clock = new TestClock();
+  const engine = await openEngine({ directory: null, clock });
+  onTestFinished(() => engine.close());
+  const log = engine.busLog as LocalBus;
+  await log.append([{ topic: "cmd.a.v1", key: null, value: "" }]);
+  const members = Array.from({ length: 300 }, (_, at) => `member${at}`);
+  for (const member of members) {
+    await log.join(member, ["cmd.a.v1"], "earliest", "guest");
+    expect(await log.take({ group: member, member, topics: ["cmd.a.v1"], max: 1 })).not.toBeNull();
+  }
+  for (const member of members) log.release(member);
+  expect(log.looked).toBe(members.length);
+  expect(await log.take({ group: "member7", member: "another", topics: ["cmd.a.v1"], max: 1 })).not.toBeNull();
+});
+
+it("a member has a bounded number of takes that it has not committed", async () => {
+  const server = await serve({ ephemeral: true, port: 0, tokens: [`operator:${worker}:operator`], logger: { level: "silent" } });
+  onTestFinished(() => server.close(0));
+  const headers = { authorization: `Bearer ${worker}` };
+  const send = (path: string, body: object) =>
+    fetch(`${server.url}/flowkit/v1/bus/${path}`, { method: "POST", headers, body: JSON.stringify(body) });
+  const records = Array.from({ length: 1_001 }, () => ({ topic: "cmd.a.v1", key: null, value: "" }));
+  await send("publish", { records });
+  const take = (commit: number[]) => send("take", { group: "g", member: "m", topics: ["cmd.a.v1"], from: "earliest", commit, max: 1 });
+  let taken = 0;
+  for (let at = 0; at < 1_000; at++) taken = ((await (await take([])).json()) as { taken: number }).taken;
+  expect((await take([])).status).toBe(429);
+  expect(await (await take([taken])).json()).toMatchObject({ taken: taken + 1 });
 });

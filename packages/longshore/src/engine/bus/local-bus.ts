@@ -39,11 +39,6 @@ interface Portion {
   readonly range: Range;
 }
 
-interface Out {
-  readonly member: string;
-  readonly portions: readonly Portion[];
-}
-
 /** Records removed in one operation; later ones remove the rest. */
 const removedMax = 5_000;
 /** Topics that are searched in one operation when there is no room. */
@@ -58,7 +53,9 @@ export class LocalBus implements BusLog {
   readonly #groups: BusGroups;
   readonly #recordsMax: number;
   readonly #room: Room;
-  readonly #out = new Map<number, Out>();
+  /** What each member has taken and not committed, by the id of the take. Members leave by the thousand, and each by its own takes alone. */
+  readonly #out = new Map<string, Map<number, readonly Portion[]>>();
+  #looked = 0;
   readonly #watchers = new Map<string, Set<() => void>>();
   #takes = 0;
   /** Rotates the order of topics, so that none is always read last. */
@@ -116,12 +113,12 @@ export class LocalBus implements BusLog {
   }
 
   commit(member: string, taken: number): Promise<boolean> {
-    const out = this.#out.get(taken);
-    if (out?.member !== member) return Promise.resolve(false);
+    const portions = this.#out.get(member)?.get(taken);
+    if (portions === undefined) return Promise.resolve(false);
     return this.#commit.run((tx) => {
-      if (!this.#out.has(taken)) return false;
-      tx.after(() => this.#out.delete(taken));
-      for (const { topic, group, range } of out.portions) {
+      if (this.#out.get(member)?.has(taken) !== true) return false;
+      tx.after(() => this.#drop(member, taken));
+      for (const { topic, group, range } of portions) {
         this.#groups.done(tx, group, range);
         this.#removePassed(tx, topic);
       }
@@ -131,16 +128,27 @@ export class LocalBus implements BusLog {
 
   release(member: string, taken?: number): void {
     const touched = new Set<string>();
-    for (const id of taken === undefined ? [...this.#out.keys()] : [taken]) {
-      const out = this.#out.get(id);
-      if (out?.member !== member) continue;
-      this.#out.delete(id);
-      for (const { topic, group, range } of out.portions) {
+    const own = this.#out.get(member);
+    for (const id of taken === undefined ? [...(own?.keys() ?? [])] : [taken]) {
+      this.#looked++;
+      for (const { topic, group, range } of own?.get(id) ?? []) {
         group.place.giveBack(range);
         touched.add(topic.name);
       }
+      this.#drop(member, id);
     }
     for (const topic of touched) this.#wake(topic);
+  }
+
+  /** Takes that members have released so far were looked for among so many: what it has cost. */
+  get looked(): number {
+    return this.#looked;
+  }
+
+  #drop(member: string, taken: number): void {
+    const own = this.#out.get(member);
+    own?.delete(taken);
+    if (own?.size === 0) this.#out.delete(member);
   }
 
   watch(topics: readonly string[], wake: () => void): () => void {
@@ -163,7 +171,8 @@ export class LocalBus implements BusLog {
       const records = this.#collect(tx, options, portions);
       if (portions.length === 0) return null;
       const id = ++this.#takes;
-      this.#out.set(id, { member: options.member, portions });
+      const own = this.#out.get(options.member) ?? new Map<number, readonly Portion[]>();
+      this.#out.set(options.member, own.set(id, portions));
       return { id, records };
     } catch (error) {
       // Rows may be missing: all ranges are taken again when the rows are loaded.

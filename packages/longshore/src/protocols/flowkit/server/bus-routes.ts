@@ -48,6 +48,8 @@ interface Member {
 const membersMax = 10_000;
 /** Topics that all members have joined together: a name is kept for each. Most members have three. */
 const joinedMax = 200_000;
+/** Takes of one member that it has not acknowledged: as many as it can name in one request. Most have one. */
+const outMax = 1_000;
 /** Topics for which all takes that wait are watching together: each record wakes those of its topic. Most takes have one to three. */
 const watchedMax = 100_000;
 
@@ -116,7 +118,11 @@ class Members {
     try {
       await this.#settle(member, takeRequest);
       if (takeRequest.leave) this.#forget(takeRequest.member);
-      const taken = takeRequest.leave || takeRequest.max === 0 ? null : await this.#next(takeRequest, gone);
+      const wants = !takeRequest.leave && takeRequest.max > 0;
+      if (wants && member.out.size >= outMax) {
+        throw new LongshoreError("LONGSHORE_LIMIT", `The member has ${outMax} takes that it has not committed, which is the limit.`);
+      }
+      const taken = wants ? await this.#next(takeRequest, gone) : null;
       if (taken === null) return replyOf(nothing);
       member.out.add(taken.id);
       return {
@@ -147,7 +153,8 @@ class Members {
     await Promise.all(commit.map((id) => this.#log.commit(name, id)));
     for (const id of commit) member.out.delete(id);
     if (holding === undefined) return;
-    for (const id of member.out) if (!holding.includes(id)) this.#giveBack(name, member, id);
+    const kept = new Set(holding);
+    for (const id of member.out) if (!kept.has(id)) this.#giveBack(name, member, id);
   }
 
   async #next(takeRequest: TakeRequest, gone: AbortSignal): Promise<Taken | null> {
