@@ -52,7 +52,7 @@ const peaceMs = 60_000;
 /** Rounds of peace within which every run must have ended: each ends at least one task of each. */
 const roundsMax = 80;
 
-export class Play implements Known {
+class Play implements Known {
   readonly #story: Story;
   readonly #random: Random;
   /** The life of its run in which a task was completed. */
