@@ -1,6 +1,7 @@
 // What any lane has in common; protocols/stepflow/server/lane.test.ts holds the rest of its behaviour against Stepflow's components.
 
 import { describe, expect, it, onTestFinished } from "vitest";
+import { deferred, until } from "../../../test/support/until.ts";
 import { LongshoreError } from "../../core/errors.ts";
 import type { Json } from "../../core/json/json.ts";
 import { openEngine } from "../../server/engine.ts";
@@ -28,7 +29,7 @@ async function setup(perform: LaneOptions["perform"], options: Partial<LaneOptio
     await board.post([{ id, step: id, lanes: [{ name: "here", labels: [] }], input: JSON.stringify(input), policy }]);
     return (await board.result(id)) as TaskRow;
   };
-  return { board, lane, ended };
+  return { clock, engine, board, lane, ended };
 }
 
 describe("a worker of a lane", () => {
@@ -65,6 +66,69 @@ describe("a worker of a lane", () => {
         }),
     );
     expect(await ended("t")).toMatchObject({ state: "cancelled", error: "the step was cancelled" });
+  });
+
+  it("begins a task that is handed out again when its last use is over, and ends it when it is cancelled", async () => {
+    const happened: string[] = [];
+    const stopped = deferred<void>();
+    const begun = [deferred<void>(), deferred<void>()];
+    const { board, engine, ended } = await setup(
+      ({ task, signal }) =>
+        new Promise((_, reject) => {
+          happened.push(`begun ${task.grant}`);
+          begun.shift()?.resolve();
+          signal.addEventListener("abort", () => reject(new Error("stopped")));
+        }),
+      {
+        async abandon({ grant }) {
+          happened.push(`stops ${grant}`);
+          await stopped.promise;
+          happened.push(`stopped ${grant}`);
+        },
+      },
+    );
+    const [first, second] = [begun[0]?.promise, begun[1]?.promise];
+    const held = new Set<number>();
+    engine.listen({ task: ({ state, grant }) => state === "held" && held.add(grant) });
+    const end = ended("t");
+    await first;
+    const { grant } = (await board.task("t")) as TaskRow;
+    await board.giveBack({ taskId: "t", grant });
+    await until(() => held.has(grant + 2));
+    stopped.resolve();
+    await second;
+    await board.cancel("t");
+    expect(await end).toMatchObject({ state: "cancelled" });
+    const again = grant + 2;
+    expect(happened).toEqual([
+      `begun ${grant}`,
+      `stops ${grant}`,
+      `stopped ${grant}`,
+      `begun ${again}`,
+      `stops ${again}`,
+      `stopped ${again}`,
+    ]);
+  });
+
+  it("stops what a task has set going that is cancelled before it is taken again", async () => {
+    const begun = deferred<void>();
+    const { board, lane, engine, clock, ended } = await setup(({ signal }) => {
+      begun.resolve();
+      return new Promise((_, reject) => signal.addEventListener("abort", () => reject(new Error("stopped"))));
+    });
+    const end = ended("t");
+    await begun.promise;
+    await lane.close(0);
+    expect((await board.task("t"))?.state).toBe("queued");
+    const abandoned = deferred<string>();
+    const next = new LaneWorker({
+      ...{ board, workers: engine.workers, clock, lane: "here", holder: "me", protocol: "test", slots: 2, own: true },
+      ...{ perform: async () => null, failed: () => {}, abandon: async ({ id }: TaskRow) => abandoned.resolve(id) },
+    });
+    engine.listen({ task: (task) => next.changed(task) });
+    await board.cancel("t");
+    expect(await abandoned.promise).toBe("t");
+    expect(await end).toMatchObject({ state: "cancelled" });
   });
 
   it("lends a slot to no more than so many", async () => {

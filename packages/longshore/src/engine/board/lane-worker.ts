@@ -115,6 +115,12 @@ interface Performing {
   reporting: boolean;
 }
 
+/** The newest use of a task in this lane; `over` resolves when all uses of the task are over. */
+interface Use {
+  readonly performing: Performing | null;
+  readonly over: Promise<void>;
+}
+
 export class LaneWorker {
   readonly #options: LaneOptions;
   readonly #reach: { names: string[]; labels: string[] };
@@ -123,7 +129,8 @@ export class LaneWorker {
   readonly #standing = new Set<Promise<void>>();
   /** Aborting it cancels the waiting claims. */
   #line = newLine();
-  readonly #open = new Map<string, Performing>();
+  /** By task. A task that is handed out again starts when its previous use is over, which may still stop what it has started. */
+  readonly #open = new Map<string, Use>();
   #closed = false;
   #lent = 0;
   #resting = true;
@@ -171,10 +178,22 @@ export class LaneWorker {
 
   /** Must be called for every task that a commit changed: a cancelled task ends now, not at its next heartbeat. */
   changed(task: TaskRow): void {
-    const performing = this.#open.get(task.id);
-    if (performing === undefined || performing.reporting || task.state === "held") return;
+    const use = this.#open.get(task.id);
+    if (use === undefined) return this.#changedUnheld(task);
+    const { performing } = use;
+    if (performing === null || performing.reporting) return;
     if (task.grant !== performing.hold.grant || !isOpen(task.state)) end(performing, "lost");
     else if (task.state === "cancelling") end(performing, "cancelled");
+  }
+
+  /** A task was cancelled while it waited to be taken again: what it has started before must stop. */
+  #changedUnheld(task: TaskRow): void {
+    const { abandon, failed } = this.#options;
+    const hasBegun = task.startedAt !== null || task.attempt > 0;
+    if (abandon === undefined || task.state !== "cancelled" || !hasBegun) return;
+    this.#use(task.id, null, async () => {
+      await this.#insist(() => abandon(task)).catch((error: unknown) => failed("cancel", error));
+    });
   }
 
   /** Takes no more tasks, waits up to `graceMs` for tasks in progress, then gives back the rest. */
@@ -184,7 +203,7 @@ export class LaneWorker {
     this.rest();
     await Promise.all(this.#standing);
     const giveUp = () => {
-      for (const performing of this.#open.values()) end(performing, "closed");
+      for (const { performing } of this.#open.values()) if (performing !== null) end(performing, "closed");
     };
     if (graceMs <= 0) giveUp();
     if (this.#open.size === 0) return;
@@ -217,35 +236,48 @@ export class LaneWorker {
       if (task === undefined) return;
       // The task was handed out while the claim was being cancelled.
       if (signal.aborted) await board.giveBack({ taskId: task.id, grant: task.grant });
-      else void this.#perform(task);
+      else this.#perform(task);
     } catch (error) {
       if (!isClosing(error)) this.#options.failed("claim", error);
       await pause(clock, retryMs, signal);
     }
   }
 
-  async #perform(task: TaskRow): Promise<void> {
+  #perform(task: TaskRow): void {
     const hold = { taskId: task.id, grant: task.grant };
     const performing: Performing = { task, hold, controller: new AbortController(), ending: null, reporting: false };
-    this.#open.set(task.id, performing);
     const stopBeating = this.#options.own ? () => {} : this.#beat(performing);
-    try {
-      const outcome = await this.#outcome(task, performing);
-      performing.reporting = true;
-      await this.#report(performing, outcome);
-    } catch (error) {
-      // The hold expires, and then the task is handed out again.
-      this.#options.failed("report", error);
-    } finally {
-      stopBeating();
-      this.#open.delete(task.id);
+    this.#use(task.id, performing, async () => {
+      try {
+        const outcome = await this.#outcome(task, performing);
+        performing.reporting = true;
+        await this.#insist(() => this.#reportOnce(performing, outcome));
+      } catch (error) {
+        // The hold expires, and then the task is handed out again.
+        this.#options.failed("report", error);
+      } finally {
+        stopBeating();
+      }
+    });
+  }
+
+  /** Starts `work`, which never rejects, when the previous use of the task is over. */
+  #use(taskId: string, performing: Performing | null, work: () => Promise<void>): void {
+    const before = this.#open.get(taskId);
+    // One commit may have taken the task back and handed it out again.
+    if (before?.performing && !before.performing.reporting) end(before.performing, "lost");
+    const over = (before?.over ?? Promise.resolve()).then(work).then(() => {
+      if (this.#open.get(taskId) === use) this.#open.delete(taskId);
       if (this.#open.size === 0) this.#empty?.();
       this.#fill();
-    }
+    });
+    const use = { performing, over };
+    this.#open.set(taskId, use);
   }
 
   async #outcome(task: TaskRow, { controller }: Performing): Promise<Outcome> {
     try {
+      controller.signal.throwIfAborted();
       return { output: await this.#options.perform({ task, signal: controller.signal, lend: (wait) => this.#lend(wait) }) };
     } catch (error) {
       if (error instanceof LaneFailure || error instanceof NotBegun) return error;
@@ -257,9 +289,9 @@ export class LaneWorker {
     }
   }
 
-  #report(performing: Performing, outcome: Outcome): Promise<void> {
+  #insist(work: () => Promise<void>): Promise<void> {
     const { clock, own } = this.#options;
-    return retry(() => this.#reportOnce(performing, outcome), {
+    return retry(work, {
       ...{ clock, backoff: { kind: "fixed", delayMs: retryMs } },
       patienceMs: own ? Number.POSITIVE_INFINITY : reportMsMax,
       mayPass: (error) => isTransient(error) && !this.#closed,

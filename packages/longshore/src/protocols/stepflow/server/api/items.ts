@@ -88,6 +88,8 @@ export class ItemRuns {
     };
     signal.addEventListener("abort", stopAll, { once: true });
     try {
+      // It may have been cancelled while its items were read.
+      signal.throwIfAborted();
       await Promise.all(stops.map((stop) => follow(stop.signal)));
     } finally {
       // If one loop fails because the store cannot be written, the others stop too. The task then runs again.
