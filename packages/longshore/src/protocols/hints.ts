@@ -5,7 +5,7 @@ export interface Snippet {
   /** What to save or where to paste it. */
   readonly how: string;
   readonly code: string;
-  /** Gives it something to do: a job, and the commands that run it. */
+  /** A job for the worker, and the commands that run it. */
   readonly tryIt: string;
 }
 
@@ -21,13 +21,13 @@ export interface ProtocolHints {
 export interface HintOptions {
   /** The server's address. */
   readonly url: string;
-  /** The programs take their token from the environment: a secret is never printed. */
+  /** True when the server requires a token. The programs read it from the environment: a secret is never printed. */
   readonly asksToken: boolean;
   /** The flags that the server was started with, by their names in camel case. */
   readonly flags: { readonly [name: string]: unknown };
 }
 
-/** Begins the sentence that says how to run a program. */
+/** The start of the sentence that says how to run a program. */
 export function tokenFirst(asksToken: boolean): string {
   return asksToken ? "with its token in LONGSHORE_TOKEN, " : "";
 }

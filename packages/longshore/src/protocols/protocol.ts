@@ -1,5 +1,5 @@
-// What a protocol brings. Each folder beside this file exports one of these, and index.ts lists them. A protocol is light: what costs
-// memory or time to load is behind a function.
+// The interface of a protocol. Each folder beside this file exports one value of it, and index.ts lists them. A protocol is light: code
+// that costs memory or time to load is behind a function.
 
 import type { Environment } from "../core/environment.ts";
 import type { ReadAddress } from "../core/recording.ts";
@@ -27,7 +27,7 @@ export interface Protocol<Options extends object = object, Handle extends object
   readonly flags?: ServerFlags<Options>;
   /** Its ways to get tasks in `longshore work`. */
   readonly workers?: readonly WorkerProtocol[];
-  /** The row that its ids name, for `longshore verify`. Default: what the lease says. */
+  /** The row that its ids name, for `longshore verify`. Default: the row that the lease names. */
   readonly recordedAddress?: ReadAddress;
   /** What `longshore dev` prints about its workers. */
   hints?(options: HintOptions): Promise<ProtocolHints>;
@@ -35,7 +35,7 @@ export interface Protocol<Options extends object = object, Handle extends object
 
 export interface ServerFlags<Options extends object> {
   readonly list: readonly ServerFlag[];
-  /** What the flags mean to `serve()`. `values` has those that were given, by their names in camel case. */
+  /** Converts flags to options of `serve()`. `values` has the given flags, by their names in camel case. */
   options(values: FlagValues, around: FlagReading): Options;
   /** Files with secrets among the values. */
   secretFiles?(values: FlagValues): readonly string[];
@@ -47,7 +47,7 @@ export interface ServerFlag {
   readonly description: string;
   /** True when its value is a list with commas. */
   readonly isList?: true;
-  /** The name in camel case of a flag that cannot be given beside it. */
+  /** The name, in camel case, of a flag that cannot be used together with it. */
   readonly conflicts?: string;
 }
 
@@ -59,6 +59,6 @@ export interface FlagReading {
   warn(message: string): void;
   /** The content of a file that a flag names. */
   read(flag: string, file: string): string;
-  /** Makes the error of a command that cannot run. */
+  /** Creates the error of a command that cannot run. */
   failure(message: string): Error;
 }

@@ -1,4 +1,4 @@
-// What the server half of a protocol brings to a server, in the order in which the server needs it, and what it gets from the server.
+// The server half of a protocol: what it provides, in the order in which the server needs it, and what it gets from the server.
 
 import type { BusLog } from "../bus/log.ts";
 import type { OutboxStore } from "../bus/outbox.ts";
@@ -51,20 +51,23 @@ export interface ProtocolEngine {
   readonly storage: Storage;
   /** Runs and tasks for display. */
   readonly shown: DisplayedInput;
-  /** Bounds what all readers together do in one turn of the event loop. */
+  /** Limits the work of all readers together in one turn of the event loop. */
   readonly slices: Slices;
   readonly workers: Workers;
-  /** What carries tasks to workers, and knows why they wait. */
+  /** Carriers that send tasks to workers, and know why they wait. */
   readonly carriers: Set<Carrier>;
-  /** Reports why a queued task, or one on its way, has not been taken; null for any other. Looks at the workers once, for any number of tasks. */
+  /**
+   * Returns a function that reports why no worker has taken a queued or sent task; null for any other task. Reads the list of workers once,
+   * for any number of tasks.
+   */
   waiting(): (task: TaskRowHead) => Promise<Waiting | null>;
-  /** What knows which items tasks have put aside. */
+  /** Sources of dead letters. */
   readonly deadLetterSources: Set<DeadLetterSource>;
-  /** What the task has put aside, or failed for; oldest first. */
+  /** The dead letters of a task, oldest first. */
   deadLetters(task: TaskRow): Promise<readonly DeadLetter[]>;
   /** Compiled once for each definition; reads no rows. */
   plan(definition: Definition): Plan;
-  /** At once where the store can. */
+  /** Synchronous when the store reads synchronously. */
   originOf(task: Pick<TaskRow, "runId" | "node">): TaskOrigin | Promise<TaskOrigin>;
   /** Removes a run that has ended, with all that belongs to it. False when there is no such run. */
   removeRun(runId: string): Promise<boolean>;
@@ -72,11 +75,11 @@ export interface ProtocolEngine {
   listen(listener: ChangeListener): () => void;
 }
 
-/** What the run of a task says about it. */
+/** What the run of a task determines about it. */
 export interface TaskOrigin {
-  /** The name of the workflow; null for a task without a run, or of a run that is not there any more. */
+  /** The name of the workflow; null for a task without a run, or of a removed run. */
   readonly workflow: string | null;
-  /** Whether no author wrote the step: it is not shown to people. */
+  /** True for a step that no author wrote: it is not shown to people. */
   readonly isHidden: boolean;
 }
 
@@ -89,15 +92,15 @@ export interface ChangeListener {
 export interface Storage {
   /** How many transactions were committed. */
   readonly commits: number;
-  /** Null when writing works; else why it does not. */
+  /** Why the store cannot be written; null when it can. */
   readonly unavailable: LongshoreError | null;
-  /** Looks whether what was committed is still in its place. */
+  /** Checks that the data file is in its place. */
   look(): void;
-  /** Writes something that changes nothing; rejects when nothing can be written. */
+  /** Writes a test value; rejects when the store cannot be written. */
   tryWrite(): Promise<void>;
 }
 
-/** Inputs as they were given, also where their dialect stores them in a form of its own. */
+/** Inputs as callers sent them, also when their dialect stores them in a form of its own. */
 export interface DisplayedInput {
   run(run: Run): Promise<Run>;
   task(task: TaskRow): Promise<TaskRow>;
@@ -140,7 +143,7 @@ export interface OpenProtocol<Handle extends object = object> {
   readonly handle: Handle;
   /** Called once, on servers that listen. Absent: it has no routes. */
   serve?(around: Serving): Promise<ServedProtocol>;
-  /** Ends what `open` began; called after the port is closed and before the engine is. */
+  /** Stops what `open` started; called after the port is closed and before the engine is closed. */
   close?(): Promise<void>;
 }
 
@@ -148,7 +151,7 @@ export interface OpenProtocol<Handle extends object = object> {
 export interface Serving {
   readonly version: string;
   readonly metrics: Metrics;
-  /** Whether callers must show a token, and whether this is one. */
+  /** Whether callers must send a token, and whether a token is valid. */
   readonly tokens: { readonly required: boolean; known(token: string): boolean };
   /** Reads a definition file of any protocol. */
   readonly readDefinition: ReadDefinition;
@@ -158,14 +161,14 @@ export interface Serving {
 
 export interface ServedProtocol {
   readonly routes: RouteGroup;
-  /** True for the group that refuses requests for paths of no group. There is one. */
+  /** True for the group that refuses requests for unknown paths. There is one. */
   readonly isFallback?: true;
   readonly methods?: readonly GrpcMethod[];
-  /** Begins what needs the server's address. */
+  /** Starts what needs the server's address. */
   start?(url: string): Promise<void>;
-  /** Replies to every poll that waits; called before the port closes. */
+  /** Replies to every waiting poll; called before the port closes. */
   dismiss?(): void;
-  /** Ends what `start` began, while the port closes. */
+  /** Stops what `start` started, while the port closes. */
   stop?(deadlineMs?: number): Promise<void>;
 }
 
@@ -173,13 +176,13 @@ export interface ServedProtocol {
 export interface FileDescription {
   /** Such as "A flow of ...". */
   readonly title: string;
-  /** Its JSON Schema, as far as the keys that tell it from other files. */
+  /** Its JSON Schema, limited to the keys that distinguish it from other files. */
   readonly schema: JsonObject;
 }
 
 export interface DefinitionText {
   readonly text: string;
-  /** Its name, which decides what the definition is called. */
+  /** The name of the file, from which the definition's name is derived. */
   readonly file: string;
 }
 

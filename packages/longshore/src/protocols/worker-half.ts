@@ -1,4 +1,4 @@
-// What the worker half of a protocol brings to `longshore work`.
+// The worker half of a protocol: what it provides to `longshore work`.
 
 import type { Duration } from "../core/duration.ts";
 import type { Environment } from "../core/environment.ts";
@@ -6,7 +6,7 @@ import type { Isolate } from "../core/task.ts";
 import type { TelemetryVariables } from "../runner/telemetry.ts";
 import type { Transport } from "../runner/transport.ts";
 
-/** Data, so that it can be handed to another process. */
+/** Plain data, so that it can be sent to another process. */
 export interface WorkerSettings {
   /** The name of a worker protocol. Default: the one that takes the address of `--on`. */
   readonly protocol?: string;
@@ -23,7 +23,7 @@ export interface WorkerSettings {
   readonly logFlush?: Duration;
   readonly drain?: Duration;
   readonly cwd?: string;
-  /** Where a worker listens that is called, and whether it waits for a handshake. */
+  /** Where a worker that the server calls listens, and whether it waits for a handshake. */
   readonly port?: number;
   readonly host?: string;
   readonly handshake?: boolean;
@@ -35,7 +35,9 @@ export interface WorkerSettings {
 export interface WorkerProtocol {
   readonly name: string;
   readonly title: string;
-  /** Whether a worker polls for one task by its name, so that each task is a worker of its own; else all tasks together are one worker. */
+  /**
+   * True when a worker polls for one task by its name, so that each task is a separate worker; otherwise all tasks together are one worker.
+   */
   readonly perTask: boolean;
   /** Where its workers run by default: in supervised processes, or in this one when its parent supervises. */
   readonly isolate: "process" | "thread";
@@ -45,24 +47,24 @@ export interface WorkerProtocol {
   readonly structuredLog: boolean;
   /** Variables of its own for traces and logs. They take precedence over those of OpenTelemetry. */
   readonly telemetry?: TelemetryVariables;
-  /** True when a worker is called at a port: one that runs in a process of its own needs a fixed port. */
+  /** True when the server calls a worker at a port: a worker in a separate process needs a fixed port. */
   readonly isCalled: boolean;
   /** Defaults of options where they are not the common ones. */
   readonly defaults?: { readonly [Option in keyof WorkerSettings]?: string };
-  /** Options that would do nothing, and why; giving one of them is a mistake. */
+  /** Options that would have no effect, and why; using one of them is a mistake. */
   readonly without: { readonly [Option in keyof WorkerSettings]?: string };
-  /** How `longshore work` finds out that this protocol is meant. */
+  /** How `longshore work` chooses this protocol. */
   readonly chosen: Chosen;
   /** For the help of `longshore work`: commands with what they do, and sentences. */
   readonly help: { readonly examples: readonly (readonly [command: string, what: string])[]; readonly notes?: string };
-  /** The tasks are those of one worker. Loads the worker half. */
+  /** Creates the transport for the tasks of one worker. Loads the worker half. */
   transport(settings: WorkerSettings, tasks: readonly string[], print: (text: string) => void): Promise<Transport>;
 }
 
 export interface Chosen {
   /** True for the protocol that takes the address of `--on`. There is one. */
   readonly byAddress?: true;
-  /** Flags of `longshore work`; giving the first of them chooses this protocol. `server` returns whom the worker works for. */
+  /** Flags of `longshore work`; the first of them chooses this protocol. `server` returns the address that the worker works for. */
   readonly byFlag?: { readonly flags: readonly [WorkFlag, ...WorkFlag[]]; server(value: unknown, env: Environment): string };
   /** Whether the environment chooses it. Reads variables only. */
   byEnvironment?(env: Environment): FromEnvironment | undefined;
@@ -76,9 +78,9 @@ export interface WorkFlag {
 }
 
 export type FromEnvironment =
-  /** Whom the worker works for. `weak`: only when no address was given for `--on`, not even by a variable. */
+  /** The address that the worker works for. `weak`: used only when no address was given for `--on`, not even by a variable. */
   | { readonly on: string; readonly weak?: true }
-  /** The variables are incomplete: why, and what to do. Counts when nothing else is chosen. */
+  /** The variables are incomplete: why, and what to do. Used only when nothing else is chosen. */
   | { readonly refused: string };
 
 /** For `without`: protocols whose workers poll have no address to listen at. */

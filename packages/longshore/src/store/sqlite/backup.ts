@@ -1,5 +1,5 @@
-// A copy of the data file and of the blobs that it names, beside a running server. The copy of the file is one reading transaction, so it
-// is consistent, and blobs never change: a blob that the copy names was there before it was made.
+// Copies the data file and the blobs that it names, beside a running server. The file is copied in one read transaction, so the copy is
+// consistent. Blobs never change: a blob that the copy names existed before the copy.
 
 import { closeSync, constants, copyFileSync, fsyncSync, mkdirSync, openSync, readdirSync, renameSync, statSync } from "node:fs";
 import { join, resolve, sep } from "node:path";
@@ -15,20 +15,20 @@ import { refuseNewer } from "./schema.ts";
 export interface BackupProgress {
   readonly what: "data" | "blobs";
   readonly done: number;
-  /** The data in bytes, as far as it can be known before; blobs by their number. */
+  /** The total in bytes, as far as it is known in advance; for blobs their number. */
   readonly total: number;
 }
 
 export interface BackedUp {
   readonly bytes: number;
   readonly blobs: number;
-  /** Blobs that the data file names and that are not there: retention removed them meanwhile. */
+  /** Blobs that the data file names but that do not exist: retention removed them in the meantime. */
   readonly missingBlobs: number;
 }
 
-/** A copy without its last step has another name, so that it is not taken for a whole one. */
+/** An incomplete copy has another name, so that it is not mistaken for a complete one. */
 const partialSuffix = ".partial";
-/** How often the growing copy is looked at. */
+/** How often the size of the growing copy is checked. */
 const lookMs = 200;
 
 export async function backUp(directory: string, target: string, progress: (news: BackupProgress) => void): Promise<BackedUp> {
@@ -48,7 +48,7 @@ export async function backUp(directory: string, target: string, progress: (news:
   return { bytes: statSync(join(target, dataFileName)).size, ...blobs };
 }
 
-/** Returns how many bytes the copy takes at most. */
+/** Returns the maximum size of the copy in bytes. */
 async function refuseUnfit(directory: string, source: string): Promise<number> {
   const { damage } = checkFile(directory);
   if (damage.length > 0) throw new LongshoreError("LONGSHORE_DATA_DAMAGED", `${damage.join(" ")} A copy of it would be damaged as well.`);
@@ -68,14 +68,14 @@ async function refuseUnfit(directory: string, source: string): Promise<number> {
 }
 
 function prepareTarget(target: string, directory: string): void {
-  // By what it is called: the links of a path that is not there yet cannot be followed.
+  // Compared by name: links in a path that does not exist yet cannot be resolved.
   if (resolve(target).startsWith(`${resolve(directory)}${sep}`))
     throw new LongshoreError("LONGSHORE_BAD_CONFIG", `${target} is inside of the data folder ${directory}. Name a folder outside of it.`);
   try {
     mkdirSync(target, { recursive: true, mode: 0o700 });
     if (readdirSync(target).length === 0) return;
   } catch (cause) {
-    // The last is what a link to nothing gives.
+    // ENOENT is the error for a dangling link.
     if (!["EEXIST", "ENOTDIR", "ENOENT"].includes(String((cause as { code?: unknown }).code))) throw cause;
   }
   throw new LongshoreError(
@@ -135,7 +135,7 @@ function copySynced(from: string, to: string): boolean {
 }
 
 function sync(path: string): void {
-  // Windows cannot open a folder; its file system writes names down by itself.
+  // Windows cannot open a folder; its file system makes names durable by itself.
   if (process.platform === "win32" && statSync(path).isDirectory()) return;
   const handle = openSync(path, process.platform === "win32" ? "r+" : "r");
   try {

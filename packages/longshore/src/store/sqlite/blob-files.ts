@@ -1,6 +1,6 @@
-// Contents of blobs in files named by their hash. Content is written to a temporary file, synced and renamed before the engine commits a row
-// for it, so a crash cannot take the bytes of a blob that has a row. A file without a row is left over from an upload that a crash cut off, or
-// from a removal that it interrupted; the engine removes those, a folder at a time.
+// Contents of blobs in files named by their hash. Content is written to a temporary file, synced and renamed before the engine commits a
+// row for it, so a crash cannot lose the bytes of a blob that has a row. A file without a row is left over from an upload or a removal that
+// a crash interrupted; the engine removes such files, one folder at a time.
 
 import { createHash, randomUUID } from "node:crypto";
 import { mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
@@ -12,7 +12,7 @@ import { LongshoreError, toError } from "../../core/errors.ts";
 import type { BlobContents, ReceivedContent } from "../../engine/blob/contents.ts";
 import { blobPath } from "./blob-path.ts";
 
-/** What is hashed and written in one turn of the event loop. */
+/** Bytes that are hashed and written in one turn of the event loop. */
 const pieceBytes = 262_144;
 
 export class BlobFiles implements BlobContents {
@@ -22,7 +22,7 @@ export class BlobFiles implements BlobContents {
   #prepared = false;
   #closed = false;
 
-  /** Null for a temporary folder that the first blob makes and `close` removes. */
+  /** Null for a temporary folder, which the first blob creates and `close` removes. */
   constructor(directory: string | null) {
     this.#isTemporary = directory === null;
     this.directory = directory ?? join(tmpdir(), `longshore-blobs-${randomUUID()}`);
@@ -47,7 +47,7 @@ export class BlobFiles implements BlobContents {
     try {
       return (await open(path.file)).createReadStream();
     } catch (error) {
-      // Removed by another program: the same as no blob for readers.
+      // Another program removed the file: for readers the blob does not exist.
       if (codeOf(error) === "ENOENT") return null;
       throw error;
     }
@@ -59,7 +59,7 @@ export class BlobFiles implements BlobContents {
     try {
       if (path !== null) renameSync(path.file, aside);
     } catch {
-      // The row is gone, which is what counts; a file that cannot be moved is removed later, as one without a row.
+      // The row is removed, which is what counts; a file that cannot be moved is removed later, as one without a row.
     }
     return () => rm(aside, { force: true });
   }
@@ -67,7 +67,7 @@ export class BlobFiles implements BlobContents {
   async unchanged(before: number): Promise<string[]> {
     const folder = join(this.directory, (this.#nextFolder++ % 256).toString(16).padStart(2, "0"));
     const found: string[] = [];
-    // A folder or a file that is not there has nothing to remove.
+    // A missing folder or file has nothing to remove.
     for (const name of await readdir(folder).catch(() => [])) {
       const changedAt = (await stat(join(folder, name)).catch(() => null))?.mtimeMs ?? Number.POSITIVE_INFINITY;
       if (changedAt <= before) found.push(name);
@@ -102,7 +102,7 @@ export class BlobFiles implements BlobContents {
 
   async #discard(temporary: string): Promise<void> {
     await rm(temporary, { force: true });
-    // Content that arrives during `close` may have made the folder again.
+    // Content that arrives during `close` may have created the folder again.
     if (this.#closed) this.close();
   }
 
@@ -157,7 +157,7 @@ function codeOf(error: unknown): string {
   return String((error as { code?: unknown }).code);
 }
 
-/** What the disk refuses may work later; other errors stay as they are. */
+/** An error of the disk is reported as transient; other errors stay unchanged. */
 function inWords(error: unknown): unknown {
   if (!["ENOSPC", "EDQUOT", "EROFS", "EIO"].includes(codeOf(error))) return error;
   const message = `The blob cannot be written now: ${toError(error).message}. Make room on the disk.`;

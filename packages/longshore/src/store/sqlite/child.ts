@@ -1,5 +1,5 @@
-// Work on a data file in a process of its own: what SQLite does in one statement would hold the event loop, and a process that has ended
-// has closed its files, which the driver of Node 20 does not promise of a connection that was closed.
+// Work on a data file in a separate process: one statement of SQLite would block the event loop, and a process that has ended has closed
+// its files, which the driver of Node 20 does not guarantee for a closed connection.
 
 import { fork } from "node:child_process";
 import { toError } from "../../core/errors.ts";
@@ -10,9 +10,9 @@ export interface ChildWork<T> {
   readonly pid: number | undefined;
   /** Rejects when the work failed, or when the process ended without a result. */
   readonly done: Promise<T>;
-  /** The process has ended, and with it all that it had open. */
+  /** Resolves when the process has ended, and has closed all its files. */
   readonly ended: Promise<void>;
-  /** Ends it. */
+  /** Stops the process. */
   stop(): void;
 }
 
@@ -31,7 +31,7 @@ export function runChild<T>(program: URL, args: readonly string[]): ChildWork<T>
   return { pid: child.pid, done, ended, stop: () => void child.kill("SIGKILL") };
 }
 
-/** In the process itself: sends what `work` returns, or why it failed. */
+/** Called in the child process: sends the result of `work`, or why it failed. */
 export async function answerParent(work: (...args: string[]) => Promise<unknown>): Promise<void> {
   const answer: Answer = await work(...process.argv.slice(2)).then(
     (value) => ({ value }),

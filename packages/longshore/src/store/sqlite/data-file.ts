@@ -23,11 +23,11 @@ export interface DataFileOptions {
 
 export interface DataFile {
   readonly db: Database;
-  /** A server has had it open before: it may be a copy of what that one made of it later. */
+  /** True when a server has opened the file before: it may be an older copy of data that changed later. */
   readonly wasServed: boolean;
-  /** An error when the file is not in its place any more. */
+  /** Returns an error when the file is not in its place any more. */
   isGone(): LongshoreError | null;
-  /** Checks what was too much for the start, and calls `refuse` when that is damaged. */
+  /** Runs the checks that take too long for the start, and calls `refuse` when data is damaged. */
   checkRest(refuse: (damage: LongshoreError) => void): void;
   close(): void;
 }
@@ -105,7 +105,7 @@ async function openLocked(directory: string, lock: FolderLock, options: DataFile
   };
 }
 
-/** Damage that was accepted has to be known and gone before the file is served, whatever its size. */
+/** Damage that the operator accepted must be found and removed before the file is served, at any size. */
 async function salvageIfDamaged(directory: string, file: string, wasOpen: boolean, warn: (message: string) => void): Promise<void> {
   if (wasOpen) {
     const message = `Another program has the data file of ${directory} open. Stop it first: a damaged file is replaced by what can be read of it.`;
@@ -119,7 +119,7 @@ async function salvageIfDamaged(directory: string, file: string, wasOpen: boolea
   }
 }
 
-/** SQLite overwrites what it cannot read; a copy keeps it for a later search for what was lost. */
+/** SQLite overwrites a log that it cannot read; a copy keeps it for a later search for lost data. */
 function keepDamagedLog(file: string, warn: (message: string) => void): void {
   const log = `${file}-wal`;
   if (!existsSync(log)) return;
@@ -128,7 +128,7 @@ function keepDamagedLog(file: string, warn: (message: string) => void): void {
   warn(`A copy of the damaged write-ahead log is kept as ${copy}.`);
 }
 
-/** A folder that cannot be used is a matter of the machine, not of the program: reported with what to do about it. */
+/** An unusable folder is a problem of the machine, not of the program: the error says what to do about it. */
 export function inWords(error: unknown, directory: string | null): unknown {
   if (directory === null || error instanceof LongshoreError) return error;
   if (isDamaged(error))

@@ -25,7 +25,7 @@ type Module = { DatabaseSync: new (file: string, options?: { readOnly?: boolean 
 export interface Database {
   prepare(sql: string): Statement;
   exec(sql: string): void;
-  /** Runs `work` in one transaction. Nothing of it remains when it throws. */
+  /** Runs `work` in one transaction, which is rolled back when it throws. */
   transaction(work: () => void): void;
   close(): void;
 }
@@ -42,10 +42,11 @@ export interface OpenOptions {
 
 const busyMsDefault = 5_000;
 /**
- * Pages kept in memory, in KiB: the tasks in flight and the upper levels of every tree. Deeper pages are in the page cache of the system.
+ * Cache of pages in memory, in KiB: the tasks in flight and the upper levels of every tree. Deeper pages are in the page cache of the
+ * system.
  */
 const cacheKib = 32 * 1_024;
-/** The write-ahead log is folded back after this many pages (about 16 MiB): larger batches of folding cost fewer syncs. */
+/** The write-ahead log is checkpointed after this many pages (about 16 MiB): larger checkpoints cost fewer syncs. */
 const checkpointPages = 4_000;
 
 export async function openDatabase(file: string, options: OpenOptions = {}): Promise<Database> {
@@ -54,7 +55,7 @@ export async function openDatabase(file: string, options: OpenOptions = {}): Pro
   const db = new DatabaseSync(file, { readOnly });
   try {
     if (readOnly) {
-      // The first statement that reads finds out whether the file can be read at all.
+      // The first reading statement shows whether the file can be read at all.
       db.exec(`PRAGMA busy_timeout=${busyMs}; PRAGMA query_only=ON; SELECT count(*) FROM sqlite_schema`);
       return facade(db);
     }
@@ -90,7 +91,7 @@ function facade(db: DatabaseSync): Database {
   };
 }
 
-/** The version of the SQLite underneath. Rejects where none can be loaded. */
+/** The version of SQLite. Rejects when none can be loaded. */
 export async function sqliteVersion(): Promise<string> {
   const db = await openDatabase(":memory:");
   const version = String(db.prepare("SELECT sqlite_version() AS version").get()?.version);
@@ -108,7 +109,7 @@ export async function isOpenAnywhere(file: string): Promise<boolean> {
     return false;
   } catch (error) {
     if (isLocked(error)) return true;
-    // Nothing held it, but it cannot be read: reported where it is opened to be used.
+    // No connection holds it, but it cannot be read: reported when it is opened for use.
     if (isDamaged(error)) return false;
     throw error;
   } finally {
@@ -127,7 +128,7 @@ export async function removeIdleLog(file: string): Promise<void> {
     // Nothing is prepared here, as above.
     db.exec("PRAGMA busy_timeout=0; SELECT count(*) FROM sqlite_schema");
   } catch (error) {
-    // Damaged, or in the hands of a server: the log stays as it is.
+    // Damaged, or in use by a server: the log stays unchanged.
     if (!(isDamaged(error) || isUnavailable(error))) throw error;
   } finally {
     db.close();
@@ -161,27 +162,27 @@ async function withoutWarning<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Conditions of the machine rather than of the data: a full or read-only disk, an I/O error, a lock that does not go away. */
+/** True for conditions of the machine rather than of the data: a full or read-only disk, an I/O error, a lock that does not go away. */
 export function isUnavailable(error: unknown): boolean {
   const code = (error as { errcode?: unknown }).errcode;
   // 5 busy, 6 locked, 8 read-only, 10 I/O, 13 full, 14 cannot open; the low byte is the primary code.
   return typeof code === "number" && [5, 6, 8, 10, 13, 14].includes(code & 0xff);
 }
 
-/** A row with this key is there. */
+/** True when a row with this key exists. */
 export function isTaken(error: unknown): boolean {
   const code = (error as { errcode?: unknown }).errcode;
   // Constraints: 1555 of a primary key, 2067 of another unique index, 2579 of a rowid.
   return code === 1555 || code === 2067 || code === 2579;
 }
 
-/** Another process has the file. */
+/** True when another process has locked the file. */
 export function isLocked(error: unknown): boolean {
   const code = (error as { errcode?: unknown }).errcode;
   return typeof code === "number" && [5, 6].includes(code & 0xff);
 }
 
-/** The file is no database, or its pages contradict each other. */
+/** True when the file is not a database, or its pages contradict each other. */
 export function isDamaged(error: unknown): boolean {
   const { errcode: code, message } = error as { errcode?: unknown; message?: unknown };
   // 11 malformed, 26 not a database. The second driver gives no code with rows.

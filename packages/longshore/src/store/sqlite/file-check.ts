@@ -1,5 +1,5 @@
-// Looks at the files of a data folder without opening them as a database: what is wrong with them is found before SQLite repairs,
-// overwrites or removes anything. Safe beside a running server, in another process: SQLite's locks are not touched.
+// Checks the files of a data folder without opening them as a database: damage is found before SQLite repairs, overwrites or removes
+// anything. Safe beside a running server, in another process: it does not touch SQLite's locks.
 
 import { closeSync, existsSync, fstatSync, openSync, readSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import { readWal, type WalReport } from "./wal-check.ts";
 export interface FileReport {
   /** The schema version that the file records; null without a readable file. */
   readonly schemaVersion: number | null;
-  /** What is wrong, one sentence each; empty when nothing is. */
+  /** One sentence for each problem; empty when there is none. */
   readonly damage: readonly string[];
 }
 
@@ -30,7 +30,7 @@ export function checkFile(directory: string, hadData = false): FileReport {
   const start = readStart(file);
   if (start === null || start.bytes === 0) return { schemaVersion: null, damage: missing(file, start !== null, wal, hadData) };
   const header = parseHeader(start.header);
-  // A change outside the log was cut off, as a power cut at the first start does: SQLite takes it back from this journal.
+  // A change outside the log was interrupted, for example by a power cut at the first start: SQLite undoes it with this journal.
   if (existsSync(`${file}-journal`)) return { schemaVersion: header?.schemaVersion ?? null, damage: lost(file, wal) };
   if (header === null) {
     return { schemaVersion: null, damage: [`The data file ${file} is no SQLite database: its first bytes are wrong.`] };
@@ -39,7 +39,7 @@ export function checkFile(directory: string, hadData = false): FileReport {
 }
 
 function missing(file: string, exists: boolean, wal: WalReport, hadData: boolean): string[] {
-  // SQLite would remove a log without its file, and with it what was committed.
+  // SQLite would remove a log without its file, and with it committed data.
   if (wal.pageCount === null && wal.lostCommits === 0 && !hadData) return [];
   const why = wal.pageCount === null ? "this folder had one" : "its write-ahead log holds commits";
   return [`The data file ${file} ${exists ? "is empty" : "is missing"}, although ${why}.`];
@@ -62,7 +62,7 @@ function parseHeader(header: Buffer): FileHeader | null {
   if (header.length < headerBytes || header.toString("latin1", 0, magic.length) !== magic) return null;
   const pageBytes = header.readUInt16BE(16) === 1 ? 65_536 : header.readUInt16BE(16);
   if (pageBytes < 512 || (pageBytes & (pageBytes - 1)) !== 0) return null;
-  // The count holds only when the same change wrote both.
+  // The page count is valid only when the same change wrote both numbers.
   const isCounted = header.readUInt32BE(24) === header.readUInt32BE(92);
   return { pageBytes, pageCount: isCounted ? header.readUInt32BE(28) : 0, schemaVersion: header.readUInt32BE(60) };
 }

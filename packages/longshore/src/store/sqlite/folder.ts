@@ -1,4 +1,4 @@
-// The data folder: made for its owner only, with files that only the owner may read.
+// The data folder: created for its owner only, with files that only the owner may read.
 
 import { chmodSync, closeSync, mkdirSync, openSync, readdirSync, type Stats, statSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ export const dataFileName = "longshore.db";
 export const lockFileName = "lock";
 export const blobFolderName = "blobs";
 
-/** What SQLite and the checks open by name. */
+/** Files that SQLite and the checks open by name. */
 const openedNames = [lockFileName, ...["", "-wal", "-shm", "-journal"].map((suffix) => `${dataFileName}${suffix}`)];
 const folderMode = 0o700;
 const fileMode = 0o600;
@@ -16,7 +16,10 @@ const othersBits = 0o077;
 /** A sticky folder such as /tmp lets every user in, but only the owner of a file may replace it. */
 const stickyBit = 0o1000;
 
-/** Makes the folder when there is none, and the files in it private. `warn` gets what only its owner should change. */
+/**
+ * Creates the folder if it does not exist, and makes the files in it private. `warn` is called for settings that only the owner should
+ * change.
+ */
 export function prepareFolder(directory: string, warn: (message: string) => void = () => {}): void {
   makeFolder(directory);
   refuseStrangeFiles(directory);
@@ -27,20 +30,23 @@ export function prepareFolder(directory: string, warn: (message: string) => void
   if (open !== null) warn(open);
 }
 
-/** Creates the data file as a private one, when there is none. */
+/** Creates the data file as a private one, if it does not exist. */
 export function createDataFile(directory: string): string {
   const file = join(directory, dataFileName);
   createPrivate(file);
   return file;
 }
 
-/** Throws when something else is in the place of a file: to open a FIFO, or to read a device, would wait without an end. */
+/**
+ * Throws when something other than a regular file is in the place of a file: opening a FIFO, or reading a device, would wait without an
+ * end.
+ */
 export function refuseStrangeFiles(directory: string): void {
   const strange = strangeFile(directory);
   if (strange !== null) throw new LongshoreError("LONGSHORE_BAD_CONFIG", `${strange.seen} ${strange.advice}`);
 }
 
-/** What is wrong and what to do about it; null when each file that SQLite would open is a file, or is not there. Opens nothing. */
+/** Describes the problem and what to do; null when each file that SQLite would open is a regular file or does not exist. Opens nothing. */
 export function strangeFile(directory: string): { readonly seen: string; readonly advice: string } | null {
   for (const name of openedNames) {
     const path = join(directory, name);
@@ -58,7 +64,7 @@ function kindOf(found: Stats): string {
   return found.isSocket() ? "a socket" : "a device";
 }
 
-/** A sentence when other users may look into the folder or change it, with what to do; else null. */
+/** A sentence with advice when other users may read or change the folder; else null. */
 export function openness(directory: string): string | null {
   if (process.platform === "win32") return null;
   const { mode } = statSync(directory);
@@ -84,7 +90,7 @@ function isOurs(name: string): boolean {
   return name === lockFileName || name.startsWith(dataFileName);
 }
 
-/** Never opens a file that is there: closing it would drop the locks that SQLite holds on it in this process. */
+/** Never opens an existing file: closing it would drop the locks that SQLite holds on it in this process. */
 function createPrivate(file: string): void {
   try {
     closeSync(openSync(file, "wx", fileMode));
@@ -99,7 +105,7 @@ function makePrivate(file: string, warn: (message: string) => void): void {
   try {
     chmodSync(file, fileMode);
   } catch {
-    // It belongs to another user.
+    // The file belongs to another user.
     warn(
       `Other users may read ${file} (mode ${(mode & 0o777).toString(8)}), and this user may not change that: run chmod 600 as its owner.`,
     );

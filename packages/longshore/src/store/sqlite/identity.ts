@@ -1,19 +1,25 @@
-// Whether the files that the server has open are still the ones in the data folder. A folder that was removed or replaced takes every
-// write without an error, and loses it: so commits look after they are written and before they are answered.
+// Checks whether the files that the server has open are still those in the data folder. A folder that was removed or replaced accepts every
+// write without an error, and loses it. So each commit is checked after it is written and before its callers get their results.
 
 import { type Stats, statSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { LongshoreError } from "../../core/errors.ts";
 
 /**
- * A commit that follows the last look within this time does not look again: a look costs as much as a tenth of a small commit. What is
- * acknowledged meanwhile is lost with the folder, exactly as everything that was acknowledged just before.
+ * A commit within this time after the last check is not checked again: a check costs as much as a tenth of a small commit. What is
+ * acknowledged in this time is lost with the folder, like everything that was acknowledged just before.
  */
 export const restMs = 5;
-/** The folder is looked at each time; its files when its list of names has changed, and now and then in any case: clocks of files are coarse. */
+/**
+ * The folder is checked each time. Its files are checked when its list of names has changed, and every 64th time in any case, because file
+ * times are coarse.
+ */
 export const looksPerCheck = 64;
 
-/** Returns null while the data file and its log are in their places. To be called right after both were opened. `steady` is in milliseconds. */
+/**
+ * Returns a function that returns null while the data file and its log are in their places. Must be called right after both were opened.
+ * `steady` is in milliseconds.
+ */
 export function watchIdentity(file: string, steady: () => number = () => performance.now()): () => LongshoreError | null {
   const folder = dirname(file);
   const paths = [file, `${file}-wal`];
@@ -31,7 +37,7 @@ export function watchIdentity(file: string, steady: () => number = () => perform
     const now = look(folder);
     const settled = isSame(now, seen) && now?.mtimeMs === seen?.mtimeMs && ++looks < looksPerCheck;
     const found = settled ? null : check();
-    // What was wrong is looked for again each time.
+    // After an error, the next call checks again.
     restUntil = found === null ? at + restMs : 0;
     if (settled) return null;
     seen = found === null ? now : undefined;
@@ -44,7 +50,7 @@ function look(path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false });
   } catch {
-    // A folder above it cannot be looked into any more: not the place where the file was opened.
+    // A parent folder is not readable any more: this is not the place where the file was opened.
     return undefined;
   }
 }

@@ -1,21 +1,21 @@
-// Whether the pages of a data file fit together, by SQLite's own check. A small file is checked before it is served. A large one is
-// checked in a process of its own while the server works: SQLite's check cannot be cut into slices, and would hold the event loop.
-// The full check rather than the quick one, at five times its price: a page in the place of another is found by the order of keys alone.
+// Checks the pages of a data file with SQLite's own integrity check. A small file is checked before it is served. A large one is checked in
+// a separate process while the server works: SQLite's check cannot be split into slices, and would block the event loop. It is the full
+// check, at five times the cost of the quick one: only the order of keys shows a page in the place of another.
 
 import { existsSync } from "node:fs";
 import { setPriority } from "node:os";
 import { runChild } from "./child.ts";
 import { type Database, isDamaged, openDatabase, removeIdleLog } from "./driver.ts";
 
-/** Checked before serving: 0.15 s, as the check reads about 110 MB a second from the page cache of the system. */
+/** Maximum size that is checked before serving: 0.15 s, as the check reads about 110 MB a second from the page cache of the system. */
 export const checkBytesAtStart = 16 * 1024 * 1024;
-/** Findings that are reported: a person needs the first ones. */
+/** Maximum number of reported findings: a person needs the first ones. */
 const findingsMax = 5;
-/** Serving comes first. */
+/** Lower priority than the server. */
 const niceness = 10;
 const program = new URL("./integrity-process.js", import.meta.url);
 
-/** Sentences about what contradicts itself; empty when nothing does. */
+/** One sentence for each contradiction; empty when there is none. */
 export function checkPages(db: Database, file: string): string[] {
   const found = check(db, "");
   if (found.length === 0) return [];
@@ -24,7 +24,7 @@ export function checkPages(db: Database, file: string): string[] {
   return [`The data file ${file} is damaged${where}: ${found.join("; ")}.`];
 }
 
-/** The same for a file that this process has not open; it is opened for reading. */
+/** The same for a file that this process has not opened; it is opened for reading. */
 export async function checkFilePages(file: string): Promise<string[]> {
   try {
     const db = await openDatabase(file, { readOnly: true });
@@ -39,7 +39,7 @@ export async function checkFilePages(file: string): Promise<string[]> {
   }
 }
 
-/** The same for a folder that no server may use at the moment: SQLite makes an empty log to read a file, and this leaves none behind. */
+/** The same for a folder that no server uses at the moment. SQLite creates an empty log to read a file; this function removes it again. */
 export async function checkIdleFile(file: string): Promise<string[]> {
   if (existsSync(`${file}-wal`)) return checkFilePages(file);
   const work = runChild<string[]>(program, [file]);
@@ -78,11 +78,11 @@ function check(db: Database, what: string): string[] {
 }
 
 export interface BackgroundCheck {
-  /** Ends it; no finding is reported after that. */
+  /** Stops the check; no finding is reported after that. */
   stop(): void;
 }
 
-/** Checks in a process of its own. `done` gets the findings; `failed` gets an error when it could not be done. */
+/** Checks in a separate process. `done` receives the findings; `failed` receives an error when the check could not run. */
 export function checkInBackground(file: string, done: (damage: string[]) => void, failed: (error: Error) => void): BackgroundCheck {
   const work = runChild<string[]>(program, [file]);
   if (work.pid !== undefined) lowerPriority(work.pid);
@@ -103,6 +103,6 @@ function lowerPriority(pid: number): void {
   try {
     setPriority(pid, niceness);
   } catch {
-    // It has ended already, or the system does not allow it: the check runs all the same.
+    // The process has already ended, or the system does not allow it: the check runs anyway.
   }
 }

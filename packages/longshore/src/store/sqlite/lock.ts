@@ -10,12 +10,12 @@ import { lockFileName } from "./folder.ts";
 import { readProperty, writeProperty } from "./properties.ts";
 
 export interface FolderLock {
-  /** Names this very file: another one in its place has another. */
+  /** Identifies this file: another file in its place has another id. */
   readonly id: string;
   release(): void;
 }
 
-/** Under which name the data file records its lock. */
+/** The name under which the data file records its lock. */
 const lockProperty = "lock";
 
 export async function lockFolder(directory: string): Promise<FolderLock> {
@@ -46,7 +46,7 @@ export async function lockFolder(directory: string): Promise<FolderLock> {
 
 /** `wasOpen`: another connection had the data file open when this server took the lock. */
 export function refuseIfShared(db: Database, lock: FolderLock, directory: string, wasOpen: boolean): void {
-  // Under the same lock file as before, the other can only be a reader.
+  // With the same lock file as before, the other connection can only be a reader.
   if (!wasOpen || readProperty(db, lockProperty) === lock.id) return;
   throw new LongshoreError(
     "LONGSHORE_CONFLICT",
@@ -55,7 +55,7 @@ export function refuseIfShared(db: Database, lock: FolderLock, directory: string
   );
 }
 
-/** From now on the data file is guarded by this lock file. Returns whether it was guarded before, by this one or another. */
+/** Records that this lock file guards the data file. Returns whether this or another one guarded it before. */
 export function recordLock(db: Database, lock: FolderLock): boolean {
   const before = readProperty(db, lockProperty);
   if (before !== lock.id) db.transaction(() => writeProperty(db, lockProperty, lock.id));

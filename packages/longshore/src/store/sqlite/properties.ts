@@ -2,7 +2,7 @@
 
 import type { Database } from "./driver.ts";
 
-/** Null when there is none, also in a file from before there were any. */
+/** Null when there is none, also in a file from a version without properties. */
 export function readProperty(db: Database, name: string): string | null {
   const table = db.prepare("SELECT 1 AS found FROM sqlite_schema WHERE type = 'table' AND name = 'property'").get();
   if (table === undefined) return null;

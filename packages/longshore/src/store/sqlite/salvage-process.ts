@@ -1,4 +1,4 @@
-// The program that checks a file whose damage was accepted, and puts what can be read of it in its place.
+// The program that checks a file whose damage the operator accepted, and replaces it with what can be read of it.
 
 import { answerParent } from "./child.ts";
 import { checkFilePages } from "./integrity.ts";

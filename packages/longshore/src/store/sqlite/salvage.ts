@@ -1,4 +1,4 @@
-// Copies what can be read of a damaged data file into a new one, and puts that in its place. The damaged file is kept beside it.
+// Copies what can be read of a damaged data file into a new one, which replaces it. The damaged file is kept beside it.
 
 import { linkSync, renameSync, rmSync, statSync } from "node:fs";
 import { type Database, isDamaged, openDatabase, type SqlRow, type SqlValue } from "./driver.ts";
@@ -8,7 +8,7 @@ import { countAmounts, migrate } from "./schema.ts";
 const damagedSuffix = ".damaged";
 const salvagedSuffix = ".salvaged";
 
-/** To be called while no other connection has the file open. Returns a sentence about what was copied. */
+/** Must be called while no other connection has the file open. Returns a sentence about what was copied. */
 export async function salvage(file: string): Promise<string> {
   const target = `${file}${salvagedSuffix}`;
   for (const name of [target, `${target}-wal`, `${target}-shm`]) rmSync(name, { force: true });
@@ -16,7 +16,7 @@ export async function salvage(file: string): Promise<string> {
   const to = await openDatabase(target);
   let lossy: string[];
   try {
-    // What the log holds belongs to the damaged file; beside another file it would be taken for its log.
+    // The log belongs to the damaged file; beside another file SQLite would use it as that file's log.
     from.exec("PRAGMA wal_checkpoint(TRUNCATE)");
     to.exec("PRAGMA foreign_keys=OFF");
     migrate(to, Number(from.prepare("PRAGMA user_version").get()?.user_version), target);
@@ -32,7 +32,7 @@ export async function salvage(file: string): Promise<string> {
   return `${lost} The damaged file is kept as ${file}${damagedSuffix}.`;
 }
 
-/** Tables of which rows were lost, with how many could be read. */
+/** Returns the tables that lost rows, with the number of rows that could be read. */
 function copyTables(from: Database, to: Database): string[] {
   const tables = to.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'").all();
   const lossy: string[] = [];
@@ -45,7 +45,7 @@ function copyTables(from: Database, to: Database): string[] {
   return lossy;
 }
 
-/** What was lost takes no room any more. A file of an early version has no sums yet. */
+/** Computes the sums again, because lost rows take no space any more. A file of an early version has no sums. */
 function recount(db: Database): void {
   const table = db.prepare("SELECT 1 AS found FROM sqlite_schema WHERE type = 'table' AND name = 'amount'").get();
   if (table !== undefined) db.transaction(() => db.exec(countAmounts));
@@ -57,7 +57,7 @@ function copyTable(from: Database, to: Database, table: string): { rows: number;
   const keys = info.filter(({ pk }) => Number(pk) > 0).sort((a, b) => Number(a.pk) - Number(b.pk));
   const names = info.map(({ name }) => String(name));
   const isRowid = hasRowid(to, table);
-  // The rowid is the place of a row: with it no row is copied twice.
+  // The rowid identifies a row: with it no row is copied twice.
   const columns = isRowid ? ["rowid", ...names] : names;
   const order = (direction: string) => (isRowid ? ["rowid"] : keys.map(({ name }) => String(name))).map((key) => `${key} ${direction}`);
   const insert = to.prepare(`INSERT OR IGNORE INTO ${table} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`);
@@ -102,7 +102,7 @@ function hasRowid(db: Database, table: string): boolean {
   }
 }
 
-/** In one step: at every moment there is a data file, the damaged one or the new one. */
+/** Replaces the file in one step: there is always a data file, the damaged one or the new one. */
 function replace(file: string, target: string): void {
   if ((statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0) throw new Error(`${file}-wal still holds commits.`);
   rmSync(`${file}${damagedSuffix}`, { force: true });

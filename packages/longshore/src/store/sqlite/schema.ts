@@ -4,7 +4,7 @@ import { LongshoreError } from "../../core/errors.ts";
 import { packageVersion } from "../../core/version.ts";
 import type { Database } from "./driver.ts";
 
-/** Fills `amount` from the tables that it sums up. Each row counts what the store counts for it: a test compares them. */
+/** Fills `amount` from the tables that it sums up. Each row counts the same as in the store: a test compares them. */
 const countSums = `
   INSERT INTO amount SELECT 'bytes of blobs', coalesce(sum(4096 + bytes + coalesce(octet_length(note), 0)), 0) FROM blob;
   INSERT INTO amount SELECT 'bytes of logs', coalesce(sum(bytes), 0) FROM log;
@@ -18,7 +18,7 @@ const countSums = `
 
 const countLogs = "INSERT OR REPLACE INTO amount VALUES ('last log', coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'log'), 0));";
 
-/** All amounts again, from the tables. */
+/** Computes all amounts again from the tables. */
 export const countAmounts: string = `DELETE FROM amount; ${countSums} ${countLogs}`;
 
 const migrations: readonly string[] = [
@@ -202,7 +202,7 @@ const migrations: readonly string[] = [
 
 export const schemaVersion = migrations.length;
 
-/** Brings a file up to the newest version, one migration a transaction. `upTo` makes a file as an earlier version wrote it. */
+/** Migrates a file to the newest version, one migration per transaction. `upTo` creates a file as an earlier version wrote it. */
 export function migrate(db: Database, upTo: number = migrations.length, file = ":memory:"): void {
   const from = refuseNewer(db, file);
   migrations.slice(from, upTo).forEach((sql, at) => {
@@ -213,7 +213,7 @@ export function migrate(db: Database, upTo: number = migrations.length, file = "
   });
 }
 
-/** Returns the schema version. `file` is what a refusal calls it. */
+/** Returns the schema version. `file` is the name in the error. */
 export function refuseNewer(db: Database, file: string): number {
   const version = Number(db.prepare("PRAGMA user_version").get()?.user_version ?? 0);
   if (version > schemaVersion) throw tooNew(file, version);

@@ -8,7 +8,7 @@ import { endianness } from "node:os";
 export interface WalReport {
   /** Pages of the database after the newest commit that SQLite reads; null when it reads none. */
   readonly pageCount: number | null;
-  /** Numbers of the pages that the log holds. */
+  /** Numbers of the pages in the log. */
   readonly pages: ReadonlySet<number>;
   /** Commits behind a damaged place: SQLite drops them. */
   readonly lostCommits: number;
@@ -28,9 +28,9 @@ interface Frame {
   /** Pages of the database when the frame ends a commit, else 0. */
   readonly commitPages: number;
   readonly salts: readonly [number, number];
-  /** As stored in the frame. */
+  /** The checksum stored in the frame. */
   readonly sum: Sum;
-  /** What the checksum is when the sum before it is `seed`. */
+  /** Computes the checksum when the checksum before it is `seed`. */
   sumFrom(seed: Sum): Sum;
 }
 
@@ -40,9 +40,9 @@ const headerBytes = 32;
 const frameHeaderBytes = 24;
 /** The first word of a log; its last bit means that checksums are over big-endian words. */
 const magic = 0x377f0682;
-/** Frames that are read at once: about 1 MiB with pages of 4 KiB. */
+/** Frames per read: about 1 MiB with pages of 4 KiB. */
 const framesAtOnce = 256;
-/** A log lasts for thousands of pages, so it begins again once in a reading at most. */
+/** A log restarts after thousands of pages, so at most once during a read. */
 const triesMax = 3;
 
 const nothing: WalReport = { pageCount: null, pages: new Set(), lostCommits: 0 };
@@ -62,7 +62,7 @@ export function readWal(file: string): WalReport {
   }
 }
 
-/** A running server may begin the log again while it is read: then what was read of it is a mixture of both. */
+/** A running server may restart the log during the read: then the result is a mixture of both, and the read is repeated. */
 function readSteady(handle: number): WalReport {
   let report = nothing;
   for (let tries = 0; tries < triesMax; tries++) {
@@ -118,7 +118,7 @@ class BehindDamage {
       this.#wasSynced = true;
   }
 
-  /** A torn end has none: its only commit was never acknowledged. */
+  /** The number of lost commits. A torn end has none: its only commit was never acknowledged. */
   get lostCommits(): number {
     return this.#wasSynced ? this.#commits : 0;
   }
@@ -134,7 +134,7 @@ function readHeader(handle: number): WalHeader | null {
   const bytes = Buffer.from(new ArrayBuffer(headerBytes));
   if (readSync(handle, bytes, 0, headerBytes, 0) < headerBytes) return null;
   const pageBytes = bytes.readUInt32BE(8);
-  // A page size that cannot be: the header does not tell where frames begin.
+  // An impossible page size: the header does not show where frames start.
   if (pageBytes < 512 || pageBytes > 65_536 || (pageBytes & (pageBytes - 1)) !== 0) return null;
   const first = bytes.readUInt32BE(0);
   const swapped = ((first & 1) === 1) !== (endianness() === "BE");
@@ -152,7 +152,7 @@ function* frames(handle: number, { pageBytes, swapped }: WalHeader): Generator<F
     const here = Math.min(framesAtOnce, count - first);
     readSync(handle, buffer, 0, here * frameBytes, headerBytes + first * frameBytes);
     for (let at = 0; at < here; at++) {
-      // A copy: a frame is still looked at when the next ones have been read.
+      // A copy: a frame is still used after the next ones have been read.
       const own = new Uint8Array(buffer.subarray(at * frameBytes, (at + 1) * frameBytes));
       yield frameOf(Buffer.from(own.buffer), swapped);
     }
@@ -172,7 +172,7 @@ function frameOf(bytes: Buffer, swapped: boolean): Frame {
   };
 }
 
-/** As the checksum reads them. The bytes are in memory of their own. */
+/** The words in the byte order of the checksum. The bytes are in memory of their own. */
 function wordsOf(bytes: Buffer, swapped: boolean): Uint32Array {
   return new Uint32Array(swapped ? new Uint8Array(Buffer.from(bytes).swap32()).buffer : bytes.buffer);
 }

@@ -1,4 +1,4 @@
-// The dialect of workflows written in code: compiles what `workflow()` made, and resolves its references.
+// The dialect of workflows written in code: compiles the result of `workflow()`, and resolves its references.
 
 import { LongshoreError } from "../../../core/errors.ts";
 import { isScalar, type Json, setOwn } from "../../../core/json/json.ts";
@@ -67,7 +67,7 @@ function nodeOf(source: WorkflowSource, step: StepSource, index: ReadonlyMap<str
   };
 }
 
-/** Whose result is used must have ended; of the others a part is enough. */
+/** A step whose result is used must have ended; of the others a part is enough. */
 function streamsOf(source: WorkflowSource, step: StepSource, after: readonly number[], results: readonly number[]): number[] {
   const used = new Set(results);
   const streams = [...new Set(after)].filter((at) => !used.has(at));

@@ -1,4 +1,4 @@
-// Workflows written in code, as they are kept: plain JSON, made by `workflow()` and compiled by this dialect.
+// Workflows written in code, as they are stored: plain JSON, created by `workflow()` and compiled by this dialect.
 
 import type { Backoff } from "../../../core/backoff.ts";
 import type { Json, JsonObject } from "../../../core/json/json.ts";
@@ -27,7 +27,7 @@ export interface StepSource {
   input: Value;
   /** Steps that must end first although their results are not used. */
   after?: string[];
-  /** Those of `after` whose results are not used need only have given a part; else all must have ended. */
+  /** With `first-part`, steps of `after` whose results are not used need only have produced a part. Default: all must have ended. */
   startWhen?: "first-part";
   when?: Value;
   /** Start even when a step that it waits for did not succeed. */

@@ -1,4 +1,4 @@
-// The answers of our own API, made from stored rows.
+// The responses of our own API, made from stored rows.
 
 import type { Json } from "../../../core/json/json.ts";
 import { parseExact } from "../../../core/json/json-exact.ts";
@@ -89,7 +89,7 @@ export function attemptBody(attempt: AttemptView) {
   return { attempt: attempt.attempt + 1, grant, holder, error, queuedAt, startedAt, endedAt, closedBy };
 }
 
-/** A step whose earlier life is void has no task now: it waits to be started again. */
+/** Whether a step has a task: one whose earlier life is void waits to be started again. */
 export function isShown(task: TaskRow): boolean {
   return task.state !== "forgotten";
 }
@@ -104,10 +104,10 @@ export function wholeDefinitionBody(definition: Definition, plan: Plan) {
   return { ...definitionBody(definition), source: parsed(definition.source), steps };
 }
 
-/** The ids of the steps that it waits for. Behind a node that is not shown are those that it waits for, and those it was chosen by. */
+/** The ids of the steps that a node waits for. A hidden node is replaced by the nodes that it waits for, and those that chose it. */
 function shownAfter(plan: Plan, node: PlanNode): string[] {
   const ids: string[] = [];
-  // What is added on the way is walked over as well.
+  // The loop also visits entries that it adds.
   const upstreams = new Set(node.after);
   for (const at of upstreams) {
     const upstream = plan.nodes[at] as PlanNode;

@@ -1,5 +1,6 @@
-// Live changes of runs and tasks. What a commit changed is recorded in one bounded ring; a reader is a position in that ring, so nothing is
-// buffered for a slow one: it continues from its position, and is notified how much it missed when the ring has moved past it.
+// Live changes of runs and tasks. The changes of each commit are recorded in one bounded ring. A reader is a position in that ring, so
+// nothing is buffered for a slow reader: it continues from its position, and is notified how much it missed when the ring has moved past
+// it.
 //
 // Nothing is recorded without a reader; recording continues for a while after the last reader left, so that it can resume.
 // Changes are hints for views: a task that moved twice within one commit is reported once.
@@ -40,20 +41,20 @@ export interface TaskChange {
 
 export type Change = RunChange | TaskChange;
 
-/** What a look brings. At least `missed` changes came before `changes` and are gone. */
+/** The result of a read. At least `missed` changes before `changes` are lost. */
 export interface Look {
   readonly missed: number;
   readonly changes: readonly Noted[];
 }
 
-/** A change with its place. Its text is made once for all readers. */
+/** A change with its position. Its text is made once for all readers. */
 export interface Noted {
   readonly number: number;
   readonly change: Change;
   data?: string;
 }
 
-/** What readers are sent of it, as JSON. */
+/** The JSON text of a change that readers receive. */
 export function dataOf(noted: Noted): string {
   if (noted.data === undefined) {
     const { kind: _, ...data } = noted.change;
@@ -64,28 +65,31 @@ export function dataOf(noted: Noted): string {
 
 export interface ChangesOptions {
   clock: Clock;
-  /** What is not known with a task itself. Hidden ones are not reported. */
+  /** Returns what the task's row does not contain. Hidden tasks are not reported. */
   originOf: (task: TaskRow) => TaskOrigin | Promise<TaskOrigin>;
-  /** Sets these ids apart from those of any other process. */
+  /** Distinguishes these ids from those of any other process. */
   epoch: string;
-  /** Changes kept. A reader that is further behind has missed some. */
+  /** Maximum number of changes kept. A reader that is further behind has missed some. */
   keptMax?: number;
 }
 
-/** Of an error; the whole of it is with the run or the task. A worker may report one of megabytes, and each reader is sent each change. */
+/**
+ * Maximum length of an error; the run or the task has all of it. A worker may report an error of megabytes, and each change is sent to each
+ * reader.
+ */
 const errorCharsMax = 2_000;
 
 function shortened(error: string | null): string | null {
   if (error === null || error.length <= errorCharsMax) return error;
-  // Copied: a part of a text keeps the whole of it in memory.
+  // A copy: a substring keeps the whole text in memory.
   return Buffer.from(cutMiddle(error, errorCharsMax)).toString();
 }
 
 /** About 2 MB. */
 const keptMaxDefault = 8_192;
-/** Changes that one look brings, so that one reader does not keep the others waiting. */
+/** Maximum number of changes in one read, so that one reader does not delay the others. */
 const lookMax = 500;
-/** How long after the last reader left changes are still noted. */
+/** How long changes are still recorded after the last reader has left. */
 const lingerMs = 60_000;
 
 type ChangesDeps = Pick<ProtocolEngine, "clock" | "makeId" | "originOf" | "listen">;
@@ -99,7 +103,7 @@ export class Changes {
   #last = 0;
   #first = 1;
   #noting = false;
-  /** Resolves when all changes so far are noted; null when they are. */
+  /** Resolves when all changes so far are recorded; null when they are. */
   #waiting: Promise<void> | null = null;
   #wakeScheduled = false;
   #cancelLinger: (() => void) | null = null;
@@ -132,11 +136,14 @@ export class Changes {
     const changeOf = ({ workflow, isHidden }: TaskOrigin): TaskChange | null =>
       isHidden ? null : { kind: "task", id, runId, workflow, step, state, attempt, holder, error, startedAt, endedAt };
     const origin = this.#options.originOf(task);
-    // A view without this change is out of date until the next one: no reason to stop.
+    // Without this change a view is outdated until the next one: no reason to stop.
     this.#inOrder(origin instanceof Promise ? origin.then(changeOf, () => null) : changeOf(origin));
   }
 
-  /** Begins to read. `wake` is called, once per turn of the event loop, when there may be something new. Ends with what is returned. */
+  /**
+   * Starts to read. `wake` is called, once per turn of the event loop, when there may be something new. The returned function ends the
+   * read.
+   */
   read(wake: () => void): () => void {
     this.#noting = true;
     this.#cancelLinger?.();
@@ -149,7 +156,7 @@ export class Changes {
     };
   }
 
-  /** What came after a number, the oldest first; never more than a bounded number of changes. */
+  /** The changes after a number, the oldest first, up to a limit. */
   after(number: number): Look {
     const first = Math.max(number + 1, this.#first);
     const changes: Noted[] = [];
@@ -163,7 +170,7 @@ export class Changes {
     return `${this.#options.epoch}-${number}`;
   }
 
-  /** The number in an id; undefined for an id of another process, or one that was never given out. */
+  /** The number in an id; undefined for an id of another process, or an unknown one. */
   numberOf(id: string): number | undefined {
     const dash = id.lastIndexOf("-");
     if (id.slice(0, dash) !== this.#options.epoch || !/^\d{1,15}$/.test(id.slice(dash + 1))) return undefined;
@@ -175,7 +182,7 @@ export class Changes {
     this.#cancelLinger?.();
   }
 
-  /** What has to be read first holds up what comes after it. */
+  /** Keeps the order: a change that needs a read delays the ones after it. */
   #inOrder(change: Change | null | Promise<Change | null>): void {
     if (this.#waiting === null && !(change instanceof Promise)) return this.#note(change);
     const noted: Promise<void> = Promise.all([change, this.#waiting]).then(([found]) => {
@@ -198,7 +205,7 @@ export class Changes {
     });
   }
 
-  /** Changes from now on are not noted, so an id of before must not be taken for a place among them. */
+  /** Changes from now on are not recorded, so an earlier id must not be taken for a position among later ones. */
   #forget(): void {
     this.#noting = false;
     this.#ring.length = 0;

@@ -16,7 +16,7 @@ const name = z
   .string()
   .regex(/^[\w./:@-]{1,200}$/)
   .describe("1 to 200 letters, digits and . _ - / : @");
-/** As `task()` takes them: a step of any other name would wait forever. */
+/** As `task()` accepts them: a step with any other name would wait without an end. */
 const taskName = z
   .string()
   .regex(/^[\w./:-]{1,200}$/)
@@ -80,7 +80,7 @@ export const codeSource = z
   .refine((given) => new Set(given.steps.map(({ id }) => id)).size === given.steps.length, "each step needs an id of its own")
   .meta({ id: "WorkflowSource" });
 
-/** The checked source, without what zod may have added. */
+/** The checked source, without fields that zod may have added. */
 export function sourceText(source: z.output<typeof codeSource>): string {
   return JSON.stringify(source);
 }

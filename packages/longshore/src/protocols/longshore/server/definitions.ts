@@ -1,4 +1,4 @@
-// Definitions: what can be started, and putting more of it there.
+// Definitions: listing and adding workflows that can be started.
 
 import { z } from "zod";
 import { LongshoreError } from "../../../core/errors.ts";

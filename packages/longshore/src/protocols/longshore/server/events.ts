@@ -14,7 +14,7 @@ import type { EventSink, ServerSentEvent } from "../../../net/http/http.ts";
 import { type Change, type Changes, dataOf } from "./changes.ts";
 import { type Operation, operation } from "./operation.ts";
 
-/** Readers at once. Each costs its share of every change. */
+/** Maximum number of readers. Each adds to the cost of every change. */
 const readersMax = 500;
 
 const filter = z.strictObject({
@@ -58,7 +58,7 @@ interface FollowOptions {
   readonly matches: (change: Change) => boolean;
 }
 
-/** Never rejects; ends when the reader has gone or the server closes. */
+/** Never rejects; ends when the reader has disconnected or the server closes. */
 async function follow(options: FollowOptions, resumed: string | undefined, sink: EventSink): Promise<void> {
   const { changes } = options;
   const { gone } = sink;
@@ -88,7 +88,7 @@ async function follow(options: FollowOptions, resumed: string | undefined, sink:
   sink.end();
 }
 
-/** Sends what came after `at`, or some of it; returns the new position. */
+/** Sends changes after `at`, up to a limit; returns the new position. */
 async function pass({ changes, slices, matches }: FollowOptions, at: number, sink: EventSink): Promise<number> {
   const { missed, changes: found } = changes.after(at);
   // There may be hundreds of readers, and each is sent each change.

@@ -1,5 +1,5 @@
 // Whether this server can do its work: above all, whether the store can be written. Each write notices a full disk or a data folder that is
-// gone. A server without writes looks for its folder at each question (the look has a limit of its own), and tries to write now and then.
+// gone. A server without writes checks its folder at each request (the check is rate-limited), and tries to write from time to time.
 
 import type { Clock } from "../../../core/clock.ts";
 import type { Storage } from "../../server-half.ts";
@@ -21,7 +21,7 @@ export interface HealthDeps {
   closing: AbortSignal;
 }
 
-/** A store that was written this long ago counts as writable; an idle one is tried again after it. */
+/** A store that was written within this time counts as writable; after it, an idle store is tried again. */
 const freshMs = 10_000;
 
 export class HealthCheck {
@@ -35,7 +35,7 @@ export class HealthCheck {
     this.#startedAt = deps.clock.now();
   }
 
-  /** The same for a program that sends work here: a server that closes takes none, however well it is. */
+  /** The same for a program that sends work here: a server that is closing accepts none, even when it is healthy. */
   async ready(): Promise<Health> {
     const health = await this.look();
     return this.#deps.closing.aborted ? { ...health, status: "unavailable", message: "The server is closing." } : health;

@@ -9,7 +9,7 @@ import { json, type Operation, operation } from "./operation.ts";
 import { cursor } from "./query.ts";
 
 const tag = "history";
-/** Tasks of one page with all of their attempts, and ids of one page: what is read below 5 ms. */
+/** Maximum number of tasks of one page with all of their attempts, and of ids of one page: read in less than 5 ms. */
 const tasksMax = 200;
 const idsMax = 1_000;
 
@@ -110,7 +110,7 @@ export function historyOperations({ history, slices }: HistoryDeps): Operation[]
         const id = params.id as string;
         const run = await history.runPage(id, { after: query.after ?? `${id}.`, limit: tasksMax });
         if (run === undefined) throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no run ${id}.`, { detail: { field: "id" } });
-        // What messages carry besides ids is data of the run.
+        // Fields of messages other than ids are data of the run, and are left out.
         const messages = run.messages.map((message) => ({ ...message, input: undefined, output: undefined, error: undefined }));
         return json(200, { ...run, messages });
       },

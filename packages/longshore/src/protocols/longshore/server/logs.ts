@@ -93,7 +93,7 @@ async function follow(deps: LogDeps, { run, source, body }: Followed, after: num
     const state = (await deps.reader.run(run.id))?.state ?? run.state;
     await send(sink, { event: "end", data: JSON.stringify({ state }) });
   } catch {
-    // As above: the missing `end` shows it.
+    // The missing `end` shows the error, as above.
   } finally {
     sink.end();
   }
@@ -110,7 +110,7 @@ async function isOver(deps: LogDeps, run: Run | undefined, source: LogSource): P
   return (await deps.reader.heads(run.id)).every((task) => !isOpen(task.state));
 }
 
-/** Followers look again when a run or one of its tasks ends. */
+/** Followers read again when a run or one of its tasks ends. */
 function wakeAtTheEnd({ listen, logs }: LogDeps): void {
   listen({
     task(task) {
@@ -130,7 +130,7 @@ function resumeAfter(header: string | string[] | undefined): number | undefined 
   throw badInput("Last-Event-ID is not a position of this log.", "last-event-id", "the id of an event of this stream");
 }
 
-/** Waits for a slow reader; false when it has gone. */
+/** Waits for a slow reader; returns false when it has disconnected. */
 async function send(sink: EventSink, frame: ServerSentEvent): Promise<boolean> {
   while (!sink.gone.aborted) {
     if (sink.send(frame)) return true;

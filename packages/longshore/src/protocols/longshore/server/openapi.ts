@@ -6,7 +6,7 @@ import type { Answer, Operation, RawBody } from "./operation.ts";
 
 type Schema = { [key: string]: unknown };
 
-/** Answers that every operation may give, whatever it does. */
+/** Responses that every operation may return. */
 const common: Readonly<Record<number, Answer>> = {
   400: { description: "The request is not what was expected; see `field` and `expected`." },
   401: { description: "A token is needed, or the one that was sent is not known." },
@@ -29,7 +29,7 @@ const problem = z
   })
   .meta({ id: "Problem" });
 
-/** `turn` is awaited before each operation: to describe them all takes tens of milliseconds. */
+/** `turn` is awaited before each operation: describing them all takes tens of milliseconds. */
 export async function openApi(operations: readonly Operation[], version: string, turn: () => Promise<void>) {
   const components = new Components();
   const paths: Record<string, Record<string, unknown>> = {};
@@ -90,7 +90,7 @@ function queryParameters(query: z.ZodObject | undefined, components: Components)
 
 function requestBody(body: z.ZodType | RawBody, components: Components) {
   if (!("contentTypes" in body)) {
-    // No body at all is read as an empty object.
+    // A missing body is read as an empty object.
     const required = !body.safeParse({}).success;
     return { required, content: { "application/json": { schema: components.inline(body, "input") } } };
   }
@@ -133,7 +133,7 @@ class Components {
   }
 }
 
-/** Every whole number has the bounds of what JavaScript can count, which is no information for a reader. */
+/** Removes the bounds of JavaScript's safe integers, which are no information for a reader. */
 function withoutSafeBounds({ jsonSchema }: { jsonSchema: { minimum?: number; maximum?: number } }): void {
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;

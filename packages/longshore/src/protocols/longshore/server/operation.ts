@@ -1,5 +1,5 @@
-// One operation of our own API: a route together with its request and its answers. The same description validates requests and becomes
-// the OpenAPI document, so the two cannot drift apart.
+// One operation of our own API: a route with its request and its responses. The same description validates requests and becomes the OpenAPI
+// document, so the two cannot differ.
 
 import type { z } from "zod";
 import type { Action } from "../../../core/actions.ts";
@@ -12,16 +12,16 @@ import { problemReply } from "../../../net/http/problem.ts";
 import { faultOf, isTooDeep, type JsonBody, jsonOf } from "../../../net/http/request-json.ts";
 import { apiPrefix } from "../wire/shapes.ts";
 
-/** What an operation may answer with one status. */
+/** A response of an operation, for one status. */
 export interface Answer {
   readonly description: string;
-  /** The shape of a JSON answer; absent when the answer has no body or is no JSON. */
+  /** The shape of a JSON response; absent when the response has no body or is not JSON. */
   readonly schema?: z.ZodType;
   /** Default: `application/json`. */
   readonly contentType?: string;
 }
 
-/** How the body of a request may look, when it is not JSON of one shape. */
+/** The body of a request that is not JSON of one shape. */
 export interface RawBody {
   readonly contentTypes: readonly string[];
   readonly description: string;
@@ -112,7 +112,7 @@ function described(spec: Omit<OperationSpec<z.ZodObject, z.ZodType>, "body" | "h
   return { method, path: root ? path : apiPrefix + path, action, page, openEnded, description: { id, summary, tag, query, body, answers } };
 }
 
-/** A conflict is an answer of this API; the listener explains any other error. */
+/** Turns a conflict into a response of this API; the listener explains any other error. */
 async function guarded(work: () => HttpReply | Promise<HttpReply>): Promise<HttpReply> {
   try {
     return await work();
@@ -146,7 +146,7 @@ export function parseJson(body: JsonBody): unknown {
   }
 }
 
-/** The value as the schema makes it. Throws LONGSHORE_BAD_INPUT for the first thing that is wrong; `where` goes before its path. */
+/** The value after parsing. Throws LONGSHORE_BAD_INPUT for the first mistake; `where` is put before its path. */
 export function checked<Schema extends z.ZodType>(schema: Schema, value: unknown, where: string): z.output<Schema> {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
@@ -158,7 +158,7 @@ export function checked<Schema extends z.ZodType>(schema: Schema, value: unknown
   throw badInput(message, field, expectedOf(schema, issue));
 }
 
-/** Schemas say in their description what they expect; what has none is told in zod's words, and an unknown field by those there are. */
+/** The description of a schema says what it expects. Without one, zod's text is used; for an unknown field, the list of known fields. */
 function expectedOf(schema: z.ZodType, issue: z.core.$ZodIssue | undefined): string {
   let at: Described | undefined = schema as Described;
   for (const part of issue?.path ?? []) at = at?.shape?.[String(part)] ?? at?.element;

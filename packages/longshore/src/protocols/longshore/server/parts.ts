@@ -1,4 +1,4 @@
-// What the steps of a run have given before their end.
+// Parts: what the steps of a run have produced before their end.
 
 import { z } from "zod";
 import { LongshoreError } from "../../../core/errors.ts";

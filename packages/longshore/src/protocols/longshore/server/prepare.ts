@@ -1,4 +1,4 @@
-// The server half of our own protocol on a server: the API. It has no configuration. Routes are loaded where there is a port.
+// The server half of our own protocol on a server: the API. It has no configuration. Routes are loaded only on a server with a port.
 
 import type { PreparedProtocol } from "../../server-half.ts";
 import { codeDialect } from "../dialect/dialect.ts";

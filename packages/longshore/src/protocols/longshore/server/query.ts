@@ -19,7 +19,7 @@ export const limit = wholeNumber
 /** A position in something that is counted: steps, log positions. */
 export const position = wholeNumber.optional().describe("a whole number: the `next` of the page before");
 
-/** How long a request may wait for something: shorter than what proxies bear. */
+/** Maximum wait of a request: shorter than the timeouts of proxies. */
 const waitMsMax = 30_000;
 
 export const waitMs = wholeNumber

@@ -47,7 +47,7 @@ export function ownRoutes({ engine, serving, changes }: OwnDeps): OwnGroup {
     ...systemOperations({
       health,
       metrics,
-      // Made when it is first read: on most servers it never is.
+      // Created at the first read: most servers never need it.
       document: () => {
         document ??= openApi(routes, version, () => slices.turn(turnRows / 4)).then((made) => JSON.stringify(made));
         return document;

@@ -1,4 +1,4 @@
-// Runs: starting, looking, cancelling, trying again.
+// Runs: starting, reading, cancelling, retrying.
 
 import { z } from "zod";
 import { LongshoreError } from "../../../core/errors.ts";
@@ -12,7 +12,7 @@ import { json, type Operation, operation } from "./operation.ts";
 import { cursor, limit } from "./query.ts";
 
 const tag = "runs";
-/** Names and keys are kept in indexes: long ones would make every row dear. */
+/** Names and keys are stored in indexes: long ones would make every row expensive. */
 const nameCharsMax = 200;
 const keyCharsMax = 256;
 /** Control characters in a name would break logs and terminals, and SQLite may cut a text at NUL. */
@@ -41,7 +41,7 @@ const listQuery = z.strictObject({
   before: cursor,
 });
 
-/** As much as people write; a longer text is something else. */
+/** As much as a person writes; a longer text is a mistake. */
 const reasonCharsMax = 1_000;
 
 const cancelBody = z.strictObject({
@@ -120,7 +120,7 @@ export function runOperations({ runs, reader, shown }: RunDeps): Operation[] {
   ];
 }
 
-/** The id may be spelled as a UUID, as protocols show it whose clients require one. */
+/** The id may be written as a UUID, as protocols show it whose clients require one. */
 export async function knownRun(find: (id: string) => Promise<Run | undefined>, id = ""): Promise<Run> {
   const run = await find(idOfUuid(id) ?? id);
   if (run === undefined) throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no run ${id}.`, { detail: { field: "id" } });

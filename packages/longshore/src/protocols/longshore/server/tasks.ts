@@ -1,4 +1,4 @@
-// Tasks and their attempts, and the steps of a run whether or not their turn has come.
+// Tasks and their attempts, and the steps of a run, started or not.
 
 import { z } from "zod";
 import { LongshoreError } from "../../../core/errors.ts";
@@ -61,7 +61,7 @@ export function taskOperations(deps: TaskDeps): Operation[] {
         const lastLine = (task: TaskRow | undefined) => (task === undefined ? null : deps.logs.lastLine(task.id));
         const why = deps.waiting();
         const items: ReturnType<typeof stepBody>[] = [];
-        // One after another: what was read of one step is not held while the others are read.
+        // One after another: data of one step is released before the next is read.
         for (const { node, task } of steps) {
           const waiting = task === undefined ? null : await why(task);
           const deadLetters = task === undefined ? [] : await deps.deadLetters(task);
@@ -113,7 +113,7 @@ export function taskOperations(deps: TaskDeps): Operation[] {
   ];
 }
 
-/** Those that people see. */
+/** The tasks that are shown to people. */
 async function shownOf({ originOf }: TaskDeps, tasks: readonly TaskRow[]): Promise<TaskRow[]> {
   const isSeen = await Promise.all(tasks.map(async (task) => isShown(task) && !(await originOf(task)).isHidden));
   return tasks.filter((_task, at) => isSeen[at]);

@@ -1,4 +1,4 @@
-// Workers and queues: who could take what, and why anything waits.
+// Workers and queues: which workers could take which tasks, and why tasks wait.
 
 import { z } from "zod";
 import { Crews } from "../../../engine/board/crews.ts";
@@ -13,7 +13,7 @@ import { limit, position } from "./query.ts";
 
 const tag = "workers";
 
-/** Where a page of workers ends: when the last of them came, and its id. */
+/** The end of a page of workers: the arrival time and id of the last one. */
 const arrival = z
   .string()
   .max(600)
@@ -80,7 +80,7 @@ async function queuePage(deps: WorkerDeps, { limit: most, after }: { limit: numb
     position = queue.position;
     items.push(await body(await stateOf(deps, queue)));
   }
-  // After a restart no worker has used the lane of what was sent before it.
+  // After a restart, no worker has yet used the lanes of tasks that were sent before it.
   const { lanes } = deps;
   for (const { lane } of sent.values())
     if (!lanes.knows(lane)) items.push(await body({ lane, ready: 0, oldest: null, pollers: 0, polledAt: 0 }));

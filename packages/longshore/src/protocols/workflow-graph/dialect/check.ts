@@ -1,5 +1,5 @@
-// What must be true of any workflow-graph definition, wherever it came from. A refusal names the field as a path, so that a caller with the
-// text can add line and column.
+// Checks for every workflow-graph definition, from any source. An error names the field as a path, so that a caller with the text can add
+// line and column.
 
 import { LongshoreError } from "../../../core/errors.ts";
 import { type JsonPath, pathText } from "../../../core/json/json-position.ts";
@@ -20,10 +20,10 @@ const budgetMax = 1_000;
 const timeoutSecsMax = 30 * 86_400;
 const priorityMax = 1_000_000;
 
-/** Makes the error that refuses the value at `path`. */
+/** Creates the error that refuses the value at `path`. */
 export type Refuse = (path: JsonPath, message: string, expected: string) => Error;
 
-/** The plain refusal, for definitions without a text at hand. */
+/** The default error, for definitions whose text is not available. */
 export const refuse: Refuse = (path, message, expected) =>
   new LongshoreError("LONGSHORE_BAD_DEFINITION", message, { detail: { field: pathText(path), expected } });
 
@@ -68,7 +68,7 @@ export function* checkInSlices(graph: GraphSource, layout: Layout, refuse: Refus
   throw refuse(layout.job(index.get(cycle[0] as string) as number), message, "dependencies without a cycle");
 }
 
-/** For new definitions: a command that begins as the call of a handler must be one, for no worker could run it. */
+/** For new definitions: a command that starts like the call of a handler must be a valid call, because no worker could run it otherwise. */
 export function checkCommands(graph: GraphSource, layout: Pick<Layout, "job">, refuse: Refuse): void {
   graph.jobs.forEach((job, at) => {
     const command = readCommand(job.command);

@@ -1,4 +1,4 @@
-// One shell command out of a job's environment, steps and texts. Parts are joined with `&&`, so that nothing runs after a failure:
+// Builds one shell command from a job's environment, steps and texts. Parts are joined with `&&`, so that nothing runs after a failure:
 //
 //   export G='it'\''s' && echo '=== one ===' && echo one && ( export X='1' && echo '=== two ===' && { echo two
 //   echo three
@@ -50,7 +50,7 @@ function exports(env: readonly EnvVar[]): string[] {
   return env.map(({ name, value }) => `export ${name}=${shellQuote(value)}`);
 }
 
-/** A text whose parts `&&` could tear apart, or whose comment would swallow what follows, becomes one group. */
+/** Groups a text whose parts `&&` could separate, or whose comment would hide what follows. */
 function grouped(text: string): string {
   return /[\n\r#;&|\\<(){}!]/.test(text) ? `{ ${text}\n}` : text;
 }

@@ -16,7 +16,9 @@ import type { Outputs, WireBackoff } from "../wire/shapes.ts";
 import { checkInSlices, refuse } from "./check.ts";
 import { dialectName, type GraphJob, type GraphSource } from "./source.ts";
 
-/** The lane of everything that is a command. Workers of any origin take from it and run what they get in a shell, so it is this dialect's own. */
+/**
+ * The lane of all shell commands. Workers of any origin take from it and run the command in a shell, so it is reserved for this dialect.
+ */
 export const commandLane = ownLane("command");
 
 interface Upstream {
@@ -77,7 +79,7 @@ function resolve(_plan: Plan, template: Template, scope: Scope): Resolved {
   return needs.length > 0 ? { needs } : { value: { command: graph.command, upstream } };
 }
 
-/** A job's output as this wire carries it: texts stay, other values become JSON, a single value is stored under `result`. */
+/** A job's output on this wire: texts stay unchanged, other values become JSON, a single value is stored under `result`. */
 function outputsOf(output: Json): Outputs {
   if (output === null) return {};
   if (!isObject(output)) return { result: asText(output) };

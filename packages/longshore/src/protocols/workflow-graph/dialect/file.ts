@@ -24,7 +24,7 @@ import { type EnvVar, isEnvName, runCommand, type ShellStep, stepsCommand } from
 import { encodeSource, type GraphJob, type GraphSource, maxLostLeasesDefault, plainJob } from "./source.ts";
 
 export interface ParsedFile {
-  /** What the workflow is called on the wire: the file's name without folder and ending, else the definition's own name. */
+  /** The workflow's name on the wire: the file's name without folder and extension, else the definition's own name. */
   id: string;
   graph: GraphSource;
   source: string;
@@ -57,7 +57,7 @@ export function parseGraph({ root, warnings }: ReadFile, file?: string): ParsedF
   return { id: fileId(file) ?? name, graph, source: encodeSource(graph), warnings };
 }
 
-/** `checkGraph` counts jobs; a file names them. */
+/** Maps job numbers of `checkGraph` to places in the file, which names jobs. */
 function whereOf(
   path: readonly (string | number)[],
   root: Place,
@@ -106,7 +106,7 @@ function commandOf(at: Place, given: ReadonlyMap<string, Place>, env: readonly E
   return stepsCommand(env, commands);
 }
 
-/** An environment is a matter of the shell: the call of a handler stays as it is, else it would become a shell command. */
+/** An environment applies only to shell commands: the call of a handler stays unchanged, else it would become a shell command. */
 function ownCommand(run: Place, env: readonly EnvVar[]): string {
   const text = textOf(run, "a command");
   if (env.length === 0 || readCommand(text).kind === "shell") return runCommand(env, text);

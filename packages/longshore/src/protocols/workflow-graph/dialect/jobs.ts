@@ -1,12 +1,13 @@
-// Definitions that arrive over HTTP as `{name, trigger, jobs}` with jobs in the runtime form. The wire's parser has checked shapes;
-// here the graph is checked and what a definition keeps is taken over.
+// Definitions that arrive over HTTP as `{name, trigger, jobs}` with jobs in the runtime form. The wire's parser has checked shapes; this
+// file checks the graph and copies the fields of a definition.
 
 import type { Job } from "../wire/shapes.ts";
 import { checkCommands, checkGraph, type Refuse, refuse } from "./check.ts";
 import { encodeSource, type GraphJob, type GraphSource, maxLostLeasesDefault } from "./source.ts";
 
 /**
- * Throws what `refusal` makes of the first fault: LONGSHORE_BAD_DEFINITION naming the field, such as `jobs[2].depends_on[0]`, by default.
+ * Throws the error that `refusal` creates for the first fault. Default: LONGSHORE_BAD_DEFINITION with the field, such as
+ * `jobs[2].depends_on[0]`.
  */
 export function fromJobs(
   workflow: { name: string; trigger: string; jobs: readonly Job[] },
@@ -18,7 +19,7 @@ export function fromJobs(
   return { graph, source: encodeSource(graph) };
 }
 
-/** States, times and outputs that a client sends along are those of some other run: a definition has none. */
+/** Drops states, times and outputs that a client sends along: they belong to another run. */
 function graphJob(job: Job): GraphJob {
   return {
     id: job.id,

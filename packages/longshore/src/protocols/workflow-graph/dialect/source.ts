@@ -1,5 +1,5 @@
-// The one form in which workflow-graph definitions are kept, whether they came from a file or over HTTP: what `Definition.source` holds
-// as JSON text. Every field is always there, so that equal definitions are equal texts.
+// The stored form of workflow-graph definitions, whether they came from a file or over HTTP: the JSON text in `Definition.source`. Every
+// field is always present, so that equal definitions are equal texts.
 
 import type { Json } from "../../../core/json/json.ts";
 import { parseExact, writeExact } from "../../../core/json/json-exact.ts";
@@ -13,16 +13,16 @@ export interface GraphJob {
   required_labels: string[];
   /** How many failed attempts may be followed by another. */
   max_retries: number;
-  /** How many lost leases may be; a budget of its own. */
+  /** How many lost leases may be followed by another attempt; a separate budget. */
   max_lost_leases: number;
   backoff: WireBackoff;
   /** How long one attempt may take. */
   timeout_secs: number | null;
   /** Smaller is taken first; 0 by default. */
   priority: number;
-  /** True for `if: false`: the job is recorded as skipped and so is what depends on it. */
+  /** True for `if: false`: the job is recorded as skipped, and so are its dependents. */
   skip: boolean;
-  /** For editors and viewers only; kept and shown as they came. */
+  /** For editors and viewers only; stored and shown unchanged. */
   metadata: { [key: string]: Json };
   ports: Port[];
   children: Job[] | null;
@@ -40,7 +40,7 @@ export const dialectName = "workflow-graph";
 /** A worker that vanishes once must not kill a job that has no retries. */
 export const maxLostLeasesDefault = 1;
 
-/** A job that is nothing but its command. */
+/** A job with only a command. */
 export function plainJob(id: string, command: string): GraphJob {
   return {
     id,
@@ -65,7 +65,7 @@ export function encodeSource(source: GraphSource): string {
   return writeExact(source);
 }
 
-/** For texts that `encodeSource` made. */
+/** Reads a text that `encodeSource` wrote. */
 export function decodeSource(text: string): GraphSource {
   return parseExact(text) as GraphSource;
 }

@@ -36,7 +36,7 @@ export interface StreamedJob {
 
 export class LogStreams {
   readonly #deps: LogStreamDeps;
-  /** What is being followed, by run: a run that ends ends jobs that were never recorded. */
+  /** Followed jobs by run: the end of a run also ends jobs that were never recorded. */
   readonly #followed = new Map<string, Set<StreamedJob>>();
   /** Readers of workflows that have not run yet. */
   readonly #expecting = new Map<string, Set<() => void>>();
@@ -71,7 +71,7 @@ export class LogStreams {
     }
   }
 
-  /** Resolves when `look` finds a run of the workflow, now or later; undefined when the reader has gone. */
+  /** Resolves when `look` finds a run of the workflow, now or later; undefined when the reader has disconnected. */
   async firstRun<T>(workflow: string, look: () => Promise<T | undefined>, gone: AbortSignal): Promise<T | undefined> {
     let news = () => {};
     const resume = () => news();
@@ -91,7 +91,7 @@ export class LogStreams {
     }
   }
 
-  /** A job that was never recorded is over when its run is. */
+  /** A job that was never recorded has ended when its run has. */
   async #ended(job: StreamedJob): Promise<boolean> {
     const task = await this.#deps.board.task(job.taskId);
     if (isRecorded(task)) return !isOpen(task.state);
@@ -100,7 +100,7 @@ export class LogStreams {
   }
 }
 
-/** Adds to a set of a map; the answer takes it out again, and the set when it was the last. */
+/** Adds to a set of a map; the returned function removes the value, and the set when it is empty. */
 function enter<T>(map: Map<string, Set<T>>, key: string, value: T): () => void {
   const values = map.get(key) ?? new Set<T>();
   map.set(key, values.add(value));
@@ -115,7 +115,7 @@ function frameOf(job: StreamedJob, event: LogEvent): Parameters<EventSink["send"
   return { event: "log", id: String(event.chunk.position), data: JSON.stringify(job.chunk(event.chunk)) };
 }
 
-/** Waits for a slow reader; false when it has gone. */
+/** Waits for a slow reader; returns false when it has disconnected. */
 async function send(sink: EventSink, frame: Parameters<EventSink["send"]>[0]): Promise<boolean> {
   while (!sink.gone.aborted) {
     if (sink.send(frame)) return true;

@@ -1,5 +1,5 @@
 // Requests of people and tools: a new workflow in the runtime form, and the query of a list. Every field of a job is checked here, and
-// filled in with what the wire calls its default.
+// absent ones get the wire's default.
 
 import { deeperThan, isObject, type Json } from "../../../core/json/json.ts";
 import type { JsonPath } from "../../../core/json/json-position.ts";
@@ -48,7 +48,7 @@ function count(query: URLSearchParams, name: string, absent: number): number {
   return Number(text);
 }
 
-/** One object of the body at a time: each field knows its path, so that a refusal can name it. */
+/** Reads one object of the body: each field knows its path, so that an error can name it. */
 class Fields {
   readonly text: string;
   readonly path: JsonPath;

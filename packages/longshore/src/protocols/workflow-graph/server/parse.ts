@@ -1,5 +1,5 @@
-// Requests of workers, parsed by hand: claim and complete are the hottest paths of the server, so a good request costs one
-// `JSON.parse` and a few comparisons, and all care for places and words is left to refuse.ts. Unknown fields are ignored.
+// Requests of workers, parsed by hand: claim and complete are the hottest paths of the server, so a good request costs one `JSON.parse` and
+// a few comparisons, and refuse.ts finds positions and texts for errors. Unknown fields are ignored.
 
 import type { IncomingHttpHeaders } from "node:http";
 import { deeperThan, isObject, jsonDepthMax } from "../../../core/json/json.ts";
@@ -46,7 +46,7 @@ export function parseRegister(text: string): RegisterRequest {
 export function parseClaim(text: string): Claim {
   const body = parseObject(text, "ClaimJob");
   const ttl = body.lease_ttl_secs ?? leaseTtlSecsDefault;
-  // Null is not absence here: the wire refuses it.
+  // Null is not the same as absent here: the wire refuses it.
   if (!isWhole(ttl) || body.lease_ttl_secs === null) throw wrongType(text, ["lease_ttl_secs"], body.lease_ttl_secs, "u64");
   const wait = body.wait_secs ?? 0;
   if (!isWhole(wait)) throw wrongType(text, ["wait_secs"], wait, "u64");
@@ -58,7 +58,7 @@ export function parseClaim(text: string): Claim {
   };
 }
 
-/** The task's output as JSON text: the result itself where the worker sent it (`output`, ours), else its outputs. */
+/** The task's output as JSON text: the result itself when the worker sent it (`output`, ours), else its outputs. */
 export function parseComplete(text: string, parsed?: Parsed): string {
   if (parsed?.fault !== undefined) throw notJson(text, parsed.fault);
   const { outputs, output } = parseObject(text, "CompleteJob", parsed === undefined ? parseExact : () => parsed.value);
@@ -90,7 +90,7 @@ export function parseObject(text: string, name: string, parse: (text: string) =>
   try {
     value = parse(text);
   } catch {
-    // The engine's text for it names no line; ours does.
+    // The error of `JSON.parse` names no line; ours does.
     throw notJson(text);
   }
   if (!isObject(value)) throw wrongType(text, [], value, `struct ${name}`);

@@ -11,7 +11,7 @@ import { conflict, ok } from "./replies.ts";
 import type { WorkflowGraphDeps } from "./routes.ts";
 import type { RunLookup } from "./run-lookup.ts";
 
-/** How long after its lease a worker may still bring in what it had buffered. */
+/** How long after the end of its lease a worker may still send buffered lines. */
 export const lateLogMs = 60_000;
 
 export async function pushLogs(
@@ -37,9 +37,9 @@ export async function pushLogs(
   return ok;
 }
 
-/** The attempt that a lease belongs to while its log is open; undefined when it never was, or ended too long ago. */
+/** The attempt of a lease while its log is open; undefined for an unknown lease, or one that ended too long ago. */
 export function attemptOf(task: TaskRow, grant: number, now: number): number | undefined {
-  // Only odd numbers were ever handed out: the counter also moves when a task comes back.
+  // Only odd numbers are handed out: the counter also rises when a task is queued again.
   if (grant % 2 === 0 || grant > task.grant) return undefined;
   if (grant === task.grant && isOpen(task.state)) return task.attempt;
   if (grant !== task.closedGrant) return undefined;

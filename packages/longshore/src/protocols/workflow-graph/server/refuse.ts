@@ -1,5 +1,5 @@
-// How requests are refused, in the texts that clients of the reference already know (README.md, "Refusals"): plain text, with the
-// path to the value, what it was, what was expected, and line and column. Everything here runs only after a request was found wanting.
+// How requests are refused, in the texts that clients of the reference already know (README.md, "Refusals"): plain text, with the path to
+// the value, what it was, what was expected, and line and column. This code runs only for requests that are refused.
 
 import { findJsonFault, type JsonFault, type JsonPath, pathText, positionOf } from "../../../core/json/json-position.ts";
 import type { HttpReply } from "../../../net/http/http.ts";
@@ -23,10 +23,10 @@ export function textReply(status: number, text: string): HttpReply {
 export const notJsonType = "Expected request with `Content-Type: application/json`";
 export const tooLarge = "Failed to buffer the request body: length limit exceeded";
 
-/** For a text that `JSON.parse` refused, or of which the mistake is known. */
+/** For a text that `JSON.parse` refused, or whose mistake is known. */
 export function notJson(text: string, known?: JsonFault): Refused {
   const fault = known ?? findJsonFault(text);
-  // Only a text that is nested beyond the scanner's patience gets here without a fault.
+  // Only a text that is nested too deeply for the scanner has no known fault.
   if (fault === null) return new Refused(400, "Failed to parse the request body as JSON: expected value at line 1 column 1");
   const where = fault.path === "" ? "" : `${fault.path}: `;
   return new Refused(
@@ -46,7 +46,7 @@ export function missing(text: string, path: JsonPath, field: string): Refused {
   return misshapen(text, path, `missing field \`${field}\``);
 }
 
-/** A field that is absent or of another type. `object` is the path of what should have it. */
+/** A field that is absent or has another type. `object` is the path of the object that should have it. */
 export function wrongField(text: string, object: JsonPath, field: string, value: unknown, expected: string): Refused {
   return value === undefined ? missing(text, object, field) : wrongType(text, [...object, field], value, expected);
 }
@@ -60,7 +60,7 @@ export function badQuery(name: string): Refused {
   return new Refused(400, `Failed to deserialize query string: ${name}: invalid digit found in string`);
 }
 
-/** A whole number where one was expected is of the right type and out of range. */
+/** True when the expected type is a whole number: then a whole number is out of range. */
 function isCount(expected: string): boolean {
   return expected === "u64" || expected === "u32";
 }
@@ -75,5 +75,5 @@ function described(value: unknown): string {
   return "map";
 }
 
-/** How much of a wrong text is given back. */
+/** Maximum length of a wrong text that the error quotes. */
 const quoteCharsMax = 200;

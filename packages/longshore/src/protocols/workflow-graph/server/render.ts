@@ -1,4 +1,4 @@
-// Our records in this wire's words.
+// Renders our records in this wire's format.
 
 import { isObject } from "../../../core/json/json.ts";
 import { parseExact, writeExact } from "../../../core/json/json-exact.ts";
@@ -8,7 +8,7 @@ import { type GraphJob, maxLostLeasesDefault } from "../dialect/source.ts";
 import type { Job, JobStatus, Workflow } from "../wire/shapes.ts";
 import type { NodeTexts, View } from "./view.ts";
 
-/** `cancelling` is over for everyone but its holder; `forgotten` waits to be tried again. */
+/** `cancelling` counts as ended for all but its holder; `forgotten` waits to be started again. */
 const statusOfState: { readonly [state in TaskState]: JobStatus } = {
   queued: "queued",
   offered: "running",
@@ -64,12 +64,12 @@ function renderJob(job: GraphJob, task: TaskRowHead | undefined, run: Run | unde
   };
 }
 
-/** False for what is left of a record that waits to be made again. */
+/** False for the rest of a record that waits to be started again. */
 export function isRecorded<T extends TaskRowHead>(task: T | undefined): task is T {
   return task !== undefined && task.state !== "forgotten";
 }
 
-/** A job that nothing was recorded about waits for others, unless its run was stopped before its turn. */
+/** The status of a job without a record: it waits for others, or its run was stopped before its turn. */
 function unrecorded(run: Run | undefined): JobStatus {
   return run === undefined || isRunOpen(run.state) ? "queued" : "cancelled";
 }
@@ -79,7 +79,7 @@ function durationSecs(task: TaskRowHead): number | null {
   return task.state === "done" || task.state === "failed" ? Math.floor((task.endedAt - task.startedAt) / 1_000) : null;
 }
 
-/** Fields that are ours are shown only where they are not empty. */
+/** Our own fields are shown only when they are not empty. */
 function additions(job: GraphJob): Partial<Job> {
   const found: Partial<Job> = {};
   if (job.backoff !== "None") found.backoff = job.backoff;
@@ -98,12 +98,12 @@ export interface ClaimTexts {
   ttlSecs: number;
 }
 
-/** The answer to a claim, put together from texts: README.md, "Claim". */
+/** The response to a claim, assembled from texts: README.md, "Claim". */
 export function renderClaim(task: TaskRow, { part, workflowId, runId, workerId, ttlSecs }: ClaimTexts): string {
   const { ids, before, inputHead, after } = part;
   const command = inputHead === null ? `,"command":${handlerCommand(task)}` : "";
   const upstream = inputHead === null ? "{}" : upstreamOf(task.input, inputHead);
-  // A time to wait for is after the moment of queueing; without a delay the two are the same.
+  // A delayed task is due after the time of queueing; without a delay both times are equal.
   const delayedUntil = task.dueAt > task.queuedAt ? task.dueAt : 0;
   const job = `${ids}${workflowId}${command}${before}${task.attempt},"upstream_outputs":${upstream},"enqueued_at_ms":${task.queuedAt},"delayed_until_ms":${delayedUntil},"run_id":${runId}${after}`;
   const lease = `"lease_id":"${leaseIdOf(task)}",${ids}${workflowId},"worker_id":${workerId},"ttl_secs":${ttlSecs},"granted_at_ms":${task.claimedAt ?? 0},"expires_at_ms":${task.holdUntil ?? 0},"heartbeat_secs":${heartbeatSecs(ttlSecs)}`;
@@ -121,7 +121,7 @@ export function leaseIdOf(task: TaskRow): string {
   return `${task.id}-${task.grant}`;
 }
 
-/** The other way round; undefined for a text that was never a lease id. */
+/** The reverse of `leaseIdOf`; undefined for a text that is not a lease id. */
 export function parseLeaseId(leaseId: string): LeaseHold | undefined {
   const at = leaseId.lastIndexOf("-");
   if (at < 1 || at === leaseId.length - 1) return undefined;
@@ -146,7 +146,7 @@ function handlerCommand(task: TaskRow): string {
   return JSON.stringify(`{"handler":${JSON.stringify(task.lane?.name ?? task.step)},"input":${task.input}}`);
 }
 
-/** Three beats fit into a lease, and none is more than ten seconds away. */
+/** At least three heartbeats fit into a lease, at most ten seconds apart. */
 function heartbeatSecs(ttlSecs: number): number {
   return Math.max(1, Math.min(10, Math.floor(ttlSecs / 3)));
 }

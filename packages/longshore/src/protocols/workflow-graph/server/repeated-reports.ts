@@ -1,6 +1,6 @@
-// Repeated reports (README.md, "Complete"). The wire answers the second report of a lease with 409. A client that sends `Idempotency-Key`
-// leaves a receipt with its report: digests of the key and of its content, kept as long as the task is. They distinguish a repeat from
-// another report under the same key, which is refused by name rather than taken for the first.
+// Repeated reports (README.md, "Complete"). The wire returns 409 for the second report of a lease. A client that sends `Idempotency-Key`
+// leaves a receipt with its report: digests of the key and of its content, stored as long as the task. They distinguish a repetition from
+// another report under the same key, which is refused with its own error.
 
 import { hash } from "node:crypto";
 import type { HttpReply, HttpRequest } from "../../../net/http/http.ts";
@@ -8,10 +8,10 @@ import { idempotencyHeader } from "../wire/codes.ts";
 import { textReply } from "./refuse.ts";
 import { conflict, ok } from "./replies.ts";
 
-/** Characters of a digest that are kept, 6 bits each: two reports of one lease do not meet by chance. */
+/** Stored characters of a digest, 6 bits each: enough that two reports of one lease do not collide by chance. */
 const digestChars = 16;
 
-/** Undefined for a client that does not announce repeats. `fields` are those of the body, in an order that never changes. */
+/** Undefined for a client that does not send a key. `fields` are those of the body, in an order that never changes. */
 export function receiptOf(request: HttpRequest, fields: { readonly [field: string]: string | boolean }): string | undefined {
   const key = request.headers[idempotencyHeader];
   if (key === undefined) return undefined;
@@ -20,7 +20,7 @@ export function receiptOf(request: HttpRequest, fields: { readonly [field: strin
   return receipt;
 }
 
-/** For a report whose lease was closed before by one of the same kind, which left the receipt `first`. */
+/** The reply to a report whose lease was already closed by one of the same kind, with the receipt `first`. */
 export function answerRepeat(receipt: string, first: string | undefined): HttpReply {
   if (receipt === first) return ok;
   const [key, ...fields] = receipt.split(" ");

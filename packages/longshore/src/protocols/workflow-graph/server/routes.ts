@@ -1,7 +1,7 @@
 // The server half of workflow-graph: every endpoint, request in and answer out. README.md of this protocol is the contract.
 //
-// What happens when a worker claims: `claim` below -> engine/board/board.ts `claim` -> engine/board/local-board.ts. A lease is a hold: its id names the
-// task and the grant, so a report on a lease that is over proves by itself that it is late.
+// What happens when a worker claims: `claim` below -> engine/board/board.ts `claim` -> engine/board/local-board.ts. A lease is a hold: its
+// id names the task and the grant, so a report on an ended lease is recognised as late.
 
 import type { Action } from "../../../core/actions.ts";
 import type { Clock } from "../../../core/clock.ts";
@@ -80,7 +80,7 @@ function route(method: Route["method"], path: string, action: Action, body: Rout
   return { method, path, action, body, handle };
 }
 
-/** What the server refuses by itself, in this wire's shape. A claim is never answered with an error that may pass: workers parse it. */
+/** Errors of the server in this wire's format. A claim never gets a transient error as its reply: workers parse it. */
 function refuse(problem: Problem, isClaim: boolean): HttpReply {
   switch (problem.kind) {
     case "overloaded":
@@ -133,7 +133,7 @@ class Jobs {
     for await (const worker of this.#deps.workers.inOrder()) if (isOfThisWire(worker)) yield JSON.stringify(renderWorker(worker));
   }
 
-  /** Labels of the claim decide, not those of the registration; a worker need not be registered. */
+  /** The labels of the claim count, not those of the registration; a worker need not be registered. */
   claim = async (request: HttpRequest): Promise<HttpReply> => {
     expectJson(request.headers);
     const claim = parseClaim(request.text);
@@ -141,7 +141,7 @@ class Jobs {
     try {
       [task] = await this.#take(request, claim);
     } catch (error) {
-      // A claim that finds no store is an empty one: workers claim again, and many crash on anything but JSON.
+      // When the store is unavailable, the claim gets an empty reply: workers claim again, and many crash on anything but JSON.
       if (!(error instanceof LongshoreError)) throw error;
     }
     if (task === undefined) return noJob;
@@ -206,26 +206,26 @@ class Jobs {
     return { status: 200, headers: claimHeaders, body, undelivered: () => this.#giveBack(hold) };
   }
 
-  /** A repeated report is answered 409, except to a client that shows it to be the same one. */
+  /** A repeated report gets 409, except for a client that proves that it is the same report. */
   #reported(hold: LeaseHold, receipt: string | undefined, verdict: Verdict): HttpReply | Promise<HttpReply> {
     if (statusOfVerdict[verdict] === 200) return ok;
     if (verdict !== "again" || receipt === undefined) return conflict;
     return this.#deps.board.receipt(hold.taskId, hold.grant).then((first) => answerRepeat(receipt, first));
   }
 
-  /** A heartbeat of a lease is one of its worker, too. */
+  /** A heartbeat of a lease is also one of its worker. */
   async #alive(taskId: string): Promise<void> {
     const holder = (await this.#deps.board.task(taskId))?.holder;
     if (typeof holder === "string") this.#deps.workers.seen(holder);
   }
 
-  /** The client disconnected before it read its lease. When the store cannot be written, the lease ends by itself. */
+  /** The client disconnected before it read its lease. When the store cannot be written, the lease expires. */
   #giveBack(hold: Hold): void {
     this.#deps.board.giveBack(hold).catch(() => undefined);
   }
 }
 
-/** Where handlers are named, they are what a worker is there for. */
+/** A worker that names handlers is listed with them, not with commands. */
 function doneBy(names: readonly string[]): readonly string[] {
   return names.length > 1 ? names.slice(1) : names;
 }

@@ -1,14 +1,18 @@
-// Which run an id on this wire means. Three kinds of ids are used in the same place of a path: a workflow's id, which means its newest
-// run; the alias that a run was given out under; and a run's own id, which claims carry when two runs of one workflow overlap.
+// Finds the run for an id on this wire. Three kinds of ids are used in the same place of a path: a workflow's id, which means its newest
+// run; the alias under which a run was claimed; and a run's own id, which claims contain when two runs of one workflow overlap.
 
 import type { Definition } from "../../../engine/run/dialect.ts";
 import type { Plan } from "../../../engine/run/plan.ts";
 import { isRunOpen, type Run, taskIdOf } from "../../../engine/run/run.ts";
 import { Memory, type View, viewOf } from "./view.ts";
 
-/** Jobs of all views together, at about a kilobyte each. Above the largest definition, so that the one in use always fits. */
+/**
+ * Maximum number of jobs in all cached views, at about a kilobyte each. Above the largest definition, so that the one in use always fits.
+ */
 const viewedJobsMax = 50_000;
-/** Runs whose jobs are being claimed, and newest runs; some hundred bytes each, and read again from the store in microseconds. */
+/**
+ * Maximum number of cached runs, for claims and for newest runs; some hundred bytes each, and read again from the store in microseconds.
+ */
 const runsMax = 10_000;
 
 export interface RunLookupDeps {
@@ -31,7 +35,7 @@ export interface Found {
   run: Run | undefined;
 }
 
-/** What a claim's answer needs of a run. */
+/** The fields of a run that the response to a claim needs. */
 export interface ClaimedRun {
   view: View;
   ids: RunIds;
@@ -44,7 +48,7 @@ interface RunIds {
   runId: string;
 }
 
-/** What a start has to know of the run before it. */
+/** What a start needs to know about the run before it. */
 type NewestRun = Pick<Run, "id" | "state">;
 
 export class RunLookup {
@@ -63,12 +67,12 @@ export class RunLookup {
     const definition = await this.#deps.runs.definition(id);
     if (definition === undefined) return this.#ofRun(await this.#runOf(id));
     const newest = await this.#deps.reader.newestRun(id);
-    // A definition that was replaced since shows itself, not the run of what it was.
+    // After a new definition, the definition is shown, not a run of the old one.
     const run = newest?.definitionId === definition.id ? newest : undefined;
     return { workflow: id, view: this.view(definition), run };
   }
 
-  /** The newest definition of the workflow that an id means, without a look at its runs. */
+  /** The newest definition of the workflow that an id means; reads no runs. */
   async definition(id: string): Promise<Definition | undefined> {
     const definition = await this.#deps.runs.definition(id);
     if (definition !== undefined) return definition;
@@ -76,7 +80,7 @@ export class RunLookup {
     return run === undefined ? undefined : this.#deps.runs.definition(run.workflow);
   }
 
-  /** The newest run of a workflow, from memory where it was asked for before: a start waits for it. It may have been removed since. */
+  /** The newest run of a workflow, from memory when it was requested before: a start waits for it. It may have been removed since. */
   newest(workflow: string): NewestRun | undefined | Promise<NewestRun | undefined> {
     return this.#newest.get(workflow) ?? this.#readNewest(workflow);
   }
@@ -86,7 +90,7 @@ export class RunLookup {
     return newest === undefined ? undefined : this.#newest.set(workflow, { id: newest.id, state: newest.state });
   }
 
-  /** For workers: the run that an id in a claim's answer stood for. An alias comes first: a newer run may go by another id. */
+  /** For workers: the run that an id in the response to a claim meant. Aliases come first: a newer run may have another id. */
   async claimedUnder(id: string): Promise<Run | undefined> {
     return (await this.#runOf(id)) ?? (await this.#deps.reader.newestRun(id));
   }
@@ -110,7 +114,7 @@ export class RunLookup {
     if (isRunOpen(run.state) && this.#views.get(run.definitionId) !== undefined && this.#ids.get(run.id) === undefined) this.#keep(run);
   }
 
-  /** The constant parts of a run in a claim's answer. Synchronous once the run was seen: this is the hot path. */
+  /** The constant parts of a run in the response to a claim. Synchronous once the run is cached: this is the hot path. */
   claimed(runId: string): ClaimedRun | Promise<ClaimedRun | undefined> {
     const ids = this.#ids.get(runId);
     const view = ids === undefined ? undefined : this.#views.get(ids.definitionId);

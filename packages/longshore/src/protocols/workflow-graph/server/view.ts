@@ -1,5 +1,5 @@
-// What this wire shows of a definition. A definition never changes, so its view is made once: the jobs for people, and for each node the
-// parts of a claim's answer that are the same every time, as finished text.
+// A definition as this wire shows it. A definition never changes, so its view is created once: the jobs for display, and for each node the
+// constant texts of a response to a claim.
 
 import type { Backoff } from "../../../core/backoff.ts";
 import type { Definition } from "../../../engine/run/dialect.ts";
@@ -33,7 +33,7 @@ export function viewOf(definition: Definition, plan: Plan): View {
   return { graph, index: plan.index, parts: graph.jobs.map((job) => partOf(job, isGraph)) };
 }
 
-/** The part of a task that belongs to no run: a handler's call on its own. */
+/** The texts for a task without a run: a single call of a handler. */
 export function loosePart(step: string, labels: readonly string[]): NodeTexts {
   return partOf({ ...plainJob(step, ""), required_labels: [...labels] }, false);
 }
@@ -55,7 +55,7 @@ function kindOf(job: GraphJob, command: boolean): JobKind {
   return command && readCommand(job.command).kind === "shell" ? "shell" : "handler";
 }
 
-/** Any plan can be shown as jobs, whatever it was written in. */
+/** Shows any plan as jobs, from any dialect. */
 function graphOf(definition: Definition, plan: Plan): GraphSource {
   const jobs = plan.nodes.map((node): GraphJob => {
     const base = { ...plainJob(node.id, commandText(node)), depends_on: node.after.map((at) => plan.nodes[at]?.id ?? "") };
@@ -86,7 +86,7 @@ function wireBackoff(backoff: Backoff): WireBackoff {
   return delaySecs === 0 ? "None" : { Fixed: { delay_secs: delaySecs } };
 }
 
-/** Remembers values up to a total weight, forgetting the oldest: everything kept in one can be made again. */
+/** A cache with a maximum total weight, which drops the oldest values: everything in it can be created again. */
 export class Memory<T> {
   readonly #values = new Map<string, { value: T; weight: number }>();
   readonly #weightMax: number;
@@ -100,7 +100,7 @@ export class Memory<T> {
     return this.#values.get(key)?.value;
   }
 
-  /** The value just set is kept whatever it weighs. */
+  /** The value just set is kept, whatever its weight. */
   set(key: string, value: T, weight = 1): T {
     this.#drop(key);
     this.#values.set(key, { value, weight });

@@ -1,12 +1,12 @@
-// The list of workers in this wire's words.
+// The list of workers in this wire's format.
 
 import type { WorkerView } from "../../../engine/board/workers.ts";
 import type { WorkerInfo } from "../wire/shapes.ts";
 
-/** What workers of this wire are known by in the registry. */
+/** The protocol name of these workers in the list of workers. */
 export const protocolName = "workflow-graph";
 
-/** Also those that only ever claimed. */
+/** Includes workers that only claimed. */
 export function isOfThisWire({ protocol }: WorkerView): boolean {
   return protocol === protocolName;
 }
@@ -19,7 +19,7 @@ export function renderWorker(worker: WorkerView): WorkerInfo {
     registered_at_ms: worker.registeredAt,
     last_heartbeat_ms: worker.seenAt,
     current_job: jobs[0] ?? null,
-    // This wire has no word for one that is known from before a restart.
+    // This wire has no status for a worker that is known from before a restart.
     status: worker.status === "unheard" ? (jobs.length > 0 ? "busy" : "idle") : worker.status,
     current_jobs: jobs,
   };

@@ -41,7 +41,7 @@ export class Workflows {
   list = async (request: HttpRequest): Promise<HttpReply> => {
     const query = parseList(request.query);
     if (query.limit === 0) return emptyList;
-    // One after the other, and no more of them than an answer may have: each may be as large as a definition.
+    // One after the other, and no more than a response may contain: each may be as large as a definition.
     return { status: 200, headers: jsonHeaders, body: await this.#deps.reader.listText(() => this.#listed(query)) };
   };
 
@@ -64,7 +64,7 @@ export class Workflows {
     return { status: 200, headers: jsonHeaders, body: await this.#deps.reader.longBody((growth) => this.#texts(id, found, growth)) };
   };
 
-  /** A run that is going on is left alone: asking twice starts one. */
+  /** An open run continues: two requests start one run. */
   run = async (request: HttpRequest): Promise<HttpReply> => {
     const definition = await this.#finder.definition(request.params.workflow as string);
     if (definition === undefined) return notFound;
@@ -142,8 +142,8 @@ export class Workflows {
   }
 
   /**
-   * The JSON texts of a page. With `status` workflows with at least one job in it: states are worked out, not stored, so this looks at each
-   * workflow in turn.
+   * The JSON texts of a page. With `status`, only workflows with at least one job in that status: statuses are computed, not stored, so
+   * this visits each workflow in turn.
    */
   async *#listed({ limit, offset, status }: ListQuery): AsyncGenerator<string> {
     let skipped = status === undefined ? offset : 0;
@@ -160,7 +160,7 @@ export class Workflows {
     }
   }
 
-  /** Renders one after the other, and lets claims and reports in between: a long list must not hold up the workers. */
+  /** Renders one workflow after the other, with pauses for claims and reports: a long list must not delay the workers. */
   async *#each(definitions: readonly Definition[]): AsyncGenerator<Workflow> {
     let shown = 0;
     for (const definition of definitions) {
@@ -179,7 +179,7 @@ export class Workflows {
     return this.#render(definition.name, { workflow: definition.name, view: this.#finder.view(definition), run });
   }
 
-  /** A worker that does not know of its cancel yet calls under the workflow's id; the next run must then have another. */
+  /** Whether a worker that does not know about its cancellation may still use the workflow's id; the next run then needs another id. */
   async #isTaken(workflow: string): Promise<boolean> {
     const last = await this.#finder.newest(workflow);
     if (last === undefined || last.state === "running" || last.state === "succeeded") return false;

@@ -4,9 +4,9 @@
 //   2. `@name`, then optional JSON:            @greet {"name":"Ada"}
 //   3. Anything else is a shell command.
 //
-// A text that begins as one of the first two and cannot be read as it is broken, and never a shell command: its content may come from a
-// run's input, and a shell would run it. The server reads a definition's text once and sends the kind along with each job; a worker reads
-// the kind from the text only where the server sends none.
+// A text that starts like one of the first two but is not valid is an error, never a shell command: its content may come from a run's
+// input, and a shell would run it. The server determines the kind of a definition's text once and sends it with each job; a worker
+// determines the kind from the text only when the server sends none.
 
 import { deeperThan, isObject, jsonDepthMax } from "../../../core/json/json.ts";
 import { isTaskName } from "../../../core/task.ts";
@@ -18,7 +18,7 @@ export type Command = { readonly kind: "shell" } | HandlerCall | { readonly kind
 export type HandlerCall = { readonly kind: "handler"; readonly name: string } & ({ readonly input: unknown } | { readonly text: string });
 
 const shell: Command = { kind: "shell" };
-/** A call wraps its input in one object, and the input alone may be as deep as JSON may be. */
+/** A call wraps its input in one object, and the input alone may have the maximum depth of JSON. */
 const callDepthMax = jsonDepthMax + 1;
 
 export function readCommand(command: string): Command {

@@ -84,7 +84,7 @@ export interface LogChunk {
 
 export interface CompleteRequest {
   outputs: Outputs;
-  /** Ours: the handler's result as it is. `outputs` carries it as texts, which is all that the reference knows. */
+  /** Ours: the handler's unchanged result. `outputs` has it as texts, which is all that the reference knows. */
   output?: Json;
 }
 
@@ -149,7 +149,7 @@ export interface Workflow {
 export const handlerLabelPrefix = "handler:";
 
 export const leaseTtlSecsDefault = 30;
-/** A lease of zero would be over before it is read; one of more than a day is a forgotten job. */
+/** A lease of zero would end before it is read; one of more than a day is a forgotten job. */
 export const leaseTtlSecsMin = 1;
 export const leaseTtlSecsMax = 86_400;
 /** Longest wait of an empty claim, below the idle timeouts of common proxies. */

@@ -20,7 +20,7 @@ import type {
 export interface ClientOptions {
   readonly url: URL;
   readonly token: string | undefined;
-  /** How many requests may be under way at once. */
+  /** Maximum number of concurrent requests. */
   readonly connections: number;
 }
 
@@ -36,7 +36,7 @@ interface Request {
   readonly body?: unknown;
   readonly headers?: { readonly [name: string]: string };
   readonly waitMs?: number;
-  /** The answer carries a job; others are short. */
+  /** True when the response contains a job; other responses are short. */
   readonly carriesJob?: boolean;
   readonly signal?: AbortSignal | undefined;
 }
@@ -45,7 +45,7 @@ export class Client {
   readonly #http: HttpClient;
 
   static async open({ url, token, connections }: ClientOptions): Promise<Client> {
-    // The address may be given with or without the `/api` that every path begins with.
+    // The address may include the `/api` that every path starts with.
     const base = `${withoutEndSlashes(url.pathname).replace(/\/api$/, "")}/api`;
     return new Client(await HttpClient.open({ origin: url.origin, base, token, connections }));
   }
@@ -74,7 +74,7 @@ export class Client {
     return { claim: parseClaim(reply.text), waitSecs: waitSecsOf(reply) };
   }
 
-  /** `state` is there when the server sends the state of lease and cancel with its answer. */
+  /** `state` is present when the server's response contains the state of lease and cancel. */
   async beatLease(leaseId: string, signal: AbortSignal): Promise<{ verdict: Verdict; state: HeartbeatResponse | undefined }> {
     const headers = { accept: "application/json" };
     const reply = await this.#send({ method: "POST", path: `/jobs/${encodeURIComponent(leaseId)}/heartbeat`, headers, signal });
@@ -112,7 +112,7 @@ export class Client {
     const reply = await this.#send({ method: "POST", path: `/jobs/${encodeURIComponent(leaseId)}/${verb}`, body, headers, signal });
     const verdict = verdictOfStatus(reply.status);
     if (verdict !== undefined) return verdict;
-    // The body itself is refused: sending it again cannot help.
+    // The body itself is refused: a retry cannot help.
     if (reply.status === 413) throw new LongshoreError("LONGSHORE_LIMIT", `The server refuses it as too large: ${quoted(reply)}`);
     if (reply.status === 400 || reply.status === 422)
       throw new LongshoreError("LONGSHORE_BAD_OUTPUT", `The server refuses it: ${quoted(reply)}`);
@@ -153,7 +153,7 @@ function parseClaim(text: string): ClaimResponse | undefined {
       "LONGSHORE_UNREACHABLE",
       `The server answered claim with ${text.slice(0, quoteCharsMax)}, expected null or {job, lease}.`,
     );
-  // Servers of other makers may leave out what this worker can do without (docs of the reference show such answers).
+  // Other servers may leave out fields that this worker does not need (the reference's documentation shows such responses).
   const jobDefaults = { required_labels: [], attempt: 0, upstream_outputs: {}, enqueued_at_ms: 0, delayed_until_ms: 0 };
   return { job: { ...jobDefaults, ...job }, lease } as unknown as ClaimResponse;
 }

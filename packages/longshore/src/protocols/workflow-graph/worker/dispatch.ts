@@ -1,4 +1,4 @@
-// From a job to the call of a handler, with its input: README.md, "Handlers". Which handler a command means is read in command.ts.
+// Turns a job into the call of a handler, with its input: README.md, "Handlers". command.ts finds the handler of a command.
 
 import { refusal } from "../../../core/errors.ts";
 import { deeperThan, isObject, jsonDepthMax } from "../../../core/json/json.ts";
@@ -24,7 +24,7 @@ export function dispatch(job: QueuedJob, tasks: ReadonlyMap<string, Task>, shell
   return { task: found, input: withUpstream(input, upstream), upstream };
 }
 
-/** The server's word counts. Without one the text decides, as its author wrote it: such servers put no data into commands. */
+/** The kind that the server sends counts. Without one the text decides, as its author wrote it: such servers put no data into commands. */
 function commandOf(job: QueuedJob): Command {
   const { kind, command } = job;
   if (kind === "shell") return { kind };
@@ -54,7 +54,7 @@ function badInput(message: string): Error {
   return refusal("LONGSHORE_BAD_INPUT", message, "command");
 }
 
-/** Nothing counts as an empty object. */
+/** A missing input counts as an empty object. */
 function withUpstream(input: unknown, upstream: Upstream): unknown {
   if (input !== undefined && !isObject(input)) return input;
   const base = input ?? {};

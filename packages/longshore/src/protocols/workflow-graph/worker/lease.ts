@@ -19,13 +19,13 @@ export interface LeaseSurroundings {
   readonly settings: Settings;
   readonly clock: Clock;
   readonly shell: Task | undefined;
-  /** Whether heartbeat answers report a cancel. Found out from the server; while true nothing is polled. */
+  /** Whether heartbeat responses report a cancel. Learnt from the server; while true, cancels are not polled. */
   readonly server: { beatsTellCancel: boolean };
   readonly failing: (what: string, error: unknown) => void;
   readonly working: (what: string) => void;
 }
 
-/** The term of a beat on servers that renew to a fixed term, whatever was requested. */
+/** The term after a heartbeat on servers that always renew to a fixed term. */
 const foreignTermMs = leaseTtlSecsDefault * 1_000;
 
 export class LeasedJob implements Assignment {
@@ -53,7 +53,7 @@ export class LeasedJob implements Assignment {
     this.idempotencyKey = this.ids.taskId;
     this.worker = settings.workerId;
     const hintMs = secsIn(lease.heartbeat_secs, settings.heartbeatMs / 1_000) * 1_000;
-    // A beat that also reports a cancel replaces the cancel poll, so it must come as often.
+    // A heartbeat that also reports a cancel replaces the cancel poll, so it must be as frequent.
     const cancelMs = server.beatsTellCancel ? settings.cancelPollMs : settings.heartbeatMs;
     this.hold = { termMs: this.#ttlMs, everyMs: Math.min(settings.heartbeatMs, hintMs, cancelMs, this.#ttlMs / 3) };
     if (job.timeout_secs !== undefined) this.timeoutMs = job.timeout_secs * 1_000;
@@ -103,13 +103,13 @@ export class LeasedJob implements Assignment {
     return { verdict: await client.fail(leaseId, { error, retryable: outcome.retryable }, signal) };
   }
 
-  /** A server that sent the run's id is of our kind, and accepts the result as it is besides the texts of the protocol. */
+  /** A server that sent the run's id is a Longshore server, and accepts the unchanged result in addition to the texts of the protocol. */
   #completion(output: Json): CompleteRequest {
     const outputs = encodeOutputs(output);
     return this.#claim.job.run_id === undefined || isTexts(output) ? { outputs } : { outputs, output };
   }
 
-  /** Polls every `cancelPollMs` until the job has ended, or until beats turn out to report the same. */
+  /** Polls every `cancelPollMs` until the job has ended, or until heartbeats report cancels. */
   #pollCancel(): void {
     const { clock, settings, server } = this.#around;
     const over = this.#control?.over;
@@ -140,7 +140,7 @@ export class LeasedJob implements Assignment {
   }
 }
 
-/** A time that a server names, where it can be meant: one of no length, or no number, would have this worker beat without a pause. */
+/** A time from the server, if it is plausible: zero, or not a number, would make this worker send heartbeats without a pause. */
 function secsIn(named: unknown, otherwise: number): number {
   return typeof named === "number" && named >= leaseTtlSecsMin ? named : otherwise;
 }

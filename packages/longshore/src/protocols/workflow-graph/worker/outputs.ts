@@ -7,7 +7,7 @@ import type { Outputs } from "../wire/shapes.ts";
 /** The key of a result that is not an object. */
 const resultKey = "result";
 
-/** Texts stay as they are, other values become JSON. No result (null) is no outputs; a single value is stored under `result`. */
+/** Texts stay unchanged, other values become JSON. No result (null) gives no outputs; a single value is stored under `result`. */
 export function encodeOutputs(output: Json): Outputs {
   if (output === null) return {};
   if (!isObject(output)) return { [resultKey]: encode(output) };
@@ -17,7 +17,7 @@ export function encodeOutputs(output: Json): Outputs {
   return outputs;
 }
 
-/** True for what the map of texts carries without loss. */
+/** True for a value that the map of texts represents without loss. */
 export function isTexts(output: Json): boolean {
   return isObject(output) && Object.values(output).every((value) => typeof value === "string");
 }

@@ -12,7 +12,7 @@ import { open } from "node:fs/promises";
 import { refusal } from "../../../core/errors.ts";
 import type { Outputs } from "../wire/shapes.ts";
 
-/** Half of what the reference takes in one request, so that quoting in JSON still fits. */
+/** Half of what the reference accepts in one request, so that quoting in JSON still fits. */
 const outputBytesMax = 1024 * 1024;
 /** A line longer than this is logged in pieces, so that a command without newlines cannot fill the memory. */
 const lineCharsMax = 64 * 1024;
@@ -44,7 +44,7 @@ export class OutputLines {
     this.#rest = "";
   }
 
-  /** Throws when more was set than can be reported. */
+  /** Throws when the outputs are too large to be reported. */
   checkOutputs(): void {
     if (this.#outputBytes <= outputBytesMax) return;
     throw refusal("LONGSHORE_LIMIT", `::set-output was given ${this.#outputBytes} characters, expected at most ${outputBytesMax}.`);
@@ -75,7 +75,7 @@ export class OutputLines {
   }
 }
 
-/** A command may put anything in its place: a pipe would be waited for, and a device read, without an end. */
+/** A command may replace the file: opening a pipe, or reading a device, would wait without an end. */
 const plainFile = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 export async function readOutputFile(path: string): Promise<Outputs> {

@@ -21,7 +21,7 @@ export interface ShellOptions {
   readonly clock: Clock;
 }
 
-/** Between the polite signal and the one that cannot be refused; below the runner's grace for handlers that were aborted. */
+/** Time between SIGTERM and SIGKILL; below the runner's grace period for aborted handlers. */
 const killAfterMs = 3_000;
 /** After the group is dead: a process that left the group may still hold the pipes open. */
 const pipesMs = 500;
@@ -60,7 +60,7 @@ async function runCommand(job: QueuedJob, context: Context, options: ShellOption
   }
 }
 
-/** Resolves when the command is over and both its outputs are closed: what comes on stderr after stdout closed is still read. */
+/** Resolves when the command has ended and both its outputs are closed: stderr is still read after stdout has closed. */
 function ended(child: ChildProcess, signal: AbortSignal, clock: Clock, groups: ProcessGroups): Promise<string> {
   const { pid } = child;
   return new Promise((resolve, reject) => {
@@ -95,13 +95,13 @@ function ended(child: ChildProcess, signal: AbortSignal, clock: Clock, groups: P
   });
 }
 
-/** The end of stderr has the reason; a command that wrote only to stdout has it there. */
+/** The reason is at the end of stderr, or of stdout for a command that wrote only there. */
 function describeExit(exit: string, tail: string): string {
   const text = cutTail(tail, 4_000).trim();
   return text === "" ? exit : `${exit}: ${text}`;
 }
 
-/** Without what lets this worker in: a command writes what it likes into a log that others read. */
+/** The environment without this worker's credentials: a command may write anything into a log that others read. */
 function inheritedEnv(): NodeJS.ProcessEnv {
   const { LONGSHORE_TOKEN: _secret, ...rest } = process.env;
   return rest;
@@ -114,13 +114,13 @@ function upstreamEnv(job: QueuedJob): { [name: string]: string } {
     for (const [key, value] of Object.entries(outputs)) {
       const name = `WFG_${upperSnake(jobId)}_${upperSnake(key)}`;
       const size = Buffer.byteLength(value) + name.length + 2;
-      // No text with a NUL character can be in an environment; the file has it.
+      // An environment variable cannot contain NUL; the file has the value.
       if (size > envValueBytesMax || bytes + size > envBytesMax || value.includes("\0")) continue;
       bytes += size;
       env[name] = value;
     }
   }
-  // These count whatever a job before it is called: one named `workflow` may give an `id`.
+  // Set last, so that outputs of other jobs cannot replace them: a job named `workflow` may have the output `id`.
   return { ...env, WFG_WORKFLOW_ID: job.workflow_id, WFG_JOB_ID: job.job_id, WFG_ATTEMPT: String(job.attempt + 1) };
 }
 

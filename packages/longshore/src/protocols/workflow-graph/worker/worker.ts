@@ -24,18 +24,21 @@ export function workflowGraph(url: string | URL, options: WorkflowGraphOptions =
 /** The capabilities of this protocol's worker half; the runner replaces the rest. */
 const capabilities: Capabilities = { defer: false, progress: false, streams: false, logs: true, blobs: false, cancel: true };
 
-/** Helpers beyond this find the server's answers, not their number, to be the limit. */
+/** With more helpers than this, the server's response time is the limit, not their number. */
 const helpersMax = 16;
-/** Each running job may beat, push logs and poll for a cancel at the same time; claims and the worker's own calls are added to that. */
+/**
+ * Each running job may send a heartbeat, push logs and poll for a cancel at the same time; claims and the worker's own calls are added to
+ * that.
+ */
 const connectionsPerSlot = 3;
 const connectionsMax = 512;
 const logBytesMax = 64 * 1024;
 const retryPolicy: Backoff = { kind: "exponential", delayMs: 500, maxMs: 15_000, jitter: 0.3 };
-/** Why a pause ends. A constant, because an abort without a reason makes an exception with a stack each time. */
+/** The reason for ending a pause. A constant, because an abort without a reason creates an exception with a stack each time. */
 const restReason = "There is something to do.";
 /** The name in events of polls instead of a task's. */
 const anyTask = "*";
-/** Workers that started together should not poll together. */
+/** Jitter, so that workers that started together do not poll together. */
 const pollJitter = 0.1;
 
 class WorkflowGraphTransport implements Transport {
@@ -85,8 +88,8 @@ class WorkflowGraphTransport implements Transport {
 
   async drain(): Promise<void> {
     this.#rest.abort(restReason);
-    // The server gives back what it might have granted to a poll that is gone. Claims that do not wait are left to end: their answer is
-    // near, and what they bring still runs.
+    // The server takes back a job that it granted to an aborted poll. Claims that do not wait are not aborted: their response is near, and
+    // their jobs still run.
     this.#poll.abort();
     while (this.#claimers.size > 0) await Promise.all(this.#claimers);
   }
@@ -126,7 +129,7 @@ class WorkflowGraphTransport implements Transport {
       } catch (error) {
         slot.release();
         if (draining.aborted) return;
-        // The next answer may be from a server that does not know this worker.
+        // The next response may come from a server that does not know this worker.
         this.#registered = false;
         this.#host.failing("claim", error);
         if (role === "helper") return;
@@ -156,7 +159,7 @@ class WorkflowGraphTransport implements Transport {
     return Math.floor(Math.min(this.#server.waitSecs, waitSecsMax, this.#host.waitMsMax / 1_000));
   }
 
-  /** A long poll has done its waiting; one that came back early, and every other claim, is followed by a pause. */
+  /** The pause after an empty claim: none after a full long poll; a claim that returned early waits. */
   #pollPauseMs(tookMs: number): number {
     const pauseMs = this.#settings.pollMs * (1 + pollJitter * (2 * Math.random() - 1));
     return this.#waitSecs() > 0 ? Math.max(0, Math.min(pauseMs, this.#waitSecs() * 1_000 - tookMs)) : pauseMs;
@@ -189,14 +192,16 @@ class WorkflowGraphTransport implements Transport {
     return this.#registering;
   }
 
-  /** A server that offers long polls is of our kind, and reports cancels in its heartbeat answers, until one shows otherwise. */
+  /**
+   * A server that offers long polls is a Longshore server: it is expected to report cancels in its heartbeat responses, until one does not.
+   */
   #learn(waitSecs: number): void {
     if (waitSecs > 0 && this.#server.waitSecs === 0) this.#server.beatsTellCancel = true;
     this.#server.waitSecs = waitSecs;
   }
 
   #beatWorkerLater(): void {
-    // A beat that was under way when the worker stopped is the last one.
+    // A heartbeat that was in progress when the worker stopped is the last one.
     if (this.#stopped) return;
     const { clock } = this.#host;
     this.#stopWorkerBeats = clock.at(clock.now() + this.#settings.workerHeartbeatMs, () => {
