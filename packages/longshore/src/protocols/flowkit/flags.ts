@@ -5,7 +5,7 @@ import { variable } from "../../core/environment.ts";
 import type { FlagReading, FlagValues, ServerFlags } from "../protocol.ts";
 import type { FlowkitServing } from "./server/options.ts";
 
-/** The address of FlowKit's database for a server, when no flag has it. The workers' variable has another name: theirs may be another one. */
+/** FlowKit's database for a server without a flag for it. Workers use another variable, because their database may be another one. */
 const mongoVariable = "LONGSHORE_FLOWKIT_MONGO_URL";
 
 export const flags: ServerFlags<FlowkitServing> = {
@@ -33,7 +33,7 @@ export const flags: ServerFlags<FlowkitServing> = {
   secretFiles: ({ flowkitMongoFile: file }) => (typeof file === "string" ? [file] : []),
 };
 
-/** The address of the database: from a flag, from a file, or from the environment, in this order. */
+/** The address of the database: from the flag, else from the file, else from the environment. */
 function mongoOf({ flowkitMongo, flowkitMongoFile }: FlagValues, { env, read, failure }: FlagReading): string | undefined {
   if (typeof flowkitMongo === "string") return flowkitMongo;
   if (typeof flowkitMongoFile !== "string") return variable(env, mongoVariable);
@@ -42,14 +42,14 @@ function mongoOf({ flowkitMongo, flowkitMongoFile }: FlagValues, { env, read, fa
   return url;
 }
 
-/** An argument is no place for a secret. */
+/** Warns of a password in an argument, because other users can read it. */
 function warnOfTyped({ flowkitMongo }: FlagValues, { warn }: FlagReading): void {
   if (typeof flowkitMongo !== "string" || !hasPassword(flowkitMongo)) return;
   const where = "can be read by every user of this machine, in the list of processes";
   warn(`The password in --flowkit-mongo ${where}. Give the address in a file with --flowkit-mongo-file, or in ${mongoVariable}, instead.`);
 }
 
-/** Whether a connection string of MongoDB has a user and a password before its hosts. */
+/** Whether a MongoDB connection string contains a password. */
 function hasPassword(url: string): boolean {
   const authority = url.slice(url.indexOf("://") + 3).split("/", 1)[0] as string;
   return authority.slice(0, Math.max(0, authority.lastIndexOf("@"))).includes(":");

@@ -1,9 +1,9 @@
-// What `longshore dev` prints about workers of FlowKit.
+// What `longshore dev` prints about FlowKit workers.
 
 import { type HintOptions, type ProtocolHints, tokenFirst } from "../hints.ts";
 
 export function hints({ url, asksToken, flags }: HintOptions): ProtocolHints {
-  // Where its workers connect, when that is not the server itself.
+  // Where workers connect, when that is not the server itself.
   const brokers = typeof flags.flowkitBrokers === "string" ? flags.flowkitBrokers : undefined;
   return {
     protocol: "flowkit",
@@ -15,7 +15,7 @@ export function hints({ url, asksToken, flags }: HintOptions): ProtocolHints {
         tryIt: tryFlowkit(url, asksToken),
       },
     ],
-    // Its workers are known by their role alone.
+    // FlowKit workers are identified only by their role, not by labels.
     workerFor({ name, labels }) {
       if (labels.length > 0) return null;
       const kafka = brokers === undefined ? "" : `KAFKA_BOOTSTRAP_SERVERS=${brokers} and `;

@@ -29,7 +29,7 @@ const worker: WorkerProtocol = {
     byEnvironment(env) {
       const on = flowkitIn(env);
       if (on !== undefined) return { on };
-      // Only half of FlowKit is configured. Then a server of another protocol is not meant.
+      // FlowKit is configured only in part. Another protocol's server is not what the user wants then.
       if (variable(env, "FLOWKIT_MONGO_URL") === undefined) return undefined;
       return {
         refused:
@@ -44,7 +44,7 @@ const worker: WorkerProtocol = {
   },
   async transport({ workerId, token, leaseTtl, heartbeat, cancelPoll }) {
     const { flowkit } = await import("./worker/index.ts");
-    // The environment chose this protocol, so it says where the tasks are.
+    // The environment selected this protocol, so it also has the address of the tasks.
     return flowkit({
       ...(workerId === undefined ? {} : { workerId }),
       ...(token === undefined ? {} : { token }),

@@ -1,5 +1,5 @@
-// The arguments of the input adapters that every worker has: brought into one form and checked as a whole before anything streams, by
-// the worker and already when a graph is submitted. Mistakes are reported in one sentence that names the argument.
+// The arguments of the built-in input adapters: parsed and checked before anything streams, by the worker and when a graph is submitted. An
+// error is one sentence that names the argument.
 
 import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
 
@@ -8,7 +8,7 @@ export const rechunkAdapter = "pull.from_artifacts.rechunk:size";
 /** The adapters whose arguments `checkAdapterArgs` knows. */
 export const adapterNames: readonly string[] = [pullAdapter, rechunkAdapter];
 
-/** The settings of an adapter; the numbers are the worker's where the command has none. */
+/** The parsed arguments of an adapter. Numbers that the command does not set are the worker's settings. */
 export interface PullArgs {
   readonly fromNodes: readonly string[];
   readonly pollMs: number;
@@ -21,23 +21,23 @@ export interface RechunkArgs extends PullArgs {
   readonly metaListKey: string | null;
 }
 
-/** The worker settings that arguments of an input adapter fall back to. */
+/** The worker settings that are used for absent arguments. */
 export interface ArgDefaults {
   readonly pollMs: number;
   readonly backoffMaxMs: number;
-  /** Whether rechunking must name the list to cut. */
+  /** Whether rechunking must name the list to split. */
   readonly strict: boolean;
 }
 
 export const argDefaults: ArgDefaults = { pollMs: 300, backoffMaxMs: 4_000, strict: false };
 
-/** The checked arguments of an input adapter, or why they are not usable. */
+/** The checked arguments of an input adapter, or why they are refused. */
 export type Checked<Args> = { readonly ok: true; readonly args: Args } | { readonly ok: false; readonly why: string };
 
 /** A pause of more than a day is a mistake of units. */
 const pauseMsMax = 86_400_000;
 
-/** Undefined for an adapter that is not one of ours. */
+/** Undefined for an adapter that is not built in. */
 export function checkAdapterArgs(name: string, args: Json | undefined, defaults: ArgDefaults): Checked<PullArgs> | undefined {
   if (name === pullAdapter) return checkPullArgs(args, defaults);
   return name === rechunkAdapter ? checkRechunkArgs(args, defaults) : undefined;
@@ -50,7 +50,7 @@ export function checkPullArgs(args: Json | undefined, defaults: ArgDefaults): Ch
 export function checkRechunkArgs(args: Json | undefined, defaults: ArgDefaults): Checked<RechunkArgs> {
   return check(args, rechunkKeys, (given) => {
     const { size, meta_list_key: metaListKey = null } = given;
-    // A boolean is a number in Python, and no size.
+    // A boolean is a number in Python, but not a valid size.
     if (!Number.isInteger(size) || (size as number) < 1) throw new Wrong("missing or invalid 'size' (positive int required)");
     if (metaListKey !== null && (typeof metaListKey !== "string" || metaListKey === "")) {
       throw new Wrong(`'meta_list_key' is ${JSON.stringify(metaListKey)}, expected a text`);
@@ -87,7 +87,7 @@ function pullArgs(given: JsonObject, defaults: ArgDefaults): PullArgs {
   };
 }
 
-/** `from_node` is an alias for a list of one; it counts where the list is absent or empty, as in the reference. */
+/** `from_node` is an alias for a list of one. It counts when the list is absent or empty, as in the reference. */
 function fromNodes({ from_nodes, from_node }: JsonObject): readonly string[] {
   const list = from_nodes === undefined || from_nodes === null || isEmptyList(from_nodes) ? alias(from_node) : from_nodes;
   if (!Array.isArray(list)) throw new Wrong(`'from_nodes' is ${JSON.stringify(list)}, expected a list of node ids`);

@@ -1,16 +1,16 @@
-// What travels between a handler and its worker: batches, their results, and the final word. Each may be made with the names of the wire
-// or with those of JavaScript, and answers to both.
+// What a handler and its worker exchange: batches, their results, and the final result. Each can be made with the names of the wire or of
+// JavaScript, and has both.
 
 import type { JsonObject } from "../../../core/json/json.ts";
 import type { PartRef } from "./artifacts/artifacts.ts";
 
-/** The fields of a batch, in either spelling. */
+/** The fields of a batch, in either notation. */
 export interface BatchFields {
-  /** Names the batch within its node forever; the hash of its payload where it has no name. */
+  /** The permanent name of the batch within its node. Default: the hash of its payload. */
   readonly batch_uid?: string | null;
   readonly batchUid?: string | null;
   readonly payload?: JsonObject;
-  /** Parts of upstream nodes that are done with when this batch is: a later attempt is not given them again. */
+  /** Upstream parts that are finished with this batch: a later attempt does not read them again. */
   readonly finishes?: readonly PartRef[];
 }
 
@@ -41,20 +41,20 @@ export class ReadBatch extends Batch {
   }
 
   /**
-   * To be yielded: the result of this batch, and of the others. It is named after this one; all of them are finished when the next batch is
-   * requested and what was yielded until then is stored.
+   * Yield this: the result of this batch, and of `others`. It has the name of this batch. All of them are finished when the generator
+   * requests the next batch and everything that it has yielded so far is stored.
    */
   result(metrics: object, ...others: readonly ReadBatch[]): ResultOf {
     return new ResultOf([this, ...others], metrics);
   }
 
-  /** Nothing comes of it: it is done with. */
+  /** Marks the batch as finished without a result. */
   skip(): void {
     this.#skip();
   }
 }
 
-/** What `batch.result(metrics)` gives to be yielded. */
+/** The value of `batch.result(metrics)`, to be yielded. */
 export class ResultOf {
   readonly batches: readonly ReadBatch[];
   readonly metrics: object;
@@ -65,23 +65,23 @@ export class ResultOf {
   }
 }
 
-/** The fields of the result of a batch, in either spelling. */
+/** The fields of a batch's result, in either notation. */
 export interface BatchResultFields {
   readonly success: boolean;
-  /** Kept as the batch's artifact, which downstream nodes read, and added up by the coordinator. */
+  /** Stored as the batch's artifact, which downstream nodes read; the coordinator adds them up. */
   readonly metrics?: object;
   readonly artifacts_ref?: JsonObject | null;
   readonly artifactsRef?: JsonObject | null;
-  /** Why it failed, for machines. */
+  /** The reason of the failure, for machines. */
   readonly reason_code?: string | null;
   readonly reasonCode?: string | null;
-  /** Whether trying again is of no use. */
+  /** Whether the failure is permanent, so that a retry is useless. */
   readonly permanent?: boolean;
-  /** Why it failed, for people. */
+  /** The reason of the failure, for people. */
   readonly error?: string | null;
 }
 
-/** What became of a batch. */
+/** The result of a batch. */
 export class BatchResult {
   readonly success: boolean;
   readonly metrics: object;
@@ -108,14 +108,14 @@ export class BatchResult {
   }
 }
 
-/** The fields of the result of `finalize`, in either spelling. */
+/** The fields of the result of `finalize`, in either notation. */
 export interface FinalizeResultFields {
   readonly metrics?: object;
   readonly artifacts_ref?: JsonObject | null;
   readonly artifactsRef?: JsonObject | null;
 }
 
-/** The report of a node at its end. */
+/** The final result of a node. */
 export class FinalizeResult {
   readonly metrics: object;
   readonly artifacts_ref: JsonObject | null;

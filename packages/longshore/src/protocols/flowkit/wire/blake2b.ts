@@ -1,6 +1,6 @@
-// BLAKE2b with a digest of any length, by RFC 7693. Node's own has 64 bytes only, and a shorter digest is another hash, not its beginning. The
-// heart of it, the mixing of one block, is written as WebAssembly while this file is loaded: it needs numbers of 64 bits, which JavaScript has not
-// at speed. An id of a batch takes 0.6 us, against 3 us with pairs of 32 bits, and there is one for every batch.
+// BLAKE2b with a digest of any length (RFC 7693). Node supports only 64 bytes, and a shorter digest is a different hash, not a prefix. The
+// compression of one block is WebAssembly, which is generated when this file is loaded: it needs 64-bit integers, which are slow in
+// JavaScript. The id of a batch takes 0.6 us, against 3 us with pairs of 32 bits, and every batch needs one.
 
 const iv = [
   0x6a09e667f3bcc908n,
@@ -12,7 +12,7 @@ const iv = [
   0x1f83d9abfb41bd6bn,
   0x5be0cd19137e2179n,
 ];
-/** Which words of the message each round takes, in its order; after ten rounds it begins again. */
+/** The order of the message words in each round; it repeats after ten rounds. */
 const schedule = [
   [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15],
   [14, 10, 4, 8, 9, 15, 13, 6, 1, 12, 0, 2, 11, 7, 5, 3],
@@ -26,7 +26,7 @@ const schedule = [
   [10, 2, 8, 4, 7, 6, 1, 5, 15, 11, 9, 14, 3, 12, 13, 0],
 ];
 const rounds = 12;
-/** Columns, then diagonals of the square of sixteen words. */
+/** The columns, then the diagonals of the 4 x 4 matrix of words. */
 const mixes = [
   [0, 4, 8, 12],
   [1, 5, 9, 13],
@@ -39,7 +39,7 @@ const mixes = [
 ] as [a: number, b: number, c: number, d: number][];
 
 const blockBytes = 128;
-// The memory that both sides share: the state, how many bytes have been mixed, all ones in the last block, and the block.
+// The layout of the shared memory: the state, the number of bytes so far, all ones in the last block, and the block.
 const stateAt = 0;
 const countAt = 64;
 const lastAt = 72;
@@ -47,7 +47,7 @@ const blockAt = 80;
 
 type Code = readonly number[];
 
-// Instructions, by their bytes.
+// Instructions as bytes.
 const get = (local: number): Code => [0x20, local];
 const set = (local: number): Code => [0x21, local];
 const constant = (value: bigint): Code => [0x42, ...signedLeb(BigInt.asIntN(64, value))];
@@ -59,7 +59,7 @@ const xor: Code = [0x85];
 const rotateRight = (bits: bigint): Code => [...constant(bits), 0x8a];
 const [by16, by24, by32, by63] = [rotateRight(16n), rotateRight(24n), rotateRight(32n), rotateRight(63n)];
 
-/** The function G: locals are the sixteen words, x and y select the words of the message. */
+/** The function G: the locals are the sixteen words; x and y select message words. */
 function mix(code: number[], [a, b, c, d]: (typeof mixes)[number], x: number, y: number): void {
   const half = (word: number, first: Code, second: Code): void => {
     for (const part of [get(a), get(b), add, load(blockAt + 8 * word), add, set(a)]) code.push(...part);
@@ -88,11 +88,11 @@ function compression(): Code {
   return code;
 }
 
-/** A module with one page of memory and one function without arguments. The same bytes at every call, on every machine. */
+/** A module with one page of memory and one function without parameters. The bytes are always the same. */
 export function moduleBytes(): Uint8Array {
   const section = (id: number, bytes: Code): Code => [id, ...leb(bytes.length), ...bytes];
   const name = (text: string): Code => [text.length, ...Buffer.from(text)];
-  // Sixteen locals of type i64, the code, its end.
+  // Sixteen locals of type i64, the code, the end.
   const body = [1, 16, 0x7e, ...compression(), 0x0b];
   return Uint8Array.from([
     ...[0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0],
@@ -104,7 +104,7 @@ export function moduleBytes(): Uint8Array {
   ]);
 }
 
-/** Seven bits a byte. */
+/** Unsigned LEB128: seven bits per byte. */
 function leb(value: number): number[] {
   return value < 0x80 ? [value] : [(value & 0x7f) | 0x80, ...leb(value >>> 7)];
 }
@@ -116,21 +116,21 @@ function signedLeb(value: bigint): number[] {
   return isLast ? [low] : [low | 0x80, ...signedLeb(rest)];
 }
 
-/** As much of it as is used: the types of Node have none. */
+/** Only the used part: the types of Node do not declare it. */
 declare const WebAssembly: {
   readonly Module: new (bytes: Uint8Array) => object;
   readonly Instance: new (module: object) => { readonly exports: { readonly memory: { readonly buffer: ArrayBuffer }; compress(): void } };
 };
 
 const { memory, compress } = new WebAssembly.Instance(new WebAssembly.Module(moduleBytes())).exports;
-// Holds nothing between two calls.
+// Keeps no state between two calls.
 const bytes = Buffer.from(memory.buffer, 0, blockAt + blockBytes);
 const initial = Buffer.from(BigUint64Array.from(iv).buffer);
 
-/** In hex digits, two for each of `digestBytes`, which are at most 64. */
+/** The digest in hex; `digestBytes` is at most 64. */
 export function blake2b(message: Uint8Array, digestBytes: number): string {
   initial.copy(bytes, stateAt);
-  // The parameters: no key, one leaf, and the length.
+  // The parameter block: no key, one leaf, and the length.
   bytes.writeUInt32LE((bytes.readUInt32LE(stateAt) ^ 0x01010000 ^ digestBytes) >>> 0, stateAt);
   bytes.fill(0, countAt, blockAt);
   let at = 0;

@@ -1,8 +1,8 @@
-// The addresses of Kafka's brokers, as a person writes them, and how a setting is refused.
+// Parses the addresses of Kafka brokers, and refuses invalid settings.
 
 import { LongshoreError } from "../../../core/errors.ts";
 
-/** @throws LongshoreError LONGSHORE_BAD_CONFIG for what is no address. */
+/** @throws LongshoreError LONGSHORE_BAD_CONFIG for an invalid address. */
 export function brokersOf(brokers: string | readonly string[]): readonly string[] {
   const list = (typeof brokers === "string" ? brokers.split(",") : brokers)
     .map((broker) => broker.trim())

@@ -1,5 +1,5 @@
-// From a record's bytes to a message, or to the reason why it is none. Nothing here throws: an unreadable record is reported and skipped,
-// and the consumer continues. Unknown fields are ignored, absent ones have the defaults of the reference.
+// Decodes a record to a message, or returns why that is not possible. Nothing here throws: an unreadable record is reported and skipped,
+// and the consumer continues. Unknown fields are ignored; absent ones have the defaults of the reference.
 
 import { deeperThan, isObject, type JsonObject, jsonDepthMax } from "../../../core/json/json.ts";
 import { JsonScan } from "../../../core/json/json-scan.ts";
@@ -20,7 +20,7 @@ import type {
 
 export type Read<Value> =
   | { readonly ok: true; readonly value: Value }
-  /** `code` distinguishes the kinds of failure, so that each is reported once. */
+  /** `code` names the kind of failure, so that each kind is reported once. */
   | { readonly ok: false; readonly code: "envelope.invalid" | "kind.invalid" | "payload.invalid"; readonly why: string };
 
 const versions: ReadonlySet<unknown> = new Set([1, 2]);
@@ -29,19 +29,19 @@ const senders: ReadonlySet<unknown> = new Set<SenderRole>(["coordinator", "worke
 const texts = ["dedup_id", "task_id", "node_id", "step_type"] as const;
 
 /**
- * Values of one record: more than one of a megabyte holds, which is what our own bus takes, but for objects of a hundred thousand names. Kafka
- * may carry larger ones. Read in about 50 ms.
+ * Values in one record. A record of one megabyte, the limit of our own bus, has fewer, except for objects with a hundred thousand names.
+ * Kafka may carry larger records. Parsing this many takes about 50 ms.
  */
 export const recordValuesMax = 524_288;
-/** So few bytes cannot hold more, so most records are not counted. */
+/** A record with fewer bytes cannot have more values, so most records are not counted. */
 const countedBytesMin = recordValuesMax / 2;
 
-// Refuses bytes that are no UTF-8 instead of replacing them. Has no state between two calls.
+// Refuses invalid UTF-8 instead of replacing it. Keeps no state between two calls.
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
-/** A worker's handler gets plain numbers; the coordinator keeps their digits with `parse`. */
+/** Handlers get plain numbers; the coordinator keeps all digits with `parse`. */
 export function decodeEnvelope(bytes: Uint8Array, parse: (text: string) => unknown = JSON.parse): Read<Envelope> {
-  // Both before anything is built: any program that may write to the topic has sent it.
+  // Both checks run before anything is built, because any program that may write to the topic can send a record.
   if (hasManyValues(bytes)) return invalid(`it holds more than ${recordValuesMax} values`);
   let value: unknown;
   try {
@@ -68,7 +68,7 @@ export function decodeEnvelope(bytes: Uint8Array, parse: (text: string) => unkno
   const { dedup_id, task_id, node_id, step_type } = value as Record<(typeof texts)[number], string>;
   return {
     ok: true,
-    // Written out: there is one for every batch, and spreading an object into it takes longer than parsing its text.
+    // Written out: every batch has an envelope, and spreading an object takes longer than parsing its text.
     value: {
       v: v as number,
       msg_type: msg_type as MessageType,
@@ -106,9 +106,9 @@ export function readCommand({ msg_type, role, payload }: Envelope): Read<Command
   return { ok: true, value: { cmd, input_ref, input_inline, batching, cancel_token, ...skipped } };
 }
 
-/** A worker's news about an attempt. */
+/** A worker's report about an attempt. */
 export function readStatus({ msg_type, role, payload }: Envelope): Read<StatusEvent> {
-  // The reference defines `heartbeat` as a type of message and sends heartbeats as events.
+  // The reference defines the message type `heartbeat` but sends heartbeats as events.
   if ((msg_type !== "event" && msg_type !== "heartbeat") || role !== "worker") return notOf("a worker's event", msg_type, role);
   const { kind, worker_id } = payload;
   const reader = typeof kind === "string" && Object.hasOwn(statusReaders, kind) ? statusReaders[kind as StatusKind] : undefined;
@@ -159,7 +159,7 @@ function readLease(
   return { ok: true, value: { kind, worker_id, lease_id, lease_deadline_ts_ms } };
 }
 
-/** A worker comes, is still there, or leaves. */
+/** A worker starts, is still alive, or leaves. */
 export function readAnnouncement({ msg_type, role, payload }: Envelope): Read<Announcement> {
   if (msg_type !== "event" || role !== "worker") return notOf("a worker's announcement", msg_type, role);
   const { kind, worker_id } = payload;
@@ -167,7 +167,7 @@ export function readAnnouncement({ msg_type, role, payload }: Envelope): Read<An
   if (typeof worker_id !== "string" || worker_id === "") return badField("worker_id", worker_id, "a text");
   if (kind === "WORKER_OFFLINE") return { ok: true, value: { kind, worker_id, reason: textOr(payload.reason, null) } };
   const { type, capabilities, roles, version, capacity, resume } = payload;
-  // The draft of the second version has a list of roles in place of `type`.
+  // The draft of version 2 has a list of roles instead of `type`.
   const listed = isObject(capabilities) ? (capabilities.roles ?? roles) : roles;
   const known = Array.isArray(listed) ? listed.filter((role) => typeof role === "string") : undefined;
   const tasks = isObject(capacity) && isCount(capacity.tasks) ? capacity.tasks : 1;
@@ -185,7 +185,7 @@ export function readAnnouncement({ msg_type, role, payload }: Envelope): Read<An
   };
 }
 
-/** Null for what is none: a state that cannot be read counts as no state. */
+/** Null for an unreadable state, which counts as no state. */
 export function readActiveRun(value: unknown): ActiveRun | null {
   if (!isObject(value)) return null;
   const { task_id, node_id, step_type, attempt_epoch, lease_id, cancel_token, started_at_ms, state, checkpoint } = value;
@@ -203,7 +203,7 @@ export function readActiveRun(value: unknown): ActiveRun | null {
   };
 }
 
-/** A coordinator's word to one worker. */
+/** A coordinator's signal to one worker. */
 export function readSignal({ msg_type, role, payload }: Envelope): Read<CancelSignal> {
   if (msg_type !== "event" || role !== "coordinator") return notOf("a coordinator's signal", msg_type, role);
   const { sig, reason, cancel_token, deadline_ts_ms } = payload;
@@ -248,7 +248,7 @@ function readSnapshotLease(value: unknown): Snapshot["lease"] {
   return { worker_id, lease_id, deadline_ts_ms: isCount(deadline_ts_ms) ? deadline_ts_ms : 0 };
 }
 
-/** Passes on the first of each code: a wrong sender repeats its mistake. There are as many codes as kinds of failure. */
+/** Passes on the first failure of each code, because a faulty sender repeats its mistake. There are few codes. */
 export function onceEach(tell: (code: string, message: string) => void): (code: string, message: string) => void {
   const reported = new Set<string>();
   return (code, message) => {

@@ -1,7 +1,6 @@
-// Idempotency ids: BLAKE2b with a digest of 20 bytes over canonical JSON, as the reference computes them. Two programs that speak of the same
-// thing (a chunk of an artifact, a batch without a name) must come to the same id, so the text is canonical to the byte: keys in the order
-// of their code points, nothing between the signs, numbers as Python writes them. A whole number is written without a point: in
-// JavaScript 2.0 is 2, and so is what it came from.
+// Idempotency ids: BLAKE2b with a 20-byte digest over canonical JSON, as in the reference. Two programs must get the same id for the same
+// thing (a chunk of an artifact, a batch without a name), so every byte of the text is defined: keys in code point order, no white space,
+// numbers as Python writes them. A whole number has no decimal point: in JavaScript 2.0 is 2.
 
 import type { Json } from "../../../core/json/json.ts";
 import { blake2b } from "./blake2b.ts";
@@ -26,14 +25,14 @@ export function canonicalJson(value: Json): string {
   return `{${members.join(",")}}`;
 }
 
-/** An attempt, as ids name it. */
+/** The attempt in an id. */
 export interface AttemptKey {
   readonly task_id: string;
   readonly node_id: string;
   readonly attempt_epoch: number;
 }
 
-/** The `dedup_id` of each message. What is hashed is the reference's, to the odd spelling of its kinds. */
+/** The `dedup_id` of each message. The hashed objects are those of the reference, including the unusual names of its kinds. */
 export const dedupIds = {
   start: ({ task_id, node_id, attempt_epoch: epoch }: AttemptKey) => stableHash({ cmd: "CommandKind.TASK_START", task_id, node_id, epoch }),
   discover: ({ task_id, node_id, attempt_epoch: epoch }: AttemptKey) =>
@@ -42,7 +41,7 @@ export const dedupIds = {
     stableHash({ sig: "CANCEL", task_id, node, epoch, worker }),
   announce: (announce: string, worker: string, ts_ms: number) => stableHash({ announce, worker, ts_ms }),
   accepted: (key: AttemptKey, lease: string) => stableHash({ acc: key.task_id, n: key.node_id, e: key.attempt_epoch, lease }),
-  /** Two beats in one interval are one. */
+  /** Two heartbeats in one interval have the same id. */
   heartbeat: (key: AttemptKey, nowMs: number, everyMs: number) =>
     stableHash({ hb: key.task_id, n: key.node_id, e: key.attempt_epoch, t: Math.floor(nowMs / Math.max(1, everyMs)) }),
   batchOk: (key: AttemptKey, uid: string) => batchId("bok", key, uid),
@@ -51,16 +50,16 @@ export const dedupIds = {
   failed: (key: AttemptKey, reason: string, permanent: boolean) =>
     stableHash({ tf: key.task_id, n: key.node_id, e: key.attempt_epoch, r: reason, p: permanent }),
   cancelled: (key: AttemptKey) => stableHash({ c: key.task_id, n: key.node_id, e: key.attempt_epoch }),
-  /** The epoch is the query's. */
+  /** The epoch is that of the query. */
   snapshot: (key: AttemptKey, worker: string) => stableHash({ snap: key.task_id, n: key.node_id, e: key.attempt_epoch, w: worker }),
-  /** Of a batch whose maker gave it no name. */
+  /** For a batch without a name. */
   payload: (payload: Json) => stableHash({ payload }),
-  /** Of a piece of an artifact. */
+  /** For a piece of an artifact. */
   chunk: (src: string, parent: string, idx: number) => stableHash({ src, parent, idx }),
   outbox: (topic: string, key: string, dedup_id: string) => stableHash({ topic, key, dedup_id }),
 } as const;
 
-/** Written out, because there is one for every batch: sorting and walking four known keys would cost more than the hash. */
+/** Written out, because every batch needs one: sorting four known keys would cost more than the hash. */
 function batchId(what: "bok" | "bf", { task_id, node_id, attempt_epoch }: AttemptKey, uid: string): string {
   const ids = `"e":${attempt_epoch},"n":${JSON.stringify(node_id)},"uid":${JSON.stringify(uid)}`;
   return hashText(`{"${what}":${JSON.stringify(task_id)},${ids}}`);
@@ -70,7 +69,7 @@ function hashText(text: string): string {
   return blake2b(Buffer.from(text), digestBytes);
 }
 
-/** Strings compare by their UTF-16 units, in which the characters above U+FFFF come before some below. */
+/** Strings compare by UTF-16 units, which puts characters above U+FFFF before some characters below. */
 function byCodePoint(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
   for (let at = 0; at < length; at++) {
@@ -81,13 +80,13 @@ function byCodePoint(a: string, b: string): number {
   return a.length - b.length;
 }
 
-/** Puts surrogates behind everything else. */
+/** Sorts surrogates after all other units. */
 function inCodePointOrder(unit: number): number {
   if (unit < 0xd800) return unit;
   return unit < 0xe000 ? unit + 0x2000 : unit - 0x800;
 }
 
-/** Python has an exponent below 0.0001, of two digits at least. */
+/** Python uses an exponent below 0.0001, with at least two digits. */
 function numberText(value: number): string {
   if (value === 0 || Number.isInteger(value) || Math.abs(value) >= 1e-4) return JSON.stringify(value);
   const [digits, exponent] = value.toExponential().split("e-") as [string, string];

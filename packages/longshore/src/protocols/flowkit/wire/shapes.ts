@@ -1,43 +1,43 @@
-// The shapes on FlowKit's wire that a worker and a coordinator share: the envelope, its payloads, topics, keys and groups. No I/O, no
-// defaults of behaviour: README.md of this protocol is the contract with literal examples. Field names are FlowKit's own.
+// The types of FlowKit's wire that workers and the coordinator share: the envelope, its payloads, topics, keys and groups. No I/O and no
+// default behaviour. README.md of this protocol is the contract, with literal examples. Field names are FlowKit's own.
 
 import type { Json, JsonObject } from "../../../core/json/json.ts";
 import { writeExact } from "../../../core/json/json-exact.ts";
 
-/** What we write. A draft of a second version adds fields only, so it is read as well. */
+/** The version that we write. The draft of version 2 only adds fields, so it is read too. */
 export const protocolVersion = 1;
-/** Where a Longshore server has what FlowKit needs over HTTP. Not part of the reference. */
+/** The base path of FlowKit on a Longshore server. Not part of the reference. */
 export const httpBase = "/flowkit/v1";
 /** Means "no task, node or type" in announcements, and is the key of a reply without a task. */
 export const nobody = "*";
-/** How a final result differs from a batch among the results of a node. */
+/** The uid of the final result among the results of a node. */
 export const finalUid = "__final__";
 
 export type MessageType = "cmd" | "event" | "heartbeat" | "query" | "reply";
 export type SenderRole = "coordinator" | "worker";
 
-/** Every record's value. All fields are always written, in this order. */
+/** The value of every record. All fields are always written, in this order. */
 export interface Envelope {
   readonly v: number;
   readonly msg_type: MessageType;
   readonly role: SenderRole;
-  /** A reply copies its query's. */
+  /** A reply copies the one of its query. */
   readonly corr_id: string;
-  /** The same for the same message however often it is sent; see hash.ts. */
+  /** The same for each repetition of a message; see hash.ts. */
   readonly dedup_id: string;
   readonly task_id: string;
   readonly node_id: string;
   /** The node's type, which is the worker's role. */
   readonly step_type: string;
-  /** Fences an attempt: reports of an earlier one do not count. */
+  /** The fence of an attempt: reports of earlier attempts do not count. */
   readonly attempt_epoch: number;
   readonly ts_ms: number;
   readonly payload: JsonObject;
-  /** Set on signals alone. */
+  /** Set only on signals. */
   readonly target_worker_id: string | null;
 }
 
-/** Compact JSON with the fields in their order. */
+/** Compact JSON with the fields in this order. */
 export function encodeEnvelope(envelope: Omit<Envelope, "v">): string {
   const { msg_type, role, corr_id, dedup_id, task_id, node_id, step_type, attempt_epoch, ts_ms, payload, target_worker_id } = envelope;
   const v = protocolVersion;
@@ -63,14 +63,14 @@ export type Command =
       readonly cmd: "TASK_START";
       readonly input_ref: JsonObject | null;
       readonly input_inline: JsonObject | null;
-      /** Passed through. */
+      /** Passed through unchanged. */
       readonly batching: JsonObject | null;
       readonly cancel_token: string;
-      /** Ours, on the wire only when there are any: batches to pass over, because they failed as often as they may. */
+      /** Our addition, sent only when there are any: batches to skip, because they have used up their tries. */
       readonly dead_letters?: readonly string[];
     }
   | { readonly cmd: "TASK_CANCEL"; readonly reason: string; readonly cancel_token: string }
-  /** Known by name, without a meaning. */
+  /** Known by name, but without an effect. */
   | { readonly cmd: "TASK_PAUSE" | "TASK_RESUME" };
 
 export type TaskStart = Extract<Command, { cmd: "TASK_START" }>;
@@ -80,7 +80,7 @@ export interface Lease {
   readonly lease_deadline_ts_ms: number;
 }
 
-/** A worker's report about an attempt; `worker_id` is in each. */
+/** A worker's report about an attempt; each has `worker_id`. */
 export type StatusEvent = { readonly worker_id: string } & (
   | ({ readonly kind: "TASK_ACCEPTED" | "TASK_HEARTBEAT" | "TASK_RESUMED" } & Lease)
   | {
@@ -102,7 +102,7 @@ export type StatusEvent = { readonly worker_id: string } & (
       readonly metrics: JsonObject;
       readonly artifacts_ref: JsonObject | null;
       readonly final_uid: string | null;
-      /** Ours: what an ordinary task returned. Its metrics have travelled with its batch. */
+      /** Our addition: the output of an ordinary task. Its metrics were sent with its batch. */
       readonly output?: Json;
     }
   | { readonly kind: "TASK_FAILED"; readonly reason_code: string; readonly permanent: boolean; readonly error: string | null }
@@ -111,7 +111,7 @@ export type StatusEvent = { readonly worker_id: string } & (
 
 export type StatusKind = StatusEvent["kind"];
 
-/** A run that a worker has not ended yet, as it is stored for its restart and sent in its first announcement. */
+/** A run that a worker has not ended. It is stored for a restart and sent in the first announcement. */
 export interface ActiveRun {
   readonly task_id: string;
   readonly node_id: string;
@@ -124,12 +124,12 @@ export interface ActiveRun {
   readonly checkpoint: JsonObject;
 }
 
-/** A worker comes, is still there, or leaves. */
+/** A worker starts, is still alive, or leaves. */
 export type Announcement =
   | {
       readonly kind: "WORKER_ONLINE";
       readonly worker_id: string;
-      /** Its roles, joined by commas. */
+      /** Its roles, separated by commas. */
       readonly type: string;
       readonly capabilities: { readonly roles: readonly string[] } | null;
       readonly version: string;
@@ -138,12 +138,12 @@ export type Announcement =
     }
   | { readonly kind: "WORKER_OFFLINE"; readonly worker_id: string; readonly reason: string | null };
 
-/** To one worker; the run that it is about is named in the envelope. */
+/** For one worker; the envelope names the run. */
 export interface CancelSignal {
   readonly sig: "CANCEL";
   readonly reason: string;
   readonly cancel_token: string | null;
-  /** When the coordinator stops waiting. */
+  /** Until when the coordinator waits. */
   readonly deadline_ts_ms: number | null;
 }
 
@@ -152,24 +152,24 @@ export interface Discover {
   readonly want_epoch: number;
 }
 
-/** What a worker answers to it: that it runs this node, or that it does not. */
+/** A worker's answer: it runs this node, or it does not. */
 export interface Snapshot {
   readonly reply: "TASK_SNAPSHOT";
   readonly worker_id: string | null;
   readonly run_state: "running" | "finishing" | "cancelling" | "idle";
-  /** Of the run. The envelope's is the query's. */
+  /** The epoch of the run. The envelope has the epoch of the query. */
   readonly attempt_epoch: number;
   readonly lease: { readonly worker_id: string; readonly lease_id: string; readonly deadline_ts_ms: number } | null;
   readonly progress: JsonObject | null;
   readonly artifacts: JsonObject | null;
 }
 
-/** A payload in an envelope. The types above are JSON objects; interfaces are no index signatures. */
+/** The payload for an envelope. These types are JSON objects, but interfaces have no index signature. */
 export function payloadOf(value: Command | StatusEvent | Announcement | CancelSignal | Discover | Snapshot): JsonObject {
   return value as unknown as { [field: string]: Json };
 }
 
-/** The six names that an installation may change; `{type}` is replaced by the type. */
+/** The topic names, which an installation may change; `{type}` is replaced by the type. */
 export interface TopicNames {
   readonly cmd: string;
   readonly status: string;
@@ -196,17 +196,17 @@ export function statusTopic(names: TopicNames, type: string): string {
   return names.status.replaceAll("{type}", () => type);
 }
 
-/** The key of commands and events: one node's records stay in order. */
+/** The key of commands and events: the records of one node stay in order. */
 export function nodeKey(taskId: string, nodeId: string): string {
   return `${taskId}:${nodeId}`;
 }
 
-/** Workers of a role compete for its commands. */
+/** The workers of a role compete for its commands. */
 export function commandGroup(role: string): string {
   return `workers.${role}.v1`;
 }
 
-/** One per worker, unlike the reference's one for all of them: a query must reach every worker. */
+/** One group per worker, because a query must reach every worker. The reference has one group for all. */
 export function queryGroup(workerId: string): string {
   return `workers.query.${workerId}`;
 }

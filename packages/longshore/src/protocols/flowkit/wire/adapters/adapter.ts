@@ -1,5 +1,5 @@
-// Input adapters: where the batches of a node come from when it is not the handler that makes them. The coordinator names one in its command,
-// or a handler proposes one. Every worker has the two of the protocol; users may add their own.
+// Input adapters: where the batches of a node come from when its handler does not make them. The coordinator's command names one, or a
+// handler proposes one. Every worker has the two adapters of the protocol; users may add their own.
 
 import { LongshoreError } from "../../../../core/errors.ts";
 import type { Json } from "../../../../core/json/json.ts";
@@ -12,16 +12,16 @@ import { rechunk } from "./rechunk.ts";
 /** Turns the output of upstream nodes into the batches of a node. */
 export interface InputAdapter<Args = unknown> {
   readonly name: string;
-  /** Brings the arguments into the adapter's form, before anything streams. What it refuses fails the task permanently. */
+  /** Parses the arguments, before anything streams. If it refuses them, the task fails permanently. */
   check(args: Json | undefined, defaults: ArgDefaults): Checked<Args>;
-  /** The batches, in an order that is the same for every attempt as far as the input is. Ends by throwing when the signal aborts. */
+  /** The batches. The order is the same for every attempt, as far as the input is the same. Throws when the signal aborts. */
   open(args: Args, upstream: Upstream): AsyncIterable<Batch>;
 }
 
 /** What an adapter may read. */
 export interface Upstream {
   readonly taskId: string;
-  /** Aborts when the run is to end, and when its worker stops: then no further batch is wanted. */
+  /** Aborts when the run must end and when its worker stops: no further batch is needed then. */
   readonly signal: AbortSignal;
   /** The parts of other nodes of the task, as they are produced. */
   read(fromNodes: readonly string[], options: Omit<ReadOptions, "signal">): AsyncIterable<UpstreamPart>;
@@ -29,7 +29,7 @@ export interface Upstream {
 
 export type Adapters = ReadonlyMap<string, InputAdapter>;
 
-/** The adapters of a worker, by name. One that is added may not take the name of another. */
+/** The adapters of a worker, by name. An added adapter may not reuse a name. */
 export function adaptersWith(added: readonly InputAdapter[] = []): Adapters {
   const adapters = new Map<string, InputAdapter>();
   for (const adapter of [pull, rechunk, ...added] as readonly InputAdapter[]) {

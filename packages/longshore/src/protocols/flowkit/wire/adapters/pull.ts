@@ -1,4 +1,4 @@
-// `pull.from_artifacts`: each partial artifact of the upstream nodes is a batch, while they are still being produced.
+// `pull.from_artifacts`: each partial artifact of the upstream nodes is a batch, while these nodes still run.
 
 import { checkPullArgs, type PullArgs, pullAdapter } from "../adapter-args.ts";
 import { Batch } from "../batch.ts";
@@ -10,7 +10,7 @@ async function* open({ fromNodes, ...options }: PullArgs, upstream: Upstream): A
   const several = fromNodes.length > 1;
   for await (const { fromNode, uid, meta } of upstream.read(fromNodes, options)) {
     yield new Batch({
-      // The consumer's own artifact has the upstream's name. Of several sources two may have used the same name.
+      // The consumer's artifact has the same name as the upstream artifact. With several sources two of them may use the same name.
       batch_uid: several ? namedBySource(fromNode, uid) : uid,
       payload: { from_node: fromNode, ref: { task_id: upstream.taskId, node_id: fromNode, batch_uid: uid }, meta },
       finishes: [{ fromNode, uid }],
@@ -18,12 +18,12 @@ async function* open({ fromNodes, ...options }: PullArgs, upstream: Upstream): A
   }
 }
 
-/** The name of a batch whose reader has several sources. */
+/** The name of a batch whose consumer has several sources. */
 export function namedBySource(fromNode: string, uid: string): string {
   return `${plainly(fromNode)}:${uid}`;
 }
 
-/** Without colons, so that the first one in a batch's name ends that of its source: `a` with `b:c` is not `a:b` with `c`. */
+/** Escapes colons, so that the first colon in a batch's name ends the source: `a` with `b:c` is not `a:b` with `c`. */
 function plainly(node: string): string {
   return /[%:]/.test(node) ? node.replaceAll("%", "%25").replaceAll(":", "%3A") : node;
 }

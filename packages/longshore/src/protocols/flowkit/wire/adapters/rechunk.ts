@@ -1,6 +1,6 @@
-// `pull.from_artifacts.rechunk:size`: cuts the lists in upstream artifacts into pieces of one size. `meta_list_key` names the list and it
-// is never guessed; without it, or where it names no list, the artifact itself is the one item. A piece never spans two artifacts, and its
-// name follows from theirs, so every attempt makes the same pieces.
+// `pull.from_artifacts.rechunk:size`: splits the lists in upstream artifacts into pieces of one size. `meta_list_key` names the list; it is
+// never guessed. Without it, or if it names no list, the artifact itself is the only item. A piece never spans two artifacts, and its name
+// is made from the artifact's name, so every attempt makes the same pieces.
 
 import type { Json, JsonObject } from "../../../../core/json/json.ts";
 import { checkRechunkArgs, type RechunkArgs, rechunkAdapter } from "../adapter-args.ts";
@@ -11,11 +11,11 @@ import type { InputAdapter, Upstream } from "./adapter.ts";
 
 export const rechunk: InputAdapter<RechunkArgs> = { name: rechunkAdapter, check: checkRechunkArgs, open };
 
-/** Artifacts without items that are remembered; the rest come once more to the next attempt, if there is one, and do no harm. */
+/** Artifacts without items that are remembered. Others are read once more by the next attempt, without harm. */
 const emptyMax = 1_000;
 
 async function* open({ fromNodes, size, metaListKey, ...options }: RechunkArgs, upstream: Upstream): AsyncIterable<Batch> {
-  /** Artifacts without items: they are done with when the next piece is. */
+  /** Artifacts without items: they are finished together with the next piece. */
   let empty: PartRef[] = [];
   for await (const { fromNode, uid, meta } of upstream.read(fromNodes, options)) {
     const items = itemsOf(meta, metaListKey);
@@ -26,7 +26,7 @@ async function* open({ fromNodes, size, metaListKey, ...options }: RechunkArgs, 
       yield new Batch({
         batch_uid: dedupIds.chunk(fromNode, uid, idx),
         payload: { from_node: fromNode, items: items.slice(at, at + size), parent },
-        // Only its last piece finishes an artifact: an attempt that ends in between is followed by one that gets all of them again.
+        // Only the last piece finishes an artifact: after an attempt that ends before it, the next one gets all pieces again.
         finishes: isLast ? [...empty, { fromNode, uid }] : [],
       });
       if (isLast) empty = [];
@@ -34,7 +34,7 @@ async function* open({ fromNodes, size, metaListKey, ...options }: RechunkArgs, 
   }
 }
 
-/** What is cut of an artifact. */
+/** The items of an artifact. */
 export function itemsOf(meta: JsonObject, metaListKey: string | null): readonly Json[] {
   return listIn(meta, metaListKey) ?? [meta];
 }

@@ -1,14 +1,15 @@
-// Where FlowKit's workers keep what they produce and find what others produced: the data plane of the protocol. Commands and events
-// travel over the bus; the results themselves are stored here, and a consumer reads them while their producer still works.
+// The data plane of FlowKit: where its workers store their results and read those of others. Commands and events travel over the bus; the
+// results are stored here, and a consumer reads them while their producer still runs.
 //
-// Three implementations hold the same contract (test/contract/flowkit-artifacts.ts): our own store in the server's process (part-artifacts.ts), the
-// same over HTTP (http.ts), and the MongoDB that workers of other makes share (mongo.ts).
+// Three implementations have the same contract (test/contract/flowkit-artifacts.ts): our own store in the server's process
+// (server/artifacts/part-artifacts.ts), the same store over HTTP (worker/artifacts/http.ts), and the MongoDB that all FlowKit workers can
+// share (worker/artifacts/mongo.ts).
 
 import { LongshoreError } from "../../../../core/errors.ts";
 import type { JsonObject } from "../../../../core/json/json.ts";
 import type { ActiveRun } from "../shapes.ts";
 
-/** One attempt of a node, as its worker names it. `epoch` is the fence: of two attempts the higher one counts. */
+/** One attempt of a node, as its worker names it. `epoch` is the fence: of two attempts the higher epoch counts. */
 export interface Attempt {
   readonly taskId: string;
   readonly nodeId: string;
@@ -16,16 +17,16 @@ export interface Attempt {
   readonly workerId: string;
 }
 
-/** A partial artifact: what one batch has produced. `uid` names it within its node forever, so that writing it twice keeps one. */
+/** A partial artifact: the result of one batch. `uid` names it permanently within its node, so writing it twice stores one. */
 export interface PartialArtifact {
   readonly uid: string;
-  /** What the consumers of the node are given: the metrics of the batch. */
+  /** What the consumers of the node get: the metrics of the batch. */
   readonly meta: JsonObject;
-  /** `meta` as JSON, where it has been written already. */
+  /** `meta` as JSON, if it is already serialised. */
   readonly json?: Stretch;
 }
 
-/** Bytes amid others, in UTF-8. */
+/** A range of UTF-8 bytes in a larger buffer. */
 export interface Stretch {
   readonly bytes: Buffer;
   readonly from: number;
@@ -37,7 +38,7 @@ export function stretchOf(text: string): Stretch {
   return { bytes, from: 0, to: bytes.length };
 }
 
-/** Names a part that a consumer was given. */
+/** Names a part that a consumer has read. */
 export interface PartRef {
   readonly fromNode: string;
   readonly uid: string;
@@ -50,68 +51,68 @@ export interface UpstreamPart extends PartRef {
 
 /** How a reader waits for new parts of upstream nodes. */
 export interface ReadOptions {
-  /** How long an empty look is followed by a pause, where the store cannot wake its readers; the pause doubles up to `backoffMaxMs`. */
+  /** The pause after an empty read, for stores that cannot wake their readers. It doubles up to `backoffMaxMs`. */
   readonly pollMs: number;
   readonly backoffMaxMs: number;
-  /** False: the stream does not end with its sources, only by `signal`. */
+  /** When false, the stream does not end with its sources, only by `signal`. */
   readonly eofOnTaskDone: boolean;
-  /** Ends the stream by throwing its reason. */
+  /** Ends the stream: it throws the signal's reason. */
   readonly signal: AbortSignal;
 }
 
-/** Calls reject with LONGSHORE_UNREACHABLE or LONGSHORE_STORE_UNAVAILABLE while the store cannot be used, and may be repeated. */
+/** Calls reject with LONGSHORE_UNREACHABLE or LONGSHORE_STORE_UNAVAILABLE while the store cannot be used. All calls may be repeated. */
 export interface ArtifactStore {
-  /** For logs; never a secret. */
+  /** For logs; contains no secret. */
   readonly name: string;
-  /** True where the store of the parts is the coordinator as well: it has them by that, and no event is needed. */
+  /** True when this store belongs to the coordinator: it then knows of stored parts without events. */
   readonly tells?: boolean;
   /**
-   * Keeps partial artifacts; they are durable when this resolves. One that is there already keeps its place; a later attempt replaces its
-   * value. Of two values of one attempt our own store keeps the first, MongoDB the last. False when a later attempt has taken over, and
-   * then nothing more of this attempt is accepted. At most `partsMax` in one call.
+   * Stores partial artifacts; they are durable when this resolves. An existing part keeps its place, and a later attempt replaces its
+   * value. Of two values of one attempt, our own store keeps the first, MongoDB the last. Returns false when a later attempt has taken
+   * over; nothing more of this attempt is then accepted. At most `partsMax` in one call.
    */
   putPartials(attempt: Attempt, parts: readonly PartialArtifact[]): Promise<boolean>;
-  /** The node has produced all that it will; `meta` are its final metrics. False as above. */
+  /** Marks the node as complete; `meta` are its final metrics. Returns false as above. */
   complete(attempt: Attempt, meta: JsonObject): Promise<boolean>;
-  /** Whether the node has succeeded, by any attempt. */
+  /** Whether the node has succeeded, in any attempt. */
   isComplete(taskId: string, nodeId: string): Promise<boolean>;
   /**
-   * The parts of the nodes `sources` for this consumer, oldest first for each source, each given once to this attempt. What an earlier attempt was given
-   * and did not finish comes again, what it finished does not. Ends when every source is complete and all was given. Throws
-   * UpstreamFailed when a source can give no more because it failed or was cancelled.
+   * The parts of the nodes `sources` for this consumer, oldest first for each source, each once for this attempt. Parts that an earlier
+   * attempt read but did not finish are read again; finished ones are not. Ends when every source is complete and all parts were read.
+   * Throws UpstreamFailed when a source failed or was cancelled.
    */
   read(consumer: Attempt, sources: readonly string[], options: ReadOptions): AsyncIterable<UpstreamPart>;
-  /** The consumer is done with these: no later attempt is given them. False when a later attempt has taken over. */
+  /** Marks parts as finished: no later attempt reads them. Returns false when a later attempt has taken over. */
   finish(consumer: Attempt, parts: readonly PartRef[]): Promise<boolean>;
-  /** Whether the task or this node of it is to be cancelled, by the coordinator's order. */
+  /** Whether the coordinator has cancelled the task or this node. */
   cancelled(taskId: string, nodeId: string): Promise<boolean>;
-  /** The newest epoch of a node, as far as it is known here; null when nothing is. A command with a lower one has been overtaken. */
+  /** The newest known epoch of a node; null when it is unknown. A command with a lower epoch is outdated. */
   epochOf(taskId: string, nodeId: string): Promise<number | null>;
   loadState(workerId: string): Promise<ActiveRun | null>;
   saveState(workerId: string, run: ActiveRun | null): Promise<void>;
   /** The task as a document of the collection `tasks`; null when there is none. */
   task(taskId: string): Promise<JsonObject | null>;
-  /** Ends what is being read. May be called twice. */
+  /** Ends open reads. May be called twice. */
   close(): Promise<void>;
 }
 
-/** Parts in one call: a bulk write that stays below a second on every store, and a body that stays within its limit. */
+/** Parts in one call: a bulk write takes less than a second on every store, and the body stays within its limit. */
 export const partsMax = 1_000;
 
-/** A source that is no node of the task: waiting for its parts would never end. */
+/** The error for a source that is not a node of the task. Waiting for its parts would never end. */
 export function unknownSource(taskId: string, nodeId: string): LongshoreError {
   const detail = { field: sourcesField, expected: "nodes of the same task" };
   return new LongshoreError("LONGSHORE_NOT_FOUND", `There is no node ${JSON.stringify(nodeId)} in the task ${taskId}.`, { detail });
 }
 
-/** Also of the server's answer, when it was read over HTTP. */
+/** Also recognises the error in an HTTP answer of the server. */
 export function isUnknownSource(error: unknown): error is LongshoreError {
   return error instanceof LongshoreError && error.code === "LONGSHORE_NOT_FOUND" && error.detail?.field === sourcesField;
 }
 
 const sourcesField = "from_nodes";
 
-/** A source of parts failed or was cancelled, so its consumer will never have all of them. */
+/** A source of parts failed or was cancelled, so its consumer can never get all parts. */
 export class UpstreamFailed extends LongshoreError {
   override readonly name = "UpstreamFailed";
   readonly nodeId: string;

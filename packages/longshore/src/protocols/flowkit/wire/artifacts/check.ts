@@ -1,10 +1,10 @@
-// The checks of a call with parts, the same for every store.
+// Checks of calls with parts, the same for every store.
 
 import { LongshoreError } from "../../../../core/errors.ts";
 import { isName } from "../../../../core/names.ts";
 import { partsMax } from "./artifacts.ts";
 
-/** Characters of a uid: it is a key in every store, and a hash or a path is far shorter. */
+/** Characters of a uid: it is a key in every store. Hashes and paths are far shorter. */
 const uidCharsMax = 512;
 
 export function checkParts(parts: readonly { readonly uid: string }[]): void {

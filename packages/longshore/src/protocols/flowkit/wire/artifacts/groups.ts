@@ -1,6 +1,6 @@
-// Cutting a list where it is too large for one call.
+// Splits a list that is too large for one call.
 
-/** Neighbours together, up to so many bytes; one that is larger by itself is alone, for its receiver to refuse. */
+/** Groups neighbours up to this many bytes. A larger item is alone in its group; its receiver refuses it. */
 export function* grouped<T>(items: readonly T[], bytesOf: (item: T) => number, bytesMax: number): Generator<T[]> {
   let group: T[] = [];
   let bytes = 0;

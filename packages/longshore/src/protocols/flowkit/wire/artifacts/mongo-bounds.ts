@@ -1,6 +1,6 @@
-// A MongoDB whose calls end. Its client waits for an answer without an end, also in a database that greets and then says nothing, and searches on
-// through any number of empty answers; nothing that the caller does ends that. Here a call rejects when no answer came in time, and as soon
-// as its signal aborts. What was sent may still be carried out: a caller must be able to repeat it.
+// A MongoDB whose calls have a timeout. The MongoDB client waits for an answer without a limit, even when the database greets and then
+// sends nothing, and it reads any number of empty answers; the caller cannot end that. Here a call rejects when no answer arrives in time,
+// and as soon as its signal aborts. The database may still execute what was sent, so a caller must be able to repeat it.
 
 import type { Clock } from "../../../../core/clock.ts";
 import { LongshoreError } from "../../../../core/errors.ts";
@@ -9,13 +9,13 @@ import { type MongoCollection, type MongoCursor, type MongoDb, type MongoDocumen
 
 export interface MongoBounds {
   readonly clock: Clock;
-  /** Ends what is under way by its reason. */
+  /** Aborts open calls with its reason. */
   readonly signal: AbortSignal;
 }
 
-/** For an answer. Each call is about one task or one page: one that takes longer is not answered at all. */
+/** Timeout of an answer. Each call is about one task or one page, so a slower one is never answered. */
 const answerMs = 30_000;
-/** For an index, which may have to be made of everything that is there. */
+/** Timeout for creating an index, which may have to read all documents. */
 const indexMs = 600_000;
 
 export function boundedDb(db: MongoDb, bounds: MongoBounds): MongoDb {
@@ -55,12 +55,12 @@ async function answered<T>(call: Promise<T>, ms: number, { clock, signal }: Mong
   }
 }
 
-/** What a search finds, as it comes. Ends the search in any case: one that is left alone goes on in the client. */
+/** The documents of a search, page by page. Always closes the cursor; otherwise the search would continue in the client. */
 export async function* pagesOf(what: string, cursor: MongoCursor): AsyncGenerator<MongoDocument[], void> {
   try {
     while (await mongoCall(what, () => cursor.hasNext())) yield cursor.readBufferedDocuments();
   } finally {
-    // A connection that was lost has taken the cursor with it.
+    // A lost connection has closed the cursor.
     await cursor.close().catch(() => undefined);
   }
 }

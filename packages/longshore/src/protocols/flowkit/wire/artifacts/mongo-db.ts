@@ -1,5 +1,5 @@
-// MongoDB as this folder uses it: the few calls, opening a connection, the indexes, and what its errors mean. The client is installed
-// only by those who use it, so that nothing here names its types.
+// MongoDB as this folder uses it: the few calls, opening a connection, the indexes, and the meaning of errors. The client is an optional
+// package, so the interfaces here stand in for its types.
 
 import { LongshoreError, toError } from "../../../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../../../core/json/json.ts";
@@ -8,12 +8,12 @@ export type MongoDocument = { [field: string]: unknown };
 
 export interface MongoCursor {
   hasNext(): Promise<boolean>;
-  /** What came with the last answer of the server. */
+  /** The documents of the server's last answer. */
   readBufferedDocuments(): MongoDocument[];
   close(): Promise<void>;
 }
 
-/** One of several changes that are sent together. */
+/** One update of a bulk write. */
 export interface MongoUpdate {
   updateOne: { filter: MongoDocument; update: MongoDocument; upsert?: boolean };
 }
@@ -38,7 +38,7 @@ export interface MongoDb {
 export interface MongoOptions {
   /** Such as `mongodb://127.0.0.1:27017/flowkit`. */
   readonly url: string;
-  /** The database, where the address names none: `flowkit`. */
+  /** The database, when the address names none. Default: `flowkit`. */
   readonly database?: string;
 }
 
@@ -47,16 +47,16 @@ export interface MongoConnection {
   close(): Promise<void>;
 }
 
-/** How long a call waits for a server that can take it, before it is the caller's turn to repeat. */
+/** How long a call waits for an available server before it rejects. */
 const selectionMs = 10_000;
-/** After which a connection with a call on it is given up, when nothing comes: its caller has gone before (mongo-bounds.ts). */
+/** When a connection with an open call is closed because nothing arrives. The caller has given up before (mongo-bounds.ts). */
 const silenceMs = 600_000;
 const databaseDefault = "flowkit";
 const install = "npm install mongodb";
 
 type MongoPackage = Pick<typeof import("mongodb"), "MongoClient">;
 
-/** `load` is replaced in tests. Rejects with LONGSHORE_BAD_CONFIG for a bad address, and when the client is not installed. */
+/** Tests replace `load`. Rejects with LONGSHORE_BAD_CONFIG for an invalid address, and when the client is not installed. */
 export async function connectMongo(
   { url, database }: MongoOptions,
   load: () => Promise<MongoPackage> = () => import("mongodb"),
@@ -64,11 +64,11 @@ export async function connectMongo(
   const { MongoClient } = await loadMongo(load);
   let client: InstanceType<typeof MongoClient>;
   try {
-    // A write that was acknowledged must outlive the machine that acknowledged it.
+    // An acknowledged write must survive the loss of one server.
     const waits = { serverSelectionTimeoutMS: selectionMs, socketTimeoutMS: silenceMs };
     client = new MongoClient(url, { ...waits, w: "majority", journal: true });
   } catch (error) {
-    // The client's own words may quote the address, which may hold a password.
+    // The client's message may contain the address and its password.
     const message = "The address of MongoDB cannot be read, expected one such as mongodb://127.0.0.1:27017/flowkit.";
     throw new LongshoreError("LONGSHORE_BAD_CONFIG", message, {
       cause: error,
@@ -90,21 +90,21 @@ async function loadMongo(load: () => Promise<MongoPackage>): Promise<MongoPackag
 
 export type MongoIndex = readonly [collection: string, keys: readonly string[], options: MongoDocument];
 
-/** `task_id` and `node_id` come first in each, so that the records of a task are stored together. */
+/** `task_id` and `node_id` come first in each index, so that the records of a task are stored together. */
 const workerIndexes: readonly MongoIndex[] = [
   ["tasks", ["id"], { name: "ix_task_id" }],
   ["artifacts", ["task_id", "node_id"], { name: "ix_artifacts_task_node" }],
   ["artifacts", ["task_id", "node_id", "batch_uid"], { name: "uniq_artifact_batch", unique: true, sparse: true }],
-  // Ours: so that a stream continues at its position instead of sorting everything again.
+  // Our addition: a stream continues at its position without sorting again.
   ["artifacts", ["task_id", "node_id", "created_at", "sequence"], { name: "ix_artifacts_stream" }],
   ["stream_progress", ["task_id", "consumer_node", "from_node", "batch_uid"], { name: "uniq_stream_claim_batch", unique: true }],
   ["worker_state", ["updated_at"], { name: "ttl_worker_state_updated_at", expireAfterSeconds: 604_800 }],
 ];
 
-/** IndexOptionsConflict and IndexKeySpecsConflict: there is such an index under another name, or with other options. */
+/** IndexOptionsConflict and IndexKeySpecsConflict: the index exists under another name or with other options. */
 const indexThere: ReadonlySet<unknown> = new Set([85, 86]);
 
-/** FlowKit's coordinator and workers give the same index different names: the first one is good enough. */
+/** FlowKit's coordinator and workers give the same index different names. Either index is sufficient. */
 export async function ensureIndexes(db: MongoDb, wanted: readonly MongoIndex[] = workerIndexes): Promise<void> {
   for (const [collection, keys, options] of wanted) {
     try {
@@ -115,24 +115,24 @@ export async function ensureIndexes(db: MongoDb, wanted: readonly MongoIndex[] =
   }
 }
 
-/** The client's error classes for a call that no server took, by name, since the package itself may come from the user. */
+/** The client's error classes for a call that reached no server. Compared by name, because the user may supply the package. */
 const unreachable =
   /^Mongo(Network|NetworkTimeout|ServerSelection|PoolCleared|PoolClosed|WaitQueueTimeout|NotConnected|TopologyClosed|ClientClosed)Error$/;
-/** NotWritablePrimary, its kin while servers change places, MaxTimeMSExpired, and what is written but not by as many servers as it has to be. */
+/** NotWritablePrimary and related errors of a failover, MaxTimeMSExpired, and writes that too few servers have confirmed. */
 const passing: ReadonlySet<unknown> = new Set([50, 64, 91, 189, 10_058, 10_107, 11_600, 11_602, 13_435, 13_436]);
 const tooLarge: ReadonlySet<unknown> = new Set([10_334, 17_280]);
 const duplicateKey = 11_000;
-/** The cursor was left alone for so long that the server has forgotten it. */
+/** CursorNotFound: the cursor was idle for so long that the server has closed it. */
 const cursorGone = 43;
 
-/** Runs one call, and turns what the client throws into our own codes where we have one. */
+/** Runs one call, and converts the client's errors to our codes where there is one. */
 export async function mongoCall<T>(what: string, call: () => Promise<T>): Promise<T> {
   try {
     return await call();
   } catch (thrown) {
     const error = toError(thrown);
     const { code } = error as { code?: unknown };
-    // Several writes together fail with an error of their own, which has the connection's in it.
+    // The error of a bulk write contains the error of the connection.
     const { errorResponse: inner } = error as { errorResponse?: unknown };
     const isLost = unreachable.test(error.name) || (inner instanceof Error && unreachable.test(inner.name));
     if (isLost || passing.has(code)) {
@@ -151,8 +151,8 @@ export function isCursorGone(error: unknown): boolean {
 }
 
 /**
- * Which documents of an unordered insert were there already. Throws the error when it contains anything else, and when it names none: an
- * insert that was refused as a whole, or whose answer was lost, is no insert.
+ * The indexes of the documents of an unordered insert that exist already. Rethrows the error when it contains anything else, or lists no
+ * document: an insert that was refused as a whole, or whose answer was lost, is not done.
  */
 export function duplicatesIn(error: unknown): Set<number> {
   const { writeErrors } = error as { writeErrors?: unknown };
@@ -161,7 +161,7 @@ export function duplicatesIn(error: unknown): Set<number> {
   return new Set(list.map(({ index }) => index as number));
 }
 
-/** Inserts what is new, which is half the price of upserts. Returns what was there already. */
+/** Inserts new documents, which costs half as much as upserts. Returns those that exist already. */
 export async function insertNew(db: MongoDb, collection: string, documents: MongoDocument[]): Promise<MongoDocument[]> {
   if (documents.length === 0) return [];
   try {
@@ -177,13 +177,15 @@ export function isDuplicate(error: unknown): boolean {
   return (error as { code?: unknown }).code === duplicateKey;
 }
 
-/** Values of BSON as JSON: times as texts, numbers of any width as numbers, what is left by its text. `wide` reads those of 64 bits. */
+/**
+ * Converts BSON values to JSON: dates to texts, numbers of any width to numbers, other types to their text. `wide` reads 64-bit integers.
+ */
 export function plain(value: unknown, wide: (digits: string) => unknown = Number): Json {
   if (value === null || value === undefined) return null;
   if (typeof value !== "object") return typeof value === "bigint" ? Number(value) : (value as Json);
   if (Array.isArray(value)) return value.map((item) => plain(item, wide));
   if (value instanceof Date) return Number.isNaN(value.getTime()) ? null : value.toISOString();
-  // Classes have it by their prototype; in a document it is a field like any other.
+  // BSON classes have `_bsontype` on their prototype. In a document it is an ordinary field.
   const type = Object.hasOwn(value, "_bsontype") ? undefined : (value as { _bsontype?: unknown })._bsontype;
   if (type === "Long") return wide(String(value)) as Json;
   if (type === "Int32" || type === "Double" || type === "Decimal128") return Number(String(value));
@@ -191,7 +193,7 @@ export function plain(value: unknown, wide: (digits: string) => unknown = Number
   return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, plain(member, wide)]));
 }
 
-/** The object in a field of a document; empty for anything else. */
+/** The object in a field of a document; empty for any other value. */
 export function plainObject(value: unknown, wide?: (digits: string) => unknown): JsonObject {
   return isObject(value) ? (plain(value, wide) as JsonObject) : {};
 }

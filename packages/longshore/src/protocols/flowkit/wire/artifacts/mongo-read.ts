@@ -1,12 +1,13 @@
-// Reading a stream of parts from MongoDB, which cannot wake its readers: a round looks at every source, and after an empty one it waits.
+// Reads a stream of parts from MongoDB, which cannot wake its readers: a round reads every source, and an empty round is followed by a
+// pause.
 //
-// A source is read in the order of `created_at`, from where the last scan ended. That alone would miss a part that is written late with an
-// earlier time (another clock, two writers, a failed batch that came back). So an empty round also compares counts: either every part has
-// a claim of this consumer, or the source is read again from its first part. A claim is a row that can be inserted once: whatever is read
-// twice is given once, and a page costs one find and one insert.
+// A source is read in the order of `created_at`, from the end of the last scan. That alone would miss a part that is written late with an
+// earlier time (another clock, two writers, a failed batch that succeeded later). So an empty round also compares counts: either every part
+// has a claim of this consumer, or the source is read again from its first part. A claim is a row that can be inserted only once. So a part
+// that is read twice is delivered once, and a page costs one find and one insert.
 //
-// A new attempt first releases what earlier ones claimed and did not process, and looks for more of that before it ends, since an earlier
-// one may go on for a while without knowing that it is over.
+// A new attempt first releases the claims of earlier attempts on parts that they did not process. It looks for more of them before it ends,
+// because an earlier attempt may continue for a while without knowing that it has been replaced.
 
 import { type Clock, pause } from "../../../../core/clock.ts";
 import { isTransient } from "../../../../core/errors.ts";
@@ -23,7 +24,7 @@ export interface MongoReaderDeps {
   readonly sources: readonly string[];
   readonly options: ReadOptions;
   readonly clock: Clock;
-  /** Resolves when there are indexes: without them a claim could be made twice. */
+  /** Resolves when the indexes exist: without them a claim could be made twice. */
   readonly ready: () => Promise<void>;
   readonly trouble: FailureListener | undefined;
 }
@@ -34,21 +35,21 @@ const pageParts = 500;
 /** How far one source has been read. */
 interface Line {
   readonly node: string;
-  /** What is being read of it: pages, in the order in which they were written. */
+  /** The current scan: pages in the order in which they were written. */
   scan: AsyncGenerator<UpstreamPart[], void> | null;
-  /** Whether that has found anything. */
+  /** Whether the scan has found a part. */
   found: boolean;
-  /** Whether it was complete when that began. */
+  /** Whether the source was complete when the scan began. */
   complete: boolean;
-  /** That began with its first part, and after it was complete: whatever is found is all there is. */
+  /** The scan began with the first part, after the source was complete: it finds all parts. */
   whole: boolean;
-  /** Where the next scan begins; null for its first part. */
+  /** Where the next scan begins; null for the first part. */
   from: Date | null;
-  /** What was seen of the moment `from`, which the next scan begins with. */
+  /** Parts at the time `from` that were read already; the next scan begins with that time. */
   seen: Set<unknown>;
-  /** Parts whose claim was sent without an answer: it may have been kept, and is ours then. */
+  /** Parts whose claim was sent but not answered: it may have been stored, and is then ours. */
   readonly doubted: Set<unknown>;
-  /** How many parts were left when it was last read from its first part. */
+  /** How many parts were unclaimed when the source was last read from its first part. */
   gap: number;
   over: boolean;
 }
@@ -56,7 +57,7 @@ interface Line {
 export class MongoReader {
   readonly #deps: MongoReaderDeps;
   readonly #lines: Line[];
-  /** Sources that the coordinator calls finished, with or without an artifact for it. */
+  /** Sources that the coordinator marks as finished, with or without a complete artifact. */
   readonly #finished = new Set<string>();
 
   constructor(deps: MongoReaderDeps) {
@@ -71,7 +72,7 @@ export class MongoReader {
     const what = `reading parts for ${this.#deps.consumer.nodeId} from MongoDB`;
     let waitMs = options.pollMs;
     let begun = false;
-    /** Read again from the first part, and nothing was given since: once more is done after a pause. */
+    /** The sources were read again from their first part without a result. The next such read waits first. */
     let inVain = false;
     const wait = async () => {
       await pause(clock, waitMs, options.signal);
@@ -126,7 +127,7 @@ export class MongoReader {
   /** The next page of every source that has one. */
   async *#round(): AsyncGenerator<UpstreamPart[], void> {
     const open = this.#lines.filter(({ over }) => !over);
-    // Read before a scan begins, so that nothing comes behind it.
+    // Read before a scan begins, so that no part can be written after it.
     const complete = open.some(({ scan }) => scan === null) ? await this.#complete() : new Set();
     for (const line of open) {
       if (line.scan === null) {
@@ -149,7 +150,7 @@ export class MongoReader {
       return undefined;
     } catch (error) {
       if (!isCursorGone(error)) throw error;
-      // The consumer took so long over a page that the server gave up: another scan continues from here.
+      // The consumer took so long for a page that the server closed the cursor. Another scan continues here.
       line.scan = line.found ? this.#scan(line) : null;
       line.found = false;
       return undefined;
@@ -172,7 +173,7 @@ export class MongoReader {
     }
   }
 
-  /** Those of a page that no worker has claimed before. */
+  /** Claims the parts of a page. Returns those that are now ours. */
   async #claim(line: Line, page: MongoDocument[]): Promise<MongoDocument[]> {
     const { db, consumer, clock } = this.#deps;
     const { node: fromNode, doubted } = line;
@@ -193,13 +194,13 @@ export class MongoReader {
       return page.filter(({ batch_uid }) => !claimed.has(batch_uid));
     } catch (error) {
       for (const { batch_uid } of page) doubted.add(batch_uid);
-      // What was seen of it was not given: it has to be found again.
+      // The parts of this page were not delivered, so they must be found again.
       Object.assign(line, fromTheFirst());
       throw error;
     }
   }
 
-  /** Which of these are claimed by this very attempt. */
+  /** Which of these parts this attempt has claimed. */
   async #own(from_node: string, uids: readonly unknown[]): Promise<unknown[]> {
     if (uids.length === 0) return [];
     const { db, consumer } = this.#deps;
@@ -217,7 +218,7 @@ export class MongoReader {
     return releaseClaims(db, { task_id, consumer_node, from_node: { $in: [...sources] } }, epoch);
   }
 
-  /** After a round that found nothing: whether a source has to be read from its first part. Marks those that are over. */
+  /** After an empty round: returns whether a source must be read from its first part. Marks sources that are read completely. */
   async #again(): Promise<boolean> {
     const released = (await this.#release()) > 0;
     let again = false;
@@ -227,7 +228,7 @@ export class MongoReader {
       if (line.complete && gap <= 0) {
         line.over = true;
       } else if (released || line.complete || gap !== line.gap) {
-        // At once, unless the last try has just failed: then earlier attempts are at it, and are given time to notice that they are over.
+        // At once, unless the last try has just failed. Then earlier attempts hold claims and need time to notice that they were replaced.
         again ||= released || !line.whole || gap !== line.gap;
         Object.assign(line, { ...fromTheFirst(), gap });
       }
@@ -236,8 +237,8 @@ export class MongoReader {
   }
 
   /**
-   * Parts that are neither processed nor claimed by this attempt. An earlier one's claim does not count: it may be released at any time, by
-   * an attempt between the two as well, and be made again. These claims stay, so that what is not left now never is.
+   * Parts that are neither processed nor claimed by this attempt or a later one. A claim of an earlier attempt does not count: it may be
+   * released and made again at any time. The counted claims are permanent, so a part that is not left now never is again.
    */
   async #left(node_id: string): Promise<number> {
     const { db, consumer } = this.#deps;
@@ -267,8 +268,8 @@ export class MongoReader {
   }
 
   /**
-   * Those that are complete by the word of our coordinator as well, where it keeps the task: it writes that a node is finished after everything
-   * that the node has produced. A worker of another make writes that it is complete while its last parts are still on their way.
+   * The sources that are complete, and that our coordinator also marks as finished, if it maintains the task. It does so after it has
+   * stored everything that the node has produced. Other workers mark a node as complete while its last parts are still on their way.
    */
   async #confirmed(complete: ReadonlySet<unknown>): Promise<ReadonlySet<unknown>> {
     const { db, consumer } = this.#deps;
@@ -278,14 +279,16 @@ export class MongoReader {
     return new Set([...complete].filter((node) => (nodeOf(task, String(node))?.status ?? "finished") === "finished"));
   }
 
-  /** The coordinator's state of the sources that nothing comes from. When it cancels the whole task, this consumer gets its own signal. */
+  /**
+   * Reads the coordinator's state of the sources that deliver nothing. When it cancels the whole task, this consumer gets its own signal.
+   */
   async #look(): Promise<void> {
     const { db, consumer } = this.#deps;
     const task = await mongoCall("read a task", () => db.collection("tasks").findOne({ id: consumer.taskId }, { projection: taskFlags }));
     if (task === null || isCancelled(task)) return;
     for (const { node, from } of this.#lines.filter(({ over, complete }) => !over && !complete)) {
       const found = nodeOf(task, node);
-      // A function may have left something under a name that is no node's.
+      // A coordinator function may have stored something under a name that is not a node.
       if (found === undefined && from === null) throw unknownSource(consumer.taskId, node);
       if (found?.status === "finished") this.#finished.add(node);
       else if (found?.status === "failed") throw new UpstreamFailed(node, "failed");
@@ -294,12 +297,12 @@ export class MongoReader {
   }
 }
 
-/** A line whose next scan begins with its first part. */
+/** The next scan of the source begins with its first part. */
 function fromTheFirst(): Pick<Line, "from" | "seen" | "whole"> {
   return { from: null, seen: new Set(), whole: false };
 }
 
-/** Moves the line on to the end of a page, and answers what of it is new. */
+/** Moves the position to the end of a page and returns the parts that are new. */
 function unseen(line: Line, page: readonly MongoDocument[]): MongoDocument[] {
   return page.filter(({ created_at: at, batch_uid: uid }) => {
     if (typeof uid !== "string" || line.seen.has(uid)) return false;
@@ -318,7 +321,10 @@ function partOf(fromNode: string, uid: unknown, meta: unknown): UpstreamPart {
   return { fromNode, uid: uid as string, meta: plainObject(meta) };
 }
 
-/** Gives up claims of earlier attempts on what they did not process; one that names no attempt is a foreign worker's. Returns how many. */
+/**
+ * Releases claims of earlier attempts on parts that they did not process. A claim without an epoch is from another implementation. Returns
+ * the number.
+ */
 export async function releaseClaims(db: MongoDb, whose: MongoDocument, epoch: number): Promise<number> {
   const unprocessed = { ...whose, state: { $ne: "processed" }, epoch: { $not: { $gte: epoch } } };
   return (await mongoCall("release claims", () => db.collection("stream_progress").deleteMany(unprocessed))).deletedCount;
@@ -337,7 +343,7 @@ export function nodeOf(task: MongoDocument, nodeId: string): MongoDocument | und
   return nodes.filter(isObject).find(({ node_id }) => node_id === nodeId);
 }
 
-/** The flag that the coordinator sets on tasks and nodes alike. */
+/** The coordinator sets this flag on tasks and on nodes. */
 export function isCancelled(document: MongoDocument | undefined): boolean {
   return isObject(document?.coordinator) && document.coordinator.cancelled === true;
 }

@@ -1,22 +1,22 @@
-// A stream of parts from pages: the loop that our own store has in process and over HTTP alike. The source of a page waits for it, so that
-// this neither polls nor sleeps.
+// Reads a stream of parts page by page. Our own store uses this loop in process and over HTTP. The source of the pages waits for parts, so
+// this loop neither polls nor sleeps.
 
 import type { JsonObject } from "../../../../core/json/json.ts";
 import { type ReadOptions, UpstreamFailed, type UpstreamPart } from "./artifacts.ts";
 
-/** How far a source has been read: after this part of it. */
+/** How far a source has been read: up to this part. */
 export interface SourcePosition {
   readonly node: string;
   readonly after: number;
 }
 
-/** What a source reports now. `ended` comes with an empty page alone, so that there is nothing behind it. */
+/** What a source has now. `ended` is set only on an empty page, so no part can follow. */
 export interface SourcePage<Item = { readonly uid: string; readonly meta: JsonObject }> extends SourcePosition {
   readonly parts: readonly Item[];
   readonly ended: "complete" | "failed" | "cancelled" | null;
 }
 
-/** Returns when a source has something, or after a while. */
+/** Returns when a source has parts or has ended, or after a timeout. */
 export type AskPages = (positions: readonly SourcePosition[], signal: AbortSignal) => Promise<readonly SourcePage[]>;
 
 export async function* partsOf(

@@ -125,10 +125,10 @@ function runRoutes({ runs, events }: Services): Route[] {
 
 type Sink = Parameters<NonNullable<HttpReply["events"]>>[0];
 
-/** Never rejects. Waits for a slow reader: the follower continues from its place. */
+/** Never rejects. Waits for a slow reader; the follower continues where it stopped. */
 async function stream(events: AsyncGenerator<NextEvent>, sink: Sink): Promise<void> {
   try {
-    // While its reader is full no event is held for it: each may have megabytes.
+    // While the reader's buffer is full no event is kept for it, because an event may have megabytes.
     while (await giveNext(events, sink)) while (sink.full && !sink.gone.aborted) await sink.drained();
     await events.return(undefined);
   } catch (error) {
@@ -139,7 +139,7 @@ async function stream(events: AsyncGenerator<NextEvent>, sink: Sink): Promise<vo
   }
 }
 
-/** False when there is none, or no reader to give it to. */
+/** Returns false when there is no further event or no reader. */
 async function giveNext(events: AsyncGenerator<NextEvent>, sink: Sink): Promise<boolean> {
   const next = await events.next();
   let taken = false;
@@ -190,7 +190,7 @@ function route(method: Route["method"], path: string, action: Action, handle: Ha
   return answering({ method, path: `/api/v1${path}`, action, body, bodyMax, handle });
 }
 
-/** Refusals of the services become answers of this face. */
+/** Converts errors of the services to REST answers. */
 function answering(given: Route): Route {
   const handle = async (request: HttpRequest): Promise<HttpReply> => {
     try {
