@@ -1,4 +1,4 @@
-// Announces to coordinators that this worker is there, and what it can do; again and again, so that silence has a meaning.
+// Announces this worker and its capabilities to coordinators, and repeats that, so that they notice when it is gone.
 
 import { randomUUID } from "node:crypto";
 import type { Bus } from "../../../bus/bus.ts";
@@ -22,13 +22,13 @@ export class Announcer {
     this.#options = options;
   }
 
-  /** `resume` is a run of an earlier life. The announcements that follow by themselves have the same capabilities. */
+  /** `resume` is an unfinished run of the earlier process. Later announcements are sent automatically, with the same capabilities. */
   async online(resume: ActiveRun | null): Promise<void> {
     await this.#send(this.#onlineNow(resume, this.#options.host.slots.total));
     this.#arm();
   }
 
-  /** The worker takes nothing more, though it is still at work. */
+  /** Announces that the worker takes no more tasks, although it still runs some. */
   async full(): Promise<void> {
     this.#disarm();
     await this.#send(this.#onlineNow(null, 0));

@@ -1,6 +1,6 @@
-// Results on their way out: stored as artifacts, sent as events, and their input ticked off, in groups. While one group is being stored the
-// one before it is being sent and further batches are worked on, so the handler does not wait until much is in flight. The order never
-// changes: an artifact is durable before its event leaves, and its input is ticked off after that.
+// Writes results in groups: stores them as artifacts, sends them as events, and finishes their input. While one group is stored, the
+// previous one is sent and further batches are processed, so the handler waits only when much is in flight. The order never changes: an
+// artifact is durable before its event is sent, and its input is finished after that.
 
 import type { Backoff } from "../../../core/backoff.ts";
 import type { Clock } from "../../../core/clock.ts";
@@ -10,7 +10,7 @@ import { type PartialArtifact, type PartRef, partsMax, type Stretch } from "../w
 import { reasons } from "./classify.ts";
 import { RunFailed } from "./run-failure.ts";
 
-/** Where results are written. Each call may be repeated; those with a boolean result return false when a later attempt has taken over. */
+/** Where results are written. Each call may be repeated. A result of false means that a later attempt has taken over. */
 export interface ResultSink {
   keep(parts: readonly PartialArtifact[]): Promise<boolean>;
   tell(events: readonly Uint8Array[]): Promise<void>;
@@ -23,28 +23,28 @@ export interface WriterOptions {
   readonly signal: AbortSignal;
   readonly failing: (what: string, error: unknown) => void;
   readonly working: (what: string) => void;
-  /** A later attempt has taken over. */
+  /** Called when a later attempt has taken over. */
   readonly lost: () => void;
 }
 
 export interface Result {
   readonly part: PartialArtifact & { readonly json: Stretch };
-  /** Null where keeping the artifact is telling it. */
+  /** Null when the store needs no events. */
   readonly event: Uint8Array | null;
   readonly finishes: readonly PartRef[];
 }
 
-/** A group is as large as a call may be: it grows only while the one before it is kept, so it is small where there is little to do. */
+/** The size of a group is the limit of a call. A group grows only while the previous one is stored, so it is small under low load. */
 const groupMax = partsMax;
-/** A request body of a reasonable size, whatever the batches are. */
+/** A reasonable size of a request body, whatever the batches are. */
 const groupBytesMax = 2 * 1024 * 1024;
-/** What may be in flight before the handler waits: the group being sent, the one being stored, and one that fills. */
+/** Results in flight before the handler waits: one group being sent, one being stored, and one being filled. */
 const underWayMax = 3 * groupMax;
 const underWayBytesMax = 3 * groupBytesMax;
-/** After so many batches sockets and timers have their turn: a handler that waits for nothing would keep even what is being sent from leaving. */
+/** After this many batches, sockets and timers get a turn: a handler that never waits would block even the sending. */
 const turnEvery = 128;
 const retrying: Backoff = { kind: "exponential", delayMs: 100, maxMs: 5_000, jitter: 0.2 };
-/** When a store or broker is away for longer, the node is tried again later, perhaps elsewhere. */
+/** When a store or broker is away for longer, the run fails and the node is retried later, perhaps on another worker. */
 const patienceMs = 300_000;
 
 export class BatchWriter {
@@ -56,14 +56,14 @@ export class BatchWriter {
   #telling: Promise<void> = Promise.resolve();
   #failure: Error | undefined;
   #wake: () => void = () => {};
-  /** How many were written. */
+  /** The number of written results. */
   count = 0;
 
   constructor(options: WriterOptions) {
     this.#options = options;
   }
 
-  /** Takes a result in. A promise when the caller should wait before it makes more. Throws the error of earlier ones. */
+  /** Accepts a result. Returns a promise when the caller should wait before the next one. Throws the error of earlier results. */
   put(result: Result): Promise<void> | undefined {
     this.#check();
     this.count++;
@@ -75,7 +75,7 @@ export class BatchWriter {
     return this.count % turnEvery === 0 ? new Promise(setImmediate) : undefined;
   }
 
-  /** Resolves when everything is stored, sent and ticked off, and `finishes` behind it; throws when something could not be. */
+  /** Resolves when all results are stored and sent, and their input and `finishes` are finished. Throws when that fails. */
   async flush(finishes: readonly PartRef[] = []): Promise<void> {
     while (this.#pumping !== undefined && this.#failure === undefined) await this.#pumping;
     await this.#telling;
@@ -103,7 +103,7 @@ export class BatchWriter {
 
   async #pump(): Promise<void> {
     try {
-      // Batches that are done in one turn share a group.
+      // Batches that end in the same turn share a group.
       await new Promise(setImmediate);
       while (this.#waiting.length > 0) {
         const group = this.#takeGroup();
@@ -160,7 +160,7 @@ export class BatchWriter {
     throw new LongshoreError("LONGSHORE_LEASE_LOST", "A later attempt of this node has taken over; what this one produces is not wanted.");
   }
 
-  /** Repeats what failed because a peer was away. */
+  /** Repeats a call that failed because a peer was away. */
   async #untilTaken<Value>(what: string, call: () => Promise<Value>): Promise<Value> {
     const { clock, signal, failing, working } = this.#options;
     try {
@@ -175,7 +175,7 @@ export class BatchWriter {
   }
 }
 
-/** Its artifact is part of its event, or all there is. */
+/** The artifact is a part of the event's bytes, or all of them. */
 function sizeOf({ part }: Result): number {
   return part.json.bytes.length;
 }

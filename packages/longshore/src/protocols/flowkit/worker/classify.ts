@@ -1,5 +1,5 @@
-// What a failure is called on the wire, and whether trying again is of use. A mistake in the configuration or the input repeats itself, so
-// it is permanent; everything else may pass.
+// The name of a failure on the wire, and whether a retry is useful. A mistake in the configuration or the input is permanent. Everything
+// else is transient.
 
 import { isTerminal, toError } from "../../../core/errors.ts";
 import { isObject } from "../../../core/json/json.ts";
@@ -8,8 +8,8 @@ import { isObject } from "../../../core/json/json.ts";
 export type Classified = readonly [reason: string, permanent: boolean];
 
 /**
- * Names of errors that mean "this input will never do". They are compared by name, because an error may come from another realm or another
- * copy of a library: what JavaScript throws for wrong types, ranges and syntax, and what schema libraries throw.
+ * Names of errors for invalid input: those of JavaScript for wrong types, ranges and syntax, and those of schema libraries. Compared by
+ * name, because an error may come from another realm or another copy of a library.
  */
 const badInputNames: ReadonlySet<string> = new Set([
   "TypeError",
@@ -39,7 +39,7 @@ export const reasons = {
   error: "error",
 } as const;
 
-/** The default meaning of a handler's error. */
+/** The default classification of a handler's error. */
 export function classifyError(thrown: unknown): Classified {
   const error = toError(thrown);
   const code = (error as { code?: unknown }).code;
@@ -49,7 +49,7 @@ export function classifyError(thrown: unknown): Classified {
   return [reasons.unexpected, false];
 }
 
-/** Some schema libraries throw what is no Error and has the name of one. */
+/** Some schema libraries throw objects that are not Errors but have a name. */
 function nameOf(thrown: unknown): string | undefined {
   const name = isObject(thrown) ? (thrown as { name?: unknown }).name : undefined;
   return typeof name === "string" ? name : undefined;

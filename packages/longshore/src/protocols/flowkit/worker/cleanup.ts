@@ -1,5 +1,4 @@
-// What is to be undone when a run ends: callbacks in reverse order, then processes, then files. What fails is passed over, so that the rest
-// is still done.
+// Cleans up when a run ends: callbacks in reverse order, then processes, then files. Failures are ignored, so that the rest is still done.
 
 import { rm } from "node:fs/promises";
 import { type Clock, pause } from "../../../core/clock.ts";
@@ -10,7 +9,7 @@ export interface Killable {
   kill(signal?: NodeJS.Signals): boolean;
 }
 
-/** How long a process may take to end by itself. */
+/** How long a process may take to end after SIGTERM. */
 const graceMs = 1_000;
 
 export class Cleanup {
@@ -35,7 +34,7 @@ export class Cleanup {
     this.#paths.push(path);
   }
 
-  /** Never rejects. What was registered is forgotten. */
+  /** Never rejects. Forgets everything that was registered. */
   async run(): Promise<void> {
     for (const fn of this.#calls.splice(0).reverse()) await quietly(fn);
     const alive = this.#processes.splice(0).filter(({ exitCode }) => exitCode === undefined || exitCode === null);
@@ -50,6 +49,6 @@ async function quietly(fn: () => unknown): Promise<void> {
   try {
     await fn();
   } catch {
-    // The run is over; whatever else is to be cleaned up must not suffer.
+    // The run is over. A failure must not prevent the rest of the cleanup.
   }
 }

@@ -1,5 +1,4 @@
-// The reference's worker: `new Worker({ db, cfg, handlers })`, then `await worker.start()`. It is built on `work()` like every other
-// worker.
+// The reference's worker API: `new Worker({ db, cfg, handlers })`, then `await worker.start()`. It is built on `work()`.
 
 import type { Bus } from "../../../bus/bus.ts";
 import type { Clock } from "../../../core/clock.ts";
@@ -16,14 +15,14 @@ import { WorkerConfig } from "./worker-config.ts";
 
 /** The arguments of `new Worker()`. */
 export interface WorkerInit extends Pick<FlowkitOptions, "kafka" | "adapters" | "log" | "token"> {
-  /** A `Db` of the `mongodb` package, the address of a Longshore server, or a store of artifacts. */
+  /** A `Db` of the `mongodb` package, the address of a Longshore server, or an artifact store. */
   readonly db: object | string | ArtifactStore;
   readonly cfg?: WorkerConfig;
   /** By role. */
   readonly handlers?: { readonly [role: string]: RoleHandler };
-  /** Runs at once; 1 by default, as in the reference. */
+  /** Concurrent runs. Default: 1, as in the reference. */
   readonly slots?: number;
-  /** Instead of Kafka. */
+  /** Replaces Kafka. */
   readonly bus?: Bus;
   readonly clock?: Clock;
   readonly logger?: Logger | false;
@@ -45,13 +44,13 @@ export class Worker implements AsyncDisposable {
     }
   }
 
-  /** Resolves when the worker takes commands. Calling it again changes nothing. */
+  /** Resolves when the worker takes commands. Further calls have no effect. */
   async start(): Promise<void> {
     this.#starting ??= this.#start();
     await this.#starting;
   }
 
-  /** Lets the running batches end, hands the rest back, and signs off. */
+  /** Finishes the running batches, hands back the rest, and announces that the worker leaves. */
   async stop(): Promise<void> {
     const handle = await this.#starting?.catch(() => undefined);
     this.#starting = undefined;
@@ -74,7 +73,7 @@ export class Worker implements AsyncDisposable {
         .map((role) => streamTask(role, streamHandlerOf(handlers[role] as RoleHandler))),
       on,
       slots,
-      // The program decides what a signal means to it, as with the reference.
+      // The program handles signals itself, as with the reference.
       signals: false,
       ...(clock === undefined ? {} : { clock }),
       ...(logger === undefined ? {} : { logger }),
@@ -92,7 +91,7 @@ export class Worker implements AsyncDisposable {
       ...(token === undefined ? {} : { token }),
     };
     const brokers = bus === undefined ? { brokers: cfg.kafka_bootstrap } : { bus };
-    // A server is broker and store in one, unless a broker was named as well.
+    // A server is both bus and store, unless a broker is configured too.
     if (typeof db === "string") return { ...options, url: db, ...(bus !== undefined || cfg.given.has("kafka_bootstrap") ? brokers : {}) };
     return isArtifactStore(db) ? { ...options, ...brokers, artifacts: db } : { ...options, ...brokers, mongo: db };
   }

@@ -1,5 +1,4 @@
-// Which bus and which store a worker works on: those it was given, those of a Longshore server, or a Kafka and a MongoDB. Clients are loaded
-// when they are used.
+// Selects the bus and the store of a worker: given objects, a Longshore server, or Kafka and MongoDB. Clients are loaded on demand.
 
 import type { Bus } from "../../../bus/bus.ts";
 import { kafkaSecurityIn } from "../../../bus/kafka/environment.ts";
@@ -13,7 +12,7 @@ import { httpBase } from "../wire/shapes.ts";
 import type { FlowkitOptions } from "./options.ts";
 
 export interface Connection {
-  /** For logs; never a secret. */
+  /** For logs; contains no secret. */
   readonly name: string;
   open(host: TransportHost): Promise<{ readonly bus: Bus; readonly artifacts: ArtifactStore }>;
   /** Closes what `open` has opened. */
@@ -22,14 +21,14 @@ export interface Connection {
 
 interface Opener<Opened> {
   readonly name: string;
-  /** Whether this connection closes it. */
+  /** Whether `close` of this connection closes it. */
   readonly own: boolean;
   open(host: TransportHost): Promise<Opened> | Opened;
 }
 
 /**
- * Without `url`, the environment supplies what the options leave out: KAFKA_BOOTSTRAP_SERVERS the brokers, FLOWKIT_MONGO_URL the
- * database, and FLOWKIT_URL a server for what is still missing. KAFKA_SECURITY_PROTOCOL and similar variables secure the connection to brokers.
+ * Without `url`, the environment supplies absent options: KAFKA_BOOTSTRAP_SERVERS the brokers, FLOWKIT_MONGO_URL the database, and
+ * FLOWKIT_URL a server for what is still missing. KAFKA_SECURITY_PROTOCOL and similar variables secure the connection to brokers.
  */
 export function connect(options: FlowkitOptions): Connection {
   const given = withEnvironment(options);

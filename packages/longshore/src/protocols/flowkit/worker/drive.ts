@@ -1,5 +1,5 @@
-// The course of a run, the same for every protocol: init, load the input, choose its way, then batch after batch, then finalize. What it
-// produces is written to `out`; it ends by returning the final metrics or by throwing.
+// The steps of a run, the same for every protocol: init, load the input, select its source, process each batch, finalize. Results are
+// written to `out`. It returns the final metrics or throws.
 
 import { LongshoreError, toError } from "../../../core/errors.ts";
 import type { JsonObject } from "../../../core/json/json.ts";
@@ -26,7 +26,7 @@ export interface StreamRun {
   readonly info: RunInfo;
   readonly inputRef: JsonObject | null;
   readonly inputInline: JsonObject | null;
-  /** Batches to pass over. */
+  /** Batches to skip. */
   readonly deadLetters: ReadonlySet<string>;
   readonly adapters: Adapters;
   readonly defaults: ArgDefaults;
@@ -38,7 +38,7 @@ export interface StreamRun {
   readonly log: WorkerLog;
 }
 
-/** The report of a run at its end. */
+/** The final result of a run. */
 export interface Final {
   readonly metrics: JsonObject;
   readonly artifactsRef: JsonObject | null;
@@ -59,13 +59,13 @@ export async function drive(run: StreamRun): Promise<Final> {
     return { metrics: jsonObject(metrics), artifactsRef: artifacts_ref };
   } catch (thrown) {
     ctx.signal.throwIfAborted();
-    // Results are sent before the end. Where that fails, it is what was thrown, or comes after it.
+    // Results are sent before the end of the run. A failure to send them is already being thrown, or is less important.
     await out.flush().catch(() => {});
     throw failureOf(thrown, classify);
   }
 }
 
-/** A handler's error gets its name from the handler; what the worker itself throws has one. */
+/** The handler classifies its own errors; errors of the worker have a name already. */
 function failureOf(thrown: unknown, classify: (error: unknown) => Classified): Error {
   if (thrown instanceof RunFailed) return thrown;
   const error = toError(thrown);
@@ -76,19 +76,19 @@ function failureOf(thrown: unknown, classify: (error: unknown) => Classified): E
   return new RunFailed(reason, permanent, error.message, error);
 }
 
-/** Cancels, shutdowns and lost holds end a run without being its failure. */
+/** Cancels, shutdowns and lost holds end a run but are not failures of it. */
 function isOurs({ code }: Partial<LongshoreError>): boolean {
   return code === "LONGSHORE_CANCELLED" || code === "LONGSHORE_SHUTDOWN" || code === "LONGSHORE_LEASE_LOST";
 }
 
-/** How a run ends whose worker stops. */
+/** The error that ends a run when its worker stops. */
 export function handedBack(): LongshoreError {
   return new LongshoreError("LONGSHORE_SHUTDOWN", "The worker stops between two batches; another one goes on.");
 }
 
 interface Input {
   readonly batches: AsyncIterable<Batch | BatchFields>;
-  /** True when an adapter gives them. */
+  /** True when the batches come from an adapter. */
   readonly adapted: boolean;
   empty: boolean;
 }
@@ -107,7 +107,7 @@ async function open(run: StreamRun): Promise<Input> {
   return { batches: batches as Input["batches"], adapted: route !== undefined, empty: true };
 }
 
-/** A batch with its name; undefined for one that is to be passed over. Between two of them the run may end. */
+/** The batch with a name; undefined for a batch to skip. The run may end between two batches. */
 function usable({ ctx, deadLetters, log, draining }: StreamRun, input: Input, each: Batch | BatchFields): Batch | undefined {
   ctx.signal.throwIfAborted();
   if (draining()) throw handedBack();
@@ -119,13 +119,13 @@ function usable({ ctx, deadLetters, log, draining }: StreamRun, input: Input, ea
   return undefined;
 }
 
-/** There are no more batches. */
+/** Called when there are no more batches. */
 function exhausted({ ctx, log }: StreamRun, { adapted, empty }: Input): void {
   if (adapted) log("info", "worker.upstream.status", { upstream_empty: empty });
   ctx.signal.throwIfAborted();
 }
 
-/** The same as a stream, for a generator to read. */
+/** The same as a stream, for generators. */
 async function* eachUsable(run: StreamRun, input: Input): AsyncIterable<Batch> {
   for await (const each of input.batches) {
     const batch = usable(run, input, each);
@@ -153,7 +153,7 @@ async function processAll(
     let result: Processed;
     try {
       const value = handler.processBatch(batch, ctx);
-      // What is there already is not waited for: that would cost more than all else that is done for a small batch.
+      // Does not await a value that is no promise: that would cost more than all other work for a small batch.
       result = processed(isPromise(value) ? await value : value);
     } catch (error) {
       ctx.signal.throwIfAborted();
@@ -164,7 +164,7 @@ async function processAll(
     if (failure instanceof Promise) await failure;
     else if (failure !== undefined) {
       const [reason, permanent, message] = failure;
-      // Results before it are sent before it.
+      // Earlier results are sent first.
       await out.flush();
       await out.failed(uid, reason, permanent, message);
       throw new RunFailed(reason, permanent, message ?? reason);
@@ -179,7 +179,7 @@ function isPromise(value: unknown): value is PromiseLike<unknown> {
   return typeof (value as { then?: unknown } | null | undefined)?.then === "function";
 }
 
-/** Why a result is not taken, where that is its own fault; else what `put` answers. */
+/** The reason when the result itself is refused; otherwise what `put` returns. */
 function refusalOf(put: () => Promise<void> | undefined): Failure | Promise<void> | undefined {
   try {
     return put();

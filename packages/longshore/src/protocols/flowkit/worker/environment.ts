@@ -1,15 +1,15 @@
-// The environment variables that a worker looks at.
+// The environment variables of a worker.
 
 import { type Environment, variable } from "../../../core/environment.ts";
 
-/** 1, true, yes and on mean yes, as in the reference; anything else means no. */
+/** 1, true, yes and on are true, as in the reference; anything else is false. */
 export function flagOf(env: Environment, name: string): boolean {
   return /^(1|true|yes|on)$/i.test(variable(env, name) ?? "");
 }
 
 /**
- * The FlowKit that the environment names, in words; undefined when it names none. Brokers alone are not enough: other programs have
- * them in their environment as well.
+ * Describes the FlowKit installation in the environment; undefined when there is none. Brokers alone are not enough, because other programs
+ * use the same variable.
  */
 export function flowkitIn(env: Environment): string | undefined {
   const server = variable(env, "FLOWKIT_URL");

@@ -1,4 +1,4 @@
-// The reports of a worker about one attempt: envelopes of events, ready to be sent, in the order in which they are made.
+// The reports of a worker about one attempt: event envelopes, ready to be sent in order.
 
 import { randomUUID } from "node:crypto";
 import type { Bus } from "../../../bus/bus.ts";
@@ -21,13 +21,13 @@ export interface AttemptEventsOptions {
   readonly heartbeatMs: number;
 }
 
-/** A text for people; longer ones are of no use and slow every reader. */
+/** Longer texts help no reader and slow down every consumer. */
 const errorCharsMax = 8_000;
 
 export class AttemptEvents {
   readonly #options: AttemptEventsOptions;
   readonly #recordKey: string;
-  /** The common fields of a batch's events, as members of JSON with a comma behind each. */
+  /** The common fields of batch events, as JSON members with a trailing comma. */
   readonly #ofNode: string;
   readonly #ofAttempt: string;
   readonly #ofWorker: string;
@@ -41,7 +41,7 @@ export class AttemptEvents {
     this.#ofWorker = members({ worker_id: workerId });
   }
 
-  /** Resolves when they are durable. */
+  /** Resolves when the events are durable. */
   send(events: readonly (string | Uint8Array)[]): Promise<void> {
     const { bus, topic } = this.#options;
     return bus.publish(events.map((value) => ({ topic, key: this.#recordKey, value })));
@@ -59,8 +59,8 @@ export class AttemptEvents {
   }
 
   /**
-   * An event with its metrics, which are given as JSON and inserted. Put together from texts, because there is one for every batch, and
-   * most of it is the same for all of them; and as bytes at once, which need not be counted and written again.
+   * A BATCH_OK event with its metrics, which are inserted as JSON. It is built from texts, because every batch has one and most of it is
+   * constant, and returned as bytes, so that it is encoded only once.
    */
   batchOk(uid: string, metrics: string): Stretch {
     const { key, clock } = this.#options;

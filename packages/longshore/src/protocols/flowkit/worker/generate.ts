@@ -18,18 +18,21 @@ import { type Batch, ReadBatch, ResultOf } from "../wire/batch.ts";
 import { type BatchGenerator, metricsOf } from "./handler.ts";
 import type { RunContext } from "./run-context.ts";
 
-/** Where the results of batches go. */
+/** Where the results of batches are written. */
 export interface BatchOutput {
-  /** A promise when the run should wait before it continues. `finishes` are ticked off once this result, and all before it, are stored. */
+  /** Returns a promise when the run should wait. `finishes` are finished once this result and all earlier ones are stored. */
   ok(uid: string, metrics: JsonObject, finishes: readonly PartRef[]): Promise<void> | undefined;
   failed(uid: string, reason: string, permanent: boolean, error: string | null): Promise<void>;
-  /** Resolves when all of it has arrived, and `finishes` are ticked off behind it. */
+  /** Resolves when all results are written and `finishes` are finished. */
   flush(finishes?: readonly PartRef[]): Promise<void>;
 }
 
-/** Batches that are read and not done with. With more of them nothing is ticked off any more: they all come again, if there is another attempt. */
+/**
+ * Batches that were read and are not finished. When there are more, nothing is finished any more: the next attempt, if any, reads all of
+ * them again.
+ */
 const openMax = 10_000;
-/** What a yield is called before anything was read. */
+/** The name of a result that is yielded before a batch was read. */
 const firstName = "first";
 
 interface Open {
@@ -37,7 +40,7 @@ interface Open {
   readonly finishes: readonly PartRef[];
   /** How many results have its name. */
   results: number;
-  /** `said`: it is finished when the next batch is requested. */
+  /** `said`: the generator has marked it; it is finished when the next batch is requested. */
   state: "open" | "said" | "over";
 }
 
@@ -62,19 +65,19 @@ export async function generate(
       ctx.signal.throwIfAborted();
     }
   } catch (error) {
-    // What was done before it failed need not be done again. Where that cannot be sent, it is done again: no harm.
+    // Finished batches need not be processed again. If this fails, they are, without harm.
     await out.flush(ledger.due()).catch(() => {});
     throw error;
   }
 }
 
-/** What was read, and how far it is done with. */
+/** The batches that were read, and which of them are finished. */
 class Ledger {
   readonly #entries = new WeakMap<ReadBatch, Open>();
-  /** In the order of reading, from the first that is not done with. */
+  /** In reading order, from the first batch that is not finished. */
   #open: Open[] = [];
   #last: Open = { uid: firstName, finishes: [], results: 0, state: "over" };
-  /** Those that the generator has marked as finished since it last requested a batch. */
+  /** Batches that the generator has marked since it last requested a batch. */
   #said: Open[] = [];
   #due: PartRef[] = [];
   #isFull = false;
@@ -104,14 +107,14 @@ class Ledger {
     return { name: nextName(first), metrics: value.metrics };
   }
 
-  /** What may be ticked off behind all that was yielded so far; each is answered once. */
+  /** Parts that may be finished after everything that was yielded so far; each is returned once. */
   due(): readonly PartRef[] {
     const due = this.#due;
     if (due.length > 0) this.#due = [];
     return due;
   }
 
-  /** The next batch is requested, or there is none: nothing more comes of those that are marked as finished. */
+  /** The generator requests the next batch, or ends: marked batches get no further results. */
   demanded(): void {
     if (this.#said.length === 0) return;
     for (const entry of this.#said) entry.state = "over";
@@ -137,7 +140,7 @@ class Ledger {
   }
 }
 
-/** A later attempt is not given the batch any more, so such a result would be lost with this one, unnoticed. */
+/** A later attempt does not read the batch again, so such a result could be lost unnoticed. */
 function lateResult({ uid }: Open): string {
   const name = JSON.stringify(uid);
   return `A result was yielded of batch ${name}, which the generator had marked as finished before it requested the next one: expected its results before that, or plain yields for all but the last of them.`;

@@ -1,5 +1,5 @@
-// What a role does with its input, in the forms in which it may be written: as an object of functions, as a generator over batches, or as a
-// class with the names of the reference. The worker knows the first only.
+// The forms of a role's handler: an object of functions, a generator over batches, or a class with the names of the reference. The worker
+// uses the first form.
 
 import { isObject, type JsonObject } from "../../../core/json/json.ts";
 import { Batch, type BatchFields, BatchResult, FinalizeResult, type ReadBatch } from "../wire/batch.ts";
@@ -15,34 +15,34 @@ export interface RunInfo {
   readonly role: string;
 }
 
-/** What a handler has made of its input; `input_inline` may propose an adapter for when the command names none. */
+/** The input that a handler has loaded; `input_inline` may propose an adapter when the command names none. */
 export type Loaded = { readonly [field: string]: unknown };
 
 /** A sequence of batches. */
 export type Batches = AsyncIterable<Batch | BatchFields> | Iterable<Batch | BatchFields>;
 
-/** Everything but `processBatch` may be left out. */
+/** Only `processBatch` is required. */
 export interface StreamHandler {
   init?(run: RunInfo): unknown;
-  /** Both as they came, as `{ input_ref, input_inline }`, by default. */
+  /** Default: returns both as `{ input_ref, input_inline }`. */
   loadInput?(inputRef: JsonObject | null, inputInline: JsonObject | null): Loaded | Promise<Loaded>;
-  /** The input where no adapter was chosen; one batch of what was loaded by default. */
+  /** The batches when no adapter is selected. Default: one batch with the loaded input. */
   iterBatches?(loaded: Loaded, ctx: RunContext): Batches;
-  /** What it returns is the batch's metrics, or a BatchResult. Throwing fails the batch, and with it the node. */
+  /** Returns the batch's metrics or a BatchResult. Throwing fails the batch and the node. */
   processBatch(batch: Batch, ctx: RunContext): unknown;
-  /** The node's own metrics, or a FinalizeResult. */
+  /** Returns the node's final metrics or a FinalizeResult. */
   finalize?(ctx: RunContext): unknown;
-  /** What an error is called, and whether trying again is of no use. */
+  /** The name of an error, and whether it is permanent. */
   classifyError?(error: unknown): Classified;
 }
 
 /**
- * Takes batches and yields metrics; what it returns are the node's own. A later attempt is given all batches again but those that it has
- * marked as finished, by `yield batch.result(metrics)` or `batch.skip()`.
+ * Reads batches and yields metrics; its return value is the node's final metrics. A later attempt reads all batches again except those that
+ * were marked as finished, with `yield batch.result(metrics)` or `batch.skip()`.
  */
 export type BatchGenerator = (batches: AsyncIterable<ReadBatch>, ctx: RunContext) => AsyncGenerator<unknown, unknown, void>;
 
-/** The base of handlers written with the names of the reference. */
+/** The base class of handlers with the names of the reference. */
 export class RoleHandler {
   readonly role: string = "";
 
@@ -71,7 +71,7 @@ export class RoleHandler {
   }
 }
 
-/** As the worker calls it. */
+/** The form that the worker uses. */
 export function streamHandlerOf(handler: RoleHandler): StreamHandler {
   return {
     init: (run) => handler.init(run),
@@ -85,7 +85,7 @@ export function streamHandlerOf(handler: RoleHandler): StreamHandler {
 
 const batchFields: ReadonlySet<string> = new Set(["batch_uid", "batchUid", "payload", "finishes"]);
 
-/** Something else would be a batch that holds nothing, and all such have the same name: all but one would be lost without a word. */
+/** Refuses other values: they would be empty batches with the same name, of which all but one would be lost silently. */
 export function batchOf(value: Batch | BatchFields): Batch {
   if (value instanceof Batch) return value;
   const expected = 'expected { batch_uid: "...", payload: { ... } }: what a batch holds belongs into its payload';
@@ -95,7 +95,7 @@ export function batchOf(value: Batch | BatchFields): Batch {
   return new Batch(value);
 }
 
-/** An object with a success flag is a result; any other is the metrics of a success. */
+/** An object with a success flag is a result; any other value is the metrics of a success. */
 export function resultOf(value: unknown): BatchResult {
   if (value instanceof BatchResult) return value;
   if (isObject(value) && typeof value.success === "boolean") return new BatchResult(value as { success: boolean });
@@ -110,7 +110,7 @@ export function finalOf(value: unknown): FinalizeResult {
   return new FinalizeResult({ metrics: metricsOf(value) });
 }
 
-/** Metrics are an object; any other return value is put into one. */
+/** Metrics are an object; any other value is wrapped in one. */
 export function metricsOf(value: unknown): object {
   if (value === undefined || value === null) return {};
   return typeof value === "object" && !Array.isArray(value) ? value : { result: value };

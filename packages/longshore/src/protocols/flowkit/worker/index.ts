@@ -1,5 +1,5 @@
-// The worker half of FlowKit, published as `longshore/flowkit`: `streamTask` and `flowkit` for workers of ours, and the reference's classes for
-// handlers that were written for it.
+// The worker half of FlowKit, published as `longshore/flowkit`: `streamTask` and `flowkit` for new workers, and the reference's classes for
+// existing handlers.
 
 export type { Bus, BusConsumer, BusRecord, Outgoing, Subscription } from "../../../bus/bus.ts";
 export type { ArgDefaults, Checked } from "../wire/adapter-args.ts";

@@ -1,5 +1,5 @@
-// A stream of batches on a protocol that knows none: the handler makes its batches itself, what each produced is emitted, and the output are the
-// final metrics with the number of batches.
+// Runs a stream task on a protocol without batches: the handler makes its batches itself, the result of each is emitted, and the output is
+// the final metrics with the number of batches.
 
 import { systemClock } from "../../../core/clock.ts";
 import type { Context, StepPart } from "../../../core/context.ts";
@@ -43,7 +43,7 @@ export async function driveHere(role: string, work: StreamWork, input: unknown, 
     });
     return { ...(final() as JsonObject), ...metrics, batches: out.count };
   } catch (error) {
-    // Elsewhere the class of an error means that trying again is of no use.
+    // On other protocols this error class means that a retry is useless.
     if (error instanceof RunFailed && error.permanent) throw new TerminalError(error.message, { cause: error });
     throw error;
   } finally {
@@ -51,7 +51,7 @@ export async function driveHere(role: string, work: StreamWork, input: unknown, 
   }
 }
 
-/** A node of a graph brings both, as the command would; the input of any other step is inline. */
+/** A node of a graph has both, as in the command. The input of any other step is inline. */
 function inputOf(input: unknown): { readonly inputRef: JsonObject | null; readonly inputInline: JsonObject | null } {
   if (input === undefined || input === null) return { inputRef: null, inputInline: null };
   if (!isObject(input)) return { inputRef: null, inputInline: { input: input as Json } };
@@ -60,13 +60,13 @@ function inputOf(input: unknown): { readonly inputRef: JsonObject | null; readon
   return { inputRef: input_ref, inputInline: input_inline };
 }
 
-/** What a node of a graph is given on the board. */
+/** The fields of a graph node's input on the board. */
 const nodeInputKeys = "batching,input_inline,input_ref";
 
-/** How many parts may be on their way before the next one waits. */
+/** Parts in flight before the next one waits. */
 const underWayMax = 500;
 
-/** Parts leave by the context, in order. */
+/** Emits parts through the context, in order. */
 class Emitted implements BatchOutput {
   readonly #context: Context;
   #underWay = 0;
@@ -81,7 +81,7 @@ class Emitted implements BatchOutput {
     this.count++;
     this.#underWay++;
     const sent = this.#context.emit(metrics, { uid }).finally(() => this.#underWay--);
-    // A caller that waits for it gets its failure; so does the runner, which then fails the task.
+    // A caller that waits gets the error; the runner gets it too and fails the task.
     sent.catch(() => {});
     this.#last = sent;
     return this.#underWay >= underWayMax ? sent : undefined;
@@ -96,7 +96,7 @@ class Emitted implements BatchOutput {
   }
 }
 
-/** The parts of several steps, as they come. */
+/** The parts of several steps, as they arrive. */
 async function* partsOf(context: Context, fromNodes: readonly string[]): AsyncIterable<UpstreamPart> {
   const next = async (fromNode: string, parts: AsyncIterator<StepPart>) => ({ fromNode, parts, read: await parts.next() });
   const waiting = new Map(fromNodes.map((node) => [node, next(node, context.parts(node)[Symbol.asyncIterator]())]));

@@ -1,18 +1,18 @@
-// Slots for commands. A worker reads commands only while it has a slot for one: no command waits here while another worker is idle.
-// So one slot is always held ready, and while there is none the consumers are paused.
+// Slots for commands. A worker reads commands only while it has a slot, so that no command waits here while another worker is idle. One
+// slot is always kept ready; while there is none, the consumers are paused.
 
 import type { BusConsumer } from "../../../bus/bus.ts";
 import type { Slot, TransportHost } from "../../../runner/transport.ts";
 
-/** Only commands of several roles that came in the same moment wait at all. */
+/** Only commands of several roles that arrive at the same moment wait at all. */
 const patienceMs = 1_000;
 
 export class Intake {
   readonly #host: TransportHost;
   readonly #consumers: BusConsumer[] = [];
-  /** Consumers of roles that run as often as they may. */
+  /** Consumers of roles that have reached their concurrency. */
   readonly #blocked = new Set<BusConsumer>();
-  /** Commands of several roles may come at once. */
+  /** Commands of several roles may arrive at once. */
   readonly #waiting: ((slot: Slot | undefined) => void)[] = [];
   #spare: Slot | undefined;
   #refilling = false;
@@ -24,14 +24,14 @@ export class Intake {
     host.draining.addEventListener("abort", () => this.#end(), { once: true });
   }
 
-  /** The consumer is paused and resumed from now on. */
+  /** Pauses and resumes this consumer from now on. */
   attach(consumer: BusConsumer): void {
     this.#consumers.push(consumer);
     if (this.#paused) consumer.pause();
     void this.#refill();
   }
 
-  /** No commands for this consumer, whatever slots are free, until it is unblocked. */
+  /** Stops commands for this consumer, even if slots are free, until it is unblocked. */
   block(consumer: BusConsumer): void {
     this.#blocked.add(consumer);
     consumer.pause();
@@ -42,8 +42,8 @@ export class Intake {
   }
 
   /**
-   * A slot for a command that has come. Undefined when there is none soon, or the worker drains: then the command is better left where it
-   * was, because a broker waits for the member that holds one before it moves anything.
+   * A slot for a command. Undefined when there is none soon, or the worker drains. The command then stays uncommitted on the bus, because a
+   * broker waits for the member that holds a record before it moves anything.
    */
   take(): Promise<Slot | undefined> {
     if (this.#host.draining.aborted) return Promise.resolve(undefined);
@@ -70,7 +70,7 @@ export class Intake {
     });
   }
 
-  /** One at a time. */
+  /** Only one refill runs at a time. */
   async #refill(): Promise<void> {
     if (this.#refilling || this.#spare !== undefined) return;
     this.#refilling = true;
@@ -93,7 +93,7 @@ export class Intake {
     this.#shareIn(slot);
   }
 
-  /** Where several transports share the slots, an unused one is passed round. */
+  /** When several transports share the slots, an unused slot is passed on. */
   #shareIn(slot: Slot): void {
     const { clock, waitMsMax } = this.#host;
     if (waitMsMax === Number.POSITIVE_INFINITY) return;

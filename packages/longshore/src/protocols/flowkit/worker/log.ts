@@ -1,4 +1,4 @@
-// The log of a worker about its runs, one object for each event, under the names of the reference; the guide's own names are the messages.
+// The log of a worker about its runs: one object for each event, with the names of the reference; the messages are those of the guide.
 // Silent without a listener: a function in the options, or FLOWKIT_LOG_STDOUT in the environment.
 
 import type { Clock } from "../../../core/clock.ts";
@@ -14,7 +14,7 @@ export interface WorkerLogEntry {
   readonly level: LogLevel;
   readonly logger: string;
   readonly message: string;
-  /** What happened, such as `worker.adapter.selected`. */
+  /** The name of the event, such as `worker.adapter.selected`. */
   readonly event: string;
   readonly [field: string]: unknown;
 }
@@ -22,15 +22,15 @@ export interface WorkerLogEntry {
 /** Receives the log of a FlowKit worker. */
 export type LogSink = (entry: WorkerLogEntry) => void;
 
-/** `fields` are not read without a listener. */
+/** Without a listener, `fields` are not read. */
 export type WorkerLog = (level: LogLevel, event: string, fields?: { readonly [field: string]: unknown }) => void;
 
-/** What the reference leaves out of an event's name in a message; the longer one for one event only. */
+/** The prefix that the reference removes from an event's name in the message. One event has a longer prefix. */
 const prefix = "worker.";
 const adapterPrefix = "worker.adapter.";
 const adapterEvent = "worker.adapter.handler_conflict_ignored";
 
-/** `bound` is in every entry. */
+/** `bound` fields are in every entry. */
 export function workerLog(sink: LogSink | undefined, clock: Clock, bound: { readonly [field: string]: unknown }): WorkerLog {
   if (sink === undefined) return () => {};
   return (level, event, fields = {}) => {
@@ -38,7 +38,7 @@ export function workerLog(sink: LogSink | undefined, clock: Clock, bound: { read
     try {
       sink({ ts, level, logger: "flowkit.worker", message: messageOf(event), ...bound, event, ...fields });
     } catch {
-      // A listener must not harm what runs.
+      // An error of the listener must not affect the run.
     }
   };
 }
@@ -50,7 +50,7 @@ function messageOf(event: string): string {
 
 const levels: readonly LogLevel[] = ["debug", "info", "warning", "error"];
 
-/** Lines of JSON on standard output where the environment sets it. */
+/** Lines of JSON on standard output, if the environment enables them. */
 export function logFromEnvironment(env: Environment, write: (text: string) => void): LogSink | undefined {
   if (!flagOf(env, "FLOWKIT_LOG_STDOUT")) return undefined;
   const least = levels.indexOf((variable(env, "FLOWKIT_LOG_LEVEL")?.toLowerCase() ?? "debug") as LogLevel);

@@ -1,5 +1,5 @@
-// The options of a worker, checked once: `flowkit(...)` takes these options, and the WorkerConfig of the reference has the same under its
-// own names.
+// The options of a worker and their checks. `flowkit(...)` takes these options; the reference's WorkerConfig has the same under its own
+// names.
 
 import { randomBytes } from "node:crypto";
 import type { Bus } from "../../../bus/bus.ts";
@@ -15,29 +15,30 @@ import { type TopicNames, topicNamesDefault } from "../wire/shapes.ts";
 import { type Classified, classifyError } from "./classify.ts";
 import { type LogSink, logFromEnvironment } from "./log.ts";
 
-/** The settings of the reference's WorkerConfig, in JavaScript's spelling. */
+/** The settings of the reference's WorkerConfig, in camelCase. */
 export interface WorkerOptions {
-  /** The tasks that this worker takes commands for; all that it has by default. */
+  /** The roles for which this worker takes commands. Default: all its tasks. */
   readonly roles?: readonly string[];
-  /**
-   * No two workers may have the same. `w-` and eight hex digits by default; a worker with a fixed one finds its runs again after a restart.
-   */
+  /** Must be unique. A worker with a fixed id finds its unfinished runs after a restart. Default: `w-` and eight hex digits. */
   readonly workerId?: string | null;
   readonly workerVersion?: string;
-  /** How long a run is this worker's without a heartbeat. */
+  /** Lease duration without a heartbeat. */
   readonly leaseTtlSec?: number;
-  /** A third of the lease by default, never above 20. */
+  /** Default: a third of the lease, at most 20. */
   readonly hbIntervalSec?: number;
   readonly announceIntervalSec?: number;
-  /** How many commands are remembered, so that one that comes twice is done once, and for how long. */
+  /** How many commands are remembered, and for how long, so that a command that is delivered twice runs once. */
   readonly dedupCacheSize?: number;
   readonly dedupTtlMs?: number;
-  /** For adapters whose arguments do not set it, on stores that cannot wake their readers. */
+  /** The poll interval of adapters whose arguments do not set one, for stores that cannot wake their readers. */
   readonly pullPollMsDefault?: number;
   readonly pullEmptyBackoffMsMax?: number;
-  /** How often the coordinator's flags are looked at; 0 for never. 500 with a MongoDB, else 5000: there a cancel comes as a signal. */
+  /**
+   * How often the coordinator's cancel flags are read; 0 disables that. Default: 500 with MongoDB, else 5000, because a signal also cancels
+   * there.
+   */
   readonly dbCancelPollMs?: number;
-  /** Whether rechunking must name the list to cut. */
+  /** Whether rechunking must name the list to split. */
   readonly strictInputAdapters?: boolean;
   readonly topicCmdFmt?: string;
   readonly topicStatusFmt?: string;
@@ -49,40 +50,40 @@ export interface WorkerOptions {
 
 /** The options of `flowkit()`. */
 export interface FlowkitOptions extends WorkerOptions {
-  /** Kafka's brokers, such as `kafka:9092`. */
+  /** Kafka brokers, such as `kafka:9092`. */
   readonly brokers?: string | readonly string[];
-  /** How to reach them besides: `ssl`, `sasl`, `clientId`, and how topics are made. */
+  /** Further Kafka options: `ssl`, `sasl`, `clientId`, and how topics are created. */
   readonly kafka?: KafkaConnection;
-  /** A Longshore server, which is broker and store in one. */
+  /** A Longshore server, which is both bus and store. */
   readonly url?: string | URL;
-  /** Sent to it as `authorization: Bearer ...`. */
+  /** Sent to the server as `authorization: Bearer ...`. */
   readonly token?: string;
   /** The database that coordinator and workers share: its address, or a `Db` of the `mongodb` package. */
   readonly mongo?: string | object;
-  /** The database's name, where its address has none. */
+  /** The name of the database, when its address has none. */
   readonly database?: string;
-  /** Instead of brokers or a server. */
+  /** Replaces brokers or a server. */
   readonly bus?: Bus;
-  /** Instead of a database or a server. */
+  /** Replaces a database or a server. */
   readonly artifacts?: ArtifactStore;
   /** Further input adapters. */
   readonly adapters?: readonly InputAdapter[];
-  /** The default name of a handler's error. */
+  /** The default classification of a handler's error. */
   readonly classifyError?: (error: unknown) => Classified;
-  /** Called with events, under the names of the reference; lines on standard output where FLOWKIT_LOG_STDOUT is set. */
+  /** Called with log events, under the names of the reference. Default: lines on standard output if FLOWKIT_LOG_STDOUT is set. */
   readonly log?: LogSink;
-  /** Where to look for variables; the process's environment by default. */
+  /** Where variables are looked up. Default: this process's environment. */
   readonly env?: Environment;
 }
 
-/** As `openKafkaBus` takes it, without the worker's own options. */
+/** The options of `openKafkaBus`, without those that the worker sets. */
 export type KafkaConnection = Omit<KafkaBusOptions, "brokers" | "trouble" | "clock">;
 
 export interface WorkerSettings {
-  /** Undefined: whatever tasks the worker has. */
+  /** Undefined: all tasks of the worker. */
   readonly roles: readonly string[] | undefined;
   readonly workerId: string;
-  /** Whether a later process will have the same id. */
+  /** Whether a later process has the same id. */
   readonly idIsGiven: boolean;
   readonly workerVersion: string;
   readonly leaseTtlMs: number;
@@ -110,18 +111,18 @@ export const workerDefaults = {
   dbCancelPollMs: 500,
 } as const;
 
-/** Only for a signal that was lost: each read of our own store costs it a request. */
+/** Only a fallback for a lost signal, because each read costs our server a request. */
 const ownCancelPollMs = 5_000;
-/** A day: more is a mistake of units. */
+/** A day. More is a mistake of units. */
 const secondsMax = 86_400;
 const msMax = secondsMax * 1_000;
-/** A million ids are about 100 MB. */
+/** A million ids take about 100 MB. */
 const cacheMax = 1_000_000;
 
 export function workerSettings(options: FlowkitOptions): WorkerSettings {
   const { env = process.env, workerId, roles, adapters, classifyError: classify = classifyError } = options;
   const leaseTtlMs = seconds(options, "leaseTtlSec");
-  // In a lease that is shorter than usual two heartbeats may be lost as well.
+  // Two heartbeats may also be lost within a lease that is shorter than usual.
   const hbIntervalSec = options.hbIntervalSec ?? Math.min(workerDefaults.hbIntervalSec, leaseTtlMs / 3_000);
   const heartbeatMs = seconds({ hbIntervalSec }, "hbIntervalSec");
   if (heartbeatMs >= leaseTtlMs) {
@@ -154,10 +155,10 @@ function cancelPollMsFor({ mongo, env = process.env }: FlowkitOptions): number {
   return mongo !== undefined || env.FLOWKIT_MONGO_URL !== undefined ? workerDefaults.dbCancelPollMs : ownCancelPollMs;
 }
 
-/** What Kafka takes as part of a topic's name. */
+/** The characters that Kafka allows in topic names. */
 const roleShape = /^[A-Za-z0-9._-]{1,200}$/;
 
-/** A role is part of topics and groups. */
+/** A role is part of topic and group names. */
 export function checkRole(role: string): void {
   if (!roleShape.test(role)) throw bad("roles", JSON.stringify(role), "letters, digits and . _ - (it is part of the names of topics)");
 }
@@ -168,7 +169,7 @@ function rolesOf(roles: readonly string[]): readonly string[] {
   return [...new Set(roles)];
 }
 
-/** What a worker takes for a role without a handler fails permanently, though another worker may have one: so it does not begin. */
+/** A command for a role without a handler would fail permanently, although another worker may have one. So the worker does not start. */
 export function checkServed(roles: readonly string[], handlers: Iterable<string>): void {
   const known = [...handlers];
   const unserved = roles.filter((role) => !known.includes(role));
@@ -200,7 +201,7 @@ function topicsOf(options: WorkerOptions): TopicNames {
   };
 }
 
-/** Fractions are fine. */
+/** Fractions are allowed. */
 function seconds(options: WorkerOptions, field: "leaseTtlSec" | "hbIntervalSec" | "announceIntervalSec"): number {
   const value = options[field] ?? workerDefaults[field];
   if (typeof value === "number" && value > 0 && value <= secondsMax) return Math.max(1, Math.round(value * 1_000));
@@ -220,7 +221,7 @@ function text(field: string, value: string | undefined): string | undefined {
   throw bad(field, JSON.stringify(value), "a text");
 }
 
-/** Whether something is a store of artifacts, and not a database. */
+/** Whether the value is an artifact store and not a database. */
 export function isArtifactStore(value: unknown): value is ArtifactStore {
   return isObject(value) && typeof value.putPartials === "function";
 }

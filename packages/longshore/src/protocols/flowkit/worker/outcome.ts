@@ -1,4 +1,4 @@
-// From how a run ended to what is reported about it.
+// Converts the end of a run to its report.
 
 import type { Outcome } from "../../../runner/transport.ts";
 import { type Classified, reasons } from "./classify.ts";
@@ -9,15 +9,15 @@ export type EndEvent =
   | { readonly kind: "failed"; readonly reason: string; readonly permanent: boolean; readonly error: string | null };
 
 export interface EndFacts {
-  /** The run's own report, where it drove batches. */
+  /** The run's own failure, if it processed batches. */
   readonly failure: RunFailed | undefined;
   readonly cancelReason: string | undefined;
   readonly classify: (error: unknown) => Classified;
 }
 
-/** A cancel, whatever its cause, is reported as such; a failure with the name that it has or gets. */
+/** A cancel is always reported as a cancel; a failure with the name that it has or gets. */
 export function failureEvent(outcome: Exclude<Outcome, { kind: "done" }>, { failure, cancelReason, classify }: EndFacts): EndEvent {
-  // The transport cannot carry a deferral, so none comes here.
+  // The capabilities exclude deferrals, so none arrives here.
   if (outcome.kind === "deferred") return { kind: "failed", reason: reasons.unexpected, permanent: false, error: "deferred" };
   const { error, retryable } = outcome;
   const failed = (reason: string, permanent: boolean): EndEvent => ({ kind: "failed", reason, permanent, error: error.message });

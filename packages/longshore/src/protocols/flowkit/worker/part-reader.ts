@@ -1,10 +1,10 @@
-// The parts of another node, as an ordinary task reads them.
+// Reads the parts of another node for an ordinary task.
 
 import type { StepPart } from "../../../core/context.ts";
 import type { PartReader } from "../../../runner/transport.ts";
 import type { UpstreamPart } from "../wire/artifacts/artifacts.ts";
 
-/** Opened at the first read, whose signal ends it. */
+/** Opened with the first read, whose signal ends it. */
 export function partReader(open: (signal: AbortSignal) => AsyncIterable<UpstreamPart>): PartReader {
   let parts: AsyncIterator<UpstreamPart> | undefined;
   return {

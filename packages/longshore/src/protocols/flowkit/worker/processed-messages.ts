@@ -1,4 +1,4 @@
-// Which messages have been dealt with: a broker may bring one twice. Bounded by number and age; the oldest are forgotten first.
+// Remembers processed messages, because a broker may deliver one twice. Bounded by number and age; the oldest are forgotten first.
 
 import type { Clock } from "../../../core/clock.ts";
 
@@ -6,7 +6,7 @@ export class ProcessedMessages {
   readonly #clock: Clock;
   readonly #max: number;
   readonly #ttlMs: number;
-  /** In the order in which they came. */
+  /** In the order of arrival. */
   readonly #untilMs = new Map<string, number>();
 
   constructor(clock: Clock, max: number, ttlMs: number) {

@@ -1,4 +1,4 @@
-// Answers to a coordinator's query about a node: this worker runs it, or it does not and knows whether the node is complete.
+// Answers a coordinator's query about a node: this worker runs it, or it does not and reports whether the node is complete.
 
 import { dedupIds } from "../wire/hash.ts";
 import { type Envelope, encodeEnvelope, nobody, payloadOf, type Snapshot } from "../wire/shapes.ts";

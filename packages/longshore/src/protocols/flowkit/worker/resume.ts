@@ -1,5 +1,5 @@
-// What an earlier life of this worker had not ended. Its handlers are gone, so the runs are given up in a way that coordinators act on at once:
-// as failures that may pass, so that the nodes are tried again, and in the announcement, as the reference does.
+// The unfinished runs of an earlier process of this worker. Their handlers are gone, so the runs are reported as transient failures, which
+// coordinators retry at once. They are also listed in the announcement, as in the reference.
 
 import { type ActiveRun, statusTopic } from "../wire/shapes.ts";
 import { reasons } from "./classify.ts";
@@ -7,12 +7,12 @@ import { AttemptEvents } from "./events.ts";
 import type { WorkerLog } from "./log.ts";
 import type { RunSurroundings } from "./run.ts";
 
-/** Where the state of each slot is stored. The first is the worker's own id, under which the reference keeps its one run. */
+/** The document ids for the state of each slot. The first is the worker's id, under which the reference stores its one run. */
 export function stateIds(workerId: string, slots: number): string[] {
   return Array.from({ length: slots }, (_, at) => (at === 0 ? workerId : `${workerId}#${at + 1}`));
 }
 
-/** The run to announce; null when there was none. May be called again when it throws. */
+/** The run to announce; null when there is none. May be called again when it throws. */
 export async function resumeRuns(
   around: RunSurroundings,
   roles: readonly string[],

@@ -1,6 +1,5 @@
-// What a handler of batches may read and do while it runs: everything of an ordinary task's context, and what FlowKit's handlers have
-// besides, under the names of the reference and under those of JavaScript. One for each run; what it was given to clean up is cleaned up at
-// its end.
+// The context of a batch handler: everything of an ordinary task's context, and FlowKit's additions, under the names of the reference and
+// of JavaScript. Each run has its own context; registered resources are cleaned up when the run ends.
 
 import type { Clock } from "../../../core/clock.ts";
 import type { Context } from "../../../core/context.ts";
@@ -9,16 +8,16 @@ import { untilAborted } from "../../../core/until-aborted.ts";
 import { Cleanup } from "./cleanup.ts";
 import { runSubprocess, type SubprocessOptions } from "./subprocess.ts";
 
-/** What the run itself knows and the context shows. */
+/** The state of the run that the context shows. */
 export interface RunState {
   readonly taskId: string;
   readonly nodeId: string;
   readonly attemptEpoch: number;
   readonly workerId: string;
   readonly clock: Clock;
-  /** Why and until when it is being cancelled, once it is. */
+  /** The reason and deadline of the cancel; undefined while the run is not being cancelled. */
   cancel(): { readonly reason: string; readonly deadlineMs: number | null } | undefined;
-  /** Keeps a partial artifact beside those of the batches. */
+  /** Stores a partial artifact besides those of the batches. */
   keepPartial(uid: string, meta: object): Promise<void>;
 }
 
@@ -35,12 +34,12 @@ export interface RunArtifacts {
   /** Durable when it resolves. */
   upsert_partial(batch_uid: string, meta: object): Promise<JsonObject>;
   upsertPartial(batchUid: string, meta: object): Promise<JsonObject>;
-  /** Further final metrics; the node is marked complete when it is, at its end. */
+  /** Adds final metrics. The node itself is marked complete at its end. */
   mark_complete(meta: object, ref?: JsonObject | null): Promise<JsonObject>;
   markComplete(meta: object, ref?: JsonObject | null): Promise<JsonObject>;
 }
 
-/** The context of a FlowKit handler: the usual one, and the names of the reference in both spellings. */
+/** The context of a FlowKit handler: the usual context, and the names of the reference in both notations. */
 export interface RunContext extends Context {
   readonly task_id: string;
   readonly taskId: string;
@@ -52,7 +51,7 @@ export interface RunContext extends Context {
   readonly workerId: string;
   readonly clock: RunClock;
   readonly artifacts: RunArtifacts;
-  /** A place for values that the handler needs again in this run. */
+  /** Values that the handler keeps during this run. */
   readonly kv: { [key: string]: unknown };
   /** The signal under the guide's name, with `is_set()`. */
   readonly cancel_flag: { is_set(): boolean; readonly signal: AbortSignal };
@@ -61,27 +60,27 @@ export interface RunContext extends Context {
   readonly cancelReason: string | null;
   readonly cancel_deadline_ts_ms: number | null;
   readonly cancelDeadlineMs: number | null;
-  /** Until the deadline of the cancel; null without one, never negative. */
+  /** The time until the deadline of the cancel, never negative; null without a deadline. */
   remaining_ms(): number | null;
   remainingMs(): number | null;
   /** Rejects with the signal's reason once the run is being cancelled. */
   raise_if_cancelled(): Promise<void>;
   throwIfCancelled(): void;
-  /** Whatever it is about to wait for, but not beyond the cancel. */
+  /** Waits for `work`, but rejects when the run is cancelled. */
   cancellable<Value>(work: PromiseLike<Value> | ((signal: AbortSignal) => PromiseLike<Value>)): Promise<Value>;
-  /** Its exit code. On a cancel its process group gets a signal, and after the grace it is killed. */
+  /** Returns the exit code. A cancel signals the process group, and kills it after the grace period. */
   run_subprocess(command: readonly string[], options?: SubprocessOptions): Promise<number>;
   runSubprocess(command: readonly string[], options?: SubprocessOptions): Promise<number>;
-  /** Ended with the run, after one second's grace. */
+  /** The process is ended with the run, after a grace period of one second. */
   register_subprocess(child: { readonly pid?: number | undefined; kill(signal?: NodeJS.Signals): boolean }): void;
-  /** A file or folder that is removed with the run. */
+  /** The file or folder is removed with the run. */
   register_temp_path(path: string): void;
-  /** Called at the end of the run, the last one first. */
+  /** Called at the end of the run, in reverse order. */
   on_cleanup(fn: () => unknown): void;
   onCleanup(fn: () => unknown): void;
 }
 
-/** The context of a run, what `mark_complete` was given, and what must be called at the end. */
+/** The context of a run, the metrics of `mark_complete`, and the cleanup to call at the end. */
 export function makeRunContext(
   context: Context,
   state: RunState,
@@ -146,7 +145,7 @@ export function makeRunContext(
     on_cleanup: (fn: () => unknown) => cleanup.call(fn),
     onCleanup: (fn: () => unknown) => cleanup.call(fn),
   };
-  // The context's own members are getters in part, which must stay so.
+  // Some members of the context are getters and must stay getters.
   const ctx = Object.defineProperties(Object.create(null), {
     ...Object.getOwnPropertyDescriptors(context),
     ...Object.getOwnPropertyDescriptors(own),
@@ -169,7 +168,7 @@ function runClock(clock: Clock, signal: AbortSignal): RunClock {
   };
 }
 
-/** The reasons that end a run without an order of the coordinator. */
+/** Reasons that end a run without an order of the coordinator. */
 function endReason(signal: AbortSignal): string | null {
   const { code } = (signal.reason ?? {}) as { code?: unknown };
   if (code === "LONGSHORE_LEASE_LOST") return "lease_lost";

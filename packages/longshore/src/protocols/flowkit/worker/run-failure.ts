@@ -14,7 +14,7 @@ export class RunFailed extends LongshoreError {
   }
 }
 
-/** The result of a batch cannot be taken as it is: the batch has failed. */
+/** The result of a batch is refused, so the batch has failed. */
 export class RefusedResult extends RunFailed {
   override readonly name = "RefusedResult";
 }

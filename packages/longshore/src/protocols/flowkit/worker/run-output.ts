@@ -1,4 +1,4 @@
-// The results of a run's batches on their way to the writer: each is written once, as the bytes of its artifact and of its event.
+// Passes the results of a run's batches to the writer. Each is serialised once, for its artifact and its event.
 
 import { recordBytesMax } from "../../../bus/bus.ts";
 import type { JsonObject } from "../../../core/json/json.ts";
@@ -8,7 +8,7 @@ import type { AttemptEvents } from "./events.ts";
 import type { BatchOutput } from "./generate.ts";
 import { RefusedResult } from "./run-failure.ts";
 
-/** With room for a record's key and frame. */
+/** Leaves room for a record's key and frame. */
 const bytesMax = recordBytesMax - 2_048;
 
 export class RunOutput implements BatchOutput {
@@ -16,7 +16,7 @@ export class RunOutput implements BatchOutput {
   readonly #events: AttemptEvents;
   readonly #tells: boolean;
 
-  /** `tells`: the store of the artifacts needs no events of them. */
+  /** `tells`: the artifact store needs no events. */
   constructor(writer: BatchWriter, events: AttemptEvents, tells: boolean) {
     this.#writer = writer;
     this.#events = events;

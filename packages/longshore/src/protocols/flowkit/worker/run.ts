@@ -1,5 +1,5 @@
-// One attempt of a node as an assignment: how it is accepted and kept, how its handler finds its batches, what is reported about them, and
-// how its end is reported. README.md next to this file describes the life of a run on the wire.
+// One attempt of a node as an assignment: accepting it, heartbeats, running its batches, and reporting results and its end. README.md of
+// this protocol describes the life of a run on the wire.
 
 import { randomUUID } from "node:crypto";
 import type { Bus } from "../../../bus/bus.ts";
@@ -37,7 +37,7 @@ import { RunFailed } from "./run-failure.ts";
 import { RunOutput } from "./run-output.ts";
 import { isStreamTask } from "./stream-task.ts";
 
-/** What all runs of one worker share. */
+/** Dependencies that all runs of one worker share. */
 export interface RunSurroundings {
   readonly settings: WorkerSettings;
   readonly host: TransportHost;
@@ -58,18 +58,18 @@ export class FlowkitRun implements Assignment {
   readonly #attempt: Attempt;
   readonly #events: AttemptEvents;
   readonly #log: WorkerLog;
-  /** Where its state is stored; undefined when it could not be found again. */
+  /** The document id of its state; undefined when a later process could not find it. */
   readonly #stateId: string | undefined;
   #control: Control | undefined;
   #cancel: { readonly reason: string; readonly deadlineMs: number | null } | undefined;
   #artifactsRef: JsonObject | null = null;
   #failure: RunFailed | undefined;
-  /** True for a handler of batches, whose output is its final metrics. */
+  /** True for a batch handler, whose output is its final metrics. */
   #streamed = false;
-  /** True for an ordinary task that has given parts. */
+  /** True for an ordinary task that has emitted parts. */
   #emitted = false;
   #reported = false;
-  /** Settles when nothing of it is under way any more. */
+  /** Resolves when nothing of the run is in progress any more. */
   over: Promise<void> = Promise.resolve();
 
   constructor(envelope: Envelope, start: TaskStart, around: RunSurroundings, stateId: string | undefined) {
@@ -115,14 +115,14 @@ export class FlowkitRun implements Assignment {
     return this.#cancel !== undefined;
   }
 
-  /** The worker has it from here. Throws when that could not be sent, and then it has not. */
+  /** Reports that this worker has the run. Throws when that cannot be sent; the worker then does not have it. */
   async accept(): Promise<void> {
     await this.#saveState(this.active);
     await this.#events.send([this.#events.accepted(), this.#events.heartbeat()]);
     this.#log("info", "worker.send.accepted", this.#leaseFields());
   }
 
-  /** Ends it as cancelled; the handler has until the deadline. */
+  /** Cancels the run; the handler has until the deadline. */
   cancel(reason: string, deadlineMs: number | null): void {
     if (this.#cancel !== undefined) return;
     this.#cancel = { reason: reason === "" ? "cancelled" : reason, deadlineMs };
@@ -146,7 +146,7 @@ export class FlowkitRun implements Assignment {
     if (found === undefined) throw refusal("LONGSHORE_NO_HANDLER", "handler not registered", "step_type");
     if (isStreamTask(found)) return this.#streamCall(found, found.stream);
     const { input_inline, input_ref } = this.#start;
-    // With an adapter an ordinary task is called once for each batch.
+    // With an adapter, an ordinary task is called once for each batch.
     if (hasAdapter(input_inline)) return this.#streamCall(found, { kind: "handler", handler: perBatch(found) });
     return { task: found, input: input_inline ?? input_ref ?? {} };
   }
@@ -157,7 +157,7 @@ export class FlowkitRun implements Assignment {
     return { verdict: "ok" };
   }
 
-  /** Parts that an ordinary task gives by itself are batches. */
+  /** Parts that an ordinary task emits are reported as batches. */
   async emit(parts: readonly StepPart[]): Promise<void> {
     const { artifacts } = this.#around;
     const batches = parts.map(({ uid, value }) => {
@@ -187,10 +187,10 @@ export class FlowkitRun implements Assignment {
     const events: (string | Uint8Array)[] = [];
     let final: JsonObject;
     if (this.#streamed) final = output as JsonObject;
-    // It has sent its batches; the output summarises all of them.
+    // It has sent its batches; the output is the summary.
     else if (this.#emitted) final = jsonObject(metricsOf(output));
     else {
-      // One batch, as the reference's handlers have by default, named by its input as there.
+      // One batch, the default of the reference's handlers, named by its input as there.
       const metrics = jsonObject(metricsOf(output));
       const { input_ref, input_inline } = this.#start;
       const uid = dedupIds.payload({ input_ref: input_ref ?? {}, input_inline: input_inline ?? {} });
@@ -216,7 +216,7 @@ export class FlowkitRun implements Assignment {
     return { verdict: event.kind === "cancelled" ? "cancel" : "ok", acknowledged: false };
   }
 
-  /** The same task with a handler that drives batches. */
+  /** The same task with a handler that processes batches. */
   #streamCall(found: Task, work: StreamWork): Call {
     this.#streamed = true;
     const handle = (_input: unknown, context: Context) => this.#drive(work, context);
@@ -294,20 +294,18 @@ export class FlowkitRun implements Assignment {
     this.#control?.stop(new LongshoreError("LONGSHORE_CANCELLED", reason), graceMs);
   }
 
-  /**
-   * Nothing was reported: the hold was lost, or the report was not taken. A later attempt may have begun, which then overrides this one.
-   */
+  /** Nothing was reported: the hold was lost, or the report was refused. If a later attempt has begun, it overrides this report. */
   async #end(): Promise<void> {
     if (this.#reported) return;
     try {
       await this.#events.send([this.#events.cancelled("lease_lost")]);
       await this.#saveState(null);
     } catch {
-      // The coordinator notices the silence by the lease, and this worker its own state at its next start.
+      // The coordinator notices the expired lease, and this worker finds its state at its next start.
     }
   }
 
-  /** Looks for the coordinator's flags, for a coordinator whose signals do not arrive. */
+  /** Reads the coordinator's cancel flags, in case its signals do not arrive. */
   async #watchFlags(over: AbortSignal): Promise<void> {
     const { settings, host, artifacts } = this.#around;
     const { taskId, nodeId } = this.#attempt;
@@ -324,7 +322,10 @@ export class FlowkitRun implements Assignment {
     }
   }
 
-  /** A coordinator that shares a store with its workers sends no signal to those whose attempt has ended. */
+  /**
+   * Whether a later attempt has begun. A coordinator that shares a MongoDB with its workers sends no stop signal for an attempt that has
+   * ended, so the worker checks that itself.
+   */
   async #isOvertaken(): Promise<boolean> {
     const { artifacts } = this.#around;
     const { taskId, nodeId, epoch } = this.#attempt;
@@ -345,7 +346,7 @@ export class FlowkitRun implements Assignment {
   }
 }
 
-/** For a generator that waits for a next batch: a worker that stops has no use for it. What was given before may still be processed. */
+/** For a generator that waits for the next batch: a worker that stops does not need it. Batches that were read may still be processed. */
 function untilDraining(signal: AbortSignal, draining: AbortSignal): { readonly signal: AbortSignal; readonly over: () => void } {
   const ending = new AbortController();
   const end = () => ending.abort(handedBack());
@@ -362,7 +363,7 @@ function hasAdapter(inline: JsonObject | null): boolean {
   return isObject(inline) && typeof inline.input_adapter === "string" && inline.input_adapter !== "";
 }
 
-/** An ordinary task as a handler of batches: its schemas apply to each of them. */
+/** An ordinary task as a batch handler: its schemas apply to each batch. */
 function perBatch(found: Task) {
   return {
     processBatch: async (batch: { readonly payload: JsonObject }, ctx: Context): Promise<unknown> => {

@@ -1,6 +1,6 @@
-// Which way the input of a run takes. The coordinator is the one source of truth: the adapter that its command names is used, whatever the
-// handler proposes; only where it names none, a proposal that is known counts; else the handler makes its batches itself. Names and arguments
-// are checked here, before anything streams.
+// Selects the input of a run. The coordinator decides: the adapter in its command is used, whatever the handler proposes. If the command
+// names none, a known proposal of the handler is used; otherwise the handler makes its batches itself. Names and arguments are checked
+// here, before anything streams.
 
 import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
 import { sortedText } from "../../../core/json/json-text.ts";
@@ -25,12 +25,12 @@ export interface InputSources {
   readonly log: WorkerLog;
 }
 
-/** Undefined when the handler makes its batches itself. Throws RunFailed for a route that cannot be taken. */
+/** Undefined when the handler makes its batches itself. Throws RunFailed when the adapter or its arguments are invalid. */
 export function selectInput({ inputInline, loaded, adapters, defaults, log }: InputSources): Route | undefined {
   const requested = proposalIn(inputInline);
   const proposed = proposalIn(loaded.input_inline);
   if (requested === undefined) {
-    // An unknown proposal is no mistake of the coordinator's: the handler has its own batches as well.
+    // An unknown proposal is not an error of the coordinator, and the handler can make its own batches.
     const adapter = proposed === undefined ? undefined : adapters.get(proposed.name);
     if (proposed !== undefined && adapter !== undefined) return checked(adapter, proposed.args, "handler", defaults, log);
     log("info", "worker.handler.iter_batches_fallback", { source: "handler", io_source: "handler" });
@@ -53,7 +53,7 @@ interface Proposal {
   readonly args: Json | undefined;
 }
 
-/** A name that is empty or null is none, as in the reference. */
+/** An empty or null name means none, as in the reference. */
 function proposalIn(inline: unknown): Proposal | undefined {
   if (!isObject(inline)) return undefined;
   const { input_adapter: name, input_args: args } = inline as JsonObject;
@@ -61,7 +61,7 @@ function proposalIn(inline: unknown): Proposal | undefined {
   return { name: typeof name === "string" ? name : JSON.stringify(name), args };
 }
 
-/** A handler that returns what it was given proposes nothing else. */
+/** A handler that returns its input unchanged proposes nothing else. */
 function same(requested: Proposal, proposed: Proposal): boolean {
   return requested.name === proposed.name && sortedText(requested.args ?? {}) === sortedText(proposed.args ?? {});
 }

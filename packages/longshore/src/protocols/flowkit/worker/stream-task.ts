@@ -1,6 +1,5 @@
-// A task whose input is a stream of batches. On FlowKit its batches come by adapters and its results are sent one by one; on every other
-// protocol it is a task like any other, which makes its batches itself, emits what each has produced, and returns its final metrics with a
-// count.
+// A task whose input is a stream of batches. On FlowKit its batches come from adapters and its results are sent one by one. On other
+// protocols it makes its batches itself, emits their results, and returns its final metrics with a count.
 
 import type { Context } from "../../../core/context.ts";
 import { LongshoreError } from "../../../core/errors.ts";
@@ -10,7 +9,7 @@ import type { StreamWork } from "./drive.ts";
 import type { BatchGenerator, StreamHandler } from "./handler.ts";
 import { driveHere } from "./inline-drive.ts";
 
-/** What it runs is known to FlowKit's worker. Its handler runs in the worker's own thread. */
+/** A task with batches, which FlowKit's worker recognises. Its handler runs in the worker's own thread. */
 export interface StreamTask extends Task<unknown, JsonObject> {
   readonly stream: StreamWork;
 }

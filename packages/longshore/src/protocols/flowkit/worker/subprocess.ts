@@ -1,11 +1,11 @@
-// A program run on behalf of a batch. It leads a process group of its own, so that a cancel reaches what it has started as well.
+// Runs a program for a batch. It leads its own process group, so that a cancel also reaches its children.
 
 import { spawn } from "node:child_process";
 import type { Clock } from "../../../core/clock.ts";
 import { ProcessGroups } from "../../../core/process-groups.ts";
 
 export interface SubprocessOptions {
-  /** Between the request to end and the kill; 5 s by default. */
+  /** The time between SIGTERM and SIGKILL. Default: 5 s. */
   readonly grace_ms?: number;
   readonly graceMs?: number;
   readonly cwd?: string;
@@ -14,7 +14,7 @@ export interface SubprocessOptions {
 
 const graceMsDefault = 5_000;
 
-/** Its exit code; a program that a signal ended counts as 128. Its output is the worker's: nothing waits for a reader. */
+/** Returns the exit code; 128 for a program that was ended by a signal. Its output goes to the worker's output. */
 export function runSubprocess(
   [program, ...args]: readonly string[],
   options: SubprocessOptions & { readonly clock: Clock; readonly signal: AbortSignal },

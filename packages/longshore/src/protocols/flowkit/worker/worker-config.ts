@@ -1,5 +1,5 @@
-// The reference's WorkerConfig: the same fields under its names, which may be given and read in JavaScript's spelling as well, and the same
-// way to load them from a file. Mistakes are reported when it is made, by the field's own name.
+// The reference's WorkerConfig: the same fields under its names, which can also be set and read in camelCase, and the same way to load them
+// from a file. Errors are thrown by the constructor and name the field.
 
 import { LongshoreError } from "../../../core/errors.ts";
 import { isObject } from "../../../core/json/json.ts";
@@ -56,15 +56,15 @@ const defaults: WorkerConfigFields = {
 type Camel<Name extends string> = Name extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<Camel<Tail>>}` : Name;
 type CamelFields = { [Field in keyof WorkerConfigFields as Camel<Field>]: WorkerConfigFields[Field] };
 
-/** In either spelling. */
+/** In either notation. */
 export type WorkerConfigInit = Partial<WorkerConfigFields> & Partial<CamelFields>;
 
-/** The settings of a FlowKit worker under the names of the reference, in both spellings. */
+/** The settings of a FlowKit worker under the names of the reference, in both notations. */
 export interface WorkerConfig extends Readonly<WorkerConfigFields>, Readonly<CamelFields> {}
 
 // biome-ignore lint/suspicious/noUnsafeDeclarationMerging: the fields are defined from one table, in both spellings.
 export class WorkerConfig {
-  /** The fields that were set. */
+  /** The fields that were set explicitly. */
   readonly given: ReadonlySet<keyof WorkerConfigFields>;
 
   constructor(fields: WorkerConfigInit = {}) {
@@ -89,7 +89,7 @@ export class WorkerConfig {
     return Math.trunc(this.announce_interval_sec * 1_000);
   }
 
-  /** The file, where there is one, then the overrides. `load({ path, overrides })` or `load(path, overrides)`. */
+  /** The file, if it exists, then the overrides. `load({ path, overrides })` or `load(path, overrides)`. */
   static load(
     path: string | { readonly path?: string; readonly overrides?: WorkerConfigInit } = configPath,
     overrides: WorkerConfigInit = {},
@@ -98,7 +98,7 @@ export class WorkerConfig {
     return new WorkerConfig({ ...fieldsIn(path), ...snakeFields(overrides, "overrides") });
   }
 
-  /** As `flowkit()` takes them. */
+  /** The settings as options of `flowkit()`. */
   options(): WorkerOptions {
     const options: { [field: string]: unknown } = {};
     for (const name of Object.keys(defaults)) options[camel(name)] = this[name as keyof WorkerConfigFields];
@@ -114,7 +114,7 @@ function fieldsIn(path: string): Partial<WorkerConfigFields> {
   try {
     text = readNamedFile(path).toString();
   } catch (error) {
-    // As in the reference: without the file the defaults count.
+    // As in the reference, the defaults are used without the file.
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return {};
     throw bad(`${path} cannot be read: ${(error as Error).message}`, "path");
   }

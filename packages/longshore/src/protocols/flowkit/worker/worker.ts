@@ -1,8 +1,8 @@
-// The worker half of FlowKit: commands come over the bus, one consumer for each role, and their results are sent over the bus; the data is
-// in the store of artifacts. README.md next to this file is the contract.
+// The worker half of FlowKit. Commands arrive over the bus, with one consumer for each role, and reports are sent over the bus; the data is
+// in the artifact store. README.md of this protocol is the contract.
 //
-// A command is taken only with a slot for it, and its offset is committed when its acceptance has been sent: a worker that is busy or stops
-// leaves it to others, and one that dies in between is followed by another that gets it again.
+// A worker takes a command only with a slot for it, and commits its offset when the acceptance has been sent. So a busy or stopping worker
+// leaves it to others, and if a worker dies in between, another one gets the command again.
 
 import type { Bus, BusConsumer, BusRecord } from "../../../bus/bus.ts";
 import { NoRoom, skipping } from "../../../bus/skip-records.ts";
@@ -33,14 +33,14 @@ export function flowkit(target: string | URL | FlowkitOptions = {}, options: Flo
   return new FlowkitWorker(workerSettings(given), connect(given));
 }
 
-/** Nothing on the wire carries log lines or a deferral. */
+/** The wire carries neither log lines nor deferrals. */
 const capabilities: Capabilities = { defer: false, progress: false, streams: true, logs: false, blobs: false, cancel: true };
 const opening: Backoff = { kind: "exponential", delayMs: 500, maxMs: 15_000, jitter: 0.3 };
-/** How long the start waits for the broker. A worker whose broker is away is started nevertheless, and keeps trying. */
+/** How long the start waits for the broker. If the broker is away, the worker starts anyway and keeps trying. */
 const startPatienceMs = 15_000;
-/** A command is here within milliseconds; none lapses as soon as this by default. */
+/** A command normally arrives within milliseconds, and by default no command lapses this soon. */
 const freshMs = 1_000;
-/** Goodbyes are a courtesy: nothing waits longer for them. */
+/** Timeout of the leaving announcement, which is optional. */
 const goodbyeMs = 1_000;
 
 class FlowkitWorker implements Transport {
@@ -93,7 +93,7 @@ class FlowkitWorker implements Transport {
     await Promise.race([this.#serving, pause(host.clock, startPatienceMs, host.draining)]);
   }
 
-  /** Everything that listens, then the announcement: a coordinator that reads it may rely on this worker. */
+  /** Subscribes to everything first, then announces the worker, so that a coordinator can rely on the announcement. */
   async #serve(): Promise<void> {
     const { topics, workerId } = this.#settings;
     const host = this.#host;
@@ -103,7 +103,7 @@ class FlowkitWorker implements Transport {
     const signals = this.#listen(signalsGroup(workerId), topics.signals, (record) => this.#signal(record));
     const queries = this.#listen(queryGroup(workerId), topics.query, (record) => this.#query(record));
     this.#others = [signals, queries];
-    // What an earlier life of this worker left is settled before a new command may come.
+    // Unfinished runs of an earlier process are settled before new commands arrive.
     const resume = await this.#untilDone("worker state", () => resumeRuns(this.#around, this.#roles, this.#freeStates, this.#log));
     if (host.draining.aborted) return;
     for (const role of this.#roles) {
@@ -117,7 +117,7 @@ class FlowkitWorker implements Transport {
     const { bus, settings } = this.#around;
     this.#announcer = new Announcer({ bus, settings, host, roles: this.#roles });
     await this.#untilDone("announcement", () => (this.#announcer as Announcer).online(resume ?? null));
-    // Not by what came before: a bus that makes topics by itself has not been used yet.
+    // Reported only now: a bus that creates topics on demand has not been used before.
     if (!host.draining.aborted) host.working("announcement");
     this.#log("info", "worker.started", { worker_id: workerId });
   }
@@ -125,7 +125,7 @@ class FlowkitWorker implements Transport {
   async drain(): Promise<void> {
     await Promise.all([...this.#commands.values()].map((consumer) => consumer.close()));
     await this.#serving;
-    // Those that were just being subscribed.
+    // Also closes consumers that were just being subscribed.
     await Promise.all([...this.#commands.values()].map((consumer) => consumer.close()));
     await this.#inTime(this.#announcer?.full());
   }
@@ -142,7 +142,7 @@ class FlowkitWorker implements Transport {
       group,
       topics: [topic],
       from: "latest",
-      // Each command is committed by itself: it is ours when its acceptance was sent.
+      // Each command is committed separately: it is ours when its acceptance was sent.
       maxRecords: 1,
       handle: skipping(handle, ({ place }, { message }) =>
         this.#warn(`${topic}.refused`, `A record was passed over (${place}): ${message}`),
@@ -187,13 +187,13 @@ class FlowkitWorker implements Transport {
 
   /**
    * Whether a later attempt than that of this command has begun or is about to. Checked only for commands that seem old, as after an
-   * outage, when there is one for each time that they lapsed. Clocks that disagree cost a check or a run that gets a stop signal, never a
+   * outage, when there is one command for each lapse. Clocks that disagree cost a check, or a run that gets a stop signal, but never a
    * command.
    */
   async #isOvertaken({ task_id, node_id, attempt_epoch, ts_ms }: Envelope): Promise<boolean> {
     const { artifacts, host } = this.#around;
     if (host.clock.now() - ts_ms < freshMs) return false;
-    // A failed check is no reason to drop a command: its attempt is fenced as any other.
+    // A failed check is no reason to drop a command: the epoch fences its attempt anyway.
     const newest = (await artifacts.epochOf(task_id, node_id).catch(() => null)) ?? 0;
     if (newest <= attempt_epoch) return false;
     this.#log("info", "worker.cmd.overtaken", { task_id, node_id, epoch: attempt_epoch, newest });
@@ -208,7 +208,7 @@ class FlowkitWorker implements Transport {
     if (consumer !== undefined && !this.#isFull(role)) this.#intake.unblock(consumer);
   }
 
-  /** Whether as many runs of a role are under way as its task allows at once. */
+  /** Whether the role has reached the concurrency of its task. */
   #isFull(role: string): boolean {
     const most = this.#host.tasks.get(role)?.concurrency;
     if (most === undefined) return false;
@@ -233,20 +233,20 @@ class FlowkitWorker implements Transport {
     await answerQuery(envelope, this.#running.get(nodeKey(envelope.task_id, envelope.node_id)), this.#around);
   }
 
-  /** The run that a message is about; one of another epoch is not meant. */
+  /** The run that a message belongs to; undefined for another epoch. */
   #runOf({ task_id, node_id, attempt_epoch }: Envelope): FlowkitRun | undefined {
     const run = this.#running.get(nodeKey(task_id, node_id));
     return run?.active.attempt_epoch === attempt_epoch ? run : undefined;
   }
 
-  /** Undefined for an unreadable record: it is reported once, and skipped. */
+  /** Undefined for an unreadable record, which is reported once and skipped. */
   #read<Value>(from: string, { place }: BusRecord, read: Read<Value>): Value | undefined {
     if (read.ok) return read.value;
     this.#warn(`${from}.${read.code}`, `A record was passed over (${place}): ${read.why}.`);
     return undefined;
   }
 
-  /** Tries until it is done or the worker drains; undefined then. */
+  /** Tries until it succeeds; undefined when the worker drains. */
   async #untilDone<Value>(what: string, call: () => Promise<Value>): Promise<Value | undefined> {
     const { clock, draining, failing, working } = this.#host;
     const mayPass = () => true;

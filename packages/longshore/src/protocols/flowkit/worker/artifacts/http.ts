@@ -1,4 +1,4 @@
-// Artifacts in the store of a Longshore server, over HTTP. A reader's request waits at the server until there is something to read.
+// Artifacts in the store of a Longshore server, over HTTP. A read waits at the server until there are parts.
 
 import { type Clock, pause, systemClock } from "../../../../core/clock.ts";
 import { isTransient, LongshoreError } from "../../../../core/errors.ts";
@@ -21,21 +21,21 @@ import { partsOf, type SourcePage, type SourcePosition } from "../../wire/artifa
 import { type ActiveRun, httpBase } from "../../wire/shapes.ts";
 
 export interface HttpArtifactsOptions {
-  /** Of the server, such as `http://127.0.0.1:4500`. */
+  /** The server, such as `http://127.0.0.1:4500`. */
   readonly url: string | URL;
   readonly token?: string | undefined;
-  /** Requests at once: each stream that waits holds one. */
+  /** Concurrent requests: each waiting stream uses one. */
   readonly connections?: number;
-  /** Events go to the same server. */
+  /** The same server is the coordinator, so no events are needed. */
   readonly tells?: boolean;
   readonly clock?: Clock;
   readonly trouble?: FailureListener;
 }
 
 const connectionsDefault = 64;
-/** Below what proxies cut at, and the server's own limit. */
+/** Below the timeouts of proxies and the server's own limit. */
 const waitMs = 25_000;
-/** Text in one request: half of what the server takes, so that a few names more or less do not matter. */
+/** Text in one request: half of the server's limit, which leaves room for the names. */
 const requestBytesMax = 2 * 1024 * 1024;
 
 export function httpArtifacts(options: HttpArtifactsOptions): ArtifactStore {
@@ -78,7 +78,7 @@ class HttpArtifacts implements ArtifactStore {
 
   read(consumer: Attempt, sources: readonly string[], options: ReadOptions): AsyncGenerator<UpstreamPart, void> {
     let failures = 0;
-    /** A server that is not there now is tried again, for as long as it takes: the stream continues where it was. */
+    /** Retries without a limit while the server cannot be reached; the stream then continues where it was. */
     const ask = async (positions: readonly SourcePosition[], signal: AbortSignal): Promise<readonly SourcePage[]> => {
       try {
         const pages = await this.#pages(consumer, positions, signal);
@@ -179,7 +179,7 @@ function attemptBody({ taskId, nodeId, epoch, workerId }: Attempt): JsonObject {
   return { task_id: taskId, node_id: nodeId, attempt_epoch: epoch, worker_id: workerId };
 }
 
-/** Lines of JSON: what all of them share, then the meta of each. So neither side writes or reads one more than once. */
+/** Lines of JSON: the common fields, then the meta of each part. So each meta is serialised and parsed only once. */
 function partialsBody(attempt: Attempt, parts: readonly { readonly uid: string; readonly json: Stretch }[]): Buffer {
   const head = Buffer.from(JSON.stringify({ ...attemptBody(attempt), batch_uids: parts.map(({ uid }) => uid) }));
   const bytes = parts.reduce((sum, { json: { from, to } }) => sum + 1 + to - from, head.length);

@@ -1,7 +1,6 @@
-// Artifacts in MongoDB, in the documents that FlowKit's own workers read and write, so that both kinds of worker may do nodes of one task.
-// README.md of this protocol lists them. What is ours on top: `attempt_epoch` moves on with the attempts and fences our writers, `sequence`
-// keeps the order of parts of one moment, and claims in `stream_progress` carry the attempt (`epoch`) and a `state`. Foreign writers know
-// none of it and cannot be fenced.
+// Artifacts in MongoDB, in the documents of FlowKit's own workers, so that both kinds of workers can work on one task. README.md of this
+// protocol lists them. Our additions: `attempt_epoch` is the fence of our writers, `sequence` keeps the order of parts with the same time,
+// and claims in `stream_progress` have the attempt (`epoch`) and a `state`. Other writers do not know these fields and cannot be fenced.
 
 import { type Clock, systemClock } from "../../../../core/clock.ts";
 import { LongshoreError } from "../../../../core/errors.ts";
@@ -28,17 +27,17 @@ import type { ActiveRun } from "../../wire/shapes.ts";
 
 export interface MongoArtifactsOptions {
   readonly clock?: Clock;
-  /** Notified of what is tried again, and of its end. */
+  /** Notified of failures that are retried, and of their end. */
   readonly trouble?: FailureListener;
 }
 
-/** Opens a connection of its own; `close` ends it. */
+/** Opens a connection; `close` closes it. */
 export async function openMongoArtifacts(mongo: MongoOptions, options: MongoArtifactsOptions = {}): Promise<ArtifactStore> {
   const { db, close } = await connectMongo(mongo);
   return mongoArtifacts(db, { ...options, close });
 }
 
-/** On a database that the caller has opened, and closes. */
+/** Uses a database that the caller opens and closes. */
 export function mongoArtifacts(db: MongoDb, options: MongoArtifactsOptions & { close?: () => Promise<void> } = {}): ArtifactStore {
   return new MongoArtifacts(db, options);
 }
@@ -70,7 +69,7 @@ class MongoArtifacts implements ArtifactStore {
     const { taskId: task_id, nodeId: node_id, epoch: attempt_epoch, workerId: worker_id } = attempt;
     const now = new Date(this.#clock.now());
     const common = { task_id, node_id, attempt_epoch, status: "partial", worker_id, payload: null, created_at: now, updated_at: now };
-    // What a list names twice is one part, with its last value.
+    // A uid that occurs twice in the list is one part, with the last value.
     const metas = new Map(parts.map(({ uid, meta }) => [uid, meta]));
     const documents = [...metas].map(([batch_uid, meta]) => ({ ...common, batch_uid, meta, sequence: this.#sequence++ }));
     await this.#ready();
@@ -93,13 +92,13 @@ class MongoArtifacts implements ArtifactStore {
       );
       return true;
     } catch (error) {
-      // The unique index has one without a uid already, and it was written by a later attempt.
+      // The unique index already has the complete artifact, and a later attempt has written it.
       if (isDuplicate(error)) return false;
       throw error;
     }
   }
 
-  /** A later attempt reads: what it has claimed is taken for this one, and may not be called done. */
+  /** True when a later attempt has claims: this attempt must not be marked as complete. */
   async #overtaken({ taskId: task_id, nodeId: consumer_node, epoch }: Attempt): Promise<boolean> {
     const later = { task_id, consumer_node, epoch: { $gt: epoch } };
     return (
@@ -118,7 +117,7 @@ class MongoArtifacts implements ArtifactStore {
     yield* new MongoReader({ ...parts, consumer, sources, options: { ...options, signal } }).parts();
   }
 
-  /** Not compared with the attempt: the caller has stored its result of the part, so that it is true in any case. */
+  /** Does not check the attempt: the caller has stored its result for the part, so it is finished in any case. */
   async finish(consumer: Attempt, parts: readonly PartRef[]): Promise<boolean> {
     checkParts(parts);
     if (parts.length === 0) return true;
@@ -127,7 +126,7 @@ class MongoArtifacts implements ArtifactStore {
     const { matchedCount } = await mongoCall("mark parts as processed", () =>
       this.#db.collection("stream_progress").bulkWrite(operations, { ordered: false }),
     );
-    // A claim that is gone was released by a later attempt.
+    // A missing claim was released by a later attempt.
     return matchedCount === parts.length;
   }
 
@@ -173,8 +172,8 @@ class MongoArtifacts implements ArtifactStore {
   }
 
   /**
-   * Gives parts that are there their new value, unless a later attempt wrote them: then false. One that was no part so far, such as a
-   * failed batch, takes its place in the stream now.
+   * Gives existing parts their new value. Returns false when a later attempt has written one of them. A document that was not a part, such
+   * as a failed batch, gets its place in the stream now.
    */
   async #replace(documents: readonly MongoDocument[], epoch: number): Promise<boolean> {
     const operations = documents.map(({ task_id, node_id, batch_uid, meta, worker_id, updated_at, created_at, sequence }) => {
@@ -187,10 +186,10 @@ class MongoArtifacts implements ArtifactStore {
       };
     });
     const renewed = async () => (await this.#change(operations.map(({ renew }) => renew))) === documents.length;
-    // Nearly always each is a part already, and this is all.
+    // In nearly all cases each document is a part already, and nothing else is needed.
     if (await renewed()) return true;
     await this.#change(operations.map(({ revive }) => revive));
-    // By now each is a part: one that is not found has a later epoch.
+    // Now each document is a part. A document that is not found has a later epoch.
     return renewed();
   }
 
@@ -198,7 +197,7 @@ class MongoArtifacts implements ArtifactStore {
     return (await mongoCall("replace artifacts", () => this.#artifacts.bulkWrite(operations, { ordered: false }))).matchedCount;
   }
 
-  /** Once, before the first write; again when that failed. */
+  /** Creates the indexes once, before the first write; tries again after a failure. */
   #ready(): Promise<void> {
     this.#indexed ??= mongoCall("create indexes", () => ensureIndexes(this.#db)).catch((error) => {
       this.#indexed = undefined;
@@ -208,7 +207,7 @@ class MongoArtifacts implements ArtifactStore {
   }
 }
 
-/** Matches what this attempt or an earlier one wrote, and what has no attempt. */
+/** Matches documents of this attempt or an earlier one, and documents without an attempt. */
 function notAfter(epoch: number): MongoDocument {
   return { attempt_epoch: { $not: { $gt: epoch } } };
 }
