@@ -1,5 +1,5 @@
 // MongoDB as this folder uses it: the few calls, opening a connection, the indexes, and the meaning of errors. The client is an optional
-// package, so the interfaces here stand in for its types.
+// package, so the interfaces here replace its types.
 
 import { LongshoreError, toError } from "../../../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../../../core/json/json.ts";
