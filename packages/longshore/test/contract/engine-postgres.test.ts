@@ -5,7 +5,7 @@ import { buffer } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { type Engine, openEngine } from "../../src/server/engine.ts";
 import { openPostgres } from "../../src/store/postgres/store.ts";
-import { postgresMissing, TestPostgres } from "../support/postgres.ts";
+import { postgresMissing, startMsMax, TestPostgres } from "../support/postgres.ts";
 
 const text = (size: number) => "x".repeat(size);
 
@@ -21,8 +21,8 @@ else
     let server: TestPostgres;
     beforeAll(async () => {
       server = await TestPostgres.start({ explains: true });
-    });
-    afterAll(() => server.remove());
+    }, startMsMax);
+    afterAll(() => server.remove(), startMsMax);
 
     async function open(url: string): Promise<Engine> {
       const engine = await openEngine({ directory: null, openStore: () => openPostgres({ url }) });

@@ -5,7 +5,7 @@ import { type RowStore, Unavailable } from "../../src/engine/rows.ts";
 import { type Property, propertyTable } from "../../src/engine/tables/endings.ts";
 import type { ReadTx } from "../../src/engine/tx.ts";
 import { openDatabase, type PostgresDatabase } from "../../src/store/postgres/database.ts";
-import { postgresMissing, TestPostgres } from "../support/postgres.ts";
+import { postgresMissing, startMsMax, TestPostgres } from "../support/postgres.ts";
 import { type Loss, openProxy } from "../support/postgres-proxy.ts";
 
 /** Longer than any test: leases are ended by the tests themselves. */
@@ -17,8 +17,8 @@ else
     let server: TestPostgres;
     beforeAll(async () => {
       server = await TestPostgres.start();
-    });
-    afterAll(() => server.remove());
+    }, startMsMax);
+    afterAll(() => server.remove(), startMsMax);
 
     async function open(url: string, node = "first"): Promise<PostgresDatabase> {
       const database = await openDatabase({ url, node, leaseMs });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { openDatabase } from "../../src/store/postgres/database.ts";
-import { postgresMissing, TestPostgres } from "../support/postgres.ts";
+import { postgresMissing, startMsMax, TestPostgres } from "../support/postgres.ts";
 import { copySchema } from "./postgres.ts";
 import { type OpenedRows, rowsContract } from "./rows.ts";
 
@@ -10,8 +10,8 @@ else {
     let server: TestPostgres;
     beforeAll(async () => {
       server = await TestPostgres.start();
-    });
-    afterAll(() => server.remove());
+    }, startMsMax);
+    afterAll(() => server.remove(), startMsMax);
 
     async function open(url: string): Promise<OpenedRows> {
       const { rows, close } = await openDatabase({ url, node: "test" });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, it } from "vitest";
-import { postgresMissing, TestPostgres } from "../support/postgres.ts";
+import { postgresMissing, startMsMax, TestPostgres } from "../support/postgres.ts";
 import { postgresSchemas } from "./postgres.ts";
 import { storeContract } from "./store.ts";
 
@@ -10,8 +10,8 @@ else {
     let server: TestPostgres;
     beforeAll(async () => {
       server = await TestPostgres.start();
-    });
-    afterAll(() => server.remove());
+    }, startMsMax);
+    afterAll(() => server.remove(), startMsMax);
 
     storeContract(
       "PostgreSQL",

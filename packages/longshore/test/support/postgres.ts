@@ -21,6 +21,9 @@ const binaries = foundBinaries();
 /** What is missing on this machine; tests that need it skip themselves and name it. */
 export const postgresMissing = binaries === undefined ? "PostgreSQL 15 or newer (Debian package postgresql)" : undefined;
 
+/** A new cluster takes a second to make, and much longer on a machine that is busy. */
+export const startMsMax = 120_000;
+
 export interface PostgresOptions {
   /** Wait for the disk as in production. Most tests are about something else. */
   readonly durable?: boolean;
@@ -117,6 +120,8 @@ export class TestPostgres {
       },
     );
     this.#process = child;
+    // It must not outlive a run that fails before it is removed.
+    process.once("exit", () => child.kill("SIGQUIT"));
     for (;;) {
       const found = await this.query("SELECT 1 AS one").catch(() => null);
       if (found !== null) return;
