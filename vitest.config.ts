@@ -54,6 +54,8 @@ export default defineConfig({
           include: ["packages/longshore/src/**/*.test.ts", "packages/longshore/test/contract/**/*.test.ts"],
           exclude: EVERYWHERE_EXCLUDED,
           testTimeout: 20_000,
+          // PostgreSQL starts in a hook.
+          hookTimeout: PROCESS_TEST_TIMEOUT_MS,
         },
       },
       {

@@ -1,5 +1,6 @@
 // The attacker may publish to the NATS stream that a worker takes its tasks from, and has no token. Each task names the orchestrator that its
-// worker reports to, so a task that names the attacker's own address once brought the worker's token there.
+// worker reports to, so a task that names the attacker's own address once brought the worker's token there. Such a task with the id of another
+// orchestrator's task also hid that one: the worker took both for the same.
 
 import { expect, it, onTestFinished } from "vitest";
 import { systemClock } from "../../src/core/clock.ts";

@@ -32,8 +32,10 @@ export interface TaskSurroundings {
   readonly orchestrators: Orchestrators;
   readonly components: Components;
   readonly clock: Clock;
-  /** The running tasks of this worker, by wire id. */
+  /** The running tasks of this worker, by key. */
   readonly running: Map<string, QueueTask>;
+  /** Equal for two deliveries of one task. */
+  readonly keyOf: (assignment: TaskAssignment) => string;
   /** Used for tasks that do not name their orchestrator. */
   readonly orchestratorUrl: string | undefined;
 }
@@ -56,6 +58,7 @@ export class QueueTask implements Assignment {
   readonly worker: string;
   readonly hold: HoldTerms;
   readonly #taskId: string;
+  readonly #key: string;
   readonly #execute: ComponentExecuteRequest;
   readonly #rootRunId: string | undefined;
   readonly #around: TaskSurroundings;
@@ -74,6 +77,7 @@ export class QueueTask implements Assignment {
     const { taskId, context, heartbeatIntervalSecs } = assignment;
     const { observability, attempt } = execute;
     this.#taskId = taskId;
+    this.#key = around.keyOf(assignment);
     this.#execute = execute;
     this.#around = around;
     this.#pathParams = execute.pathParams;
@@ -141,7 +145,7 @@ export class QueueTask implements Assignment {
 
   /** Runs the task. Resolves when the slot is free again. */
   async runIn(slot: Slot): Promise<void> {
-    this.#around.running.set(this.#taskId, this);
+    this.#around.running.set(this.#key, this);
     await slot.run(this);
     this.#leave();
   }
@@ -212,7 +216,7 @@ export class QueueTask implements Assignment {
 
   #leave(): void {
     const { running } = this.#around;
-    if (running.get(this.#taskId) === this) running.delete(this.#taskId);
+    if (running.get(this.#key) === this) running.delete(this.#key);
   }
 
   #makeAnswers(signal: AbortSignal): Answers {

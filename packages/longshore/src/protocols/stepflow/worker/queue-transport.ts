@@ -17,8 +17,8 @@ export interface QueueSource {
   readonly settings: QueueSettings;
   /** The orchestrator for tasks that name none. */
   readonly orchestratorUrl: string | undefined;
-  /** Whether the token is sent to this orchestrator. Default: always. */
-  trusts?(address: string, host: TransportHost): boolean;
+  /** Whether the token is sent to this orchestrator. Default: always. Any program that can write to the source can name another one. */
+  trusts?(address: string): boolean;
   /** Loads optional packages. Rejects when the configuration is wrong. */
   prepare?(): Promise<void>;
   /** Passes assignments to the worker until it drains. Never rejects. */
@@ -39,8 +39,14 @@ export function queueTransport(source: QueueSource): Transport {
     ...(slots === undefined ? {} : { slotsFor: () => slots }),
     async start(host) {
       await source.prepare?.();
-      const open = channelOpener(settings, host.clock, (address) => source.trusts?.(address, host) ?? true);
-      worker = new QueueWorker({ settings, host, open, orchestratorUrl });
+      const trusts = (address: string) => source.trusts?.(address) ?? true;
+      const open = channelOpener(settings, host.clock, (address) => {
+        if (trusts(address)) return true;
+        const message = `A task of ${source.name} is from ${address}, which is called without the token: that is sent to ${orchestratorUrl} alone.`;
+        host.notice({ level: "warn", message });
+        return false;
+      });
+      worker = new QueueWorker({ settings, host, open, orchestratorUrl, trusts });
       receiving = source.receive(host, worker, open);
     },
     async drain() {

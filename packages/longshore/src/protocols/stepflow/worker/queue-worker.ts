@@ -34,6 +34,8 @@ export interface QueueWorkerOptions {
   readonly open: OpenChannel;
   /** The orchestrator that the worker pulls from; undefined over NATS unless it is configured. */
   readonly orchestratorUrl: string | undefined;
+  /** Whether an address is an orchestrator of ours. */
+  readonly trusts: (address: string) => boolean;
 }
 
 /** As in the reference: an orchestrator that recovers answers UNAVAILABLE for a few seconds. */
@@ -60,13 +62,18 @@ export class QueueWorker {
   #discoveries = 0;
   #infos: readonly ComponentInfo[] | undefined;
 
-  constructor({ settings, host, open, orchestratorUrl }: QueueWorkerOptions) {
+  constructor({ settings, host, open, orchestratorUrl, trusts }: QueueWorkerOptions) {
     const { clock } = host;
     this.#host = host;
     this.#components = new Components(host.tasks);
     this.#orchestrators = new Orchestrators({ clock, open, ...(orchestratorUrl === undefined ? {} : { first: orchestratorUrl }) });
     const running = new Map<string, QueueTask>();
-    this.#around = { settings, orchestrators: this.#orchestrators, components: this.#components, clock, running, orchestratorUrl };
+    // Our orchestrators hand tasks over to each other. A stranger's task is another task, even with the same id.
+    const keyOf = ({ taskId, context }: TaskAssignment) => {
+      const url = context?.orchestratorServiceUrl || orchestratorUrl || "";
+      return trusts(url) ? taskId : `${url} ${taskId}`;
+    };
+    this.#around = { settings, orchestrators: this.#orchestrators, components: this.#components, clock, running, keyOf, orchestratorUrl };
   }
 
   /** True for discovery, which needs no slot and must be answered soon, also while all slots are taken. */
@@ -117,14 +124,15 @@ export class QueueWorker {
     }
     // The same task was delivered again: the claim took long, an acknowledgement was lost, or its run was recovered. The running task keeps
     // it with its next heartbeat.
-    if (this.#claiming.has(taskId) || this.#around.running.has(taskId)) {
+    const key = this.#around.keyOf(assignment);
+    if (this.#claiming.has(key) || this.#around.running.has(key)) {
       slot.release();
-      return this.#claiming.has(taskId) ? delivery.waiting() : delivery.taken();
+      return this.#claiming.has(key) ? delivery.waiting() : delivery.taken();
     }
     const task = new QueueTask(assignment, execute, this.#around);
-    this.#claiming.add(taskId);
+    this.#claiming.add(key);
     const verdict = await this.#retry("claim", claimTries, delivery, () => task.claim(this.#host.forced));
-    this.#claiming.delete(taskId);
+    this.#claiming.delete(key);
     if (verdict === "ok" || verdict === "cancel") {
       delivery.taken();
       void task.runIn(slot);
