@@ -1,5 +1,5 @@
-// The port of message buses: topics with records, read by groups. What is published is durable, and each group gets every record at
-// least once. Kafka is one; the server's own data file is another, for installations without a broker.
+// The port of message buses: topics with records, which consumer groups read. Published records are durable, and each group receives every
+// record at least once. Kafka is one implementation; the server's own data file is another, for installations without a broker.
 
 import type { Clock } from "../core/clock.ts";
 import type { FailureListener } from "../core/failure-listener.ts";
@@ -18,81 +18,85 @@ export interface BusRecord {
 /** A record to publish. */
 export interface Outgoing {
   readonly topic: string;
-  /** Records with one key stay in order; null for a record that may go anywhere. */
+  /** Records with the same key stay in order; null for a record without an order. */
   readonly key: string | null;
   readonly value: string | Uint8Array;
-  /** How often it was sent before to a reader that did not take it: where readers share a topic, the next of them gets it. */
+  /** How often the record was sent before to a reader that did not handle it. Where readers share a topic, the next reader gets it. */
   readonly retry?: number;
 }
 
-/** What a consumer reads, and the function that receives it. */
+/** What a consumer reads, and the function that handles it. */
 export interface Subscription {
-  /** Members of one group share its records out; each group gets all of them. */
+  /** Members of one group share its records; each group receives all of them. */
   readonly group: string;
   readonly topics: readonly string[];
-  /** Where a group begins that has never been there before. */
+  /** Where a new group starts to read. */
   readonly from: "earliest" | "latest";
   /**
-   * Gets records in the order of their keys, one call at a time. When it resolves they are done with and committed; when it throws they
-   * come again after a pause. At the end of a member's life, or when a broker moves records to another member, some may come twice.
+   * Receives records, in order for each key, one call at a time. When it resolves, the records are committed; when it throws, they are
+   * delivered again after a delay. When a member ends, or when a broker moves records to another member, some records may be delivered
+   * twice.
    */
   handle(records: readonly BusRecord[]): Promise<void>;
-  /** At most as many records in one call. */
+  /** The maximum number of records in one call. */
   readonly maxRecords?: number;
 }
 
 /** A running subscription. */
 export interface BusConsumer {
-  /** Resolves when it receives: what is published from now on reaches its group. Rejects when it is closed before. */
+  /**
+   * Resolves when the consumer receives: its group gets everything that is published from now on. Rejects when the consumer is closed
+   * before.
+   */
   readonly ready: Promise<void>;
-  /** No further records before `resume`, but it stays a member. May be called in the middle of `handle`. */
+  /** Stops deliveries until `resume`; the consumer stays a member of its group. May be called inside of `handle`. */
   pause(): void;
   resume(): void;
-  /** Takes further topics in; resolves when it receives them. */
+  /** Adds topics; resolves when the consumer receives them. */
   add(topics: readonly string[]): Promise<void>;
-  /** Waits for the call of `handle` that is under way, commits, and leaves its group. */
+  /** Waits for the running call of `handle`, commits, and leaves the group. */
   close(): Promise<void>;
 }
 
-/** Carries records from publishers to groups of readers, in order for each key. */
+/** Delivers records from publishers to consumer groups, in order for each key. */
 export interface Bus {
   /** For logs; never a secret. */
   readonly name: string;
   /**
-   * Resolves when every record is durable. Calls that come together share a request. Rejects with LONGSHORE_LIMIT when a record is too
-   * large, before anything is sent, and with LONGSHORE_UNREACHABLE when the records were not accepted for long: then it is not known
-   * whether they were published, and the caller may repeat.
+   * Resolves when every record is durable. Concurrent calls share a request. Rejects with LONGSHORE_LIMIT when a record is too large,
+   * before anything is sent, and with LONGSHORE_UNREACHABLE when the records were not accepted for a long time: then it is not known
+   * whether they were published, and the caller may repeat the call.
    */
   publish(records: readonly Outgoing[]): Promise<void>;
   subscribe(subscription: Subscription): BusConsumer;
-  /** Creates those topics that are missing. */
+  /** Creates the topics that are missing. */
   ensure(topics: readonly string[], options?: EnsureOptions): Promise<void>;
-  /** How many members a group has now, ours and others. Absent where that is not known. */
+  /** The current number of members of a group, of this program and others. Absent where that is not known. */
   members?(group: string): Promise<number>;
   close(): Promise<void>;
 }
 
 export interface EnsureOptions {
   /**
-   * So many members of a group share the topics: they get more partitions where they have fewer than that, or fewer than a topic is created with.
-   * One that a broker made by itself often has one, and then one member gets everything.
+   * The number of members that share the topics. A topic with fewer partitions than this, or fewer than a new topic gets, receives more. A
+   * topic that a broker created automatically often has one partition, so that one member gets all records.
    */
   readonly sharedBy?: number;
-  /** Called for each topic that got more partitions. */
+  /** Called for each topic that received more partitions. */
   widened?(topic: string, before: number, now: number): void;
 }
 
-/** What every implementation takes. */
+/** The options of every implementation. */
 export interface BusOptions {
   readonly trouble?: FailureListener;
   readonly clock?: Clock;
-  /** Before records that could not be handled are given out again, and before whatever failed is tried again. */
+  /** The delay before failed records are delivered again, and before a failed operation is retried. */
   readonly againMs?: number;
 }
 
-/** Default for the records of one call of `handle`: large enough that a commit for each call costs little. */
+/** The default of `maxRecords`: large enough that a commit for each call costs little. */
 export const handledRecordsMax = 500;
-/** What Kafka's brokers accept in one request by default, with room for key and frame: the same limit on every bus. */
+/** The limit of one record on every bus: Kafka's default limit of a request, minus room for key and frame. */
 export const recordBytesMax = 1_000_000;
-/** Long enough that a broker or a disk that is away is not tried in a busy loop. */
+/** Long enough that an unreachable broker or disk is not retried in a busy loop. */
 export const againMsDefault = 1_000;

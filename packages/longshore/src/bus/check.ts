@@ -1,13 +1,13 @@
-// What every bus refuses before it sends anything.
+// Checks that every bus makes before it sends anything.
 
 import { LongshoreError } from "../core/errors.ts";
 import { checkName } from "../core/names.ts";
 import { type Outgoing, recordBytesMax } from "./bus.ts";
 
-/** As Kafka has it, so that a name that works on one bus works on every other. */
+/** Kafka's rule, so that a name that works on one bus works on every other. */
 const topicPattern = /^[A-Za-z0-9._-]{1,249}$/;
 
-/** Throws on the first record that no bus would take. */
+/** Throws for the first record that no bus would accept. */
 export function checkOutgoing(records: readonly Outgoing[], bytesMax = recordBytesMax): void {
   for (const [at, record] of records.entries()) {
     checkTopic(record.topic, `records[${at}].topic`);

@@ -1,5 +1,5 @@
-// A bus on the server's own data file: durable, without a broker, and without polling. Everything happens in one process, so a member
-// is never silent: what it has taken it does with, or gives back.
+// A bus on the server's own data file: durable, without a broker, and without polling. Everything runs in one process, so a member needs no
+// heartbeats: it handles the records that it took, or gives them back.
 
 import { type Clock, pause, systemClock } from "../core/clock.ts";
 import { LongshoreError } from "../core/errors.ts";
@@ -24,7 +24,7 @@ export class EmbeddedBus implements Bus {
 
   async publish(records: readonly Outgoing[]): Promise<void> {
     if (this.#closed) throw closedError();
-    // The store gathers what comes in one turn of the loop into one commit by itself.
+    // The store writes everything of one turn of the event loop in one commit.
     if (records.length <= appendedMax) return this.#log.append(records);
     for (let at = 0; at < records.length; at += appendedMax) await this.#log.append(records.slice(at, at + appendedMax));
   }
@@ -48,7 +48,7 @@ export class EmbeddedBus implements Bus {
   }
 }
 
-/** A group is forgotten when no member has joined it for a week. */
+/** How often a member joins its group again: a group without a join for a week is removed. */
 const rejoinMs = groupMsMax / 7;
 
 class EmbeddedConsumer implements BusConsumer {
@@ -67,7 +67,7 @@ class EmbeddedConsumer implements BusConsumer {
   #topics: readonly string[];
   #unwatch: () => void = () => {};
   #paused = false;
-  /** Commits end in the order in which they were requested, so the last one is enough. */
+  /** Commits end in the order of their calls, so waiting for the last one is enough. */
   #committed: Promise<unknown> = Promise.resolve();
 
   constructor(
@@ -85,7 +85,7 @@ class EmbeddedConsumer implements BusConsumer {
     this.#topics = subscription.topics;
     this.#what = `handling records of the group ${subscription.group}`;
     this.ready = this.#join(this.#topics);
-    // A rejection that no caller waits for must not end the process.
+    // A rejection that no caller awaits must not end the process.
     this.ready.catch(() => {});
     this.ended = this.#run();
   }
@@ -132,7 +132,7 @@ class EmbeddedConsumer implements BusConsumer {
     try {
       await this.ready;
     } catch {
-      // Reported to callers that wait for `ready`.
+      // Callers that await `ready` receive the error.
       return;
     }
     this.#watch();
@@ -159,7 +159,7 @@ class EmbeddedConsumer implements BusConsumer {
       this.#log.release(this.#member, taken);
       return;
     }
-    // The next records are handled while these are committed; only the end waits.
+    // The next records are handled while these are committed; only `close` waits for the commit.
     this.#committed = this.#log.commit(this.#member, taken).catch((error) => {
       this.#trouble?.failing(this.#what, error);
       this.#log.release(this.#member, taken);
@@ -175,7 +175,7 @@ class EmbeddedConsumer implements BusConsumer {
     let cancel: () => void;
     const arm = () => {
       cancel = this.#clock.at(this.#clock.now() + rejoinMs, () => {
-        // A refusal means that the store is closed or full for now; it is tried again the next day.
+        // A rejection means that the store is closed or full for now; the next try is in a day.
         this.#log.join(this.#subscription.group, this.#topics, this.#subscription.from).catch(() => {});
         arm();
       });

@@ -1,7 +1,8 @@
-// How far a group has come in a topic, on memory alone. Records are numbered from 1. Each is in one of four states: not handed out yet
-// (from `next` on), out with a member, given back, or done. All up to `position` are done; what is done beyond it is in `done`.
+// The position of a group in a topic, in memory only. Records are numbered from 1. Each record is in one of four states: not delivered yet
+// (from `next` on), delivered to a member, given back, or done. All records up to `position` are done; records after it that are done are
+// in `done`.
 
-/** Both ends belong to it. */
+/** A range that includes both ends. */
 export interface Range {
   readonly first: number;
   readonly last: number;
@@ -10,12 +11,12 @@ export interface Range {
 export class GroupPosition {
   position: number;
   next: number;
-  /** Done beyond the position, ascending, never touching each other. */
+  /** Done records after the position: ascending ranges that do not touch each other. */
   done: Range[];
-  /** Given back, ascending: handed out before anything else. */
+  /** Records that were given back, ascending: they are delivered first. */
   #back: Range[] = [];
 
-  /** As a file has it: what was out or given back when the process ended is handed out again. */
+  /** The state as stored in the file: records that were delivered or given back when the process ended are delivered again. */
   constructor(position: number, done: readonly Range[]) {
     this.position = position;
     this.done = [...done];
@@ -26,7 +27,7 @@ export class GroupPosition {
     }
   }
 
-  /** Hands out up to `max` records of those up to `end`: a range that is without gaps, or null. */
+  /** Delivers up to `max` records with numbers up to `end`: a range without gaps, or null. */
   take(end: number, max: number): Range | null {
     const back = this.#back[0];
     if (back !== undefined) {
@@ -45,12 +46,12 @@ export class GroupPosition {
     this.#back = merged([...this.#back, range]);
   }
 
-  /** True when there is something to take of those up to `end`. */
+  /** True when a record up to `end` can be taken. */
   hasMore(end: number): boolean {
     return this.#back.length > 0 || this.next <= end;
   }
 
-  /** What the place is like when `range` is done as well. */
+  /** The state after `range` is done as well. */
   after(range: Range): Pick<GroupPosition, "position" | "done"> {
     const done = merged([...this.done, range]);
     const [head] = done;
@@ -58,7 +59,7 @@ export class GroupPosition {
     return { position: Math.max(this.position, head.last), done: done.slice(1) };
   }
 
-  /** Records before `first` are gone: nothing waits for them any more. */
+  /** Records before `first` do not exist any more: skips them. */
   skipTo(first: number): void {
     if (this.position >= first - 1) return;
     this.position = first - 1;

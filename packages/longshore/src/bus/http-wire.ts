@@ -1,4 +1,4 @@
-// A bus over HTTP, as it travels: JSON, with values as text where they are text. Both halves read here what the other one wrote.
+// The wire format of the bus over HTTP: JSON, with values as text where they are text. Client and server both use this file.
 
 import { isUtf8 } from "node:buffer";
 import { LongshoreError } from "../core/errors.ts";
@@ -6,40 +6,40 @@ import { isObject, type Json, type JsonObject } from "../core/json/json.ts";
 import { shown } from "../core/text.ts";
 import type { BusRecord, Outgoing } from "./bus.ts";
 
-/** Below the address of the bus. */
+/** Paths below the address of the bus. */
 export const publishPath = "/publish";
 export const takePath = "/take";
 
-/** What one request publishes at most; a client splits what is more. The largest record fits even when JSON doubles each of its bytes. */
+/** The limit of one publish request; a client splits larger ones. The largest record fits even when JSON doubles each of its bytes. */
 export const publishBytesMax = 4 * 1024 * 1024;
-/** Escapes may make six characters of one byte; anything larger was not written by a client of ours. */
+/** Escapes may turn one byte into six characters; no client of ours sends a larger body. */
 export const publishBodyBytesMax = 6 * publishBytesMax;
 export const publishRecordsMax = 5_000;
-/** A poll that waits for longer may be cut by something in between. */
+/** A proxy may cut a longer poll. */
 export const takeWaitMsMax = 30_000;
 export const takeRecordsMax = 5_000;
-/** A member that was silent for this long has left, and others get its records. */
+/** A member that was silent for this long has left, and its records are delivered to others. */
 export const memberMs = 30_000;
 const namesMax = 1_000;
 const nameCharsMax = 249;
 
 export interface TakeRequest {
   readonly group: string;
-  /** Made up by the client: unlike any other's. */
+  /** A unique id that the client makes. */
   readonly member: string;
   readonly topics: readonly string[];
   readonly from: "earliest" | "latest";
-  /** 0 requests nothing: it joins, commits, or renews the membership. */
+  /** 0 requests no records: the call joins, commits, or renews the membership. */
   readonly max: number;
   readonly waitMs: number;
-  /** What it has done with. */
+  /** The deliveries that the member has handled. */
   readonly commit: readonly number[];
   /**
-   * Records that it has taken and not finished: any other record that was sent to it was lost on the way and is given back. Absent: nothing
-   * is.
+   * Deliveries that the member has received and not finished: every other delivery to it was lost on the way and is given back. When
+   * absent, nothing is given back.
    */
   readonly holding: readonly number[] | undefined;
-  /** It comes no more. */
+  /** The member leaves its group. */
   readonly leave: boolean;
 }
 
@@ -89,7 +89,7 @@ export function takeAnswerBody({ taken, records }: TakeAnswer): string {
   });
 }
 
-/** Trusts the server to send what it should; a response of another program fails on the first field. */
+/** Does not validate every field of the response. A response of another program fails at the first field. */
 export function readTakeAnswer(answer: unknown): TakeAnswer {
   const { taken, records } = (isObject(answer) ? answer : {}) as {
     taken: number | null;

@@ -1,5 +1,5 @@
-// A bus that a Longshore server keeps, for programs elsewhere: records are published by a request, and taken by a long poll; the next
-// poll acknowledges them.
+// The bus of a Longshore server, for programs in other processes: a request publishes records, a long poll takes them, and the next poll
+// acknowledges them.
 
 import { randomUUID } from "node:crypto";
 import { type Clock, pause, systemClock } from "../core/clock.ts";
@@ -25,14 +25,14 @@ import { Latch } from "./latch.ts";
 import { PublishBatcher } from "./publish-batcher.ts";
 
 export interface HttpBusOptions extends BusOptions {
-  /** Where the server has its bus; what is done with it has paths below. */
+  /** The address of the server's bus; its operations have paths below it. */
   readonly url: string | URL;
   readonly token?: string;
   /** How long `publish` keeps trying before it rejects. */
   readonly patienceMs?: number;
 }
 
-/** A restart of the server takes less. */
+/** Longer than a restart of the server takes. */
 const patienceMsDefault = 30_000;
 
 export function openHttpBus(options: HttpBusOptions): Bus {
@@ -76,7 +76,7 @@ class HttpBus implements Bus {
   }
 
   async ensure(topics: readonly string[]): Promise<void> {
-    // The server makes a topic when it is first written or read.
+    // The server creates a topic when it is first written or read.
     for (const topic of topics) checkTopic(topic);
   }
 
@@ -107,13 +107,13 @@ class HttpBus implements Bus {
 
   async #request(path: string, body: string, waitMs: number, signal?: AbortSignal): Promise<unknown> {
     const { url, token } = this.#options;
-    // Any number of connections: every consumer has a poll of its own.
+    // No limit of connections: every consumer has a poll of its own.
     this.#client ??= JsonClient.open({ url: new URL(url), token, connections: null });
     return (await this.#client).call({ method: "POST", path, body, waitMs, signal });
   }
 }
 
-/** Requests nothing: joins, commits, renews the membership. */
+/** A request without records: joins, commits, renews the membership. */
 const sign = { max: 0, waitMs: 0, leave: false, holding: undefined };
 
 type Ask = (body: string, waitMs: number, signal?: AbortSignal) => Promise<unknown>;
@@ -143,7 +143,7 @@ class HttpConsumer implements BusConsumer {
     this.#what = `taking records of the group ${subscription.group} from ${busName}`;
     this.ready = this.#settle();
     this.ready.catch(() => {
-      // Reported to callers that wait for it.
+      // Callers that await it receive the error.
     });
     this.ended = this.#run();
   }
@@ -161,7 +161,7 @@ class HttpConsumer implements BusConsumer {
   async add(topics: readonly string[]): Promise<void> {
     this.#topics = [...new Set([...this.#topics, ...topics])];
     await this.#settle();
-    // A poll that waits does so for the topics of its request.
+    // A waiting poll waits only for the topics of its own request.
     this.#polling?.abort();
   }
 
@@ -185,13 +185,13 @@ class HttpConsumer implements BusConsumer {
         }
       }
     } catch {
-      // Only a permanent refusal comes here; it was reported to callers that wait for `ready`.
+      // Only a permanent refusal arrives here; callers that await `ready` receive it.
     }
-    // Should the server be away, it finds out by itself that this member is gone.
+    // If the server is not reachable, it notices by itself that this member has left.
     await this.#take({ ...sign, leave: true, holding: [] }).catch(() => {});
   }
 
-  /** Undefined when it was cut short, or when the server could not be reached, which is tried again after a pause. */
+  /** Returns undefined when the poll was aborted, or when the server could not be reached (the poll is repeated after a delay). */
   async #poll(): Promise<TakeAnswer | undefined> {
     const { maxRecords = handledRecordsMax } = this.#subscription;
     this.#polling = new AbortController();
@@ -211,7 +211,7 @@ class HttpConsumer implements BusConsumer {
   }
 
   async #handle(taken: number, records: TakeAnswer["records"]): Promise<void> {
-    // A call may take longer than the server waits for a heartbeat.
+    // A call of `handle` may take longer than the server waits for a heartbeat.
     const beat = this.#beating();
     try {
       await this.#subscription.handle(records);
@@ -227,7 +227,7 @@ class HttpConsumer implements BusConsumer {
     let cancel: () => void;
     const arm = () => {
       cancel = this.#clock.at(this.#clock.now() + memberMs / 3, () => {
-        // The next beat, or the next poll, finds out whether the server is there.
+        // The next heartbeat or poll notices when the server is not reachable.
         void this.#take(sign).catch(() => {});
         arm();
       });
@@ -236,12 +236,12 @@ class HttpConsumer implements BusConsumer {
     return () => cancel();
   }
 
-  /** Joins, and commits what is done, until that has worked. */
+  /** Joins and commits; repeats that until it succeeds. */
   async #settle(): Promise<void> {
     const { trouble, againMs = againMsDefault } = this.#options;
     await retry(() => this.#take(sign), {
       ...{ clock: this.#clock, signal: this.#closing.signal, backoff: { kind: "fixed", delayMs: againMs } },
-      // A server that refuses may have another configuration by the next time; a mistake of ours stays one.
+      // A server that refuses may have another configuration later; an invalid request stays invalid.
       mayPass: (error) => codeOf(error) !== "LONGSHORE_BAD_INPUT",
       failing: (error) => trouble?.failing(this.#what, error),
     });
@@ -263,7 +263,7 @@ class HttpConsumer implements BusConsumer {
   }
 }
 
-/** A mistake of the server may pass as well: its next version, or another server, answers the next try. */
+/** An internal error of the server may be transient too: its next version, or another server, may handle the next try. */
 function mayPass(error: unknown): boolean {
   return isTransient(error) || codeOf(toError(error)) === "LONGSHORE_INTERNAL";
 }

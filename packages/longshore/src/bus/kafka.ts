@@ -12,7 +12,9 @@ import { KafkaTopics } from "./kafka/topics.ts";
 
 export type { KafkaBusOptions } from "./kafka/options.ts";
 
-/** Rejects with LONGSHORE_BAD_CONFIG when Kafka's client is not installed. Whether a broker is there is found out later, and over and over. */
+/**
+ * Rejects with LONGSHORE_BAD_CONFIG when Kafka's client is not installed. Whether a broker is reachable is found out later, with retries.
+ */
 export async function openKafkaBus(options: KafkaBusOptions): Promise<Bus> {
   if (options.brokers.length === 0) {
     throw new LongshoreError("LONGSHORE_BAD_CONFIG", "brokers is empty: name at least one Kafka broker as host:port.", {

@@ -1,4 +1,4 @@
-// A door for one who waits: an opening that comes while nothing waits is kept for the next wait, so that no wake-up is lost.
+// A wake-up signal for one waiter: when it is opened while nothing waits, the next wait returns at once, so that no wake-up is lost.
 
 export class Latch {
   #opened = false;

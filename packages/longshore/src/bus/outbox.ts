@@ -1,9 +1,9 @@
-// Messages that must be sent, whatever happens: kept before they are sent, and sent until the bus has taken them. What was kept once is
-// not kept again, so that a sender that is not sure may repeat it. A crash between sending and recording that sends again: receivers drop
-// duplicates by id.
+// Reliable sending of messages: each message is stored before it is sent, and sent until the bus has accepted it. A message that is stored
+// already is not stored again, so a sender that is not sure may repeat it. After a crash between sending and recording that, the message is
+// sent again: receivers drop duplicates by id.
 //
-// Life of a message: pending -> sent, or -> failed when it was tried too often or can never be sent. One of a key waits for those before
-// it.
+// Life of a message: pending -> sent, or -> failed when it was tried too often or can never be sent. A message waits for earlier messages
+// with the same topic and key.
 
 import { type Clock, systemClock } from "../core/clock.ts";
 import { isRefused, LongshoreError, toError } from "../core/errors.ts";
@@ -13,19 +13,19 @@ import type { Bus } from "./bus.ts";
 export interface OutboxMessage {
   readonly topic: string;
   readonly key: string;
-  /** With topic and key, what makes it the same message as another. */
+  /** Topic, key and this id together identify a message. */
   readonly dedupId: string;
   readonly value: string;
-  /** As of `Outgoing`. */
+  /** See `Outgoing`. */
   readonly retry?: number;
 }
 
 export interface StoredMessage extends OutboxMessage {
-  /** Rises in the order in which messages came. */
+  /** Rises in the order in which messages were added. */
   readonly id: number;
-  /** How often it could not be sent. */
+  /** How many tries failed. */
   readonly attempts: number;
-  /** Not to be tried before. */
+  /** The earliest time of the next try. */
   readonly dueAt: number;
 }
 
@@ -34,30 +34,30 @@ export type Outcome =
   | { readonly state: "pending"; readonly attempts: number; readonly dueAt: number; readonly error: string }
   | { readonly state: "failed"; readonly attempts: number; readonly error: string };
 
-/** The port to a store. Everything is durable when it resolves. */
+/** The port to a store. Every change is durable when it resolves. */
 export interface OutboxStore {
-  /** Keeps a message for `owner`, who sends it; null when it was kept before, whatever became of it. */
+  /** Stores a message that `owner` sends; returns null when it was stored before, regardless of its state. */
   add(owner: string, message: OutboxMessage): Promise<StoredMessage | null>;
-  /** Pending messages of `owner` after an id, in order. Takes over those of owners that are gone. */
+  /** Pending messages of `owner` after an id, in order. Takes over those of owners that have left. */
   pending(owner: string, after: number, limit: number): Promise<StoredMessage[]>;
-  /** Notes what has become of a message. */
+  /** Stores the outcome of a message. */
   settle(message: StoredMessage, outcome: Outcome): Promise<void>;
-  /** The owner sends no more: others may take over. */
+  /** The owner has stopped: others may take over its messages. */
   leave(owner: string): void;
 }
 
 export interface OutboxOptions {
   readonly bus: Pick<Bus, "publish" | "name">;
   readonly store: OutboxStore;
-  /** Unlike any other's that may use the store. */
+  /** Unique among all users of the store. */
   readonly owner: string;
   readonly triesMax?: number;
   readonly backoffMsMin?: number;
   readonly backoffMsMax?: number;
   readonly trouble?: FailureListener;
-  /** Of which topics only the newest message of a key matters: one that has not been sent when the next comes is left out. */
+  /** Returns true for topics in which only the newest message of a key matters: an unsent message is dropped when the next one arrives. */
   newestOnly?(topic: string): boolean;
-  /** A message was given up. */
+  /** Called when a message was given up. */
   failed?(message: OutboxMessage, error: string): void;
   readonly clock?: Clock;
   readonly random?: () => number;
@@ -66,28 +66,28 @@ export interface OutboxOptions {
 const triesMaxDefault = 12;
 const backoffMsMinDefault = 250;
 const backoffMsMaxDefault = 60_000;
-/** The share of a pause that is drawn at random, so that many that failed together do not come back together. */
+/** The random share of a delay, so that messages that failed together are not retried together. */
 const jitter = 0.2;
-/** Messages in memory; the others are read when these are sent. */
+/** The limit of messages in memory; the others are read from the store when these are sent. */
 const keptMax = 5_000;
 const pageMessages = 1_000;
 
 export class Outbox {
   readonly #options: OutboxOptions;
   readonly #clock: Clock;
-  /** By topic and key: the first of each is being sent, or waits for its next try. */
+  /** By topic and key: the first message of each chain is being sent, or waits for its next try. */
   readonly #chains = new Map<string, StoredMessage[]>();
   readonly #timers = new Set<() => void>();
   readonly #sending = new Set<Promise<void>>();
   #kept = 0;
   #failed = 0;
-  /** All up to this id were in memory. */
+  /** All messages up to this id have been read into memory. */
   #readUpTo = 0;
-  /** There are messages in the store that were not in memory yet. */
+  /** True while the store has messages that were not read into memory yet. */
   #more = true;
   #reading: Promise<void> | null = null;
   #started = false;
-  /** The store could not be read; it is tried again after a pause. */
+  /** True after the store could not be read; the read is repeated after a delay. */
   #resting = false;
   #closed = false;
 
@@ -96,35 +96,35 @@ export class Outbox {
     this.#clock = options.clock ?? systemClock;
   }
 
-  /** Messages in memory that have not been sent. */
+  /** The number of unsent messages in memory. */
   get pending(): number {
     return this.#kept;
   }
 
-  /** Messages that were given up since the start. */
+  /** The number of messages that were given up since the start. */
   get failed(): number {
     return this.#failed;
   }
 
-  /** Sends what an earlier process has left. */
+  /** Sends messages that an earlier process has left. */
   async start(): Promise<void> {
     this.#started = true;
     this.#readOn();
     await this.#reading;
   }
 
-  /** Durable when it resolves; sent soon after. A second one with this topic, key and id is left out. */
+  /** Durable when it resolves; sent soon after. A second message with the same topic, key and id is dropped. */
   async enqueue(message: OutboxMessage): Promise<void> {
     if (this.#closed) throw new LongshoreError("LONGSHORE_CLOSED", "The outbox has been closed.");
     const stored = await this.#options.store.add(this.#options.owner, message);
     if (stored === null || this.#closed) return;
-    // Behind those that are still to be read, or it would overtake them.
+    // If older messages are still to be read, this one is read after them; otherwise it would overtake them.
     if (this.#more || this.#reading !== null || this.#kept >= keptMax) this.#more = true;
     else this.#take(stored);
     this.#readOn();
   }
 
-  /** Waits for what is being sent, which the end of the bus cuts short; the next process sends what is left. */
+  /** Waits for messages that are being sent, which closing the bus cancels; the next process sends the rest. */
   async close(): Promise<void> {
     this.#closed = true;
     for (const cancel of this.#timers) cancel();
@@ -133,12 +133,12 @@ export class Outbox {
     this.#options.store.leave(this.#options.owner);
   }
 
-  /** Reads what is not in memory, when there is room for it and no read is in progress. */
+  /** Reads further messages when there is room and no read is in progress. */
   #readOn(): void {
     if (!this.#more || this.#reading !== null || this.#resting || !this.#started || this.#closed || this.#kept > keptMax / 2) return;
     this.#reading = this.#readPages().finally(() => {
       this.#reading = null;
-      // What came in the last moment was left to the read in progress.
+      // Messages that arrived at the last moment were left to this read.
       this.#readOn();
     });
   }
@@ -205,7 +205,7 @@ export class Outbox {
     try {
       if (!this.#isOutdated(message)) await bus.publish([{ topic, key, value, ...(retry === undefined ? {} : { retry }) }]);
     } catch (thrown) {
-      // Cut short by the end, which has no meaning for the message: it stays as it was.
+      // The close cancelled the sending, so the message stays pending.
       if (this.#closed) return;
       outcome = this.#afterFailure(message, toError(thrown));
     }
@@ -213,7 +213,7 @@ export class Outbox {
       await this.#options.store.settle(message, outcome);
       trouble?.working("noting what the outbox has sent");
     } catch (error) {
-      // Sent again after a restart, which receivers leave out; nothing else is lost.
+      // The message is sent again after a restart, and receivers drop it; nothing else is lost.
       trouble?.failing("noting what the outbox has sent", error);
     }
     if (outcome.state === "failed") {

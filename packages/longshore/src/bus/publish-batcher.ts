@@ -1,5 +1,5 @@
-// Gathers published records into few requests, without waiting: records of one turn of the event loop are sent together, and records that
-// come during a request are sent with the next one. So a lone record is sent at once, and under load the requests grow by themselves.
+// Collects published records into few requests, without waiting: records of one turn of the event loop are sent together, and records that
+// arrive during a request are sent with the next one. So a single record is sent at once, and under load the requests grow automatically.
 
 import { LongshoreError } from "../core/errors.ts";
 import type { Outgoing } from "./bus.ts";
@@ -7,8 +7,8 @@ import { bytesOf } from "./check.ts";
 
 export interface PublishBatcherOptions {
   /**
-   * One at a time. A rejection reaches every call that had a record in it, but after LONGSHORE_LIMIT the records of several calls are sent
-   * again call by call. `calls` is how many have records in it.
+   * One call at a time. A rejection rejects every call that has a record in the request. After LONGSHORE_LIMIT, however, the records of
+   * several calls are sent again call by call. `calls` is the number of calls with records in the request.
    */
   send(records: readonly Outgoing[], calls: number): Promise<void>;
   readonly bytesMax: number;
@@ -23,10 +23,10 @@ interface Call {
   left: number;
 }
 
-/** What may wait to be sent; a caller that publishes more waits for room first. About a second of a fast broker. */
+/** The limit of bytes that wait to be sent; a caller that publishes more waits for room first. About a second of a fast broker. */
 const waitingBytesMax = 64 * 1024 * 1024;
 
-/** Bytes of a request for each record besides its key and value, at most. */
+/** The maximum bytes of a request for each record, besides key and value. */
 const frameBytes = 32;
 
 function sizeOf(record: Outgoing): number {
@@ -53,7 +53,7 @@ export class PublishBatcher {
     return done;
   }
 
-  /** When all that was added so far is sent or refused. */
+  /** Resolves when everything that was added so far is sent or refused. */
   async idle(): Promise<void> {
     while (this.#sending !== null) await this.#sending;
   }
@@ -82,7 +82,7 @@ export class PublishBatcher {
     }
   }
 
-  /** One caller's record is too large for its topic: the others must not fail with it. */
+  /** One record is too large for its topic: calls without it must not fail. */
   async #oneByOne(records: readonly Outgoing[], calls: ReadonlyMap<Call, number>): Promise<void> {
     let at = 0;
     for (const [call, count] of calls) {
@@ -93,12 +93,12 @@ export class PublishBatcher {
 
   #fail(call: Call, count: number, error: unknown): void {
     call.reject(error);
-    // What is left of a call that failed in part is not sent: its caller repeats all of it.
+    // When a part of a call failed, the rest is not sent: its caller repeats all of it.
     for (const record of call.records.slice(call.records.length - call.left + count)) this.#waitingBytes -= sizeOf(record);
     this.#calls = this.#calls.filter((one) => one !== call);
   }
 
-  /** As many records as one request takes, of the calls in their order. */
+  /** The records of the next request, from the calls in their order. */
   #next(): { records: Outgoing[]; calls: Map<Call, number>; bytes: number } {
     const { bytesMax, recordsMax } = this.#options;
     const records: Outgoing[] = [];

@@ -1,5 +1,5 @@
-// Whether a bus can be reached, and since when it cannot. The bus reports failures and successes, and `ensure` is one, too. The newest result
-// counts: while a broker is down nothing works, and soon after its return something does.
+// Tracks whether a bus can be reached, and since when it cannot. The bus reports failures and successes; a successful or failed `ensure`
+// counts too. The newest result is used: while a broker is down nothing succeeds, and soon after its return something does.
 
 import type { Clock } from "../core/clock.ts";
 import { toError } from "../core/errors.ts";
@@ -16,13 +16,13 @@ export class BusReach implements FailureListener {
   readonly #clock: Pick<Clock, "now">;
   #out: OutOfReach | null = null;
 
-  /** Reports of the bus are passed on to `next` as well. */
+  /** Passes the reports of the bus on to `next`. */
   constructor(next: FailureListener, clock: Pick<Clock, "now">) {
     this.#next = next;
     this.#clock = clock;
   }
 
-  /** Null while it can be reached, as far as is known. */
+  /** Null while the bus can be reached, as far as known. */
   get out(): OutOfReach | null {
     return this.#out;
   }

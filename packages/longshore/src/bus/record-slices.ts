@@ -1,13 +1,13 @@
-// What a reader of topics does in one turn of the event loop is bounded. Any program that may publish decides how much is in a topic and how
-// large it is, and a reader that finds the next records at once would otherwise read all of them before any other caller is served.
+// Bounds what a reader of topics handles in one turn of the event loop. Publishers decide how many records a topic has and how large they
+// are. Without this limit, a reader that always finds more records would read all of them before any other caller is served.
 
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { BusRecord, Subscription } from "./bus.ts";
 
-/** Read in some milliseconds; 500 records of the usual size are below it. */
+/** Handled in some milliseconds; 500 records of the usual size are smaller. */
 export const sliceBytes = 256 * 1024;
 
-/** The same handler, called with one slice of the records in each turn. One that is larger by itself has a turn of its own. */
+/** The same handler, called with one slice of the records in each turn. A record that is larger than a slice has a turn of its own. */
 export function inSlices(handle: Subscription["handle"]): Subscription["handle"] {
   return async (records) => {
     for (let at = 0; at < records.length; ) {

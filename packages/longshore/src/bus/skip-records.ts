@@ -4,7 +4,10 @@
 import { codeOf, isClosing, isTransient, LongshoreError, toError } from "../core/errors.ts";
 import type { BusRecord, Subscription } from "./bus.ts";
 
-/** For an error without a code of ours: it is not known whether it is temporary. The tries take some seconds, because the bus pauses between them. */
+/**
+ * The limit of tries for an error without a code of ours, which may be temporary or not. The tries take some seconds, because the bus
+ * pauses between them.
+ */
 const triesMax = 5;
 
 /** Thrown by a reader that has no room for a record now. */

@@ -1,4 +1,4 @@
-// What everything that talks to Kafka shares: the client library, which is installed apart, its options, and what its errors mean.
+// Shared by all Kafka code: the client library, which is installed separately, its options, and the meaning of its errors.
 
 import type { ConnectionPool } from "@platformatic/kafka";
 import { LongshoreError, toError } from "../../core/errors.ts";
@@ -6,11 +6,11 @@ import type { KafkaBusOptions } from "./options.ts";
 
 export type KafkaModule = typeof import("@platformatic/kafka");
 
-/** A healthy broker responds in milliseconds, except where it is requested to wait. */
+/** A healthy broker responds in milliseconds, except to requests that ask it to wait. */
 export const requestMsMax = 10_000;
-/** After which a broker that does not take the connection counts as away. */
+/** The time limit of a connection; after that, the broker counts as unreachable. */
 const connectMsMax = 5_000;
-/** The delay that a broker that is away may still cause when closing. */
+/** How long an unreachable broker may delay closing. */
 export const closeMsMax = 3_000;
 
 export async function loadKafka(): Promise<KafkaModule> {
@@ -25,7 +25,7 @@ export async function loadKafka(): Promise<KafkaModule> {
   }
 }
 
-/** The library retries nothing: it would continue with its old knowledge, and report nothing. */
+/** The library must not retry: it would use outdated metadata, and report nothing. */
 export function clientOptions(options: KafkaBusOptions) {
   const { brokers, clientId = "longshore", ssl, sasl } = options;
   return {
@@ -39,16 +39,16 @@ export function clientOptions(options: KafkaBusOptions) {
   };
 }
 
-/** Closes a client at once: its open requests fail, and brokers that are away are not waited for. */
+/** Closes a client at once: its open requests fail, and it does not wait for unreachable brokers. */
 export async function hangUp(
   client: { readonly connections: ConnectionPool; close(): Promise<void> },
   ...more: ConnectionPool[]
 ): Promise<void> {
   const open = [client.connections, ...more].flatMap((pool) => [...pool].map(([, connection]) => connection));
   const closed = Promise.allSettled([client.close(), ...more.map((pool) => pool.close())]);
-  // By itself the library waits until everything is sent, which a broker that does not read prevents.
+  // The library itself waits until everything is sent, which a broker that does not read prevents.
   for (const { socket } of open) socket?.destroy();
-  // The end of whatever is left is not reported to any caller.
+  // Errors of the remaining requests are ignored.
   await within(closeMsMax, closed).catch(() => {});
 }
 
@@ -57,7 +57,7 @@ interface KafkaError extends Error {
   readonly response?: unknown;
 }
 
-/** The part of an error that has this name among Kafka's, such as `REBALANCE_IN_PROGRESS`. */
+/** The inner error that has one of these Kafka names, such as `REBALANCE_IN_PROGRESS`. */
 export function named(error: unknown, ...names: string[]): { readonly memberId?: string } | undefined {
   for (const name of names) {
     const found = (error as KafkaError).findBy?.("apiId", name);
@@ -66,7 +66,7 @@ export function named(error: unknown, ...names: string[]): { readonly memberId?:
   return undefined;
 }
 
-/** The broker has another idea of where partitions are. */
+/** Whether our metadata about partitions is outdated. */
 export function isStale(error: unknown): boolean {
   return Boolean((error as KafkaError).findBy?.("hasStaleMetadata", true)) || named(error, "UNKNOWN_TOPIC_ID") !== undefined;
 }
@@ -88,19 +88,19 @@ export function refusalOf(error: unknown, name: string): LongshoreError | undefi
     const message = `${what} Give that of its authority in kafka.ssl.ca, or name its file in NODE_EXTRA_CA_CERTS.`;
     return new LongshoreError("LONGSHORE_BAD_CONFIG", message, { cause: error, detail: { field: "ssl.ca" } });
   }
-  // Met while connecting it is inside of what the connection failed with.
+  // An error while connecting is wrapped in the error of the connection.
   const unknown = found.some(({ code }) => code === "PLT_KFK_AUTHENTICATION");
   if (unauthorized === undefined && !unknown) return undefined;
   const set = unknown ? " Look at kafka.sasl: its mechanism, username and password." : "";
   return new LongshoreError("LONGSHORE_UNAUTHORIZED", `${name} does not let us in: ${messageOf(error)}${set}`, { cause: error });
 }
 
-/** As OpenSSL and Node call what is wrong with a certificate. */
+/** The codes of OpenSSL and Node for an invalid certificate. */
 const untrustedCodes = /CERT|SELF_SIGNED|UNABLE_TO_(?:GET|VERIFY)/;
-/** How the codes of other errors begin, which may also mention certificates. */
+/** The prefix of other error codes, which may also mention certificates. */
 const handshakeCodes = "ERR_SSL_";
 
-/** An error with all those that it holds. */
+/** An error and all errors inside it. */
 function* innerErrors(error: unknown): Generator<Error & { readonly code?: unknown }> {
   if (!(error instanceof Error)) return;
   yield error;
@@ -108,14 +108,14 @@ function* innerErrors(error: unknown): Generator<Error & { readonly code?: unkno
   for (const inner of [error.cause, ...(Array.isArray(errors) ? errors : [])]) yield* innerErrors(inner);
 }
 
-/** A broker that requires TLS or a login gives a client without them no reason: it closes the connection. */
+/** A broker that requires TLS or a login gives no reason to a client without them: it closes the connection. */
 export function hungUpHint(error: unknown, { ssl, sasl }: Pick<KafkaBusOptions, "ssl" | "sasl">): string {
   const missing = [ssl ? "" : "kafka.ssl", sasl ? "" : "kafka.sasl"].filter((name) => name !== "");
   const hungUp = missing.length > 0 && [...innerErrors(error)].some(({ message }) => /connection closed/i.test(message));
   return hungUp ? ` (does it require ${missing.join(" or ")}, which is not set?)` : "";
 }
 
-/** Errors of the library hold others; the innermost is the most specific. */
+/** Errors of the library contain others; the innermost is the most specific. */
 export function messageOf(error: unknown): string {
   const { errors } = error as { errors?: unknown };
   if (Array.isArray(errors) && errors.length > 0) return messageOf(errors.at(-1));
@@ -124,8 +124,8 @@ export function messageOf(error: unknown): string {
 }
 
 /**
- * Rejects when it takes too long, or when `signal` aborts. The request continues, and its result is ignored. Holds the process open:
- * when a broker is lost nothing else may do so, and the waiting caller would never be resumed.
+ * Rejects after `ms`, or when `signal` aborts. The request continues, and its result is ignored. Keeps the process alive: when a broker is
+ * lost, nothing else may do so, and the caller would wait without end.
  */
 export function within<T>(ms: number, request: Promise<T>, signal?: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {

@@ -1,5 +1,5 @@
-// A consumer of Kafka: fetches ahead of what is handled, hands whole batches over, and commits behind. It outlives every broker: after any
-// error it begins again after a pause with a new client.
+// A Kafka consumer: fetches ahead while records are handled, delivers whole batches, and commits afterwards. It survives every broker
+// failure: after an error it starts again with a new client, after a delay.
 
 import { type Clock, pause, systemClock } from "../../core/clock.ts";
 import { LongshoreError } from "../../core/errors.ts";
@@ -14,11 +14,11 @@ import { Shutdown } from "./shutdown.ts";
 import type { KafkaTopics } from "./topics.ts";
 import { unpacker } from "./unpack.ts";
 
-/** As Python's clients have it: members of one group should be found missing after the same time. */
+/** The default of Python clients: all members of one group should be detected as lost after the same time. */
 const sessionMsDefault = 10_000;
-/** One small request for each group; other clients look every five minutes. */
+/** One small request for each group; other clients check every five minutes. */
 const lookMsDefault = 60_000;
-/** As long as reading the topics from one broker after the other may take. */
+/** The time that reading the topics from one broker after the other may take. */
 const ensureMsMax = 60_000;
 
 export interface KafkaConsumerDeps {
@@ -44,10 +44,10 @@ export class KafkaConsumer implements BusConsumer {
   #waiting: { topics: readonly string[]; resolve(): void; reject(error: unknown): void }[] = [];
   #topics: readonly string[];
   #paused = false;
-  /** A batch was left out since records were last handled. */
+  /** A batch was skipped since records were last handled. */
   #hasUnreadable = false;
   #generation: Generation | undefined;
-  /** The call of `handle` that is running: there is never a second one, also when the group changes. */
+  /** The running call of `handle`: there is never a second one, even when the group changes. */
   #handling: Promise<unknown> = Promise.resolve();
 
   constructor(deps: KafkaConsumerDeps, subscription: Subscription) {
@@ -64,7 +64,7 @@ export class KafkaConsumer implements BusConsumer {
     this.#again = () => pause(this.#clock, againMs, this.#closing.begun);
     this.ready = this.#received(this.#topics);
     this.ready.catch(() => {
-      // Reported to callers that wait for it.
+      // Callers that await it receive the error.
     });
     this.ended = this.#run();
   }
@@ -114,7 +114,7 @@ export class KafkaConsumer implements BusConsumer {
     for (const { reject } of this.#waiting.splice(0)) reject(closed);
   }
 
-  /** From one client to the next. Throws when the broker is not what it was. */
+  /** The life of one client. Throws when the connection to the broker fails. */
   async #session(): Promise<void> {
     const { topics } = this.#deps;
     const closing = this.#closing;
@@ -174,8 +174,8 @@ export class KafkaConsumer implements BusConsumer {
   }
 
   /**
-   * For a consumer that was closed in the middle of a join, or after an error. With a client of its own: a broker answers the requests of
-   * one connection in order, so a join that waits for others would delay it.
+   * Leaves the group after a close in the middle of a join, or after an error. Uses a separate client: a broker answers the requests of one
+   * connection in order, so a join that waits for others would delay the leave.
    */
   async #leaveLate(): Promise<void> {
     if (!this.#membership.isKnown) return;
@@ -183,7 +183,7 @@ export class KafkaConsumer implements BusConsumer {
     try {
       await this.#membership.leave();
     } catch {
-      // The broker is away. Our session ends by itself.
+      // The broker is not reachable. Our session expires by itself.
     } finally {
       await hangUp(client, fetching);
     }
@@ -194,7 +194,7 @@ export class KafkaConsumer implements BusConsumer {
       generation.end();
       this.#latch.open();
     });
-    // Looked at below, when whatever it ends has ended.
+    // Awaited below, after everything that it ends has ended.
     beats.catch(() => {});
     try {
       await generation.begin();
@@ -205,17 +205,17 @@ export class KafkaConsumer implements BusConsumer {
       await this.#handleAll(generation);
     } finally {
       generation.end();
-      // Its rejection is more specific than those that follow from it.
+      // This rejection is more specific than the errors that follow from it.
       await beats;
     }
   }
 
-  /** Of a group the leader alone looks whether partitions were added: when it joins again, all of them are shared out again. */
+  /** Only the leader of a group checks whether partitions were added. When it joins again, all partitions are assigned again. */
   async #watchPartitions(generation: Generation): Promise<void> {
     const { lookMs = lookMsDefault } = this.#deps.options;
     while (!generation.over.aborted) {
       await pause(this.#clock, lookMs, generation.over);
-      // A broker that does not respond is reported by the caller that needs it.
+      // An unreachable broker is reported by the code that needs it.
       if (!generation.over.aborted && (await this.#membership.hasOutgrown().catch(() => false))) generation.end();
     }
   }
@@ -226,10 +226,10 @@ export class KafkaConsumer implements BusConsumer {
     for (const { resolve } of done) resolve();
   }
 
-  /** Until the generation is over; then what was done is committed. */
+  /** Handles records until the generation is over; then commits the handled ones. */
   async #handleAll(generation: Generation): Promise<void> {
     const { maxRecords = handledRecordsMax } = this.#subscription;
-    // One that outlived its own generation.
+    // Waits for a call of `handle` of an earlier generation.
     await this.#handling;
     while (!generation.over.aborted) {
       const records = this.#paused ? null : generation.take(maxRecords);
@@ -239,7 +239,7 @@ export class KafkaConsumer implements BusConsumer {
     await generation.committed();
   }
 
-  /** Again and again, until it works or the records may belong to another member. */
+  /** Repeats the call until it succeeds, or until the records may belong to another member. */
   async #handle(generation: Generation, records: readonly BusRecord[]): Promise<void> {
     const { trouble } = this.#deps.options;
     const what = `handling records of the group ${this.#subscription.group}`;

@@ -1,5 +1,5 @@
-// Credentials for Kafka, from the environment. A password must not be an argument of a command, because every user of the
-// machine can read those.
+// Kafka credentials from the environment. A password must not be an argument of a command, because every user of the machine can read the
+// arguments.
 
 import { readFileSync } from "node:fs";
 import { type Environment, variable } from "../../core/environment.ts";
@@ -9,7 +9,7 @@ import type { KafkaBusOptions, KafkaSasl, KafkaTls } from "./options.ts";
 const protocols = ["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"];
 const mechanisms = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] as const;
 
-/** Nothing where KAFKA_SECURITY_PROTOCOL is not set: the other variables belong to it. */
+/** Returns nothing when KAFKA_SECURITY_PROTOCOL is not set: the other variables have an effect only with it. */
 export function kafkaSecurityIn(env: Environment): Pick<KafkaBusOptions, "ssl" | "sasl"> {
   const protocol = variable(env, "KAFKA_SECURITY_PROTOCOL")?.toUpperCase();
   if (protocol === undefined) return {};
@@ -35,7 +35,7 @@ function saslIn(env: Environment): KafkaSasl {
   if (mechanism === undefined) throw bad("KAFKA_SASL_MECHANISM", JSON.stringify(name), listed(mechanisms));
   const username = variable(env, "KAFKA_SASL_USERNAME");
   if (username === undefined) throw bad("KAFKA_SASL_USERNAME", "absent", "the name that Kafka knows us by");
-  // Blanks may be part of it.
+  // Not trimmed: spaces may be part of a password.
   const password = env.KAFKA_SASL_PASSWORD;
   if (password === undefined || password === "") throw bad("KAFKA_SASL_PASSWORD", "absent", "the password of that name");
   return { mechanism, username, password };

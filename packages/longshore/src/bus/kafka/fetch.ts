@@ -1,4 +1,4 @@
-// The response to a fetch, with the records of each partition as the bytes that came: `records.ts` reads them, batch by batch.
+// Parses the response to a fetch. The records of each partition stay bytes: `records.ts` reads them, batch by batch.
 
 import type { Connection, ConnectionPool, Reader } from "@platformatic/kafka";
 import type { KafkaModule } from "./client.ts";
@@ -14,10 +14,10 @@ export interface FetchAnswer {
   }[];
 }
 
-/** The first version that names topics by their ids, as `parse` reads them. */
+/** The first version that identifies topics by their ids, as `parse` expects. */
 const fetchVersionMin = 13;
 
-/** Connections on which the library sends requests, and `parse` reads the responses. */
+/** Connections on which the library sends the requests, and `parse` reads the responses. */
 export function rawFetches(kafka: KafkaModule, pool: ConnectionPool): ConnectionPool {
   const raw = {
     get(broker: Parameters<ConnectionPool["get"]>[0], done: (error: Error | null, connection?: Pick<Connection, "send">) => void): void {
@@ -36,7 +36,7 @@ function rawConnection(kafka: KafkaModule, connection: Connection): Pick<Connect
   return { send };
 }
 
-/** Layout: FetchResponse.json of Kafka, from version 13 on. Throws what the library throws for errors in it. */
+/** Layout: FetchResponse.json of Kafka, from version 13 on. Throws the library's error for error codes in the response. */
 function parse({ ResponseError }: KafkaModule, reader: Reader, apiKey: number, apiVersion: number): FetchAnswer {
   const errors: { [place: string]: [number, null] } = {};
   const failed = (place: string, code: number) => {

@@ -1,5 +1,5 @@
-// What a member has between two rebalances: its partitions, where it reads in each, what it has fetched and not handed over, and what it
-// has done and not committed.
+// The state of a member between two rebalances: its partitions, its read position in each, the records that are fetched but not delivered,
+// and those that are handled but not committed.
 
 import type { ConnectionPool, Consumer } from "@platformatic/kafka";
 import type { Assignment } from "../../net/kafka/assignment.ts";
@@ -15,44 +15,44 @@ type Metadata = Awaited<ReturnType<Consumer["metadata"]>>;
 
 export interface GenerationDeps {
   readonly client: Consumer;
-  /** Fetches wait at the broker, so they have connections of their own, whose responses `fetch.ts` reads. */
+  /** Fetches wait at the broker, so they have separate connections, whose responses `fetch.ts` parses. */
   readonly fetching: ConnectionPool;
   readonly assignment: Assignment;
   readonly from: "earliest" | "latest";
-  /** From which on the partitions of a topic are new: whatever is in those has come since the group began. */
+  /** For each topic, the index of its first new partition: all records in new partitions have arrived since the group began. */
   readonly added: { readonly [topic: string]: number };
-  /** Nothing is waited for any longer when it aborts. */
+  /** When it aborts, nothing waits any longer. */
   readonly late: AbortSignal;
   readonly unpack: Unpack;
-  /** A batch that cannot be read is left out; `place` is where it begins. */
+  /** Called for a batch that cannot be read and is skipped; `place` is where it begins. */
   unreadable(place: string, reason: string): void;
-  /** A partition is not read any further: a batch in it waits for a process that can unpack it. */
+  /** Called when a partition is not read any further: a batch in it waits for a process that can unpack it. */
   waits(place: string, reason: string): void;
-  /** There may be something to take. */
+  /** Called when there may be records to take. */
   wake(): void;
 }
 
 interface Partition {
   readonly topic: string;
   readonly index: number;
-  /** Read from here next. */
+  /** The offset of the next fetch. */
   position: bigint;
-  /** Everything before it is done. */
+  /** All records before this offset are handled. */
   done: bigint;
   committed: bigint;
-  /** It is not read any further. */
+  /** True when the partition is not read any further. */
   waits: boolean;
 }
 
-/** A broker holds a fetch back for this long when there is nothing; it also bounds how long the end of a generation takes. */
+/** How long a broker waits with an empty response; this also bounds how long the end of a generation takes. */
 const fetchWaitMs = 500;
 const fetchBytesMax = 4 * 1024 * 1024;
 const partitionBytesMax = 1024 * 1024;
-/** Bytes buffered here before they are handed over; a fetch may add `fetchBytesMax` once more. */
+/** The limit of bytes that are fetched ahead; one more fetch may add `fetchBytesMax`. */
 const aheadBytesMax = 8 * 1024 * 1024;
-/** After which a fetch that failed for a reason that passes is tried again. */
+/** The delay before a fetch with a transient failure is repeated. */
 const staleMs = 100;
-/** Three seconds: a broker chooses leaders of new partitions within one, and a caller that waits must be informed when it does not. */
+/** Three seconds in all: a broker elects leaders of new partitions within one, and a waiting caller must be informed when it does not. */
 const staleTries = 30;
 
 export class Generation {
@@ -63,7 +63,7 @@ export class Generation {
   readonly #room = new Latch();
   #ahead: Fetched[] = [];
   #aheadBytes = 0;
-  /** What was handed over last. */
+  /** The records that were delivered last. */
   #out: Fetched[] = [];
   #committing: Promise<void> | null = null;
   #failure: unknown;
@@ -86,7 +86,7 @@ export class Generation {
     this.#deps.wake();
   }
 
-  /** Finds where to read, and commits that: later records reach the group, also when this member ends. */
+  /** Finds the read positions and commits them, so that the group gets later records even when this member ends. */
   async begin(): Promise<void> {
     if (this.#partitions.length === 0) return;
     const { client, from, added } = this.#deps;
@@ -107,7 +107,7 @@ export class Generation {
     if (fresh.length > 0) await this.#commit();
   }
 
-  /** The next records, of as many partitions as it takes; null when nothing has been fetched. */
+  /** The next records, from as many partitions as needed; null when nothing has been fetched. */
   take(max: number): readonly BusRecord[] | null {
     const [first] = this.#ahead;
     if (first === undefined) return null;
@@ -125,7 +125,7 @@ export class Generation {
     return records;
   }
 
-  /** What was handed over last is done; it is committed while the next is handled. */
+  /** Marks the last delivered records as handled; they are committed while the next ones are handled. */
   done(): void {
     for (const { topic, index, next } of this.#out) {
       const partition = this.#byPlace.get(placeOf(topic, index));
@@ -135,13 +135,13 @@ export class Generation {
     this.#committing ??= this.#commitAll();
   }
 
-  /** When everything that was done is committed. Throws when that could not be. */
+  /** Resolves when everything that was handled is committed. Throws when that failed. */
   async committed(): Promise<void> {
     while (this.#committing !== null) await this.#committing;
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  /** Waits for a call, but when the generation is over, no longer than the others of the group wait for us. */
+  /** Waits for a call; after the end of the generation, only as long as the other members wait for us. */
   async patiently(call: Promise<void>): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     let late: (() => void) | undefined;
@@ -160,7 +160,7 @@ export class Generation {
     }
   }
 
-  /** One fetch at a time from each broker that leads a partition of ours, as long as there is room. */
+  /** Fetches while there is room: one fetch at a time from each broker that leads one of our partitions. */
   async fetchUntilOver(): Promise<void> {
     try {
       while (!this.over.aborted && this.#partitions.length > 0) {
@@ -177,7 +177,7 @@ export class Generation {
   async #fetchRound(): Promise<void> {
     const metadata = await this.#soon(this.#deps.client.metadata({ topics: [...this.#deps.client.topics.current] }));
     const byLeader = new Map<number, Partition[]>();
-    // Each comes first in turn: what is read of one fetch is bounded, and the last would wait for all others.
+    // Rotates the partitions: the bytes of one fetch are bounded, and otherwise the last partition would always wait for the others.
     this.#partitions.push(this.#partitions.shift() as Partition);
     for (const partition of this.#partitions) {
       if (partition.waits) continue;
@@ -228,7 +228,7 @@ export class Generation {
     if (some) this.#deps.wake();
   }
 
-  /** What we were to read is gone, because it was too old: we go on with the oldest that is there. */
+  /** The records at our position were removed because they were too old: continue with the oldest existing record. */
   async #backInRange(answer: FetchAnswer, names: ReadonlyMap<string, string>): Promise<void> {
     const lost: Partition[] = [];
     for (const { topicId, partitions } of answer.responses) {
@@ -247,12 +247,12 @@ export class Generation {
     const offsets = await this.#settled(() => this.#soon(this.#deps.client.listOffsets({ topics, timestamp })));
     for (const partition of partitions) {
       const position = offsets.get(partition.topic)?.[partition.index] ?? 0n;
-      // Whatever was committed is wrong, also where it is further on: others would continue there.
+      // The committed offset is wrong, even if it is higher: another member would continue there.
       Object.assign(partition, { position, done: position, committed: -1n });
     }
   }
 
-  /** Partitions that were made a moment ago have no leader yet; when that lasts longer, our consumer reports it. */
+  /** New partitions have no leader for a moment; when that lasts longer, the consumer reports it. */
   async #settled<T>(ask: () => Promise<T>): Promise<T> {
     for (let tries = 1; ; tries++) {
       try {
@@ -269,12 +269,12 @@ export class Generation {
     await new Promise((resolve) => setTimeout(resolve, staleMs));
   }
 
-  /** As often as something was done meanwhile: a fast consumer commits many calls at once. */
+  /** Commits until everything that was handled is committed: a fast consumer commits many calls at once. */
   async #commitAll(): Promise<void> {
     try {
       while (this.#partitions.some(({ done, committed }) => done > committed)) await this.#commit();
     } catch (error) {
-      // Others have our partitions now, or soon: they get again what could not be committed.
+      // Other members have our partitions now, or soon: they receive the uncommitted records again.
       if (named(error, "REBALANCE_IN_PROGRESS", "ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID") === undefined) this.#failure ??= error;
       this.end();
     } finally {
@@ -294,7 +294,7 @@ export class Generation {
   }
 }
 
-/** OFFSET_OUT_OF_RANGE. */
+/** The error code OFFSET_OUT_OF_RANGE. */
 const outOfRange = 1;
 
 function fetchOf({ index, position }: Partition) {

@@ -1,10 +1,10 @@
-// Membership in a consumer group, by the classic protocol. The library has one as well, but it joins again by itself at a
-// rebalance: records in progress are then handled once more by the next owner of their partitions. Here the consumer is notified,
-// finishes and commits, and only then joins again.
+// Membership in a consumer group, by the classic protocol. The library's own implementation joins again immediately at a rebalance, so the
+// next owner of the partitions handles records in progress a second time. Here, the consumer is notified, finishes and commits, and only
+// then joins again.
 //
-// Life of a member: join (waits for all others) -> sync (the leader assigns partitions) -> heartbeats, until one is answered with a
-// rebalance, or with an unknown member -> join. A member outlives its clients: one that comes back with its name is accepted at once, and
-// with a new name only when the session of the old one has expired.
+// Life of a member: join (waits for all others) -> sync (the leader assigns partitions) -> heartbeats, until the reply to one reports a
+// rebalance or an unknown member -> join. A member can change its client: with its old member id it is accepted at once, with a new id only
+// after the session of the old one has expired.
 
 import type { Consumer } from "@platformatic/kafka";
 import { LongshoreError } from "../../core/errors.ts";
@@ -31,9 +31,9 @@ export interface MembershipOptions {
   unreadable(members: readonly string[]): void;
 }
 
-/** How long the others wait for a member that is in the middle of a call. */
+/** How long the other members wait for a member whose `handle` is running. */
 export const rebalanceMs = 60_000;
-/** A join waits for every other member; Python's let themselves be waited for for five minutes. */
+/** A join waits for every other member; Python clients may take five minutes. */
 const joinMsMax = 330_000;
 
 interface Joined {
@@ -49,24 +49,24 @@ export class Membership {
   #memberId = "";
   #generation = -1;
   #leads = false;
-  /** How many partitions the topics of the group had when they were last shared out, as far as is known. */
+  /** The number of partitions of the group's topics at the last assignment, as far as known. */
   #counts: LeaderData["counts"] = {};
 
   constructor(options: MembershipOptions) {
     this.#options = options;
   }
 
-  /** Whether the group counts on us. */
+  /** Whether the group knows this member. */
   get isKnown(): boolean {
     return this.#memberId !== "";
   }
 
-  /** By this client from now on. */
+  /** Uses this client from now on. */
   use(client: Consumer): void {
     this.#client = client;
   }
 
-  /** Joins, or joins again with other topics; returns our partitions, and from where on partitions of a topic are new to the group. */
+  /** Joins, or joins again with other topics. Returns our partitions and, for each topic, the first partition that is new to the group. */
   async join(topics: readonly string[]): Promise<{ assignment: Assignment; added: LeaderData["added"] }> {
     for (;;) {
       try {
@@ -76,7 +76,7 @@ export class Membership {
         const { assignment, leaderData } = await this.#sync(joined);
         this.#leads = joined.leader === joined.memberId;
         this.#counts = leaderData?.counts ?? {};
-        // The library commits and reads positions under this name.
+        // The library commits and reads positions with this member id.
         Object.assign(this.#used(), { memberId: this.#memberId, generationId: this.#generation });
         return { assignment, added: leaderData?.added ?? {} };
       } catch (error) {
@@ -88,7 +88,7 @@ export class Membership {
     }
   }
 
-  /** Resolves when this generation has ended. Rejects when the broker was silent for as long as it would wait for us. */
+  /** Resolves when this generation has ended. Rejects when the broker was silent for as long as a session lasts. */
   async beatUntilOver(stop: AbortSignal): Promise<void> {
     const { sessionMs, beatMs, group, closing } = this.#options;
     let heardAt = performance.now();
@@ -110,16 +110,16 @@ export class Membership {
     }
   }
 
-  /** Whether this member leads, and there are other numbers of partitions than it has shared out. */
+  /** Whether this member is the leader and the number of partitions has changed since its last assignment. */
   async hasOutgrown(): Promise<boolean> {
     if (!this.#leads) return false;
     const counts = Object.entries(this.#counts);
     const now = await within(requestMsMax, this.#countsOf(counts.map(([topic]) => topic)), this.#options.closing.begun);
-    // A topic that has none is not there now; when it is again, it is counted.
+    // A topic without partitions does not exist now; it is counted when it exists again.
     return counts.some(([topic, count]) => (now[topic] ?? 0) > 0 && now[topic] !== count);
   }
 
-  /** So that the others need not wait for the end of our session. */
+  /** Leaves the group, so that the others need not wait until our session expires. */
   async leave(): Promise<void> {
     const { group, closing } = this.#options;
     const members = [{ memberId: this.#memberId, groupInstanceId: null, reason: "closed" }];
@@ -169,7 +169,7 @@ export class Membership {
     return this.#client;
   }
 
-  /** Calls the broker that coordinates the group. */
+  /** Calls the coordinator of the group. */
   async #call<Args extends unknown[], Answer>(name: string, ...args: Args): Promise<Answer> {
     const { kafka } = this.#options;
     const client = this.#used();

@@ -1,27 +1,27 @@
-// How to connect to Kafka. A file of its own, so that its types do not need the types of Kafka's client.
+// The options of a Kafka connection. A separate file, so that its types do not need the types of Kafka's client.
 
 import type { BusOptions } from "../bus.ts";
 
 export interface KafkaBusOptions extends BusOptions {
-  /** `host:port` of some brokers; they name the others. */
+  /** `host:port` of some brokers; the client finds the others through them. */
   readonly brokers: readonly string[];
   readonly clientId?: string;
-  /** Speak TLS: true, or as Node's `tls.connect` takes it. */
+  /** Use TLS: true, or the options of Node's `tls.connect`. */
   readonly ssl?: boolean | KafkaTls;
   readonly sasl?: KafkaSasl;
-  /** The number of partitions of a new topic, and so the most members of a group that work at once. */
+  /** The number of partitions of a new topic, which is also the maximum number of members of a group that work at once. */
   readonly partitions?: number;
-  /** Copies of topics that are created; as the brokers have it when absent. */
+  /** The number of replicas of new topics. Default: the brokers' setting. */
   readonly replicas?: number;
-  /** The group that reads this topic. Records go only to partitions that its members read: they may not know new partitions yet. */
+  /** The group that reads this topic. Records are sent only to partitions that its members read: they may not know new partitions yet. */
   readersOf?(topic: string): string | undefined;
   /** How long `publish` keeps trying before it rejects. */
   readonly patienceMs?: number;
-  /** How long a member may be silent before its records go to others. */
+  /** How long a member may be silent before other members get its records. */
   readonly sessionMs?: number;
-  /** The interval of heartbeats, which also report that members joined or left; a third of the session when absent. */
+  /** The interval of heartbeats, whose replies also report that members joined or left. Default: a third of the session. */
   readonly beatMs?: number;
-  /** How often the leader of a group looks whether partitions were added to its topics. */
+  /** How often the leader of a group checks whether its topics got more partitions. */
   readonly lookMs?: number;
 }
 

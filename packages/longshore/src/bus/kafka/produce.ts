@@ -34,7 +34,7 @@ interface Identity {
 
 type ProduceAnswer = ReturnType<KafkaModule["produceV11"]["parseResponse"]>;
 
-/** All replicas that are in sync. */
+/** Wait for all in-sync replicas. */
 const acksAll = -1;
 const produceKey = 0;
 /** The first version of the request with the layout that `#request` writes. */

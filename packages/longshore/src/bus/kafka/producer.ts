@@ -1,5 +1,5 @@
-// Publishing to Kafka: one request at a time, by an idempotent producer, so that what is sent again after a lost answer is stored once.
-// What the broker counts is batches: one must be sent again exactly as it was, or by a new producer.
+// Publishes to Kafka: one request at a time, with an idempotent producer, so that a batch that is sent again after a lost response is
+// stored once. The broker numbers batches: a batch must be sent again unchanged, or by a new producer.
 
 import { type Clock, pause, systemClock } from "../../core/clock.ts";
 import { LongshoreError, toError } from "../../core/errors.ts";
@@ -13,11 +13,11 @@ import { Produce, type ProducedMessage } from "./produce.ts";
 import type { Shutdown } from "./shutdown.ts";
 import type { KafkaTopics } from "./topics.ts";
 
-/** A broker restarts in less, and a publisher repeats what it must not lose. */
+/** Longer than a broker takes to restart; publishers repeat records that must not be lost. */
 const patienceMsDefault = 30_000;
-/** Java's producers know only positive numbers: a key must lead every client to the same partition. */
+/** The mask of Java's producers for hashes: a key must lead every client to the same partition. */
 const positive = 0x7fffffff;
-/** Records of one request; their bytes are the nearer limit for all but the smallest. */
+/** The limit of records of one request; except for very small records, the limit of bytes is reached first. */
 const requestRecordsMax = 5_000;
 
 export interface KafkaPublisherDeps {
@@ -39,7 +39,7 @@ export class KafkaPublisher {
   readonly #batcher: PublishBatcher;
   readonly #closing: Shutdown;
   #producer: Produce | undefined;
-  /** The partition for records without a key: another one for each request, so that batches stay whole. */
+  /** The partition for records without a key: a different one for each request, so that batches stay whole. */
   #turn = Math.floor(Math.random() * positive);
 
   constructor({ kafka, options, topics, groups, name, closing }: KafkaPublisherDeps) {
@@ -50,7 +50,7 @@ export class KafkaPublisher {
     this.#name = name;
     this.#closing = closing;
     this.#clock = options.clock ?? systemClock;
-    // Should all records of a request be for one partition, they are one batch, and a batch has the limit of a record.
+    // All records of a request may belong to one partition and form one batch, and a batch has the limit of a record.
     this.#batcher = new PublishBatcher({
       send: (records, calls) => this.#send(records, calls),
       bytesMax: recordBytesMax,
@@ -64,7 +64,7 @@ export class KafkaPublisher {
     await this.#batcher.add(records);
   }
 
-  /** When the bus is being closed: what was to be published until then has been, or was refused after one more try. */
+  /** Called when the bus is closed: resolves when all pending records are published, or refused after one more try. */
   async ended(): Promise<void> {
     await this.#batcher.idle();
     await this.#drop();
@@ -96,7 +96,7 @@ export class KafkaPublisher {
         const why = `${messageOf(error)}${hungUpHint(error, this.#options)}`;
         trouble?.failing(what, why, this.#name);
         if (this.#clock.now() + againMs > until || this.#closing.begun.aborted) {
-          // Whether the broker has the batch is not known, so this producer's numbers are of no use any more.
+          // It is not known whether the broker has the batch, so this producer's sequence numbers cannot be used any more.
           await this.#drop();
           throw unreachable(this.#name, why, error);
         }
@@ -113,7 +113,7 @@ export class KafkaPublisher {
       this.#topics.forget(names);
       await this.#topics.ensure([...names]).catch((cause) => {
         if (cause instanceof LongshoreError) throw cause;
-        // The broker is away; the next try reports it.
+        // The broker is not reachable; the next try reports it.
       });
     }
     const out = ["OUT_OF_ORDER_SEQUENCE_NUMBER", "DUPLICATE_SEQUENCE_NUMBER", "INVALID_PRODUCER_EPOCH", "UNKNOWN_PRODUCER_ID"];
@@ -121,14 +121,14 @@ export class KafkaPublisher {
     else this.#producer?.forget();
   }
 
-  /** The topic takes less at once than others do. */
+  /** Sends the records in two halves: this topic has a lower limit than others. */
   async #inHalves(records: readonly Outgoing[]): Promise<void> {
     const middle = Math.ceil(records.length / 2);
     await this.#send(records.slice(0, middle));
     await this.#send(records.slice(middle));
   }
 
-  /** By topic, of those that members of a group share out. */
+  /** The partitions that group members read, for each topic that a group shares. */
   async #readPartitions(records: readonly Outgoing[]): Promise<ReadonlyMap<string, readonly number[]>> {
     const { readersOf } = this.#options;
     const found = new Map<string, readonly number[]>();
@@ -146,7 +146,7 @@ export class KafkaPublisher {
     let bytes: Buffer | null = null;
     let place = turn;
     return records.map(({ topic, key, value, retry = 0 }) => {
-      // Neighbours mostly have one key.
+      // Consecutive records often have the same key.
       if (key !== last) {
         last = key;
         bytes = key === null ? null : Buffer.from(key);

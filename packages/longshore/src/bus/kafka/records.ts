@@ -1,5 +1,5 @@
-// Records as a broker sends them: in batches, which are handed on as they are. A batch that cannot be read is left out and reported: to fetch it
-// again would hold up all that comes behind it.
+// Reads records from the batches of a fetch response. A batch that cannot be read is skipped and reported: fetching it again would block
+// all records after it.
 
 import { toError } from "../../core/errors.ts";
 import { type BatchRecord, batchesOf, type PackedBatch, recordsOf } from "../../net/kafka/read-batch.ts";
@@ -7,14 +7,14 @@ import type { BusRecord } from "../bus.ts";
 import type { FetchAnswer } from "./fetch.ts";
 import { UnknownPacking, type Unpack, unpackedBytesMax } from "./unpack.ts";
 
-/** What a record takes besides its bytes. */
+/** The memory of a record object besides its bytes. */
 const recordObjectBytes = 200;
 
 /** Consecutive records of one partition. */
 export class Fetched {
   readonly topic: string;
   readonly index: number;
-  /** Where to read on when these are done. */
+  /** The offset to read next when these records are handled. */
   readonly next: bigint;
   #records: readonly KafkaRecord[];
   bytes: number;
@@ -31,7 +31,7 @@ export class Fetched {
     return this.#records;
   }
 
-  /** Itself, when it has no more than `max` records; else its first ones, which it has no longer. */
+  /** Returns itself when it has at most `max` records; else removes its first `max` records and returns them. */
   split(max: number): Fetched {
     if (this.#records.length <= max) return this;
     const first = this.#records.slice(0, max);
@@ -47,15 +47,15 @@ export interface Reading {
   readonly names: ReadonlyMap<string, string>;
   readonly unpack: Unpack;
   positionOf(topic: string, index: number): bigint;
-  /** A batch is left out; `place` is where it begins. */
+  /** Called for a batch that is skipped; `place` is where it begins. */
   unreadable(place: string, reason: string): void;
-  /** A batch waits for a process that can unpack it, and its partition with it. */
+  /** Called when a batch, and so its partition, waits for a process that can unpack it. */
   waits(topic: string, index: number, reason: string): void;
 }
 
 /**
- * The unread rest of a response. A broker begins with the batch that has the position in it, not with the position. Once packed
- * batches have reached the limit of one fetch, the others are left for the next fetch.
+ * The unread records of a response. A response starts with the batch that contains the position, which may have earlier records. When
+ * compressed batches have reached the limit of one fetch, the rest is left for the next fetch.
  */
 export async function* fetchedOf(answer: FetchAnswer, reading: Reading): AsyncGenerator<Fetched, void, void> {
   let unpackedBytes = 0;
@@ -98,7 +98,7 @@ interface At {
 
 function addRecords(found: KafkaRecord[], { topic, index, position }: At, batch: PackedBatch, body: Buffer): void {
   const { firstOffset, firstTimestamp, count } = batch;
-  // Numbers are compared instead of bigints, which cost more than all else here.
+  // Compares numbers instead of bigints, which would cost more than everything else here.
   const skip = Number(position - firstOffset);
   for (const record of recordsOf(body, count)) {
     if (record.offsetDelta >= skip) found.push(new KafkaRecord(topic, index, firstOffset, record, firstTimestamp));
@@ -115,7 +115,7 @@ class KafkaRecord implements BusRecord {
   readonly #index: number;
   readonly #first: bigint;
   readonly #delta: number;
-  /** What it keeps in memory. */
+  /** The memory of the record. */
   readonly bytes: number;
 
   constructor(topic: string, index: number, first: bigint, record: BatchRecord, firstAt: number) {
@@ -134,7 +134,7 @@ class KafkaRecord implements BusRecord {
     return this.#first + BigInt(this.#delta);
   }
 
-  /** Made only on demand: it costs as much as the rest of the record. */
+  /** A getter, because building the text costs as much as the rest of the record. */
   get place(): string {
     return `${this.topic}[${this.#index}]@${this.offset}`;
   }

@@ -1,4 +1,5 @@
-// Topics on Kafka: found, or created, or given more partitions. A client that may not create them can still use those that are there.
+// Topics on Kafka: finds them, creates them, or adds partitions. A client without the permission to create topics can still use existing
+// ones.
 
 import { LongshoreError } from "../../core/errors.ts";
 import type { EnsureOptions } from "../bus.ts";
@@ -6,11 +7,13 @@ import { checkTopic } from "../check.ts";
 import { clientOptions, hangUp, type KafkaModule, messageOf, named, requestMsMax, within } from "./client.ts";
 import type { KafkaBusOptions } from "./options.ts";
 
-/** As many members of a group can work at once; more cost every broker and every rebalance a little. */
+/** The maximum number of group members that work at once; each partition adds a small cost to every broker and rebalance. */
 const partitionsDefault = 8;
-/** At most this many are requested: a role with more workers than these shares them, and a broker pays for each. */
+/**
+ * The limit of requested partitions: every partition costs the broker. If a role has more workers than this, some of them get no records.
+ */
 const partitionsMax = 256;
-/** The brokers' own default. */
+/** Use the brokers' own default. */
 const replicasDefault = -1;
 
 type Admin = InstanceType<KafkaModule["Admin"]>;
@@ -19,7 +22,7 @@ export class KafkaTopics {
   readonly #kafka: KafkaModule;
   readonly #options: KafkaBusOptions;
   readonly #closing: AbortSignal;
-  /** How many partitions each topic has that is there; 0 where nothing depends on that. */
+  /** The number of partitions of each existing topic; 0 where the number does not matter. */
   readonly #known = new Map<string, number>();
 
   constructor(kafka: KafkaModule, options: KafkaBusOptions, closing: AbortSignal) {
@@ -28,7 +31,7 @@ export class KafkaTopics {
     this.#closing = closing;
   }
 
-  /** A caller was informed that a topic does not exist. */
+  /** Removes topics that turned out not to exist. */
   forget(topics: Iterable<string>): void {
     for (const topic of topics) this.#known.delete(topic);
   }
@@ -54,7 +57,7 @@ export class KafkaTopics {
     }
   }
 
-  /** A topic that a broker has made by itself has as many as are its default, mostly one. */
+  /** A topic that a broker created automatically has the broker's default number of partitions, mostly one. */
   async #widen(admin: Admin, topics: readonly string[], count: number, widened: EnsureOptions["widened"]): Promise<void> {
     const metadata = await within(requestMsMax, admin.metadata({ topics: [...topics], forceUpdate: true }), this.#closing);
     for (const name of topics) {
@@ -73,7 +76,7 @@ export class KafkaTopics {
     }
   }
 
-  /** False when another has made it in this moment. */
+  /** Returns false when another client created the topic at the same moment. */
   async #create(admin: Admin, topic: string, partitions: number): Promise<boolean> {
     const { replicas = replicasDefault } = this.#options;
     try {

@@ -1,22 +1,22 @@
-// Unpacks a batch of records. Brokers limit the packed size alone, and a megabyte may unpack to gigabytes, so the size is bounded before or
-// while it comes out. gzip and Zstandard are unpacked beside the event loop and stop at the limit. The library unpacks snappy and LZ4 in one
-// go, so what their heads promise is added up first.
+// Unpacks a batch of records. Brokers limit only the packed size, and a megabyte may unpack to gigabytes, so the unpacked size is bounded.
+// gzip and Zstandard are unpacked outside of the event loop and stop at the limit. The library unpacks snappy and LZ4 in one step, so the
+// sizes in their headers are added up first.
 
 import { promisify } from "node:util";
 import zlib from "node:zlib";
 import type { KafkaModule } from "./client.ts";
 
-/** As much as a request to the server may have. Producers of usual settings close a batch at 1 MiB before it is packed. */
+/** The limit of a request to the server. Producers with usual settings close a batch at 1 MiB before packing. */
 export const unpackedBytesMax = 16 * 1024 * 1024;
 
-/** The codec of a batch, as its attributes have it. */
+/** The codecs of a batch, by the number in its attributes. */
 const codecs = ["none", "gzip", "snappy", "lz4", "zstd"] as const;
 
 type Unpacker = (packed: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>;
 
 const gunzip: Unpacker = promisify<Buffer, zlib.ZlibOptions, Buffer>(zlib.gunzip);
 
-/** The batch may be well: this process lacks what unpacks it. Another one, or a newer Node, reads it. */
+/** The batch may be valid, but this process cannot unpack it. Another process, or a newer Node, can. */
 export class UnknownPacking extends Error {}
 
 export type Unpack = (packed: Buffer, codec: number) => Promise<Buffer>;
@@ -42,7 +42,7 @@ export function unpacker({ compressionsAlgorithms }: Pick<KafkaModule, "compress
 }
 
 async function unzstd(packed: Buffer): Promise<Buffer> {
-  // Not in Node 20.
+  // Missing in Node 20.
   const { zstdDecompress } = zlib as { zstdDecompress?: Parameters<typeof promisify>[0] };
   if (zstdDecompress === undefined) throw new UnknownPacking("it is packed with Zstandard, which Node has from 22.15 on");
   return bounded(promisify(zstdDecompress) as Unpacker, packed);
@@ -61,7 +61,7 @@ function checkSize(bytes: number): void {
   if (bytes > unpackedBytesMax) throw new RangeError(`it has up to ${bytes} bytes when unpacked, more than ${unpackedBytesMax}`);
 }
 
-/** Java's clients cut what they pack into blocks, behind these bytes and two numbers. */
+/** The header of Java clients, which pack blocks: these bytes and two numbers. */
 const snappyBlocks = Buffer.from("\x82SNAPPY\0", "latin1");
 
 function snappyBytes(packed: Buffer): number {
@@ -71,7 +71,7 @@ function snappyBytes(packed: Buffer): number {
   return bytes;
 }
 
-/** Unsigned, seven bits a byte, the lowest first. */
+/** Reads an unsigned number: seven bits per byte, the lowest first. */
 function varintAt(bytes: Buffer, from: number): number {
   let value = 0;
   for (let at = from, weight = 1; at < from + 5; at++, weight *= 128) {
@@ -82,7 +82,7 @@ function varintAt(bytes: Buffer, from: number): number {
   return value;
 }
 
-/** Every block counts as full: no more can come out. Layout: https://github.com/lz4/lz4/blob/dev/doc/lz4_Frame_format.md */
+/** The maximum unpacked size: every block counts as full. Layout: https://github.com/lz4/lz4/blob/dev/doc/lz4_Frame_format.md */
 function lz4BytesMax(packed: Buffer): number {
   const flags = packed.readUInt8(4);
   const blockBytes = 2 ** (8 + 2 * ((packed.readUInt8(5) >> 4) & 7));
@@ -95,7 +95,7 @@ function lz4BytesMax(packed: Buffer): number {
     bytes += blockBytes;
     at += 4 + size + checksum;
   }
-  // A second frame behind the first one is not counted, and Kafka's clients write none.
+  // A second frame is refused, because its size is not counted; Kafka's clients write none.
   if (at + 4 + (flags & 0x04 ? 4 : 0) < packed.length) throw new Error("it has bytes behind its end");
   return bytes;
 }
