@@ -1,4 +1,4 @@
-// What the API answers, as types. Only types: the commands load none of the server's code for them.
+// The response types of the API. Types only: the commands load no server code for them.
 
 import type { z } from "zod";
 import type { chunkShape, definitionShape, queueShape, runShape, stepShape, workerShape } from "../protocols/longshore/wire/shapes.ts";

@@ -1,4 +1,4 @@
-// `longshore backup`: a copy of a data folder, also of one whose server runs.
+// `longshore backup`: copies a data folder, also while its server runs.
 
 import { resolve } from "node:path";
 import { Command } from "commander";
@@ -36,7 +36,7 @@ async function backup(folder: string, flags: BackupFlags): Promise<void> {
   else process.stdout.write(`${text}\n`);
 }
 
-/** A line on standard error for each tenth. */
+/** Prints a line on standard error for each tenth. */
 function progressPrinter(): (news: BackupProgress) => void {
   const tenths = { data: 0, blobs: 0 };
   return ({ what, done, total }) => {

@@ -1,11 +1,11 @@
-// A worker as a child process of `dev` or `demo`: a file of the user's, or of the sample, in a process of its own.
+// A worker as a child process of `dev` or `demo`: a file of the user, or of the sample.
 
 import { type ChildProcess, fork } from "node:child_process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
 export interface WorkerChild {
-  /** Resolves with what ended it. */
+  /** Resolves with the exit code or the signal. */
   readonly ended: Promise<Ending>;
   /** Stops it and waits until it has ended. May be called at any time and any number of times. */
   stop(): Promise<void>;
@@ -18,25 +18,25 @@ export interface Ending {
 
 export interface WorkerChildOptions {
   readonly file: string;
-  /** The server. */
+  /** The URL of the server. */
   readonly url: string;
   readonly token?: string;
-  /** The file of a certificate that it is to trust besides those it knows. */
+  /** The file of a certificate that the worker trusts in addition to the usual ones. */
   readonly trust?: string;
-  /** Takes each line that it writes, to either stream. */
+  /** Receives each line that the worker writes, to either stream. */
   readonly line: (text: string) => void;
 }
 
-/** A person is waiting. What still runs then is given to another worker when its hold ends. */
+/** Short, because a person waits. Tasks that still run then are given to another worker when their leases end. */
 const graceMs = 5_000;
 
 export function startWorkerChild({ file, url, token, trust, line }: WorkerChildOptions): WorkerChild {
   const program = fileURLToPath(new URL("./worker-process.js", import.meta.url));
-  // The token of the caller of this command is not the worker's.
+  // The worker must not get the token of this command's caller.
   const env: NodeJS.ProcessEnv = { ...process.env, LONGSHORE_URL: url, LONGSHORE_TOKEN: token };
   if (trust !== undefined) env.NODE_EXTRA_CA_CERTS ??= trust;
-  // A group of its own: Ctrl-C then reaches this process alone, which stops the child in its own order. Should this process die
-  // without a word, the channel between them breaks and the child ends by itself.
+  // A process group of its own: Ctrl-C then reaches only this process, which stops the child itself. If this process crashes, the IPC
+  // channel closes and the child ends by itself.
   const child = fork(program, [file], { env, stdio: ["ignore", "pipe", "pipe", "ipc"], detached: process.platform !== "win32" });
   for (const stream of [child.stdout, child.stderr]) if (stream !== null) createInterface({ input: stream }).on("line", line);
   const ended = new Promise<Ending>((resolve) => {

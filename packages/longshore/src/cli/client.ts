@@ -1,4 +1,4 @@
-// The commands' way to a server: our own API over HTTP. An answer that is no success becomes one sentence with what to do.
+// The HTTP client of the commands. An unsuccessful response becomes one sentence with what to do.
 
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from "node:http";
 import { request as httpsRequest } from "node:https";
@@ -12,15 +12,18 @@ export type Query = Readonly<Record<string, string | number | undefined>>;
 export interface Client {
   readonly url: string;
   get<Answer>(path: string, query?: Query): Promise<Answer>;
-  /** With a `contentType` the body is a text that is sent as it is; else it is sent as JSON. */
+  /** With a `contentType`, the body is a text that is sent unchanged; otherwise it is sent as JSON. */
   post<Answer>(path: string, body?: unknown, options?: { contentType?: string; query?: Query }): Promise<Answer>;
-  /** Server-sent events from now on, or after `lastEventId`. Ends when the server ends it; throws Unreachable when it breaks off. */
+  /**
+   * Server-sent events from now on, or after `lastEventId`. Ends when the server ends the stream; throws Unreachable when the connection
+   * breaks.
+   */
   events(path: string, options?: { query?: Query; lastEventId?: string; signal?: AbortSignal }): AsyncGenerator<EventMessage, void, void>;
 }
 
 const apiPrefix = "/api/longshore/v1";
 
-/** The server refused. A `place` is one in the text that was sent, and is put before the message as `line:column: `. */
+/** The server refused the request. `place` is a position in the text that was sent; it is put before the message as `line:column: `. */
 export class Refusal extends CommandFailure {
   readonly place: { readonly line: number; readonly column: number } | undefined;
   readonly status: number;
@@ -32,12 +35,12 @@ export class Refusal extends CommandFailure {
   }
 }
 
-/** No server answers at this address, or the connection broke. It may be back in a moment. */
+/** No server responds at this address, or the connection broke. A retry may succeed. */
 export class Unreachable extends CommandFailure {}
 
-/** A server that keeps silent for this long is not going to answer. Its event streams beat far more often. */
+/** The time limit for a response. Event streams send heartbeats far more often. */
 const silenceMsMax = 60_000;
-/** An error page of a foreign server is not read whole. */
+/** The limit for the quoted text of an error page that is not from a Longshore server. */
 const problemCharsMax = 300;
 
 export function connect({ on, token }: ConnectionOptions): Client {
@@ -124,7 +127,7 @@ function refusal(status: number, text: string, base: URL): CommandFailure {
   return status === 403 ? new Refusal(`${problem.message} Give a token that allows more.`, status) : problem;
 }
 
-/** The error in our API's shape; undefined for any other shape. */
+/** The error in the format of our API; undefined for any other format. */
 function problemOf(status: number, text: string): Refusal | undefined {
   try {
     const { error } = JSON.parse(text) as { error?: { message?: unknown; line?: number; column?: number } };
@@ -132,7 +135,7 @@ function problemOf(status: number, text: string): Refusal | undefined {
     const { message, line, column = 1 } = error;
     return new Refusal(message, status, line === undefined ? undefined : { line, column });
   } catch {
-    // Not our server's words; the caller quotes them.
+    // Not an error of our API; the caller quotes the text.
     return undefined;
   }
 }

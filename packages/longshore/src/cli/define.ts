@@ -1,4 +1,4 @@
-// `longshore define`: hands a server a workflow, from a definition file or from code.
+// `longshore define`: sends a workflow to a server, from a definition file or from code.
 
 import { basename, extname } from "node:path";
 import { Command } from "commander";
@@ -53,7 +53,7 @@ async function defineFile(client: Client, file: string): Promise<Defined[]> {
     return [await client.post<Defined>("/definitions", text, { contentType, query: { name: basename(file, ending) } })];
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    // The usual form, which editors make a link of: `file:line:column: message`.
+    // The usual form, which editors turn into a link: `file:line:column: message`.
     throw new CommandFailure(`${file}:${error.place === undefined ? " " : ""}${error.message}`, error.exitCode, { cause: error });
   }
 }
@@ -71,7 +71,7 @@ async function defineModule(client: Client, file: string): Promise<Defined[]> {
   return defined;
 }
 
-/** By shape: the file may have imported another copy of this package. */
+/** Checks the shape, not the class: the file may have imported another copy of this package. */
 function isWorkflow(value: unknown): value is Workflow {
   const source = (value as Partial<Workflow> | null | undefined)?.source;
   return typeof source === "object" && source !== null && Array.isArray(source.steps);

@@ -1,4 +1,4 @@
-// `longshore definitions`: what can be started.
+// `longshore definitions`: lists the workflows that can be started.
 
 import { Command } from "commander";
 import type { Definition, Page } from "./api.ts";

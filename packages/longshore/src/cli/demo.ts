@@ -1,4 +1,4 @@
-// `longshore demo`, which is what `npm start` runs: a server, a worker in a process of its own, and a workflow to watch.
+// `longshore demo`, which `npm start` runs: a server, a worker in a separate process, and a sample workflow.
 
 import { fileURLToPath } from "node:url";
 import { Command } from "commander";
@@ -16,7 +16,7 @@ interface DemoFlags {
   once?: boolean;
 }
 
-/** The last output of a worker that died. */
+/** How many lines of output are shown when the worker crashed. */
 const lastLinesMax = 20;
 
 export function demoCommand(): Command {
@@ -71,7 +71,7 @@ async function showSample(client: Client, signal: AbortSignal): Promise<string> 
   throw new CommandFailure(`the sample ${run.state}${run.error === null ? "" : `: ${run.error}`}`, exitFailed);
 }
 
-/** Never resolves: the sample cannot end without its worker. */
+/** Never resolves; throws when the worker ends, because the sample cannot continue without it. */
 async function died(worker: WorkerChild, lines: readonly string[]): Promise<never> {
   const { code, signal } = await worker.ended;
   throw new CommandFailure(`the sample worker ended (${signal ?? `exit code ${code}`}). Its last output:\n${lines.join("\n")}`, exitFailed);

@@ -1,4 +1,5 @@
-// `longshore dev`: the server for a person at a terminal. It prints workers to copy, shows why anything waits, and can run a worker file.
+// `longshore dev`: the server for a person at a terminal. It prints sample workers to copy, shows why tasks wait, and can run a worker
+// file.
 
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
@@ -14,7 +15,7 @@ import { type Paint, painter } from "./terminal.ts";
 import { untilTerminated } from "./termination.ts";
 import { waitingLine } from "./waiting-line.ts";
 
-/** Of the token that the worker of `dev --worker` gets: more than can be guessed. */
+/** The length of the token for the worker of `dev --worker`: too long to guess. */
 const tokenBytes = 32;
 
 interface DevFlags extends ServerFlags {
@@ -62,7 +63,7 @@ async function dev(flags: DevFlags): Promise<void> {
 
 interface WorkerPlace {
   readonly flags: DevFlags;
-  /** Made for this worker alone, and good for nothing but work: the file is code that an operator's token is none of the business of. */
+  /** Made only for this worker, with the scope `worker`: code in a file must not get an operator's token. */
   readonly token: string | undefined;
   readonly paint: Paint;
   readonly say: (text: string) => void;

@@ -1,4 +1,4 @@
-// `longshore doctor`: checks what a server needs, before it starts.
+// `longshore doctor`: checks the environment of a server before it starts.
 
 import { get } from "node:http";
 import { createServer } from "node:net";
@@ -17,7 +17,7 @@ interface DoctorFlags {
   json?: boolean;
 }
 
-/** A program that does not answer by then is not ours. */
+/** The time limit for a response; a Longshore server is faster. */
 const answerMsMax = 2_000;
 
 const marks = { ok: { style: "green", sign: "✓" }, warn: { style: "yellow", sign: "!" }, bad: { style: "red", sign: "✗" } } as const;
@@ -74,7 +74,7 @@ async function examinePort({ port, host }: DoctorFlags): Promise<Finding> {
   };
 }
 
-/** The code of what is in the way; undefined when nothing is. */
+/** The error code when the port cannot be opened; undefined when it is free. */
 function tryPort(port: number, host: string): Promise<string | undefined> {
   return new Promise((resolve) => {
     const probe = createServer();
@@ -83,7 +83,7 @@ function tryPort(port: number, host: string): Promise<string | undefined> {
   });
 }
 
-/** Every request under our own prefix, with or without a token, is answered with one of our codes. */
+/** Every request below our own prefix, with or without a token, gets a response with one of our error codes. */
 function isLongshore(port: number, host: string): Promise<boolean> {
   return new Promise((resolve) => {
     const request = get({ host, port, path: "/api/longshore/v1/doctor", agent: false, timeout: answerMsMax }, (response) => {

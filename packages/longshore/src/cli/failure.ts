@@ -1,15 +1,15 @@
-// How a command ends badly: one message for the person who typed it, and an exit code for the script that did.
+// How a command fails: one message for the person who typed it, and an exit code for scripts.
 
 import { CommanderError } from "commander";
 import { LongshoreError, toError } from "../core/errors.ts";
 import { printable } from "./terminal.ts";
 
-/** The run failed, or something that was examined is not well. */
+/** The run failed, or a check found a problem. */
 export const exitFailed = 1;
 /** The command could not do its work. */
 const exitUsage = 2;
 
-/** A failure whose message already explains what to do about it. */
+/** A failure whose message already explains what to do. */
 export class CommandFailure extends Error {
   override readonly name = "CommandFailure";
   readonly exitCode: number;
@@ -20,11 +20,11 @@ export class CommandFailure extends Error {
   }
 }
 
-/** Reports an error, once, and returns the exit code. A stack trace appears only for what was not expected. */
+/** Reports an error once and returns the exit code. A stack trace is printed only for unexpected errors. */
 export function exitCodeOf(thrown: unknown, write: (line: string) => void): number {
-  // A message may quote what a server answered, which must not be able to drive the terminal.
+  // A message may quote the response of a server, which must not send control codes to the terminal.
   const tell = (message: string) => write(message.split("\n").map(printable).join("\n"));
-  // Commander has already printed its help, its version or its complaint.
+  // Commander has already printed its help, its version or its error.
   if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? 0 : exitUsage;
   const error = toError(thrown);
   if (error instanceof CommandFailure) {

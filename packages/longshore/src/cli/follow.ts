@@ -1,14 +1,14 @@
-// Following that outlasts a restart of the server.
+// Follows a run or a log across a restart of the server.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { EventMessage } from "../net/http/read-events.ts";
 import { type Client, type Query, Unreachable } from "./client.ts";
 
-/** A server that restarts is back within seconds; after this long without any, the user should know. */
+/** A server that restarts is back within seconds; after this time without a server, the user is informed. */
 const awayMsMax = 30_000;
 const retryMs = 500;
 
-/** Tries `ask` again while no server answers, for a while. Any other answer, also a refusal, is the answer. */
+/** Repeats `ask` while no server responds, up to a time limit. Any response, also a refusal, ends the retries. */
 export async function patiently<Answer>(ask: () => Promise<Answer>, signal?: AbortSignal): Promise<Answer> {
   const sinceMs = Date.now();
   for (;;) {
@@ -22,8 +22,8 @@ export async function patiently<Answer>(ask: () => Promise<Answer>, signal?: Abo
 }
 
 /**
- * The events of a stream, read on where the connection broke off. Never ends by itself while the server is there: the caller knows which
- * event is the last. The first connection is not waited for: a wrong address is reported at once.
+ * The events of a stream, resumed where the connection broke. Does not end while the server is reachable: the caller knows which event is
+ * the last. The first connection is not retried: a wrong address is reported at once.
  */
 export async function* resumed(client: Client, path: string, query: Query): AsyncGenerator<EventMessage, void, void> {
   let lastEventId: string | undefined;

@@ -3,7 +3,7 @@
 import type { LogChunk } from "./api.ts";
 import { type Output, oneLine, type Paint, type Style } from "./terminal.ts";
 
-/** Distinguished by colour, as far as there are colours. */
+/** The colours of steps. */
 const styles: readonly Style[] = ["cyan", "green", "yellow", "blue"];
 
 export class LinePrinter {
@@ -29,7 +29,7 @@ export class LinePrinter {
     else this.#open.set(key, { text: rest, chunk });
   }
 
-  /** Lines that never ended are printed all the same. */
+  /** Prints lines without a line end too. */
   end(): void {
     for (const { text, chunk } of this.#open.values()) this.#print(chunk, text);
     this.#open.clear();

@@ -10,7 +10,7 @@ export interface Screen extends Output {
   readonly rows?: number;
 }
 
-/** Durations tick; nothing is drawn more often than this. */
+/** Durations change all the time; nothing is drawn more often than this. */
 const redrawMs = 100;
 const columnsDefault = 100;
 const rowsDefault = 24;
@@ -38,7 +38,7 @@ async function drawRun(client: Client, runId: string, output: Screen, signal?: A
   const draw = () => {
     if (latest === undefined) return;
     const { columns = columnsDefault, rows = rowsDefault } = output;
-    // A line that wraps, or more lines than the screen has, cannot be found again by moving up.
+    // A wrapped line, or more lines than the screen has, could not be overwritten by moving the cursor up.
     const lines = renderRun(latest, { now: Date.now(), width: columns - 1, paint });
     const shown = latest.run.state === "running" ? lines.slice(0, rows - 1) : lines;
     const up = drawn === 0 ? "" : `${control}[${drawn}A`;
@@ -48,7 +48,7 @@ async function drawRun(client: Client, runId: string, output: Screen, signal?: A
   output.write(`${control}[?25l`);
   const ticking = setInterval(draw, redrawMs);
   const showCursor = () => output.write(`${control}[?25h`);
-  // Whatever ends the process, the terminal gets its cursor back.
+  // Shows the cursor again, however the process ends.
   process.once("exit", showCursor);
   try {
     const show = (view: RunView) => {

@@ -6,8 +6,8 @@ import { CommandFailure } from "./failure.ts";
 import { findFiles } from "./find-files.ts";
 
 /**
- * All tasks of all files, each with the file it is from as its module. A file that is named and exports none is a mistake: it may be a
- * program that should be run by itself. Among files that a pattern found, one must.
+ * All tasks of all files, each with its file as its module. A file that is named and exports no task is a mistake: it may be a program that
+ * should be run by itself. Of the files that a pattern matches, at least one must export a task.
  */
 export async function loadTasks(patterns: readonly string[]): Promise<Task[]> {
   const found = new Map<Task, string>();

@@ -1,4 +1,4 @@
-// `longshore logs`: what the steps of a run wrote.
+// `longshore logs`: prints the logs of the steps of a run.
 
 import { Command } from "commander";
 import type { LogChunk, Page } from "./api.ts";

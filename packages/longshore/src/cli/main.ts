@@ -1,15 +1,15 @@
-// The `longshore` command. Exit codes: 0 it worked; 1 the run that was waited for did not succeed, or the doctor found something wrong;
-// 2 the command could not do its work: a mistake in its arguments, a server that is missing or refuses.
+// The `longshore` command. Exit codes: 0 success; 1 the run that was followed did not succeed, or a check found a problem; 2 the command
+// could not do its work: a mistake in its arguments, or a server that cannot be reached or refuses.
 
 import { exitCodeOf } from "./failure.ts";
 import { createProgram } from "./program.ts";
 
-// The reader may have read enough (`longshore runs | head -1`): then there is nothing left to print. A service whose log is
-// not read any more continues.
+// The reader may have closed the pipe (`longshore runs | head -1`): then there is nothing left to print. A service continues when its log
+// is not read any more.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? 0 : 2));
 process.stderr.on("error", () => {});
 
-/** Long enough for what is still to be written; shorter than supervisors wait before they kill. */
+/** Long enough for pending output, and shorter than supervisors wait before they kill. */
 const restMs = 2_000;
 
 try {
@@ -17,5 +17,5 @@ try {
 } catch (error) {
   process.exitCode = exitCodeOf(error, (line) => process.stderr.write(`${line}\n`));
 }
-// A command is over when it returns. A file that was loaded for its tasks may hold something open forever, such as a pool of connections.
+// A command is over when it returns. A file that was loaded for its tasks may keep the process alive, for example with a connection pool.
 setTimeout(() => process.exit(), restMs).unref();

@@ -1,4 +1,4 @@
-// Options that several commands share, and how their texts become values.
+// Options that several commands share, and the parsers of their values.
 
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { type Duration, durationMs } from "../core/duration.ts";
@@ -13,7 +13,7 @@ export interface ConnectionOptions {
   token?: string;
 }
 
-/** Where the server is and how to be let in. */
+/** The options for the server's address and the token. */
 export function withConnection(command: Command): Command {
   return warnOfTypedToken(command)
     .addOption(new Option("--on <url>", "the server").env("LONGSHORE_URL").default(urlDefault))
@@ -29,7 +29,7 @@ export function withRecord(command: Command): Command {
   return withConnection(command).option("--record <file>", "append every acknowledgement of the server to a file for `longshore verify`");
 }
 
-/** An argument is no place for a secret. */
+/** Warns about a token in the arguments, which other users of the machine can read. */
 function warnOfTypedToken(command: Command): Command {
   return command.hook("preAction", (_command, action) => {
     if (action.getOptionValueSource("token") === "cli")
@@ -39,7 +39,7 @@ function warnOfTypedToken(command: Command): Command {
 
 export const typedToken = "A token in --token can be read by every user of this machine, in the list of processes.";
 
-/** Where a server listens. */
+/** The option for the port of a server. */
 export function withPort(command: Command): Command {
   return command.option("--port <number>", "port to listen on; 0 takes any free port", parsePort, portDefault);
 }
@@ -52,7 +52,7 @@ export function withJson(command: Command): Command {
   return command.option("--json", "print JSON instead of text");
 }
 
-/** Examples at the end of a command's help: what is typed, and what it does. */
+/** Examples at the end of a command's help: the command line and its meaning. */
 export function withExamples(command: Command, examples: readonly (readonly [line: string, meaning: string])[], rest = ""): Command {
   const width = Math.max(...examples.map(([line]) => line.length));
   const lines = examples.map(([line, meaning]) => `  $ ${line.padEnd(width)}   ${meaning}`.trimEnd());
@@ -71,7 +71,7 @@ export function parseCount(text: string): number {
   return count;
 }
 
-/** `30s`, `5m` or milliseconds. */
+/** Parses `30s`, `5m` or milliseconds. */
 export function parseDuration(text: string): Duration {
   try {
     return durationMs(/^\d+$/.test(text) ? Number(text) : text, "It");
@@ -80,12 +80,12 @@ export function parseDuration(text: string): Duration {
   }
 }
 
-/** `a,b` and a repeated option add up. */
+/** Parses `a,b`; repeated options are joined. */
 export function parseList(text: string, before: readonly string[] = []): string[] {
   return [...before, ...text.split(",").map((part) => part.trim())].filter((part) => part !== "");
 }
 
-/** For values that may hold commas: each use of the option adds one. */
+/** For values that may contain commas: each use of the option adds one value. */
 export function parseRepeated(text: string, before: readonly string[] = []): string[] {
   return [...before, text];
 }

@@ -1,4 +1,4 @@
-// What `longshore retry` and `longshore rerun` share: an order for a run, and then the run as it is, or until it has ended.
+// Shared by `longshore retry` and `longshore rerun`: sends the request for a run, then shows the run once or follows it to its end.
 
 import type { Command } from "commander";
 import type { Run } from "./api.ts";
@@ -18,7 +18,7 @@ export interface RunOrder {
   /** The last segment of its path in the API. */
   readonly verb: "retry" | "rerun";
   readonly recorded: Parameters<typeof recordRun>[1];
-  /** What is printed about the run. */
+  /** The line that is printed about the run. */
   readonly line: (run: Run) => string;
 }
 

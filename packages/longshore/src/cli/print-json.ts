@@ -1,5 +1,5 @@
-// JSON on standard output. JSON.stringify escapes the control characters up to U+001F and leaves those from U+007F to U+009F as they are; a
-// terminal takes some of them for commands, and what workers report is in this JSON. Escaped they mean the same to every reader of JSON.
+// Prints JSON on standard output. JSON.stringify escapes the control characters up to U+001F but not those from U+007F to U+009F. A
+// terminal takes some of them for commands, and the JSON contains text from workers. Escaped, they mean the same to every JSON parser.
 
 import { writeExact } from "../core/json/json-exact.ts";
 

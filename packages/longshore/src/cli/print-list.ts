@@ -7,7 +7,7 @@ import { printJson } from "./print-json.ts";
 import { type Paint, painter, table } from "./terminal.ts";
 
 export interface PrintedList<Item> {
-  /** Of the API, with its query. */
+  /** The path of the API, with its query. */
   readonly path: string;
   readonly empty: string;
   readonly columns: readonly string[];

@@ -1,5 +1,5 @@
-// The list of commands. Each lives in a file of its own and loads what it needs only when it runs, so that help is instant and a
-// worker loads no server.
+// The list of commands. Each is in a separate file and loads its modules only when it runs, so that help is fast and a worker loads no
+// server.
 
 import { Command } from "commander";
 import { packageVersion } from "../core/version.ts";
@@ -54,7 +54,7 @@ export function createProgram(): Command {
     program.commandsGroup(heading);
     for (const make of commands) program.addCommand(make());
   }
-  // A process ends by itself when its work is over; `exitOverride` keeps commander from ending it in the middle of a write.
+  // A process ends by itself when its work is over; `exitOverride` prevents commander from ending it in the middle of a write.
   for (const command of [program, ...program.commands, ...program.commands.flatMap((one) => one.commands)]) {
     command
       .exitOverride()

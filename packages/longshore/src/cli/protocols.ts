@@ -7,16 +7,16 @@ import { protocols } from "../protocols/index.ts";
 import type { WorkerProtocol } from "../protocols/worker-half.ts";
 import type { TelemetryVariables } from "../runner/telemetry.ts";
 
-/** Every way in which `longshore work` gets tasks. */
+/** Every protocol from which `longshore work` can get tasks. */
 export const workerProtocols: readonly WorkerProtocol[] = protocols.flatMap(({ workers = [] }) => workers);
 
-/** Their variables for traces and logs. */
+/** The protocols' environment variables for traces and logs. */
 export const telemetryVariables: readonly TelemetryVariables[] = workerProtocols.flatMap(({ telemetry }) => telemetry ?? []);
 
-/** How they write the ids of tasks. */
+/** The readers of the protocols' task ids. */
 export const recordedAddresses: readonly ReadAddress[] = protocols.flatMap(({ recordedAddress }) => recordedAddress ?? []);
 
-/** By its name; without one, the protocol that takes the address of `--on`. */
+/** Finds a protocol by its name; without a name, the protocol that uses the address of `--on`. */
 export function workerProtocol(name?: string): WorkerProtocol {
   const found = workerProtocols.find((one) => (name === undefined ? one.chosen.byAddress : one.name === name));
   if (found !== undefined) return found;
@@ -27,7 +27,7 @@ export function workerProtocol(name?: string): WorkerProtocol {
   );
 }
 
-/** What `longshore dev` prints about workers, one entry for each protocol that has something to print. */
+/** The hints that `longshore dev` prints about workers, one entry for each protocol that has hints. */
 export function protocolHints(options: HintOptions): Promise<ProtocolHints[]> {
   return Promise.all(protocols.flatMap(({ hints }) => (hints === undefined ? [] : [hints(options)])));
 }

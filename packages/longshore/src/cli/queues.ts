@@ -1,4 +1,4 @@
-// `longshore queues`: what waits, and for what.
+// `longshore queues`: lists waiting tasks and why they wait.
 
 import { Command } from "commander";
 import { formatDuration } from "../core/duration.ts";

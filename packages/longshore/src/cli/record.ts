@@ -1,4 +1,4 @@
-// Writes down what the server has acknowledged to a command about a run.
+// Records what the server has acknowledged to a command about a run.
 
 import { openRecorder } from "../core/recording.ts";
 import type { Run } from "./api.ts";

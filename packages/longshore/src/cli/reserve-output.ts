@@ -1,8 +1,8 @@
-// Standard output as the line of a program that started this one, which reads a single answer from it and then nothing more.
+// Reserves standard output for the program that started this one, which reads a single message from it and then nothing more.
 
 /**
- * Redirects all output of this process to standard error, also that of handlers and their threads: an orchestrator that stops
- * reading would let the pipe fill up, and block the worker. Returns how to print what is really meant for it.
+ * Redirects all output of this process to standard error, including that of handlers and their threads: when an orchestrator stops reading,
+ * the pipe would fill up and block the worker. Returns a function that prints to the real standard output.
  */
 export function reserveOutput(): (text: string) => void {
   const write = process.stdout.write.bind(process.stdout);

@@ -1,4 +1,4 @@
-// The worker of `dev --worker FILE`: a process of its own that is started again whenever its files change.
+// The worker of `dev --worker FILE`: a separate process that is started again whenever its files change.
 
 import { relative } from "node:path";
 import { type Ending, startWorkerChild, type WorkerChild } from "./child.ts";
@@ -22,7 +22,7 @@ export interface RestartingOptions {
 export function startRestartingWorker({ file, url, token, trust, say, line }: RestartingOptions): RestartingWorker {
   let child: WorkerChild | undefined;
   let stopped = false;
-  /** Restarts follow one another: a change during a restart waits for it. */
+  /** Restarts run one after the other: a change during a restart waits for it. */
   let queue: Promise<void> = Promise.resolve();
 
   const start = () => {

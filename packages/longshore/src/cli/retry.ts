@@ -1,4 +1,4 @@
-// `longshore retry`: the same run again, from where it failed.
+// `longshore retry`: continues the same run from where it failed.
 
 import { Command } from "commander";
 import { withExamples } from "./options.ts";

@@ -1,4 +1,4 @@
-// How a run looks in a terminal: a line a step with its state, its time and its last line. For files and pipes, a line a change.
+// The view of a run in a terminal: a line per step with its state, its time and its last log line. For files and pipes: a line per change.
 
 import { formatDuration } from "../core/duration.ts";
 import { isRunOpen } from "../engine/run/run.ts";
@@ -34,7 +34,7 @@ export const runStyles: Readonly<Record<Run["state"], Style>> = {
   "timed-out": "red",
 };
 
-/** A definition that is never started by name has one with a dot and a hash, which mean nothing to people. */
+/** An internal definition has a name with a leading dot and a hash, which are not shown to people. */
 export function titleOf({ workflow }: Pick<Run, "workflow">): string {
   return workflow.startsWith(".") ? workflow.slice(1).replace(/\+[0-9a-f]{12,}$/, "") : workflow;
 }
@@ -58,7 +58,7 @@ export function renderRun({ run, steps }: RunView, { now, width, paint }: { now:
   return [head, ...lines].map(printable);
 }
 
-/** What changed from one look to the next, a line a change. `before` is absent at the first look. */
+/** The changes between two views, one line each. `before` is absent for the first view. */
 export function renderChanges(before: RunView | undefined, after: RunView, paint: Paint): string[] {
   const lines: string[] = [];
   if (before === undefined) lines.push(`${titleOf(after.run)} ${after.run.id}`);
@@ -82,7 +82,7 @@ export function renderChanges(before: RunView | undefined, after: RunView, paint
   return lines.map(printable);
 }
 
-/** What a step has put aside, or failed for: a line each, and one for those that are too many to show. */
+/** The dead letters of a step: a line each, and one line for those that are not shown. */
 function deadLetterLines({ deadLetters }: Step): string[] {
   if (deadLetters === undefined) return [];
   const lines = deadLetters.first.map(({ uid, reason, error, tries }) => {
@@ -106,7 +106,7 @@ function lookOf(step: Step, ended: boolean): Look {
   return stepLooks[step.state];
 }
 
-/** Log lines and errors come from elsewhere: they are cut before they are painted, so that no escape is torn. */
+/** Log lines and errors are untrusted text: they are cut before colours are added, so that no escape sequence is split. */
 function noteOf(step: Step, room: number, paint: Paint): string {
   if (step.state === "waiting") return paint("dim", fit(step.after.length === 0 ? "" : `after ${step.after.join(", ")}`, room));
   const tries = triesOf(step).trimStart();
@@ -122,13 +122,13 @@ function noteOf(step: Step, room: number, paint: Paint): string {
   return [paint("yellow", tries), step.state === "held" ? rest : paint(style, rest)].filter((part) => part !== "").join("  ");
 }
 
-/** When a step that failed is tried again, and what went wrong. */
+/** When a failed step is retried, and its error. */
 function nextTryOf({ waiting, lastError }: Step): string | undefined {
   if (lastError === undefined) return undefined;
   return waiting === undefined ? lastError : `${waiting.text}; ${lastError}`;
 }
 
-/** A step that was skipped has not been tried in this life of its run, however often in earlier ones. */
+/** A skipped step has no attempt in the current execution of its run; its number is from earlier ones. */
 function triesOf(step: Step): string {
   return step.attempt > 1 && step.state !== "skipped" ? ` (try ${step.attempt})` : "";
 }

@@ -1,4 +1,4 @@
-// `longshore run`: starts a run, and with --follow stays until it has ended.
+// `longshore run`: starts a run, and with --follow waits until it has ended.
 
 import { readFileSync } from "node:fs";
 import { Command } from "commander";

@@ -1,4 +1,4 @@
-// `longshore runs`: runs, or the state of one of them.
+// `longshore runs`: lists runs, or shows the state of one run.
 
 import { Command, Option } from "commander";
 import { formatDuration } from "../core/duration.ts";

@@ -65,7 +65,7 @@ function asText({ task, schemas }: SignatureSchemas): string[] {
   return [task, `  input   ${fieldsOf(schemas.input)}`, `  output  ${fieldsOf(schemas.output)}`];
 }
 
-/** The names of the fields; a question mark where one may be missing. */
+/** The names of the fields, with a question mark after optional ones. */
 function fieldsOf(schema: JsonSchema | undefined): string {
   if (schema === undefined) return "-";
   if (schema.properties === undefined) return typeof schema.type === "string" ? schema.type : "several types";

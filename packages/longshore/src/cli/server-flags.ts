@@ -1,4 +1,4 @@
-// The flags of the server, and what they mean to `serve()`.
+// The flags of the server, and their conversion to the options of `serve()`.
 
 import { resolve } from "node:path";
 import { type Command, Option } from "commander";
@@ -42,7 +42,7 @@ export interface ServerFlags {
   logBytes: number;
   attemptBytes: number;
   logLevel: LogLevel;
-  /** Those of protocols. */
+  /** The flags of protocols. */
   [flag: string]: unknown;
 }
 
@@ -72,7 +72,7 @@ export function withServerFlags(command: Command, defaults: { logLevel: LogLevel
 }
 
 export function serveOptions(flags: ServerFlags, log: { format: "json" | "text" }, env: Environment = process.env): ServeOptions {
-  // Read here once as well, so that a mistake is reported in the words of the command line.
+  // Parsed here too, so that an error message names the flag.
   parseFlags(flags.token);
   warnOfTyped(flags, log.format);
   return {
@@ -98,7 +98,7 @@ export function serveOptions(flags: ServerFlags, log: { format: "json" | "text" 
   };
 }
 
-/** One for each kind that is stored. */
+/** One flag for each kind of stored data. */
 function withQuotas(command: Command): Command {
   return storedKinds.reduce((flagged, kind) => {
     const { flag, what, quota } = byteQuotas[kind];
@@ -120,7 +120,7 @@ function withProtocolFlags(command: Command): Command {
     }, command);
 }
 
-/** What the flags of protocols mean to `serve()`. */
+/** Converts the flags of protocols to options of `serve()`. */
 function protocolOptions(flags: ServerFlags, format: "json" | "text", env: Environment): ProtocolOptions {
   const { warn } = loggerFor(flags, format);
   const around: FlagReading = {
@@ -146,12 +146,12 @@ function readFlagFile(flag: string, file: string): Buffer {
   }
 }
 
-/** An argument is no place for a secret. */
+/** Warns about a token in the arguments, which other users of the machine can read. */
 function warnOfTyped(flags: ServerFlags, format: "json" | "text"): void {
   if (flags.token !== undefined) loggerFor(flags, format).warn(`${typedToken} Give a file with --token-file instead.`);
 }
 
-/** A warning about a flag has the form of the log that it is written to. */
+/** A warning about a flag has the format of the configured log. */
 function loggerFor({ logLevel: level }: ServerFlags, format: "json" | "text"): Logger {
   return createLogger({ level, format, write: (line) => process.stderr.write(`${line}\n`), clock: systemClock });
 }

@@ -1,4 +1,4 @@
-// `longshore start`: the server as a service. What a person at a terminal needs is in dev.ts.
+// `longshore start`: the server as a service. The server for a person at a terminal is in dev.ts.
 
 import { Command } from "commander";
 import type { Server } from "../server/index.ts";
@@ -32,7 +32,7 @@ export function startCommand(): Command {
 }
 
 async function start(flags: StartFlags): Promise<void> {
-  // Listened to from the beginning: a supervisor may send a signal as soon as it reads the ready line.
+  // Signals are handled from the beginning: a supervisor may send one as soon as it reads the ready line.
   const terminated = untilTerminated();
   const { serve } = await import("../server/index.ts");
   const options = serveOptions(flags, { format: "json" });
@@ -43,7 +43,7 @@ async function start(flags: StartFlags): Promise<void> {
   await server.close();
 }
 
-/** Other programs wait for this line: its fields stay. */
+/** Other programs wait for this line: do not change its fields. */
 function readyLine(server: Server, data: string | null) {
   return { ready: true, url: server.url, port: server.port, data };
 }

@@ -1,4 +1,4 @@
-// The output of `longshore work` about itself and its tasks: lines for people, or, where the environment or the protocol requires it, spans
+// The output of `longshore work` about itself and its tasks: lines for people or, where the environment or the protocol requires it, spans
 // and structured records.
 
 import { type Logger, stderrLogger } from "../runner/notices.ts";
@@ -12,7 +12,7 @@ export interface Teller {
   readonly telemetry: Telemetry | undefined;
 }
 
-/** Throws LONGSHORE_BAD_CONFIG when a variable makes no sense, or switches on what is not installed. */
+/** Throws LONGSHORE_BAD_CONFIG when a variable is invalid, or requires a package that is not installed. */
 export async function tellerFor(protocol: string | undefined, workerId: string | undefined): Promise<Teller> {
   const { structuredLog } = workerProtocol(protocol);
   if (!structuredLog && !isTelemetryWanted(process.env, telemetryVariables)) return { tell: stderrLogger, telemetry: undefined };

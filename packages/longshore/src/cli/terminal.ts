@@ -1,7 +1,10 @@
 // Output of the commands: colours only in a terminal, and aligned columns.
 
 const control = String.fromCharCode(27);
-/** How a style begins and ends (ECMA-48, section 8.3.117). Node's own `styleText` looks at the process's streams in some versions only. */
+/**
+ * The codes that start and end a style (ECMA-48, section 8.3.117). Node's own `styleText` checks the process's streams only in some
+ * versions.
+ */
 const codes = { bold: [1, 22], dim: [2, 22], red: [31, 39], green: [32, 39], yellow: [33, 39], blue: [34, 39], cyan: [36, 39] } as const;
 
 export type Paint = (style: Style, text: string) => string;
@@ -12,7 +15,7 @@ export interface Output {
   readonly isTTY?: boolean;
 }
 
-/** Colours for a terminal, none for a file or a pipe; NO_COLOR switches them off, FORCE_COLOR on (see no-color.org). */
+/** Colours for a terminal, none for a file or a pipe; NO_COLOR turns them off, FORCE_COLOR on (see no-color.org). */
 export function painter(output: Output, env: NodeJS.ProcessEnv = process.env): Paint {
   if (!wantsColour(output, env)) return (_, text) => text;
   return (style, text) => (text === "" ? text : `${control}[${codes[style][0]}m${text}${control}[${codes[style][1]}m`);
@@ -24,21 +27,21 @@ function wantsColour(output: Output, env: NodeJS.ProcessEnv): boolean {
   return output.isTTY === true && env.TERM !== "dumb";
 }
 
-/** Colours, cursor movements and whatever else begins with "escape, bracket" (ECMA-48, section 5.4). */
+/** Colours, cursor movements and all other sequences that begin with "escape, bracket" (ECMA-48, section 5.4). */
 const escapes = new RegExp(`${control}\\[[0-9;?]*[ -/]*[@-~]`, "g");
 
-/** How many columns a text takes. Texts of ours and most log lines take one a character, which is what this counts. */
+/** The number of columns of a text. Counts one per character, which is right for our texts and most log lines. */
 export function widthOf(text: string): number {
   return [...text.replace(escapes, "")].length;
 }
 
-/** One line that fits: control characters that could move the cursor become spaces, and what is too long ends in "…". */
+/** One line that fits: control characters that could move the cursor become spaces, and a text that is too long ends in "…". */
 export function fit(text: string, width: number): string {
   const plain = [...oneLine(text)];
   return plain.length <= width ? plain.join("") : `${plain.slice(0, Math.max(0, width - 1)).join("")}…`;
 }
 
-/** Text from elsewhere, such as a task's log, must not be able to drive the terminal. */
+/** Untrusted text, such as a task's log, must not send control codes to the terminal. */
 export function oneLine(text: string): string {
   return text
     .replace(escapes, "")
@@ -49,7 +52,7 @@ export function oneLine(text: string): string {
 const ours = new RegExp(`^${control}\\[(?:${[...new Set(Object.values(codes).flat())].join("|")})m$`);
 const controls = new RegExp(`${escapes.source}|\\p{Cc}`, "gu");
 
-/** A line of ours with text from elsewhere in it, such as names that workers give themselves: only our own styles reach the terminal. */
+/** A line of ours that contains untrusted text, such as worker names: only our own styles reach the terminal. */
 export function printable(line: string): string {
   return line.replace(controls, (found) => (ours.test(found) ? found : found.length === 1 ? " " : ""));
 }

@@ -1,4 +1,4 @@
-// A running server as the source of the checker, over its API.
+// A running server as the source for `longshore verify`, over its API.
 
 import type { ChildHistory, RunHistory, TaskHistory } from "../engine/run/history.ts";
 import { type Keep, keepOf } from "../engine/run/retention.ts";
@@ -29,7 +29,7 @@ export function liveSource(client: Client): HistorySource {
       }
     },
     looseTasks: () => pages<TaskHistory>(client, "/history/tasks"),
-    // Files beside the data file are out of reach.
+    // The API does not show the files next to the data file.
     async *others() {},
     kept: async () => {
       const kept = await orUndefined(client.get<Keep>("/history/kept"));
@@ -51,7 +51,7 @@ async function* pages<Item>(client: Client, path: string): AsyncGenerator<Item, 
   }
 }
 
-/** Retention may remove a run while it is read, and a recording may name what was never here. */
+/** Retention may remove a run while it is read, and a recording may name ids that never existed here. */
 async function orUndefined<Answer>(answer: Promise<Answer>): Promise<Answer | undefined> {
   try {
     return await answer;

@@ -1,4 +1,5 @@
-// `longshore verify`: proves from a data file, or from a live server, that what was acknowledged is there and that nothing is stuck.
+// `longshore verify`: checks in a data file, or on a live server, that everything that was acknowledged is stored and that nothing is
+// stuck.
 
 import { Command } from "commander";
 import { type Duration, durationMs } from "../core/duration.ts";
@@ -17,7 +18,7 @@ interface VerifyFlags extends ConnectionOptions {
   json?: boolean;
 }
 
-/** A terminal shows the progress after so many runs. */
+/** In a terminal, progress is shown after this many runs. */
 const progressEvery = 1_000;
 
 const notes = `A recording is what \`longshore work --record FILE\` and \`longshore run --record FILE\` write. With recordings, every completion and every

@@ -1,4 +1,4 @@
-// One line about what waits, with what to do about it.
+// One line about waiting tasks, with what to do.
 
 import { formatDuration } from "../core/duration.ts";
 import type { ProtocolHints } from "../protocols/hints.ts";
@@ -13,7 +13,7 @@ export function waitingLine(news: WaitingNews, hints: readonly ProtocolHints[], 
   return `${paint("yellow", "waits")} ${what}${run}: ${news.text}.${adviceFor(news, hints, paint)}`;
 }
 
-/** Only where starting a worker would help. */
+/** The advice to start a worker; empty where that would not help. */
 function adviceFor({ reason, lane, labels }: WaitingNews, hints: readonly ProtocolHints[], paint: Paint): string {
   if (reason !== "no-worker") return "";
   const owners = hints.filter(({ ownsLane }) => ownsLane?.(lane) === true);

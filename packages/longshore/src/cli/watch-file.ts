@@ -1,24 +1,26 @@
-// Notices that a worker's file, or a file beside or below it, has changed.
+// Notices changes of a worker's file, or of files next to it or below.
 
 import { type Dirent, type FSWatcher, readdirSync, watch } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 
-/** An editor writes a file in several steps, and a checkout writes many files: one change is what is quiet for this long. */
+/** An editor writes a file in several steps, and a checkout writes many files: a change is over after this much quiet time. */
 const quietMs = 150;
-/** Folders watched. A worker beside a huge tree is watched in part, which its own folder always belongs to. */
+/** The limit of watched folders. In a larger tree only a part is watched, which always includes the worker's own folder. */
 const foldersMax = 500;
 const ignored = /^(node_modules|\..*)$/;
-/** Not data: a worker that writes a file beside its own would restart itself. */
+/** Only source files: a worker that writes data next to its own file must not restart itself. */
 const sources = /\.[cm]?[jt]sx?$/;
 
-/** Calls `changed` after each change of a source file in the folder of `file` and the folders below. Ends with what is returned. */
+/**
+ * Calls `changed` after each change of a source file in the folder of `file` and the folders below. The returned function ends the watch.
+ */
 export function watchFile(file: string, changed: (path: string) => void): () => void {
   let timer: NodeJS.Timeout | undefined;
   const noticed = (path: string) => {
     clearTimeout(timer);
     timer = setTimeout(() => changed(path), quietMs);
   };
-  // Folders rather than files: editors replace a file, and a watch of the old one would notice nothing more.
+  // Watches folders rather than files: editors replace a file, and a watch of the old file would notice nothing more.
   const root = dirname(resolve(file));
   const watchers = [watchFolder(root, noticed), ...foldersBelow(root).flatMap((folder) => watchIfAllowed(folder, noticed))];
   return () => {
@@ -31,7 +33,7 @@ function watchFolder(folder: string, noticed: (path: string) => void): FSWatcher
   const watcher = watch(folder, (_, name) => {
     if (name === null || (sources.test(name) && !ignored.test(name))) noticed(name === null ? folder : join(folder, name));
   });
-  // A folder that is deleted meanwhile needs no watching.
+  // A folder that was deleted needs no watch.
   watcher.on("error", () => watcher.close());
   return watcher;
 }
@@ -40,7 +42,8 @@ function watchIfAllowed(folder: string, noticed: (path: string) => void): FSWatc
   try {
     return [watchFolder(folder, noticed)];
   } catch {
-    // A folder of another user, as in /tmp, or removed by now, or one watch more than the system allows: the worker's own is watched.
+    // The folder belongs to another user, as in /tmp, or was removed, or the system's limit of watches is reached. The worker's own folder
+    // is still watched.
     return [];
   }
 }
@@ -60,7 +63,7 @@ function entriesOf(folder: string): Dirent[] {
   try {
     return readdirSync(folder, { withFileTypes: true });
   } catch {
-    // What may not be looked into has nothing to watch.
+    // A folder that cannot be read is not watched.
     return [];
   }
 }

@@ -1,4 +1,4 @@
-// Follows one run to its end: the run and all its steps, whenever something about them may have changed.
+// Follows one run to its end: reads the run and all its steps whenever they may have changed.
 
 import { isRunOpen } from "../engine/run/run.ts";
 import type { Page, Run, Step } from "./api.ts";
@@ -10,16 +10,16 @@ export interface RunView {
   readonly steps: readonly Step[];
 }
 
-/** The server's events report news; log lines are not among them, so a watcher of log lines reads once a second. */
+/** The server's events do not include log lines, so the run is read at least once a second. */
 const lookMsMax = 1_000;
-/** A burst of news is one look. */
+/** Events within this time cause one read. */
 const lookMsMin = 100;
-/** Steps of one page; runs with more are shown by their first ones, which is more than a screen holds. */
+/** The limit of steps that are shown: more than a screen holds. */
 const stepsMax = 1_000;
 
 /**
- * Calls `show` with each state, the last one being the end, which is also the result. Rejects when `signal` aborts. The
- * caller has just used this server, so its silence is waited for from the first look on.
+ * Calls `show` with each state; the last one is the end, which is also the result. Rejects when `signal` aborts. The caller has just used
+ * this server, so an unreachable server is retried from the first read on.
  */
 export async function watchRun(client: Client, runId: string, show: (view: RunView) => void, signal?: AbortSignal): Promise<RunView> {
   const news = listenFor(client, runId);
@@ -38,21 +38,21 @@ export async function watchRun(client: Client, runId: string, show: (view: RunVi
   }
 }
 
-/** The run with its steps in their current state. */
+/** The run with the current state of its steps. */
 export async function look(client: Client, runId: string): Promise<RunView> {
-  // The run first: when it has ended, so have the steps that are read after it.
+  // Reads the run first: when it has ended, the steps that are read after it have ended too.
   const run = await client.get<Run>(`/runs/${encodeURIComponent(runId)}`);
   const { items } = await client.get<Page<Step>>(`/runs/${encodeURIComponent(runId)}/steps`, { limit: stepsMax, lines: "true" });
   return { run, steps: items };
 }
 
 interface News {
-  /** Resolves when something has happened since the last call, or after `ms`. */
+  /** Resolves when an event has arrived since the last call, or after `ms`. */
   next(ms: number): Promise<void>;
   stop(): void;
 }
 
-/** News are hints: without them, or when they break off with a server that restarts, the looks go on by time. */
+/** Events are only hints: without them, or when the stream breaks because the server restarts, the run is still read once a second. */
 function listenFor(client: Client, runId: string): News {
   const stopping = new AbortController();
   let pending = false;
@@ -64,7 +64,7 @@ function listenFor(client: Client, runId: string): News {
     }
   };
   void listen().catch(() => {
-    // Ended by `stop`, or by a server that is closing: then the next look shows it.
+    // Ended by `stop`, or by a server that is closing: the next read shows that.
   });
   return {
     next(ms) {

@@ -1,5 +1,5 @@
-// Where `longshore work` takes its tasks from: typed options take precedence over the environment, and an orchestrator that starts
-// workers sets variables of its own.
+// The source of tasks for `longshore work`: typed options take precedence over the environment, and an orchestrator that starts workers
+// sets variables of its own.
 
 import { type Command, Option } from "commander";
 import type { Environment } from "../core/environment.ts";
@@ -12,11 +12,11 @@ export type TargetFlags = { readonly on: string } & { readonly [name: string]: u
 export interface WorkTarget {
   /** The name of a worker protocol. */
   readonly protocol: string;
-  /** Whom the worker works for, for people where the protocol needs no address. */
+  /** The orchestrator, as text for people where the protocol needs no address. */
   readonly on: string;
 }
 
-/** The protocols that a flag chooses, with the name of that flag. */
+/** The protocols that are chosen by a flag, with the name of that flag. */
 const flagged = workerProtocols.flatMap(({ name, chosen: { byFlag } }) => {
   if (byFlag === undefined) return [];
   const option = new Option(byFlag.flags[0].flag);
@@ -41,14 +41,14 @@ function byAddress(on: string): WorkTarget {
   return { protocol: workerProtocol().name, on };
 }
 
-/** `isDefault`: no address was given for `--on`. */
+/** `isDefault` is true when `--on` was not given. */
 function fromEnvironment(on: string, isDefault: boolean, env: Environment): WorkTarget | undefined {
   const found = workerProtocols.flatMap(({ name, chosen }) => {
     const choice = chosen.byEnvironment?.(env);
     return choice === undefined ? [] : [{ protocol: name, choice }];
   });
   const targets = found.flatMap(({ protocol, choice }) => ("on" in choice ? [{ protocol, ...choice }] : []));
-  // First: an orchestrator sets these for the worker that it starts, whatever else is in the environment that it hands on.
+  // These come first: an orchestrator sets them for the worker that it starts, regardless of other variables in the inherited environment.
   const target = targets.find(({ weak }) => weak === undefined) ?? (isDefault ? targets[0] : undefined);
   if (target !== undefined) return { protocol: target.protocol, on: target.on };
   for (const { choice } of isDefault ? found : []) {

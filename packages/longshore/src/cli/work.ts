@@ -1,4 +1,4 @@
-// `longshore work`: a worker whose tasks are what the given files export.
+// `longshore work`: a worker for the tasks that the given files export.
 
 import { Command, Option } from "commander";
 import type { Duration } from "../core/duration.ts";
@@ -79,7 +79,7 @@ export function workCommand(): Command {
   );
 }
 
-/** The default of an option, and those of protocols that have another. */
+/** The default of an option, and the different defaults of protocols. */
 function defaultOf(option: keyof WorkerSettings, common: string): string {
   const others = workerProtocols.flatMap(({ title, defaults }) =>
     defaults?.[option] === undefined ? [] : [`for ${title} ${defaults[option]}`],
@@ -87,7 +87,7 @@ function defaultOf(option: keyof WorkerSettings, common: string): string {
   return `default: ${[common, ...others].join(", ")}`;
 }
 
-/** The flags by which protocols are chosen. */
+/** The flags that choose a protocol. */
 function withChoices(command: Command): Command {
   return workerProtocols.flatMap(({ chosen }) => chosen.byFlag?.flags ?? []).reduce(withFlag, command);
 }
@@ -132,7 +132,7 @@ async function start(
   isolate: NonNullable<WorkFlags["isolate"]>,
   around: Around,
 ): Promise<{ closed: Promise<void>; httpUrl: string | undefined }> {
-  // Shell commands are processes already.
+  // Shell commands run in processes already.
   if (isolate !== "process" || tasks.length === 0) {
     const { startWorker } = await import("./worker.ts");
     return startWorker(tasks, { ...settings, isolate: isolate === "inline" ? "inline" : "auto" }, around);
@@ -164,7 +164,7 @@ function settingsOf(flags: WorkFlags): Omit<WorkerSettings, "on" | "protocol"> {
   };
 }
 
-/** What was typed and would do nothing. A variable in the environment may be meant for another command. */
+/** Refuses typed options that would have no effect. A variable in the environment may be for another command. */
 function refuseWithout({ title, without }: WorkerProtocol, command: Command): void {
   for (const option of command.options) {
     const why = without[option.attributeName() as keyof WorkerSettings];

@@ -1,4 +1,4 @@
-// The program of a worker process of `longshore work`. Its parent sends it the tasks and files to work for, and the server.
+// The program of a worker process of `longshore work`. Its parent sends it the tasks, the files, and the server.
 
 import { LongshoreError } from "../core/errors.ts";
 import type { WorkerSettings } from "../protocols/worker-half.ts";

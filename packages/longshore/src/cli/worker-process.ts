@@ -1,17 +1,17 @@
-// The process of a worker that `dev` or `demo` started: `node worker-process.js FILE`, with LONGSHORE_URL in its environment. A file
-// that exports tasks is worked for; a file that calls work() itself only needs to be imported.
+// The process of a worker that `dev` or `demo` started: `node worker-process.js FILE`, with LONGSHORE_URL in its environment. If the file
+// exports tasks, this process works for them; if the file calls work() itself, it only needs to be imported.
 
 import { importFile, tasksOf } from "../core/load.ts";
 import { exitCodeOf } from "./failure.ts";
 import { startWorker } from "./worker.ts";
 
-/** A person is watching: log lines are batched only for an unnoticeable time. */
+/** A person is watching: log lines are delayed only for an unnoticeable time. */
 const logFlushMs = 100;
 
-/** When the parent is gone for any reason, nothing would ever stop this process; so it ends itself as if it had got the signal. */
+/** When the parent has ended, nothing else would stop this process; so it ends as if it had received SIGTERM. */
 function endWithParent(): void {
   process.once("disconnect", () => process.kill(process.pid, "SIGTERM"));
-  // Listening must not keep a process alive that has nothing else to do.
+  // This listener must not keep the process alive.
   process.channel?.unref();
 }
 

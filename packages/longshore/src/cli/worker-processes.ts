@@ -1,4 +1,4 @@
-// `longshore work` with a process for each worker: what each of them is sent, and what this process prints for all of them.
+// `longshore work` with a process for each worker: what each process is sent, and what this process prints for all of them.
 
 import { durationMs } from "../core/duration.ts";
 import type { Task } from "../core/task.ts";
@@ -10,7 +10,7 @@ import type { Teller } from "./telemetry.ts";
 import { sayWorking } from "./worker.ts";
 import type { ChildWork } from "./worker-child.ts";
 
-/** What follows a drain: aborted handlers, last reports and letting go take up to 10 s, and then a process has 5 s to end. */
+/** The time after a drain: aborted handlers, last reports and stopping transports take up to 10 s, and then a process has 5 s to end. */
 const afterDrainMs = 15_000;
 const drainMsDefault = 20_000;
 
@@ -23,7 +23,7 @@ export async function startWorkerProcesses(
   let waiting = groups.length;
   const connected = () => {
     waiting--;
-    // Once for all: a process that is started again prints nothing new.
+    // Printed once: a process that is started again prints nothing new.
     if (waiting === 0) sayWorking(settings, tasks, tell);
   };
   const handle = await supervise({
@@ -44,7 +44,7 @@ function groupsOf(tasks: readonly Task[], { perTask }: WorkerProtocol): (readonl
 
 function workOf(group: readonly Task[], settings: WorkerSettings, groups: number): ChildWork {
   const tasks = group.map(({ name }) => name);
-  // Two processes under one id would be one worker to the server.
+  // The server would take two processes with the same id for one worker.
   const workerId = settings.workerId === undefined || groups === 1 ? settings.workerId : `${settings.workerId}-${tasks.join("+")}`;
   const files = [...new Set(group.flatMap(({ module }) => (module === undefined ? [] : [module])))];
   return { files, tasks, settings: { ...settings, workerId, isolate: "auto" } };

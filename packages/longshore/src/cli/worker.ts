@@ -1,4 +1,4 @@
-// A worker on a server that is reached by its URL, as `longshore work`, its processes and the children of `dev` and `demo` run it.
+// A worker that connects to a server by its URL: for `longshore work`, its processes and the children of `dev` and `demo`.
 
 import type { Task } from "../core/task.ts";
 import type { WorkerSettings } from "../protocols/worker-half.ts";
@@ -11,17 +11,17 @@ import { workerProtocol } from "./protocols.ts";
 import { type Teller, tellerFor } from "./telemetry.ts";
 
 export interface WorkerSurroundings {
-  /** For notices where there is no telemetry. */
+  /** Receives notices when there is no telemetry. */
   readonly logger?: Logger;
-  /** Made for the protocol by default. */
+  /** Default: the one for the protocol. */
   readonly teller?: Teller;
-  /** Prints on standard output, where that is reserved. */
+  /** Prints to standard output when that is reserved for another program. */
   readonly print?: (text: string) => void;
   readonly metrics?: boolean;
   readonly http?: HttpOptions;
 }
 
-/** Starts it, with the parts that a supervisor needs. */
+/** Starts a worker, and returns the parts that a supervisor needs. */
 export async function openWorker(
   tasks: readonly Task[],
   settings: WorkerSettings,
@@ -34,7 +34,7 @@ export async function openWorker(
   return openWork({ tasks, on, slots, drain, isolate, logger: telemetry?.logger ?? logger, telemetry, metrics, http, record });
 }
 
-/** Starts it, and reports when the server accepts it. */
+/** Starts a worker, and reports when the server accepts it. */
 export async function startWorker(
   tasks: readonly Task[],
   settings: WorkerSettings,
@@ -42,7 +42,7 @@ export async function startWorker(
 ): Promise<WorkHandle> {
   const teller = surroundings.teller ?? (await tellerFor(settings.protocol, settings.workerId));
   const { handle } = await openWorker(tasks, settings, { ...surroundings, teller });
-  // Not before: a server that is missing or refuses this worker is reported as a failure.
+  // Only now: a server that cannot be reached or refuses this worker is reported as a failure.
   handle.on("connected", () => sayWorking(settings, tasks, teller.tell));
   return handle;
 }

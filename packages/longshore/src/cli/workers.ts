@@ -1,4 +1,4 @@
-// `longshore workers`: who works for a server.
+// `longshore workers`: lists the workers of a server.
 
 import { Command } from "commander";
 import { formatDuration } from "../core/duration.ts";
@@ -7,7 +7,7 @@ import { type ConnectionOptions, withConnection, withExamples, withJson } from "
 import { printList } from "./print-list.ts";
 import { fit, type Style } from "./terminal.ts";
 
-/** A worker may do a thousand things; `--json` has all of them. */
+/** A worker may have a thousand tasks; `--json` shows all of them. */
 const doesCharsMax = 60;
 
 const styles: Readonly<Record<Worker["status"], Style>> = { idle: "green", busy: "cyan", unheard: "yellow", offline: "dim" };

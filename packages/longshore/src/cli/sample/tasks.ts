@@ -1,5 +1,5 @@
-// The sample's handlers. `longshore demo` runs them in a process of its own, over HTTP, as any worker would be run:
-// `longshore work dist/cli/sample/tasks.js --on URL`.
+// The sample's handlers. `longshore demo` runs them in a separate process, over HTTP, like any worker: `longshore work
+// dist/cli/sample/tasks.js --on URL`.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Context } from "../../core/context.ts";
@@ -27,7 +27,7 @@ export const reserve = task("reserve-stock", async ({ items }: Pick<Order, "item
   return { shelf: "B7" };
 });
 
-/** Fails the first time, as banks do: the server tries again. */
+/** Fails the first time, as banks do: the server retries it. */
 export const charge = task("charge-card", async ({ total }: { total: number }, ctx) => {
   await pretend(ctx, 700, [`asking the bank for ${total.toFixed(2)}`]);
   if (ctx.attempt === 1) {

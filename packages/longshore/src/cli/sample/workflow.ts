@@ -1,4 +1,4 @@
-// The sample workflow: an order from price to receipt. Steps begin as soon as what they use is there.
+// The sample workflow: an order from price to receipt. Each step starts as soon as its inputs exist.
 
 import { type Ref, workflow } from "../../workflow.ts";
 import { charge, checkAddress, label, type Order, pack, price, reserve, ship, thank } from "./tasks.ts";
