@@ -1,5 +1,5 @@
-// The answer of a call: its head, its messages, its trailers. Messages count against the budget of all answers until they have left, large
-// ones leave in pieces, and a reader that takes nothing for a while is cut.
+// The response of a call: its headers, its messages, its trailers. Messages count against the budget of all responses until they are sent.
+// Large messages are sent in pieces, and a reader that takes nothing for a while is disconnected.
 import { constants, type ServerHttp2Stream } from "node:http2";
 import type { ByteBudget } from "../../core/byte-budget.ts";
 import { PacedWrite, pieceBytes } from "../../core/paced-write.ts";
@@ -12,7 +12,7 @@ const okTrailers: Trailers = { "grpc-status": "0" };
 
 type Trailers = Readonly<Record<string, string>>;
 
-/** What all answers of a server share. */
+/** What all responses of a server share. */
 export interface AnswerShared {
   readonly sending: ByteBudget;
   readonly sendStalls: Stalls;
@@ -22,12 +22,12 @@ export class CallAnswer implements Moving {
   readonly #stream: ServerHttp2Stream;
   readonly #shared: AnswerShared;
   readonly #onStall: () => void;
-  /** Bytes of messages that have not left. */
+  /** Bytes of messages that are not sent yet. */
   #unsent = 0;
-  /** Grows with each message that has. */
+  /** Grows with each message that was sent. */
   #moved = 0;
   #paced: PacedWrite | undefined;
-  /** The large message that is being written, and how to release the code that waits for it. */
+  /** The large message that is being written, and the function that releases the code that waits for it. */
   #writing: Promise<void> | undefined;
   #settle: (() => void) | undefined;
   #opened = false;
@@ -39,12 +39,12 @@ export class CallAnswer implements Moving {
     this.#onStall = onStall;
   }
 
-  /** Bytes of messages that have not left. */
+  /** Bytes of messages that are not sent yet. */
   get unsent(): number {
     return this.#unsent;
   }
 
-  /** Takes room for a message until it has left. @throws GrpcError when there is none. */
+  /** Reserves room for a message until it is sent. @throws GrpcError when there is no room. */
   reserve(bytes: number): void {
     const { sending, sendStalls } = this.#shared;
     if (!sending.take(bytes)) {
@@ -55,7 +55,7 @@ export class CallAnswer implements Moving {
     this.#unsent += bytes;
   }
 
-  /** Sends the head, if it has not been sent. */
+  /** Sends the headers, if they are not sent yet. */
   open(): void {
     const stream = this.#stream;
     if (this.#opened || stream.destroyed || stream.closed || stream.headersSent) return;
@@ -64,14 +64,14 @@ export class CallAnswer implements Moving {
     stream.once("wantTrailers", () => stream.sendTrailers(this.#trailers));
   }
 
-  /** The one message of a unary call, for which room was taken, and the end. */
+  /** Sends the only message of a unary call, for which room is reserved, and ends the stream. */
   whole(frame: Buffer): void {
     this.open();
     if (frame.length <= pieceBytes) this.#stream.end(frame);
     else this.#writePaced(frame, () => this.#stream.end());
   }
 
-  /** One message of a stream, for which room was taken. Resolves when it has left, or never will. */
+  /** Sends one message of a stream, for which room is reserved. Resolves when it is sent, or cannot be sent any more. */
   async send(frame: Buffer): Promise<void> {
     this.open();
     const before = this.#writing;
@@ -80,13 +80,13 @@ export class CallAnswer implements Moving {
     this.#sent(frame.length);
   }
 
-  /** Ends the stream well, after what was sent. */
+  /** Ends the stream successfully, after everything that was sent. */
   end(): void {
     this.open();
     this.#endStream();
   }
 
-  /** Ends the call with an error: with trailers alone when nothing was sent. */
+  /** Ends the call with an error: with trailers only when nothing was sent. */
   refuse(trailers: Trailers): void {
     const stream = this.#stream;
     this.#trailers = trailers;
@@ -96,7 +96,7 @@ export class CallAnswer implements Moving {
     endEarly(stream);
   }
 
-  /** The stream is gone: gives back what it holds. */
+  /** The stream has closed: releases its room. */
   closed(): void {
     this.#shared.sendStalls.unwatch(this);
     this.#shared.sending.give(this.#unsent);
@@ -118,7 +118,7 @@ export class CallAnswer implements Moving {
     return new Promise((resolve) => this.#stream.write(frame, () => resolve()));
   }
 
-  /** A large message is written in pieces, and whatever is sent meanwhile comes after it. */
+  /** Writes a large message in pieces; messages that are sent later come after it. */
   #inTurn(before: Promise<void> | undefined, frame: Buffer): Promise<void> {
     const writing = this.#after(before, frame).then(() => {
       if (this.#writing === writing) this.#writing = undefined;
@@ -149,7 +149,7 @@ export class CallAnswer implements Moving {
     if (this.#unsent === 0) this.#shared.sendStalls.unwatch(this);
   }
 
-  /** After what was sent: a message must not end in its middle. */
+  /** Ends after pending writes: a message must not end in its middle. */
   #endStream(): void {
     if (this.#writing === undefined) this.#stream.end();
     else void this.#writing.then(() => this.#stream.end());
@@ -157,8 +157,8 @@ export class CallAnswer implements Moving {
 }
 
 /**
- * Once the answer is complete the caller need not send the rest (RFC 9113, section 8.1). The answer must leave first: it is written in the
- * next turn, and Node 22 drops what a stream has not written yet when it is reset.
+ * Ends the request side once the response is complete: the caller need not send the rest (RFC 9113, section 8.1). The response must be sent
+ * first: it is written in the next turn, and Node 22 drops what a stream has not written yet when it is reset.
  */
 export function endEarly(stream: ServerHttp2Stream): void {
   if (stream.readableEnded) return;

@@ -1,8 +1,8 @@
-// The metadata of a call: its HTTP/2 headers without those of HTTP/2 itself.
+// The metadata of a call: its HTTP/2 headers without HTTP/2's own pseudo-headers.
 import type { IncomingHttpHeaders } from "node:http2";
 import { GrpcCode, GrpcError } from "./status.ts";
 
-/** Names in lower case; several values of one name are joined by a comma. */
+/** Names are in lower case; several values of one name are joined by a comma. */
 export function metadataOf(headers: IncomingHttpHeaders): Record<string, string> {
   const metadata: Record<string, string> = {};
   for (const [name, value] of Object.entries(headers)) {
@@ -12,14 +12,14 @@ export function metadataOf(headers: IncomingHttpHeaders): Record<string, string>
   return metadata;
 }
 
-/** Refuses a call whose headers have more bytes than this. Node sends peers the limit and does not enforce it. */
+/** Refuses a call whose headers are larger than this. Node announces the limit to peers but does not enforce it. */
 export function refuseMetadata(headers: IncomingHttpHeaders, bytesMax: number): GrpcError | undefined {
   const bytes = metadataBytes(headers);
   if (bytes <= bytesMax) return undefined;
   return new GrpcError(GrpcCode.RESOURCE_EXHAUSTED, `The call has ${bytes} bytes of metadata, the limit is ${bytesMax}.`);
 }
 
-/** As HTTP/2 counts a list of headers. */
+/** The size as HTTP/2 counts a header list. */
 function metadataBytes(headers: IncomingHttpHeaders): number {
   let bytes = 0;
   for (const name in headers) bytes += name.length + (headers[name]?.length ?? 0) + 32;

@@ -1,5 +1,5 @@
-// The request of a call while it is received: one message, perhaps packed. Its bytes count against the budget of all requests from their
-// arrival until the message has been decoded or the call is over.
+// Receives the request of a call: one message, perhaps compressed. Its bytes count against the budget of all requests from their arrival
+// until the message is decoded or the call is over.
 import type { ServerHttp2Stream } from "node:http2";
 import type { ByteBudget } from "../../core/byte-budget.ts";
 import type { Moving, Stalls } from "../../core/stalls.ts";
@@ -17,20 +17,20 @@ export interface RequestShared {
 
 export interface CallRequestOptions {
   readonly bytesMax: number;
-  /** How the caller packs messages. */
+  /** The compression of the caller's messages. */
   readonly encoding: string | undefined;
-  /** When it begins, in milliseconds of the server's clock. */
+  /** When the request begins, in milliseconds of the server's clock. */
   readonly since: number;
-  /** Called for each piece that comes. */
+  /** Called for each piece that arrives. */
   heard(bytes: number): void;
-  /** Called once with the message, unpacked; never after `release`. */
+  /** Called once with the decompressed message; never after `release`. */
   whole(bytes: Buffer): void;
-  /** Called when there is no such message; never after `release`. */
+  /** Called when the message cannot be received; never after `release`. */
   failed(error: unknown): void;
 }
 
 export class CallRequest implements Moving {
-  /** When it began to be received; Infinity once it is whole. */
+  /** When receiving began; Infinity once the message is complete. */
   since: number;
   readonly #shared: RequestShared;
   readonly #options: CallRequestOptions;
@@ -50,7 +50,7 @@ export class CallRequest implements Moving {
     shared.receiveStalls.watch(this);
   }
 
-  /** Gives back what it holds. What still comes is discarded until the caller has received the end. Calling it again is harmless. */
+  /** Releases its memory. Later bytes are discarded until the caller has received the end of the call. Calling it again has no effect. */
   release(): void {
     this.#released = true;
     this.#shared.receiving.give(this.#held);
@@ -109,7 +109,7 @@ export class CallRequest implements Moving {
       );
   }
 
-  /** Takes room for bytes of the request, packed or unpacked; returns the refusal when there is none. */
+  /** Reserves room for bytes of the request, compressed or not; returns an error when there is no room. */
   #hold(bytes: number): GrpcError | undefined {
     const { receiving } = this.#shared;
     if (this.#released) return new GrpcError(GrpcCode.CANCELLED, "The call is over.");

@@ -1,5 +1,5 @@
-// One call on the client's side: it is started on a connection, once or, when the server certainly has not seen it, again. It is over when
-// its status has come, or its deadline, or when it is cancelled or the connection breaks; whatever comes first.
+// One call on the client's side. It is started on a connection, and started again when the server has certainly not seen it. It ends with
+// its status, its deadline, a cancellation or a lost connection, whichever comes first.
 import {
   type ClientHttp2Stream,
   constants,
@@ -38,7 +38,7 @@ export class ClientCall {
   #over = false;
   #error: GrpcError | undefined;
   #wake: (() => void) | undefined;
-  /** Why it must be started again: the server has not looked at it. Undefined while that is not known. */
+  /** Set when the call must be started again, because the server has not seen it. Undefined while that is not known. */
   unseen: GrpcError | undefined;
 
   constructor(options: ClientCallOptions) {
@@ -55,9 +55,9 @@ export class ClientCall {
     else signal?.addEventListener("abort", this.#aborted);
   }
 
-  /** What `coming` gives, unless the call is over before. */
+  /** The result of `coming`, or an error if the call ends before. */
   async orOver<T>(coming: Promise<T>): Promise<T> {
-    // The caller gets its failure too; here it may come after the call has ended.
+    // The caller receives this failure too; here it may occur after the call has ended.
     coming.catch(() => {});
     if (!this.#over) await Promise.race([coming, this.#change()]);
     if (this.#error !== undefined) throw this.#error;
@@ -73,7 +73,7 @@ export class ClientCall {
     try {
       stream = connection.session.request(headers);
     } catch (cause) {
-      // It closed just now, or has used up its stream numbers. Nothing was sent.
+      // The session closed just now, or has used up its stream numbers. Nothing was sent.
       connection.session.close();
       this.unseen = new GrpcError(GrpcCode.UNAVAILABLE, `The connection takes no calls any more: ${(cause as Error).message}.`, [], {
         cause,
@@ -102,7 +102,7 @@ export class ClientCall {
     stream.end(frame);
   }
 
-  /** The message of a call that has exactly one. */
+  /** The message of a call that returns exactly one. */
   async only(): Promise<Buffer> {
     while (!this.#over && this.unseen === undefined) await this.#change();
     this.#throwIfFailed();
@@ -117,7 +117,7 @@ export class ClientCall {
     if (!this.#headed) this.#throwIfFailed();
   }
 
-  /** The next message of a stream; undefined at its end. Nothing is read without demand. */
+  /** The next message of a stream; undefined at its end. Reads only on demand. */
   async next(): Promise<Buffer | undefined> {
     while (this.#frames.length === 0 && !this.#over) {
       this.#stream?.resume();
@@ -129,7 +129,7 @@ export class ClientCall {
     return undefined;
   }
 
-  /** Leaves the call. Once it is over there is nothing left to do. */
+  /** Cancels the call. Has no effect once the call is over. */
   cancel(): void {
     this.#stop(GrpcCode.CANCELLED, "The call was cancelled.");
   }
@@ -143,7 +143,7 @@ export class ClientCall {
       return this.#stop(GrpcCode.UNKNOWN, `The answer is ${head["content-type"] ?? "of no type"}, expected application/grpc.`);
     }
     this.#encoding = encoding;
-    // A call that fails at once has its trailers in the head.
+    // A call that fails at once has its trailers in the headers.
     if (head["grpc-status"] !== undefined) this.#trailers = head;
     else this.#headed = true;
     this.#changed();
@@ -172,7 +172,7 @@ export class ClientCall {
     this.#finish(failure ?? cut);
   }
 
-  /** The stream has closed; without a status when the call is not over yet. */
+  /** The stream has closed; if the call is not over yet, there was no status. */
   #closed(stream: ClientHttp2Stream, { session }: Connection, broken: Error | undefined): void {
     if (this.#over) return;
     const code = stream.rstCode ?? 0;
@@ -200,7 +200,7 @@ export class ClientCall {
     this.#cancelDeadline?.();
     this.#options.signal?.removeEventListener("abort", this.#aborted);
     const stream = this.#stream;
-    // The reset informs the server that nothing waits any more; after the end of its answer it needs none.
+    // The reset tells the server that the client does not wait any more; after the end of the response it is not needed.
     if (stream !== undefined && error !== undefined && !stream.closed) stream.close(constants.NGHTTP2_CANCEL);
     this.#changed();
   }
@@ -227,7 +227,7 @@ function notOne(what: string): GrpcError {
   return new GrpcError(GrpcCode.UNIMPLEMENTED, `The server answered with ${what}, expected one.`);
 }
 
-/** What a status of HTTP means, when a proxy or another server answers. doc/http-grpc-status-mapping.md of gRPC. */
+/** The meaning of HTTP statuses, when a proxy or another server responds. doc/http-grpc-status-mapping.md of gRPC. */
 const byHttpStatus: Readonly<Record<number, GrpcCode>> = {
   400: GrpcCode.INTERNAL,
   401: GrpcCode.UNAUTHENTICATED,
@@ -243,7 +243,7 @@ function httpError(status: number | undefined): GrpcError {
   return new GrpcError(byHttpStatus[status ?? 0] ?? GrpcCode.UNKNOWN, `The server answered with the HTTP status ${status}, expected 200.`);
 }
 
-/** How streams close when their connection does. A server that only sends GOAWAY still resets calls for reasons of its own. */
+/** The reset codes of streams when their connection closes. A server that only sends GOAWAY may still reset calls for other reasons. */
 const lossCodes = new Set<number>([constants.NGHTTP2_NO_ERROR, constants.NGHTTP2_CANCEL, constants.NGHTTP2_INTERNAL_ERROR]);
 
 function lostError(cause: Error | undefined): GrpcError {
@@ -257,7 +257,7 @@ const byReset: Readonly<Record<number, GrpcCode>> = {
   [constants.NGHTTP2_INADEQUATE_SECURITY]: GrpcCode.PERMISSION_DENIED,
 };
 
-/** What the reset of a stream means. doc/PROTOCOL-HTTP2.md of gRPC, "Errors". */
+/** The meaning of stream resets. doc/PROTOCOL-HTTP2.md of gRPC, "Errors". */
 function resetError(code: number, cause: Error | undefined): GrpcError {
   return new GrpcError(byReset[code] ?? GrpcCode.INTERNAL, `The server reset the call with code ${code}${because(cause)}.`, [], { cause });
 }

@@ -1,7 +1,7 @@
-// A gRPC client: one connection to one server, kept, and made again when it breaks. Calls share it.
+// A gRPC client: one connection to one server, which is kept, and opened again when it breaks. Calls share it.
 //
-// A call that finds no connection waits for one, and so gets the error of the server. After a failure the next try is a little
-// later each time, and calls wait for that too. A call that the server certainly has not begun (it sent GOAWAY) is sent again.
+// Without a connection, a call waits for one, and so gets the connection error of the server. After a failure, each further try is delayed
+// longer, and calls wait for that too. A call that the server has certainly not begun (it sent GOAWAY) is sent again.
 import type { Clock } from "../../core/clock.ts";
 import { systemClock } from "../../core/clock.ts";
 import { receivedValuesMax } from "../http/received-body.ts";
@@ -18,13 +18,16 @@ export interface ChannelOptions {
   metadata?: Readonly<Record<string, string>>;
   /** For `https://` targets. */
   tls?: TlsClientOptions;
-  /** One message, in and out. */
+  /** The size limit of one message, in both directions. */
   messageBytes?: number;
-  /** What may be under way to us on one call before it is read; for streams whose messages shall stay with the server until then. */
+  /**
+   * The HTTP/2 window of one call: how many unread bytes the server may send. Small for streams whose messages should stay with the server
+   * until they are read.
+   */
   windowBytes?: number;
-  /** For the connection to be made, TLS included. */
+  /** The time limit for opening the connection, including TLS. */
   connectMs?: number;
-  /** Between two pings while calls are open; doubled when the server reports that it is too often. */
+  /** The time between two pings while calls are open; doubled when the server reports too many pings. */
   pingMs?: number;
   pingTimeoutMs?: number;
   clock?: Clock;
@@ -33,14 +36,14 @@ export interface ChannelOptions {
 
 export interface CallOptions {
   metadata?: Readonly<Record<string, string>>;
-  /** The server gets it, and the call ends with DEADLINE_EXCEEDED here, whatever the server does. */
+  /** Sent to the server; the call also ends here with DEADLINE_EXCEEDED, whether the server reacts or not. */
   timeoutMs?: number;
   /** Cancels the call: it ends with CANCELLED, and the server is notified. */
   signal?: AbortSignal;
 }
 
 export interface GrpcChannel {
-  /** As it was given. */
+  /** The target as it was given. */
   readonly target: string;
   /** @throws GrpcError */
   unary<Request extends Message, Response extends Message>(
@@ -49,25 +52,25 @@ export interface GrpcChannel {
     options?: CallOptions,
   ): Promise<Decoded<Response>>;
   /**
-   * The messages of a stream, on demand: nothing is read ahead of the reader but what fits the window of the connection.
-   * Leaving the loop cancels the call. `opened` is called when the server has accepted it. @throws GrpcError while reading.
+   * The messages of a stream, on demand: nothing is read ahead except for what fits the window of the connection. Leaving the loop cancels
+   * the call. `opened` is called when the server has accepted the call. @throws GrpcError while reading.
    */
   serverStream<Request extends Message, Response extends Message>(
     rpc: Rpc<Request, Response>,
     request: Encodable<Request>,
     options?: CallOptions & { opened?: () => void },
   ): AsyncGenerator<Decoded<Response>, void, undefined>;
-  /** Ends every call with CANCELLED and closes the connection. Again is harmless. */
+  /** Ends every call with CANCELLED and closes the connection. Calling it again has no effect. */
   close(): Promise<void>;
 }
 
 const CONNECT_MS = 20_000;
 const PING_MS = 30_000;
 const PING_TIMEOUT_MS = 20_000;
-/** How often a call may be refused unseen before that is its answer. */
+/** How often a call is repeated that the server refused unseen. */
 const REFUSALS_MAX = 3;
 
-/** Opens nothing yet: the first call connects. @throws LongshoreError for a target that is none. */
+/** Does not connect yet: the first call does. @throws LongshoreError for an invalid target. */
 export function openChannel(target: string, options: ChannelOptions = {}): GrpcChannel {
   return new Channel(target, options);
 }
@@ -162,7 +165,7 @@ class Channel implements GrpcChannel {
     });
   }
 
-  /** Starts the call, again as long as the server has not seen it, and answers what `answer` waits for. */
+  /** Starts the call, repeats that while the server has not seen it, and returns the result of `answer`. */
   async #started<T>(call: ClientCall, answer: () => Promise<T>): Promise<T> {
     for (let refusals = 0; ; refusals++) {
       const connection = this.#connector.connection();
@@ -175,7 +178,7 @@ class Channel implements GrpcChannel {
     }
   }
 
-  /** An error of the decoder is the server's mistake, and one of the network is reported with the server's name. */
+  /** An error of the decoder is the server's mistake; it is reported with the server's name. */
   #named(error: unknown, rpc: Rpc): unknown {
     if (error instanceof GrpcError) return error;
     return new GrpcError(GrpcCode.INTERNAL, `The answer of ${this.target} to ${rpc.path} cannot be read: ${(error as Error).message}`, [], {

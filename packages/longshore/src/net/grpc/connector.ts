@@ -1,4 +1,4 @@
-// The one connection of a channel: made on demand, watched by pings, given up when the server sends GOAWAY.
+// The one connection of a channel: opened on demand, watched by pings, given up when the server sends GOAWAY.
 import { type ClientHttp2Session, type ClientSessionOptions, connect, constants, type SecureClientSessionOptions } from "node:http2";
 import type { ConnectionOptions } from "node:tls";
 import { type Backoff, backoffMs } from "../../core/backoff.ts";
@@ -9,7 +9,7 @@ import { sessionMemoryMb, sessionWindowBytes } from "./limits.ts";
 import { GrpcCode, GrpcError } from "./status.ts";
 import type { Target } from "./target.ts";
 
-/** Whom to trust and who to be, as node:tls has it. */
+/** Trusted certificates and the client's own certificate, as in node:tls. */
 export type TlsClientOptions = Pick<ConnectionOptions, "ca" | "cert" | "key" | "servername" | "rejectUnauthorized">;
 
 export interface ConnectorOptions {
@@ -25,14 +25,14 @@ export interface ConnectorOptions {
 
 export interface Connection {
   readonly session: ClientHttp2Session;
-  /** Calls that are open on it. Pings are sent only while there are some: otherwise a lost connection does not matter. */
+  /** The number of open calls. Pings are sent only while there are open calls: otherwise a lost connection does not matter. */
   calls: number;
   heard(): void;
 }
 
-/** Between two tries: soon after a server that only restarts, and never more often than every few seconds for one that stays away. */
+/** The delay between two tries: short for a server that restarts, at most a few seconds for one that stays unreachable. */
 const reconnect: Backoff = { kind: "exponential", delayMs: 100, factor: 1.6, maxMs: 5_000, jitter: 0.2 };
-/** However often a server finds pings too many, a peer that vanished is noticed within this. */
+/** The longest time between two pings, even if a server reports too many: a lost peer is noticed within this time. */
 const pingMsMax = 600_000;
 
 export class Connector {
@@ -50,7 +50,7 @@ export class Connector {
     this.#pingMs = options.pingMs;
   }
 
-  /** The connection, at once when it is open. @throws GrpcError UNAVAILABLE when it cannot be made. */
+  /** The connection; without waiting when it is open. @throws GrpcError UNAVAILABLE when it cannot be opened. */
   connection(): Connection | Promise<Connection> {
     const current = this.#current;
     if (current !== undefined && !current.session.closed && !current.session.destroyed) return current;
@@ -61,7 +61,7 @@ export class Connector {
     return this.#making;
   }
 
-  /** Closes what is open; calls on it end. */
+  /** Closes the connection; its calls end. */
   async close(): Promise<void> {
     this.#closing.abort();
     this.#current = undefined;
@@ -93,7 +93,7 @@ export class Connector {
     }
   }
 
-  /** Resolves when the server has sent its settings: until then it is not known whether it speaks HTTP/2 at all. */
+  /** Resolves when the server has sent its settings: until then it is not known whether it supports HTTP/2 at all. */
   #dial(): Promise<ClientHttp2Session> {
     const { place, tls, windowBytes, clock, connectMs } = this.#options;
     const options: ClientSessionOptions & SecureClientSessionOptions = {
@@ -137,7 +137,7 @@ export class Connector {
         acknowledge();
       },
     };
-    // The reason to leave it is the session's own state; calls that are open on it may go on.
+    // The state of the session shows that it must not be used any more; open calls on it may continue.
     session.on("goaway", (code) => {
       if (code === constants.NGHTTP2_ENHANCE_YOUR_CALM) this.#pingMs = Math.min(this.#pingMs * 2, pingMsMax);
     });
@@ -146,23 +146,23 @@ export class Connector {
   }
 }
 
-/** What a window may grow to: HTTP/2's own limit. */
+/** The limit of a window: HTTP/2's own limit. */
 const windowBytesMost = 2 ** 31 - 1;
 
 /**
- * Makes our side acknowledge what has come at once. A server that leaves Nagle's algorithm on, as some in Rust do, holds back
- * a small message until the one before is acknowledged, and the kernel puts an acknowledgement off by 40 ms unless something is sent. So
- * something is: the frame that opens the connection's window by one byte more, which needs no answer. Measured with an orchestrator
- * of such a server and ten tasks at a time: 1,801 runs a second instead of 453, p99 15 ms instead of 61. A ping would bring an answer,
- * which is held back like everything else: 209 a second.
+ * Makes our side acknowledge received data at once. A server that leaves Nagle's algorithm on, as some in Rust do, holds back a small
+ * message until the one before is acknowledged, and the kernel delays an acknowledgement by 40 ms unless something is sent. So this
+ * function sends something: a frame that opens the connection's window by one more byte, which needs no reply. Measured with an
+ * orchestrator of such a server and ten tasks at a time: 1,801 runs a second instead of 453, p99 15 ms instead of 61. A ping would cause a
+ * reply, which is held back like everything else: 209 a second.
  */
 function acknowledger(session: ClientHttp2Session): () => void {
   let windowBytes = sessionWindowBytes;
   return () => {
     if (session.destroyed) return;
-    // Sent with whatever else is sent in this turn.
+    // Sent together with everything else in this turn.
     if (++windowBytes <= windowBytesMost) session.setLocalWindowSize(windowBytes);
-    // After two billion messages: what is open may end, and the next call makes another connection.
+    // After two billion messages: open calls may end, and the next call opens another connection.
     else if (!session.closed) session.close();
   };
 }

@@ -1,14 +1,16 @@
 // Recognises a client that only keeps the server busy, by what it does in one turn of the event loop: it opens streams and resets them
-// before their call has begun, or sends messages in very many tiny pieces. No client that waits for its answers comes near these counts.
+// before their call has begun, or sends messages in very many tiny pieces. A client that waits for its responses never comes near these
+// counts.
 //
-// What Node and nghttp2 do by themselves: they refuse streams beyond `maxConcurrentStreams` without a call into JavaScript; end a
-// connection that leaves a thousand answers to pings or settings unread, sends a thousand wrong frames, or more than eight CONTINUATION
-// frames for one head; and send GOAWAY after a thousand resets, but only when all that had arrived is worked through.
+// Node and nghttp2 already do the following: they refuse streams beyond `maxConcurrentStreams` without a call into JavaScript; they end a
+// connection that leaves a thousand replies to pings or settings unread, sends a thousand wrong frames, or sends more than eight
+// CONTINUATION frames for one header block; and they send GOAWAY after a thousand resets, but only after everything that had arrived is
+// processed.
 import type { LoopTurns } from "../../core/slices/loop-turns.ts";
 
-/** Streams that were reset before their call began. A client that cancels a few calls at once is no attacker. */
+/** The limit of streams that were reset before their call began. A client may cancel a few calls at once. */
 const resetsMax = 100;
-/** Pieces of messages, and the bytes that they have on average. All calls that may be open at once send fewer. */
+/** The limit of pieces of messages, and of their average size. All calls that may be open at once send fewer pieces. */
 const piecesMax = 2_048;
 const pieceBytes = 16;
 
@@ -37,7 +39,7 @@ export class Flood {
     if (++this.#pieces > piecesMax && this.#bytes < this.#pieces * pieceBytes) this.#found();
   }
 
-  /** Counts from 0 in each turn. */
+  /** Starts from 0 in each turn. */
   #begin(): void {
     const { number } = this.#turns;
     if (number === this.#turn) return;

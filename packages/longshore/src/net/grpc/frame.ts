@@ -1,8 +1,8 @@
-// Messages as gRPC puts them into the body of a request or response: a byte for whether it is compressed, its length in four
-// bytes, big-endian, and the message. Where the network cuts that into chunks means nothing.
+// The framing of gRPC messages in the body of a request or response: a byte for whether it is compressed, its length in four bytes,
+// big-endian, and the message. Chunks of the network may be cut anywhere.
 import { GrpcCode, GrpcError } from "./status.ts";
 
-/** What a client takes and sends unless configured otherwise; peers' own default is 4 MiB. Whatever is larger belongs into a blob. */
+/** The default size limit of a client, in both directions; the default of peers is 4 MiB. Larger content belongs into a blob. */
 export const messageBytesDefault = 67_108_864;
 
 const HEAD_BYTES = 5;
@@ -12,7 +12,7 @@ const none = Buffer.alloc(0);
 
 export interface Frame {
   readonly compressed: boolean;
-  /** May share memory with the chunk it came in. */
+  /** May share memory with the chunk that it arrived in. */
   readonly bytes: Buffer;
 }
 
@@ -24,28 +24,28 @@ export function frameOf(message: Uint8Array): Buffer {
   return frame;
 }
 
-/** The first buffer for a message that comes in parts; it doubles as bytes really come, whatever the head announces. */
+/** The first buffer for a message that arrives in parts. It grows only with the bytes that arrive, not with the announced length. */
 const FIRST_BUFFER_BYTES = 16_384;
 
-/** Puts chunks together. Holds at most one message that is not complete, and refuses one larger than the limit by its head. */
+/** Joins chunks to frames. Holds at most one incomplete message, and refuses a message that its header announces as too large. */
 export class FrameReader {
   readonly #bytesMax: number;
-  /** What has come of a frame that is not complete: the first `#held` bytes. */
+  /** An incomplete frame: the first `#held` bytes are valid. */
   #buffer: Buffer = none;
   #held = 0;
-  /** Bytes that must be there before anything can be done: those of the head, then those of the whole frame. */
+  /** The bytes that must arrive before the next step: those of the frame's header, then those of the whole frame. */
   #needed = HEAD_BYTES;
 
   constructor(bytesMax: number = messageBytesDefault) {
     this.#bytesMax = bytesMax;
   }
 
-  /** Bytes that wait for the rest of their frame. At the end of a body it must be 0. */
+  /** The bytes of an incomplete frame. Must be 0 at the end of a body. */
   get held(): number {
     return this.#held;
   }
 
-  /** Returns the frames that this chunk completes. @throws GrpcError for a frame that is too large or none. */
+  /** Returns the frames that this chunk completes. @throws GrpcError for a frame that is too large or invalid. */
   push(chunk: Buffer): Frame[] {
     const frames: Frame[] = [];
     let at = 0;
@@ -108,10 +108,10 @@ export function tooLarge(bytes: number, bytesMax: number): GrpcError {
   return new GrpcError(GrpcCode.RESOURCE_EXHAUSTED, `The message has ${bytes} bytes, the limit is ${bytesMax}.`);
 }
 
-/** The encodings that are understood on input; nothing is compressed on output. */
+/** The accepted encodings of requests; responses are not compressed. */
 export const acceptedEncodings = "identity,gzip";
 
-/** Refuses an encoding that is not understood, with what is. */
+/** Refuses an unknown encoding, and names the accepted ones. */
 export function refuseEncoding(encoding: string | undefined): GrpcError | undefined {
   if (encoding === undefined || encoding === "identity" || encoding === "gzip") return undefined;
   return new GrpcError(

@@ -1,14 +1,14 @@
-// Unpacking messages. A few bytes may unpack to gigabytes, so what comes out is counted while it comes: against the limit of one message,
-// against the memory that all callers share, and few are unpacked at a time.
+// Decompresses messages. A few bytes may decompress to gigabytes, so the output is counted as it is produced: against the limit of one
+// message and against the memory that all callers share. Few messages are decompressed at a time.
 import { createGunzip } from "node:zlib";
 import type { Frame } from "./frame.ts";
 import { GrpcCode, GrpcError } from "./status.ts";
 
-/** How unpacking is bounded. */
+/** The limits of decompression. */
 export interface Room {
-  /** One message. */
+  /** The limit of one message. */
   readonly bytesMax: number;
-  /** Called for each piece that came out; what it returns is why there is no room for it. */
+  /** Called for each piece of output; returns an error when there is no room for it. */
   take?(bytes: number): GrpcError | undefined;
 }
 
@@ -44,11 +44,11 @@ function tooLargeUnpacked(bytesMax: number): GrpcError {
   return new GrpcError(GrpcCode.RESOURCE_EXHAUSTED, `The message has more than ${bytesMax} bytes when unpacked, the limit.`);
 }
 
-/** Lets a few pieces of work go on at once, the others in the order in which they came. */
+/** Limits the number of concurrent operations; the others wait in order. */
 export class Turns {
   readonly #atOnce: number;
   readonly #waiting: (() => void)[] = [];
-  /** Work in progress now, and the maximum so far. */
+  /** The number of operations running now, and the maximum so far. */
   running = 0;
   most = 0;
 
@@ -62,7 +62,7 @@ export class Turns {
     try {
       return await work();
     } finally {
-      // The place is given to the next in the queue, or is free.
+      // Passes the place to the next in the queue, or frees it.
       const next = this.#waiting.shift();
       if (next === undefined) this.running--;
       else next();

@@ -1,17 +1,18 @@
-// Notices a peer that has vanished without a word: a machine that lost power, a cable, a NAT that forgot. TCP alone notices after minutes
-// to hours, and only when something is sent. A PING of HTTP/2 is answered by every peer at once, however busy its program is.
+// Notices a peer that is gone without closing its connection: a machine without power, a cut cable, a NAT that dropped its state. TCP alone
+// notices after minutes to hours, and only when something is sent. Every peer replies to an HTTP/2 PING at once, however busy its program
+// is.
 import type { Http2Session } from "node:http2";
 import type { Clock } from "../../core/clock.ts";
 
 export interface KeepAliveOptions {
   clock: Clock;
-  /** Between two pings. */
+  /** The time between two pings. */
   pingMs: number;
-  /** How long an answer may take. Anything else that arrives counts as one. */
+  /** How long a reply may take. Everything else that arrives counts as a reply too. */
   pingTimeoutMs: number;
-  /** Called every `pingMs`; false leaves the ping out. */
+  /** Called every `pingMs`; false skips the ping. */
   tick?: () => boolean;
-  /** Called once, when no answer came. */
+  /** Called once, when no reply arrived. */
   lost: () => void;
 }
 
@@ -29,7 +30,7 @@ export class KeepAlive {
     this.#arm();
   }
 
-  /** The peer is there: something came from it. */
+  /** Something arrived, so the peer is alive. */
   heard(): void {
     this.#heardMs = this.#options.clock.now();
   }
@@ -56,7 +57,7 @@ export class KeepAlive {
     const pinged = this.#session.ping((error) => {
       if (error === null) again();
     });
-    // Not sent: the session is closing, and its owner handles that.
+    // Not sent, because the session is closing; its owner handles that.
     if (!pinged) return this.#arm();
     this.#cancel = clock.at(sentMs + pingTimeoutMs, () => {
       if (this.#heardMs > sentMs) return again();

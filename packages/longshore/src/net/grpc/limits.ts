@@ -4,28 +4,28 @@ import { payloadRequestBytes } from "../../core/payload-size.ts";
 import type { ValueLimits } from "../http/request-size.ts";
 
 export interface GrpcLimits extends ValueLimits {
-  /** One message, in and out, also after it was unpacked: four times what peers take by default (4 MiB). */
+  /** The limit of one message, in both directions, also after decompression: four times the default of peers (4 MiB). */
   messageBytes: number;
-  /** One request of a method that carries inputs, outputs or definitions. It is decoded at once; whatever is larger belongs into a blob. */
+  /** The limit of a request that carries inputs, outputs or definitions. It is decoded at once; larger content belongs into a blob. */
   payloadBytes: number;
-  /** One request of any other method: names, ids and numbers. */
+  /** The limit of every other request: names, ids and numbers. */
   callBytes: number;
-  /** One request of a method that answers anyone. */
+  /** The limit of a request to a method that needs no token. */
   openBytes: number;
   /**
-   * Calls at once on one connection, long-lived streams included; more wait in the client, or go over another connection. Node makes a stream of
-   * each as soon as it comes, whatever else there is to do: so many take a few milliseconds.
+   * Concurrent calls on one connection, including long-lived streams; further calls wait in the client, or use another connection. Node
+   * creates a stream for each call as soon as it arrives; this many take a few milliseconds.
    */
   streams: number;
-  /** All metadata of one call: what HTTP/1.1 requests may have. */
+  /** The limit of all metadata of one call: the same as for HTTP/1.1 requests. */
   headerBytes: number;
-  /** For a whole request to arrive; the answer may take as long as it likes. */
+  /** The time limit for a whole request to arrive; the response may take any time. */
   requestMs: number;
-  /** How long a connection without calls is kept, late by at most `pingMs`. Its client connects again when it has something to call. */
+  /** How long a connection without calls is kept, late by at most `pingMs`. Its client connects again for its next call. */
   idleMs: number;
-  /** Between two pings of a connection. */
+  /** The time between two pings of a connection. */
   pingMs: number;
-  /** For the answer to a ping: what other implementations wait too. */
+  /** The time limit for the reply to a ping: the same as in other implementations. */
   pingTimeoutMs: number;
 }
 
@@ -45,12 +45,15 @@ export const grpcLimits: Readonly<GrpcLimits> = {
   pingTimeoutMs: 20_000,
 };
 
-/** What may be under way to us on one stream, and on all streams of a connection, before we have read it: a message of usual size at once. */
+/** The HTTP/2 windows: how many unread bytes a stream, and all streams of a connection, may send. A message of usual size fits. */
 export const streamWindowBytes = 1_048_576;
 export const sessionWindowBytes = 4_194_304;
 
-/** Messages that are unpacked at the same time: each keeps a thread of the pool busy, of which files need some too. */
+/** How many messages are decompressed at the same time: each occupies a thread of the pool, which file access needs too. */
 export const inflationsAtOnce = 2;
 
-/** What a session may hold in memory, in megabytes: the largest message, what waits before it, and room. Node's own 10 is less than a message. */
+/**
+ * The memory limit of a session, in megabytes: the largest message, what waits before it, and reserve. Node's default of 10 is less than a
+ * message.
+ */
 export const sessionMemoryMb = 160;

@@ -1,6 +1,6 @@
-// One call on the server's side. Its life: receiving (call-request.ts), running (the handler is at work; a stream may be sending), over
-// (the status is on its way, or the caller has gone; call-answer.ts). Whatever comes first makes it over, and the rest finds nothing to do:
-// the handler's answer, its error, the deadline, a cancellation, the end of the connection, a server that closes.
+// One call on the server's side. Its states: receiving (call-request.ts), running (the handler runs; a stream may be sending), over (the
+// status is being sent, or the caller has disconnected; call-answer.ts). The first of these events ends it, and later ones have no effect:
+// the handler's result or error, the deadline, a cancellation, the end of the connection, a server that closes.
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { actions, type Caller, stranger } from "../../core/actions.ts";
 import { valuesMaxOf } from "../http/request-size.ts";
@@ -20,9 +20,9 @@ export class ServerCall implements GrpcCall, GrpcSink<unknown> {
   caller: Caller = stranger;
   deadline: number | undefined = undefined;
   method: GrpcMethod | undefined = undefined;
-  /** The host's: which place among the calls under way it has. */
+  /** Set by the host: the account that pays for its place among concurrent calls. */
   place: string | undefined = undefined;
-  /** The host's: whose place it has among those whose answers are made. */
+  /** Set by the host: the caller whose answer slot it holds. */
   slotOf: string | undefined = undefined;
   readonly #server: GrpcServer;
   readonly #stream: ServerHttp2Stream;
@@ -44,7 +44,7 @@ export class ServerCall implements GrpcCall, GrpcSink<unknown> {
     this.#answer = new CallAnswer(stream, server, () => this.#leave());
   }
 
-  /** Nothing to do for the end of the socket: the stream closes with it, and reports by itself. */
+  /** Nothing to do when the socket ends: the stream closes with it, and reports that by itself. */
   clientGone(): void {}
 
   get path(): string {
@@ -60,7 +60,7 @@ export class ServerCall implements GrpcCall, GrpcSink<unknown> {
   }
 
   get gone(): AbortSignal {
-    // It waits for something to happen.
+    // The handler waits for an event, so it does not need its answer slot.
     this.#server.host.leave?.(this);
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
@@ -74,7 +74,7 @@ export class ServerCall implements GrpcCall, GrpcSink<unknown> {
     return this.#metadata;
   }
 
-  /** When its request began to be received; Infinity when none is. */
+  /** When its request began to be received; Infinity when none is being received. */
   get receivingSince(): number {
     return this.#request?.since ?? Number.POSITIVE_INFINITY;
   }
@@ -109,7 +109,7 @@ export class ServerCall implements GrpcCall, GrpcSink<unknown> {
     return this.method === undefined ? noMethod(this.path) : refuseEncoding(this.headers["grpc-encoding"] as string | undefined);
   }
 
-  /** Who has no token, or calls a method that carries nothing, has nothing large to send. */
+  /** A caller without a token, or of a method that carries no payload, needs no large requests. */
   #requestBytesMax(): number {
     const { messageBytes, payloadBytes, callBytes, openBytes } = this.#server.limits;
     const { who, carries } = actions[(this.method as GrpcMethod).action];
@@ -160,7 +160,7 @@ export class ServerCall implements GrpcCall, GrpcSink<unknown> {
 
   #runStream(method: GrpcMethod, request: unknown): void {
     const running = method.stream?.(request, this, this);
-    // A caller may wait for the head to know that its stream is open. A handler that refuses at once still answers with trailers alone.
+    // A caller may wait for the headers to know that its stream is open. A handler that refuses at once still responds with trailers only.
     setImmediate(() => this.#answer.open());
     running?.then(
       () => this.end(),
@@ -182,7 +182,7 @@ export class ServerCall implements GrpcCall, GrpcSink<unknown> {
 
   async send(message: unknown): Promise<void> {
     if (this.#over) return;
-    // Throws for what cannot be encoded: the handler's mistake, and not the end of the stream unless the handler makes it so.
+    // Throws for a message that cannot be encoded: that is a mistake of the handler, and does not end the stream by itself.
     const frame = this.#frameFor(message);
     if (this.#answer.unsent > this.#server.limits.messageBytes) {
       return this.end(new GrpcError(GrpcCode.RESOURCE_EXHAUSTED, "The caller does not read what was sent."));
@@ -206,7 +206,7 @@ export class ServerCall implements GrpcCall, GrpcSink<unknown> {
     this.#answer.end();
   }
 
-  /** Ends the call with an error, whatever it is doing. */
+  /** Ends the call with an error, in any state. */
   refuse(error: GrpcError): void {
     if (this.#over) return;
     this.#conclude(error.code);
@@ -248,7 +248,7 @@ export class ServerCall implements GrpcCall, GrpcSink<unknown> {
     this.#controller?.abort();
   }
 
-  /** Always the last: the stream is gone, answered or not. */
+  /** Always called last: the stream has closed, with or without a response. */
   #closed(): void {
     if (!this.#over) {
       this.#conclude(GrpcCode.CANCELLED);

@@ -1,8 +1,8 @@
-// Serves gRPC on sockets that are handed over. The host decides who may call, what is counted and what an error means; what happens
-// on one connection is in session.ts, to one call in server-call.ts.
+// Serves gRPC on sockets that it receives. The host decides who may call, what is counted and what an error means. One connection is in
+// session.ts, one call in server-call.ts.
 //
-// Measured on two cores that the client shares (Node 20, decoding and the gate included): a unary call costs the server 36 to 47 us of CPU
-// with 32 in flight and 77 to 110 us one at a time, most of it in node:http2; the client 55 to 69 and 100 to 145 us. A thousand idle
+// Measured on two cores that the client shares (Node 20, including decoding and access check): a unary call costs the server 36 to 47 us of
+// CPU with 32 in flight and 77 to 110 us one at a time, most of it in node:http2; the client 55 to 69 and 100 to 145 us. A thousand idle
 // streams take 4 MB on one connection, and 46 MB on a connection each.
 import type { Http2Server, ServerHttp2Session } from "node:http2";
 import { createServer } from "node:http2";
@@ -18,23 +18,32 @@ import type { GrpcMethod } from "./service.ts";
 import { GrpcSession } from "./session.ts";
 import type { GrpcCode, GrpcError } from "./status.ts";
 
-/** The server that owns the port, as gRPC needs it. */
+/** The server that owns the port, as gRPC uses it. */
 export interface GrpcHost {
-  /** A call has begun. What is answered is called once, when it is over: answered in full, or the caller has gone. */
+  /**
+   * Called when a call begins. The returned function is called once, when the call is over: its response is complete, or the caller has
+   * disconnected.
+   */
   begin(call: ServerCall): (code: GrpcCode) => void;
-  /** Called before the body is read, to set the caller. Returns the refusal, if any. `method` is absent when there is none of that name. */
+  /**
+   * Called before the body is read, to set the caller. Returns an error to refuse the call. `method` is absent when no method has that
+   * name.
+   */
   admit(call: ServerCall, method: GrpcMethod | undefined): GrpcError | undefined;
-  /** A unary call, with a request of so many bytes, is about to be handled. Undefined when it may; else it resolves when its turn has come. */
+  /**
+   * Called before a unary call with a request of `bytes` is handled. Returns undefined when it may run now; otherwise a promise that
+   * resolves when it may.
+   */
   enter?(call: ServerCall, method: GrpcMethod, bytes: number): Promise<void> | undefined;
-  /** Its answer is made, or it waits for something else to happen. Called for every unary call, and perhaps again. */
+  /** Called when the response is ready, or the handler waits for an event. Called at least once for every unary call. */
   leave?(call: ServerCall): void;
-  /** What an error that is no GrpcError means for the caller. */
+  /** Converts an error that is not a GrpcError. */
   explain(error: unknown, call: ServerCall): GrpcError;
-  /** A request over HTTP/2 that is no gRPC was refused with this status. */
+  /** Called when a request over HTTP/2 that is not gRPC was refused with this status. */
   refusedPlain(status: number, socket: Socket): void;
-  /** A connection was ended because it flooded the server. */
+  /** Called when a connection was ended because it flooded the server. */
   flooded?(socket: Socket): void;
-  /** A request was taken apart and its handler was called, which ran this long without a pause. */
+  /** Called after a request was decoded and its handler called; `ms` is how long that blocked the event loop. */
   ran?(call: ServerCall, ms: number): void;
 }
 
@@ -43,14 +52,14 @@ export interface GrpcServerOptions {
   host: GrpcHost;
   clock: Clock;
   limits: GrpcLimits;
-  /** For all requests that are being received, unpacked; shared with whatever else receives. */
+  /** The budget of all requests that are being received, decompressed; shared with the other receivers of the server. */
   receiving: ByteBudget;
-  /** The same for answers that their callers have not taken. */
+  /** The budget of responses that their callers have not read yet. */
   sending: ByteBudget;
-  /** End calls whose request, or whose answer, makes no progress. */
+  /** End calls whose request, or whose response, makes no progress. */
   receiveStalls: Stalls;
   sendStalls: Stalls;
-  /** What connections may do in one turn of the event loop. */
+  /** Limits the work of connections in one turn of the event loop. */
   turns: LoopTurns;
 }
 
@@ -63,7 +72,7 @@ export class GrpcServer {
   readonly receiveStalls: Stalls;
   readonly sendStalls: Stalls;
   readonly turns: LoopTurns;
-  /** Messages that are being unpacked. */
+  /** Limits concurrent decompressions. */
   readonly inflations = new Turns(inflationsAtOnce);
   readonly #methods: ReadonlyMap<string, GrpcMethod>;
   readonly #http2: Http2Server;
@@ -86,13 +95,13 @@ export class GrpcServer {
       maxSessionMemory: sessionMemoryMb,
       settings: { maxConcurrentStreams: limits.streams, initialWindowSize: streamWindowBytes, maxHeaderListSize: limits.headerBytes },
     });
-    // The session reports it too, and handles it there; without a listener here it would end the process.
+    // The session reports this error too, and handles it; without a listener here it would end the process.
     this.#http2.on("sessionError", () => {});
   }
 
-  /** Serves this socket from now on; `bytes` are received and not read yet. No listener may be left on it. */
+  /** Serves this socket from now on; `bytes` are received but not parsed yet. The socket must have no other listeners. */
   take(socket: Socket, bytes?: Buffer): GrpcSession {
-    // A peer that ends its side of HTTP/2 has disconnected. Half-open, the socket would never close, and its calls would not be notified.
+    // A peer that ends its side of HTTP/2 has disconnected. A half-open socket would never close, and its calls would not be notified.
     socket.allowHalfOpen = false;
     socket.setNoDelay(true);
     socket.pause();
@@ -112,7 +121,7 @@ export class GrpcServer {
     return this.#methods.get(path ?? "");
   }
 
-  /** Sends GOAWAY to every peer: streams end as unavailable, other calls may finish, and each connection closes after its last. */
+  /** Sends GOAWAY to every peer: streams end as unavailable, other calls may finish, and each connection closes after its last call. */
   drain(): void {
     this.#draining = true;
     for (const session of [...this.#sessions]) session.drain();

@@ -1,5 +1,5 @@
-// What a gRPC service is made of: methods as data, so that the gate in front of routes guards them too and a test can walk the table.
-// No sockets here; server.ts owns those. A protocol makes its methods from the tables of its services:
+// The parts of a gRPC service: methods as data, so that the same access check guards routes and methods, and a test can walk the table. No
+// sockets here; server.ts owns those. A protocol makes its methods from the tables of its services:
 //
 //   const methods = [unary(OrchestratorService.CompleteTask, "task.report", (request, call) => ...)];
 import type { Action, Caller } from "../../core/actions.ts";
@@ -8,26 +8,26 @@ import type { Decoded, Encodable, Message, Rpc } from "../protobuf/protobuf.ts";
 export interface GrpcMethod<Request = unknown, Response = unknown> {
   /** `/package.v1.TasksService/PullTasks` */
   readonly path: string;
-  /** What it does: the same gate as for routes, with the metadata `authorization: Bearer ...`. */
+  /** The action of the method: the same access check as for routes, with the metadata `authorization: Bearer ...`. */
   readonly action: Action;
   readonly request: Message<Request>;
   readonly response: Message<Response>;
   readonly kind: "unary" | "server-stream";
-  /** For `unary`. Throws a GrpcError to refuse; any other error is what it would be for a route. */
+  /** For `unary`. Throws a GrpcError to refuse; any other error is handled as for a route. */
   unary?(request: Request, call: GrpcCall): Promise<Response> | Response;
-  /** For `server-stream`. The stream ends when the promise settles; when there is none, by `sink.end`. */
+  /** For `server-stream`. The stream ends when the promise settles or, without a promise, by `sink.end`. */
   stream?(request: Request, call: GrpcCall, sink: GrpcSink<Response>): void | Promise<void>;
 }
 
-/** What a handler knows of the call. */
+/** What a handler knows about the call. */
 export interface GrpcCall {
   /** Names in lower case; several values of one name are joined by a comma. Values of names that end in `-bin` are base64. */
   readonly metadata: Readonly<Record<string, string>>;
-  /** The caller, and what else it may do. */
+  /** The caller, and what it may do. */
   readonly caller: Caller;
-  /** The address that the caller has called, by its own header: `host:port`. */
+  /** The address that the caller has called, from its own header: `host:port`. */
   readonly authority?: string;
-  /** Aborted when nothing waits for the answer any more: cancelled, past its deadline, disconnected, or ended by a closing server. */
+  /** Aborts when the result is not needed any more: cancelled, past its deadline, disconnected, or ended by a closing server. */
   readonly gone: AbortSignal;
   /** Address and port of the caller. */
   readonly peer: string;
@@ -37,17 +37,17 @@ export interface GrpcCall {
 
 export interface GrpcSink<Response> {
   /**
-   * Resolves when the message has left this process, so that the next one may be sent; also when the caller has gone (see `gone`). Never
-   * rejects because of the network. A handler that does not wait is cut off once the unsent bytes exceed the limit of one message.
+   * Resolves when the message has left this process, so that the next one may be sent; also when the caller has disconnected (see `gone`).
+   * Never rejects because of the network. A handler that does not wait is ended once the unsent bytes exceed the limit of one message.
    */
   send(message: Response): Promise<void>;
-  /** True when nothing waits unsent in our process. */
+  /** True when no bytes wait to be sent. */
   readonly idle: boolean;
-  /** Ends the stream after what was sent: well, or with an error. Again is harmless. */
+  /** Ends the stream after everything that was sent: successfully, or with an error. Calling it again has no effect. */
   end(error?: Error): void;
 }
 
-/** A method that answers once. */
+/** A method that returns one message. */
 export function unary<Request extends Message, Response extends Message>(
   rpc: Rpc<Request, Response>,
   action: Action,
@@ -56,7 +56,7 @@ export function unary<Request extends Message, Response extends Message>(
   return { ...rpc, action, unary: handle as NonNullable<GrpcMethod["unary"]> };
 }
 
-/** A method that answers with a stream. */
+/** A method that returns a stream. */
 export function serverStream<Request extends Message, Response extends Message>(
   rpc: Rpc<Request, Response>,
   action: Action,

@@ -1,5 +1,5 @@
-// One connection of HTTP/2 and the calls on it. Calls beyond its share of a turn of the event loop begin in a later one (waiting-streams.ts),
-// and a client that floods the server is cut (flood.ts).
+// One HTTP/2 connection and its calls. Calls beyond its share of a turn of the event loop begin in a later turn (waiting-streams.ts), and a
+// client that floods the server is disconnected (flood.ts).
 import { constants, type IncomingHttpHeaders, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import { pieceUnits, requestUnits, type Share } from "../../core/slices/loop-turns.ts";
@@ -46,7 +46,7 @@ export class GrpcSession {
     });
     session.setLocalWindowSize(sessionWindowBytes);
     session.on("stream", (stream, headers) => this.#accept(stream, headers));
-    // A peer that broke the protocol: the session and its streams close next, and each call is notified.
+    // A peer violated the protocol: the session and its streams close next, and each call is notified.
     session.on("error", () => {});
     session.once("close", () => {
       this.#keepAlive.stop();
@@ -54,7 +54,7 @@ export class GrpcSession {
     });
   }
 
-  /** GOAWAY, the end of streams, and the connection's end after the last call. Again is harmless. */
+  /** Sends GOAWAY, ends streams, and closes the connection after the last call. Calling it again has no effect. */
   drain(): void {
     this.#draining = true;
     if (!this.#session.destroyed) this.#session.close();
@@ -62,8 +62,8 @@ export class GrpcSession {
   }
 
   #accept(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
-    // A stream that fails closes next, which is what its call listens to. One that was reset along with its own headers has closed already:
-    // no caller is left to be answered, and trying to would throw.
+    // A stream that fails closes next, and its call listens to that. A stream that was reset together with its own headers has closed
+    // already: there is no caller to respond to, and trying to would throw.
     stream.on("error", () => {});
     if (stream.destroyed || stream.closed) return this.#resetEarly();
     if (this.#waiting.size === 0 && !this.#share.used) return this.#begin(stream, headers);
@@ -85,7 +85,7 @@ export class GrpcSession {
     if (this.#draining) call.dismiss();
   }
 
-  /** A piece of a message has come. */
+  /** A piece of a message has arrived. */
   heard(bytes: number): void {
     this.#keepAlive.heard();
     this.#share.spend(pieceUnits);
@@ -93,7 +93,7 @@ export class GrpcSession {
   }
 
   #resetEarly(): void {
-    // Those of a connection that ends close with it.
+    // When the connection ends, its streams close with it.
     if (this.#session.destroyed) return;
     this.#share.spend(pieceUnits);
     this.#flood.reset();
@@ -111,7 +111,7 @@ export class GrpcSession {
     if (this.#calls.size === 0) this.#idleSince = this.#server.clock.now();
   }
 
-  /** Checks calls that come too slowly, and idle clients; false when there is no client left to ping. */
+  /** Checks for slow calls and idle clients; returns false when there is no client left to ping. */
   #tick(): boolean {
     const { clock, limits } = this.#server;
     const now = clock.now();
@@ -129,7 +129,7 @@ export class GrpcSession {
 
 const grpcType = /^application\/grpc(\+proto)?( *;.*)?$/;
 
-/** The HTTP status for a request that is no gRPC call; undefined for one that is. */
+/** The HTTP status for a request that is not a gRPC call; undefined for a gRPC call. */
 function refusePlain(headers: IncomingHttpHeaders): number | undefined {
   if (!grpcType.test(headers["content-type"] ?? "")) return 415;
   return headers[":method"] === "POST" ? undefined : 405;

@@ -1,4 +1,4 @@
-// How a gRPC call ends: a code, a message and, when it failed, details for machines. Sent as the trailers `grpc-status`, `grpc-message`
+// The end of a gRPC call: a code, a message and, when it failed, details for programs. Sent as the trailers `grpc-status`, `grpc-message`
 // (percent-encoded UTF-8) and `grpc-status-details-bin` (a google.rpc.Status in base64).
 // https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md, https://github.com/grpc/grpc/blob/master/doc/statuscodes.md
 import { type Decoded, type Encodable, type Message, message } from "../protobuf/protobuf.ts";
@@ -30,7 +30,7 @@ export interface GrpcDetail {
   readonly value: Uint8Array;
 }
 
-/** The end of a call that did not succeed: thrown by a handler, and thrown to a client. */
+/** The end of a failed call: thrown by a handler, and thrown to a client. */
 export class GrpcError extends Error {
   override readonly name = "GrpcError";
   readonly code: GrpcCode;
@@ -50,12 +50,12 @@ export function codeName(code: number): string {
 
 const names = new Map<number, string>(Object.entries(GrpcCode).map(([name, code]) => [code, name]));
 
-/** Which fields of a request were wrong. */
+/** The invalid fields of a request. */
 export const BadRequest = message("google.rpc.BadRequest", {
   fieldViolations: [1, message("google.rpc.BadRequest.FieldViolation", { field: [1, "string"], description: [2, "string"] }), "repeated"],
 });
 
-/** Why it failed, for machines: `reason` in capitals, unique within `domain`. */
+/** The reason of a failure, for programs: `reason` in capitals, unique within `domain`. */
 export const ErrorInfo = message("google.rpc.ErrorInfo", {
   reason: [1, "string"],
   domain: [2, "string"],
@@ -64,19 +64,19 @@ export const ErrorInfo = message("google.rpc.ErrorInfo", {
 
 const typePrefix = "type.googleapis.com/";
 
-/** A detail of a kind that has a table: `detailOf(ErrorInfo, { reason: "RESOURCE_NOT_FOUND", domain: "example.org" })`. */
+/** A detail of a known message type: `detailOf(ErrorInfo, { reason: "RESOURCE_NOT_FOUND", domain: "example.org" })`. */
 export function detailOf<M extends Message<object, object>>(type: M, value: Encodable<M>): GrpcDetail {
   return { typeUrl: `${typePrefix}${type.name}`, value: type.encode(value as object) };
 }
 
-/** The first detail of this kind, when the error has one that can be read. */
+/** The first detail of this type; undefined when there is none or it cannot be read. */
 export function findDetail<M extends Message<object, object>>(error: GrpcError, type: M): Decoded<M> | undefined {
   const detail = error.details.find(({ typeUrl }) => typeUrl === `${typePrefix}${type.name}`);
   if (detail === undefined) return undefined;
   try {
     return type.decode(detail.value) as Decoded<M>;
   } catch {
-    // A detail only adds to an error; one that cannot be read must not hide it.
+    // A detail only adds to an error; one that cannot be read must not hide the error.
     return undefined;
   }
 }
@@ -87,9 +87,9 @@ export const Status = message("google.rpc.Status", {
   details: [3, message("google.protobuf.Any", { typeUrl: [1, "string"], value: [2, "bytes"] }), "repeated"],
 });
 
-/** What of a message travels, escaped. With the details it must fit into the 8 KiB of headers that grpc-core accepts without fail. */
+/** The limit of an escaped message. Together with the details it must fit into the 8 KiB of headers that grpc-core always accepts. */
 const MESSAGE_CHARS_MAX = 3_600;
-/** The same for the details, in bytes before base64. Larger ones are left out: they only add to code and message. */
+/** The limit of the details, in bytes before base64. Larger details are left out: they only add to code and message. */
 const DETAILS_BYTES_MAX = 2_800;
 
 /** The trailers that end a call. */
@@ -102,7 +102,7 @@ export function trailersOf(error: GrpcError): Record<string, string> {
   return trailers;
 }
 
-/** So much of a text as may travel. */
+/** The text, cut to the limit. */
 function shortened(text: string): string {
   let kept = text.slice(0, MESSAGE_CHARS_MAX);
   for (let size = escapeMessage(kept).length; size > MESSAGE_CHARS_MAX; size = escapeMessage(kept).length) {
@@ -130,12 +130,12 @@ function detailsOf(text: string | string[] | undefined): GrpcDetail[] {
   try {
     return Status.decode(Buffer.from(text, "base64")).details;
   } catch {
-    // As above: code and message are valid without them.
+    // As above: code and message are valid without details.
     return [];
   }
 }
 
-/** Printable ASCII stays, except the percent sign; everything else becomes the escapes of its UTF-8 bytes. */
+/** Keeps printable ASCII except the percent sign; escapes the UTF-8 bytes of everything else. */
 export function escapeMessage(text: string): string {
   if (!/[^ -$&-~]/.test(text)) return text;
   let escaped = "";
@@ -146,7 +146,7 @@ export function escapeMessage(text: string): string {
   return escaped;
 }
 
-/** Undoes `escapeMessage`. Escapes that are none stay as they are: a message must never be lost for its form. */
+/** Undoes `escapeMessage`. Invalid escapes stay unchanged: a message must never be lost because of its form. */
 export function unescapeMessage(text: string): string {
   if (!text.includes("%")) return text;
   const bytes: number[] = [];

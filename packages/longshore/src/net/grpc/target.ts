@@ -1,11 +1,11 @@
-// The address of a channel: `host:port`, which is what peers write, or a URL, whose scheme decides whether TLS is used.
+// The address of a channel: `host:port`, which peers usually write, or a URL, whose scheme decides whether TLS is used.
 import { LongshoreError } from "../../core/errors.ts";
 
 export interface Target {
   readonly host: string;
   readonly port: number;
   readonly secure: boolean;
-  /** What the call names as `:authority`, and messages as the server. */
+  /** The `:authority` of calls, and the name of the server in messages. */
   readonly authority: string;
 }
 
@@ -17,7 +17,7 @@ export function parseTarget(text: string): Target {
   const plain = url.username === "" && url.password === "" && url.search === "" && url.hash === "" && url.pathname === "/";
   if ((url.protocol !== "http:" && url.protocol !== "https:") || !plain || url.hostname === "") throw badTarget(text);
   const secure = url.protocol === "https:";
-  // A port that is the scheme's own is not kept by URL, and without a scheme there is none to fall back on.
+  // URL drops the default port of its scheme, and a target without a scheme has no default port.
   const portText = /:(\d+)\/?$/.exec(withScheme)?.[1];
   if (portText === undefined && withScheme !== text) throw badTarget(text);
   const port = portText === undefined ? (secure ? 443 : 80) : Number(portText);

@@ -4,7 +4,7 @@ import { GrpcCode, GrpcError } from "./status.ts";
 const unitMs: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1_000, m: 1, u: 0.001, n: 0.000_001 };
 const DIGITS_MAX = 99_999_999;
 
-/** Milliseconds; undefined when the caller waits forever. @throws GrpcError for anything else. */
+/** In milliseconds; undefined when the caller waits without a limit. @throws GrpcError for an invalid value. */
 export function parseTimeout(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const match = /^(\d{1,8})([HMSmun])$/.exec(text);
@@ -17,7 +17,7 @@ export function parseTimeout(text: string | undefined): number | undefined {
   return Number(match[1]) * (unitMs[match[2] as string] as number);
 }
 
-/** In the finest unit that can hold it, and never more than what is left. */
+/** In the finest unit that can hold it, rounded down. */
 export function formatTimeout(ms: number): string {
   const whole = Math.max(0, Math.floor(ms));
   if (whole <= DIGITS_MAX) return `${whole}m`;

@@ -1,13 +1,13 @@
-// Streams of one connection whose call has not begun: they came beyond its share of a turn of the event loop. Each begins when its turn has come, in
-// the order in which they came. There are at most as many as may be open on a connection.
+// Streams of one connection whose call has not begun, because they arrived beyond its share of a turn of the event loop. They begin in
+// order, in later turns. Their number is bounded by the limit of open streams of a connection.
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { Share } from "../../core/slices/loop-turns.ts";
 
 export interface WaitingOptions {
   begin(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void;
-  /** Called for each piece of a message that comes for a stream that waits. */
+  /** Called for each piece of a message that arrives for a waiting stream. */
   came(bytes: number): void;
-  /** Called for a stream that was reset while it waited, which does not begin any more. */
+  /** Called for a stream that was reset while it waited; its call never begins. */
   reset(): void;
 }
 
@@ -25,7 +25,7 @@ export class WaitingStreams {
 
   add(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
     this.#streams.set(stream, headers);
-    // Without a reader a stream keeps what comes and reports nothing. Node calls `push` with each piece.
+    // A stream without a reader buffers its data and emits no event. Node calls `push` with each piece.
     const push = stream.push.bind(stream);
     stream.push = (piece: Buffer | null) => {
       if (piece !== null) this.#options.came(piece.length);
@@ -36,7 +36,7 @@ export class WaitingStreams {
     });
   }
 
-  /** Begins as many as the share allows, and waits again with the rest. */
+  /** Begins as many calls as the share allows; the rest waits again. */
   continue(share: Share): void {
     for (const [stream, headers] of this.#streams) {
       if (share.used) break;

@@ -1,4 +1,4 @@
-// Requests to servers whose addresses are known only when they are called, such as the places of large payloads. No redirect is followed.
+// Sends requests to servers whose addresses are known only at the call, such as the storage of large payloads. Redirects are not followed.
 
 import type { Agent, Dispatcher } from "undici";
 import { type Reply, send } from "./send.ts";
@@ -8,11 +8,11 @@ export interface AgentCall {
   readonly method: "GET" | "POST";
   readonly headers?: { readonly [name: string]: string };
   readonly body?: string | Uint8Array;
-  /** How long to wait for the answer to begin, and for each of its pieces. */
+  /** How long to wait for the start of the response, and for each of its pieces. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
   readonly bytesMax: number;
-  /** After this time an answer that arrives with less than 1 KiB a second is refused. Default: 10 s. */
+  /** After this time, a response that arrives with less than 1 KiB a second is refused. Default: 10 s. */
   readonly slowMs?: number;
 }
 
@@ -20,12 +20,12 @@ export class HttpAgent {
   readonly #connections: number;
   #agent: Promise<Agent> | undefined;
 
-  /** `connections` is how many requests may be under way at once to each server. */
+  /** `connections` limits the concurrent requests to each server. */
   constructor(connections: number) {
     this.#connections = connections;
   }
 
-  /** Rejects when there is no whole answer, and with LONGSHORE_LIMIT when it is larger than `bytesMax`. */
+  /** Rejects without a complete response, and with LONGSHORE_LIMIT when it is larger than `bytesMax`. */
   async send({ url, method, headers = {}, body, timeoutMs, signal, bytesMax, slowMs }: AgentCall): Promise<Reply> {
     this.#agent ??= import("undici").then((undici) => new undici.Agent({ connections: this.#connections }));
     const request = {

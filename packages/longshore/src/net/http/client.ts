@@ -1,4 +1,4 @@
-// A client of one server: its connections, the address that all paths are below, its token, and one request with its whole answer.
+// A client of one server: its connections, its base address, its token, and requests with complete responses.
 
 import type { Pool } from "undici";
 import { LongshoreError, toError } from "../../core/errors.ts";
@@ -6,27 +6,27 @@ import { answerMsMax, openPool, type Reply, send } from "./send.ts";
 
 export interface HttpClientOptions {
   readonly origin: string;
-  /** The path that the paths of all calls are below, without a slash at its end. */
+  /** The base of all paths, without a trailing slash. */
   readonly base: string;
   readonly token?: string | undefined;
-  /** How many requests may be under way at once; long polls hold one each. Null is any number. */
+  /** The limit of concurrent requests; each long poll holds one. Null means no limit. */
   readonly connections: number | null;
 }
 
 export interface HttpCall {
   readonly method: "GET" | "POST" | "PUT" | "DELETE";
   readonly path: string;
-  /** JSON, as text or in UTF-8. */
+  /** JSON, as text or as UTF-8 bytes. */
   readonly body?: string | Buffer | undefined;
   readonly headers?: { readonly [name: string]: string };
-  /** How long the server may take by itself, on top of what any answer takes: the wait of a long poll. */
+  /** How long the server may wait by itself, in addition to the usual response time: for long polls. */
   readonly waitMs?: number;
   readonly signal?: AbortSignal | undefined;
   readonly bytesMax?: number | undefined;
 }
 
 export class HttpClient {
-  /** The address that all paths are below, for error texts. */
+  /** The base address of all paths, for error texts. */
   readonly address: string;
   readonly #pool: Pool;
   readonly #base: string;
@@ -43,7 +43,7 @@ export class HttpClient {
     this.#headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
   }
 
-  /** Rejects with LONGSHORE_UNREACHABLE when there is no whole answer, whatever its status is. */
+  /** Rejects with LONGSHORE_UNREACHABLE when there is no complete response. Resolves with every status. */
   async send({ method, path, body, headers, waitMs = 0, signal, bytesMax }: HttpCall): Promise<Reply> {
     const request = {
       method,

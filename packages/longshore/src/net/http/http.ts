@@ -1,5 +1,5 @@
-// What a protocol's server half is made of: routes, request in and reply out. No sockets here; `server/` owns those.
-// A protocol lists its routes as data, so that one gate guards all of them and a test can walk the table.
+// The parts of a protocol's server half: routes, requests and replies. No sockets here; net/listener owns those. A protocol lists its
+// routes as data, so that one access check guards all of them and a test can walk the table.
 
 import type { IncomingHttpHeaders } from "node:http";
 import type { Readable } from "node:stream";
@@ -16,17 +16,19 @@ export interface HttpRequest {
   readonly headers: IncomingHttpHeaders;
   /** The whole body as text; empty for routes whose `body` is not `text`. */
   readonly text: string;
-  /** The value of a large JSON body, which was read in slices before the route is called; undefined for every other body. See `jsonOf`. */
+  /**
+   * The value of a large JSON body, which was parsed in slices before the route is called; undefined for every other body. See `jsonOf`.
+   */
   readonly parsed: Parsed | undefined;
   /** The body as a stream, only for routes whose `body` is `stream`. */
   readonly stream: Readable;
-  /** Reads that stream whole, where it turns out to be text, within the limits that other routes' texts have. */
+  /** Reads that stream as text, with the limits of text bodies. */
   streamText(bytesMax: number): Promise<string>;
-  /** The caller, and what else it may do. */
+  /** The caller, and what it may do. */
   readonly caller: Caller;
   /**
-   * Aborted when the client disconnects before the reply was written. Made on first use: most requests never read it. Reading it says that
-   * the route waits for something to happen: `text` and `parsed` are let go, for thousands may wait at once.
+   * Aborts when the client disconnects before the reply was written. Created on first use: most requests never read it. Reading it means
+   * that the route waits for an event: `text` and `parsed` are released, because thousands of requests may wait at once.
    */
   readonly gone: AbortSignal;
 }
@@ -38,12 +40,12 @@ export interface ServerSentEvent {
   data: string;
 }
 
-/** Handed to a streaming reply: `send` returns false when the reader is too slow and the frame was not taken. */
+/** Passed to a streaming reply: `send` returns false when the reader is too slow and the frame was not accepted. */
 export interface EventSink {
   send(event: ServerSentEvent): boolean;
-  /** True while `send` takes nothing. */
+  /** True while `send` accepts nothing. */
   readonly full: boolean;
-  /** Resolves when the reader has caught up after a `send` that answered false; also when it has gone. */
+  /** Resolves when the reader has caught up after a `send` that returned false; also when it has disconnected. */
   drained(): Promise<void>;
   end(): void;
   readonly gone: AbortSignal;
@@ -55,33 +57,36 @@ export interface HttpReply {
   body?: string | Uint8Array | LongBytes | Readable;
   /** Instead of a body: server-sent events, until `end` or until the client disconnects. */
   events?: (sink: EventSink) => void;
-  /** Called when the reply could not be delivered because the client had gone: give back what it was granted. */
+  /** Called when the reply could not be delivered because the client had disconnected: take back what the reply granted. */
   undelivered?: () => void;
 }
 
 export interface Route {
   readonly method: "GET" | "POST" | "PUT" | "DELETE";
-  /** Segments; `:name` takes one segment. For example `/api/jobs/:lease/heartbeat`. */
+  /** Segments; `:name` matches one segment. For example `/api/jobs/:lease/heartbeat`. */
   readonly path: string;
-  /** What it does; the table of actions defines which tokens allow that. */
+  /** The action of the route; the table of actions defines which tokens allow it. */
   readonly action: Action;
-  /** What its answer does besides, such as reading a run that the request changed: a token must allow both. */
+  /** A further action of the route, such as reading a run that the request changed: a token must allow both. */
   readonly also?: Action;
-  /** True for a page that people open in a browser: links and other sites may lead to it. */
+  /** True for a page that people open in a browser: links from other sites may lead to it. */
   readonly page?: boolean;
-  /** `text` reads the body whole (at most `bodyMax` bytes, and at most `payloadBytes` of the limits, where its action carries something); `stream` hands it over unread; `none` ignores it. */
+  /**
+   * `text` reads the whole body (at most `bodyMax` bytes, or `payloadBytes` of the limits where the action carries a payload); `stream`
+   * passes it on unread; `none` ignores it.
+   */
   readonly body: "none" | "text" | "stream";
   readonly bodyMax?: number;
-  /** True when a `text` body may be larger than a payload: the route stores none of it in one piece that is. */
+  /** True when a `text` body may be larger than a payload: the route does not store it as one value. */
   readonly takesLarge?: boolean;
-  /** True when the route reads its `text` body in slices and counts the JSON values of each by itself; otherwise the listener does. */
+  /** True when the route reads its `text` body in slices and counts the JSON values itself; otherwise the listener counts them. */
   readonly countsValues?: boolean;
-  /** True when a reply may be a stream or events; such replies of other routes are refused as mistakes. */
+  /** True when a reply may be a stream or events; such replies of other routes are refused as programming errors. */
   readonly openEnded?: boolean;
   handle(request: HttpRequest): HttpReply | Promise<HttpReply>;
 }
 
-/** What the gate and the server refuse by themselves, before or instead of a route's own answer. */
+/** The refusals of the access check and the server, which replace a route's own reply. */
 export type ProblemKind =
   | "unauthorized"
   | "forbidden"
@@ -95,22 +100,22 @@ export type ProblemKind =
 
 export interface Problem {
   kind: ProblemKind;
-  /** The status our own API would answer. */
+  /** The status in our own API. */
   status: number;
   message: string;
-  /** The code of the LongshoreError that a handler threw, when it was one. */
+  /** The code of the LongshoreError that a handler threw, if it was one. */
   code?: string;
   /** The place of the mistake in the input, when the error has one. */
   detail?: Readonly<{ field?: string; expected?: string; line?: number; column?: number }>;
-  /** Headers that belong to this refusal (`allow`, `retry-after`, `www-authenticate`); the server adds them to a reply of 400 or above. */
+  /** Headers of this refusal (`allow`, `retry-after`, `www-authenticate`); the server adds them to a reply with status 400 or above. */
   headers?: Readonly<Record<string, string>>;
 }
 
-/** A protocol's routes with its own way of saying no. */
+/** A protocol's routes with its own error format. */
 export interface RouteGroup {
   readonly name: string;
   readonly routes: readonly Route[];
-  /** Turns a refusal into this protocol's own error shape. `route` is absent when none matched. */
+  /** Converts a refusal to this protocol's error format. `route` is absent when none matched. */
   refuse(problem: Problem, route: Route | undefined): HttpReply;
   /** The reply that an error of a handler carries; undefined for every other error. */
   thrown?(error: unknown): HttpReply | undefined;

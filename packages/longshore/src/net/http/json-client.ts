@@ -1,4 +1,4 @@
-// A client of our own server's JSON: one pool of connections, one request with its whole answer, and refusals as our own errors.
+// A client of our own server's JSON API: one pool of connections, requests with complete responses, and refusals as LongshoreErrors.
 
 import { type ErrorCode, errorCodes, LongshoreError } from "../../core/errors.ts";
 import { isObject, parseOrUndefined } from "../../core/json/json.ts";
@@ -9,7 +9,7 @@ import { isTransientStatus, quoted, type Reply } from "./send.ts";
 export interface JsonClientOptions {
   readonly url: URL;
   readonly token?: string | undefined;
-  /** How many requests may be under way at once; long polls hold one each. Null is any number. */
+  /** The limit of concurrent requests; each long poll holds one. Null means no limit. */
   readonly connections: number | null;
 }
 
@@ -24,7 +24,10 @@ export class JsonClient {
     this.#http = http;
   }
 
-  /** The value of an answer below 300. Rejects with the code that the server named, or LONGSHORE_UNREACHABLE where it may be repeated. */
+  /**
+   * The value of a response with a status below 300. Rejects with the server's error code, or with LONGSHORE_UNREACHABLE when the call may
+   * be repeated.
+   */
   async call(call: HttpCall): Promise<unknown> {
     const reply = await this.#http.send(call).catch((error: unknown) => {
       call.signal?.throwIfAborted();
@@ -48,7 +51,9 @@ function refusalOf(what: string, reply: Reply, value: unknown): LongshoreError {
   });
 }
 
-/** What an HTTP server says by itself about a request that it will never take: it is malformed or too large, or its address or headers are. */
+/**
+ * The statuses of an HTTP server for a request that it will never accept: it is malformed, or its body, address or headers are too large.
+ */
 const refusedStatuses: ReadonlySet<number> = new Set([400, 413, 414, 431]);
 
 function codeFor(status: number, code: unknown): ErrorCode {
@@ -57,6 +62,6 @@ function codeFor(status: number, code: unknown): ErrorCode {
   const known = errorCodes.find((one) => one === code);
   if (known !== undefined) return known;
   if (refusedStatuses.has(status)) return "LONGSHORE_BAD_INPUT";
-  // An answer in another form is not from a working server of ours.
+  // A response in another format is not from a working Longshore server.
   return "LONGSHORE_UNREACHABLE";
 }

@@ -1,4 +1,4 @@
-// Refusals of our own API, and of protocols that have no form of their own: one shape for every refusal.
+// The error format of our own API, and of protocols without a format of their own.
 
 import type { ErrorCode } from "../../core/errors.ts";
 import type { HttpReply, Problem, ProblemKind } from "./http.ts";
@@ -13,7 +13,7 @@ export interface ProblemBody {
   column?: number;
 }
 
-/** For refusals of the gate and the listener, which come without a code. */
+/** The codes of refusals of the access check and the listener, which have no code. */
 const codes: Readonly<Record<ProblemKind, ErrorCode>> = {
   unauthorized: "LONGSHORE_UNAUTHORIZED",
   forbidden: "LONGSHORE_UNAUTHORIZED",

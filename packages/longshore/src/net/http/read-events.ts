@@ -1,13 +1,13 @@
 // Reads a stream of server-sent events (WHATWG HTML, section 9.2.6). Comments, which only keep the connection alive, are dropped.
 
 export interface EventMessage {
-  /** `message` unless the server named it. */
+  /** Default: `message`. */
   readonly event: string;
   readonly id: string | undefined;
   readonly data: string;
 }
 
-/** An event longer than this is none of ours, unless its reader sets another limit. */
+/** The default size limit of an event; Longshore sends no longer ones. */
 const eventCharsMaxDefault = 16 * 1024 * 1024;
 
 export async function* readEvents(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<EventMessage, void, void> {
@@ -15,23 +15,23 @@ export async function* readEvents(bytes: AsyncIterable<Uint8Array>): AsyncGenera
   for await (const part of bytes) yield* parser.push(part);
 }
 
-/** Cuts what arrives into events, wherever it was cut on its way. Each character is looked at once, however long an event is. */
+/** Splits the received bytes into events; the bytes may be cut anywhere. Each character is processed once, even in long events. */
 export class EventParser {
   readonly #decoder = new TextDecoder();
   readonly #charsMax: number;
-  /** The line that has no end yet. */
+  /** The pieces of a line that has not ended. */
   #pieces: string[] = [];
   #fields = emptyFields();
-  /** How many characters the event has so far. */
+  /** The number of characters of the event so far. */
   #chars = 0;
-  /** The last character was CR: an LF that comes next belongs to it. */
+  /** The last character was CR: an LF that follows belongs to it. */
   #afterCr = false;
 
   constructor(options: { charsMax?: number } = {}) {
     this.#charsMax = options.charsMax ?? eventCharsMaxDefault;
   }
 
-  /** The events that these bytes complete. Throws a RangeError for one that is too long. */
+  /** The events that these bytes complete. Throws a RangeError for an event that is too long. */
   push(bytes: Uint8Array): EventMessage[] {
     const text = this.#decoder.decode(bytes, { stream: true });
     const events: EventMessage[] = [];

@@ -1,15 +1,21 @@
-// A body of JSON that a worker receives: the answer to a request of its own, or the request of a runtime that calls it. What sends it may be
-// wrong or hostile, so bytes and values are counted as they arrive, before anything is built. Sixty megabytes of `{},{},{}` hold up a worker
-// for a minute, in which it beats for nothing that it holds.
+// A JSON body that a worker receives: the response to its own request, or the request of a runtime that calls it. The sender may be faulty
+// or hostile, so bytes and values are counted as they arrive, before any value is built. Sixty megabytes of `{},{},{}` would block a worker
+// for a minute, in which it sends no heartbeats.
 
 import { JsonScan } from "../../core/json/json-scan.ts";
 
-/** Values of one body: a poll that brings thirty tasks with the largest inputs that the server takes. Read in about half a second. */
+/**
+ * The limit of values of one body: a poll that returns thirty tasks with the largest inputs that the server accepts. Parsed in about half a
+ * second.
+ */
 export const receivedValuesMax = 4_194_304;
 
-/** Levels of one body: a value may have 500 where it is made, and what carries it some more. Three megabytes of `[[[[` take seconds to read. */
+/**
+ * The limit of nesting of one body: a value may have 500 levels, and its envelope some more. Parsing three megabytes of `[[[[` takes
+ * seconds.
+ */
 const receivedDepthMax = 1_000;
-/** What is smaller cannot hold anything up, whatever it holds. */
+/** A smaller body cannot block the worker, independent of its content. */
 const smallBytes = 65_536;
 
 export function tooLarge(bytesMax: number): string {
@@ -19,7 +25,7 @@ export function tooLarge(bytesMax: number): string {
 export class ReceivedBody {
   readonly #bytesMax: number;
   readonly #chunks: Buffer[] = [];
-  /** Absent while the body is small. */
+  /** Undefined while the body is small. */
   #scan: JsonScan | undefined;
   #bytes = 0;
 
@@ -27,7 +33,7 @@ export class ReceivedBody {
     this.#bytesMax = bytesMax;
   }
 
-  /** Takes the next piece. What it returns is why no more is read; undefined while all is well. */
+  /** Adds the next piece. Returns the reason why the body is refused; undefined while it is within the limits. */
   push(chunk: Buffer): string | undefined {
     this.#bytes += chunk.length;
     if (this.#bytes > this.#bytesMax) return tooLarge(this.#bytesMax);

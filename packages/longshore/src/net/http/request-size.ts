@@ -1,13 +1,16 @@
-// How many values a request may hold, by what its action carries. Reading them blocks all other requests, so most requests may hold few.
+// Limits the values of a request, by what its action carries. Parsing blocks all other requests, so most requests may have few values.
 
 import { type Action, actions } from "../../core/actions.ts";
 
 export interface ValueLimits {
-  /** JSON values, or fields of a message, with the names of members. Read in about 5 ms; a body of one read of a socket cannot hold more. */
+  /**
+   * JSON values including names of members, or fields of a message. Parsed in about 5 ms; a body that fits in one read of a socket cannot
+   * have more.
+   */
   bodyValues: number;
-  /** The same where a request carries inputs or outputs: a run of 100,000 small items. Read in 10 to 20 ms. */
+  /** The limit for requests that carry inputs or outputs: a run of 100,000 small items. Parsed in 10 to 20 ms. */
   payloadValues: number;
-  /** The same where it carries definitions, which few callers may send: a workflow of 20,000 steps. */
+  /** The limit for requests that carry definitions, which few callers may send: a workflow of 20,000 steps. */
   definitionValues: number;
 }
 

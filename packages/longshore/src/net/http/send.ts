@@ -1,5 +1,5 @@
-// Connections to one server, and one request with its whole answer on undici's innermost interface. Its `request` puts a stream around
-// every answer, which takes a worker longer than all the rest of a claim; the answers to workers are small and read whole.
+// Connections to one server, and one request with its complete response, on undici's low-level interface. undici's `request` wraps every
+// response in a stream, which takes a worker longer than the rest of a claim; responses to workers are small and read as a whole.
 
 import type { Dispatcher, Pool } from "undici";
 import { LongshoreError } from "../../core/errors.ts";
@@ -11,42 +11,44 @@ export interface Reply {
   readonly text: string;
 }
 
-/** An error text quotes this much of an unexpected answer. */
+/** An error text quotes this much of an unexpected response. */
 export const quoteCharsMax = 200;
 
-/** Longer than any healthy answer takes, shorter than the shortest useful lease. */
+/** Longer than a healthy response takes, shorter than the shortest useful lease. */
 export const answerMsMax = 10_000;
 const connectMsMax = 5_000;
-/** A claim with the outputs of all dependencies, a page of parts, a hand-out of records with every byte escaped: each is below it. */
+/**
+ * More than each of these: a claim with the outputs of all dependencies, a page of parts, a delivery of records with every byte escaped.
+ */
 const answerBytesMax = 64 * 1024 * 1024;
-/** An answer that says whether something was taken: every running task may wait for one at the same time. */
+/** The limit of short responses, such as acknowledgements: every running task may wait for one at the same time. */
 export const shortAnswerBytesMax = 64 * 1024;
 
-/** An answer may take long for its size, never for its slowness: a server that sends a byte now and then would hold a slot for days. */
+/** A large response may take long, but a slow one may not: a server that sends a byte now and then would hold a slot for days. */
 const slowMsMax = answerMsMax;
 const bytesPerSecondMin = 1_024;
 
 /**
- * `connections` is how many requests may be under way at once; null is any number. The HTTP library is loaded only now, so that importing
- * a worker file stays cheap.
+ * `connections` limits the concurrent requests; null means no limit. Imports the HTTP library only here, so that importing a worker file
+ * stays cheap.
  */
 export async function openPool(origin: string, connections: number | null, options: PoolOptions = {}): Promise<Pool> {
   const { connectMs = connectMsMax, bytesMax = answerBytesMax, probeMs, idleMs } = options;
   const undici = await import("undici");
   return new undici.Pool(origin, {
     connections,
-    // A pipelined answer would wait behind a long poll.
+    // A pipelined response would wait behind a long poll.
     pipelining: 1,
     connect: { timeout: connectMs, ...(probeMs === undefined ? {} : { keepAliveInitialDelay: probeMs }) },
     ...(idleMs === undefined ? {} : { keepAliveTimeout: idleMs, keepAliveMaxTimeout: idleMs }),
-    // undici counts -1 as no limit.
+    // In undici, -1 means no limit.
     maxResponseSize: bytesMax ?? -1,
   });
 }
 
 export interface PoolOptions {
   readonly connectMs?: number;
-  /** Null is no limit: for answers that are read as a stream. */
+  /** Null means no limit: for responses that are read as a stream. */
   readonly bytesMax?: number | null;
   /** The system sends TCP keep-alive probes to a silent peer after this time. */
   readonly probeMs?: number;
@@ -56,15 +58,15 @@ export interface PoolOptions {
 
 export interface SendLimits {
   readonly bytesMax?: number | undefined;
-  /** After this time an answer that arrives with less than 1 KiB a second is refused. */
+  /** After this time, a response that arrives with less than 1 KiB a second is refused. */
   readonly slowMs?: number | undefined;
-  /** Milliseconds that only ever pass. */
+  /** Milliseconds of a monotonic clock. */
   readonly steady?: () => number;
 }
 
 /**
- * Rejects when there is no whole answer: no server is there, the time has passed, it is too large (LONGSHORE_LIMIT), it drips, or
- * `signal` aborts.
+ * Rejects without a complete response: the server is not reachable, the time has passed, the response is too large (LONGSHORE_LIMIT) or too
+ * slow, or `signal` aborts.
  */
 export function send(
   dispatcher: Dispatcher,
@@ -104,13 +106,13 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    // It may have waited for a connection since the abort.
+    // The signal may have aborted while the request waited for a connection.
     const { signal } = this.#options;
     if (signal?.aborted) controller.abort(reasonOf(signal));
   }
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: Reply["headers"]): void {
-    // 1xx only announces the answer.
+    // A 1xx status only announces the response.
     if (status < 200) return;
     this.#status = status;
     this.#headers = headers;
@@ -134,7 +136,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#options.reject(error);
   }
 
-  /** Looked at as pieces come: a pause between two of them has a limit of its own. */
+  /** Checked when a piece arrives: a pause between two pieces has a limit of its own. */
   #slowness(bytes: number): string | undefined {
     this.#bytes += bytes;
     const tookMs = this.#options.steady() - this.#beganMs;
@@ -148,7 +150,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   readonly #onAbort = (): void => {
     const error = reasonOf(this.#options.signal as AbortSignal);
-    // One that still waits for a connection has no controller yet; it is ended when it gets one.
+    // A request that still waits for a connection has no controller yet; it is aborted when it gets one.
     this.#controller?.abort(error);
     this.#options.reject(error);
   };
@@ -158,12 +160,12 @@ function reasonOf(signal: AbortSignal): Error {
   return signal.reason instanceof Error ? signal.reason : new Error("The request was given up.");
 }
 
-/** `status 404: not found`, or the beginning of what came. */
+/** `status 404: not found`, or the beginning of the response. */
 export function quoted({ status, text }: Pick<Reply, "status" | "text">): string {
   return text === "" ? `status ${status}` : `status ${status}: ${text.slice(0, quoteCharsMax)}`;
 }
 
-/** Statuses that may pass: the server is overloaded, closing, or behind a proxy that cannot reach it. */
+/** Transient statuses: the server is overloaded, closing, or behind a proxy that cannot reach it. */
 const transientStatuses: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
 export function isTransientStatus(status: number): boolean {

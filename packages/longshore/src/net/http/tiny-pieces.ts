@@ -1,9 +1,8 @@
-// A body or message may come in pieces of any size. Taking a piece apart costs the same whatever it carries, so very many of a few bytes are
-// refused.
+// Refuses a body or message that arrives in very many tiny pieces: processing a piece costs the same for any size.
 
-/** Pieces of fewer bytes than this on average cost more to take apart than they carry. */
+/** Pieces that are smaller on average cost more to process than they carry. */
 const tinyBytes = 16;
-/** A program that writes each word by itself has fewer of them in a request. */
+/** A program that writes each word separately has fewer pieces in a request. */
 const tinyPiecesMax = 10_000;
 
 /** True when a request has brought too many tiny pieces. */

@@ -1,5 +1,5 @@
-// Which member gets which partitions, and the bytes that members of a group exchange: the `roundrobin` of Kafka's clients, so that
-// members written in other languages share a group with ours.
+// Assigns partitions to members, and encodes the data that members of a group exchange: the `roundrobin` strategy of Kafka's clients, so
+// that members in other languages can share a group with ours.
 // Layouts: ConsumerProtocolSubscription.json and ConsumerProtocolAssignment.json of Kafka, version 0.
 
 import { isObject } from "../../core/json/json.ts";
@@ -13,18 +13,18 @@ export function encodeSubscription(topics: readonly string[]): Buffer {
   return Buffer.concat([int16(0), int32(topics.length), ...topics.map(string16), int32(-1)]);
 }
 
-/** Throws a RangeError for bytes that are none: any program that may join a group sends them, and brokers do not read them. */
+/** Throws a RangeError for invalid bytes: any program that may join a group sends them, and brokers do not check them. */
 export function decodeSubscription(bytes: Buffer): string[] {
   const reader = new ByteReader(bytes);
   reader.skip(2);
   return reader.list(2, () => reader.string16());
 }
 
-/** Additional data of our leaders; foreign leaders send none, and foreign members ignore it. */
+/** Additional data of our leaders. Other leaders send none, and other members ignore it. */
 export interface LeaderData {
-  /** How many partitions each topic of the group has. */
+  /** The number of partitions of each topic of the group. */
   readonly counts: { readonly [topic: string]: number };
-  /** From which on they have been added since the group last shared them out. */
+  /** The first partition that was added since the last assignment, by topic. */
   readonly added: { readonly [topic: string]: number };
 }
 
@@ -36,7 +36,7 @@ export function encodeAssignment(assignment: Assignment, leaderData: LeaderData 
   return Buffer.concat([int16(0), int32(topics.length), ...topics, int32(data?.length ?? -1), data ?? Buffer.alloc(0)]);
 }
 
-/** A member that gets nothing may be sent no bytes at all. Throws a RangeError for bytes that are none, as above. */
+/** A member without partitions may receive no bytes at all. Throws a RangeError for invalid bytes, as above. */
 export function decodeAssignment(bytes: Buffer): { readonly assignment: Assignment; readonly leaderData: LeaderData | null } {
   if (bytes.length < 6) return { assignment: new Map(), leaderData: null };
   const reader = new ByteReader(bytes);
@@ -48,7 +48,7 @@ export function decodeAssignment(bytes: Buffer): { readonly assignment: Assignme
   return { assignment: new Map(topics), leaderData: leaderDataIn(reader.bytes32()) };
 }
 
-/** Other leaders may put there what they like. */
+/** Other leaders may send any data here. */
 function leaderDataIn(data: Buffer): LeaderData | null {
   try {
     const { counts, added } = JSON.parse(data.toString()) as Partial<LeaderData>;
@@ -58,7 +58,7 @@ function leaderDataIn(data: Buffer): LeaderData | null {
   }
 }
 
-/** Each partition in turn is given to the next member that subscribes to its topic. */
+/** Assigns each partition to the next member that subscribes to its topic. */
 export function assign(members: ReadonlyMap<string, readonly string[]>, partitionsOf: (topic: string) => number): Map<string, Assignment> {
   const ids = [...members.keys()].sort();
   const assigned = new Map(ids.map((id) => [id, new Map<string, number[]>()]));
@@ -91,7 +91,7 @@ class ByteReader {
     return this.#bytes.readInt32BE(this.#at - 4);
   }
 
-  /** As many as its first number promises, when there can be so many: each has `bytesMin` bytes or more. */
+  /** Reads a list that starts with its length. Throws a RangeError when the bytes cannot hold it: each item has at least `bytesMin` bytes. */
   list<Item>(bytesMin: number, item: () => Item): Item[] {
     const length = this.int32();
     const room = (this.#bytes.length - this.#at) / bytesMin;
@@ -99,7 +99,7 @@ class ByteReader {
     return Array.from({ length }, item);
   }
 
-  /** Empty where there are none. */
+  /** Empty when there are none. */
   bytes32(): Buffer {
     const length = this.#at + 4 <= this.#bytes.length ? Math.max(0, this.int32()) : 0;
     return this.#bytes.subarray(this.#at, this.#at + length);
@@ -107,7 +107,7 @@ class ByteReader {
 
   string16(): string {
     const length = this.#bytes.readInt16BE(this.#at);
-    // One that is negative would lead back, to the same bytes again and again.
+    // A negative length would move back, so that the same bytes are read without end.
     if (length < 0 || this.#at + 2 + length > this.#bytes.length) throw new RangeError(`a text has ${length} bytes`);
     this.#at += 2 + length;
     return this.#bytes.toString("utf8", this.#at - length, this.#at);

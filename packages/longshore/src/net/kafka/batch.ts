@@ -1,5 +1,5 @@
-// A batch of records as Kafka stores it (version 2 of the format), written into one buffer. The library's own writer makes several small
-// buffers for each record: 2.5 to 3 us for one of 1 kB, against 0.9 us here, besides what it does before.
+// Writes a batch of records in Kafka's format (version 2) into one buffer. The library's own writer makes several small buffers for each
+// record: 2.5 to 3 us for a record of 1 kB, against 0.9 us here, plus its preparation.
 // Layout: https://kafka.apache.org/documentation/#recordbatch
 
 export interface BatchMessage {
@@ -10,7 +10,7 @@ export interface BatchMessage {
 export interface BatchHead {
   readonly producerId: bigint;
   readonly producerEpoch: number;
-  /** The number of the first record among all that this producer has sent to the partition. */
+  /** The sequence number of the first record among all that this producer has sent to the partition. */
   readonly sequence: number;
   readonly at: number;
   crc32c(bytes: Uint8Array): number;
@@ -21,7 +21,7 @@ const headBytes = 61;
 /** The position of the checksum, and the start of what it covers. */
 const crcAt = 17;
 const coveredFrom = 21;
-/** Length, attributes, two deltas, lengths of key and value, number of headers: none is longer than its type allows. */
+/** Length, attributes, two deltas, lengths of key and value, number of headers: the maximum size of each. */
 const recordHeadBytesMax = 5 + 1 + 1 + 5 + 5 + 5 + 1;
 
 export function encodeBatch(messages: readonly BatchMessage[], head: BatchHead): Buffer {
@@ -38,7 +38,7 @@ export function encodeBatch(messages: readonly BatchMessage[], head: BatchHead):
 function writeRecord(buffer: Buffer, from: number, { key, value }: BatchMessage, valueBytes: number, number: number): number {
   const keyBytes = key?.length ?? 0;
   const keyHead = key === null ? 1 : varintBytes(keyBytes);
-  // Attributes, the delta of the time, which is none, and the number of headers, which is none, have a byte each.
+  // Attributes, the time delta (0) and the number of headers (0) take a byte each.
   const length = 3 + varintBytes(number) + keyHead + keyBytes + varintBytes(valueBytes) + valueBytes;
   let at = writeVarint(buffer, from, length);
   buffer[at++] = 0;
@@ -72,7 +72,7 @@ function writeHead(buffer: Buffer, end: number, count: number, { producerId, pro
   buffer.writeUInt32BE(crc32c(buffer.subarray(coveredFrom, end)), crcAt);
 }
 
-/** Zigzag, seven bits a byte; of lengths and counts, or -1. */
+/** Zigzag, seven bits per byte; for lengths and counts, or -1. */
 function writeVarint(buffer: Buffer, from: number, value: number): number {
   let rest = ((value << 1) ^ (value >> 31)) >>> 0;
   let at = from;

@@ -1,5 +1,5 @@
-// Reads batches of records as Kafka stores them (version 2 of the format) off one buffer. The library's own reader unpacks a batch to any
-// size, in one go, and fails for all that a broker has sent when one batch cannot be read.
+// Reads batches of records in Kafka's format (version 2) from one buffer. The library's own reader unpacks a batch of any size in one step,
+// and fails for the whole response when one batch cannot be read.
 // Layout: https://kafka.apache.org/documentation/#recordbatch
 
 export interface BatchRecord {
@@ -7,31 +7,31 @@ export interface BatchRecord {
   readonly timestampDelta: number;
   readonly key: Buffer | null;
   readonly value: Buffer | null;
-  /** With its key, its headers and all: as long as a part of it is kept, so is the rest. */
+  /** The size of the whole record with key and headers: while a part of it is referenced, all of it stays in memory. */
   readonly bytes: number;
 }
 
 export interface PackedBatch {
   readonly firstOffset: bigint;
-  /** The first offset behind it. */
+  /** The offset after the last record. */
   readonly end: bigint;
   readonly firstTimestamp: number;
   readonly codec: number;
-  /** The broker's own, such as the end of a transaction. */
+  /** True for a batch of the broker itself, such as the end of a transaction. */
   readonly isControl: boolean;
   readonly count: number;
   readonly body: Buffer;
 }
 
-/** Offset and length come before what the length counts. */
+/** Offset and length come before the bytes that the length counts. */
 const lengthEnd = 12;
 const headBytes = 61;
 const codecBits = 0b111;
 const controlBit = 1 << 5;
-/** As many as one request may have values: each becomes an object, and the smallest has 7 bytes. */
+/** The limit of values in a request: each record becomes an object, and the smallest has 7 bytes. */
 const batchRecordsMax = 131_072;
 
-/** The batches of one partition. The last may be cut off by the size of a fetch, and comes again. */
+/** The batches of one partition. The last one may be cut off by the size limit of a fetch; it is fetched again. */
 export function* batchesOf(bytes: Buffer): Generator<PackedBatch, void, void> {
   for (let at = 0; at + lengthEnd <= bytes.length; ) {
     const end = at + lengthEnd + bytes.readInt32BE(at + 8);
@@ -51,7 +51,7 @@ export function* batchesOf(bytes: Buffer): Generator<PackedBatch, void, void> {
   }
 }
 
-/** The records of a batch that is unpacked. Throws when there are too many, or not as many as its head has. */
+/** The records of an unpacked batch. Throws when there are too many, or when the number differs from its header. */
 export function recordsOf(body: Buffer, count: number): BatchRecord[] {
   if (count > batchRecordsMax) throw new RangeError(`it has ${count} records, more than ${batchRecordsMax}`);
   const reader = new VarintReader(body);
@@ -61,13 +61,13 @@ export function recordsOf(body: Buffer, count: number): BatchRecord[] {
 function readRecord(reader: VarintReader): BatchRecord {
   const from = reader.at;
   const end = reader.varint() + reader.at;
-  // Attributes, of which there are none.
+  // The attributes, which are unused.
   reader.at++;
   const timestampDelta = reader.varint();
   const offsetDelta = reader.varint();
   const key = reader.bytes();
   const value = reader.bytes();
-  // Headers mean nothing here.
+  // Headers are skipped.
   if (end < reader.at) throw new RangeError("a record is longer than it has");
   reader.at = end;
   return { offsetDelta, timestampDelta, key, value, bytes: end - from };
@@ -81,7 +81,7 @@ class VarintReader {
     this.#bytes = bytes;
   }
 
-  /** Zigzag, seven bits a byte, the lowest first. Times may have more than 32 bits. */
+  /** Zigzag, seven bits per byte, the lowest first. Times may have more than 32 bits. */
   varint(): number {
     let value = 0;
     for (let weight = 1; weight < 2 ** 70; weight *= 128) {

@@ -1,7 +1,7 @@
-// Who may have how many requests under way. Every connection has a few places of its own, which nothing that others do can take: a
-// client that waits for its answers is never refused. More than these, such as pipelined requests and calls on one HTTP/2 connection, take
-// places from a pool, and one connection or one token gets a share of it only. Requests that need no token have a small share, so half-sent
-// ones cannot use up the rest. Vital actions (health, figures, cancellation) may exceed each of these limits by a reserve.
+// Limits concurrent requests. Every connection has a few places of its own, which no other caller can take: a client that waits for its
+// responses is never refused. Further requests, such as pipelined ones and calls on one HTTP/2 connection, take places from a shared pool,
+// and one connection or token gets only a share of it. Requests that need no token have a small share, so half-sent ones cannot use up the
+// rest. Vital actions (health, metrics, cancellation) may exceed each of these limits by a reserve.
 
 import { type Action, actions } from "../../core/actions.ts";
 import type { Problem } from "../http/http.ts";
@@ -11,7 +11,7 @@ import { overloaded } from "./problems.ts";
 
 /** A request or call that may hold a place of the pool. */
 export interface Placed {
-  /** The account that pays for the place; undefined while it is a place of its connection. */
+  /** The account that pays for the place; undefined while it uses a place of its connection. */
   place: string | undefined;
 }
 
@@ -20,13 +20,13 @@ export type AdmissionLimits = Pick<
   "inFlight" | "inFlightOwn" | "inFlightConnection" | "inFlightToken" | "inFlightOpen" | "inFlightReserve"
 >;
 
-/** Not names of tokens, which have no colon. */
+/** Account names that cannot be token names, because those have no colon. */
 const openCallers = ":open";
 const anyCaller = ":any";
 
 export class Admission {
   readonly #limits: AdmissionLimits;
-  /** Places of the pool in use, by who pays. Absent means none. */
+  /** Used places of the pool, by account. Absent means none. */
   readonly #used = new Map<string, number>();
   #total = 0;
 
@@ -34,14 +34,14 @@ export class Admission {
     this.#limits = limits;
   }
 
-  /** Places of the pool in use. */
+  /** The number of used places of the pool. */
   get pooled(): number {
     return this.#total;
   }
 
   /**
-   * Refuses a request, or gives it its place. It is among the requests under way of its connection already. `token` is the name
-   * of its token, undefined when none was needed.
+   * Refuses a request, or gives it a place. The request already counts as one of its connection. `token` is the name of its token;
+   * undefined when none was needed.
    */
   enter(connection: Connection, request: Placed, token: string | undefined, action: Action): Problem | undefined {
     const { inFlight, inFlightOwn, inFlightConnection, inFlightReserve } = this.#limits;
@@ -60,7 +60,7 @@ export class Admission {
     return undefined;
   }
 
-  /** The request is over. Again is harmless. */
+  /** The request is over. Calling it again has no effect. */
   leave(request: Placed): void {
     const { place } = request;
     if (place === undefined) return;
@@ -71,7 +71,7 @@ export class Admission {
     else this.#used.delete(place);
   }
 
-  /** On a server without tokens all callers are one, and only their connections distinguish them. */
+  /** On a server without tokens, all callers share one account, and only their connections distinguish them. */
   #mostOf(payer: string): number {
     if (payer === anyCaller) return this.#limits.inFlight;
     return payer === openCallers ? this.#limits.inFlightOpen : this.#limits.inFlightToken;

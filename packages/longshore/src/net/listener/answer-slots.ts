@@ -1,22 +1,22 @@
-// How many answers of one caller are made at once. A request that reads may hold megabytes of what is stored while it waits for its next
-// turn of the event loop, and a caller may have thousands of them in progress. So few of each caller are made at once; the others wait in a
-// queue with nothing in memory but the request.
+// Limits how many responses of one caller are built at once. A request that reads may hold megabytes of stored data while it waits for its
+// next turn of the event loop, and a caller may have thousands of requests in progress. So only a few of each caller are built at once; the
+// others wait in a queue and hold only the request in memory.
 //
-// A handler that waits for something to happen, such as the end of a run, gives its place to the next as soon as it reads whether its
-// client has disconnected: a long poll would keep it for long, and holds nothing meanwhile.
+// A handler that waits for an event, such as the end of a run, releases its slot as soon as it reads `gone`: a long poll would keep the
+// slot for long, and holds no data while it waits.
 
 import { type Action, actions } from "../../core/actions.ts";
 import { noRoomToWait, problemError } from "./problems.ts";
 
-/** More gain nothing, because the loop does one thing at a time; each may hold a page of 8 Mi characters. */
+/** More would gain nothing, because the event loop does one thing at a time; each may hold a page of 8 Mi characters. */
 export const madeAtOnce = 16;
 
-/** Characters of all requests that wait in lines: a quarter of what may be received at once. */
+/** The limit of characters of all waiting requests: a quarter of what may be received at once. */
 const waitingCharsMax = 67_108_864;
 
-/** A request or call whose answer is made. */
+/** A request or call whose response is being built. */
 export interface SlotHolder {
-  /** Who the place belongs to; undefined while it has none. */
+  /** The caller that the slot belongs to; undefined without a slot. */
   slotOf: string | undefined;
 }
 
@@ -29,15 +29,15 @@ export class AnswerSlots {
   readonly #lines = new Map<string, Line>();
   #waitingChars = 0;
 
-  /** Whether its answers count: those of open routes and metrics are short. */
+  /** Whether responses of this action need a slot: those of open routes and metrics are short. */
   counts(action: Action): boolean {
     const { who, reads, vital } = actions[action];
     return reads === true && who !== "anyone" && !vital;
   }
 
   /**
-   * Takes a place for the caller of this name. Undefined when there was one; else it resolves when there is. Throws a refusal when requests
-   * that wait have too many characters together; this one has so many.
+   * Takes a slot for this caller. Returns undefined when one was free; otherwise a promise that resolves when there is one. Throws a
+   * refusal when all waiting requests together have too many characters; `chars` is the size of this one.
    */
   enter(holder: SlotHolder, chars: number, caller = ""): Promise<void> | undefined {
     const line = this.#lines.get(caller);
@@ -60,7 +60,7 @@ export class AnswerSlots {
     );
   }
 
-  /** The answer is made, or waits for something else. Calling it again is harmless. */
+  /** The response is built, or waits for an event. Calling it again has no effect. */
   leave(holder: SlotHolder): void {
     const { slotOf } = holder;
     if (slotOf === undefined) return;
@@ -71,7 +71,7 @@ export class AnswerSlots {
     else if (--line.atWork === 0) this.#lines.delete(slotOf);
   }
 
-  /** Answers that wait for a place. */
+  /** The number of requests that wait for a slot. */
   get waiting(): number {
     let count = 0;
     for (const { waiting } of this.#lines.values()) count += waiting.length;

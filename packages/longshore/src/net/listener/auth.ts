@@ -1,12 +1,12 @@
-// Bearer tokens and what they allow. One text format for the command line and for the token file, one token a line there:
+// Bearer tokens and what they allow. One text format for the command line and for the token file, which has one token per line:
 //
 //   SECRET                   everything (operator)
 //   SCOPES:SECRET            SCOPES is a comma list of worker, operator, read
 //   SCOPES:SECRET:NAME       NAME appears in logs and histories instead of a made-up one
 //
 // For example `worker:kV3mQ0rT8xLw2ZpB:build-machines`. A secret is 16 to 512 characters of A-Z a-z 0-9 - . _ ~ + / =, the alphabet that
-// RFC 6750 gives to bearer tokens, so it never holds a colon. In a file, empty lines and lines that begin with # are skipped.
-// What each scope allows is in ../../actions.ts. Secrets are kept as digests only and appear in no message.
+// RFC 6750 gives to bearer tokens, so it never contains a colon. In a file, empty lines and lines that begin with # are skipped.
+// core/actions.ts defines what each scope allows. Secrets are stored as digests only and appear in no message.
 
 import { hash, timingSafeEqual } from "node:crypto";
 import { type Caller, callerWith, type TokenScope } from "../../core/actions.ts";
@@ -20,19 +20,19 @@ export interface Token {
 }
 
 export interface Auth {
-  /** False when no token was configured: then callers are not authenticated. */
+  /** False when no token is configured: then callers are not authenticated. */
   readonly required: boolean;
-  /** Who the `authorization` header belongs to; undefined when it is absent, malformed or unknown. */
+  /** The caller of an `authorization` header; undefined when it is absent, malformed or unknown. */
   identify(authorization: string | undefined): Caller | undefined;
 }
 
-/** Long enough that guessing over a network is hopeless even if the secret was typed by a person. */
+/** Too long to guess over a network, even if a person typed the secret. */
 const secretCharsMin = 16;
-/** Bounds what is hashed for a stranger. */
+/** Bounds what is hashed for an unknown caller. */
 const secretCharsMax = 512;
 /** Every token is compared on every request, at about 0.2 us each. */
 const tokensMax = 256;
-/** More than `tokensMax` lines of the longest form, so that a wrong path (a disk image, say) is not read whole into messages. */
+/** More than `tokensMax` lines of the longest form. Prevents reading a wrong file (such as a disk image) completely. */
 const tokenFileBytesMax = 262_144;
 
 const digestChars = 64;
@@ -41,8 +41,8 @@ const namePattern = /^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$/;
 const tokenScopes: readonly string[] = ["worker", "operator", "read"] satisfies TokenScope[];
 
 /**
- * Builds the check. `equal` must take the same time whatever it is given; it is a parameter so that a test can check that it is used,
- * and used for every token whether or not an earlier one matched.
+ * Builds the check. `equal` must take constant time; it is a parameter so that a test can check that it is called for every token, whether
+ * or not an earlier one matched.
  */
 export function createAuth(tokens: readonly Token[], equal: (a: Uint8Array, b: Uint8Array) => boolean = timingSafeEqual): Auth {
   if (tokens.length > tokensMax) throw badToken(`${tokens.length} tokens are configured`, `at most ${tokensMax}`);
@@ -56,7 +56,7 @@ export function createAuth(tokens: readonly Token[], equal: (a: Uint8Array, b: U
     identify(authorization) {
       const secret = bearerSecret(authorization);
       if (secret === undefined) return undefined;
-      // Digests have one length, which timingSafeEqual needs, and do not disclose how much of a guess was right.
+      // All digests have the same length, which timingSafeEqual needs, and they do not disclose how much of a guess was right.
       presented.write(digest(secret), "latin1");
       let found: Caller | undefined;
       for (const entry of entries) if (equal(entry.digest, presented)) found = entry.caller;
@@ -65,7 +65,7 @@ export function createAuth(tokens: readonly Token[], equal: (a: Uint8Array, b: U
   };
 }
 
-/** Reads one token in the format above. `where` names its place for the message ("--token", "tokens.txt:3"), never its value. */
+/** Reads one token in the format above. `where` names its source for the message ("--token", "tokens.txt:3"), never its value. */
 export function parseToken(text: string, where: string): Token {
   const parts = text.trim().split(":");
   if (parts.length > 3) throw badToken(`${where} has ${parts.length} parts`, "SECRET, SCOPES:SECRET or SCOPES:SECRET:NAME");
@@ -82,7 +82,7 @@ export function parseToken(text: string, where: string): Token {
   return { secret, scopes, name };
 }
 
-/** Reads a token file, one token a line. */
+/** Reads a token file, one token per line. */
 export function readTokenFile(path: string): Token[] {
   let text: string;
   try {
@@ -98,14 +98,14 @@ export function readTokenFile(path: string): Token[] {
     .map(({ line, where }) => parseToken(line, where));
 }
 
-/** The secret of `Bearer SECRET`; the scheme may be written in any case (RFC 9110 section 11.1). */
+/** The secret of `Bearer SECRET`; the scheme is case-insensitive (RFC 9110 section 11.1). */
 function bearerSecret(authorization: string | undefined): string | undefined {
   if (authorization === undefined || authorization.length > secretCharsMax + 64) return undefined;
   const match = /^bearer +(\S+) *$/i.exec(authorization);
   return match?.[1];
 }
 
-/** As hexadecimal text: 0.7 us, where a buffer of its own costs 2.5 us and work for the collector. */
+/** As hexadecimal text: 0.7 us, where a separate buffer costs 2.5 us and garbage collection. */
 function digest(secret: string): string {
   return hash("sha256", secret, "hex");
 }

@@ -1,5 +1,5 @@
-// Reading a body whole, as text. Each piece is paid for from the budget of all bodies, counted against the limits of the route and decoded
-// when it arrives, so that nothing large is left to do at the end and what is too much is never in memory.
+// Reads a whole body as text. Each piece is counted against the budget of all bodies and the limits of the route, and decoded when it
+// arrives. So no large work is left for the end, and a body that is too large is never in memory.
 
 import type { ByteBudget } from "../../core/byte-budget.ts";
 import { JsonScan } from "../../core/json/json-scan.ts";
@@ -9,13 +9,16 @@ import { bodyTooLarge, noRoomForBody, notUtf8, problemError, tooManyValues } fro
 
 export interface BodyLimits {
   readonly bytesMax: number;
-  /** JSON values, with the names of members. Bodies of up to `unscannedBytes` are not looked at. */
+  /** The limit of JSON values, including names of members. Bodies of up to `unscannedBytes` are not scanned. */
   readonly valuesMax: number;
-  /** With `keep` false the bytes are only counted. */
+  /** With `keep` false, the bytes are only counted. */
   readonly keep: boolean;
 }
 
-/** What one read of a socket brings, the whole body of most requests. It holds at most as many values as it has bytes, which are soon read. */
+/**
+ * The size of one read of a socket, which is the whole body of most requests. It has at most as many values as bytes, and is parsed
+ * quickly.
+ */
 const unscannedBytes = 65_536;
 
 export class BodyReading implements Moving {
@@ -23,16 +26,16 @@ export class BodyReading implements Moving {
   readonly #limits: BodyLimits;
   readonly #budget: ByteBudget;
   readonly #done: (outcome: BodyOutcome, held: number) => void;
-  /** The usual body is one piece, which is decoded without being copied. */
+  /** Most bodies are one piece, which is decoded without a copy. */
   #first: Buffer | undefined;
   #pieces: Pieces | undefined;
   #held = 0;
-  /** Bytes that have come. */
+  /** The number of bytes received so far. */
   size = 0;
 
   /**
-   * Calls `done` once; never when the client disconnects half-way or after `stop`. After a refusal the rest flows to the stream again. The
-   * text still has `held` bytes of the budget, which the caller gives back.
+   * Calls `done` once; never when the client disconnects before the end or after `stop`. After a refusal, the rest flows to the stream
+   * again. The text still occupies `held` bytes of the budget, which the caller gives back.
    */
   constructor(request: BodyRequest, limits: BodyLimits, budget: ByteBudget, done: (outcome: BodyOutcome, held: number) => void) {
     this.#request = request;
@@ -42,7 +45,7 @@ export class BodyReading implements Moving {
     request.onChunk = (chunk) => this.#take(chunk);
   }
 
-  /** Lets go of what has been read. Again is harmless. */
+  /** Drops what has been read. Calling it again has no effect. */
   stop(): void {
     this.#request.onChunk = undefined;
     this.#budget.give(this.#held);
@@ -91,7 +94,9 @@ export class BodyReading implements Moving {
   }
 }
 
-/** The same for a body that was opened as a stream, and so waits while it is not read. Rejects with LONGSHORE_LIMIT or LONGSHORE_BAD_INPUT. */
+/**
+ * The same for a body that was opened as a stream, which waits while it is not read. Rejects with LONGSHORE_LIMIT or LONGSHORE_BAD_INPUT.
+ */
 export async function collectText(
   stream: AsyncIterable<Buffer>,
   { bytesMax, valuesMax }: Pick<BodyLimits, "bytesMax" | "valuesMax">,
@@ -118,7 +123,7 @@ export async function collectText(
   }
 }
 
-/** The text of a body that comes in several pieces. */
+/** The text of a body that arrives in several pieces. */
 class Pieces {
   /** Why the body is refused, as soon as that is known. */
   refused: "too-many-values" | "not-utf8" | undefined = undefined;
@@ -143,13 +148,13 @@ class Pieces {
     return this.refused ?? { text: this.#text };
   }
 
-  /** Without a piece: the end, at which no character may be left half. */
+  /** Without a piece: the end of the body, where no character may be incomplete. */
   #decode(piece: Buffer | undefined): void {
     if (this.refused !== undefined) return;
     try {
       this.#text += this.#decoder.decode(piece, { stream: piece !== undefined });
     } catch {
-      // It throws only for what the outcome reports.
+      // The decoder throws only for invalid UTF-8.
       this.refused = "not-utf8";
     }
   }

@@ -1,5 +1,5 @@
-// Request bodies: their announced length, as a bounded stream for large ones, and discarded when they are not needed. Those that are read
-// whole are in body-reading.ts.
+// Request bodies: their announced length, large ones as a bounded stream, and discarding when they are not needed. body-reading.ts reads
+// whole bodies.
 
 import { isUtf8 } from "node:buffer";
 import { type IncomingHttpHeaders, IncomingMessage } from "node:http";
@@ -8,7 +8,7 @@ import { pieceUnits, type Share } from "../../core/slices/loop-turns.ts";
 import { areTooTiny } from "../http/tiny-pieces.ts";
 import { bodyTooLarge, problemError } from "./problems.ts";
 
-/** What became of a body: its text, or why there is none. */
+/** The result of reading a body: its text, or why there is none. */
 export type BodyOutcome = { text: string } | "too-large" | "too-many-values" | "no-room" | "stalled" | "not-utf8";
 
 /** True when a body is announced: by a length above zero or by chunked encoding, which may turn out empty. */
@@ -17,23 +17,23 @@ export function announcesBody(headers: IncomingHttpHeaders): boolean {
   return length === undefined ? headers["transfer-encoding"] !== undefined : length !== "0";
 }
 
-/** True when the announced length alone is reason to refuse. A wrong length is detected while reading. */
+/** True when the announced length alone is too large. A wrong length is detected while reading. */
 export function announcesMoreThan(headers: IncomingHttpHeaders, bytesMax: number): boolean {
   const length = headers["content-length"];
-  // Fewer digits mean less; most requests are spared the conversion.
+  // A shorter number is always smaller, so most requests need no conversion.
   return length !== undefined && length.length >= String(bytesMax).length && Number(length) > bytesMax;
 }
 
 /**
- * A request whose body can be taken as it is parsed. Small bodies are the whole traffic of a worker, and a Readable costs about 4 us each
- * for its listeners, ticks and end; `push`, which the parser calls, is the one place that gets every chunk and then null.
+ * A request whose body can be read directly from the parser. Small bodies are the main traffic of workers, and a Readable costs about 4 us
+ * each for its listeners, ticks and end. The parser calls `push` with every chunk and then with null.
  */
 export class BodyRequest extends IncomingMessage {
-  /** What its connection may do in a turn of the event loop. */
+  /** The connection's share of work in a turn of the event loop. */
   share: Share | undefined = undefined;
-  /** Called once, when the body comes in very many tiny pieces. */
+  /** Called once, when the body arrives in very many tiny pieces. */
   onTinyPieces: (() => void) | undefined = undefined;
-  /** Takes the chunks instead of the stream, when set before the parser continues: in the same tick as the request's event. */
+  /** Receives the chunks instead of the stream. Must be set before the parser continues: in the same tick as the request event. */
   onChunk: ((chunk: Buffer | null) => void) | undefined = undefined;
   private pieces = 0;
   private bytes = 0;
@@ -56,13 +56,13 @@ export class BodyRequest extends IncomingMessage {
   }
 }
 
-/** The replacement character is rare enough that only a text which holds one is looked at twice. */
+/** The replacement character is rare, so only a text that contains one is checked a second time. */
 export function decodeBody(bytes: Buffer): BodyOutcome {
   const text = bytes.toString("utf8");
   return text.includes("\ufffd") && !isUtf8(bytes) ? "not-utf8" : { text };
 }
 
-/** The body as a stream that fails with LONGSHORE_LIMIT beyond `bytesMax`, or when the client disconnects half-way. */
+/** The body as a stream that fails with LONGSHORE_LIMIT beyond `bytesMax`, or when the client disconnects before the end. */
 export function boundedStream(request: IncomingMessage, bytesMax: number): Transform {
   let size = 0;
   const bounded = new Transform({
@@ -72,14 +72,14 @@ export function boundedStream(request: IncomingMessage, bytesMax: number): Trans
       else next(null, chunk);
     },
   });
-  // An error of the stream unpipes the request without ending it: what is left is discarded once the refusal is written.
+  // An error of the stream unpipes the request without ending it: the rest is discarded after the refusal is written.
   request.on("error", (error) => bounded.destroy(error));
   return request.pipe(bounded);
 }
 
 /**
- * Discards what is still coming, so that the client can read its answer and use the connection again.
- * A client that sends more than `bytesMax` after its answer is cut.
+ * Discards the rest of a body, so that the client can read its response and use the connection again. A client that sends more than
+ * `bytesMax` after its response is disconnected.
  */
 export function discardRest(request: IncomingMessage, bytesMax: number): void {
   let left = bytesMax;

@@ -1,19 +1,22 @@
-// Which sockets are open and which exchanges are in progress on each. One listener a socket notifies every exchange on it that the client
-// has disconnected, so that a request needs none of its own; and closing finds idle sockets, also those that never sent anything.
+// The open sockets and the exchanges in progress on each. One listener per socket notifies all its exchanges when the client disconnects,
+// so a request needs no listener of its own. Closing the server finds idle sockets, including those that never sent anything.
 
 import type { Socket } from "node:net";
 import type { Admission, Placed } from "./admission.ts";
 
-/** What a connection knows of an exchange. */
+/** An exchange, as its connection sees it. */
 export interface OnConnection extends Placed {
   clientGone(): void;
 }
 
 export class Connection {
   readonly socket: Socket;
-  /** A request on it has passed the gate that not anyone passes. Until then the client is a stranger, who may as well be silent. */
+  /**
+   * True after a request on this connection has passed the access check of an action that is not open to anyone. Until then the client is a
+   * stranger, which may never send anything useful.
+   */
   known = false;
-  /** Lets the client go once nothing is under way; what was written before still leaves. */
+  /** Closes the connection once no exchange is in progress; data that was written before is still sent. */
   release: () => void;
   private current: OnConnection | undefined = undefined;
   /** Only for clients that pipeline. */
@@ -28,7 +31,7 @@ export class Connection {
     return this.current === undefined && (this.others === undefined || this.others.size === 0);
   }
 
-  /** How many exchanges are under way. */
+  /** The number of exchanges in progress. */
   get underWay(): number {
     return (this.current === undefined ? 0 : 1) + (this.others?.size ?? 0);
   }
@@ -41,14 +44,14 @@ export class Connection {
     }
   }
 
-  /** False when it had been removed before. */
+  /** Returns false when it had been removed before. */
   remove(exchange: OnConnection): boolean {
     if (this.current !== exchange) return this.others?.delete(exchange) ?? false;
     this.current = undefined;
     return true;
   }
 
-  /** Empties the connection and answers what was in progress. */
+  /** Removes and returns all exchanges in progress. */
   takeAll(): OnConnection[] {
     const all = [...(this.others ?? [])];
     if (this.current !== undefined) all.unshift(this.current);
@@ -60,12 +63,12 @@ export class Connection {
 
 export class Connections {
   private readonly open = new Map<Socket, Connection>();
-  /** Those that were strangers when last looked at, the oldest first. */
+  /** Connections that were strangers at the last check, the oldest first. */
   private readonly strangers = new Set<Connection>();
   private readonly admission: Admission;
   private draining = false;
   private emptied: (() => void) | undefined = undefined;
-  /** Exchanges under way on all sockets. */
+  /** The number of exchanges in progress on all sockets. */
   inFlight = 0;
 
   constructor(admission: Admission) {
@@ -98,12 +101,12 @@ export class Connections {
     return connection;
   }
 
-  /** Cuts the stranger who has been here longest, to make room; false when there is none. */
+  /** Disconnects the oldest stranger to make room; returns false when there is none. */
   cutStranger(): boolean {
     for (const connection of this.strangers) {
       this.strangers.delete(connection);
       if (connection.known) continue;
-      // It counts no more, although it closes a little later.
+      // It does not count any more, although it closes a little later.
       this.open.delete(connection.socket);
       connection.socket.destroy();
       return true;
@@ -120,7 +123,7 @@ export class Connections {
     this.inFlight++;
   }
 
-  /** To be called when an exchange has been answered in full; again is harmless. A closing server lets the socket go. */
+  /** Must be called when an exchange is complete; calling it again has no effect. When the server closes, the socket is closed too. */
   finish(connection: Connection, exchange: OnConnection): void {
     if (!connection.remove(exchange)) return;
     this.inFlight--;
@@ -128,7 +131,7 @@ export class Connections {
     if (this.draining && connection.idle) connection.release();
   }
 
-  /** Ends idle sockets now and the others as soon as they are answered; what was written before still leaves. */
+  /** Ends idle sockets now and the others as soon as their responses are complete; data that was written before is still sent. */
   drain(): void {
     this.draining = true;
     for (const connection of [...this.open.values()]) if (connection.idle) connection.release();

@@ -1,4 +1,4 @@
-// An exchange that the server carries by itself: the request is whole before it begins, and the answer is one write.
+// An exchange without node:http: the request is complete before it begins, and the response is one write.
 
 import { STATUS_CODES, validateHeaderName, validateHeaderValue } from "node:http";
 import type { Socket } from "node:net";
@@ -10,13 +10,13 @@ import type { DirectRequest } from "./direct-request.ts";
 import { Exchange, type WholeAnswer } from "./exchange.ts";
 import type { Match } from "./router.ts";
 
-/** What every answer of a server has in common. */
+/** What all responses of a server share. */
 export interface DirectAnswers {
   /** The Date header's value. */
   date(): string;
   /** The header of a kept connection: how long it may be idle. */
   readonly keepAliveText: string;
-  /** Throws what Node would for a header that could break out of its line. */
+  /** Throws Node's error for a header that could inject another line. */
   check(name: string, value: string): void;
 }
 
@@ -46,7 +46,7 @@ export class DirectExchange extends Exchange {
     return undefined;
   }
 
-  /** What one read brought is not scanned, because it is small. */
+  /** A body of one read is small, so it is not scanned. */
   readText({ bytesMax, keep }: BodyLimits, done: (outcome: BodyOutcome) => void): void {
     const { body } = this;
     this.body = noBytes;
@@ -70,7 +70,7 @@ export class DirectExchange extends Exchange {
     const { socket } = this.connection;
     this.begun = true;
     if (body === undefined || bytes === 0 || !mayHaveBody(status)) socket.write(text, "latin1", left);
-    // A text that is as long in bytes as in characters is ASCII, and any encoding writes it the same.
+    // A text with as many bytes as characters is ASCII, which is the same in every encoding.
     else if (typeof body === "string" && body.length === bytes) socket.write(text + body, "latin1", left);
     else {
       socket.cork();
@@ -108,7 +108,7 @@ export class DirectExchange extends Exchange {
   }
 }
 
-/** Most answers have the same headers: for each name, the value that was valid last is not checked again. */
+/** Most responses have the same headers: the last valid value of each name is not checked again. */
 export function headerCheck(): (name: string, value: string) => void {
   const valid = new Map<string, string>();
   return (name, value) => {
@@ -120,13 +120,13 @@ export function headerCheck(): (name: string, value: string) => void {
   };
 }
 
-/** Names of headers that are remembered, and characters of their values: more than our replies have. */
+/** How many header names are remembered, and how long their values may be: more than our replies have. */
 const rememberedMax = 64;
 const rememberedCharsMax = 256;
 
 const noBytes = Buffer.alloc(0);
 
-/** The Date of answers, made once a second. */
+/** The Date header of responses, built once a second. */
 export function httpDate(): () => string {
   let second = 0;
   let text = "";

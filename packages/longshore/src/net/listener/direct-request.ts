@@ -1,6 +1,6 @@
-// Reads the one shape of request that workers send all day: an HTTP/1.1 head and its body, whole, and nothing else in the same bytes.
-// Whatever is in any way unusual is not understood here, and so left to node:http: that is what keeps this short and safe. Two parsers that
-// read the same bytes differently are how requests are smuggled, so every rule below is narrower than RFC 9112 and than Node's parser.
+// Reads the one form of request that workers send most: a complete HTTP/1.1 request with its body, and nothing else in the same bytes.
+// Every unusual request is left to node:http, which keeps this parser short and safe. Two parsers that read the same bytes differently
+// enable request smuggling, so every rule below is stricter than RFC 9112 and than Node's parser.
 
 import type { IncomingHttpHeaders } from "node:http";
 
@@ -11,23 +11,26 @@ export interface DirectRequest {
   readonly body: Buffer;
 }
 
-/** Bytes of one request, body included: what one read of a socket brings. */
+/** The limit of one request including its body: the size of one read of a socket. */
 export const directBytesMax = 65_536;
 
 /**
- * The whole head up to its empty line. No absolute or empty target, no character that a URL may not have; names of letters, digits and
- * hyphens; values of printable ASCII, neither empty nor with a space at their ends; no folded lines, no bare CR or LF.
- * Each part ends at a character that it cannot hold, so that matching takes linear time.
+ * All lines before the body, including the empty line. No absolute or empty target, no character that a URL may not contain; names of
+ * letters, digits and hyphens; values of printable ASCII, neither empty nor with a space at their ends; no folded lines, no bare CR or LF.
+ * Each part ends at a character that it cannot contain, so that matching takes linear time.
  */
 const headShape = /^(?:GET|POST|PUT|DELETE) \/[A-Za-z0-9\-._~:/?@!$&'()*+,;=%]* HTTP\/1\.1(?:\r\n[A-Za-z0-9-]+: ?[!-~](?:[ -~]*[!-~])?)+$/;
 
-/** Headers that change how a message is framed, or what becomes of its connection; and one that Node makes a list of. */
+/**
+ * Headers that are left to node:http: they change how a message is framed, or what happens to its connection; and one that Node turns into
+ * a list.
+ */
 const left = new Set(["transfer-encoding", "expect", "upgrade", "te", "trailer", "proxy-connection", "http2-settings", "set-cookie"]);
 
 const length = /^(?:0|[1-9][0-9]{0,5})$/;
 const headEnd = Buffer.from("\r\n\r\n");
 
-/** Undefined when these bytes are not exactly one request of that shape. The body shares the memory of `bytes`. */
+/** Returns undefined when these bytes are not exactly one request of that form. The body shares the memory of `bytes`. */
 export function readDirect(bytes: Buffer, headBytesMax: number): DirectRequest | undefined {
   if (bytes.length > directBytesMax) return undefined;
   const end = bytes.indexOf(headEnd);
@@ -44,7 +47,7 @@ export function readDirect(bytes: Buffer, headBytesMax: number): DirectRequest |
   return { method: head.slice(0, methodEnd), url, headers, body: bytes.subarray(bodyAt) };
 }
 
-/** Undefined for a name that comes twice, and for what is not left to us. */
+/** Returns undefined for a duplicate name, and for headers that are left to node:http. */
 function readHeaders(head: string, from: number): IncomingHttpHeaders | undefined {
   const headers: IncomingHttpHeaders = {};
   let at = from;

@@ -1,5 +1,5 @@
-// The course of a request, in order: find its route, pass the gate, read its body, call the handler, write the reply. Every refusal on the
-// way has the form of the group that owns the path.
+// Processes a request, in this order: find its route, check access, read its body, call the handler, write the reply. Every refusal on the
+// way has the format of the group that owns the path.
 
 import { actions } from "../../core/actions.ts";
 import { parseLarge, sliceChars } from "../../core/json/json-slices.ts";
@@ -39,11 +39,11 @@ export interface DispatchOptions {
   traffic: Traffic;
   logger: Logger;
   limits: HttpLimits;
-  /** Notified of handlers that ran for long without a pause. */
+  /** Is notified of handlers that blocked the event loop for long. */
   watch?: Stopwatch;
 }
 
-/** Carries out an exchange. `match` is what the router found for its path. */
+/** Processes an exchange. `match` is the router's result for its path. */
 export type Dispatch = (exchange: Exchange, match: Match) => void;
 
 export function createDispatch(options: DispatchOptions): Dispatch {
@@ -59,7 +59,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     receive(exchange, (match.entry as NonNullable<Match["entry"]>).route);
   }
 
-  /** What is checked for every request, whatever its path. */
+  /** The checks for every request, independent of its path. */
   function screen(exchange: Exchange): Problem | undefined {
     if (exchange.url.length > limits.urlChars) return urlTooLong(limits.urlChars);
     const foreign = gate.screen(exchange.headers, exchange.entry?.route);
@@ -68,7 +68,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     return undefined;
   }
 
-  /** What is checked for a route: that there is one, its parameters, the token. */
+  /** The checks for a route: that it exists, its parameters, the token. */
   function admit(exchange: Exchange, match: Match): Problem | undefined {
     const { entry } = match;
     if (entry === undefined) return noRoute(exchange.method, exchange.path, match.methods);
@@ -97,7 +97,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     });
   }
 
-  /** Reads a large body in slices before its route gets it; one that is no JSON is left to the route. */
+  /** Parses a large body in slices before its route gets it; invalid JSON is left to the route. */
   async function runLarge(exchange: Exchange, route: Route): Promise<void> {
     exchange.parsed = await parseLarge(exchange.text);
     run(exchange, route);
@@ -114,7 +114,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     }
   }
 
-  /** Makes the answer on the place that the exchange has, and leaves the place. */
+  /** Builds the response in the slot of the exchange, and releases the slot. */
   function make(exchange: Exchange, route: Route): void {
     exchange.waits = () => slots.leave(exchange);
     if (exchange.connection.socket.writable) handle(exchange, route);
@@ -171,7 +171,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
       writer.write(exchange, complete ? { ...reply, headers: { ...problem.headers, ...reply.headers } } : reply);
       traffic.answered(exchange, reply.status);
     } catch (error) {
-      // A refusal that cannot be written is a mistake of its group; nothing is left but to hang up.
+      // A refusal that cannot be written is a mistake of its group; the only option left is to disconnect.
       logger.error("A refusal could not be written", { group: exchange.group.name, kind: problem.kind, error });
       exchange.connection.socket.destroy();
     }
@@ -180,7 +180,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
   return dispatch;
 }
 
-/** Small unless the action carries something: a route that is added later is protected without a word. */
+/** The limit is small unless the action carries a payload, so a new route is protected by default. */
 function bytesOf(route: Route, limits: HttpLimits): number {
   const { action, bodyMax = limits.bodyBytes } = route;
   const { who, carries } = actions[action];
@@ -194,7 +194,7 @@ function valuesOf({ action, countsValues }: Route, limits: HttpLimits): number {
   return valuesMaxOf(action, limits);
 }
 
-/** Why a body has no text. */
+/** The problem of a body without text. */
 function unread(outcome: Exclude<BodyOutcome, object>, { bytesMax, valuesMax }: BodyLimits, limits: HttpLimits): Problem {
   if (outcome === "too-large") return bodyTooLarge(bytesMax);
   if (outcome === "too-many-values") return tooManyValues(valuesMax);
@@ -223,7 +223,7 @@ function decode(text: string): string | undefined {
   try {
     return decodeURIComponent(text);
   } catch {
-    // The only thing it throws for is the malformed escape that the caller names.
+    // It throws only for a malformed escape, which the caller reports.
     return undefined;
   }
 }
@@ -233,10 +233,10 @@ function isPreflight(exchange: Exchange, match: Match): boolean {
   return exchange.headers["access-control-request-method"] !== undefined;
 }
 
-/** How long a browser may remember the answer, in seconds: the ten minutes that every browser honours. */
+/** How long a browser may cache the response, in seconds: ten minutes, which every browser honours. */
 const preflightSecs = "600";
 
-/** Only ever for an allowed origin: `screen` has refused the others. What such a page may send is its own affair. */
+/** Only for an allowed origin: `screen` has refused the others. Such a page may send any headers. */
 function preflight(exchange: Exchange, match: Match): HttpReply {
   const headers: Record<string, string> = {
     "access-control-allow-methods": match.methods.join(","),

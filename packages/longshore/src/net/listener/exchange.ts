@@ -1,5 +1,5 @@
-// One request and its answer: the HttpRequest for the route, with costly fields made on first use, and the state that the listener needs
-// until the answer has left. Two kinds carry it: direct-exchange.ts and node-exchange.ts.
+// One request and its response: the HttpRequest for the route, with costly fields created on first use, and the state that the listener
+// needs until the response is sent. There are two kinds: direct-exchange.ts and node-exchange.ts.
 
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import { Readable, type Writable } from "node:stream";
@@ -13,10 +13,10 @@ import type { Connection } from "./connections.ts";
 import type { Match, RouteEntry } from "./router.ts";
 import type { EventStream } from "./sse.ts";
 
-/** An answer that is written at once. */
+/** A response that is written at once. */
 export interface WholeAnswer {
   readonly status: number;
-  /** Names and values in turn. */
+  /** Names and values alternate. */
   readonly head: readonly string[];
   readonly body: string | Uint8Array | undefined;
   /** The length of the body. */
@@ -37,17 +37,17 @@ export abstract class Exchange implements HttpRequest {
   caller: Caller = stranger;
   place: string | undefined = undefined;
   slotOf: string | undefined = undefined;
-  /** Called when the handler turns out to wait for something to happen. */
+  /** Called when the handler waits for an event. */
   waits: (() => void) | undefined = undefined;
-  /** A foreign web origin that may read the answer. */
+  /** A foreign web origin that may read the response. */
   allowedOrigin: string | undefined = undefined;
-  /** Called when the client disconnects before the answer has left. */
+  /** Called when the client disconnects before the response is sent. */
   undelivered: (() => void) | undefined = undefined;
   events: EventStream | undefined = undefined;
-  /** Gives back what the answer holds until it has left. */
+  /** Releases what the response holds until it is sent. */
   release: (() => void) | undefined = undefined;
   private lost = false;
-  /** What its body in memory is counted against, and its bytes there. */
+  /** The budget of its body in memory, and the bytes that the body uses. */
   private bodyBudget: ByteBudget | undefined = undefined;
   private bodyBytes = 0;
   private controller: AbortController | undefined = undefined;
@@ -63,31 +63,31 @@ export abstract class Exchange implements HttpRequest {
     this.group = match.group;
   }
 
-  /** True once a piece of the answer has been written: the status cannot change then. */
+  /** True once a part of the response was written: the status cannot change then. */
   abstract get begun(): boolean;
 
-  /** Only where an answer may stay open: a stream, or events. */
+  /** Only where a response may stay open: a stream, or events. */
   abstract get response(): ServerResponse | undefined;
 
-  /** Reads the whole body and calls `done` once; never when the client disconnects half-way. */
+  /** Reads the whole body and calls `done` once; never when the client disconnects before its end. */
   abstract readText(limits: BodyLimits, done: (outcome: BodyOutcome) => void): void;
 
-  /** Lets the route read the body by itself, as `stream`. */
+  /** Lets the route read the body itself, as `stream`. */
   abstract openStream(bytesMax: number): void;
 
-  /** Must be called before an answer is written. With `last` the connection ends after it. */
+  /** Must be called before a response is written. With `last`, the connection ends after it. */
   abstract beginAnswer(last: boolean): void;
 
-  /** Writes head and body. `left` is called when the system has taken the bytes, or they are lost. */
+  /** Writes headers and body. `left` is called when the system has taken the bytes, or they are lost. */
   abstract sendWhole(answer: WholeAnswer, left?: () => void): void;
 
-  /** Writes the head of an answer whose body comes in pieces, and returns where to write these. */
+  /** Writes the headers of a response whose body follows in pieces, and returns the stream to write them to. */
   abstract beginPieces(status: number, head: readonly string[]): Writable;
 
-  /** The last piece has been written. */
+  /** Ends the response after its last piece. */
   abstract endPieces(left: () => void): void;
 
-  /** The answer has left, or never will: the connection may continue. */
+  /** The response is sent, or cannot be sent any more: the connection may continue. */
   abstract finished(): void;
 
   get query(): URLSearchParams {
@@ -103,13 +103,13 @@ export abstract class Exchange implements HttpRequest {
     return Promise.resolve("");
   }
 
-  /** The body is in memory, and so many bytes of `budget` are taken for it. */
+  /** The body is in memory, and this many bytes of `budget` are reserved for it. */
   protected holdBody(budget: ByteBudget, bytes: number): void {
     this.bodyBudget = budget;
     this.bodyBytes = bytes;
   }
 
-  /** Lets go of the body: the answer is made, or waits for something to happen, and may do so for long. Again is harmless. */
+  /** Releases the body: the response is built, or waits for an event, which may take long. Calling it again has no effect. */
   dropBody(): void {
     const { bodyBudget } = this;
     if (bodyBudget === undefined) return;
@@ -119,7 +119,7 @@ export abstract class Exchange implements HttpRequest {
     bodyBudget.give(this.bodyBytes);
   }
 
-  /** The route that reads it waits for something to happen, and has read the body before. */
+  /** A route that reads this signal waits for an event, and has read the body before. */
   get gone(): AbortSignal {
     this.waits?.();
     this.dropBody();
@@ -130,7 +130,7 @@ export abstract class Exchange implements HttpRequest {
     return this.controller.signal;
   }
 
-  /** The socket has closed while this exchange was under way. */
+  /** The socket has closed during this exchange. */
   clientGone(): void {
     this.lost = true;
     this.controller?.abort();
@@ -139,14 +139,14 @@ export abstract class Exchange implements HttpRequest {
     this.giveBack();
   }
 
-  /** The answer holds nothing any more: it has left, or never will. Again is harmless. */
+  /** Releases what the response holds: it is sent, or cannot be sent any more. Calling it again has no effect. */
   letGo(): void {
     const { release } = this;
     this.release = undefined;
     release?.();
   }
 
-  /** Notifies the route, once, that its answer did not arrive. */
+  /** Notifies the route, once, that its response was not delivered. */
   giveBack(): void {
     const undelivered = this.undelivered;
     this.undelivered = undefined;

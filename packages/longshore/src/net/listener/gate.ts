@@ -1,6 +1,6 @@
-// The one gate in front of every route: is this request meant for us (Host), may the page that sent it call us (Origin, and the site that
-// browsers report), and does its token allow the action. A server on loopback has no tokens by default, yet every web page that its user
-// opens can reach it; the first checks keep such a page out, whatever method or content type it uses.
+// The access check of every route: is the request meant for this server (Host), may the page that sent it call us (Origin, and the site
+// that browsers report), and does its token allow the action. A server on loopback has no tokens by default, but every web page that its
+// user opens can reach it. The first checks keep such pages out, whatever method or content type they use.
 
 import type { IncomingHttpHeaders } from "node:http";
 import { isIP } from "node:net";
@@ -12,29 +12,29 @@ import type { Auth } from "./auth.ts";
 
 export interface GateOptions {
   auth: Auth;
-  /** The address the server is bound to. */
+  /** The address that the server is bound to. */
   bound: string;
-  /** Further names under which clients may call us. */
+  /** Further names under which clients may call this server. */
   hosts?: readonly string[];
-  /** Web origins, such as `https://ci.example.org`, whose pages may call us. Our own origin is always one of them. */
+  /** Web origins, such as `https://ci.example.org`, whose pages may call this server. Our own origin is always allowed. */
   origins?: readonly string[];
 }
 
-/** What `authorize` found. The caller is also named where the request is refused, for the log. */
+/** The result of `authorize`. A refused request names its caller too, for the log. */
 export interface Admission {
   readonly problem?: Problem;
   readonly caller: Caller;
 }
 
-/** What the gate must know of a route. */
+/** What the access check needs to know about a route. */
 export type Target = Pick<Route, "method" | "action" | "page">;
 
 export interface Gate {
-  /** Refuses a request by its Host and the page that it comes from. For every request, also to unknown paths, which have no route. */
+  /** Refuses a request by its Host and by the page that sent it. For every request, also to unknown paths, which have no route. */
   screen(headers: IncomingHttpHeaders, route?: Target): Problem | undefined;
-  /** Refuses a request whose token does not allow the action, or its further effects. */
+  /** Refuses a request whose token does not allow the action, or its further action. */
   authorize(headers: IncomingHttpHeaders, action: Action, also?: Action): Admission;
-  /** The foreign origin that the answer must name so that its page may read it; undefined for any other. */
+  /** The foreign origin that the response must name so that its page may read it; undefined otherwise. */
   allowedOrigin(headers: IncomingHttpHeaders): string | undefined;
 }
 
@@ -43,7 +43,7 @@ export function createGate(options: GateOptions): Gate {
   const acceptsHost = hostRule(options);
   const origins = new Set((options.origins ?? []).map(parseOrigin));
 
-  /** A page that we served ourselves. Host was checked before, so a rebound name does not come this far. */
+  /** A page of this server. Host was checked before, so a rebound name does not get here. */
   const isOwn = (origin: string, host: string | undefined) => origin === `http://${host}` || origin === `https://${host}`;
 
   return {
@@ -51,7 +51,7 @@ export function createGate(options: GateOptions): Gate {
       const { host, origin } = headers;
       if (!acceptsHost(host)) return host === undefined || hostShape.test(host) ? wrongHost(host) : malformedHost(host);
       if (origin !== undefined && !origins.has(origin) && !isOwn(origin, host)) return foreignOrigin(origin);
-      // Links, images, scripts and no-cors fetches of a foreign page carry no Origin, but browsers report their site.
+      // Links, images, scripts and no-cors fetches of a foreign page have no Origin, but browsers report their site.
       const site = headers["sec-fetch-site"];
       const isForeign = origin === undefined && site !== undefined && site !== "same-origin" && site !== "none";
       if (isForeign && !(route?.page === true && opensPage(headers))) return foreignOrigin(`${String(site)} page`);
@@ -73,31 +73,31 @@ export function createGate(options: GateOptions): Gate {
   };
 }
 
-/** A person follows a link in a window of its own. A frame in a foreign page is no such window. */
+/** True when a person follows a link to the page. A frame in a foreign page does not count. */
 function opensPage(headers: IncomingHttpHeaders): boolean {
   const dest = headers["sec-fetch-dest"];
   return headers["sec-fetch-mode"] === "navigate" && (dest === undefined || dest === "document");
 }
 
 /**
- * A browser visits an address: typed, by a link or by a form. Some protocols take tasks by GET, which no such visit must do. Browsers
- * send no site and mode to plain HTTP beyond loopback; all of them call themselves Mozilla there, and no worker does.
+ * True when a browser navigates to an address: typed, by a link or by a form. Some protocols take tasks by GET, which a navigation must not
+ * do. Over plain HTTP beyond loopback, browsers send no site and mode; there, they all call themselves Mozilla, and no worker does.
  */
 function isBrowsing(headers: IncomingHttpHeaders, method: Route["method"]): boolean {
   if (headers["sec-fetch-mode"] === "navigate") return true;
   return method === "GET" && headers["user-agent"]?.startsWith("Mozilla/") === true;
 }
 
-/** Some clients carry their token bare, in a header of its own. */
+/** Some clients send the bare token in a separate header. */
 function bareToken(headers: IncomingHttpHeaders): string | undefined {
   const token = headers["x-authorization"];
   return typeof token === "string" ? `Bearer ${token}` : undefined;
 }
 
 /**
- * Which Host headers are answered. On loopback only loopback names, the bound address and `hosts`: a page whose own name was rebound to 127.0.0.1
- * sends that name. Elsewhere the same when `hosts` is given; without it any name where tokens protect, and where they do not (insecure)
- * only what public DNS cannot hand out: addresses and names of one label.
+ * Which Host headers are accepted. On loopback: only loopback names, the bound address and `hosts`, because a page whose name was rebound
+ * to 127.0.0.1 sends that name. Elsewhere the same when `hosts` is given. Without `hosts`: any name if tokens are required; otherwise
+ * (insecure) only hosts that public DNS cannot assign: addresses and names of one label.
  */
 function hostRule(options: GateOptions): (host: string | undefined) => boolean {
   const names = new Set(["localhost", "127.0.0.1", "[::1]", bracketed(options.bound.toLowerCase())]);
@@ -112,7 +112,7 @@ function hostRule(options: GateOptions): (host: string | undefined) => boolean {
   return remembering((host) => !isPublicName(nameOf(host)));
 }
 
-/** Clients of one server send one Host: the last that was accepted is not taken apart again. */
+/** Clients of one server send the same Host: the last accepted one is not parsed again. */
 function remembering(accepts: (host: string) => boolean): (host: string | undefined) => boolean {
   let last: string | undefined;
   return (host) => {
@@ -128,10 +128,10 @@ function isPublicName(name: string): boolean {
   return !name.startsWith("[") && isIP(name) === 0 && name.includes(".");
 }
 
-/** A name or an address, and a port. Two Host headers arrive joined by a comma, which neither has. */
+/** A name or an address, and a port. Two Host headers arrive joined by a comma, which this shape refuses. */
 const hostShape = /^(?:[\w.~-]+|\[[\w:.%-]+\])(?::\d*)?$/i;
 
-/** A Host value of that shape without its port, in lower case. */
+/** The name of a valid Host value without its port, in lower case. */
 function nameOf(host: string): string {
   const colon = host.lastIndexOf(":");
   const name = colon > host.lastIndexOf("]") ? host.slice(0, colon) : host;
@@ -152,7 +152,7 @@ function parseOrigin(text: string): string {
 
 const admitted: Admission = { caller: everyone };
 const open: Admission = { caller: stranger };
-// Worded so that nothing in it looks like a token: the log removes the text behind that word.
+// Nothing in this text may look like a token: the log removes the text after that word.
 const noToken: Admission = {
   problem: unauthorized("This route needs a token: in the header `Authorization`, after `Bearer`.", "Bearer"),
   caller: stranger,

@@ -1,5 +1,5 @@
-// gRPC on the port of everything else: calls pass the same gate as requests, count against the same limits, appear in the same figures
-// and end as orderly. The transport of calls is in net/grpc/.
+// gRPC on the same port: calls pass the same access check as requests, count against the same limits, appear in the same metrics and end in
+// the same order. net/grpc/ has the transport.
 
 import type { Socket } from "node:net";
 import { stranger } from "../../core/actions.ts";
@@ -32,19 +32,19 @@ export interface GrpcDeps {
   logger: Logger;
   limits: HttpLimits;
   clock: Clock;
-  /** For all bodies and messages that are being received. */
+  /** The budget of all bodies and messages that are being received. */
   receiving: ByteBudget;
-  /** For all answers that their readers have not taken. */
+  /** The budget of all responses that their readers have not taken. */
   sending: ByteBudget;
   receiveStalls: Stalls;
   sendStalls: Stalls;
-  /** What connections may do in one turn of the event loop. */
+  /** Limits the work of connections in one turn of the event loop. */
   turns: LoopTurns;
   watch?: Stopwatch;
 }
 
 export interface GrpcSide {
-  /** Serves this socket from now on; `bytes` are received and not read yet. */
+  /** Serves this socket from now on; `bytes` are received but not parsed yet. */
   take(socket: Socket, bytes?: Buffer): void;
   /** Ends streams and sends GOAWAY to every client; other calls may finish. */
   drain(): void;
@@ -86,7 +86,7 @@ export function createGrpc({
       },
       admit(call, method) {
         const { headers } = call;
-        // HTTP/2 has its own field for what HTTP/1.1 calls Host.
+        // HTTP/2 has its own field for HTTP/1.1's Host.
         headers.host = headers[":authority"] ?? headers.host;
         const foreign = gate.screen(headers);
         if (foreign !== undefined) return refuse(call, foreign);
@@ -131,13 +131,13 @@ const codes: Readonly<Record<ProblemKind, GrpcCode>> = {
   "method-not-allowed": GrpcCode.UNIMPLEMENTED,
   "too-large": GrpcCode.RESOURCE_EXHAUSTED,
   "bad-request": GrpcCode.INVALID_ARGUMENT,
-  // A full server frees places within a second: workers take this code as a reason to try again.
+  // A full server frees places within a second: workers retry after this code.
   overloaded: GrpcCode.UNAVAILABLE,
   unavailable: GrpcCode.UNAVAILABLE,
   internal: GrpcCode.INTERNAL,
 };
 
-/** The same refusal in gRPC's words. */
+/** The same refusal as a gRPC error. */
 function grpcErrorOf({ kind, message, detail }: Problem): GrpcError {
   if (kind !== "bad-request" || detail?.field === undefined) return new GrpcError(codes[kind], message);
   const description = detail.expected === undefined ? message : `expected ${detail.expected}`;

@@ -1,80 +1,80 @@
-// Every limit of the HTTP listener, with the reason for its value. `listen` takes any of them as an option; tests make them small.
+// Every limit of the HTTP listener, with the reason for its value. `listen` accepts each of them as an option; tests make them small.
 
 import { grpcLimits } from "../grpc/limits.ts";
 import type { ValueLimits } from "../http/request-size.ts";
 
-/** What one request may cost. docs/reference/limits.md has the defaults. */
+/** The limits of a request. docs/reference/limits.md has the defaults. */
 export interface HttpLimits extends ValueLimits {
-  /** Largest request body a route reads unless it names its own. Workers that exist know this limit (2 MiB). */
+  /** The largest request body of a route that sets no limit itself. Existing workers know this limit (2 MiB). */
   bodyBytes: number;
-  /** The same of a route that needs no token. A caller without a token has nothing large to send. */
+  /** The same for a route that needs no token. A caller without a token has nothing large to send. */
   openBytes: number;
-  /** The same of a route that carries inputs, outputs or definitions, and of such a request of gRPC: a value with what surrounds it. */
+  /** The same for a route that carries inputs, outputs or definitions, and for such a gRPC request: a value with its envelope. */
   payloadBytes: number;
-  /** How much of a refused body is read and thrown away so that the client can read the refusal; beyond it the socket is cut. */
+  /** How much of a refused body is read and discarded so that the client can read the refusal; beyond it, the client is disconnected. */
   discardBytes: number;
-  /** Request line and headers together: Node's own default, twice what proxies commonly pass on. */
+  /** Request line and headers together: Node's default, twice what proxies commonly pass on. */
   headerBytes: number;
-  /** Below `headerBytes`, so that a long URL is refused in the protocol's own words; what common proxies accept. */
+  /** Below `headerBytes`, so that a long URL is refused in the protocol's own format; the limit of common proxies. */
   urlChars: number;
-  /** One path parameter, decoded. Ids are at most 256 characters wherever they are made; twice that leaves room for scoped ones. */
+  /** One path parameter, decoded. Ids have at most 256 characters; twice that leaves room for scoped ones. */
   idChars: number;
   /** Open sockets. About 15 KB each when idle, so ten thousand stay near 150 MB. */
   connections: number;
-  /**
-   * Requests under way at once beyond those that connections have places of their own for; long polls and event streams count. Some
-   * kilobytes each.
-   */
+  /** Concurrent requests beyond the own places of connections; long polls and event streams count. Some kilobytes each. */
   inFlight: number;
-  /** Places of a connection that nothing else can take: a worker's stream or long poll, its reports and heartbeats. */
+  /** The own places of a connection, which no other can take: a worker's stream or long poll, its reports and heartbeats. */
   inFlightOwn: number;
-  /** Requests under way on one connection: more than any client multiplexes, and a twentieth of the pool. */
+  /** Concurrent requests on one connection: more than any client multiplexes, and a twentieth of the pool. */
   inFlightConnection: number;
-  /** Places of the pool for the connections of one token together: a quarter, so that four tokens gone wild leave the others their own. */
+  /** Places of the pool for all connections of one token: a quarter, so that four faulty tokens do not affect the own places of others. */
   inFlightToken: number;
-  /** Places of the pool for requests that need no token, all together: they are answered at once, so few are ever under way. */
+  /** Places of the pool for all requests that need no token: they are answered at once, so few are ever in progress. */
   inFlightOpen: number;
-  /** How far health, figures and cancellations may go beyond each of these. */
+  /** How far health, metrics and cancellations may exceed each of these limits. */
   inFlightReserve: number;
-  /** A client that has not sent its headers by then is not a worker on a slow line but a slow-header attack. */
+  /** The time limit for headers. A client that takes longer is not a worker on a slow line but a slow-header attack. */
   headersMs: number;
-  /** For the whole request to arrive, body included; the answer may take any time. Allows 100 MB at 3 Mbit/s. */
+  /** The time limit for the whole request including its body; the response may take any time. Allows 100 MB at 3 Mbit/s. */
   requestMs: number;
-  /** A body, or a message of gRPC, of which nothing has come for so long was left half-way. Late by a quarter. */
+  /** A body or gRPC message without new data for this long is refused. Late by up to a quarter. */
   receiveStallMs: number;
-  /** Bytes a second that must come of a body or message on average, after `receiveStallMs`. Far below every line that a worker works over. */
+  /** The minimum average bytes per second of a body or message, after `receiveStallMs`. Far below every line that a worker uses. */
   receiveRate: number;
-  /** A reader that has taken nothing for so long does not read. Late by a quarter. */
+  /** A reader that has taken nothing for this long is disconnected. Late by up to a quarter. */
   sendStallMs: number;
-  /** Answers that their readers have not taken yet, all together. */
+  /** The bytes of all responses that their readers have not taken yet. */
   sendingBytes: number;
-  /** How often Node looks for sockets past the two limits above. Those limits are late by at most this. */
+  /** How often Node checks `headersMs` and `requestMs`. Those limits are late by at most this. */
   checkMs: number;
-  /** How long an idle socket is kept. Above the 90 s of Go and reqwest clients, so that never the server closes first. */
+  /** How long an idle socket is kept. Above the 90 s of Go and reqwest clients, so that the server never closes first. */
   keepAliveMs: number;
-  /** Quiet time after which the system probes the other side, so that the long poll of a machine that vanished does not wait forever. */
+  /** The quiet time after which the system probes the other side, so that the long poll of a lost machine ends. */
   probeMs: number;
-  /** What may wait in memory for one reader of server-sent events before `send` returns false. */
+  /** The bytes that may wait in memory for one reader of server-sent events before `send` returns false. */
   eventBufferBytes: number;
-  /** The same for all readers of events together: the largest share of 256 of them. One that needs more is cut, and may resume. */
+  /**
+   * The same for all readers of events together: the largest share of 256 of them. A reader that needs more is disconnected, and may
+   * resume.
+   */
   eventBytes: number;
-  /** Quiet time after which an event stream gets a comment: below the 30 s to 60 s after which proxies cut. */
+  /** The quiet time after which an event stream sends a comment: below the 30 s to 60 s after which proxies disconnect. */
   eventQuietMs: number;
-  /** Quiet periods in which a reader may take nothing before it is cut: half a minute with the defaults. */
+  /** The number of quiet periods in which a reader may take nothing before it is disconnected: half a minute with the defaults. */
   eventStallsMax: number;
-  /** One message of gRPC, in and out. */
+  /** One gRPC message, in both directions. */
   messageBytes: number;
-  /** One request of gRPC that carries none. */
+  /** One gRPC request that carries no payload. */
   callBytes: number;
-  /** Bodies and messages of gRPC that are being received, unpacked, all together: sixteen of the largest. */
+  /** All bodies and gRPC messages that are being received, decompressed: sixteen of the largest. */
   receivingBytes: number;
-  /** gRPC calls at once on one connection, long-lived streams included: what one read of a connection may bring to life. */
+  /** Concurrent gRPC calls on one connection, including long-lived streams: one read of a connection may start this many. */
   streams: number;
-  /** Between two pings of a gRPC connection, which notice that the other side has vanished. */
+  /** The time between two pings of a gRPC connection, which detect a lost peer. */
   pingMs: number;
-  /** For the answer to such a ping. */
+  /** The time limit for the reply to such a ping. */
   pingTimeoutMs: number;
-  /** Default for how long `close` waits for requests in flight: an orchestrator commonly kills after 30 s. */
+  /** How long `close` waits for running requests by default: orchestrators commonly kill after 30 s. */
   closeMs: number;
 }
 

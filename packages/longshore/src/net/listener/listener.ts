@@ -1,5 +1,5 @@
-// The listener: one port for every route group, with its limits, its gate and an orderly end. A connection begins in direct.ts and may
-// be handed over to node-http.ts; what happens to a request is, for both, in dispatch.ts. One that speaks HTTP/2 is handed to grpc.ts.
+// The listener: one port for every route group, with its limits, its access check and an orderly shutdown. A connection begins in direct.ts
+// and may be handed over to node-http.ts; both process requests with dispatch.ts. An HTTP/2 connection is handed over to grpc.ts.
 
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { ByteBudget } from "../../core/byte-budget.ts";
@@ -33,28 +33,28 @@ import { createTraffic } from "./traffic.ts";
 export interface ListenOptions {
   /** The routes of every protocol on this port. */
   groups: readonly RouteGroup[];
-  /** gRPC's methods, on the same port. */
+  /** The gRPC methods on the same port. */
   methods?: readonly GrpcMethod[];
-  /** Answers for paths that belong to no group, or to several. Default: the first group. */
+  /** Responds for paths that belong to no group, or to several. Default: the first group. */
   fallback?: RouteGroup;
   /** Default 127.0.0.1. Any address that is not loopback needs tokens or `insecure`. */
   host?: string;
   /** 0 takes any free port. */
   port: number;
-  /** Speaks TLS, and nothing else, on this port. */
+  /** Serve only TLS on this port. */
   tls?: ServerTls;
   auth?: Auth;
-  /** Web origins whose pages may call; none by default. */
+  /** Web origins whose pages may call this server. Default: none. */
   origins?: readonly string[];
-  /** Further names in the Host header that are answered. */
+  /** Further accepted names in the Host header. */
   hosts?: readonly string[];
-  /** Serve beyond loopback although callers are not authenticated. */
+  /** Serve beyond loopback without authentication of callers. */
   insecure?: boolean;
   metrics: Metrics;
   logger: Logger;
   clock?: Clock;
   limits?: Partial<HttpLimits>;
-  /** Notified of requests that ran for long without a pause. */
+  /** Is notified of requests that blocked the event loop for long. */
   watch?: Stopwatch;
 }
 
@@ -63,12 +63,12 @@ export interface HttpServer {
   /** The port in use, also when the option was 0. */
   readonly port: number;
   readonly url: string;
-  /** Open sockets. */
+  /** The number of open sockets. */
   connections(): number;
   /**
-   * Stops accepting, ends event streams and gRPC's streams after what they had accepted, lets requests in flight be answered, and cuts what
-   * is left after `deadlineMs`. Resolves when every socket is closed. A second call waits for the first. Long polls are requests in flight:
-   * the owner of the waiters must answer them first.
+   * Stops accepting connections, ends event streams and gRPC streams after what they had accepted, lets running requests finish, and
+   * disconnects the rest after `deadlineMs`. Resolves when every socket is closed. A second call waits for the first. Long polls are
+   * running requests: the owner of the waiters must answer them first.
    */
   close(deadlineMs?: number): Promise<void>;
 }
@@ -129,7 +129,9 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
   });
 
   const sockets = { allowHalfOpen: true, noDelay: true, keepAlive: true, keepAliveInitialDelay: limits.probeMs };
-  /** A full server cuts who has not finished a handshake, or has shown no right to be here, before it refuses another. */
+  /**
+   * A full server first disconnects a client that has not finished its handshake or has shown no valid token, before it refuses a new one.
+   */
   const admit = (socket: Socket): boolean => {
     if (connections.size + (secure?.handshakes ?? 0) < limits.connections) return true;
     traffic.broken("full");
@@ -168,7 +170,7 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
           receiveStalls.stop();
           resolve();
         };
-        // The listener is closed a little before the last socket reports its end.
+        // The listener closes slightly before the last socket reports its end.
         server.close(() => connections.whenEmpty(done));
         secure?.cutHandshakes();
         nodeHttp.close();
@@ -181,7 +183,7 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
   };
 }
 
-/** The one rule that `insecure` lifts. */
+/** The only rule that `insecure` disables. */
 function refuseOpenDoor(host: string, auth: Auth, insecure: boolean): void {
   if (isLoopback(host) || auth.required || insecure) return;
   throw new LongshoreError(
@@ -193,8 +195,8 @@ function refuseOpenDoor(host: string, auth: Auth, insecure: boolean): void {
 }
 
 /**
- * Connections that the system keeps while we are busy: a fleet of 5,000 workers connects at once when its server is back. Linux takes no
- * more than `net.core.somaxconn`, 4,096 by default, and Node requests 511 by default.
+ * Connections that the system queues while this process is busy: a fleet of 5,000 workers connects at once when its server is back. Linux
+ * queues at most `net.core.somaxconn`, 4,096 by default, and Node requests 511 by default.
  */
 const backlog = 8_192;
 
@@ -219,7 +221,7 @@ function bindError(cause: NodeJS.ErrnoException, host: string, port: number): Lo
   return new LongshoreError("LONGSHORE_BAD_CONFIG", message, { cause, detail: { field: "port" } });
 }
 
-/** The address that a client on this machine would dial. */
+/** The address that a client on this machine would use. */
 function urlHost(host: string): string {
   if (host === "0.0.0.0") return "127.0.0.1";
   if (host === "::") return "[::1]";

@@ -1,4 +1,4 @@
-// An exchange carried by node:http: whatever HTTP/1.1 allows, at Node's price.
+// An exchange through node:http: supports all of HTTP/1.1, at Node's cost.
 
 import type { ServerResponse } from "node:http";
 import type { Readable } from "node:stream";
@@ -12,13 +12,13 @@ import type { Match } from "./router.ts";
 
 export interface NodeExchangeOptions {
   readonly awaitsContinue: boolean;
-  /** How much of an unwanted body is thrown away before the socket is cut. */
+  /** How much of an unwanted body is discarded before the socket is closed. */
   readonly discardBytes: number;
-  /** Ends what stops half-way. */
+  /** Ends requests that make no progress. */
   readonly stalls: Stalls;
-  /** JSON values of a streamed body that turns out to be text. */
+  /** The limit of JSON values of a streamed body that is read as text. */
   readonly valuesMax: number;
-  /** For all bodies that are being received. */
+  /** The budget of all bodies that are being received. */
   readonly budget: ByteBudget;
 }
 
@@ -29,7 +29,7 @@ export class NodeExchange extends Exchange {
   private reading: BodyReading | undefined = undefined;
   /** True while an announced body has not been read to its end. */
   private bodyLeft: boolean;
-  /** Set when the client sent `Expect: 100-continue` and has not got 100 Continue. */
+  /** True when the client sent `Expect: 100-continue` and has not received 100 Continue. */
   private awaitsContinue: boolean;
   private streamBytesMax = 0;
   private body: Readable | undefined = undefined;
@@ -92,7 +92,7 @@ export class NodeExchange extends Exchange {
   beginAnswer(last: boolean): void {
     if (last) this.response.shouldKeepAlive = false;
     if (!this.bodyLeft || this.request.complete) return;
-    // The answer comes before the body was read. A client still waiting for 100-continue sends none, so its connection must end.
+    // The response comes before the body was read. A client that still waits for 100 Continue sends no body, so its connection must end.
     if (this.awaitsContinue) this.response.shouldKeepAlive = false;
     else {
       this.watchSender();
@@ -100,7 +100,7 @@ export class NodeExchange extends Exchange {
     }
   }
 
-  /** String bodies leave in the same packet as their head. */
+  /** String bodies are sent in the same packet as their headers. */
   sendWhole({ status, head, body }: WholeAnswer, left?: () => void): void {
     this.response.writeHead(status, head as string[]);
     if (left === undefined) this.response.end(body);
@@ -116,10 +116,10 @@ export class NodeExchange extends Exchange {
   }
 
   finished(): void {
-    // Node itself turns to the next request.
+    // Node continues with the next request by itself.
   }
 
-  /** What is not read into memory must go on all the same; a caller that stops sending is cut. */
+  /** A body that is not read into memory must make progress too; a client that stops sending is disconnected. */
   private watchSender(): void {
     const { request } = this;
     const { stalls } = this.options;

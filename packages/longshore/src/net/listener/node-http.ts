@@ -1,4 +1,4 @@
-// node:http without a port of its own: it serves the connections that are handed to it, with their first bytes.
+// node:http without a port of its own: it serves connections that are handed over, with their first bytes.
 
 import { createServer, type ServerResponse, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
@@ -21,18 +21,18 @@ export interface NodeHttpOptions {
   connections: Connections;
   traffic: Traffic;
   limits: HttpLimits;
-  /** For all bodies that are being received. */
+  /** The budget of all bodies that are being received. */
   receiving: ByteBudget;
-  /** Ends what stops half-way. */
+  /** Ends requests that make no progress. */
   stalls: Stalls;
-  /** What connections may do in one turn of the event loop. */
+  /** Limits the work of connections in one turn of the event loop. */
   turns: LoopTurns;
 }
 
 export interface NodeHttp {
-  /** Serves this socket from now on; `bytes` are received and not read yet. */
+  /** Serves this socket from now on; `bytes` are received but not parsed yet. */
   take(socket: Socket, bytes: Buffer): void;
-  /** Stops looking for slow clients. Sockets are their owner's to close. */
+  /** Stops the checks for slow clients. The owner of the sockets closes them. */
   close(): void;
 }
 
@@ -40,7 +40,8 @@ export function createNodeHttp({ router, dispatch, connections, traffic, limits,
   const server = createServer({
     IncomingMessage: BodyRequest,
     maxHeaderSize: limits.headerBytes,
-    // Of two Host or Authorization headers Node takes the first, and a proxy in front may have judged the other. Joined they are neither.
+    // For duplicate Host or Authorization headers, Node takes the first, but a proxy may have checked the other one. Joined, they match
+    // neither.
     joinDuplicateHeaders: true,
     headersTimeout: Math.min(limits.headersMs, limits.requestMs),
     requestTimeout: limits.requestMs,
@@ -50,7 +51,7 @@ export function createNodeHttp({ router, dispatch, connections, traffic, limits,
   const valves = new WeakMap<Socket, SocketThrottle>();
   const serve = (request: BodyRequest, response: NodeExchange["response"], awaitsContinue: boolean) => {
     const connection = connections.of(request.socket);
-    // Closed between the arrival of the bytes and now: there is no client to answer.
+    // The socket closed after the bytes arrived: there is no client to respond to.
     if (connection === undefined) return;
     countWork(request, response, valves.get(request.socket)?.share, traffic);
     const path = pathOf(request.url as string);
@@ -61,7 +62,7 @@ export function createNodeHttp({ router, dispatch, connections, traffic, limits,
   server.on("request", (request, response) => serve(request, response, false));
   server.on("checkContinue", (request, response) => serve(request, response, true));
   server.on("clientError", (error: NodeJS.ErrnoException, socket) => refuseBroken(error, socket as Socket, traffic));
-  // Node begins to look for slow clients when a server listens; this one never does by itself.
+  // Node starts its checks for slow clients when a server listens, which this server never does itself.
   server.emit("listening");
 
   return {
@@ -84,7 +85,10 @@ function countWork(request: BodyRequest, response: ServerResponse, share: Share 
   };
 }
 
-/** Bytes that never became a request have no route and no group: a bare status, then the end. What was sent is not logged. */
+/**
+ * Bytes that never became a request have no route and no group: the response is a bare status, then the connection ends. The bytes are not
+ * logged.
+ */
 function refuseBroken(error: NodeJS.ErrnoException, socket: Socket, traffic: Traffic): void {
   const statuses: Record<string, number> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 };
   const status = statuses[error.code ?? ""] ?? 400;
@@ -92,7 +96,7 @@ function refuseBroken(error: NodeJS.ErrnoException, socket: Socket, traffic: Tra
   endWith(socket, (socket as { _httpMessage?: ServerResponse | null })._httpMessage, status);
 }
 
-/** In the middle of another answer the bytes of a status would mix with it. */
+/** During another response, the bytes of a status would mix with it. */
 function endWith(socket: Socket, busy: Pick<ServerResponse, "headersSent"> | null | undefined, status: number): void {
   if (socket.writable && !busy?.headersSent) hangUp(socket, status);
   else socket.destroySoon();
@@ -100,6 +104,6 @@ function endWith(socket: Socket, busy: Pick<ServerResponse, "headersSent"> | nul
 
 export function hangUp(socket: Socket, status: number): void {
   socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
-  // What was written still leaves. Not `end` alone: a peer that never hangs up would keep the socket.
+  // Sends what was written. Not only `end`: a peer that never closes would keep the socket.
   socket.destroySoon();
 }

@@ -1,16 +1,18 @@
-// What the listener refuses by itself, and what a handler's error means on the wire. Each is a Problem, which the group that owns the
-// path turns into its own words.
+// The refusals of the listener, and the HTTP meaning of a handler's errors. Each is a Problem, which the group that owns the path converts
+// to its own format.
 
 import { randomUUID } from "node:crypto";
 import { type ErrorCode, LongshoreError } from "../../core/errors.ts";
 import { isQuotaReached } from "../../core/quotas.ts";
 import type { Problem, ProblemKind } from "../http/http.ts";
 
-/** Seconds that a refused client should wait: long enough for a full disk not to be hammered, short enough to resume unnoticed. */
+/**
+ * How many seconds a refused client should wait: long enough not to overload a server with a full disk, short enough to resume unnoticed.
+ */
 const retryAfterSecs = "5";
 /** A server at its limit of requests frees places within a second. */
 const overloadedSecs = "1";
-/** What of an unknown path is quoted back. */
+/** How much of an unknown path is quoted. */
 const shownCharsMax = 200;
 
 const byCode: Readonly<Partial<Record<ErrorCode, { kind: ProblemKind; status: number; retryAfter?: string }>>> = {
@@ -25,8 +27,8 @@ const byCode: Readonly<Partial<Record<ErrorCode, { kind: ProblemKind; status: nu
 };
 
 /**
- * The HTTP meaning of a thrown error. `incident` is set for an unexpected failure: the client gets that id alone,
- * and the log the rest.
+ * The HTTP meaning of a thrown error. `incident` is set for an unexpected failure: the client receives only that id, and the log has the
+ * rest.
  */
 export function problemOf(error: unknown): { problem: Problem; incident?: string } {
   const known = error instanceof LongshoreError ? meaningOf(error) : undefined;
@@ -39,10 +41,10 @@ export function problemOf(error: unknown): { problem: Problem; incident?: string
 function meaningOf(error: LongshoreError): Problem | undefined {
   if (error instanceof ProblemError) return error.problem;
   const { code, detail, message } = error;
-  // The limit of the body itself, or of its answer, does not pass by waiting: 413 instead of 429, which clients repeat without end.
+  // Waiting does not change the limit of a body or its response: 413 instead of 429, which clients repeat without end.
   if (code === "LONGSHORE_LIMIT" && (detail.field === "body" || detail.field === "answer"))
     return { kind: "too-large", status: 413, message, code, detail };
-  // Room comes when an operator makes it, not by waiting.
+  // An operator must make room; waiting does not help.
   if (isQuotaReached(error)) return { kind: "unavailable", status: 507, message, code, detail };
   const known = byCode[code];
   if (known === undefined) return undefined;
@@ -60,7 +62,7 @@ export function notUtf8(): Problem {
   return badRequest("The body is not valid UTF-8.", "body", "UTF-8");
 }
 
-/** A refusal of the listener where an error is needed: what a handler lets pass of it is answered as the listener's own. */
+/** A refusal of the listener as an error: when a handler rethrows it, the response is the listener's own refusal. */
 class ProblemError extends LongshoreError {
   readonly problem: Problem;
 
@@ -80,7 +82,7 @@ export function tooManyValues(valuesMax: number): Problem {
   return { kind: "too-large", status: 413, message, detail: { field: "body", expected: `at most ${valuesMax} values` } };
 }
 
-/** The connection ends with it: what else may come is the middle of a body. */
+/** The connection ends: the next bytes could be the middle of a body. */
 export function bodyStalled(ms: number, perSecond: number): Problem {
   const message = `The body came too slowly: nothing for ${ms} ms (receiveStallMs), or less than ${perSecond} bytes a second on average (receiveRate). Send it at once.`;
   return { kind: "bad-request", status: 408, message, headers: { connection: "close" } };
@@ -96,7 +98,7 @@ export function noRoomForBody(bytesMax: number): Problem {
   return { kind: "overloaded", status: 503, message, headers: { "retry-after": overloadedSecs } };
 }
 
-/** Requests whose answers are made later. */
+/** Too many requests wait for their responses to be built. */
 export function noRoomToWait(charsMax: number): Problem {
   const message = `Requests of ${charsMax} characters wait for their answers to be made, which is the limit. Try again in a moment.`;
   return { kind: "overloaded", status: 503, message, headers: { "retry-after": overloadedSecs } };
@@ -111,13 +113,13 @@ export function badRequest(message: string, field: string, expected: string): Pr
   return { kind: "bad-request", status: 400, message, detail: { field, expected } };
 }
 
-/** `who` is what has as many requests under way as it may have: the server, a connection, a token. */
+/** `who` has reached its limit of concurrent requests: the server, a connection, a token. */
 export function overloaded(who: string, inFlightMax: number): Problem {
   const message = `There are ${inFlightMax} requests of ${who} under way, the limit. Wait for answers before you send more.`;
   return { kind: "overloaded", status: 503, message, headers: { "retry-after": overloadedSecs } };
 }
 
-/** No route: 404 for an unknown path, 405 naming the methods of a known one. */
+/** No route: 404 for an unknown path, 405 with the methods of a known one. */
 export function noRoute(method: string, path: string, methods: readonly string[]): Problem {
   const shown = path.length > shownCharsMax ? `${path.slice(0, shownCharsMax)}...` : path;
   if (methods.length === 0) return { kind: "not-found", status: 404, message: `There is nothing at ${shown}.` };

@@ -1,5 +1,5 @@
-// Writes a reply: head and body in one write where the body is at hand and small, in pieces where it is large, a pipe where it is a stream, an open end where it is events.
-// A reply whose client has gone is given back to its route instead.
+// Writes a reply: headers and body in one write for a small body, in pieces for a large one, through a pipe for a stream, without an end
+// for events. When the client has disconnected, the reply is given back to its route instead.
 
 import type { ServerResponse } from "node:http";
 import { pipeline, Readable } from "node:stream";
@@ -18,12 +18,15 @@ export interface ReplyWriterOptions {
   streams: EventStreams;
   sending: SendBudget;
   logger: Logger;
-  /** Called for each reply whose client had gone. */
+  /** Called for each reply whose client had disconnected. */
   onUndelivered: () => void;
 }
 
 export interface ReplyWriter {
-  /** Writes the reply, whatever has become of the client. Throws only for a reply that HTTP cannot carry or that there is no room for, with nothing written. */
+  /**
+   * Writes the reply, even if the client has disconnected. Throws, without writing anything, only for a reply that HTTP cannot carry or
+   * that there is no room for.
+   */
   write(exchange: Exchange, reply: HttpReply): void;
 }
 
@@ -53,15 +56,18 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
     const left = paced ? undefined : leaving(exchange, bytes);
     exchange.beginAnswer(connections.closing);
     if (paced) return writePaced(exchange, reply.status, head, body as string | Uint8Array | LongBytes);
-    // Only the answer to HEAD gets here with a long body, which it leaves out.
+    // Only a response to HEAD has a long body here, and it leaves the body out.
     exchange.sendWhole({ status: reply.status, head, body: body instanceof LongBytes ? undefined : body, bytes }, left);
-    // Until the system has taken the bytes the socket may still close; then Connections notifies the exchange.
+    // Until the system has taken the bytes, the socket may still close; then Connections notifies the exchange.
     if (exchange.undelivered === undefined) finish(exchange);
     const { socket } = exchange.connection;
     if (socket.writableLength > 0) sending.left(socket);
   }
 
-  /** What is to be done when a small reply has left: nothing for most. Carried by node:http it may wait for the answers to earlier requests. */
+  /**
+   * Returns what to do when a small reply is sent, for most replies nothing. Through node:http, a reply may wait for the responses to
+   * earlier requests.
+   */
   function leaving(exchange: Exchange, length: number): (() => void) | undefined {
     const queued = exchange.response === undefined ? nothing : sending.queue(exchange.connection.socket, length);
     if (queued === undefined) return noRoom(exchange);
@@ -72,7 +78,7 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
     };
   }
 
-  /** A large reply, piece by piece as its reader takes it. */
+  /** Writes a large reply in pieces, as its reader takes them. */
   function writePaced(exchange: Exchange, status: number, head: readonly string[], body: string | Uint8Array | LongBytes): void {
     const { socket } = exchange.connection;
     const ended = () => {
@@ -95,7 +101,7 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
     exchange.release = release;
   }
 
-  /** The reply is given up, and its route gets back what it had granted. */
+  /** Gives up the reply; its route takes back what the reply granted. */
   function noRoom(exchange: Exchange): never {
     exchange.giveBack();
     throw problemError(noRoomForAnswer(sending.bytesMax));
@@ -114,7 +120,7 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
       response.end(() => delivered(exchange));
       return;
     }
-    // A source that fails half-way cuts the connection: the client must not take a part for the whole.
+    // A source that fails in the middle closes the connection: the client must not take a part for the whole.
     pipeline(body, response, (error) => {
       if (error) logger.debug("A streamed reply was cut short", { route: exchange.entry?.route.path, error });
       if (!error) delivered(exchange);
@@ -123,7 +129,7 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
 
   function writeEvents(exchange: Exchange, response: ServerResponse, reply: HttpReply, start: NonNullable<HttpReply["events"]>): void {
     response.writeHead(reply.status, headOf(exchange, { ...eventHeaders, ...reply.headers }));
-    // Without this a reader gets nothing, not even that it is connected, before the first event.
+    // Without this, a reader receives nothing before the first event, not even the headers.
     response.flushHeaders();
     response.once("finish", () => delivered(exchange));
     if (exchange.method === "HEAD") {
@@ -164,7 +170,7 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
     try {
       undelivered();
     } catch (error) {
-      // The socket's own event is no place to throw; what was granted comes back when its term ends.
+      // An event handler of the socket must not throw; the granted lease expires by itself.
       logger.error("An undelivered reply could not be given back", { error });
     }
   }
@@ -174,7 +180,7 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
 
 const nothing = (): void => {};
 
-/** The rule holds for every connection, so that a route without the mark fails in its first test and not for some clients only. */
+/** The rule is the same for every connection, so that a route without the mark fails in its first test and not only for some clients. */
 function openEndOf(exchange: Exchange): ServerResponse | undefined {
   return exchange.entry?.route.openEnded ? exchange.response : undefined;
 }
@@ -185,8 +191,8 @@ function misfit(exchange: Exchange, body: HttpReply["body"]): never {
 }
 
 /**
- * Names and values in turn: the form that `writeHead` takes without building an object. What workers and callers stored comes back under the
- * type that they gave it, and a browser must not find another type in it.
+ * Names and values alternate: the form that `writeHead` accepts without building an object. Stored content is returned with the type that
+ * its author gave it, and a browser must not guess another type.
  */
 function headOf(exchange: Exchange, headers: Readonly<Record<string, string>> | undefined): string[] {
   const head: string[] = ["x-content-type-options", "nosniff"];

@@ -1,5 +1,5 @@
-// Finds the route of a path. Compiled once from the route tables: paths without parameters are one map lookup, the others walk a tree
-// of segments in which a literal segment wins over a parameter. A trailing slash makes another path.
+// Finds the route of a path. Compiled once from the route tables: paths without parameters are one map lookup, the others walk a tree of
+// segments in which a literal segment takes precedence over a parameter. A trailing slash makes a different path.
 
 import { actions } from "../../core/actions.ts";
 import type { Route, RouteGroup } from "../http/http.ts";
@@ -9,14 +9,14 @@ export interface RouteEntry {
   readonly group: RouteGroup;
   /** Names of the path parameters, in order. */
   readonly names: readonly string[];
-  /** Position among all routes, for tables kept beside. */
+  /** The position among all routes, for tables that are indexed by it. */
   readonly index: number;
 }
 
 export interface Match {
-  /** Absent when no route has this path, or none has this method there. */
+  /** Absent when no route has this path, or none has this method. */
   readonly entry: RouteEntry | undefined;
-  /** Which group answers: the owner of the route or, when there is none, of the longest known part of the path. */
+  /** The group that responds: the owner of the route or, without one, of the longest known part of the path. */
   readonly group: RouteGroup;
   /** Raw path parameters, in order; still percent-encoded. */
   readonly values: readonly string[];
@@ -29,7 +29,7 @@ export interface Router {
   find(method: string, path: string): Match;
 }
 
-/** Compiles the tables. Two routes with the same method and shape are a programmer's mistake and throw. */
+/** Compiles the tables. Throws for two routes with the same method and shape, which is a programming error. */
 export function createRouter(groups: readonly RouteGroup[], fallback: RouteGroup): Router {
   const root = createNode();
   const literals = new Map<string, Node>();
@@ -65,7 +65,7 @@ interface Node {
   parameter: Node | undefined;
   readonly routes: Map<string, RouteEntry>;
   methods: readonly string[];
-  /** The group that owns everything below, `shared` when several do. */
+  /** The group that owns everything below this node; `shared` when there are several. */
   owner: RouteGroup | "shared" | undefined;
 }
 
@@ -90,14 +90,14 @@ function insert(root: Node, segments: readonly string[], group: RouteGroup): Nod
   return node;
 }
 
-/** What one search has seen so far. */
+/** The state of one search. */
 interface Search {
   readonly method: string;
   readonly path: string;
   readonly values: string[];
-  /** First place whose path fits though its methods do not. */
+  /** The first node whose path matches but whose methods do not. */
   other: Node | undefined;
-  /** Owner of the deepest place reached. */
+  /** The owner of the deepest node reached. */
   owner: RouteGroup | undefined;
   depth: number;
 }
@@ -137,7 +137,7 @@ function step(node: Node, state: Search, end: number, depth: number): RouteEntry
   return entry;
 }
 
-/** HEAD is answered by the GET route; the listener leaves the body out. */
+/** The GET route handles HEAD; the listener leaves out the body. */
 function routeFor(node: Node, method: string): RouteEntry | undefined {
   return node.routes.get(method) ?? (method === "HEAD" ? headRoute(node.routes) : undefined);
 }

@@ -1,13 +1,13 @@
-// Returns on their way out. Their bytes are in memory until their readers take them, so they count against one budget of the server, and a
-// reader that takes nothing for a while is cut.
+// Limits responses that are being sent. Their bytes are in memory until their readers take them, so they count against one budget of the
+// server, and a reader that takes nothing for a while is disconnected.
 
 import type { Socket } from "node:net";
 import type { ByteBudget } from "../../core/byte-budget.ts";
 import type { Moving, Stalls } from "../../core/stalls.ts";
 
-/** What a streamed answer keeps in its buffers at most: a piece of a file, and what waits in the connection. */
+/** The maximum buffers of a streamed response: a piece of a file, and what waits in the connection. */
 const streamBytes = 131_072;
-/** Refusals need no room. */
+/** Smaller responses, such as refusals, are always accepted. */
 const tinyBytes = 4_096;
 
 export class SendBudget {
@@ -25,14 +25,14 @@ export class SendBudget {
     return this.#budget.max;
   }
 
-  /** Takes room for an answer of this size; returns how to give it back, or undefined when there is none. */
+  /** Reserves room for a response of this size; returns the function that releases it, or undefined when there is no room. */
   take(bytes: number): (() => void) | undefined {
     if (bytes <= tinyBytes) this.#budget.takeAnyway(bytes);
     else if (!this.#budget.take(bytes)) return undefined;
     return () => this.#budget.give(bytes);
   }
 
-  /** The same for an answer that may wait behind others of its connection, and ends with it. */
+  /** The same for a response that may wait behind others of its connection; released when the connection ends. */
   queue(socket: Socket, bytes: number): (() => void) | undefined {
     const giveBack = this.take(bytes);
     if (giveBack === undefined) return undefined;
@@ -52,7 +52,7 @@ export class SendBudget {
     return queued;
   }
 
-  /** The same for a streamed answer, whose reader is watched meanwhile. */
+  /** The same for a streamed response, whose reader is watched until it is released. */
   takeStream(socket: Socket): (() => void) | undefined {
     const giveBack = this.take(streamBytes);
     if (giveBack === undefined) return undefined;
@@ -72,7 +72,7 @@ export class SendBudget {
     this.#stalls.unwatch(writing);
   }
 
-  /** The client has not taken what was written: it counts, and the client is watched, until it has. */
+  /** The client has not taken what was written: until it has, the bytes count and the client is watched. */
   left(socket: Socket): void {
     if (this.#unsent.has(socket)) return;
     const bytes = socket.writableLength;
@@ -92,7 +92,7 @@ export class SendBudget {
   }
 }
 
-/** Who reads from a socket. */
+/** The reader of a socket. */
 class Reader implements Moving {
   readonly #socket: Socket;
 
@@ -100,7 +100,7 @@ class Reader implements Moving {
     this.#socket = socket;
   }
 
-  /** What the system has taken. While nothing waits the reader has nothing to do. */
+  /** The bytes that the system has taken. NaN while nothing waits: then the reader is not to blame. */
   progress(): number {
     const { writableLength, bytesWritten } = this.#socket;
     return writableLength === 0 ? Number.NaN : bytesWritten - writableLength;

@@ -1,14 +1,14 @@
-// Sits between a socket and the parser of node:http, which by itself takes all that has arrived, up to 2 MB, in one turn of the event loop.
-// The parser gets what arrives in slices; when the connection has used its share of the turn the rest waits for a later one, and the
-// socket is not read.
+// Sits between a socket and the parser of node:http, which would otherwise parse everything that has arrived, up to 2 MB, in one turn of
+// the event loop. The parser receives the data in slices. When the connection has used its share of the turn, the rest waits for a later
+// turn, and the socket is not read.
 //
-// Node pauses and resumes the socket too, where a body or an answer is not taken. So `pause` and `resume` of the socket only record the
-// state that Node requests: bytes flow while Node reads and the share is not used.
+// Node pauses and resumes the socket too, when a body or a response is not consumed. So `pause` and `resume` of the socket only record the
+// state that Node requests: bytes flow while Node reads and the share is not used up.
 
 import type { Socket } from "node:net";
 import type { LoopTurns, Share } from "../../core/slices/loop-turns.ts";
 
-/** What the parser gets at once: the whole of most requests. It holds 150 of the shortest requests that there are. */
+/** The size of a slice: most requests fit. It holds 150 of the shortest possible requests. */
 const sliceBytes = 4_096;
 
 export class SocketThrottle {
@@ -18,9 +18,9 @@ export class SocketThrottle {
   readonly #end: () => void;
   readonly #pause: () => void;
   readonly #resume: () => void;
-  /** Came, and was not parsed. */
+  /** Data that has arrived but was not parsed. */
   #held: Buffer[] = [];
-  /** Node is reading. */
+  /** True while Node wants to read. */
   #wanted = true;
   #parsing = false;
   #waits = false;
@@ -52,7 +52,7 @@ export class SocketThrottle {
     let at = 0;
     this.#parsing = true;
     while (at < bytes.length && this.#wanted && !share.used && this.#socket.writable) {
-      // Most of what arrives is one slice.
+      // Most data that arrives is one slice.
       this.#parse(bytes.length <= sliceBytes ? bytes : bytes.subarray(at, at + sliceBytes));
       at += sliceBytes;
     }
@@ -61,7 +61,7 @@ export class SocketThrottle {
   }
 
   #hold(bytes: Buffer): void {
-    // Once we have ended our side no request is answered any more.
+    // Once our side has ended, no more requests are processed.
     if (!this.#socket.writable) return;
     this.#held.push(bytes);
     this.#pause();
@@ -103,7 +103,7 @@ export class SocketThrottle {
   }
 }
 
-/** Takes off the listener that was added beside those `before`, and returns it. */
+/** Removes the listener that was added after `before` was recorded, and returns it. */
 function stolen(socket: Socket, event: "data" | "end", before: ReadonlySet<unknown>): (this: Socket, bytes?: Buffer) => void {
   const listener = socket.listeners(event).find((each) => !before.has(each)) as (this: Socket, bytes?: Buffer) => void;
   socket.removeListener(event, listener);

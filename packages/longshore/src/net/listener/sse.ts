@@ -1,5 +1,5 @@
-// Server-sent events over one response. Frames sent in the same tick leave in one write; a reader that falls behind makes `send` return
-// false until it has caught up; a stream that is quiet gets a comment now and then, so that proxies keep it and dead readers are noticed.
+// Server-sent events over one response. Frames of the same tick are sent in one write. When a reader falls behind, `send` returns false
+// until it has caught up. A quiet stream sends a comment from time to time, so that proxies keep it open and lost readers are noticed.
 
 import type { ServerResponse } from "node:http";
 import { ByteBudget } from "../../core/byte-budget.ts";
@@ -8,7 +8,7 @@ import type { EventSink, ServerSentEvent } from "../http/http.ts";
 import type { HttpLimits } from "./limits.ts";
 
 export interface EventStreams {
-  /** Opens a stream on a response whose head has been written. */
+  /** Opens a stream on a response whose headers were written. */
   open(response: ServerResponse): EventStream;
   /** Ends every stream after what was accepted, and aborts each sink's `gone` so that its owner stops. */
   endAll(): void;
@@ -19,11 +19,11 @@ export type EventLimits = Pick<HttpLimits, "eventBufferBytes" | "eventBytes" | "
 export const eventHeaders = {
   "content-type": "text/event-stream",
   "cache-control": "no-cache",
-  // Without this nginx collects events until its buffer is full.
+  // Without this header, nginx buffers events until its buffer is full.
   "x-accel-buffering": "no",
 };
 
-/** One timer serves all streams, and only while there are any. */
+/** One timer serves all streams, and runs only while there are any. */
 export function createEventStreams(clock: Clock, limits: EventLimits): EventStreams {
   const open = new Set<EventStream>();
   const budget = new ByteBudget(limits.eventBytes);
@@ -59,7 +59,7 @@ export function createEventStreams(clock: Clock, limits: EventLimits): EventStre
 
 interface Surroundings {
   readonly limits: EventLimits;
-  /** What all readers together have not taken. */
+  /** The bytes that all readers together have not taken. */
   readonly budget: ByteBudget;
   closed(stream: EventStream): void;
 }
@@ -75,7 +75,7 @@ export class EventStream implements EventSink {
   private quiet = true;
   private stalls = 0;
   private waiting: (() => void)[] = [];
-  /** Taken from the budget until the reader has caught up. */
+  /** The bytes reserved in the budget until the reader has caught up. */
   private held = 0;
 
   constructor(response: ServerResponse, around: Surroundings) {
@@ -123,7 +123,7 @@ export class EventStream implements EventSink {
     this.controller.abort();
   }
 
-  /** Once per quiet period: sends a comment when nothing was sent, cuts a reader that has taken nothing for too long. */
+  /** Called once per quiet period: sends a comment when nothing was sent, disconnects a reader that has taken nothing for too long. */
   tick(): void {
     if (this.response.writableNeedDrain) {
       if (++this.stalls >= this.limits.eventStallsMax) this.response.destroy();
@@ -138,12 +138,12 @@ export class EventStream implements EventSink {
     if (this.pending === "" || this.closed) return;
     const text = this.pending;
     this.pending = "";
-    // A write that was taken at once emits no drain, so a sender that waited for the frames of this tick is resumed here.
+    // A write that was taken at once emits no drain event, so a sender that waits is resumed here.
     if (this.response.write(text)) this.caughtUp();
     else this.hold();
   }
 
-  /** The reader has not taken everything. Where there is no room for what waits, the slow reader is cut: it can resume. */
+  /** The reader has not taken everything. When the budget has no room for the rest, the slow reader is disconnected: it can resume. */
   private hold(): void {
     const more = this.response.writableLength - this.held;
     if (more <= 0) return;
@@ -176,7 +176,7 @@ export class EventStream implements EventSink {
   }
 }
 
-/** One frame. A line end inside `data` becomes another data line, in names it would break the frame and is dropped. */
+/** One frame. A line end inside `data` starts another data line; in names it would break the frame and is removed. */
 export function frameText(event: ServerSentEvent): string {
   let text = "";
   if (event.event !== undefined) text += `event: ${oneLine(event.event)}\n`;

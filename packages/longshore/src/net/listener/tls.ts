@@ -1,7 +1,7 @@
-// The listener with TLS: the same connections as without, once their handshake is done.
+// The listener with TLS: the same connections as without TLS, after their handshake.
 //
-// Both versions of HTTP are spoken, chosen by ALPN. Clients that take either get HTTP/1.1, which all our routes are made for; those that
-// offer h2 alone are gRPC clients.
+// ALPN chooses the version of HTTP. Clients that accept both get HTTP/1.1, which all our routes use; clients that offer only h2 are gRPC
+// clients.
 
 import type { Socket } from "node:net";
 import { createSecureContext, createServer, type Server, type TLSSocket, type TlsOptions } from "node:tls";
@@ -9,18 +9,18 @@ import { LongshoreError } from "../../core/errors.ts";
 
 /** PEM texts. */
 export interface ServerTls {
-  /** The certificate, followed by those that vouch for it. */
+  /** The certificate, followed by its chain. */
   cert: string | Buffer;
   key: string | Buffer;
 }
 
 export interface TlsListener {
   readonly server: Server;
-  /** Handshakes under way. */
+  /** The number of handshakes in progress. */
   readonly handshakes: number;
-  /** Cuts the client that has been at its handshake longest; false when there is none. */
+  /** Disconnects the client with the oldest handshake; returns false when there is none. */
   cutHandshake(): boolean;
-  /** Cuts clients that have not finished their handshake: nothing was promised to them. */
+  /** Disconnects all clients that have not finished their handshake. */
   cutHandshakes(): void;
 }
 
@@ -29,17 +29,17 @@ export interface TlsListenerOptions {
   /** Options of node:net for the sockets. */
   sockets: TlsOptions & { noDelay?: boolean; keepAlive?: boolean; keepAliveInitialDelay?: number; allowHalfOpen?: boolean };
   handshakeMs: number;
-  /** Returns false for a connection that there is no room for, which it has ended. */
+  /** Returns false when there is no room for the connection, which it has closed then. */
   admit(socket: Socket): boolean;
   connected(socket: TLSSocket): void;
-  /** A handshake failed: a wrong protocol, a client that does not trust us. */
+  /** Called when a handshake failed: a wrong protocol, or a client that does not trust our certificate. */
   failed(): void;
 }
 
 export function createTlsListener({ tls, sockets, handshakeMs, admit, connected, failed }: TlsListenerOptions): TlsListener {
   checkPair(tls);
   const server = createServer({ ...sockets, ...tls, handshakeTimeout: handshakeMs, ALPNCallback: ({ protocols }) => chosen(protocols) });
-  /** By address and port of the client: the one thing that a socket and the TLS on it have in common. */
+  /** By address and port of the client: the only thing that a socket and its TLS socket have in common. */
   const handshaking = new Map<string, Socket>();
   server.on("connection", (socket: Socket) => {
     if (!admit(socket)) return;
@@ -74,7 +74,7 @@ export function createTlsListener({ tls, sockets, handshakeMs, admit, connected,
   };
 }
 
-/** None fits: the handshake fails with the alert for that. */
+/** Returns undefined when no protocol fits: the handshake then fails with the matching alert. */
 function chosen(protocols: readonly string[]): string | undefined {
   return ["http/1.1", "h2"].find((protocol) => protocols.includes(protocol));
 }
@@ -83,7 +83,7 @@ function placeOf(socket: Socket): string {
   return `${socket.remoteAddress} ${socket.remotePort}`;
 }
 
-/** Reported at the start, and not to the first client. */
+/** A wrong pair fails the start instead of the first client. */
 function checkPair({ cert, key }: ServerTls): void {
   try {
     createSecureContext({ cert, key });

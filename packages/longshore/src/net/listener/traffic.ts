@@ -1,5 +1,5 @@
-// What the listener counts and logs about requests. Series are found once per route and status class, so that a request costs additions
-// only; log lines name the route's pattern, never the path or the headers, which may carry what must not be written down.
+// The metrics and log lines of requests. Series are looked up once per route and status class, so a request costs only additions. Log lines
+// name the route's pattern, never the path or the headers, which may contain secrets.
 
 import type { Caller } from "../../core/actions.ts";
 import type { Clock } from "../../core/clock.ts";
@@ -13,14 +13,14 @@ import type { RouteEntry } from "./router.ts";
 export interface Traffic {
   answered(exchange: Exchange, status: number): void;
   refused(request: RefusedRequest, problem: Problem): void;
-  /** A gRPC call is over. `method` is absent when there is none of that name. */
+  /** A gRPC call is over. `method` is absent when no method has that name. */
   called(method: string | undefined, code: string, caller: Caller): void;
   undelivered(): void;
-  /** A connection that is not served directly any more. */
+  /** A connection was handed over to node:http or gRPC. */
   handedOver(): void;
   /**
-   * A request that never became one: broken bytes, too slow, headers too large; `tls` for a handshake that failed, `flood` for a flood of HTTP/2, `full` for
-   * one that was cut or refused because there are as many as may be.
+   * Bytes that never became a request: broken, too slow, or headers too large; `tls` for a failed handshake, `flood` for an HTTP/2 flood,
+   * `full` for a connection that was closed or refused because the limit of connections was reached.
    */
   broken(status: number | "tls" | "flood" | "full"): void;
 }
@@ -33,7 +33,7 @@ export interface RefusedRequest {
   readonly caller: Caller;
 }
 
-/** A worker with a wrong token calls several times a second; one line in this time is enough. */
+/** A worker with a wrong token may call several times a second; one line in this time is enough. */
 const refusalLogMs = 60_000;
 
 export function createTraffic(
@@ -82,7 +82,7 @@ export function createTraffic(
       refusals.with(problem.kind).add();
       if (problem.kind !== "unauthorized" && problem.kind !== "forbidden" && problem.kind !== "overloaded") return;
       const now = clock.now();
-      // By token, so that the refusals of one do not hide another's; there are only so many tokens.
+      // By token, so that refusals of one token do not hide those of another; the number of tokens is limited.
       const subject = caller.name === undefined ? problem.kind : `${problem.kind} ${caller.name}`;
       const last = logged.get(subject);
       if (last !== undefined && now < last.untilMs) {

@@ -1,23 +1,25 @@
-// The bytes of Protocol Buffers: varints, fixed numbers, lengths and tags, read forwards and written backwards.
+// The byte level of Protocol Buffers: varints, fixed numbers, lengths and tags, read forwards and written backwards.
 //
-// Writing backwards means that a nested message is complete when its length is written before it, so nothing is measured first and
-// nothing is moved. What a field means is not known here; see protobuf.ts.
+// When writing backwards, a nested message is complete before its length is written in front of it, so nothing is measured first and
+// nothing is moved. The meaning of fields is in protobuf.ts.
 import { isUtf8 } from "node:buffer";
 
-/** How a field's value is laid out: a varint, eight bytes, a length and its bytes, four bytes. Groups (3, 4) are only skipped. */
+/** The layout of a field's value: a varint, eight bytes, a length and its bytes, four bytes. Groups (3, 4) are only skipped. */
 export type WireType = 0 | 1 | 2 | 5;
 
-/** Messages in messages. Deep enough for every schema, and for JSON as deep as `jsonDepthMax` allows; shallow enough for the stack. */
+/**
+ * The limit of nested messages. Deep enough for every schema, and for JSON as deep as `jsonDepthMax` allows; shallow enough for the stack.
+ */
 export const protobufDepthMax = 100;
-/** The format's own limit for one message. Transports set their own, far smaller ones. */
+/** The format's own limit of one message. Transports have much smaller limits. */
 const MESSAGE_BYTES_MAX = 2 ** 31 - 1;
-/** Most messages fit; a larger one doubles the buffer until it does. */
+/** Most messages fit; for a larger one the buffer doubles. */
 const FIRST_BUFFER_BYTES = 512;
-/** Up to this length a loop over the characters is quicker than a call into native code. */
+/** Up to this length, a loop over the characters is faster than a call into native code. */
 const SHORT_TEXT = 48;
 const TWO_32 = 2 ** 32;
 
-/** What is wrong with one field. It becomes an error of the whole message once the path to the field is known. */
+/** A fault in one field. It becomes an error of the whole message once the path to the field is known. */
 export class ProtobufFault extends Error {
   /** The path so far, innermost part first. */
   readonly path: string[] = [];
@@ -42,9 +44,9 @@ export class TooManyFields extends Error {
 export class ProtobufReader {
   readonly #bytes: Buffer;
   #view: DataView | undefined;
-  /** Where the next byte is read. */
+  /** The position of the next byte. */
   at = 0;
-  /** Where the message that is being read ends; moved inwards while a nested message is read. */
+  /** The end of the message that is being read; moved inwards while a nested message is read. */
   end: number;
   /** The upper half of the last varint. */
   #high = 0;
@@ -65,12 +67,12 @@ export class ProtobufReader {
     return tag;
   }
 
-  /** One more field, or one more number of a packed one. Few bytes may be very many of them. */
+  /** Counts one more field, or one more number of a packed field. Few bytes may contain very many of them. */
   count(): void {
     if (++this.#fields > this.#fieldsMax) throw new TooManyFields(this.#fieldsMax);
   }
 
-  /** The low 32 bits of a varint: longer ones are cut, as the format requires. */
+  /** The low 32 bits of a varint: longer ones are truncated, as the format requires. */
   uint32(): number {
     const bytes = this.#bytes;
     const first = this.at < this.end ? (bytes[this.at] as number) : 0x80;
@@ -91,7 +93,7 @@ export class ProtobufReader {
     return low !== 0 || this.#high !== 0;
   }
 
-  /** Beyond 2^53 the nearest number that JavaScript has. */
+  /** Beyond 2^53, the nearest number in JavaScript. */
   uint64(): number {
     const low = this.uint32();
     return this.#high === 0 ? low : this.#high * TWO_32 + low;
@@ -106,7 +108,7 @@ export class ProtobufReader {
     return this.#bytes.readFloatLE(this.#take(4));
   }
 
-  /** All numbers of JSON are doubles: a view reads one in a tenth of the time that `readDoubleLE` takes. */
+  /** All numbers of JSON are doubles: a DataView reads one in a tenth of the time of `readDoubleLE`. */
   double(): number {
     this.#view ??= new DataView(this.#bytes.buffer, this.#bytes.byteOffset, this.#bytes.byteLength);
     return this.#view.getFloat64(this.#take(8), true);
@@ -124,13 +126,13 @@ export class ProtobufReader {
     const length = this.length();
     const start = this.#take(length);
     const text = this.#bytes.toString("utf8", start, start + length);
-    // The decoder puts this character where bytes are no text; only then it is worth asking whether it was really there.
+    // The decoder writes this character for invalid bytes; only then the bytes must be checked.
     if (text.includes("\uFFFD") && !isUtf8(this.#bytes.subarray(start, this.at)))
       throw new ProtobufFault("the text is not valid UTF-8", "UTF-8");
     return text;
   }
 
-  /** A copy: the bytes that arrived belong to a buffer that others may share and that may be far larger. */
+  /** A copy: the received bytes belong to a buffer that may be shared and far larger. */
   bytes(): Uint8Array {
     const length = this.length();
     const start = this.#take(length);
@@ -139,7 +141,7 @@ export class ProtobufReader {
     return copy;
   }
 
-  /** A length that fits into what is left. */
+  /** A length that fits into the remaining bytes. */
   length(): number {
     const length = this.uint32();
     if (this.#high !== 0 || length > this.end - this.at) {
@@ -148,7 +150,7 @@ export class ProtobufReader {
     return length;
   }
 
-  /** Reads a length and narrows the reader to it; answers the end to go back to. */
+  /** Reads a length and narrows the reader to it; returns the outer end, to restore it later. */
   enter(): number {
     const outer = this.end;
     this.end = this.length() + this.at;
@@ -197,7 +199,7 @@ export class ProtobufReader {
     throw new ProtobufFault("a number is longer than 10 bytes", "a varint of at most 64 bits");
   }
 
-  /** Moves on by `count` bytes; answers where they begin. */
+  /** Advances by `count` bytes; returns where they begin. */
   #take(count: number): number {
     const start = this.at;
     if (count > this.end - start)
@@ -209,10 +211,10 @@ export class ProtobufReader {
 
 export class ProtobufWriter {
   #bytes: Buffer = Buffer.allocUnsafe(FIRST_BUFFER_BYTES);
-  /** Where the last byte was written: everything from here on is done. */
+  /** The position of the last written byte: everything from here on is complete. */
   #at = FIRST_BUFFER_BYTES;
 
-  /** How much is written. The difference of two sizes is the length of what came between. */
+  /** The number of bytes written. The difference of two sizes is the length of what was written in between. */
   get size(): number {
     return this.#bytes.length - this.#at;
   }
@@ -241,7 +243,7 @@ export class ProtobufWriter {
     bytes[at] = rest;
   }
 
-  /** A whole number that may be negative: those always take ten bytes. */
+  /** A whole number that may be negative: negative numbers always take ten bytes. */
   signed(value: number): void {
     if (value >= 0) return this.varint(value);
     let rest = BigInt.asUintN(64, BigInt(value));
@@ -272,7 +274,7 @@ export class ProtobufWriter {
     this.#bytes.writeBigUInt64LE(value, this.#at);
   }
 
-  /** The bytes of a text after their length. */
+  /** A text as its length and its bytes. */
   string(text: string): void {
     const length = text.length;
     if (length <= SHORT_TEXT && this.#ascii(text)) return this.varint(length);
@@ -288,7 +290,7 @@ export class ProtobufWriter {
     this.varint(bytes.length);
   }
 
-  /** False, with nothing written, when the text is more than ASCII. */
+  /** Returns false and writes nothing when the text is not ASCII. */
   #ascii(text: string): boolean {
     const length = text.length;
     this.#reserve(length);

@@ -3,7 +3,7 @@
 //   Value  { oneof kind { null_value = 1; number_value = 2; string_value = 3; bool_value = 4; struct_value = 5; list_value = 6 } }
 //   Struct { map<string, Value> fields = 1 }      ListValue { repeated Value values = 1 }
 //
-// All numbers are doubles there, so a whole one within the safe range comes back unchanged. NaN and the infinities have no JSON: they are
+// All numbers are doubles there, so a whole number within the safe range stays unchanged. NaN and the infinities have no JSON: they are
 // read and written as null.
 
 import { type Json, type JsonObject, jsonDepthMax, setOwn } from "../../core/json/json.ts";
@@ -16,11 +16,11 @@ const STRING = (3 << 3) | 2;
 const BOOL = (4 << 3) | 0;
 const STRUCT = (5 << 3) | 2;
 const LIST = (6 << 3) | 2;
-/** The only field of Struct and of ListValue, and the key and value of a map's entry. */
+/** The tag of the only field of Struct and of ListValue, and of a map entry's key (FIRST) and value (SECOND). */
 const FIRST = (1 << 3) | 2;
 const SECOND = (2 << 3) | 2;
 
-/** Reads the fields of a Value up to the reader's end. One without any field is null. */
+/** Reads the fields of a Value up to the reader's end. A Value without a field is null. */
 export function readValue(reader: ProtobufReader, depth = 0): Json {
   let value: Json = null;
   while (reader.at < reader.end) {
@@ -91,7 +91,7 @@ function nested<T>(reader: ProtobufReader, depth: number, read: (reader: Protobu
   return value;
 }
 
-/** Writes the fields of a Value. Members that are undefined are left out, as JSON.stringify does. */
+/** Writes the fields of a Value. Undefined members are left out, like JSON.stringify does. */
 export function writeValue(writer: ProtobufWriter, value: Json, depth = 0): void {
   switch (typeof value) {
     case "string":
@@ -105,7 +105,7 @@ export function writeValue(writer: ProtobufWriter, value: Json, depth = 0): void
       writer.varint(value ? 1 : 0);
       return writer.varint(BOOL);
     case "object":
-      // A Value has doubles alone.
+      // A Value has only doubles.
       if (value instanceof ExactNumber) return writeValue(writer, Number(value), depth);
       return value === null ? writeNull(writer) : writeNested(writer, value, depth);
     default:
@@ -139,7 +139,7 @@ function writeNested(writer: ProtobufWriter, value: Json[] | JsonObject, depth: 
   if (Array.isArray(value)) {
     for (let index = value.length - 1; index >= 0; index--) {
       const start = writer.size;
-      // A hole or an undefined element is null, as JSON.stringify has it.
+      // A hole or an undefined element is null, like in JSON.stringify.
       writeValue(writer, value[index] ?? null, depth + 1);
       writer.varint(writer.size - start);
       writer.varint(FIRST);

@@ -1,28 +1,29 @@
-// Protocol Buffers (proto3) from tables: a message is a list of fields, and that list reads and writes its bytes and is its type.
+// Protocol Buffers (proto3) from tables: a message is a list of fields. That list reads and writes its bytes and defines its TypeScript
+// type.
 //
 //   const TaskContext = message("TaskContext", { orchestratorServiceUrl: [1, "string"], rootRunId: [2, "string"] });
 //   type TaskContext = Decoded<typeof TaskContext>;
 //
-// A value is a plain object with camelCase names. Presence is as in proto3: a scalar without a rule is never absent (its zero is not sent),
-// an `optional` one, a member of a oneof and a message may be absent, a repeated one is always an array and a map always an object.
-// Unknown fields are skipped and unknown enum numbers kept, so a newer peer is understood. A message that comes twice in one field is
-// merged, except Value and Struct, where the last one counts. Generated code was measured at 5 us (protobufjs) and 15 us (protobuf-es) to
-// encode a message of about 500 bytes and would need a toolchain of 100 MB; this takes 3 to 5 us, and 6 to 8 us to decode.
+// A value is a plain object with camelCase names. Presence is as in proto3: a scalar without a rule is never absent (its zero is not sent);
+// an `optional` scalar, a member of a oneof and a message may be absent; a repeated field is always an array and a map always an object.
+// Unknown fields are skipped and unknown enum numbers kept, so messages of a newer peer can be read. When a message occurs twice in one
+// field, both are merged, except Value and Struct, where the last one counts. Generated code was measured at 5 us (protobufjs) and 15 us
+// (protobuf-es) to encode a message of about 500 bytes and would need a toolchain of 100 MB; this takes 3 to 5 us, and 6 to 8 us to decode.
 
 import { LongshoreError } from "../../core/errors.ts";
 import { setOwn } from "../../core/json/json.ts";
 import { ProtobufFault, ProtobufReader, ProtobufWriter, protobufDepthMax, TooManyFields, type WireType } from "./bytes.ts";
 import { type Scalars, scalars, type ValueCodec } from "./scalars.ts";
 
-/** A message type. `encode` takes less than `decode` gives: what is left out has its default. */
+/** A message type. `encode` accepts less than `decode` returns: missing fields have their defaults. */
 export interface Message<Out = unknown, In = Out> {
   readonly name: string;
-  /** The table, so that it can be held against another description of the message. */
+  /** The table, so that it can be compared with another description of the message. */
   readonly fields: Readonly<Record<string, readonly [number: number, type: string | Message, rule?: string]>>;
   /** @throws LongshoreError LONGSHORE_BAD_OUTPUT that names the field, when a value does not fit the table. */
   encode(value: In): Uint8Array;
   /**
-   * `fieldsMax` bounds the fields that are read, those of messages inside included, and so the objects that are made.
+   * `fieldsMax` bounds the fields that are read, including those of nested messages, and so the objects that are created.
    * @throws LongshoreError LONGSHORE_BAD_INPUT that names the field, when the bytes are cut off or malformed; LONGSHORE_LIMIT for too many.
    */
   decode(bytes: Uint8Array, fieldsMax?: number): Out;
@@ -36,7 +37,7 @@ type Fields = Readonly<Record<string, Field>>;
 
 type OutOf<T> = T extends keyof Scalars ? Scalars[T] : T extends Message<infer Out, infer _In> ? Out : never;
 type InOf<T> = T extends keyof Scalars ? Scalars[T] : T extends Message<infer _Out, infer In> ? In : never;
-/** Messages, and those that have a JavaScript value: absence differs from every value. */
+/** Messages, and types with a JavaScript value, for which absence differs from every value. */
 type Composite = Message<object, object> | "Value" | "Struct" | "Timestamp";
 type AlwaysThere<F extends Field> = F[2] extends "repeated" | "map"
   ? true
@@ -52,9 +53,9 @@ type DecodedFields<F extends Fields> = {
 } & { -readonly [K in keyof F as AlwaysThere<F[K]> extends true ? never : K]?: Shaped<F[K], OutOf<F[K][1]>> };
 type Flat<T> = { [K in keyof T]: T[K] };
 
-/** What decoding a message gives. */
+/** The result of decoding a message. */
 export type Decoded<M> = M extends Message<infer Out, infer _In> ? Out : never;
-/** What may be given to be encoded: every field may be left out. */
+/** The argument of encoding: every field may be missing. */
 export type Encodable<M> = M extends Message<infer _Out, infer In> ? In : never;
 
 export function message<const F extends Fields>(
@@ -64,7 +65,7 @@ export function message<const F extends Fields>(
   return new TableMessage(name, fields) as never;
 }
 
-/** One method of a service, as data: gRPC's client and server both work from it. */
+/** One method of a service, as data: the gRPC client and server both use it. */
 export interface Rpc<Request extends Message = Message, Response extends Message = Message> {
   /** For example `/package.v1.TasksService/PullTasks`. */
   readonly path: string;
@@ -88,7 +89,7 @@ export function service<const M extends Readonly<Record<string, RpcEntry>>>(
 
 type Row = Record<string, unknown>;
 
-/** A field of the table, made ready. */
+/** A prepared field of the table. */
 interface Slot {
   readonly name: string;
   readonly tag: number;
@@ -105,7 +106,7 @@ class TableMessage implements Message<Row, Row>, ValueCodec {
   readonly name: string;
   readonly fields: Message["fields"];
   readonly wire: WireType = LENGTH_DELIMITED;
-  /** By number when reading, in rising order of numbers when writing. */
+  /** By number when reading; `#slots` is in rising order of numbers, for writing. */
   readonly #byNumber: (Slot | undefined)[] = [];
   readonly #slots: readonly Slot[];
 
@@ -235,7 +236,7 @@ function readSlot(reader: ProtobufReader, slot: Slot, wire: number, row: Row, de
     readEntry(reader, codec, row[name] as Row, depth);
   } else if (slot.rule === "repeated") {
     const list = row[name] as unknown[];
-    // Numbers may come packed into one field or each in its own, whatever the schema declares.
+    // Numbers may arrive packed into one field or each in its own, whatever the schema declares.
     if (wire === LENGTH_DELIMITED && codec.packs) {
       const outer = reader.enter();
       while (reader.at < reader.end) {
@@ -318,13 +319,13 @@ function checkWire(wire: number, expected: WireType): void {
   if (wire !== expected) throw new ProtobufFault(`has wire type ${wire}`, `wire type ${expected}`);
 }
 
-/** The element of a list that could not be read is the one after those that could. */
+/** In a list, the element that failed is the one after those that were read. */
 function placeOf(slot: Slot, row: Row): string {
   const name = wireName(slot.name);
   return slot.rule === "repeated" ? `${name}[${(row[slot.name] as unknown[]).length}]` : name;
 }
 
-/** The schema's own spelling, which is what the other side's author knows. */
+/** The schema's own spelling, which the other side's author knows. */
 function wireName(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }

@@ -1,16 +1,16 @@
-// The types a field may have besides messages: how each is read, written and checked.
+// The types of fields besides messages: how each is read, written and checked.
 import type { Json, JsonObject } from "../../core/json/json.ts";
 import { ProtobufFault, type ProtobufReader, type ProtobufWriter, type WireType } from "./bytes.ts";
 import { readStruct, readValue, writeStruct, writeValue } from "./json.ts";
 
-/** What each type is in JavaScript. */
+/** The JavaScript type of each field type. */
 export interface Scalars {
   string: string;
   bytes: Uint8Array;
   bool: boolean;
   int32: number;
   uint32: number;
-  /** Whole numbers beyond 2^53 are read as the nearest number there is. */
+  /** Whole numbers beyond 2^53 are read as the nearest JavaScript number. */
   int64: number;
   uint64: number;
   fixed32: number;
@@ -18,7 +18,7 @@ export interface Scalars {
   fixed64: bigint;
   float: number;
   double: number;
-  /** Any number: those that the table of an enum does not have are kept. */
+  /** Any number: unknown numbers of an enum are kept. */
   enum: number;
   Value: Json;
   Struct: JsonObject;
@@ -26,19 +26,19 @@ export interface Scalars {
   Timestamp: number;
 }
 
-/** Reads and writes one value, a length before it included where its wire type has one. */
+/** Reads and writes one value, including its length where its wire type has one. */
 export interface ValueCodec {
   readonly wire: WireType;
-  /** `before` is what an earlier occurrence of the same field gave; messages are merged into it. */
+  /** `before` is the value of an earlier occurrence of the same field; messages are merged into it. */
   read(reader: ProtobufReader, depth: number, before?: unknown): unknown;
   write(writer: ProtobufWriter, value: unknown, depth: number): void;
   /** The value of an implicit field when nothing was sent; undefined where absence is tracked. */
   readonly zero?: unknown;
-  /** In place of a comparison with `zero`. */
+  /** Used instead of a comparison with `zero`. */
   isZero?(value: unknown): boolean;
-  /** The value of a map's entry that has none. */
+  /** The value of a map entry without a value. */
   none(): unknown;
-  /** True for numbers, which a repeated field holds without a tag each. */
+  /** True for numbers, which a repeated field packs without a tag each. */
   readonly packs?: boolean;
 }
 
@@ -47,7 +47,7 @@ const FIXED_64 = 1;
 const LENGTH_DELIMITED = 2;
 const FIXED_32 = 5;
 
-/** From the years 1 to 9999, as google.protobuf.Timestamp has it. */
+/** The years 1 to 9999, as in google.protobuf.Timestamp. */
 const TIMESTAMP_SECONDS_MIN = -62_135_596_800;
 const TIMESTAMP_SECONDS_MAX = 253_402_300_799;
 
@@ -61,7 +61,7 @@ export const scalars: Readonly<Record<keyof Scalars, ValueCodec>> = {
   },
   bytes: {
     wire: LENGTH_DELIMITED,
-    // One for all: it has no byte that could be changed.
+    // One shared instance: it has no byte that could be changed.
     zero: new Uint8Array(0),
     isZero: (value) => value instanceof Uint8Array && value.length === 0,
     none: () => new Uint8Array(0),
@@ -151,7 +151,7 @@ function real(
     zero: 0,
     none: () => 0,
     packs: true,
-    // Minus zero has bits of its own, so it is sent.
+    // Minus zero has different bits, so it is sent.
     isZero: (value) => Object.is(value, 0),
     read,
     write: (writer, value) => write(writer, typeof value === "number" ? value : refuse(value, "a number")),
