@@ -35,7 +35,7 @@ export class Refusal extends CommandFailure {
   }
 }
 
-/** No server responds at this address, or the connection broke. A retry may succeed. */
+/** How long a server may be silent. Event streams send heartbeats far more often. */
 export class Unreachable extends CommandFailure {}
 
 /** The time limit for a response. Event streams send heartbeats far more often. */

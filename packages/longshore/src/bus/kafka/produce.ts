@@ -1,5 +1,5 @@
-// One idempotent producer. It counts the messages that it sends to each partition, so a broker that receives a batch twice stores it once. It never has two
-// open requests, and sends a failed batch again without changes.
+// One idempotent producer. It numbers the messages that it sends to each partition, so a broker that receives a batch twice stores it once.
+// It has at most one open request, and sends a failed batch again unchanged.
 
 import type { Connection, Producer } from "@platformatic/kafka";
 import { LongshoreError } from "../../core/errors.ts";
