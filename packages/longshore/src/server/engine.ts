@@ -201,7 +201,7 @@ function historyOf({ rows, commit, runs: { definitions } }: DataStore): HistoryR
   return servedHistory({ store: rows, kindOf }, (work) => commit.read(work));
 }
 
-/** When a step of the start fails, closes the store, so that nothing stays locked, and rethrows the error. */
+/** When a step of the start fails, closes the store, so that nothing stays locked, and throws the error as the store explains it. */
 async function orClose<T>(store: DataStore, work: () => T | Promise<T>): Promise<T> {
   try {
     return await work();

@@ -1,5 +1,5 @@
-// Reads how many members a consumer group has, and which partitions they read. The members may be workers in any language. This is done rarely,
-// so each read opens its own connection.
+// Reads how many members a consumer group has, and which partitions they read. The members may be workers in any language. This happens
+// rarely, so each read opens its own connection.
 
 import type { Admin } from "@platformatic/kafka";
 import { LongshoreError } from "../../core/errors.ts";

@@ -1,5 +1,5 @@
-// Stops a client of Kafka brokers. A reachable broker responds in milliseconds, so the stop waits for it. A broker that is down must not delay the
-// stop: after `closeMsMax`, open requests are cancelled.
+// Stops a client of Kafka brokers. A reachable broker responds in milliseconds, so the stop waits for it. A broker that is down must not
+// delay the stop: after `closeMsMax`, open requests are cancelled.
 
 import { closeMsMax } from "./client.ts";
 
