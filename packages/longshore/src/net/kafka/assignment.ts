@@ -91,7 +91,7 @@ class ByteReader {
     return this.#bytes.readInt32BE(this.#at - 4);
   }
 
-  /** Reads a list that starts with its length. Throws a RangeError when the bytes cannot hold it: each item has at least `bytesMin` bytes. */
+  /** Reads a list after its length. Throws a RangeError when the bytes cannot hold it: an item has at least `bytesMin` bytes. */
   list<Item>(bytesMin: number, item: () => Item): Item[] {
     const length = this.int32();
     const room = (this.#bytes.length - this.#at) / bytesMin;
