@@ -187,6 +187,11 @@ export function parsePolledTask(value: unknown, polledFor: string): PolledTask |
   };
 }
 
+/** Whether a task that came is of the type that was requested; one that names no type is. */
+export function isOfType(task: PolledTask, type: string): boolean {
+  return task.taskDefName === type || task.taskType === type;
+}
+
 /** The body of a refusal, when it is one of Conductor's and not of something in between. */
 export function parseErrorBody(body: string): ErrorBody | undefined {
   if (!body.trimStart().startsWith("{")) return undefined;

@@ -8,7 +8,7 @@ import type { Task } from "../../../core/task.ts";
 import type { TransportEvent } from "../../../runner/events.ts";
 import type { Assignment, BeatAnswer, Call, HoldTerms, LogEntry, Outcome, ReportAnswer } from "../../../runner/transport.ts";
 import { updateAnswer, verdictOfStatus } from "../wire/codes.ts";
-import type { PolledTask } from "../wire/shapes.ts";
+import { isOfType, type PolledTask } from "../wire/shapes.ts";
 import { type Answer, type Client, unexpected } from "./client.ts";
 import type { WorkerConfig } from "./config.ts";
 import type { Outbox } from "./outbox.ts";
@@ -28,6 +28,8 @@ export interface WorkSurroundings {
   /** False while a task that came with an answer would be unwelcome. */
   readonly mayChain: () => boolean;
   readonly error: (message: string) => void;
+  /** A task of another type came, which must not be run by this one's handler. */
+  readonly misplaced: (tasks: readonly PolledTask[]) => Promise<void>;
   /** An input was fetched from elsewhere. */
   readonly fetched: (event: TransportEvent<"inputFetched">) => void;
 }
@@ -110,12 +112,16 @@ export class PolledWork implements Assignment {
   }
 
   async report(outcome: Outcome, options: { readonly wantNext: boolean; readonly signal: AbortSignal }): Promise<ReportAnswer> {
-    const { updates, outbox, config, mayChain } = this.#around;
+    const { updates, outbox, config, mayChain, misplaced } = this.#around;
     const body = this.#bodyOf(outcome);
     const ended = outcome.kind !== "deferred" && !isShutdown(outcome);
     try {
       const next = await updates.send(body, config.task, ended && options.wantNext && mayChain(), options.signal);
       await outbox?.drop(this.#task.taskId);
+      if (next !== undefined && !isOfType(next, config.task)) {
+        void misplaced([next]);
+        return { verdict: "ok" };
+      }
       return { verdict: "ok", ...(next === undefined ? {} : { next: new PolledWork(next, this.#around) }) };
     } catch (error) {
       // Kept from the first failure on: this process may be killed before the last.

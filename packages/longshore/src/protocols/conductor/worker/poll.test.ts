@@ -78,6 +78,34 @@ describe("a poll", () => {
     expect(s.notices.map(({ message }) => message).join()).toContain("4 entries without ids");
   });
 
+  it("gives back a task of another type that a poll or an update brings, and runs no handler with it", async () => {
+    const seen: unknown[] = [];
+    const [other, later] = ["other", "later"].map((name) => ({
+      ...{ taskId: name, workflowInstanceId: "w", taskType: "pay", taskDefName: "pay", inputData: { secret: name } },
+    }));
+    await using s = await setup({
+      tasks: [task("greet", (input: unknown) => void seen.push(input))],
+      slots: 3,
+      before: (stub) => {
+        const good = { taskId: "t9", workflowInstanceId: "w", taskType: "greet", inputData: { n: 9 } };
+        stub.misbehave(anyPoll, json(200, [other, good]), 1);
+        stub.misbehave(/^POST \/api\/tasks\/update-v2/, json(200, later), 1);
+      },
+    });
+    const returned = () => s.stub.seen(/^POST \/api\/tasks$/).map(({ body }) => body as { taskId: string; status: string });
+    await until(() => returned().length === 2);
+    expect(
+      returned()
+        .map(({ taskId, status }) => [taskId, status])
+        .sort(),
+    ).toEqual([
+      ["later", "IN_PROGRESS"],
+      ["other", "IN_PROGRESS"],
+    ]);
+    expect(seen).toEqual([{ n: 9 }]);
+    expect(s.notices.map(({ message }) => message).join()).toContain('given back: 1 of another type, such as other of "pay"');
+  });
+
   it("[C-POLL-10] hands each received task to the handler, with its input", async () => {
     const seen: unknown[] = [];
     await using s = await setup({

@@ -12,7 +12,7 @@ import { pause } from "../../../core/clock.ts";
 import { LongshoreError } from "../../../core/errors.ts";
 import { poll } from "../../../runner/poll.ts";
 import type { Slot, TransportHost } from "../../../runner/transport.ts";
-import { type PolledTask, pollCountMax, pollTimeoutMsMax } from "../wire/shapes.ts";
+import { isOfType, type PolledTask, pollCountMax, pollTimeoutMsMax } from "../wire/shapes.ts";
 import type { Client, PollAnswer } from "./client.ts";
 import type { WorkerConfig } from "./config.ts";
 import { PolledWork, type WorkSurroundings } from "./lease.ts";
@@ -35,7 +35,7 @@ export interface PollerOptions {
   readonly config: WorkerConfig;
   /** The longest that an empty poll may wait at the server, because others need its slot. */
   readonly waitMsMax: number;
-  readonly around: (mayChain: () => boolean) => WorkSurroundings;
+  readonly around: (own: Pick<WorkSurroundings, "mayChain" | "misplaced">) => WorkSurroundings;
   /** Whether another poller of this worker waits for a slot. */
   readonly othersWait: (self: Poller) => boolean;
   /** Called before the first poll, again and again until it returns true. */
@@ -68,7 +68,10 @@ export class Poller {
     this.config = options.config;
     this.#paused = options.config.paused;
     this.#registered = !options.config.registerTaskDef;
-    this.#around = options.around(() => !this.#paused && !options.othersWait(this));
+    this.#around = options.around({
+      mayChain: () => !this.#paused && !options.othersWait(this),
+      misplaced: (tasks) => this.#giveBackMisplaced(tasks),
+    });
   }
 
   get waitsForSlot(): boolean {
@@ -126,8 +129,12 @@ export class Poller {
     }
     this.#refusals = 0;
     this.#failures = 0;
-    this.#start(slots, answer);
-    if (answer.tasks.length > 0) this.#emptyPolls = 0;
+    const tasks = answer.tasks.filter((task) => isOfType(task, this.config.task));
+    this.#start(slots, { ...answer, tasks });
+    if (tasks.length < answer.tasks.length) {
+      await this.#giveBackMisplaced(answer.tasks.filter((task) => !isOfType(task, this.config.task)));
+    }
+    if (tasks.length > 0) this.#emptyPolls = 0;
     else await this.#restAfterEmpty(idle ? host.clock.now() - startedMs : 0);
   }
 
@@ -212,6 +219,15 @@ export class Poller {
     const slot = await this.#options.host.slots.take();
     this.#waitsForSlot = false;
     if (slot !== undefined) this.#run(slot, this.#surplus.shift() as PolledTask);
+  }
+
+  /** The handler of one type must not get the input of another. */
+  async #giveBackMisplaced(tasks: readonly PolledTask[]): Promise<void> {
+    const { task } = this.config;
+    const [first] = tasks;
+    const which = `${tasks.length} of another type, such as ${first?.taskId} of ${JSON.stringify(first?.taskDefName)}`;
+    this.#options.host.notice({ level: "warn", message: `The server brought a worker of ${task} tasks that are given back: ${which}.` });
+    for (const each of tasks) await this.#giveBack(each);
   }
 
   async #giveBack(task: PolledTask): Promise<void> {

@@ -119,14 +119,14 @@ class Conductor implements ConductorTransport {
     const { clock } = host;
     const error = (message: string) => host.notice({ level: "error", message });
     const outbox = this.#outbox;
-    const around = (mayChain: () => boolean): WorkSurroundings => ({
+    const around = (own: Pick<WorkSurroundings, "mayChain" | "misplaced">): WorkSurroundings => ({
       client,
       updates,
       outbox,
       clock,
       config,
       cancelPollMs,
-      mayChain,
+      ...own,
       error,
       fetched: (event) => host.emit("inputFetched", event),
     });
