@@ -3,7 +3,7 @@
 // recorded. Several processes may append to one file.
 
 import { randomUUID } from "node:crypto";
-import { closeSync, openSync, writeSync } from "node:fs";
+import { closeSync, constants, openSync, writeSync } from "node:fs";
 import { LongshoreError, toError } from "./errors.ts";
 import type { Verdict } from "./verdict.ts";
 
@@ -67,9 +67,11 @@ export function openRecorder(path: string, now: () => number = Date.now): Record
   const session = randomUUID();
   let file: number | undefined;
   try {
-    file = openSync(path, "a", 0o600);
+    file = openForWriting(path);
   } catch (cause) {
-    throw new LongshoreError("LONGSHORE_BAD_CONFIG", `The recording ${path} cannot be written: ${toError(cause).message}.`, {
+    const isUnread = (cause as NodeJS.ErrnoException).code === "ENXIO";
+    const reason = isUnread ? "it is a pipe that no program reads" : toError(cause).message;
+    throw new LongshoreError("LONGSHORE_BAD_CONFIG", `The recording ${path} cannot be written: ${reason}.`, {
       cause,
       detail: { field: "record", expected: "a file that this user may write" },
     });
@@ -83,4 +85,16 @@ export function openRecorder(path: string, now: () => number = Date.now): Record
       file = undefined;
     },
   };
+}
+
+/** Throws ENXIO for a pipe that no program reads. To open one the usual way blocks the process, which then does not even end by a signal. */
+function openForWriting(path: string): number {
+  const { O_WRONLY, O_APPEND, O_CREAT, O_NONBLOCK = 0 } = constants;
+  const probe = openSync(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK, 0o600);
+  try {
+    // Once more, so that writing waits for a slow reader. The first one stays open meanwhile: a reader takes the end of its last writer for the end.
+    return openSync(path, "a", 0o600);
+  } finally {
+    closeSync(probe);
+  }
 }

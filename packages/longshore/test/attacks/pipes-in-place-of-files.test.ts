@@ -26,6 +26,15 @@ it.each([
   expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining("a pipe that did not end within 5 s") });
 });
 
+it("a recording that is a pipe without a reader is refused", async () => {
+  const folder = temporaryFolder();
+  writeFileSync(join(folder, "tasks.mjs"), `import { task } from "longshore";\nexport const greet = task("greet", async () => null);\n`);
+  const { code, stderr } = await longshore(["work", "tasks.mjs", "--on", "http://127.0.0.1:9", "--record", pipe("record")], {
+    cwd: folder,
+  });
+  expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining("it is a pipe that no program reads") });
+});
+
 it("handlers are not loaded from a pipe", async () => {
   const { code, stderr } = await longshore(["work", pipe("tasks.mjs"), "--on", "http://127.0.0.1:9"]);
   expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining("is not a file") });
