@@ -87,12 +87,13 @@ export function openRecorder(path: string, now: () => number = Date.now): Record
   };
 }
 
-/** Throws ENXIO for a pipe that no program reads. To open one the usual way blocks the process, which then does not even end by a signal. */
+/** Throws ENXIO for a pipe without a reader. A normal open would block the process, which could not even react to a signal. */
 function openForWriting(path: string): number {
   const { O_WRONLY, O_APPEND, O_CREAT, O_NONBLOCK = 0 } = constants;
   const probe = openSync(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK, 0o600);
   try {
-    // Once more, so that writing waits for a slow reader. The first one stays open meanwhile: a reader takes the end of its last writer for the end.
+    // Opens it again in blocking mode, so that writes wait for a slow reader. The first handle stays open until then: a pipe without a
+    // writer looks ended to its reader.
     return openSync(path, "a", 0o600);
   } finally {
     closeSync(probe);

@@ -65,7 +65,7 @@ export class Stalls {
       seen.quiet = progress === seen.progress ? seen.quiet + 1 : 0;
       seen.progress = progress;
       if (!Number.isNaN(progress)) seen.looks++;
-      // The first check comes at any time after the beginning, so one more check than the time has is needed.
+      // The first check may come right after the beginning, so the average is judged only after one more check than fits in the time.
       const slow = seen.looks > looksEach && progress - seen.from < (seen.looks - 1) * this.#perLook;
       if (seen.quiet <= looksEach && !slow) continue;
       this.#watched.delete(moving);

@@ -30,14 +30,14 @@ export interface TelemetryVariables {
 
 /** None of these may wait or throw: they are called for every task. */
 export interface Tracer {
-  /** Begins the span of one execution, before anything of it runs. */
+  /** Begins the span of one execution, before the execution starts. */
   begin(work: TracedWork): Span;
 }
 
 /** The span of one execution. */
 export interface Span {
   readonly ids: SpanIds;
-  /** Calls `fn` so that whatever it starts belongs to this span. */
+  /** Calls `fn` so that everything that it starts belongs to this span. */
   run<Result>(fn: () => Result): Result;
   end(ended: SpanEnd): void;
 }
@@ -53,7 +53,7 @@ export interface TracedWork {
 
 /** What is known about an execution at its end. */
 export interface SpanEnd {
-  /** The handler's name; known only once it was found. */
+  /** The name of the task; known only after its handler was found. */
   readonly task: string;
   /** Absent when the handler returned. */
   readonly error?: Failure;

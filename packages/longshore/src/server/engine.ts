@@ -51,7 +51,7 @@ export interface EngineOptions {
   trouble?: FailureListener;
   /** Called with errors that no caller receives. */
   failed?: (what: string, error: unknown) => void;
-  /** Default: that of the store, or of the machine. */
+  /** Default: the clock of the store, or of the machine. */
   clock?: Clock;
   random?: () => number;
 }

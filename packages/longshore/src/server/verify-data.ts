@@ -37,7 +37,7 @@ export async function openDataFolder(directory: string): Promise<{ source: Histo
   }
 }
 
-/** SQLite reads at once: nothing is ever loaded. */
+/** SQLite reads synchronously, so nothing has to be loaded first. */
 const tx: ReadTx = { isOperation: false, loaded: new Map() };
 
 function sourceOf(history: LocalHistory, db: Database, blobs: string): HistorySource {

@@ -102,7 +102,7 @@ interface Answer {
   readonly groups: readonly { readonly groupId: string; readonly members: readonly Member[] }[];
 }
 
-/** Empty for bytes that are none: the leader of a group may be any program, and its mistakes are not ours. */
+/** Empty for invalid bytes: the leader of a group may be any program, and its mistakes must not fail this read. */
 function assignmentIn(bytes: Buffer): Assignment {
   try {
     return decodeAssignment(bytes).assignment;

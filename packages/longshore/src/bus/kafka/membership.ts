@@ -27,7 +27,7 @@ export interface MembershipOptions {
   readonly sessionMs: number;
   readonly beatMs: number;
   readonly closing: Shutdown;
-  /** Called by the leader of the group, with why members get no partitions: their subscriptions cannot be read. Mostly there are none. */
+  /** Called by the leader: one text per member whose subscription cannot be read, and which gets no partitions. Usually empty. */
   unreadable(members: readonly string[]): void;
 }
 
@@ -189,7 +189,7 @@ export class Membership {
   }
 }
 
-/** Any program may be a member: what one writes must not keep the others from their partitions. */
+/** Any program may be a member: an invalid subscription of one must not keep the others from their partitions. */
 function topicsIn(metadata: Buffer | null, unreadable: (why: string) => void): string[] {
   try {
     return metadata === null ? [] : decodeSubscription(metadata);

@@ -155,7 +155,7 @@ export class ClientCall {
       const frames = this.#reader.push(chunk);
       if (frames.length === 0) return;
       this.#frames.push(...frames);
-      // At once, not at the end: a server that sends one after another would fill the memory until the deadline.
+      // Refused immediately, not at the end: a server that sends many messages would fill the memory until the deadline.
       if (!this.#options.paced && this.#frames.length > 1) throw notOne(`${this.#frames.length} messages or more`);
     } catch (error) {
       return this.#finish(error as GrpcError);
