@@ -8,7 +8,7 @@ import { notServing, type WorkerProtocol } from "../worker-half.ts";
 
 const serverVariable = "CONDUCTOR_SERVER_URL";
 const serverDefault = "http://localhost:8080";
-/** Of the name of a folder that is made of task names. */
+/** Maximum length of a folder name that is built from task names. */
 const folderCharsMax = 100;
 
 const worker: WorkerProtocol = {
@@ -48,7 +48,7 @@ CONDUCTOR_WORKER_ALL_THREAD_COUNT and the like). There the default of --slots is
   },
   async transport({ on, workerId, poll, cancelPoll }, tasks) {
     const { conductor } = await import("./worker/index.ts");
-    // Each process keeps what it could not deliver in a place of its own, where its successor finds it.
+    // Each process stores undelivered results in its own place, where its successor finds them.
     const folder = tasks
       .join("+")
       .replace(/[^\w.+-]/g, "_")

@@ -1,5 +1,5 @@
-// What must be true of a workflow definition as a whole. The messages are Conductor's own where it
-// has one; those about operators that are not served, and about what could never end, are ours.
+// Checks of a whole workflow definition. The messages are Conductor's own where it has one; those about operators that are not served, and
+// about tasks that could never end, are ours.
 
 import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
 import { type Sliced, sliceItems } from "../../../core/slices/slice-work.ts";
@@ -61,7 +61,7 @@ function* checkReferences(definition: WorkflowDef, path: string, violations: Vio
     for (const name of task.type === "JOIN" ? (task.joinOn ?? []) : [])
       if (!names.has(name)) violations.add(path, `JOIN ${task.taskReferenceName} joins on ${name}, which is not a task of this definition`);
   }
-  // Only the tasks at the top, as in Conductor: inside branches a name that is not there reads as null.
+  // Only top-level tasks, as in Conductor: inside branches an unknown name reads as null.
   for (const [at, task] of definition.tasks.entries()) {
     if (at % sliceItems === sliceItems - 1) yield;
     yield* checkInputs(task.inputParameters, task, names, path, violations);
@@ -77,7 +77,7 @@ function* checkInputs(
 ): Sliced<void> {
   const open: [string, Json][] = Object.entries(input);
   let read = 0;
-  // The list grows while it is read. Taking from its front would move all the others each time.
+  // The list grows during the loop. Removing entries from its front would move all the others each time.
   for (const [key, value] of open) {
     if (++read % valuesInSlice === 0) yield;
     if (Array.isArray(value)) for (const item of value) open.push([key, item]);
@@ -167,7 +167,7 @@ function checkWait(task: WorkflowTask, bad: (message: string) => void): void {
   const until = javaText(task.inputParameters.until ?? "").trim();
   if (duration !== "" && until !== "") bad("Both 'duration' and 'until' specified. Please provide only one input");
   if (duration !== "" && !duration.startsWith("${")) {
-    // So Conductor words it, whatever the duration was.
+    // Conductor's text for any invalid duration.
     if (parseDuration(duration) === null) bad("Either date or duration is passed as null ");
   } else if (until !== "" && !until.startsWith("${") && parseUntil(until) === null) bad("Unable to parse date ");
 }

@@ -1,5 +1,5 @@
-// Turns a definition, with its task definitions in it, into a plan. Each task is one node under its reference name; a JOIN that does not
-// follow a FORK_JOIN has one more before it, which only makes it wait.
+// Compiles a definition, with its task definitions in it, into a plan. Each task is one node under its reference name; a JOIN that does not
+// follow a FORK_JOIN has one more node before it, which only makes it wait.
 //
 // A list of tasks is a chain. A task that branches continues from the ends of its branches: the task after a SWITCH waits for any of its
 // cases to end, because only one is ever taken.
@@ -59,7 +59,7 @@ function outputOf(definition: WorkflowDef, last: number | null): ConductorTempla
   return { kind: "run-output", parameters, last };
 }
 
-/** What every node of a task has in common. */
+/** The fields that all nodes of a task share. */
 interface Common {
   readonly id: string;
   readonly after: readonly number[];
@@ -75,12 +75,12 @@ class Compiler {
   readonly #index = new Map<string, number>();
   readonly #joins: { at: number; joinOn: readonly string[] }[] = [];
   readonly #starters = new Map<number, number[]>();
-  /** How many nodes there are when this slice ends. */
+  /** The number of nodes at which this slice ends. */
   #sliceEnd = sliceItems;
-  /** Whatever a FORK_JOIN starts has ended before what comes after it: then the end of the chain is the last to be recorded. */
+  /** True when all branches of each FORK_JOIN end before the task after it: then the end of the chain is the last record. */
   joinsEverything = true;
 
-  /** Joins may wait for tasks that are further down, so these are set only now. */
+  /** Sets the tasks that joins wait for only now, because they may come later in the definition. */
   finish(): PlanNode[] {
     for (const { at, joinOn } of this.#joins) {
       const after = joinOn.map((name) => {
@@ -94,12 +94,12 @@ class Compiler {
     return this.#nodes;
   }
 
-  /** For the search of circles: the nodes that must have begun before this one begins, beside those it waits for. */
+  /** For the search of cycles: the nodes that must have started before this one, besides those it waits for. */
   startersOf(at: number): readonly number[] {
     return this.#starters.get(at) ?? [];
   }
 
-  /** Adds tasks one after the other; returns the nodes from which it continues. `demanded`: another node names the first. */
+  /** Adds tasks one after the other; returns the nodes from which the chain continues. `demanded`: another node names the first. */
   *chain(tasks: readonly WorkflowTask[], from: readonly number[], demanded: boolean): Sliced<number[]> {
     let exits: number[] = [...from];
     for (const [at, task] of tasks.entries()) {
@@ -139,7 +139,10 @@ class Compiler {
     }
   }
 
-  /** Only work can read along. What it reads may end after it, so the end of the chain is not the last to be recorded. */
+  /**
+   * Only a worker's task can start with a first part. The task that it reads may end after it, so the end of the chain is not the last
+   * record.
+   */
   #streamed(task: WorkflowTask, from: readonly number[]): readonly number[] {
     this.joinsEverything = false;
     const operator = operatorOf(task.type);
@@ -175,11 +178,11 @@ class Compiler {
     for (const [key, tasks] of cases) heads.set(key, yield* this.#branch(at, tasks, exits));
     const otherwise = yield* this.#branch(at, defaultCase, exits);
     this.#nodes[at] = { ...(this.#nodes[at] as InstantNode), choice: { by: part("case"), cases: heads, otherwise } };
-    // Where every case has tasks the SWITCH itself never continues, but a retry may find another case: it stays an exit.
+    // When every case has tasks, the SWITCH itself never continues, but a retry may choose another case: it stays an exit.
     return exits;
   }
 
-  /** The head of a branch of the switch `at`; adds the ends of it to `exits`. */
+  /** Returns the first node of a branch of the switch `at`; adds the ends of the branch to `exits`. */
   *#branch(at: number, tasks: readonly WorkflowTask[], exits: number[]): Sliced<number[]> {
     if (tasks.length === 0) return [];
     const head = this.#nodes.length;
@@ -204,7 +207,7 @@ class Compiler {
     }
     const joinOn = new Set(next?.joinOn);
     if (!ends.every((name) => joinOn.has(name))) this.joinsEverything = false;
-    // The join comes next in the chain, and begins to wait along with the branches.
+    // The join comes next in the chain, and starts to wait together with the branches.
     if (joined) starts.push(this.#nodes.length);
     this.#nodes[at] = { ...(this.#nodes[at] as InstantNode), starts };
     this.#startedBy(at, starts);
@@ -256,7 +259,7 @@ class Compiler {
   }
 }
 
-/** Begins the id of a node that is no task of the definition. */
+/** The prefix of ids of nodes that are not tasks of the definition. */
 const gatePrefix = "before ";
 
 /** A node of the plan without a task of the definition; it is not shown. */
@@ -278,7 +281,7 @@ function isForWorkers(operator: ReturnType<typeof operatorOf>): boolean {
 function leafOf(task: WorkflowTask, common: Common): PlanNode {
   const definition = task.taskDefinition ?? null;
   const operator = operatorOf(task.type);
-  // Default inputs are for workers: the author of a task definition must not write into what the server itself does.
+  // Default inputs are only for workers: the author of a task definition must not change the input of the server's own operators.
   const input = inputOf(task, isForWorkers(operator) ? definition : null);
   const fresh = input.parameters.kind === "constant" ? {} : { freshInput: true };
   const waits = { ...common, ...fresh, retry: retryOf(task, definition), timeouts: waitTimeouts(definition) };
@@ -304,16 +307,16 @@ function leafOf(task: WorkflowTask, common: Common): PlanNode {
   }
 }
 
-/** An object without keys, which is what the output of an operator without one is. */
+/** An empty object: the output of an operator without an output. */
 const noOutput: ConductorTemplate = { kind: "input", parameters: { kind: "constant", value: {} }, otherwise: null };
 const noUntil: ConductorTemplate = { kind: "input", parameters: { kind: "constant", value: null }, otherwise: null };
 
-/** Only so that the compiler checks it against the union. */
+/** Lets the compiler check the value against the union. */
 function template(made: ConductorTemplate): ConductorTemplate {
   return made;
 }
 
-/** Work for a worker. The type of a SIMPLE task is its name; that of a task of the user's own is its type. */
+/** A worker's task. The type of a SIMPLE task is its name; a task with a custom type has that type. */
 function workerNode(
   task: WorkflowTask,
   common: Common & { freshInput?: boolean },
@@ -336,7 +339,7 @@ export function workerTypeOf(task: WorkflowTask): string {
   return operatorOf(task.type) === null ? task.type : task.name;
 }
 
-/** A record that waits is not claimed by a worker: the time until its end is counted as time until it is taken. */
+/** No worker claims a waiting record: the time until its end is counted as time until it is claimed. */
 function waitTimeouts(definition: TaskDef | null): { claimMs?: number; totalMs?: number } {
   if (definition === null) return {};
   const { endMs, totalMs } = timeoutsOf(definition);

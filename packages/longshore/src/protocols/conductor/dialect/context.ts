@@ -1,5 +1,5 @@
-// What expressions read, taken from a run: the context document, entry by entry, and only as far as it is
-// needed. Entries that have not been loaded are recorded.
+// The context document that expressions read from a run, entry by entry, and only as far as it is needed. Entries that have not been loaded
+// are recorded.
 
 import type { Json, JsonObject } from "../../../core/json/json.ts";
 import { parseExact } from "../../../core/json/json-exact.ts";
@@ -63,7 +63,7 @@ export class RunContext implements Context {
     return name === "workflow" ? field === "input" && !this.#settings.quotedInput : field === "output";
   }
 
-  /** Of what is recorded about a step, its input alone is quoted. */
+  /** Only the input of a step's record is quoted. */
   #task(node: PlanNode, record: TaskRow): JsonObject {
     const { input, ...data } = taskEntry(this.#scope.run, node, record);
     return { ...(quote(data) as JsonObject), input: input as JsonObject };
@@ -96,7 +96,7 @@ export class RunContext implements Context {
   }
 
   #workflow(field: string | null): JsonObject {
-    // By far the most used, and neither needs the rest.
+    // The most used fields; neither needs the rest.
     if (field === "input") return { input: this.#scope.input() };
     if (field === "variables") return { variables: this.#scope.variables() };
     const { run } = this.#scope;

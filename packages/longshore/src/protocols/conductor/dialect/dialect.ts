@@ -11,7 +11,7 @@ import { definitionOf } from "./records.ts";
 import { resolve, withFollower } from "./resolve.ts";
 import { settingsOf } from "./settings.ts";
 
-/** `environment` answers `${workflow.env.NAME}`; nothing else of the process can be read by a definition. */
+/** `environment` resolves `${workflow.env.NAME}`; a definition can read nothing else from the process. */
 export function conductorDialect(environment: Environment = () => null): Dialect {
   return {
     name: dialectName,

@@ -19,7 +19,7 @@ export function domainsOf(list: string): string[] {
     .filter((domain) => domain !== "");
 }
 
-/** Numbers and booleans are texts, as for Conductor's reader of JSON. What is null is left out. Ends at the first fault. */
+/** Numbers and booleans are read as texts, as Conductor's JSON reader does. Null values are left out. Stops at the first fault. */
 export function readTaskToDomain(given: JsonObject, path: string): Checked<TaskToDomain> {
   const entries = Object.entries(given).filter(([, value]) => value !== null);
   const fault = entries.length > typesMax ? `has ${entries.length} task types, at most ${typesMax} are allowed` : entryFault(entries);

@@ -1,15 +1,15 @@
 import { isScalar, type Json } from "../../../core/json/json.ts";
 
 /**
- * Expressions of a whole definition. Each is parsed when the definition is checked and again when it is compiled, some 10 us a time, so all of
- * them together take a fraction of a second, in slices. Four for each of the tasks that a definition may have.
+ * Maximum number of expressions in a definition. Each is parsed when the definition is checked and again when it is compiled, some 10 us a
+ * time, so all of them together take a fraction of a second, in slices. Four for each of the tasks that a definition may have.
  */
 export const expressionsMax = 20_000;
 
-/** Of one value of it, such as the inputs of a task: they are parsed in one go. A task has some dozens. */
+/** Maximum number in one value, such as the inputs of a task: they are parsed without a pause. A task has some dozens. */
 export const valueExpressionsMax = 4_000;
 
-/** How many `${` a value has; stops counting above `max`. By a list of its own, so that depth is no matter. */
+/** The number of `${` in a value; stops counting above `max`. Uses a list instead of recursion, so that any depth works. */
 export function countExpressions(value: Json, max: number): number {
   let count = 0;
   const open: Json[] = [value];

@@ -1,5 +1,5 @@
-// `${...}` in a definition. A value is compiled once: its texts become parts, its paths are parsed, and the
-// names that it reads are known; filling it in is then a walk. What was filled in is never looked at again for further expressions.
+// `${...}` in a definition. A value is compiled once: its texts become parts, its paths are parsed, and the names that it reads are known;
+// filling it in is then a walk. Filled-in values are never searched for further expressions.
 
 import { isScalar, type Json } from "../../../core/json/json.ts";
 import { parsePath } from "./json-path/parse.ts";
@@ -10,7 +10,7 @@ import { quotedReference, quoteText } from "./quoting.ts";
 /** A value with expressions in it. Constants are quoted; the plain parts of a text are not. */
 export type Compiled =
   | { readonly kind: "constant"; readonly value: Json }
-  /** One expression and nothing else: keeps the type of what it leads to. */
+  /** A single expression: keeps the type of its value. */
   | { readonly kind: "expression"; readonly expression: Expression }
   | { readonly kind: "text"; readonly parts: readonly (string | Expression)[] }
   | { readonly kind: "list"; readonly items: readonly Compiled[] }
@@ -22,7 +22,7 @@ export type Expression =
   /** The text between the braces may itself contain expressions. */
   | { readonly kind: "nested"; readonly inside: readonly (string | Expression)[] };
 
-/** Where one expression leads. */
+/** What one expression refers to. */
 export type Lookup =
   /** Stays in the value as a reference until it is handed out: quoting.ts. */
   | { readonly kind: "secret"; readonly reference: string }
@@ -53,7 +53,7 @@ function compileText(text: string): Compiled {
   const parts = partsOf(text);
   const [only] = parts;
   if (parts.length === 1 && typeof only === "object") return { kind: "expression", expression: only };
-  // `$${` is how a definition writes what is to stay a text.
+  // A definition writes `$${` for a text that is not an expression.
   if (parts.every((part) => typeof part === "string")) return { kind: "constant", value: quoteText(parts.join("")) };
   return { kind: "text", parts };
 }
@@ -130,7 +130,10 @@ export function lookupOf(text: string): Lookup {
   }
 }
 
-/** Only what quoting.ts recognises in data is a secret here. With blanks before it, a definition that comes from data would get secrets. */
+/**
+ * Only a reference that quoting.ts recognises in data is a secret here. With leading blanks, a definition that comes from data would get
+ * secrets.
+ */
 function secretLookup(text: string): Lookup {
   if (!text.startsWith(secretPrefix)) return { kind: "unreadable", text, reason: "a secret has no blanks before `workflow.secrets.`" };
   const reference = quotedReference(text.slice(secretPrefix.length).trimEnd());
@@ -148,7 +151,7 @@ export interface Reads {
   /** Entries by name. A name that is itself an expression is not among them. */
   readonly names: ReadonlySet<string>;
   readonly document: boolean;
-  /** Expressions that are no paths, with the reason. */
+  /** Invalid expressions, with the reason. */
   readonly unreadable: readonly string[];
 }
 

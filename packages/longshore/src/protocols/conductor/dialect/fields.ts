@@ -1,7 +1,7 @@
-// Reads JSON objects whose fields are known by a table. Known fields are brought to their type, or filled with their default; fields
-// that no table knows are kept as they came, so that a definition is given back as it was given.
+// Reads JSON objects with a table of fields. Known fields are converted to their type, or get their default; unknown fields are kept, so
+// that a definition is returned as it was sent.
 //
-// As Conductor's own reader does, a number may come as a text and a text as a number, and null for a number or a flag is 0 or false.
+// As in Conductor's own reader, a number may be sent as a text and a text as a number, and null for a number or a flag is 0 or false.
 
 import { isObject, type Json } from "../../../core/json/json.ts";
 import { atOnce, type Sliced } from "../../../core/slices/slice-work.ts";
@@ -12,7 +12,7 @@ export type Field = (given: Json | undefined, path: string, violations: Violatio
 
 export type FieldTable = { readonly [name: string]: Field };
 
-/** What a field returns that holds so much that it is read in slices. */
+/** The result of a field that is so large that it is read in slices. */
 export class Nested {
   readonly read: Sliced<unknown>;
 
@@ -21,7 +21,7 @@ export class Nested {
   }
 }
 
-/** Null when `source` is no object at all. */
+/** Null when `source` is not an object. */
 export function readFields<Model>(table: FieldTable, source: unknown, path: string, violations: Violations): Model | null {
   return atOnce(readFieldsInSlices<Model>(table, source, path, violations));
 }
@@ -52,7 +52,7 @@ export const text: Field = (given, path, violations) => {
   return void violations.add(path, "must be a text");
 };
 
-/** A number that is always there. */
+/** A number with a default. */
 export const whole =
   (otherwise: number): Field =>
   (given, path, violations) => {
@@ -60,7 +60,7 @@ export const whole =
     return given === null ? 0 : (wholeNumber(given, path, violations) ?? otherwise);
   };
 
-/** A number that may be left out. */
+/** An optional number. */
 export const optionalWhole: Field = (given, path, violations) =>
   given === undefined || given === null ? undefined : wholeNumber(given, path, violations);
 

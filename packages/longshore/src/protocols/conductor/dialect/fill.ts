@@ -17,7 +17,7 @@ export interface Context {
    * none. `field` is the only field of it that will be read; null for all of it.
    */
   entry(name: string, field: string | null): Json | undefined;
-  /** Whether that field of an entry is data as it came. All else that an entry or the document gives is quoted (quoting.ts). */
+  /** Whether that field of an entry is unquoted data. Everything else that an entry or the document returns is quoted (quoting.ts). */
   isData(name: string, field: string | null): boolean;
   /** Every entry, for paths over the whole document. Undefined when not all have been loaded. */
   document(): Json | undefined;
@@ -27,7 +27,7 @@ export interface Context {
   looked?(values: number): void;
 }
 
-/** A value filled in may not grow beyond what a task may be given: many references to one large output would fill the memory. */
+/** Maximum size of a filled-in value, as for a task's input: many references to one large output would fill the memory. */
 export const filledCharsMax = payloadBytesMax;
 
 /** The value, quoted; or the names of entries that must be loaded first (empty: the whole document); or why it cannot be filled in. */
@@ -88,7 +88,7 @@ class Filling {
     );
   }
 
-  /** Objects and lists become JSON; Conductor's own `{a=1}` is of no use to a reader. */
+  /** Objects and lists become JSON; Conductor's own `{a=1}` is not useful. */
   #asText(value: Json): string {
     return typeof value === "string" ? value : quotedJson(value);
   }
@@ -99,7 +99,7 @@ class Filling {
     const inside = unquote(this.#text(expression.inside)) as string;
     if (inside.trim() === "") return "";
     const lookup = lookupOf(inside);
-    // Data may choose among secrets where the definition requires one, and never decides that a secret is required.
+    // Data may choose among secrets only when the definition requires a secret; data never decides that a secret is required.
     if (lookup.kind === "secret" && !asksForSecret(expression)) return null;
     return this.#charge(this.#look(lookup));
   }

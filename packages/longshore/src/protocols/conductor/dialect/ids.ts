@@ -1,4 +1,5 @@
-// Conductor knows each try of a task by an id of its own. Ours is the task's id and the number of the try, so that it needs no table.
+// Conductor identifies each attempt of a task by its own id. Ours is the task's id and the number of the attempt, so that it needs no
+// table.
 
 export interface AttemptId {
   readonly taskId: string;
@@ -9,7 +10,7 @@ export function attemptIdOf(taskId: string, attempt: number): string {
   return `${taskId}.${attempt}`;
 }
 
-/** Undefined for what cannot be an id of ours. */
+/** Undefined for a text that is not one of our ids. */
 export function parseAttemptId(text: string): AttemptId | undefined {
   const dot = text.lastIndexOf(".");
   const number = text.slice(dot + 1);

@@ -1,4 +1,4 @@
-// What a JOIN comes to once everything that it joins has ended.
+// The result of a JOIN after all its tasks have ended.
 
 import { type JsonObject, setOwn } from "../../../core/json/json.ts";
 import { isOpen, type TaskRow } from "../../../engine/board/task.ts";
@@ -21,7 +21,7 @@ export function joinOutput(plan: Plan, joined: readonly number[], scope: Scope):
     const given = outputOf(node, record);
     if (Object.keys(given).length > 0) setOwn(output, node.id, given);
     if (status === "COMPLETED_WITH_ERRORS") forgiven.push(nameOf(node, record));
-    // The first failure ends it: what follows in the list is not gathered any more.
+    // Stops at the first failure: later tasks in the list are not collected.
     else if (status !== "COMPLETED" && status !== "SKIPPED") return { failed: reasonOf(node, record) ?? "", fault: "failed", output };
   }
   return forgiven.length > 0 ? { value: output, warning: `${forgiven.join(", ")} completed with errors` } : { value: output };

@@ -1,6 +1,5 @@
-// The documents of Conductor that a run is made from, after reading: every field with a default
-// has a value, except for lists and maps of tasks, which are left out when empty as on Conductor's wire. Fields that are not named here
-// are kept and given back, but mean nothing to us.
+// The documents of Conductor that a run is made from, after reading: every field with a default has a value, except for lists and maps of
+// tasks, which are left out when empty as on Conductor's wire. Other fields are kept and returned, but have no effect.
 
 import type { JsonObject } from "../../../core/json/json.ts";
 
@@ -24,7 +23,7 @@ export interface TaskDef {
   readonly maxRetryDelaySeconds: number;
   readonly backoffJitterMs: number;
   readonly totalTimeoutSeconds: number;
-  /** Names of secrets and of environment variables that a worker is given at poll. */
+  /** Names of secrets and environment variables that a worker receives with a poll. */
   readonly runtimeMetadata: readonly string[];
   readonly ownerEmail?: string;
   readonly createTime?: number;
@@ -46,7 +45,7 @@ export interface SubWorkflowParam {
 export interface WorkflowTask {
   readonly name: string;
   readonly taskReferenceName: string;
-  /** An operator, or the name of a queue that workers of the user's own poll. */
+  /** An operator, or the name of a queue that custom workers poll. */
   readonly type: string;
   readonly inputParameters: JsonObject;
   readonly dynamicTaskNameParam?: string;
@@ -60,7 +59,7 @@ export interface WorkflowTask {
   readonly subWorkflowParam?: SubWorkflowParam;
   readonly optional: boolean;
   readonly permissive: boolean;
-  /** Our own: it starts with the first part of the task before it, and not with its end. */
+  /** Our own: the task starts with the first part of the task before it, not with its end. */
   readonly startWhen?: "FIRST_PART";
   readonly taskDefinition?: TaskDef;
   readonly retryCount?: number;

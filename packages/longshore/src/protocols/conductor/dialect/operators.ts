@@ -1,4 +1,4 @@
-// Which types of task there are. Any type that is not listed here is the queue of a worker of the user's own.
+// The types of tasks. Any other type is the queue of a custom worker.
 
 /** Operators that are served. */
 export const operators = [
@@ -16,7 +16,7 @@ export const operators = [
 ] as const;
 export type OperatorName = (typeof operators)[number];
 
-/** Conductor's own types that are not served. A run with one would wait forever for a worker that cannot come. */
+/** Conductor's own types that are not served. A run with one would wait without an end for a worker that cannot exist. */
 const unserved = new Set([
   "DECISION",
   "DO_WHILE",
@@ -63,7 +63,7 @@ export function isScript(evaluatorType: string | undefined): boolean {
   return evaluatorType !== undefined && scriptEvaluators.has(evaluatorType);
 }
 
-/** Null for the type of a worker of the user's own. */
+/** Null for the type of a custom worker. */
 export function operatorOf(type: string): OperatorName | null {
   return operators.find((known) => known === type) ?? null;
 }

@@ -65,8 +65,8 @@ function placeDynamic(
 }
 
 /**
- * The task that a DYNAMIC task is, and its definition: its own, or the one registered under that name. An unregistered task is run
- * nevertheless, without retries.
+ * The task that a DYNAMIC task resolves to, and its definition: its own, or the one registered under that name. An unregistered task also
+ * runs, without retries.
  */
 export function dynamicDefinition(
   task: Pick<WorkflowTask, "dynamicTaskNameParam" | "taskDefinition">,

@@ -1,4 +1,4 @@
-// How a task definition becomes the policies that the core runs by.
+// Converts a task definition to the engine's policies.
 
 import type { Backoff } from "../../../core/backoff.ts";
 import type { LimitKey } from "../../../engine/board/limits.ts";
@@ -6,10 +6,10 @@ import type { Lane } from "../../../engine/board/task.ts";
 import type { Placement, RetryPolicy, Timeouts } from "../../../engine/run/plan.ts";
 import type { TaskDef, WorkflowTask } from "./model.ts";
 
-/** A task may be tried again so often; more is a loop. */
+/** Maximum number of retries; more is a loop. */
 const retriesMax = 1_000_000;
 
-/** `retryCount` of the workflow's task beats that of the definition; without any definition there is no retry. */
+/** `retryCount` of the workflow's task takes precedence over that of the definition; without a definition there is no retry. */
 export function retriesOf(task: Pick<WorkflowTask, "retryCount">, definition: TaskDef | null): number {
   return Math.min(task.retryCount ?? definition?.retryCount ?? 0, retriesMax);
 }
@@ -30,7 +30,7 @@ export function backoffOf(definition: TaskDef): Backoff {
   }
 }
 
-/** A worker's silence spends the same budget as a failure; so does a task that no worker polled in time. */
+/** A lost lease counts as a failure; so does a task that no worker polled in time. */
 export function retryOf(task: Pick<WorkflowTask, "retryCount">, definition: TaskDef | null): RetryPolicy {
   return {
     failures: retriesOf(task, definition),
@@ -53,7 +53,7 @@ export function timeoutsOf(definition: TaskDef): Timeouts {
   };
 }
 
-/** How a worker's task is placed on the board. Its worker may be silent for `responseTimeoutSeconds`, whatever the timeout policy is. */
+/** How a worker's task is placed. Its lease lasts `responseTimeoutSeconds` without a heartbeat, with any timeout policy. */
 export function placementOf(
   task: Pick<WorkflowTask, "retryCount" | "startDelay">,
   definition: TaskDef | null,
@@ -69,7 +69,7 @@ export function placementOf(
   };
 }
 
-/** Counted by the name of the definition, over all runs. */
+/** Limits are counted by the name of the definition, over all runs. */
 export function limitsOf(definition: TaskDef): LimitKey[] {
   const limit = definition.concurrentExecLimit ?? 0;
   const held = limit > 0 ? { held: limit } : {};

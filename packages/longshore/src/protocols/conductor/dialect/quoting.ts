@@ -19,12 +19,12 @@ export function quote(value: Json): Json {
   return mapTexts(value, quoteText);
 }
 
-/** The other way round, with references as their text: for people, and for all that is decided here. */
+/** The reverse, with references as their text: for display, and for all decisions here. */
 export function unquote(value: Json): Json {
   return mapTexts(value, (text) => changeDollars(text, (count) => count - Math.floor(count / 2)));
 }
 
-/** Whether a JSON text may have a value in quoted form in it that reads differently unquoted. */
+/** Whether a JSON text may contain a quoted value that differs from its unquoted form. */
 export function hasQuoted(json: string): boolean {
   return json.includes(`$$${opening}`);
 }
@@ -38,7 +38,7 @@ export function quoteText(text: string): string {
   return changeDollars(text, (count) => 2 * count);
 }
 
-/** A quoted value as JSON inside of a text. Names of members are data, and are not filled in elsewhere, so that they are quoted only here. */
+/** A quoted value as JSON inside a text. Member names are data and are not filled in elsewhere, so they are quoted only here. */
 export function quotedJson(value: Json): string {
   const json = writeExact(value);
   return json.includes(opening) ? writeExact(withQuotedNames(value)) : json;
@@ -65,7 +65,7 @@ export function segmentsOf(quoted: string): Segment[] {
   return [...segments, plain].filter((segment) => segment !== "");
 }
 
-/** One quoted text out of plain ones and quoted ones. Two texts that mean nothing by themselves make no reference together. */
+/** Joins plain and quoted texts to one quoted text. Two texts without a reference never form one together. */
 export function joinQuoted(parts: readonly { readonly text: string; readonly quoted: boolean }[]): string {
   const joined = parts.map(({ text }) => text).join("");
   if (!joined.includes(opening)) return joined;
@@ -92,7 +92,7 @@ function referenceTo(name: string): string {
   return `$${opening}${name}}`;
 }
 
-/** Null where the brace is missing that ends a reference. */
+/** Null when the closing brace of a reference is missing. */
 function nameAtStart(text: string): string | null {
   const end = text.indexOf("}");
   const name = text.slice(0, Math.max(end, 0));
@@ -125,7 +125,7 @@ function withQuotedNames(value: Json): Json {
   return copy;
 }
 
-/** The same value, and not a copy, where no text changes. */
+/** Returns the same value, not a copy, when no text changes. */
 function mapTexts(value: Json, change: (text: string) => string): Json {
   if (typeof value === "string") return change(value);
   if (isScalar(value)) return value;

@@ -1,4 +1,4 @@
-// Why something came to nothing, in Conductor's words.
+// Why a task or run failed, in Conductor's texts.
 
 import type { TaskRow } from "../../../engine/board/task.ts";
 import type { StepFailure } from "../../../engine/run/dialect.ts";
@@ -15,7 +15,7 @@ export function reasonOf(node: PlanNode, task: Ended): string | null {
   const workflowTask = (node.origin as WorkflowTask | null) ?? undefined;
   if (node.kind === "run") return childReason(workflowTask?.subWorkflowParam, task);
   const definition = workflowTask?.taskDefinition;
-  // A worker that gave no reason has given none; only a JOIN has an empty one.
+  // An empty reason of a worker counts as none; only a JOIN has an empty one.
   const error = task.error === "" && node.kind !== "join" ? null : task.error;
   if (definition === undefined || task.fault === null) return error;
   return overdueReason(definition, task) ?? error;
@@ -30,7 +30,7 @@ function childReason(param: SubWorkflowParam | undefined, { id, attempt, error, 
   return `Sub workflow ${inline?.name ?? param?.name}.${inline?.version ?? param?.version}/${childId} failure reason: ${error}`;
 }
 
-/** Null where no deadline was missed. */
+/** Null when no deadline passed. */
 function overdueReason(definition: TaskDef, { id, attempt, overdue }: Ended): string | null {
   if (overdue === null) return null;
   const policy = `Timeout policy configured to ${definition.timeoutPolicy}`;
@@ -50,7 +50,7 @@ function overdueReason(definition: TaskDef, { id, attempt, overdue }: Ended): st
 export function explain(plan: Plan, failure: StepFailure, before: string | null): string {
   const node = plan.nodes[failure.node] as PlanNode;
   const { taskId, attempt, fault, overdue = null, error } = failure;
-  // A mistake of the definition itself, found when a task was to be made from it: Conductor reports it without a prefix.
+  // A mistake in the definition itself, found when a task was created from it: Conductor reports it without a prefix.
   if (fault === "unmade") return error ?? "";
   const timedOut = fault === "timed-out" || fault === "lost";
   const status = failure.state === "cancelled" ? "TERMINATED" : timedOut ? "TIMED_OUT" : "FAILED";

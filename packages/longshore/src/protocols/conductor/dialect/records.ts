@@ -1,4 +1,4 @@
-// What is recorded about a step, in Conductor's words.
+// The record of a step, in Conductor's terms.
 
 import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
 import { parseExact } from "../../../core/json/json-exact.ts";
@@ -28,7 +28,7 @@ export function definitionOf(plan: Plan): WorkflowDef {
   return plan.origin as WorkflowDef;
 }
 
-/** False for a record that Conductor would not have: of a node that is no task, or of a task that could not be made at all. */
+/** False for a record that Conductor would not have: of a node that is not a task, or of a task that could not be created. */
 export function isShown(node: PlanNode, task: Pick<TaskRow, "fault">): boolean {
   return workflowTaskOf(node) !== undefined && task.fault !== "unmade";
 }
@@ -47,19 +47,19 @@ export function statusOf(node: PlanNode, task: Pick<TaskRow, "state" | "lane" | 
     case "held":
       return "IN_PROGRESS";
     case "done":
-      // A JOIN keeps in its error which of its tasks failed and were tolerated.
+      // A JOIN stores in its error which of its tasks failed and were tolerated.
       return node.kind === "join" && task.error !== null ? "COMPLETED_WITH_ERRORS" : "COMPLETED";
     case "skipped":
       return "SKIPPED";
     case "failed":
       if (node.onFailure === "tolerate") return "COMPLETED_WITH_ERRORS";
-      // A child that could not even be started has failed like any other.
+      // A child that could not be started has failed like any other.
       return node.kind === "run" && task.fault === "final" ? "FAILED" : closedStatus(task.fault);
     case "cancelled":
     case "cancelling":
-      // Ended by itself, and forgiven; else it ended along with its run.
+      // Cancelled alone and tolerated; otherwise it ended along with its run.
       return node.onFailure === "tolerate" && task.fault !== null ? "COMPLETED_WITH_ERRORS" : "CANCELED";
-    // Its result is not wanted any more; for Conductor it has ended.
+    // Its result is not needed any more; for Conductor it has ended.
     case "forgotten":
       return "CANCELED";
   }
@@ -101,13 +101,13 @@ export function taskDefNameOf(task: WorkflowTask, input: Json): string {
   return operator === "JOIN" || operator === "SWITCH" ? operator : task.name;
 }
 
-/** The task that a DYNAMIC task is, by its input. */
+/** The task that a DYNAMIC task resolves to, from its input. */
 export function dynamicNameOf(task: Pick<WorkflowTask, "dynamicTaskNameParam">, input: Json): string | null {
   const name = isObject(input) ? input[task.dynamicTaskNameParam ?? ""] : null;
   return name === undefined || name === null || name === "" ? null : typeof name === "string" ? name : JSON.stringify(name);
 }
 
-/** Counts tries from 0, again in each life of the run that began from nothing. */
+/** Counts attempts from 0, again in each life of the run that started from the beginning. */
 function retryCountOf(task: Pick<TaskRow, "attempt" | "firstAttempt">): number {
   return task.attempt - task.firstAttempt;
 }
@@ -117,7 +117,7 @@ function pollCountOf(task: Pick<TaskRow, "deferrals" | "state" | "startedAt" | "
   return task.deferrals + (task.startedAt !== null && task.state !== "queued" && task.lane !== null ? 1 : 0);
 }
 
-/** What a step has given. A SUB_WORKFLOW also gives the id of the run that it started. */
+/** The output of a step. A SUB_WORKFLOW also has the id of the run that it started. */
 export function outputOf(node: PlanNode, task: Pick<TaskRow, "output" | "runId" | "node" | "attempt" | "fault">): JsonObject {
   const output = task.output === null ? {} : (parseExact(task.output) as Json);
   const given = isObject(output) ? (output as JsonObject) : output === null ? {} : { result: output };

@@ -1,4 +1,4 @@
-// Works out the templates of a plan for one run.
+// Evaluates the templates of a plan for one run.
 
 import { isObject, isScalar, type Json, type JsonObject, setOwn } from "../../../core/json/json.ts";
 import { parseExact, writeExact } from "../../../core/json/json-exact.ts";
@@ -17,7 +17,7 @@ import { outputOf } from "./records.ts";
 import type { ConductorTemplate, InputTemplate, SwitchTemplate } from "./template.ts";
 import { waitUntil } from "./wait.ts";
 
-/** What a run's variables may take as JSON. */
+/** Maximum size of a run's variables as JSON. */
 const variablesCharsMax = 256 * 1_024;
 
 export function resolve(plan: Plan, template: Template, scope: Scope, environment: Environment): Resolved {
@@ -74,14 +74,14 @@ class Resolving {
     return "needs" in filled ? context.needs() : filled;
   }
 
-  /** What evaluates to null takes the value of the task's definition, unchanged. */
+  /** A parameter that evaluates to null gets the value of the task's definition, unchanged. */
   #input({ parameters, otherwise }: InputTemplate): Resolved {
     const filled = this.#fill(parameters);
     if (otherwise === null || !("value" in filled) || !isObject(filled.value)) return filled;
     return { value: withDefaults(filled.value as JsonObject, otherwise) };
   }
 
-  /** The definition of the task that it turns out to be has defaults of its own. */
+  /** The definition of the resolved task has its own defaults. */
   #dynamic(template: ConductorTemplate & { kind: "dynamic" }): Resolved {
     return this.#then(this.#input(template.input), (input) => {
       const found = dynamicDefinition(template.task, input, this.#scope);
@@ -114,7 +114,7 @@ class Resolving {
     return ending as unknown as Json;
   }
 
-  /** The record's input describes in full what is to be started, so that the starter needs nothing else. */
+  /** The record's input fully describes what to start, so that the starter needs nothing else. */
   #child(template: ConductorTemplate & { kind: "child" }): Resolved {
     const fields: JsonObject = {};
     for (const [field, compiled] of Object.entries(template.param)) {
@@ -126,7 +126,7 @@ class Resolving {
     return this.#then(this.#input(template.input), (input) => ({
       value: {
         subWorkflowName: fields.name ?? null,
-        // The definition that came along has one of its own.
+        // An inline definition has its own version.
         subWorkflowVersion: isObject(fields.workflowDefinition) ? null : (fields.version ?? null),
         subWorkflowTaskToDomain: fields.taskToDomain ?? null,
         subWorkflowDefinition: fields.workflowDefinition ?? null,
@@ -139,7 +139,7 @@ class Resolving {
   }
 
   #runOutput({ parameters, last }: ConductorTemplate & { kind: "run-output" }): Resolved {
-    // What a run gives back is data from here on.
+    // The output of a run is data from here on.
     if (parameters !== null) return this.#then(this.#fill(parameters), (output) => ({ value: unquote(output) }));
     if (last !== null && this.#scope.run.state === "succeeded") {
       const record = this.#scope.record(last);
@@ -157,13 +157,13 @@ class Resolving {
 
   #outputOf(at: number): Resolved {
     const known = this.#scope.record(at);
-    // Null is an answer: a step that has no record in this life of the run is not asked for again.
+    // Null is a result: a step without a record in this life of the run is not requested again.
     const record = known === undefined ? this.#scope.records()?.get(at) : known;
     if (record === undefined) return { needs: [], records: [at] };
     return { value: record === null ? {} : outputOf(this.#plan.nodes[at] as PlanNode, record) };
   }
 
-  /** The run that is started because this one failed is named in its output. */
+  /** The output names the run that is started because this one failed. */
   #withSuccessor(output: JsonObject): JsonObject {
     const { run } = this.#scope;
     const failed = run.state === "failed" || run.state === "timed-out";
@@ -174,7 +174,7 @@ class Resolving {
 const definitionAsks =
   "The definition of the sub-workflow comes from data and has runtimeMetadata, which hands out secrets. Leave it out, or register the task definition.";
 
-/** Whether a task definition somewhere in the value has values handed to its task by name: secrets among them, which are not for data to name. */
+/** Whether a task definition in the value requests values by name. They include secrets, which data must not name. */
 function asksByName(value: Json): boolean {
   if (isScalar(value)) return false;
   if (Array.isArray(value)) return value.some(asksByName);
@@ -185,14 +185,14 @@ function isEmpty(value: Json): boolean {
   return value === null || (Array.isArray(value) && value.length === 0);
 }
 
-/** A run's output, as JSON text, with the run that follows its failure: its id, or why there is none. */
+/** A run's output, as JSON text, with the successor after its failure: its id, or why there is none. */
 export function withFollower(output: string | null, said: string): string {
   return writeExact({ ...(parseExact(output ?? "{}") as JsonObject), [followerKey]: said });
 }
 
 const followerKey = "conductor.failure_workflow";
 
-/** With `missing`, keys that are not there at all are taken over as well. */
+/** With `missing`, absent keys are also copied. */
 function withDefaults(input: JsonObject, otherwise: JsonObject, missing = false): JsonObject {
   const whole = { ...input };
   for (const key of Object.keys(otherwise)) {
@@ -202,7 +202,7 @@ function withDefaults(input: JsonObject, otherwise: JsonObject, missing = false)
   return whole;
 }
 
-/** The value is made a text as the reference does it: null is `null`, 1 is `1`, a list is `[a, b]`. */
+/** Converts the value to a text as the reference does: null is `null`, 1 is `1`, a list is `[a, b]`. */
 function caseOf(switched: Pick<SwitchTemplate, "key">, input: JsonObject): string {
   const value = Object.hasOwn(input, switched.key) ? input[switched.key] : null;
   return javaText(unquote(value ?? null));

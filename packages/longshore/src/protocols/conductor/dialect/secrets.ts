@@ -8,14 +8,14 @@ import { parsePath } from "./json-path/parse.ts";
 import { PathError } from "./json-path/path-error.ts";
 import { segmentsOf } from "./quoting.ts";
 
-/** Whether a text, which may be JSON, has the words of a secret in it, as a reference or as data. */
+/** Whether a text, which may be JSON, mentions a secret, as a reference or as data. */
 export function namesSecret(text: string): boolean {
   return text.includes(`\${${secretPrefix}`);
 }
 
 /**
- * What a worker gets of a quoted value: each reference replaced, and data as it came. An unknown secret becomes null. `NAME.path` reads
- * inside a secret that is JSON.
+ * The value that a worker receives: each reference replaced, and data unquoted. An unknown secret becomes null. `NAME.path` reads inside a
+ * secret that is JSON.
  */
 export function fillSecrets(quoted: Json, secret: (name: string) => string | null): Json {
   if (typeof quoted === "string") return fillSecretText(quoted, secret);
@@ -49,7 +49,7 @@ function secretValue(text: string, secret: (name: string) => string | null): Jso
   try {
     return readPath(parsePath(text.slice(dot + 1)), parseExact(holder) as Json);
   } catch (error) {
-    // A secret that is no JSON, or a path that is none: there is nothing to hand out.
+    // The secret is not JSON, or the path is invalid: the value is null.
     if (error instanceof SyntaxError || error instanceof PathError) return null;
     throw error;
   }

@@ -1,4 +1,4 @@
-// What a run of this dialect carries beside its input, and the names under which Conductor's documents are kept.
+// The data of a run of this dialect besides its input, and the names under which Conductor's documents are stored.
 
 import type { Run } from "../../../engine/run/run.ts";
 
@@ -11,7 +11,7 @@ export interface Settings {
   /** 0 to 99, larger first. The run's `priority` is its negative. */
   readonly priority: number;
   readonly correlationId?: string;
-  /** Which domains the tasks of a type go to; `*` for every type. */
+  /** The domains of tasks by type; `*` for every type. */
   readonly taskToDomain?: { readonly [taskType: string]: string };
   readonly createdBy?: string;
   readonly event?: string;
@@ -21,13 +21,13 @@ export interface Settings {
   readonly parentWorkflowTaskId?: string;
   /** The run's input is quoted (quoting.ts). Absent where it reads the same either way. */
   readonly quotedInput?: true;
-  /** How many runs are around it; absent for none. */
+  /** The number of runs above it; absent for none. */
   readonly depth?: number;
 }
 
 const plain: Settings = { version: 1, priority: 0 };
 
-/** A run of another dialect has settings too, and a worker of Conductor may work for it: absent settings are those of a plain run. */
+/** Runs of another dialect have other settings, and Conductor workers may run their tasks: absent settings are those of a plain run. */
 export function settingsOf(run: Pick<Run, "settings">): Settings {
   return run.settings === null ? plain : { ...plain, ...(JSON.parse(run.settings) as Partial<Settings>) };
 }

@@ -1,4 +1,4 @@
-// A definition as a run keeps it: with the definitions of its tasks in it, so that later edits change nothing for runs under way.
+// A definition as a run stores it: with the definitions of its tasks, so that later edits change nothing for open runs.
 
 import { isObject, isScalar, type Json, type JsonObject, setOwn } from "../../../core/json/json.ts";
 import { atOnce, type Sliced, sliceItems } from "../../../core/slices/slice-work.ts";
@@ -27,8 +27,8 @@ export function lookupsOf(definition: WorkflowDef): Lookups {
 }
 
 /**
- * `taskDefs` has what was found of `lookupsOf`; a task whose definition was not is run by a default one. `newest` has versions by
- * name; a workflow that is not in it is looked for again when its turn comes.
+ * `taskDefs` has the found definitions of `lookupsOf`; a task without one gets a default definition. `newest` has versions by name; a
+ * workflow that is missing in it is looked up again when its task starts.
  */
 export function snapshot(
   definition: WorkflowDef,
@@ -53,14 +53,17 @@ export function* snapshotInSlices(
     return whole;
   };
   const tasks = yield* complete(definition.tasks);
-  // To write a large one down is a slice of its own.
+  // Serialising a large definition gets a slice of its own.
   if (completed >= sliceItems) yield;
   return { ...definition, tasks };
 }
 
 type Complete = (tasks: readonly WorkflowTask[]) => Sliced<WorkflowTask[]>;
 
-/** About how many characters of task definitions `snapshot` writes into the definition: each as often as a task has its name. Stops above `max`. */
+/**
+ * The approximate number of characters of task definitions that `snapshot` writes into the definition: each once for every task with its
+ * name. Stops above `max`.
+ */
 export function snapshotChars(definition: WorkflowDef, taskDefs: ReadonlyMap<string, TaskDef>, max: number): number {
   const sizes = new Map([...taskDefs].map(([name, taskDef]) => [name, textSize(taskDef as unknown as Json, max)]));
   let chars = 0;
@@ -97,13 +100,13 @@ function unversioned(task: WorkflowTask): string | null {
   return param.name.includes("${") ? null : param.name;
 }
 
-/** An inline definition is completed when its own run begins. */
+/** An inline definition is completed when its own run starts. */
 function versioned(task: WorkflowTask, newest: ReadonlyMap<string, number>): Partial<WorkflowTask> {
   const version = newest.get(unversioned(task) ?? "");
   return version === undefined ? {} : { subWorkflowParam: { ...task.subWorkflowParam, version } };
 }
 
-/** A run's input: what was given, and the definition's own values for keys that were not. */
+/** A run's input: the given values, and the definition's values for absent keys. */
 export function startInput(definition: WorkflowDef, given: JsonObject): JsonObject {
   const input = { ...given };
   for (const key of Object.keys(definition.inputTemplate))
@@ -111,12 +114,12 @@ export function startInput(definition: WorkflowDef, given: JsonObject): JsonObje
   return input;
 }
 
-/** What the input of a SUB_WORKFLOW's record starts. */
+/** What a SUB_WORKFLOW's record starts, from its input. */
 export interface ChildRequest {
   readonly name: string | null;
   /** Null for the newest. */
   readonly version: number | null;
-  /** Unread: it may have come from a run's own data. */
+  /** Not parsed: it may come from a run's own data. */
   readonly definition: Json;
   readonly input: JsonObject;
   readonly taskToDomain: { readonly [taskType: string]: string } | null;
@@ -137,7 +140,7 @@ export function childRequestOf(input: Json): ChildRequest {
   };
 }
 
-/** NaN for what is absent, and for what is no number: an object may have no value at all for JavaScript. */
+/** NaN for absent values, and for values that are not numbers: JavaScript cannot convert every object. */
 function numberOf(given: Json | undefined): number {
   return given === undefined || given === null || !isScalar(given) ? Number.NaN : Number(given);
 }

@@ -8,7 +8,7 @@ import { type Checked, Violations } from "./violation.ts";
 const nameCharsMax = 255;
 /** Seconds of any delay or timeout; Conductor keeps them as 32 bit numbers. */
 export const secondsMax = 2_147_483_647;
-/** One request may bring so many; more is a mistake of a program. */
+/** Maximum number in one request; more is a mistake of a program. */
 const taskDefsMax = 1_000;
 
 export const auditFields: FieldTable = {
@@ -64,7 +64,7 @@ export function parseTaskDef(source: unknown, path: string): Checked<TaskDef> {
   return value === null || violations.list.length > 0 ? { violations: violations.list } : { value };
 }
 
-/** The body of `POST /metadata/taskdefs`. All of it is taken, or nothing. */
+/** The body of `POST /metadata/taskdefs`. It is accepted completely or not at all. */
 export function parseTaskDefs(source: unknown, path: string): Checked<TaskDef[]> {
   const violations = new Violations();
   if (!Array.isArray(source)) violations.add(path, "must be a list of task definitions");
@@ -75,7 +75,7 @@ export function parseTaskDefs(source: unknown, path: string): Checked<TaskDef[]>
   return violations.list.length > 0 ? { violations: violations.list } : { value: values.filter((value) => value !== null) };
 }
 
-/** Null when it is no object. Mistakes are added to `violations`. */
+/** Null when it is not an object. Mistakes are added to `violations`. */
 function readTaskDef(source: unknown, path: string, violations: Violations): TaskDef | null {
   const definition = readFields<TaskDef>(taskDefFields, source, path, violations);
   if (definition !== null) checkTaskDef(definition, path, violations);
@@ -87,7 +87,7 @@ function checkTaskDef(definition: TaskDef, path: string, violations: Violations)
   if (!name) violations.add(`${path}.name`, "TaskDef name cannot be null or empty", name);
   else checkName(name, `${path}.name`, "TaskDef name", violations);
   for (const field of ["retryCount", "pollTimeoutSeconds", "backoffJitterMs", "maxRetryDelaySeconds"] as const) {
-    // The 0 is the bound, not the value: so it is in Conductor's answer.
+    // The 0 is the limit, not the value, as in Conductor's response.
     if ((definition[field] ?? 0) < 0) violations.add(`${path}.${field}`, `TaskDef ${field}: 0 must be >= 0`, definition[field]);
   }
   if (responseTimeoutSeconds < 1) {
@@ -107,14 +107,17 @@ function checkTaskDef(definition: TaskDef, path: string, violations: Violations)
   checkBounds(definition, path, violations);
 }
 
-/** An inline definition in a workflow's task. Conductor accepts it unchecked, down to its name; only what cannot be run is refused. */
+/**
+ * An inline definition in a workflow's task. Conductor accepts it unchecked, including its name; only definitions that cannot run are
+ * refused.
+ */
 export function inlineTaskDef(source: unknown, name: string, path: string, violations: Violations): TaskDef {
   const definition = readFields<TaskDef>(taskDefFields, source, path, violations) ?? defaultTaskDef(name);
   checkBounds(definition, path, violations);
   return definition.name ? definition : { ...definition, name };
 }
 
-/** Conductor's numbers have 32 bits. Negative ones that it takes mean what 0 means. */
+/** Conductor's numbers have 32 bits. Negative numbers that it accepts mean 0. */
 function checkBounds(definition: TaskDef, path: string, violations: Violations): void {
   for (const [field, value] of Object.entries(definition)) {
     const bounded = Object.hasOwn(taskDefFields, field) && !Object.hasOwn(auditFields, field);
@@ -128,7 +131,7 @@ export function checkName(name: string, path: string, what: string, violations: 
   if (fault !== undefined) violations.add(path, fault);
 }
 
-/** Names end up in URLs and keys: no control characters, and not without end. */
+/** Names are used in URLs and keys: no control characters, and a maximum length. */
 export function nameFault(name: string, what: string): string | undefined {
   if (name.length > nameCharsMax) return `${what} has ${name.length} characters, at most ${nameCharsMax} are allowed`;
   return hasControl(name) ? `${what} has a control character` : undefined;
@@ -139,12 +142,12 @@ function hasControl(name: string): boolean {
   return false;
 }
 
-/** What a worker's task without any definition is run by. */
+/** The definition of a worker's task that has none. */
 export function defaultTaskDef(name: string): TaskDef {
   return readFields<TaskDef>(taskDefFields, { name }, "", new Violations()) as TaskDef;
 }
 
-/** What any other task without a definition is run by: no retries, and a worker may be silent forever. */
+/** The definition of any other task that has none: no retries, and a lease that never expires. */
 export function bareTaskDef(name: string): TaskDef {
   return { ...defaultTaskDef(name), retryCount: 0, responseTimeoutSeconds: 0 };
 }

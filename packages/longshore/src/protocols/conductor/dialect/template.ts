@@ -1,4 +1,4 @@
-// The templates of this dialect: the content of a plan's nodes until it is worked out for a run.
+// The templates of this dialect: the content of a plan's nodes until it is evaluated for a run.
 
 import type { JsonObject } from "../../../core/json/json.ts";
 import type { Compiled } from "./expression.ts";
@@ -27,11 +27,11 @@ export type ConductorTemplate =
   | { readonly kind: "join-input"; readonly joinOn: readonly string[] }
   | { readonly kind: "join-output"; readonly joined: readonly number[] }
   | { readonly kind: "variables"; readonly input: InputTemplate }
-  /** When a WAIT ends by itself: milliseconds since 1970, or null. */
+  /** When a WAIT ends without a report: milliseconds since 1970, or null. */
   | { readonly kind: "until"; readonly input: InputTemplate }
   | { readonly kind: "ending"; readonly input: InputTemplate }
   | { readonly kind: "child"; readonly input: InputTemplate; readonly param: CompiledSubWorkflow }
-  /** What a run gives back. `last` is the node whose output it is when there are no parameters, where that is known beforehand. */
+  /** The output of a run. `last` is the node whose output it is when there are no parameters, if that is known in advance. */
   | { readonly kind: "run-output"; readonly parameters: Compiled | null; readonly last: number | null };
 
 export interface SwitchTemplate {

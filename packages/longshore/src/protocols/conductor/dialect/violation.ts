@@ -10,9 +10,9 @@ export interface Violation {
   readonly invalidValue?: string;
 }
 
-/** More faults than this in one answer help no reader. */
+/** Maximum number of faults in one response; more do not help the reader. */
 const violationsMax = 100;
-/** Of a message and of the value that it is about: both may repeat a text of the definition, each fault the same one of megabytes. */
+/** Maximum length of a message and of its value: both may repeat a text of the definition, and every fault the same megabytes. */
 const charsMax = 4_096;
 
 /** Gathers what is wrong with one document. */

@@ -6,7 +6,7 @@ import { javaText } from "./java-text.ts";
 
 const untilForm = /^(\d{4})-(\d{1,2})-(\d{1,2})(?:[ ]+(\d{1,2}):(\d{1,2})(?:[ ]+(\S.*))?)?$/;
 
-/** A hundred years: beyond that nothing waits. */
+/** Maximum: a hundred years. */
 const durationMsMax = 100 * 366 * 86_400_000;
 
 /** The words for each unit, largest unit first, and its milliseconds. */
@@ -16,10 +16,12 @@ const units: readonly { readonly words: ReadonlySet<string>; readonly ms: number
   { words: new Set(["minutes", "minute", "mins", "min", "m"]), ms: 60_000 },
   { words: new Set(["seconds", "second", "secs", "sec", "s"]), ms: 1_000 },
 ];
-/** No duration is longer: the longest has four numbers of ten digits and four words. */
+/** Maximum length of a duration: the longest has four numbers of ten digits and four words. */
 const durationCharsMax = 1_000;
 
-/** Milliseconds, or null when it is no duration. A blank text is none; `0 s` is one. Each unit comes at most once, larger ones first. */
+/**
+ * Milliseconds, or null when the text is not a duration. A blank text is not; `0 s` is. Each unit appears at most once, larger units first.
+ */
 export function parseDuration(text: string): number | null {
   const trimmed = text.length > durationCharsMax ? text.trim() : text;
   if (trimmed.length > durationCharsMax) return null;
@@ -36,7 +38,7 @@ export function parseDuration(text: string): number | null {
   return words.length === 0 || ms > durationMsMax ? null : ms;
 }
 
-/** Milliseconds since the epoch, or null when it is no moment. `zone` is the name of the zone for texts that name none. */
+/** Milliseconds since the epoch, or null when the text is not a moment. `zone` is the zone for texts that name none. */
 export function parseUntil(text: string, zone: string = localZone()): number | null {
   const found = untilForm.exec(text.trim());
   if (found === null) return null;
@@ -52,7 +54,7 @@ function localZone(): string {
   return Intl.DateTimeFormat().resolvedOptions().timeZone;
 }
 
-/** Zones that people write though the zone database does not know them as zones of their own. */
+/** Abbreviations that people write but that the zone database does not have as zones. */
 const abbreviations: { readonly [name: string]: string } = {
   Z: "UTC",
   PST: "America/Los_Angeles",
@@ -79,7 +81,7 @@ function toMoment(wall: number, zone: string): number | null {
   }
   const shows = clockOf(abbreviations[zone.trim().toUpperCase()] ?? zone.trim());
   if (shows === null) return null;
-  // Twice: the first guess may be on the other side of a change of the clocks.
+  // Repeated once: the first guess may be on the other side of a clock change.
   let moment = wall;
   for (let round = 0; round < 2; round++) moment += wall - shows(moment);
   return moment;
@@ -112,7 +114,7 @@ function clockOf(zone: string): ((moment: number) => number) | null {
 
 export type WaitUntil = { dueAt: number } | { signal: true } | { failed: string };
 
-/** When a WAIT with this input ends by itself, if ever. `zone` as for `parseUntil`. */
+/** When a WAIT with this input ends without a report, if ever. `zone` as for `parseUntil`. */
 export function waitUntil(input: Readonly<JsonObject>, now: number, zone?: string): WaitUntil {
   const duration = javaText(input.duration ?? "").trim();
   const until = javaText(input.until ?? "").trim();

@@ -28,12 +28,12 @@ import { type Checked, type Violation, Violations } from "./violation.ts";
 
 /** Each task is at most a few nodes of a plan, which has a limit of its own. */
 export const tasksMax = 5_000;
-/** Branches inside branches, inline definitions included: everything that walks a definition calls itself for each. */
+/** Maximum nesting of branches, inline definitions included: all code that visits a definition is recursive. */
 export const nestingMax = 30;
 
 /**
- * A definition as it is kept and given back. `path` is what Conductor calls the argument, such as `registerWorkflowDef.arg0`.
- * `mayBeEmpty` is for definitions that come inside a start request, which may have no task at all.
+ * A definition as it is stored and returned. `path` is Conductor's name for the argument, such as `registerWorkflowDef.arg0`. `mayBeEmpty`
+ * is for definitions inside a start request, which may have no task.
  */
 export function parseWorkflowDef(source: unknown, path: string, options: { mayBeEmpty?: boolean } = {}): Checked<WorkflowDef> {
   return atOnce(parseInSlices(source, path, options));
@@ -69,7 +69,7 @@ export function* parseAllInSlices(source: unknown, path: string): Sliced<ParsedD
   return { list };
 }
 
-/** One request may bring so many, as one bulk request may name so many runs. */
+/** Maximum number in one request, as for runs in a bulk request. */
 const workflowsMax = 1_000;
 const definitionsInSlice = 20;
 
@@ -90,7 +90,7 @@ class Reader {
     const table: FieldTable = { ...workflowFields, tasks: (given, at) => this.#lists(given, at) };
     const before = this.#violations.list.length;
     const definition = yield* readFieldsInSlices<WorkflowDef>(table, source, path, this.#violations);
-    // What could not be read at all would only be reported twice.
+    // A definition with read errors is not checked further: its mistakes would be reported twice.
     if (definition === null || this.#violations.list.length > before) return definition;
     this.#countIn(definition.outputParameters, `${path}.outputParameters`);
     yield* checkWorkflow(definition, path, { mayBeEmpty }, this.#violations);
@@ -103,7 +103,7 @@ class Reader {
       this.#violations.add(path, `has more than ${valueExpressionsMax} expressions, which is the limit of one task`);
   }
 
-  /** What only shows when a plan is made of it, such as tasks that wait for each other. */
+  /** Finds mistakes that only compiling shows, such as tasks that wait for each other. */
   *#tryOut(definition: WorkflowDef, path: string): Sliced<void> {
     try {
       yield* compileInSlices(definition);

@@ -1,5 +1,5 @@
-// Waiting for a run: until it has ended, or has stopped at a step that waits for a signal, or a named step has ended; and the
-// answer then.
+// Waits for a run: until it has ended, or has stopped at a step that waits for a signal, or a named step has ended; then makes the
+// response.
 
 import type { Clock } from "../../../core/clock.ts";
 import { isOpen, type TaskRow } from "../../../engine/board/task.ts";
@@ -18,11 +18,11 @@ export interface Awaiting {
   readonly clock: Clock;
   readonly reader: Reader;
   readonly renderer: RunRenderer;
-  /** Calls back for every task and run that a commit changed; ends with the function that is returned. */
+  /** Calls the listener for every task and run that a commit changed, until the returned function is called. */
   listen(listener: { task?(task: TaskRow): void; run?(run: Run): void }): () => void;
 }
 
-/** What was found, by ids: texts of runs and tasks may have megabytes, and are read when the answer is made. */
+/** What was found, by ids: texts of runs and tasks may have megabytes, and are read when the response is made. */
 export interface Found {
   readonly run: Pick<Run, "id" | "state">;
   /** The step at which it waits, and the run of that step. */
@@ -60,7 +60,7 @@ async function look(deps: Awaiting, runId: string, references: readonly string[]
   return { run: { id: run.id, state: run.state }, blocking: await findBlocking(deps, run, references) };
 }
 
-/** Listens from before the look, so that no change falls between the look and the wait. */
+/** Listens before the read, so that no change is missed between the read and the wait. */
 function nextChange(deps: Awaiting, endsAt: number, signal: AbortSignal): { happened: Promise<void>; stop(): void } {
   let wake = () => {};
   const happened = new Promise<void>((resolve) => {
@@ -120,7 +120,7 @@ export async function renderSignal(deps: Awaiting, found: Found, options: { stra
   return jsonText(await deps.renderer.answerWith({ ...common, workflowId: id }, () => knownRun(deps, id), shownFields));
 }
 
-/** Of a run, in the order of the wire. */
+/** Fields of a run, in the order of the wire. */
 const shownFields = [
   "correlationId",
   "input",

@@ -9,7 +9,7 @@ import type { HttpReply, HttpRequest } from "../../../net/http/http.ts";
 import { parseAttemptId } from "../dialect/ids.ts";
 import { jsonText, noContent, nothing } from "./replies.ts";
 
-/** Entries in one answer: the newest are left out beyond it. */
+/** Maximum number of entries in one response; beyond it the newest are left out. */
 const entriesMax = 10_000;
 
 interface TaskLogsDeps {
@@ -26,7 +26,7 @@ export class TaskLogs {
     this.#deps = deps;
   }
 
-  /** A JSON text, or the bare line. An unknown task is no mistake on this wire. */
+  /** The body is a JSON text, or the plain line. An unknown task is not an error on this wire. */
   append = async (request: HttpRequest): Promise<HttpReply> => {
     const id = parseAttemptId(request.params.task as string);
     const task = id === undefined ? undefined : await this.#deps.board.task(id.taskId);
@@ -46,7 +46,7 @@ export class TaskLogs {
     return body === "[]" ? noContent : jsonText(body);
   };
 
-  /** In the order of their times, which only all of them together have. */
+  /** Sorted by time, which needs all entries. */
   async *#entries(shownId: string, { taskId, attempt }: { taskId: string; attempt: number }): AsyncGenerator<string, void, void> {
     const own: StoredChunk[] = [];
     let count = 0;
@@ -65,7 +65,7 @@ function lineOf(body: string): string {
     const value: unknown = JSON.parse(body);
     return typeof value === "string" ? value : body;
   } catch {
-    // A line that merely begins with a quotation mark.
+    // A plain line that starts with a quotation mark.
     return body;
   }
 }

@@ -30,7 +30,7 @@ export class Metadata {
     return nothing;
   };
 
-  /** Creates what is not there, so that clients which only update can register. A name in the path decides. */
+  /** Creates missing definitions, so that clients which only update can register. A name in the path takes precedence. */
   updateTaskDef = async (request: HttpRequest): Promise<HttpReply> => {
     const body = bodyOf(request);
     const named = request.params.name === undefined || !isObject(body) ? body : { ...body, name: request.params.name };
@@ -42,8 +42,8 @@ export class Metadata {
   };
 
   /**
-   * Workers store definitions of their tasks, and one may request secrets and other values of its run. Only authors of workflows may decide
-   * what a task is given; a worker may only repeat it.
+   * Workers store definitions of their tasks, and a definition may request secrets and other values of its run. Only authors of workflows
+   * may decide which values a task receives; a worker may only repeat them.
    */
   async #refuseSecrets(definition: TaskDef, caller: Caller): Promise<void> {
     const secrets = secretsOf(definition);
@@ -193,7 +193,7 @@ function summaryOf(definition: WorkflowDef): object {
   return { name, version, createTime, updateTime };
 }
 
-/** As an `int` of Java has it. */
+/** The maximum of Java's `int`. */
 const versionMax = 2_147_483_647;
 const schemaTypes = ["JSON", "AVRO", "PROTOBUF"];
 
@@ -210,7 +210,7 @@ function schemaOf(value: unknown, path: string): { name: string; version: number
   return { ...(value as JsonObject), name: checkedId(name as string, `${path}.name`), version: Number(version) };
 }
 
-/** What of a task definition brings values to its task that its workflow did not; empty for none. */
+/** The parts of a task definition that give its task values which its workflow does not; empty for none. */
 function secretsOf({ runtimeMetadata = [], inputTemplate = {} }: Partial<TaskDef>): string {
   const defaults = JSON.stringify(inputTemplate);
   const hasExpressions = defaults.includes("${");

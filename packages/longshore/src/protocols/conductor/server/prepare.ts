@@ -1,4 +1,4 @@
-// The server half of Conductor on a server. It has no configuration. Routes are loaded where there is a port.
+// The server half of Conductor on a server. It has no configuration. Routes are loaded only on a server with a port.
 
 import type { PreparedProtocol } from "../../server-half.ts";
 import { conductorDialect } from "../dialect/dialect.ts";

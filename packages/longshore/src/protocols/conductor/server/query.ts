@@ -12,7 +12,7 @@ export interface Condition {
   readonly values: readonly string[];
 }
 
-/** A longer question is no question of a person. */
+/** Maximum length; a person does not write a longer query. */
 const queryCharsMax = 10_000;
 
 export function parseQuery(text: string | undefined): Condition[] {
@@ -36,7 +36,7 @@ function conditionsIn(query: string): string[] {
 function parseCondition(text: string): Condition {
   const field = /^\w+/.exec(text)?.[0];
   const rest = text.slice(field?.length ?? 0).trimStart();
-  // Between a field and IN there is a space: else it would be part of the field.
+  // A space is required between a field and IN: else it would be part of the field.
   const operator = /^(?:[=><]|IN)/i.exec(rest)?.[0].toUpperCase();
   if (field === undefined || operator === undefined) throw badRequest(`Incorrectly formatted query string: ${text.slice(0, 200)}`);
   const bare = rest.slice(operator.length).replace(/["'()]/g, "");
@@ -77,7 +77,7 @@ export interface Sort {
   readonly down: boolean;
 }
 
-/** `field:ASC` or `field:DESC`, several joined by `|`; only the first is honoured, and one without a direction is not. */
+/** `field:ASC` or `field:DESC`, several joined by `|`. Only the first is used, and only with a direction. */
 export function parseSort(text: string | undefined): Sort | undefined {
   const match = /^(\w+):(ASC|DESC)/i.exec(text ?? "");
   return match === null ? undefined : { field: match[1] as string, down: (match[2] as string).toUpperCase() === "DESC" };

@@ -1,4 +1,4 @@
-// How much waits on which queue.
+// The number of waiting tasks on each queue.
 
 import type { Reader } from "../../../engine/run/reader.ts";
 import type { HttpReply, HttpRequest } from "../../../net/http/http.ts";
@@ -30,7 +30,7 @@ export class Queues {
   verbose = async (): Promise<HttpReply> =>
     json(Object.fromEntries((await this.#sizes()).map(([name, size]) => [name, { a: { size, uacked: 0 } }])));
 
-  /** Waiting polls are queued here by the server itself: the answer is their number. */
+  /** The server itself queues waiting tasks, so there is nothing to do: returns their number. */
   requeue = async (request: HttpRequest): Promise<HttpReply> => {
     return text(String((await this.#deps.reader.queued()).get(request.params.type as string) ?? 0));
   };

@@ -12,7 +12,7 @@ export class RecentPolls {
 
   polled(queueName: string, domain: string | undefined, workerId: string, now: number): void {
     const key = laneName(queueName, domain);
-    // The newest is last, so that the first is the one to forget.
+    // The newest is last, so that the first is the one to remove.
     this.#polls.delete(key);
     this.#polls.set(key, { queueName, ...(domain === undefined ? {} : { domain }), workerId, lastPollTime: now });
     if (this.#polls.size > pollsMax) this.#polls.delete(this.#polls.keys().next().value as string);

@@ -18,18 +18,18 @@ import { Refused } from "./replies.ts";
 
 /** Task definitions have one version: writing one again replaces it. */
 const only = 1;
-/** Started definitions that are remembered, so that a start reads and writes none of them. */
+/** Maximum number of cached definitions of runs, so that a start reads and writes none of them. */
 const rememberedMax = 1_000;
 /**
- * Of all task definitions in the definition of a run, each as often as a task has its name. 5,000 tasks with default definitions have a third
- * of it. Workers store task definitions, and each could have megabytes.
+ * Maximum characters of all task definitions in the definition of a run, each counted once for every task with its name. 5,000 tasks with
+ * default definitions have a third of it. Workers store task definitions, and each could have megabytes.
  */
 const taskDefsCharsMax = 8 * 1_024 * 1_024;
 
 export class Registry {
   readonly #documents: DocumentStore;
   readonly #runs: Runs;
-  /** Started definitions by workflow name and version, void as soon as any document changes. */
+  /** Cached definitions of runs by workflow name and version, cleared when any document changes. */
   #started = new Map<string, Definition>();
 
   constructor(documents: DocumentStore, runs: Runs) {
@@ -73,10 +73,10 @@ export class Registry {
       yield (await inTurns(shownInSlices(document))) as unknown as WorkflowDef;
   }
 
-  /** False when it was there and may not be replaced. */
+  /** Returns false when it exists and may not be replaced. */
   async keepWorkflow(definition: WorkflowDef, overwrite: boolean): Promise<boolean> {
     const { name, version } = definition;
-    // Proves that it can run, whatever its tasks are defined as by then.
+    // Proves that it can run, with any later definitions of its tasks.
     const body = writeExact(definition);
     await this.#runs.check(dialectName, body);
     const document = { kind: documentKinds.workflow, name, version, body };
@@ -130,12 +130,12 @@ export class Registry {
     if (workflow === undefined) return undefined;
     const definition = await this.define(workflow);
     if (this.#started.size >= rememberedMax) this.#started.clear();
-    // Not when a document has changed meanwhile: then it may be of yesterday.
+    // Not cached when a document has changed in the meantime: it may be outdated.
     if (this.#started === started) started.set(key, definition);
     return definition;
   }
 
-  /** A workflow with the task definitions of this moment, stored under an id made from its content. */
+  /** A workflow with the current task definitions, stored under an id derived from its content. */
   async define(workflow: WorkflowDef): Promise<Definition> {
     const wanted = lookupsOf(workflow);
     const found = await lookUp(wanted.taskDefs, (name) => this.taskDef(name));
@@ -164,7 +164,7 @@ async function lookUp<Found>(names: readonly string[], find: (name: string) => P
   return found;
 }
 
-/** The document with the times that the store knows. */
+/** The document with the times from the store. */
 function shown(document: Document): JsonObject {
   return atOnce(shownInSlices(document));
 }

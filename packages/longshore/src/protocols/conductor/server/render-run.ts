@@ -1,5 +1,4 @@
-// A run as Conductor's wire has it: README.md, "A workflow". Every try of every task is a record of its own, in the order in which they
-// were scheduled.
+// A run on Conductor's wire: README.md, "A workflow". Every attempt of every task is a separate record, in the order of scheduling.
 
 import { type Growth, limitedGrowth } from "../../../core/list-text.ts";
 import type { LongBytes } from "../../../core/long-bytes.ts";
@@ -68,7 +67,7 @@ export class RunRenderer {
     return step.node?.kind === "run" ? Promise.all(records.map((recorded) => this.#withChild(recorded))) : records;
   }
 
-  /** A child that is not there, because its step was cancelled before it began, is not named. */
+  /** The id of a child that does not exist, because its step was cancelled before it started, is left out. */
   async #withChild(recorded: Recorded): Promise<Recorded> {
     const { childId, shown } = recorded;
     const child = childId === undefined ? undefined : await this.#reader.run(childId);
@@ -80,12 +79,12 @@ export class RunRenderer {
     return renderTask(shown, { step, workflowId: run.id, workflowType: run.workflow, settings, childId, reasonBefore, now: this.#now() });
   }
 
-  /** As an answer of its own. Not inside a list, which takes the turns of its items. `find` reads the run when its turn has come. */
+  /** A run as a complete response. Not for use inside a list, which has its own turns. `find` reads the run when its turn has come. */
   answer(find: () => Promise<Run>, withTasks: boolean): Promise<string | LongBytes> {
     return this.#reader.longBody(async (growth) => this.#texts(await find(), withTasks, growth));
   }
 
-  /** Some fields of a run, in their order, as an answer that begins with what is given. No text of the run is taken apart for it. */
+  /** A response with `given`, followed by some fields of a run in order. No text of the run is parsed for it. */
   answerWith(given: object, find: () => Promise<Run>, names: readonly string[]): Promise<string | LongBytes> {
     return this.#reader.longBody(async (growth) => {
       const fields = await this.#fields(await find(), true, growth);
@@ -131,7 +130,7 @@ export class RunRenderer {
     }
     lines.sort(byOrdinal);
     const ended = !isRunOpen(run.state);
-    // Called when a run ends; one that was tried again still shows it.
+    // These fields exist after a run has ended; a retried run still shows them.
     const tells = ended || run.retries > 0;
     const failed = tells ? failedIn(lines) : { references: [], names: [] };
     const fields: [name: string, text: string | null][] = [
@@ -172,7 +171,7 @@ export class RunRenderer {
   }
 }
 
-/** JSON text, for people: a secret of the definition is its reference, data is as it came. */
+/** JSON text for display: a secret of the definition is shown as its reference, data unquoted. */
 export function shownInput(run: Run): string {
   return settingsOf(run).quotedInput ? unquoteJson(run.input) : run.input;
 }
@@ -182,12 +181,12 @@ export function shownVariables(run: Run, { dialect }: DefinitionView): string {
   return dialect === dialectName ? unquoteJson(variables) : variables;
 }
 
-/** Known before it exists. */
+/** The id of a child run, known before it exists. */
 function childOf(step: StepView, task: TaskRow, attempt: number): string | undefined {
   return step.node?.kind === "run" && task.runId !== null ? childIdOf(task.runId, task.node, attempt) : undefined;
 }
 
-/** What each try was given: its own where that was kept, else that of the one after it. */
+/** The input of each attempt: its own when it was stored, else that of the next attempt. */
 function inputsOf(attempts: readonly AttemptView[], last: string): string[] {
   let following = last;
   const inputs = attempts.map(() => "");
@@ -202,7 +201,7 @@ function lastChange(lines: readonly Line[], run: Run): number {
   return lines.reduce((newest, { changedAt }) => Math.max(newest, changedAt), run.createdAt);
 }
 
-/** What an answer keeps of a record. */
+/** The fields of a record that a response keeps. */
 interface Line {
   readonly ordinal: number;
   readonly text: string;

@@ -1,5 +1,5 @@
-// One try of a task as Conductor's wire has it: README.md, "A task". Written as text, because the parts that are the same for every
-// task of a step were written out before.
+// One attempt of a task on Conductor's wire: README.md, "A task". Written as text, because the parts that are the same for every task of a
+// step were written before.
 
 import { backoffMs } from "../../../core/backoff.ts";
 import type { Json } from "../../../core/json/json.ts";
@@ -17,7 +17,7 @@ import type { StepView } from "./view.ts";
 /** The holder of a task whose worker sent no name. */
 export const nobody = "conductor";
 
-/** What a task is shown with besides itself. */
+/** What a task is shown with in addition to its row. */
 export interface TaskSurroundings {
   readonly step: StepView;
   readonly workflowId: string;
@@ -25,14 +25,14 @@ export interface TaskSurroundings {
   readonly settings: Settings;
   /** The child run of a SUB_WORKFLOW. */
   readonly childId?: string;
-  /** What became of the try before this one. */
+  /** The reason why the attempt before this one ended. */
   readonly reasonBefore?: string | null;
-  /** Only in what is handed out. */
+  /** Only in tasks that are handed out. */
   readonly runtimeMetadata?: { readonly [name: string]: string };
   readonly now: number;
 }
 
-/** A task of the board, or an earlier try of it, in the same terms. */
+/** A task, or an earlier attempt of it, with the same fields. */
 export interface Try {
   readonly taskId: string;
   readonly attempt: number;
@@ -144,7 +144,7 @@ export function renderTask(shown: Try, around: TaskSurroundings): string {
   return `{"taskType":${quoted(type)},"status":"${shown.status}","inputData":${objectText(shown.input, "input")},"referenceTaskName":${quoted(step.task.taskReferenceName)},"retryCount":${shown.attempt - shown.firstAttempt},"seq":${shown.ordinal}${optional("correlationId", settings.correlationId)},"pollCount":${shown.polls},"taskDefName":${quoted(definitionName)},"scheduledTime":${shown.scheduledAt},"startTime":${shown.startedAt ?? 0},"endTime":${shown.endedAt ?? 0},"updateTime":${shown.updatedAt},"startDelayInSeconds":${shown.delaySeconds}${first ? "" : optional("retriedTaskId", attemptIdOf(shown.taskId, shown.attempt - 1))},"retried":${shown.retried},"executed":${shown.status.startsWith("COMPLETED")},"callbackFromWorker":true,"responseTimeoutSeconds":${shown.responseSeconds},"workflowInstanceId":${quoted(around.workflowId)},"workflowType":${quoted(around.workflowType)},"taskId":${quoted(attemptIdOf(shown.taskId, shown.attempt))}${optional("reasonForIncompletion", reason)},"callbackAfterSeconds":${shown.callbackSeconds}${optional("workerId", shown.holder === nobody ? null : shown.holder)},"outputData":${objectText(shown.output ?? "{}", "result")},"workflowTask":${step.taskText}${optional("domain", shown.domain)},"rateLimitPerFrequency":${limits?.rateLimitPerFrequency ?? 0},"rateLimitFrequencyInSeconds":${limits?.rateLimitFrequencyInSeconds ?? 1},"workflowPriority":${settings.priority},"iteration":0${optional("subWorkflowId", around.childId)},"subworkflowChanged":false,"firstStartTime":0,"executionMetadata":{"additionalContext":{},"empty":true,"additionalContextMap":{}}${step.definitionText === undefined ? "" : `,"taskDefinition":${step.definitionText}`},"loopOverTask":false${around.runtimeMetadata === undefined ? "" : `,"runtimeMetadata":${JSON.stringify(around.runtimeMetadata)}`},"queueWaitTime":${queueWait(shown, around.now)}}`;
 }
 
-/** What no worker takes is not limited. */
+/** Tasks without a worker have no limits. */
 const unlimited = { rateLimitPerFrequency: 0, rateLimitFrequencyInSeconds: 0 };
 
 /** A step with a child run shows its id as well. */
@@ -172,7 +172,7 @@ function quoted(text: string): string {
   return JSON.stringify(text);
 }
 
-/** Conductor's inputs and outputs are objects; what another dialect gives is put under a name. */
+/** Conductor's inputs and outputs are objects; other values of another dialect are put under `name`. */
 export function objectText(json: string, name: string): string {
   if (json.startsWith("{")) return json;
   return json === "null" ? "{}" : `{"${name}":${json}}`;

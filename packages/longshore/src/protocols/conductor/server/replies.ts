@@ -1,4 +1,4 @@
-// Answers of the server half: README.md, "Answers". Ids are bare text; nothing has neither body nor type.
+// Replies of the server half: README.md, "Answers". Ids are plain text; an empty reply has neither body nor type.
 
 import { LongshoreError } from "../../../core/errors.ts";
 import { writeExact } from "../../../core/json/json-exact.ts";
@@ -25,7 +25,7 @@ export function jsonText(body: string | LongBytes): HttpReply {
   return { status: 200, headers: jsonHeaders, body };
 }
 
-/** Thrown on the way, turned into its reply by the routes. */
+/** Thrown by handlers, turned into a reply by the routes. */
 export class Refused extends Error {
   readonly reply: HttpReply;
 
@@ -35,7 +35,7 @@ export class Refused extends Error {
   }
 }
 
-/** Clients read a name here. Conductor writes that of its machine, which is not for everyone to know: strangers are answered, too. */
+/** Clients expect a name here. Conductor writes that of its machine, which is not disclosed: unauthenticated callers get this reply too. */
 const instance = "longshore";
 
 export function refusal(status: number, message: string, parts: Partial<ErrorBody> = {}): HttpReply {
@@ -52,7 +52,7 @@ export function invalid(violations: readonly Violation[]): Refused {
   return new Refused(400, "Validation failed, check below errors for detail.", { instance: undefined, validationErrors: violations });
 }
 
-/** What a handler threw, or the server refuses by itself. */
+/** The reply to an error of a handler or of the server itself. */
 export function refuse(problem: Problem): HttpReply {
   if (problem.kind === "unauthorized" || problem.kind === "forbidden") {
     return refusal(problem.status, problem.message, { error: "INVALID_TOKEN" });
@@ -61,7 +61,7 @@ export function refuse(problem: Problem): HttpReply {
   return refusal(problem.status, problem.message, { retryable: problem.kind === "unavailable" || problem.kind === "overloaded" });
 }
 
-/** A refusal of the core in this wire's shape; undefined for what is no answer to the client. */
+/** An error of the engine in this wire's format; undefined for an error that is not for the client. */
 export function refusedByCore(error: unknown): Refused | undefined {
   if (error instanceof Refused) return error;
   if (!(error instanceof LongshoreError)) return undefined;

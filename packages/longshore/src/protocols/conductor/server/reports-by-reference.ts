@@ -24,7 +24,7 @@ export interface ReportsByReferenceDeps extends Awaiting {
   readonly renderer: RunRenderer;
 }
 
-/** Default and maximum of how long a signal waits for its effect. */
+/** Default and maximum time that a signal request waits for its effect. */
 const signalMsDefault = 5_000;
 const signalMsMax = 60_000;
 
@@ -111,7 +111,7 @@ export class ReportsByReference {
   }
 }
 
-/** The body is the output, laid over what there was; some clients wrap it in `taskOutput`. */
+/** The body is the output, merged into the output so far; some clients wrap it in `taskOutput`. */
 function reportOf(request: HttpRequest, task: TaskRow | undefined): Report {
   const status = statusOf(request.params.status);
   const body = objectOf(request, "the output");

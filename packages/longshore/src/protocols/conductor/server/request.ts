@@ -21,7 +21,7 @@ export function bodyOf(request: HttpRequest): unknown {
   return value;
 }
 
-/** An object; `{}` where nothing was sent. `what` names it in the refusal. */
+/** An object; `{}` for an empty body. `what` names it in the error. */
 export function objectOf(request: HttpRequest, what: string): JsonObject {
   const value = bodyOf(request) ?? {};
   if (isObject(value)) return value as JsonObject;
@@ -36,10 +36,12 @@ export function textIn(object: JsonObject, field: string): string | undefined {
   throw badRequest(`JSON parse error: ${field} is ${kindOf(value)}, expected a text`);
 }
 
-/** Twice as long as the columns of the reference's own databases, and as long as one part of a path, by which runs and schemas are found. */
+/**
+ * Twice the length of the columns in the reference's databases, and the maximum of one path segment, by which runs and schemas are found.
+ */
 const idCharsMax = 512;
 
-/** An id or a name that a client makes up. They are kept as keys, and lists repeat them. `path` is the field's in the refusal. */
+/** An id or a name that a client chooses. They are stored as keys, and lists repeat them. `path` is the field's name in the error. */
 export function checkedId<Given extends string | undefined>(id: Given, path: string): Given {
   if (id === undefined || id.length <= idCharsMax) return id;
   throw invalid([{ path, message: `has ${id.length} characters, at most ${idCharsMax} are allowed` }]);
@@ -78,7 +80,7 @@ export function flagInQuery(request: HttpRequest, name: string, otherwise: boole
   return text === null || text === "" ? otherwise : text === "true";
 }
 
-/** A text in the query that must be there. */
+/** A required text in the query. */
 export function neededInQuery(request: HttpRequest, name: string): string {
   const text = request.query.get(name);
   if (text === null || text === "") throw badRequest(`Required request parameter '${name}' is not present`);

@@ -18,7 +18,7 @@ export interface Report {
   readonly callbackSeconds: number;
   /** JSON text of an object. */
   readonly output: string;
-  /** Laid over the output so far, instead of replacing it. */
+  /** Merged into the output so far, instead of replacing it. */
   readonly merge: boolean;
   readonly logs: readonly JsonObject[];
   readonly extendLease: boolean;
@@ -29,7 +29,7 @@ export const reportStatuses = ["IN_PROGRESS", "FAILED", "FAILED_WITH_TERMINAL_ER
 
 /** Longer reasons are cut, as Conductor does. */
 const reasonCharsMax = 500;
-/** Of the logs inside one result the first so many are kept; `/log` takes any number. */
+/** Maximum number of log lines kept from one result, the first ones; `/log` accepts any number. */
 const logsMax = 10;
 /** A callback later than this is a forgotten task. */
 const callbackSecondsMax = 366 * 86_400;
@@ -60,12 +60,12 @@ export function parseResult(request: HttpRequest): Report {
   return extendLease ? { ...whole, output: "{}" } : withOutput(whole, output, request);
 }
 
-/** What surrounds the output in a report, at most: its reason and logs, mostly. */
+/** Maximum size of a report without its output: mostly its reason and logs. */
 const aroundBytesMax = 1_048_576;
 
-/** An output too large to keep ends its task permanently, with nothing in it: README.md, "Limits". */
+/** An output that is too large ends its task permanently, with an empty output: README.md, "Limits". */
 export function withOutput(report: Omit<Report, "output">, output: JsonObject, request: Pick<HttpRequest, "text">): Report {
-  // Of a body that has room for nothing but a larger one the output is not even written.
+  // When the body is so large that its output must be too large, the output is not even serialised.
   const isHuge = request.text.length > payloadBytesMax + aroundBytesMax;
   const text = isHuge ? "{}" : writeExact(output);
   const bytes = isHuge ? request.text.length : Buffer.byteLength(text);

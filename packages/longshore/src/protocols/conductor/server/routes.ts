@@ -47,11 +47,11 @@ export interface ConductorDeps {
   plan(definition: Definition): Plan;
   removeRun(runId: string): Promise<boolean>;
   readonly listen: Awaiting["listen"];
-  /** Whether clients must show a token, and whether this is one. */
+  /** Whether clients must send a token, and whether a token is valid. */
   readonly tokens: { readonly required: boolean; known(token: string): boolean };
 }
 
-/** A report may be larger than any output that is kept: one too large is answered by ending its task and not by a refusal. */
+/** A report may be larger than any stored output: a too large output ends its task instead of being refused. */
 const bodyMax = 12 * 1_024 * 1_024;
 
 export function conductorRoutes(deps: ConductorDeps): RouteGroup {
@@ -197,7 +197,7 @@ function metadataRoutes(metadata: Metadata): Route[] {
   ];
 }
 
-/** A key and its secret for a token. Our tokens are secrets already: the secret is the token, and is given back. */
+/** Exchanges a key and its secret for a token. Our tokens are already secrets: the secret is the token, and is returned. */
 function token(request: HttpRequest, tokens: ConductorDeps["tokens"]): HttpReply {
   if (!tokens.required) throw new Refused(404, "No static resource api/token.");
   const secret = textIn(objectOf(request, "the token request"), "keySecret") ?? "";

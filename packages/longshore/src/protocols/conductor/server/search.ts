@@ -1,4 +1,4 @@
-// Searching runs and tasks. Runs are found by the store's indexes; tasks by looking at the newest ones.
+// Searches runs and tasks. Runs are found by the store's indexes; tasks by a scan of the newest ones.
 
 import { writeExact } from "../../../core/json/json-exact.ts";
 import { inTurns } from "../../../core/slices/slice-work.ts";
@@ -29,7 +29,7 @@ interface Hit {
   readonly taskId: string;
   readonly attempt: number;
   readonly runId: string;
-  /** What it is sorted by. */
+  /** The sort key. */
   readonly key: string | number;
 }
 
@@ -40,7 +40,7 @@ interface Known {
 
 /** Results in one answer. */
 const sizeMax = 5_000;
-/** Tasks that a search looks at, newest first; a search inside one run looks at all of its tasks. */
+/** Maximum number of tasks that a search visits, newest first; a search inside one run visits all of its tasks. */
 const tasksMax = 20_000;
 
 export class Search {
@@ -107,8 +107,8 @@ export class Search {
   };
 
   /**
-   * Each result is read and written before the next one. A page that would be too long ends earlier, and the next `start` is behind what came;
-   * where `start` does not count results, it is refused.
+   * Each result is read and written before the next one. A page that would be too long ends early, and the next `start` continues behind
+   * it; when `start` does not count results, the request is refused.
    */
   async #page<T>(
     total: number,
@@ -192,7 +192,7 @@ export class Search {
     return { total: matching.length, hits: ordered.slice(start, start + size) };
   }
 
-  /** Whether a try has a text in it. Its input and output may have megabytes, so it takes turns with everything else. */
+  /** Whether an attempt contains a text. Its input and output may have megabytes, so the search takes turns with other work. */
   async #has(recorded: Recorded, run: Run, wanted: string): Promise<boolean> {
     const { input, output, ...rest } = taskSummary(recorded, run);
     for (const text of [JSON.stringify(rest), input, output]) {
@@ -210,7 +210,7 @@ export class Search {
     }
   }
 
-  /** Those that were removed or rerun since are left out. */
+  /** Attempts that were removed or rerun since are left out. */
   async *#triesOf(hits: readonly Hit[]): AsyncGenerator<{ recorded: Recorded; run: Run }, void, void> {
     const { reader, runs, renderer } = this.#deps;
     let known: Known | undefined;

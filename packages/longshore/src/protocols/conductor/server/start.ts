@@ -1,5 +1,5 @@
-// Starting runs: by request, by name, by a step of another run, and after a failure. All end in one place, with what Conductor keeps
-// beside a run's input.
+// Starts runs: by request, by name, by a step of another run, and after a failure. All use one function, which adds Conductor's settings of
+// a run.
 
 import type { Clock } from "../../../core/clock.ts";
 import { isObject, type JsonObject } from "../../../core/json/json.ts";
@@ -55,7 +55,7 @@ export interface StartRequest {
 const inputBytesMax = payloadBytesMax;
 const tooLargeText = `The workflow input is larger than ${inputBytesMax} bytes, which is the limit.`;
 
-/** Workflows inside workflows: one that leads to itself would never end. */
+/** Maximum nesting of workflows: one that starts itself would never end. */
 const depthMax = 100;
 
 export class Starter {
@@ -94,7 +94,7 @@ export class Starter {
       : this.#startOnce(request, run, request.idempotencyKey);
   }
 
-  /** The same for a name in the path, which Conductor looks up in another place and reports in other words. */
+  /** The same for a name in the path, for which Conductor has other error texts. */
   async startNamed(request: StartRequest): Promise<string> {
     if (await this.#known(request)) return this.start(request);
     throw notFound(`No such workflow found by name: ${request.name}, version: ${request.version ?? null}`);
@@ -123,7 +123,7 @@ export class Starter {
     return own ?? (version === undefined ? runs.definition(name) : undefined);
   }
 
-  /** What a step of a run, or its failure, starts. */
+  /** Resolves what a step of a run, or the failure of a run, starts. */
   child = async (message: Message & { kind: "start-run" }, id: string): Promise<NewChild> => {
     const from = await this.#deps.runs.run(message.from);
     if (from === undefined) return { failed: "the run that started it was removed" };
@@ -207,7 +207,7 @@ export class Starter {
     };
     const child = this.#newChild(id, name, next, { ...input, ...(quote(about) as JsonObject) }, kept);
     if (!isTooLarge(child)) return child;
-    // It has what it needs to look the failed run up.
+    // The successor can still look up the failed run.
     const { failedWorkflow: _shown, ...less } = about;
     const smaller = this.#newChild(id, name, next, { ...input, ...(quote(less) as JsonObject) }, kept);
     return isTooLarge(smaller) ? { failed: `Error workflow ${name} failed to start.  reason: ${tooLargeText}` } : smaller;
@@ -306,7 +306,7 @@ async function inlineOf(value: unknown, path: string): Promise<WorkflowDef> {
   return checked.value;
 }
 
-/** The variables that a run begins with, as JSON text; null when there are none. */
+/** The initial variables of a run, as JSON text; null when there are none. */
 export function variablesOf({ variables }: WorkflowDef): string | null {
   return Object.keys(variables).length === 0 ? null : writeExact(variables);
 }

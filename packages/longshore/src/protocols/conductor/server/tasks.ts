@@ -37,14 +37,14 @@ export interface TasksDeps {
   readonly workers: Workers;
   readonly registry: Registry;
   readonly renderer: RunRenderer;
-  /** Secrets and variables by name, which are in no record and are given only to the worker that runs a task. */
+  /** Secrets and variables by name. They are in no record, and only the worker that runs a task receives them. */
   secret(name: string): string | null;
   variable(name: string): string | null;
 }
 
-/** More tasks than this are never handed out in one answer; a worker that requests more gets them with the next poll. */
+/** Maximum number of tasks in one response; a worker that requests more gets them with the next poll. */
 const countMax = 1_000;
-/** How long a try is held when neither its definition nor its workflow sets it. */
+/** The lease of an attempt when neither its definition nor its workflow sets it. */
 const responseSecondsDefault = 3_600;
 const protocolName = "conductor";
 
@@ -81,7 +81,7 @@ export class Tasks {
     return text(report.taskId);
   };
 
-  /** Like `update`, and the next task of the same type comes with the answer. Never 404: clients would take it for a missing endpoint. */
+  /** Like `update`; the response also contains the next task of the same type. Never 404: clients would take it for a missing endpoint. */
   updateV2 = async (request: HttpRequest): Promise<HttpReply> => {
     const report = parseResult(request);
     const tried = await this.#tried(report);
@@ -177,7 +177,7 @@ export class Tasks {
       });
     }
     const view = await this.#deps.renderer.viewOf(run);
-    // A further try also holds the end of the one before it.
+    // A later attempt also contains the end of the one before it.
     const recorded = task.attempt > task.firstAttempt ? (await this.#deps.renderer.recordsOf(task, view)).at(-1) : undefined;
     const step = view.steps[task.node] ?? loosePart(task);
     const around = { step, workflowId: run.id, workflowType: run.workflow, settings: settingsOf(run), now };
@@ -185,7 +185,7 @@ export class Tasks {
     return this.#handOut(task, shown, { ...around, reasonBefore }, view);
   }
 
-  /** As the worker gets it: with secrets in it, and with the values that its definition requests by name. */
+  /** The task as the worker receives it: with secrets, and with the values that its definition requests by name. */
   #handOut(task: TaskRow, shown: Try, around: TaskSurroundings, view: DefinitionView): string {
     if (view.dialect !== dialectName) return renderTask(shown, around);
     const { secret, variable } = this.#deps;
@@ -198,7 +198,7 @@ export class Tasks {
     return renderTask({ ...shown, input }, { ...around, runtimeMetadata });
   }
 
-  /** What the client never read is given back. */
+  /** Gives back tasks whose response the client never read. */
   #handed(tasks: readonly TaskRow[], body: string): HttpReply {
     const undelivered = () => {
       for (const { id: taskId, grant } of tasks) this.#deps.board.giveBack({ taskId, grant }).catch(() => undefined);
@@ -218,7 +218,7 @@ const noLabels: readonly string[] = [];
 const polledHeaders = { "content-type": "application/json", [pollReturnsHeader]: "true" } as const;
 const emptyBatch: HttpReply = { status: 200, headers: polledHeaders, body: "[]" };
 
-/** What a report means on the board. */
+/** Applies a report to the board. */
 export function settle(board: Board, hold: Hold, task: TaskRow, report: Report): Promise<unknown> {
   if (report.extendLease) return board.extend(hold);
   const by = report.workerId;
@@ -226,7 +226,7 @@ export function settle(board: Board, hold: Hold, task: TaskRow, report: Report):
     case "COMPLETED":
       return board.complete(hold, report.output, { by, merge: report.merge });
     case "IN_PROGRESS":
-      // A record that no worker can take only keeps what is reported.
+      // A record without a lane only stores the report's output.
       if (task.lane === null) return isOpen(task.state) ? board.extend(hold, { output: report.output }) : Promise.resolve();
       return board.defer(hold, report.callbackSeconds * 1_000, report.output);
     case "CANCELED":

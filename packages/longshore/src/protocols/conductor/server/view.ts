@@ -56,7 +56,7 @@ function viewOf(definition: Definition, plan: Plan): DefinitionView {
   };
 }
 
-/** Texts are written when they are first shown: a definition may have thousands of steps, and a run shows those that have begun. */
+/** Texts are created when they are first shown: a definition may have thousands of steps, and a run shows only those that have started. */
 function stepOf(task: WorkflowTask, node: PlanNode | undefined): StepView {
   const definition = task.taskDefinition;
   let [taskText, definitionText]: (string | undefined)[] = [];
@@ -73,7 +73,7 @@ function stepOf(task: WorkflowTask, node: PlanNode | undefined): StepView {
   };
 }
 
-/** Lists and maps that are empty are left out of what is kept, and shown in runs. */
+/** Adds empty lists and maps, which are not stored but shown in runs. */
 function wholeTask(task: WorkflowTask): JsonObject {
   const inner = (tasks: readonly WorkflowTask[] | undefined) => (tasks ?? []).map(wholeTask);
   const cases = Object.entries(task.decisionCases ?? {}).map(([key, tasks]) => [key, inner(tasks)] as const);

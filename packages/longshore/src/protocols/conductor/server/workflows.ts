@@ -1,4 +1,4 @@
-// Runs from the outside: starting, reading and steering them. README.md, "The life of a workflow".
+// The API of runs: starting, reading and controlling them. README.md, "The life of a workflow".
 
 import type { JsonObject } from "../../../core/json/json.ts";
 import { parseExact, writeExact } from "../../../core/json/json-exact.ts";
@@ -133,7 +133,7 @@ export class Workflows {
     return jsonText(`{${list.slice(1, -1)}}`);
   };
 
-  /** The texts of a map from ids to lists, in pieces that have a comma between them: so all the lists together have one limit. */
+  /** The texts of a map from ids to lists, in pieces separated by commas, so that one limit applies to all lists together. */
   async *#correlatedEntries(request: HttpRequest, name: string, ids: readonly string[]): AsyncGenerator<string, void, void> {
     for (const id of ids) {
       let piece = `${JSON.stringify(id)}:[`;
@@ -218,7 +218,7 @@ export class Workflows {
     return noContent;
   };
 
-  /** With `deep`, the run that failed at the bottom is tried again, and those above wait for it again. */
+  /** With `deep`, the failed run at the bottom is retried, and those above wait for it again. */
   async retryRun(id: string, deep: boolean): Promise<void> {
     const run = await this.known(id);
     if (isRunOpen(run.state)) throw notFound(`Workflow is still running.  status=${workflowStatusOf(run.state)}`);
@@ -274,7 +274,7 @@ export class Workflows {
 
   async #rerunWhole(run: Run, input: JsonObject | undefined, correlationId: string | undefined): Promise<void> {
     const { quotedInput, ...before } = settingsOf(run);
-    // An input that is given now is data, whatever the one before was.
+    // A new input is data, whatever the earlier one was.
     const keeps = input === undefined || quotedInput === undefined;
     const kept = { ...before, ...(keeps && quotedInput ? { quotedInput } : {}), ...(correlationId === undefined ? {} : { correlationId }) };
     const settings = keeps && correlationId === undefined ? undefined : JSON.stringify(kept);
@@ -301,7 +301,7 @@ export class Workflows {
     await this.#deps.runs.tell(target.id, { kind: "rerun", node, input });
   }
 
-  /** A step that was skipped by order has a record, and may be run after all. */
+  /** A step that was skipped by order has a record, but may still be run. */
   async #hasBegun({ taskId, attempt }: AttemptId): Promise<boolean> {
     const task = await this.#deps.reader.task(taskId);
     return task !== undefined && task.state !== "forgotten" && attempt <= task.attempt;
@@ -331,7 +331,7 @@ export class Workflows {
     if (begun) throw processed();
     const input = taskInputText(mapIn(body, "taskInput") ?? {}, view);
     const after = await this.#deps.runs.tell(id, { kind: "skip", node, input, output: writeExact(mapIn(body, "taskOutput") ?? {}) });
-    // It may have begun since it was looked for.
+    // The step may have started in the meantime.
     if (after === undefined || !new Skips(after).has(node)) throw processed();
     return nothing;
   };
@@ -344,7 +344,7 @@ export class Workflows {
     return noContent;
   };
 
-  /** Nothing waits to be decided here: this only reports whether there is such a run. */
+  /** Decisions are never pending here: this only reports whether the run exists. */
   decide = async (request: HttpRequest): Promise<HttpReply> => {
     await this.known(request.params.workflow as string);
     return nothing;
@@ -366,15 +366,15 @@ function stated(run: Run): string {
   return `${named(run)}.${workflowStatusOf(run.state)}`;
 }
 
-/** Runs inside runs: deeper ones are looked for no further. */
+/** Maximum nesting of runs that is searched. */
 const ancestorsMax = 100;
 
-/** The input that a caller gives to a task instead of its own, as a record keeps it. */
+/** A task's input from a caller, in the form that a record stores. */
 function taskInputText(given: JsonObject, { dialect }: DefinitionView): string {
   return writeExact(dialect === dialectName ? quote(given) : given);
 }
 
-/** Without its texts, which a list that waits must not hold. */
+/** A run without its texts, which a waiting list must not keep in memory. */
 function headOf({ id, workflow, definitionId, settings }: Run): Pick<Run, "id" | "workflow" | "definitionId" | "settings"> {
   return { id, workflow, definitionId, settings };
 }

@@ -1,15 +1,15 @@
-// How Conductor's statuses speak: what a task's status means for its worker, and what an HTTP status means for an update.
+// What Conductor's statuses mean: a task's status for its worker, and an HTTP status for an update.
 
 import type { Verdict } from "../../../core/verdict.ts";
 import { type ErrorBody, parseErrorBody, type TaskStatus } from "./shapes.ts";
 
-/** What a worker that still runs a task makes of the task's status at the server. Statuses it does not know change nothing. */
+/** What a task's status at the server means for a worker that still runs it. Unknown statuses change nothing. */
 export function verdictOfStatus(status: TaskStatus): Verdict {
   if (status === "CANCELED") return "cancel";
   return endedStatuses.has(status) ? "gone" : "ok";
 }
 
-/** The task has ended at the server by another cause: another worker, an operator, a timeout. */
+/** Statuses of a task that has ended at the server for another reason: another worker, an operator, a timeout. */
 const endedStatuses: ReadonlySet<string> = new Set([
   "COMPLETED",
   "COMPLETED_WITH_ERRORS",
@@ -47,12 +47,12 @@ function speaksOfTask(error: ErrorBody | undefined): boolean {
   return error !== undefined && /\b(task|workflow)\b.*\bfound\b|no such (task|workflow)/i.test(error.message);
 }
 
-/** 401 and 403: the caller is not known, or may not. */
+/** 401 and 403: the caller is unknown, or not allowed. */
 export function isAuthStatus(status: number): boolean {
   return status === 401 || status === 403;
 }
 
-/** The token was good once, or is garbled: a new one may help. */
+/** The token has expired, or is malformed: a new one may help. */
 export function wantsNewToken(status: number, body: string): boolean {
   if (!isAuthStatus(status)) return false;
   const match = /"error"\s*:\s*"([A-Z_]+)"/.exec(body);

@@ -164,7 +164,7 @@ export interface ErrorBody {
   readonly error?: string;
 }
 
-/** Undefined for what is no task that could ever be reported: an entry without its ids. */
+/** Undefined for an entry without its ids, which could never be reported. */
 export function parsePolledTask(value: unknown, polledFor: string): PolledTask | undefined {
   if (!isObject(value)) return undefined;
   const taskId = text(value.taskId);
@@ -192,7 +192,7 @@ export function isOfType(task: PolledTask, type: string): boolean {
   return task.taskDefName === type || task.taskType === type;
 }
 
-/** The body of a refusal, when it is one of Conductor's and not of something in between. */
+/** The body of an error, if Conductor sent it and not a proxy. */
 export function parseErrorBody(body: string): ErrorBody | undefined {
   if (!body.trimStart().startsWith("{")) return undefined;
   try {
@@ -200,7 +200,7 @@ export function parseErrorBody(body: string): ErrorBody | undefined {
     if (!isObject(value) || typeof value.status !== "number" || typeof value.message !== "string") return undefined;
     return value as unknown as ErrorBody;
   } catch {
-    // Cut off or not JSON: then it was not a Conductor server that answered.
+    // Truncated or not JSON: not the response of a Conductor server.
     return undefined;
   }
 }

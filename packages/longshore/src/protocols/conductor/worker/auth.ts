@@ -15,7 +15,7 @@ export interface TokenOptions {
   readonly exchange: (body: string) => Promise<Pick<Reply, "status" | "text">>;
 }
 
-/** Between failed exchanges: 2, 4, 8 ... seconds, so that a wrong secret does not become a storm. */
+/** Maximum pause between failed exchanges: 2, 4, 8 ... seconds, so that a wrong secret does not cause a storm of requests. */
 const failurePauseMsMax = 60_000;
 
 export class Tokens {
@@ -40,7 +40,7 @@ export class Tokens {
     return this.#obtain();
   }
 
-  /** The server does not like `token` any more. Returns another one, or undefined when there is none to be had now. */
+  /** The server refuses `token`. Returns another one, or undefined when none is available now. */
   async renew(token: string): Promise<string | undefined> {
     if (this.#token === token) this.#token = undefined;
     const next = await this.#obtain();

@@ -31,27 +31,27 @@ export interface PollRequest {
 
 export interface PollAnswer {
   readonly tasks: readonly PolledTask[];
-  /** How many entries were no tasks. */
+  /** The number of entries that are not tasks. */
   readonly malformed: number;
-  /** How many entries were not looked at, because there were far too many. */
+  /** The number of entries that were ignored, because there were far too many. */
   readonly left: number;
-  /** The server gives back tasks of polls that are gone. */
+  /** True when the server takes back tasks of aborted polls. */
   readonly returns: boolean;
 }
 
-/** What callers look at. */
+/** The part of a reply that callers use. */
 export type Answer = Pick<Reply, "status" | "text">;
 
 export interface ClientOptions {
   readonly settings: Settings;
   readonly clock: Clock;
-  /** Notified about every request that has ended; `uri` is the path with names in place of ids, `status` 0 when no answer came. */
+  /** Called after every request; `uri` is the path with names in place of ids, `status` is 0 when there was no response. */
   readonly ended: (method: string, uri: string, status: number, durationMs: number) => void;
 }
 
-/** Tasks beyond what was requested that are kept until there is a slot. A server that sends more than that does not count. */
+/** Maximum number of surplus tasks that are kept until there is a slot, for a server that sends more than requested. */
 export const surplusMax = 100;
-/** How long the answer to a long poll may take beyond its wait. */
+/** How long the response to a long poll may take beyond its wait. */
 const pollGraceMs = 10_000;
 
 interface Call {
@@ -64,7 +64,7 @@ interface Call {
   readonly signal?: AbortSignal | undefined;
   /** The answer carries a task with its input. */
   readonly carriesTask?: boolean;
-  /** Once more at once when the connection was closed: an idle one may have been closed by the server in the same moment. */
+  /** Retry at once when the connection was closed: the server may have closed an idle connection at the same moment. */
   readonly repeat?: boolean;
 }
 
@@ -73,7 +73,7 @@ export class Client {
   readonly #options: ClientOptions;
   readonly #tokens: Tokens;
   readonly #base: string;
-  /** Of calls without and with a body, made once. */
+  /** Headers of calls without and with a body, created once. */
   readonly #headers: Readonly<Record<"get" | "post", { readonly [name: string]: string }>>;
 
   static async open(options: ClientOptions): Promise<Client> {
@@ -84,7 +84,7 @@ export class Client {
     const { settings, clock } = options;
     this.#connection = connection;
     this.#options = options;
-    // The address may be given with or without the `/api` that every path begins with.
+    // The address may include the `/api` that every path starts with.
     this.#base = `${withoutEndSlashes(settings.url.pathname).replace(/\/api$/, "")}/api`;
     const get = { accept: "application/json, text/plain", ...(settings.basic === undefined ? {} : { authorization: settings.basic }) };
     this.#headers = { get, post: { ...get, "content-type": "application/json" } };
@@ -120,7 +120,7 @@ export class Client {
     return this.#call({ method: "POST", uri: paths.update, body, signal, repeat: true });
   }
 
-  /** Not repeated by itself: the first one may have brought a task. */
+  /** Not retried automatically: the first response may have contained a task. */
   updateV2(body: string, signal?: AbortSignal): Promise<Answer> {
     return this.#call({ method: "POST", uri: paths.updateV2, body, signal, carriesTask: true });
   }
@@ -143,7 +143,7 @@ export class Client {
     });
   }
 
-  /** An input that was too large for the server's own store. The server sends its address, which may be anywhere. */
+  /** Reads an input that was too large for the server's own store. The server sends its address, which may be anywhere. */
   async externalInput(path: string): Promise<{ readonly input: JsonObject; readonly bytes: number }> {
     const query = `path=${encodeURIComponent(path)}&operation=READ&payloadType=TASK_INPUT`;
     const response = await this.#call({ method: "GET", uri: paths.storage, path: `${paths.storage}?${query}`, repeat: true });
@@ -216,7 +216,7 @@ export class Client {
   }
 }
 
-/** An answer with nothing usable. 401 and 403 are LONGSHORE_UNAUTHORIZED. */
+/** The error for an unusable response. 401 and 403 are LONGSHORE_UNAUTHORIZED. */
 export function unexpected(what: string, answer: Answer, expected: string): LongshoreError {
   if (isAuthStatus(answer.status)) {
     const hint = "check keyId and keySecret, or CONDUCTOR_AUTH_KEY and CONDUCTOR_AUTH_SECRET";

@@ -49,12 +49,12 @@ export function compare(operator: Operator, left: Value, right: Value, spend: Sp
     case "empty":
       return typeof right === "boolean" && sizeOf(left) !== undefined && (sizeOf(left) === 0) === right;
     case "=~":
-      // Only a pattern can be matched, and a pattern is no value.
+      // `=~` needs a pattern, and a pattern is not a value.
       return false;
   }
 }
 
-/** As Jayway has it, a text that reads as a number equals that number. */
+/** As in Jayway, a text that reads as a number equals that number. */
 function looselyEqual(left: Value, right: Value, spend: Spend): boolean {
   if (typeof left === "number" && typeof right === "string") {
     spend(visitsOf(right));
@@ -89,7 +89,7 @@ function equal(left: Value, right: Value, spend: Spend): boolean {
   return true;
 }
 
-/** Texts of different lengths are different without a look at them. */
+/** True for two long values that must be compared in full: texts of different lengths differ without a comparison. */
 function isLong(one: Json, other: Json): boolean {
   if (typeof one === "string") return typeof other === "string" && one.length === other.length;
   return one instanceof ExactNumber || other instanceof ExactNumber;
@@ -110,7 +110,7 @@ function isIn(item: Value, list: Value, spend: Spend): boolean {
   return item !== undefined && Array.isArray(list) && list.some((one) => equal(item, one, spend));
 }
 
-/** Numbers are compared as doubles, as ever. */
+/** Numbers are compared as doubles. */
 function plain(value: Value): Value {
   return value instanceof ExactNumber ? Number(value) : value;
 }

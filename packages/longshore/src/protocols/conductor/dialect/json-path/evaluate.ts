@@ -1,5 +1,5 @@
-// Follows a JSONPath through a document. Every value looked at is counted, those that functions, slices and comparisons look at included, so
-// that no definition can keep the server busy for long.
+// Evaluates a JSONPath in a document. Every visited value is counted, including those that functions, slices and comparisons visit, so that
+// no definition can keep the server busy for long.
 
 import { isObject, type Json, type JsonObject } from "../../../../core/json/json.ts";
 import { compare } from "./compare.ts";
@@ -7,7 +7,10 @@ import { callFunction } from "./functions.ts";
 import type { Operand, Path, Step, Test } from "./path.ts";
 import { PathError } from "./path-error.ts";
 
-/** Values looked at for one value with its expressions: up to 0.3 us each, and 20 ms together. A filter that scans for each item spends them. */
+/**
+ * Maximum number of visits for one value with its expressions: up to 0.3 us each, and 20 ms together. A filter that scans for each item
+ * uses them up.
+ */
 const visitsMax = 65_536;
 
 /** Counts the work of one evaluation. */
@@ -25,7 +28,7 @@ export class Budget {
     return this.#visits - this.#left;
   }
 
-  /** Throws a PathError when there has been too much of it. */
+  /** Throws a PathError when the limit is exceeded. */
   readonly spend = (visits: number): void => {
     this.#left -= visits;
     if (this.#left < 0) throw new PathError(`the path looks at more than ${visitsMax} values`);
@@ -33,8 +36,8 @@ export class Budget {
 }
 
 /**
- * What `path` leads to in `document`: a value for a definite path, a list for any other. A definite path that leads nowhere is null, as
- * Conductor has it; so is a function of something that it cannot work on.
+ * The value of `path` in `document`: a value for a definite path, a list for any other. A definite path without a value returns null, as in
+ * Conductor, and so does a function that cannot be applied.
  */
 export function readPath(path: Path, document: Json, budget: Budget = new Budget()): Json {
   return new Walk(document, budget).read(path, document) ?? null;
@@ -49,7 +52,7 @@ class Walk {
     this.#budget = budget;
   }
 
-  /** Undefined when a definite path leads nowhere. */
+  /** Undefined when a definite path has no value. */
   read(path: Path, item: Json): Json | undefined {
     let found: Json[] = [path.from === "$" ? this.#document : item];
     // From the first step that may find several, the values form a list.
@@ -86,14 +89,14 @@ class Walk {
       case "each":
         return this.#parts(value);
       case "filter":
-        // An object is looked at as a whole, a list item by item.
+        // An object is tested as a whole, a list item by item.
         return (Array.isArray(value) ? value : isObject(value) ? [value] : []).filter((item) => this.#holds(step.test, item));
       case "deep":
         return this.#deep(step.step, value, last);
     }
   }
 
-  /** Depth first, each value before what is below it. By a list of its own: a document may be deeper than the stack. */
+  /** Depth first, each value before its members. Uses a list instead of recursion: a document may be deeper than the stack. */
   #deep(step: Step, from: Json, last: boolean): Json[] {
     const found: Json[] = [];
     const open: Json[] = [from];

@@ -1,4 +1,4 @@
-// The functions at the end of a JSONPath. Each works on what the path led to; undefined means that it cannot.
+// The functions at the end of a JSONPath. Each is applied to the value of the path; undefined means that it cannot be applied.
 
 import { isObject, type Json } from "../../../../core/json/json.ts";
 import { ExactNumber } from "../../../../core/json/json-exact.ts";

@@ -1,4 +1,4 @@
-// A JSONPath as it is kept after parsing. The language is the subset of Jayway's JsonPath that Conductor definitions use.
+// A parsed JSONPath. The language is the subset of Jayway's JsonPath that Conductor definitions use.
 
 import type { Json } from "../../../../core/json/json.ts";
 import type { Pattern } from "./pattern.ts";
@@ -22,7 +22,7 @@ export type Step =
   /** The step, tried at the value and at everything below it. */
   | { readonly kind: "deep"; readonly step: Step }
   | { readonly kind: "filter"; readonly test: Test }
-  /** Works on what the path before it led to; nothing but a further step that reads its result may follow. */
+  /** Applied to the value of the path before it; only a step that reads its result may follow. */
   | { readonly kind: "function"; readonly name: FunctionName; readonly args: readonly Operand[] };
 
 export type Test =
