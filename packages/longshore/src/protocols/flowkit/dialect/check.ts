@@ -1,5 +1,4 @@
-// What can be known to be wrong with a graph before anything of it runs, beyond its form: unknown functions, and calls of them
-// that can only fail.
+// Finds mistakes in a graph before it runs, beyond its form: unknown functions, and function calls that can only fail.
 
 import type { JsonObject } from "../../../core/json/json.ts";
 import { atOnce, eachInSlices, type Sliced } from "../../../core/slices/slice-work.ts";
@@ -11,18 +10,21 @@ import { type IsSensitive, looksSensitive } from "./sensitive-values.ts";
 import { changeVars, isVarsFunction, VarsError } from "./vars.ts";
 
 export interface GraphChecks {
-  /** Names that are reserved for the server. */
+  /** Lane names that are reserved for the server. */
   readonly reserved?: Pick<ReservedLanes, "has">;
-  /** Names of functions that this server brings besides its own. */
+  /** Names of the user's functions on this server. */
   readonly functions?: ReadonlySet<string>;
   readonly isSensitive?: IsSensitive;
-  /** What is wrong with the arguments of an input adapter, as a sentence about `input_args`; null when nothing is, or it is not known. */
+  /**
+   * Returns what is wrong with the arguments of an input adapter, as a sentence about `input_args`; null when nothing is, or the adapter is
+   * unknown.
+   */
   adapter?(name: string, args: JsonObject): string | null;
   /** Notified of fields that have no effect. */
   ignored?(field: string): void;
 }
 
-/** Functions that are not about variables. */
+/** Functions other than those for variables. */
 const builtinFunctions = ["merge.generic", "metrics.aggregate", "noop"] as const;
 
 /** @throws LongshoreError LONGSHORE_BAD_DEFINITION with the field that is wrong. */
@@ -82,7 +84,7 @@ function checkMerge(nodeId: string, { from_nodes, target }: JsonObject, at: stri
   });
   const isTarget = typeof target === "object" && target !== null && !Array.isArray(target) && Object.keys(target).length > 0;
   if (!isTarget) throw refusal(`${at}.target`, `is ${JSON.stringify(target)}, expected an object such as {"key": "merged"}`);
-  // What is merged is the result of the node itself, as everything that a node makes is.
+  // The merged result belongs to the node itself, like every result of a node.
   const owner = (target as JsonObject).node_id ?? nodeId;
   if (owner !== nodeId) throw refusal(`${at}.target.node_id`, `is ${JSON.stringify(owner)}, expected ${JSON.stringify(nodeId)} or nothing`);
 }

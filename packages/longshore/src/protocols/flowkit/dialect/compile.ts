@@ -1,5 +1,5 @@
-// From a graph to a plan. A worker's node is a task on the lane of its type; variables change in an instant; other functions of the
-// coordinator are tasks on a lane that this server works on itself.
+// Compiles a graph to a plan. A worker's node is a task on the lane of its type. Functions for variables are instant nodes. Other
+// coordinator functions are tasks on a lane that this server works on itself.
 
 import type { JsonObject } from "../../../core/json/json.ts";
 import { atOnce, mapInSlices, type Sliced } from "../../../core/slices/slice-work.ts";
@@ -14,16 +14,16 @@ import { type Waits, waitsOf } from "./waits.ts";
 
 export const dialectName = "flowkit";
 
-/** The lane of the coordinator's functions, except those that end at once. */
+/** The lane of the coordinator's functions, except the instant ones. */
 export const functionLane = "flowkit-fn";
 
-/** At most so many nodes at work: of all types together, and of one. */
+/** Maximum of running nodes: of all types together, and of each type. */
 export interface FlowkitLimits {
   readonly running?: number;
   readonly types?: { readonly [type: string]: number };
 }
 
-/** @throws LongshoreError LONGSHORE_BAD_DEFINITION for what only shows when all nodes are there: names, circles, nodes never ready. */
+/** @throws LongshoreError LONGSHORE_BAD_DEFINITION for mistakes across nodes: unknown names, cycles, nodes that can never start. */
 export function compileGraph(graph: Graph, limits: FlowkitLimits = {}, at: string = "graph"): Plan {
   return atOnce(planInSlices(graph, limits, at));
 }
@@ -51,7 +51,7 @@ function indexOf(graph: Graph, at: string): Map<string, number> {
 
 function nodeOf(node: GraphNode, waits: Waits, limits: FlowkitLimits): PlanNode {
   const { node_id: id, type, routing } = node;
-  // A graph that handles a failure lets the run reach that before it fails.
+  // With a route for failures, the run reaches that route before it fails.
   const onFailure: OnFailure = routing.on_failure.length > 0 ? "skip" : "end";
   const base = { id, ...waits, timeouts: {}, onFailure, origin: node };
   const { fn = "", fn_args = {} } = node.io;
@@ -75,12 +75,12 @@ function task(
   return { ...base, kind: "task", lanes: [{ name: lane, labels: [] }], priority: 0, retry, limits };
 }
 
-/** What the handler is given, whatever protocol its worker speaks. FlowKit's command has the node's `io` besides. */
+/** The handler's input on every protocol. FlowKit's command also has the node's `io`. */
 function inputOf({ io: { input_ref, input_inline } }: GraphNode): JsonObject {
   return input_inline ?? input_ref ?? {};
 }
 
-/** An object called `target` gets the name of its node. */
+/** Adds the node's id to an object called `target`. */
 function withTarget(nodeId: string, args: JsonObject): JsonObject {
   const { target } = args;
   if (typeof target !== "object" || target === null || Array.isArray(target)) return args;

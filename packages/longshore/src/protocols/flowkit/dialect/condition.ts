@@ -1,5 +1,5 @@
-// A node that runs only if the run's variables allow it: `"when": {"var": "routing.sla", "equals": "gold"}`. Without `equals` the variable
-// only has to be there, and be neither false nor null.
+// A node that runs only if the run's variables match: `"when": {"var": "routing.sla", "equals": "gold"}`. Without `equals` the variable
+// must exist and be neither false nor null.
 
 import { isDeepStrictEqual } from "node:util";
 import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";

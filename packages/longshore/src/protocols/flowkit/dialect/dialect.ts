@@ -1,4 +1,4 @@
-// Graphs of FlowKit.
+// The dialect of FlowKit's graphs.
 
 import { writeExact } from "../../../core/json/json-exact.ts";
 import { parseInSlices } from "../../../core/json/json-slices.ts";
@@ -11,7 +11,7 @@ import { resolve } from "./resolve.ts";
 import { type IsSensitive, looksSensitive } from "./sensitive-values.ts";
 
 export interface FlowkitDialectOptions {
-  /** How many nodes of new runs may be at work at once. */
+  /** Limits of running nodes, for new runs. */
   readonly limits?: FlowkitLimits;
   readonly isSensitive?: IsSensitive | undefined;
 }
@@ -26,12 +26,12 @@ export function flowkitDialect({ limits, isSensitive = looksSensitive }: Flowkit
   };
 }
 
-/** The definition of a graph as it is kept. Equal graphs are one definition. */
+/** The stored form of a graph. Equal graphs are one definition. */
 export function sourceOf(graph: Graph): string {
   return writeExact(graph);
 }
 
-/** A source that was kept has been read before; one that was not is refused here. */
+/** A stored source was checked before; any other source is checked here. */
 function* compileInSlices(source: string, limits: FlowkitLimits | undefined): Sliced<Plan> {
   return yield* planInSlices(yield* readInSlices(yield* parseInSlices(source)), limits);
 }

@@ -1,14 +1,14 @@
-// Reading the fields of a submitted document: what is of the wrong kind is refused with its path, the value and what was expected. Null
-// counts as absent, as it does in the reference.
+// Reads the fields of a submitted document. A value of the wrong type is refused with its path, the value and what is expected. Null counts
+// as absent, as in the reference.
 
 import { LongshoreError } from "../../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
 import { shown } from "../../../core/text.ts";
 
-/** Of shorter words every other one is one letter away. */
+/** Too many shorter words differ by only one letter. */
 const lettersMin = 4;
 
-/** Called for each field without effect, by its path. */
+/** Called with the path of each field that has no effect. */
 export type Ignored = (field: string) => void;
 
 export class Fields {
@@ -27,14 +27,14 @@ export class Fields {
     return new Fields(value as JsonObject, at, ignored);
   }
 
-  /** Null when it is absent. */
+  /** Null when the field is absent. */
   value(name: string): Json {
     return (Object.hasOwn(this.#object, name) ? this.#object[name] : null) ?? null;
   }
 
   /**
-   * Refuses an unknown field when it is one of these but for its spelling. Others may belong to the user: they are accepted and reported,
-   * except those that belong there without a meaning.
+   * Refuses an unknown field that looks like a misspelt known one. Other unknown fields may belong to the user: they are accepted and
+   * reported, except those of `withoutMeaning`.
    */
   noneMisspelt(names: readonly string[], withoutMeaning: readonly string[] = []): this {
     for (const field of Object.keys(this.#object)) {
@@ -55,7 +55,7 @@ export class Fields {
     return value;
   }
 
-  /** Each once. */
+  /** A list of distinct texts. */
   texts(name: string): string[] {
     const texts = this.list(name).map((value, index) => {
       if (typeof value !== "string" || value === "") throw this.#wrong(`${name}[${index}]`, value, "a text");
@@ -112,7 +112,7 @@ export function refusal(field: string, message: string): LongshoreError {
   return new LongshoreError("LONGSHORE_BAD_DEFINITION", `${field} ${message}.`, { detail: { field } });
 }
 
-/** Other capitals, dashes for underscores, or one letter wrong, missing or too many. */
+/** Different case, dashes for underscores, or one letter wrong, missing or added. */
 function isMisspelt(field: string, name: string): boolean {
   const [one, other] = [field, name].map((text) => text.replace(/[_-]/g, "").toLowerCase()) as [string, string];
   if (one === other) return true;

@@ -1,6 +1,5 @@
-// A graph as FlowKit's users submit it, brought into one form: what the reference leaves to the submitter is filled in, legacy
-// shapes are understood, and what could never run is refused with its place. The form is that of the `tasks` documents, so it is also what
-// is shown.
+// Parses a graph as FlowKit's users submit it, into one form: defaults are filled in, legacy forms are accepted, and a graph that could
+// never run is refused with the place of the mistake. The form is that of the `tasks` documents, so it is also shown to users.
 
 import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
 import { mapInSlices, type Sliced } from "../../../core/slices/slice-work.ts";
@@ -11,7 +10,7 @@ import { Fields, type Ignored, refusal } from "./fields.ts";
 import { type RetrySettings, readRetry } from "./retry-policy.ts";
 
 export interface Graph {
-  /** Ours: what its runs are called in lists. */
+  /** Our addition: the name of its runs in lists. */
   readonly name?: string;
   readonly nodes: readonly GraphNode[];
   readonly edges: readonly (readonly [string, string])[];
@@ -20,7 +19,7 @@ export interface Graph {
 
 export interface GraphNode {
   readonly node_id: string;
-  /** The role of the workers that may do it; `coordinator_fn` for a function of the coordinator. */
+  /** The role of its workers; `coordinator_fn` for a function of the coordinator. */
   readonly type: string;
   readonly status: "queued";
   readonly attempt_epoch: 0;
@@ -30,7 +29,7 @@ export interface GraphNode {
   readonly retry_policy: RetrySettings;
   readonly routing: { readonly on_success: readonly string[]; readonly on_failure: readonly string[] };
   readonly io: NodeIo;
-  /** Ours: it runs only if the run's variables allow it. */
+  /** Our addition: the node runs only if the run's variables match. */
   readonly when?: Condition;
 }
 
@@ -39,7 +38,7 @@ export interface NodeIo {
   readonly input_ref: JsonObject | null;
   readonly input_inline: JsonObject | null;
   readonly batching: JsonObject | null;
-  /** Of a `coordinator_fn`. */
+  /** For a `coordinator_fn`. */
   readonly fn?: string;
   readonly fn_args?: JsonObject;
 }
@@ -56,22 +55,22 @@ export const functionType = "coordinator_fn";
 
 /** Ids are used in record keys, URLs and every row. */
 const idCharsMax = 200;
-/** Names are used in lines and tables, and one with a dot in front is of no workflow that people know. */
+/** Names are shown in lines and tables. Names with a leading dot are internal. */
 const nameShape = /^[^\p{Cc}.]\P{Cc}*$/u;
-/** A type is part of a topic's name, for which Kafka allows these. */
+/** A type is part of a topic's name, for which Kafka allows these characters. */
 const typeShape = /^[\w.-]{1,200}$/;
 const typeExpected = "up to 200 letters, digits, dots, dashes and underscores";
 
 const graphFields = ["name", "nodes", "edges", "edges_ex"];
 const nodeFields = ["node_id", "type", "status", "attempt_epoch", "depends_on", "fan_in", "retry_policy", "routing", "io", "when"];
 
-/** What the reference's coordinator writes into the nodes of a graph while they run: a graph that is taken from there has them. */
+/** Fields that the reference's coordinator writes into running nodes: a graph that was copied from there has them. */
 const runtimeFields = [
   ...["stats", "stats_cached_at", "lease", "started_at", "finished_at", "last_event_recv_ms", "next_retry_at_ms", "last_error"],
   ...["streaming", "coordinator"],
 ];
 
-/** `ignored` is called for fields that have no effect. @throws LongshoreError LONGSHORE_BAD_DEFINITION with the field that is wrong. */
+/** Calls `ignored` for fields without effect. @throws LongshoreError LONGSHORE_BAD_DEFINITION that names the wrong field. */
 export function* readInSlices(document: unknown, ignored: Ignored = () => {}): Sliced<Graph> {
   const at = "graph";
   const graph = Fields.of(document, at, "an object with nodes", ignored).noneMisspelt(graphFields, ["schema_version"]);
@@ -109,7 +108,7 @@ function readNode(document: unknown, at: string, incoming: ReadonlyMap<string, s
     type,
     status: "queued",
     attempt_epoch: 0,
-    // Edges alone make no dependency in the reference; here they do for a node that has nothing else.
+    // In the reference, edges alone make no dependency. Here they do for a node without `depends_on`.
     depends_on: depends === null ? [...new Set(incoming.get(node_id) ?? [])] : node.texts("depends_on"),
     fan_in: readFanIn(node),
     retry_policy: readRetry(node.object("retry_policy")),
@@ -139,7 +138,7 @@ function readFanIn(node: Fields): string {
   throw node.refuse("fan_in", `is ${JSON.stringify(given)}, expected "all", "any" or "count:k"`);
 }
 
-/** Pairs; objects with `from` and `to`, as later drafts write them, are understood too. */
+/** Pairs; objects with `from` and `to`, as in later drafts, are accepted too. */
 function readEdge(document: unknown, at: string): [string, string] {
   const pair = isObject(document) ? [document.from, document.to] : document;
   if (Array.isArray(pair) && pair.length === 2 && typeof pair[0] === "string" && typeof pair[1] === "string") return [pair[0], pair[1]];

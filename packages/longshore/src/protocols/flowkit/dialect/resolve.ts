@@ -1,4 +1,4 @@
-// The values of the templates of a FlowKit plan.
+// Computes the values of the templates in a FlowKit plan.
 
 import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
 import type { Resolved, Scope } from "../../../engine/run/dialect.ts";
@@ -12,24 +12,24 @@ export type FlowkitTemplate =
   | { kind: "literal"; value: JsonObject }
   | VarsTemplate
   | { kind: "when"; when: When }
-  /** What a run gives: the figures of each node that were worked out in it. */
+  /** The output of a run: the aggregated metrics of its nodes. */
   | { kind: "result" };
 
-/** The variables after a function has changed them, or what the function answers. */
+/** The variables after a function has changed them, or the function's result. */
 interface VarsTemplate {
   kind: "vars" | "vars-result";
   fn: VarsFunction;
   args: JsonObject;
 }
 
-/** Nodes by index. */
+/** Nodes are given by index. */
 export type When =
   | { readonly never: true }
-  /** One of these failed, and all of those succeeded. */
+  /** One of `failed` failed, and all of `done` succeeded. */
   | { readonly failed: readonly number[]; readonly done: readonly number[] }
   | { readonly holds: Condition };
 
-/** Under which name the variables of the graph are kept among those of its run: only a whole one can be replaced. */
+/** The graph's variables are one variable of the run under this name, because only a whole variable can be replaced. */
 const varsName = "vars";
 
 /** `coordinator.vars`: the variables of a run's graph. */

@@ -1,34 +1,35 @@
-// How often a node is tried, and what of it is final. The reference documents `max` and `permanent_on` and enforces neither; here both hold.
+// How often a node is tried, and which failures are final. The reference documents `max` and `permanent_on` but enforces neither; here both
+// apply.
 
 import type { RetryPolicy } from "../../../engine/run/plan.ts";
 import type { Fields } from "./fields.ts";
 
 export interface RetrySettings {
-  /** How often it is tried again after a failure. */
+  /** Retries after a failure. */
   readonly max: number;
   readonly backoff_sec: number;
-  /** Reasons for which it is not tried again. */
+  /** Reasons that are not retried. */
   readonly permanent_on: readonly string[];
-  /** Ours: how many workers may vanish with it before it fails. */
+  /** Our addition: how often its worker may be lost before the node fails. */
   readonly lost: number;
-  /** Ours: what becomes of a batch that keeps failing; null leaves it to the node's own budget, as the reference does. */
+  /** Our addition: what happens to a batch that keeps failing. Null uses the node's own budget, as in the reference. */
   readonly batch: BatchSettings | null;
 }
 
 export interface BatchSettings {
-  /** How often a batch is tried again; that spends nothing of the node's own budget. */
+  /** Retries of a batch; they do not count against the node's budget. */
   readonly max: number;
-  /** After that it becomes a dead letter with its reason and the node continues without it; otherwise the node fails. */
+  /** After that the batch becomes a dead letter with its reason, and the node continues without it. When false, the node fails. */
   readonly dead_letter: boolean;
 }
 
-/** The reference's defaults. */
+/** As in the reference. */
 const maxDefault = 2;
 const backoffSecDefault = 300;
 const permanentDefault = ["bad_input", "schema_mismatch"];
-/** A worker that crashes is not the node's fault; one that takes ten down is another matter. */
+/** A crashed worker is not the fault of the node, unless ten workers crash with it. */
 const lostDefault = 10;
-/** More than this is a loop. */
+/** More is as good as an endless loop. */
 const triesMax = 10_000;
 /** A month. */
 const backoffSecMax = 2_592_000;

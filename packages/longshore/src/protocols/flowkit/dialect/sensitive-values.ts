@@ -1,33 +1,32 @@
-// Whether a value looks like a secret. Variables are shown to every reader of a run, so a key or a token among them is reported:
-// it is counted, or refused where the graph has `block_sensitive`. Which values look like one is decided by a detector that can be
-// replaced.
+// Detects values that look like secrets. Variables are visible to every reader of a run, so a key or a token among them is counted, or
+// refused if the graph has `block_sensitive`. The detector can be replaced.
 
 import { LongshoreError, toError } from "../../../core/errors.ts";
 import type { Json } from "../../../core/json/json.ts";
 
-/** `path` is the full one, such as `coordinator.vars.api.token`. Has to be pure: it is called while a run is decided. */
+/** `path` is the full path, such as `coordinator.vars.api.token`. Must be pure: it is called while a run is decided. */
 export type IsSensitive = (path: string, value: Json) => boolean;
 
-/** An object, a predicate, a function without parameters that makes either, or `module:export` that is one of these. */
+/** An object, a predicate, a function without parameters that returns either, or `module:export` that names one of these. */
 export type SensitiveDetector = { isSensitive: IsSensitive } | IsSensitive | (() => { isSensitive: IsSensitive } | IsSensitive) | string;
 
-/** Anything shorter is no secret worth the name. */
+/** Shorter texts are never treated as secrets. */
 const charsMin = 20;
-/** Texts of people have repeating letters; keys are drawn from many, evenly. The reference's threshold, in bits a character. */
+/** Natural text repeats letters; keys use many characters evenly. The reference's threshold, in bits per character. */
 const entropyMin = 3.2;
-/** What a secret looks like is seen in its beginning; a longer text is not looked at whole. */
+/** The beginning of a text is enough, so longer texts are not checked as a whole. */
 const charsMax = 4_096;
 
 const shapes: readonly RegExp[] = [
   // A JSON Web Token.
   /^eyJ[\w-]+\.[\w-]+\.[\w-]*$/,
   /-----BEGIN [A-Z ]+-----/,
-  // Key ids of AWS, keys of Google, tokens of Slack.
+  // AWS key ids, Google keys, Slack tokens.
   /\b(?:AKIA|ASIA)[0-9A-Z]{16}\b/,
   /\bAIza[\w-]{35}\b/,
   /\bxox[abeoprs]-[\w-]{10,}/,
   /\bbearer\s+[\w.~+/-]{16,}=*/i,
-  // Long and in base 64, whatever it is.
+  // Any long text in base 64.
   /^[\w+/-]{32,}={0,2}$/,
 ];
 
@@ -38,7 +37,7 @@ export const looksSensitive: IsSensitive = (_path, value) => {
   return shapes.some((shape) => shape.test(text)) || entropyOf(text) >= entropyMin;
 };
 
-/** @throws LongshoreError LONGSHORE_BAD_CONFIG when it is none, or cannot be loaded. */
+/** @throws LongshoreError LONGSHORE_BAD_CONFIG when it is not a detector or cannot be loaded. */
 export async function loadDetector(detector: SensitiveDetector): Promise<IsSensitive> {
   const found = typeof detector === "string" ? await imported(detector) : detector;
   const predicate = predicateOf(typeof found === "function" && found.length === 0 ? (found as () => unknown)() : found);
@@ -68,7 +67,7 @@ async function imported(name: string): Promise<unknown> {
   return members[member];
 }
 
-/** Shannon's, in bits a character. */
+/** Shannon entropy in bits per character. */
 function entropyOf(text: string): number {
   const counts = new Map<string, number>();
   for (const char of text) counts.set(char, (counts.get(char) ?? 0) + 1);

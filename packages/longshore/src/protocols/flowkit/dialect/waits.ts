@@ -1,5 +1,4 @@
-// What a node waits for: all, any or so many of its dependencies; their first batch instead of their end; or the failure
-// of another node.
+// What a node waits for: all, any or some of its dependencies; their first batch instead of their end; or the failure of another node.
 
 import { mapInSlices, type Sliced } from "../../../core/slices/slice-work.ts";
 import { refusal } from "./fields.ts";
@@ -9,9 +8,9 @@ import type { FlowkitTemplate, When } from "./resolve.ts";
 export interface Waits {
   readonly after: readonly number[];
   readonly waitsFor: "done" | "settled";
-  /** Of `after`: those whose first part is enough. */
+  /** The nodes of `after` whose first part is enough. */
   readonly onFirstPart?: readonly number[];
-  /** So many of `after` are enough. */
+  /** This many of `after` are enough. */
   readonly threshold?: number;
   readonly when?: FlowkitTemplate;
 }
@@ -38,7 +37,7 @@ export function* waitsOf(graph: Graph, index: ReadonlyMap<string, number>, at: s
   });
 }
 
-/** A node that starts with first batches waits for nothing else, as in the reference: `count:k` for so many sources, else for one. */
+/** A node that starts with first batches waits for nothing else, as in the reference: for k sources with `count:k`, else for one. */
 function streamed(
   node: GraphNode,
   field: string,
@@ -66,7 +65,7 @@ function joined(node: GraphNode, field: string, depends: readonly number[]): Wai
   return { after: depends, waitsFor: "done", ...(threshold < depends.length ? { threshold } : {}) };
 }
 
-/** A number that cannot be read counts as all of them, as in the reference. */
+/** An unreadable number means all of them, as in the reference. */
 function countOf({ fan_in }: GraphNode, field: string, among: number): number {
   const text = fan_in.slice("count:".length).trim();
   if (!/^\d+$/.test(text)) return among;
@@ -77,10 +76,10 @@ function countOf({ fan_in }: GraphNode, field: string, among: number): number {
 }
 
 interface Route {
-  /** Those whose success, or failure, leads here. */
+  /** The nodes whose success, or failure, leads here. */
   readonly success: number[];
   readonly failure: number[];
-  /** Edges of a source name its followers, so that its routing does not. */
+  /** The source has edges, which take precedence over its routing. */
   blocked: boolean;
 }
 
@@ -152,7 +151,7 @@ function checkEdges(graph: Graph, find: Find, at: string): void {
   });
 }
 
-/** The nodes that its adapter reads from; both spellings. Null counts as absent, and what is no name is left to the adapter to refuse. */
+/** The nodes that its adapter reads from, in both notations. Null counts as absent; the adapter refuses invalid names. */
 function sourcesOf(node: GraphNode, field: string, find: Find): number[] {
   const args = node.io.input_inline?.input_args;
   if (typeof args !== "object" || args === null || Array.isArray(args)) return [];
