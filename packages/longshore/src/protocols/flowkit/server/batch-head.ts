@@ -1,5 +1,5 @@
-// The beginning of a BATCH_OK, which names the batch before its metrics. A coordinator that has the batch already needs no more of it, and
-// reading the metrics is most of what an event costs.
+// Reads the beginning of a BATCH_OK, which names the batch before its metrics. A coordinator that already has the batch needs no more, and
+// parsing the metrics is most of the cost of an event.
 
 export interface BatchHead {
   readonly task_id: string;
@@ -10,9 +10,9 @@ export interface BatchHead {
   readonly batch_uid: string;
 }
 
-/** Where the metrics begin in any but the longest names. */
+/** The metrics begin before this, except with very long names. */
 const headBytesMax = 1_024;
-/** Characters that JSON writes unchanged, one byte for each. */
+/** Characters that JSON writes unchanged, as one byte each. */
 const plain = "[ !#-[\\]-~]";
 const name = `"(${plain}+)"`;
 const head = new RegExp(
@@ -21,7 +21,7 @@ const head = new RegExp(
     `"payload":{"kind":"BATCH_OK","worker_id":${name},"batch_uid":${name},"metrics":{`,
 );
 
-/** Null for what is written in any other way than the reference's, fields in its order, and for names with anything but plain ASCII. */
+/** Null for a record in any other form than the reference's, with its field order, and for names that are not plain ASCII. */
 export function readBatchHead(bytes: Uint8Array): BatchHead | null {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.byteLength, headBytesMax)).toString("latin1");
   const found = head.exec(text);

@@ -1,5 +1,5 @@
-// The embedded bus for programs elsewhere. A member is a client that polls under a name; its records are given to others when it leaves,
-// when the answer did not reach it, or when it was silent for a while.
+// The embedded bus over HTTP. A member is a client that polls under a name. Its records are given to others when it leaves, when an answer
+// does not reach it, or when it is silent for a while.
 
 import {
   memberMs,
@@ -23,34 +23,34 @@ import { checkTopics } from "./topic-rules.ts";
 export interface BusRoutesDeps {
   readonly busLog: BusLog;
   readonly clock: Clock;
-  /** Where workers connect to the coordinator, when that is not the embedded bus: a worker that comes here would not be found. */
+  /** Where workers must connect when the coordinator does not use the embedded bus: it would not find a worker here. */
   readonly busElsewhere?: string | undefined;
-  /** How topics are called here. */
+  /** The topic names of this server. */
   readonly topics?: TopicNames | undefined;
 }
 
 export interface BusRoutes {
   readonly routes: readonly Route[];
-  /** Answers every poll that waits. */
+  /** Answers all waiting polls. */
   dismiss(): void;
 }
 
 interface Member {
   readonly joined: Set<string>;
-  /** Records that were sent to it and not acknowledged. */
+  /** Takes that were sent to it and are not acknowledged. */
   readonly out: Set<number>;
-  /** Requests of it that are being answered. */
+  /** Its requests in progress. */
   openTakes: number;
   seenAt: number;
 }
 
-/** Far more than one server feeds; each costs a few hundred bytes. */
+/** Far more than one server can serve; each costs a few hundred bytes. */
 const membersMax = 10_000;
-/** Topics that all members have joined together: a name is kept for each. Most members have three. */
+/** Topics of all members together: each is a stored name. Most members have three. */
 const joinedMax = 200_000;
-/** Takes of one member that it has not acknowledged: as many as it can name in one request. Most have one. */
+/** Unacknowledged takes of one member: as many as it can name in one request. Most have one. */
 const outMax = 1_000;
-/** Topics for which all takes that wait are watching together: each record wakes those of its topic. Most takes have one to three. */
+/** Topics that all waiting takes watch together: each record wakes the takes of its topic. Most takes have one to three. */
 const watchedMax = 100_000;
 
 const jsonHeaders = { "content-type": "application/json" };
@@ -98,9 +98,9 @@ class Members {
   readonly #log: BusLog;
   readonly #clock: Clock;
   readonly #members = new Map<string, Member>();
-  /** What answers each take that waits; the one that has waited longest comes first. */
+  /** The functions that answer waiting takes, oldest first. */
   readonly #waiting = new Set<() => void>();
-  /** Topics of all takes that wait. */
+  /** Topics of all waiting takes. */
   #watched = 0;
   /** Topics of all members. */
   #joined = 0;
@@ -140,7 +140,7 @@ class Members {
     for (const answer of [...this.#waiting]) answer();
   }
 
-  /** Joins, commits, and takes back what was lost on its way. */
+  /** Joins topics, commits, and returns records that were lost on their way to the member. */
   async #settle(member: Member, { group, member: name, topics, from, commit, holding }: TakeRequest): Promise<void> {
     const fresh = topics.filter((topic) => !member.joined.has(topic));
     if (fresh.length > 0) {
@@ -161,7 +161,7 @@ class Members {
     const until = this.#clock.now() + takeRequest.waitMs;
     for (;;) {
       if (gone.aborted || this.#dismissed) return null;
-      // Watched while it takes, so that no record comes unseen between both.
+      // Watched during the take, so that no record in between is missed.
       let isNew = false;
       const unwatch = this.#log.watch(takeRequest.topics, () => {
         isNew = true;
@@ -172,7 +172,7 @@ class Members {
     }
   }
 
-  /** False when it has to make room for others that wait: its member comes again. */
+  /** Returns false when it must make room for other waiting takes: its member polls again. */
   #changed(topics: readonly string[], until: number, gone: AbortSignal): Promise<boolean> {
     return new Promise((resolve) => {
       const over = (mayGoOn: boolean) => {
@@ -194,7 +194,7 @@ class Members {
     });
   }
 
-  /** Who has waited longest is answered first, so that no caller keeps others from waiting. */
+  /** Answers the takes that have waited longest, so that no caller keeps others from waiting. */
   #makeRoom(): void {
     for (const dismiss of this.#waiting) {
       if (this.#watched <= watchedMax) return;
@@ -233,7 +233,7 @@ class Members {
     this.#log.release(name);
   }
 
-  /** One timer, and none without members. */
+  /** One timer for all members, and none without members. */
   #sweepLater(): void {
     if (this.#sweeping || this.#members.size === 0) return;
     this.#sweeping = true;
@@ -247,8 +247,8 @@ class Members {
 }
 
 /**
- * A member has what it took until it acknowledges it. So none may act for one of another token, nor for the coordinator's own, which
- * read the same log under names without a blank.
+ * The internal name of a member. A member owns its records until it acknowledges them. So the name contains the token: no caller may act
+ * for a member of another token or for the coordinator's own members, whose names have no space.
  */
 function memberOf({ name = "" }: Caller, member: string): string {
   return `${name} ${member}`;

@@ -23,15 +23,15 @@ import { functionType, type Graph } from "../dialect/graph.ts";
 import { varsOf } from "../dialect/resolve.ts";
 import type { TaskStatus } from "./tasks-routes.ts";
 
-/** How a moment is written: as a text, or as a date of MongoDB. */
+/** How a time is written: as a text, or as a MongoDB date. */
 export type Moment<Time> = (ms: number) => Time;
 
 export const isoMoment: Moment<string> = (ms) => new Date(ms).toISOString();
 
-/** Values of JSON, and moments. */
+/** JSON values, and times. */
 export type Document = { [field: string]: unknown };
 
-/** Everything but the graph: what a list shows. */
+/** Everything but the graph, for lists. */
 export function summaryDocument<Time>(run: Run, moment: Moment<Time>, cancelling = false): Document {
   const status: TaskStatus = cancelling ? "cancelling" : runStatus[run.state];
   const created = isoMoment(run.createdAt);
@@ -60,7 +60,7 @@ export function summaryDocument<Time>(run: Run, moment: Moment<Time>, cancelling
   };
 }
 
-/** A record as documents need it: of its texts only those that are shown, for all of them may have gigabytes. */
+/** A record with only the texts that documents show, because all texts together may have gigabytes. */
 export function withoutTexts(task: TaskRow, plan: Plan): TaskRow {
   const isShown = aggregates(plan.nodes[task.node]?.origin) !== undefined;
   return { ...task, input: "null", output: isShown ? task.output : null };
@@ -72,7 +72,7 @@ export async function recordsWithout(records: AsyncIterable<TaskRow>, plan: Plan
   return found;
 }
 
-/** `records` as the reader lists them; nodes without one have not begun. `errors` by task, of those that wait to be tried again. */
+/** `records` as the reader lists them; nodes without a record have not begun. `errors` by task, for tasks that wait for a retry. */
 export function taskDocument<Time>(
   run: Run,
   plan: Plan,
@@ -99,7 +99,7 @@ export function taskDocument<Time>(
   };
 }
 
-/** The run has been cancelled, and a worker has not stopped yet. */
+/** The run was cancelled, and a worker has not stopped yet. */
 function isCancelling(run: Run, records: readonly TaskRow[]): boolean {
   return run.state === "cancelled" && records.some(({ state }) => state === "cancelling");
 }
@@ -123,7 +123,7 @@ const runStatus: { readonly [state in Run["state"]]: TaskStatus } = {
   cancelled: "finished",
 };
 
-/** The graph's description of the node; a step of another dialect in the same form. */
+/** The node in the graph; a step of another dialect is converted to the same form. */
 function specOf(node: PlanNode): Document {
   const { origin } = node;
   if (isObject(origin) && typeof origin.node_id === "string") return origin;
@@ -173,7 +173,7 @@ function nodeStatus(task: TaskRow): TaskStatus {
   }
 }
 
-/** The last sign of it that the board has kept. */
+/** The last time of an event that the board stores. */
 function lastHeard({ postedAt, queuedAt, claimedAt, endedAt }: TaskRow): number {
   return Math.max(postedAt, queuedAt, claimedAt ?? 0, endedAt ?? 0);
 }
@@ -197,7 +197,7 @@ function resultOf(run: Run): Json {
   return run.output === null || isRunOpen(run.state) ? null : (parseExact(run.output) as Json);
 }
 
-/** What `metrics.aggregate` has worked out, by node. The last in the graph counts. */
+/** The results of `metrics.aggregate`, by node. The last one in the graph counts. */
 function statsOf(plan: Plan, records: ReadonlyMap<number, TaskRow>): Map<string, Json> {
   const stats = new Map<string, Json>();
   plan.nodes.forEach(({ origin }, at) => {
@@ -210,7 +210,7 @@ function statsOf(plan: Plan, records: ReadonlyMap<number, TaskRow>): Map<string,
   return stats;
 }
 
-/** The node whose metrics a node of the graph works out. */
+/** The node whose metrics this node aggregates. */
 export function aggregates(origin: unknown): string | undefined {
   const { io } = isObject(origin) ? origin : {};
   if (!isObject(io) || io.fn !== "metrics.aggregate" || !isObject(io.fn_args)) return undefined;

@@ -1,4 +1,4 @@
-// The metrics of FlowKit's coordinator. It counts anyway; its counters are read when /metrics is read.
+// The metrics of FlowKit's coordinator. Its counters exist anyway and are read when /metrics is read.
 
 import type { Metrics, Sample } from "../../../core/metrics.ts";
 import type { Flowkit } from "./lead.ts";

@@ -1,4 +1,4 @@
-// FlowKit's coordinator on a server's engine: with a broker that the options name, else on the bus in the data file.
+// Starts FlowKit's coordinator on a server's engine: with the configured brokers, else on the bus in the data file.
 
 import type { Bus } from "../../../bus/bus.ts";
 import { EmbeddedBus } from "../../../bus/embedded.ts";
@@ -25,12 +25,12 @@ import { isOfTopic } from "./topic-rules.ts";
 
 export interface FlowkitConfig {
   readonly settings: CoordinatorSettings;
-  /** How to be let in by Kafka, where there are brokers. */
+  /** The Kafka credentials, when there are brokers. */
   readonly security: ReturnType<typeof kafkaSecurityIn>;
   readonly isSensitive?: IsSensitive;
 }
 
-/** Read before anything is opened: a mistake in it must not leave a server half started. */
+/** Read before anything is opened: a mistake must not leave a server half started. */
 export async function readFlowkitConfig(
   { config, brokers, sensitiveDetector }: FlowkitOptions,
   { environment, log }: { readonly environment: Environment; readonly log: ProtocolLog },
@@ -51,9 +51,9 @@ export interface Flowkit extends FlowkitHandle {
   /** Where workers connect, when that is not this server itself. */
   readonly busElsewhere: string | undefined;
   readonly topics: TopicNames;
-  /** Null where messages need none, because the bus is in the data file. */
+  /** Null when the bus is in the data file, because messages then need no outbox. */
   readonly outbox: Pick<Outbox, "pending" | "failed"> | null;
-  /** Whether the bus could be reached last. */
+  /** Whether the last attempt to reach the bus succeeded. */
   isReachable(): boolean;
   close(): Promise<void>;
 }
@@ -84,7 +84,7 @@ export async function openFlowkit(
         )
       : new EmbeddedBus(engine.busLog, reporting),
   );
-  // What is stored in the data file anyway needs no second place in it.
+  // A bus in the data file needs no second copy of its messages.
   const outbox =
     brokers.length > 0
       ? new Outbox({
@@ -94,7 +94,7 @@ export async function openFlowkit(
           owner: makeId(clock.now()),
           clock,
           trouble,
-          // A command that could not be sent is followed by the next epoch's, which is the only one that counts.
+          // A command that could not be sent is replaced by the command of the next epoch; only the newest counts.
           newestOnly: (topic) => isOfTopic(settings.topics.cmd, topic),
           failed: (message, error) =>
             void coordinator.undeliverable(message, error).catch((reason) => failed("a message given up", reason)),
@@ -137,23 +137,23 @@ export async function openFlowkit(
     async close() {
       engine.carriers.delete(carrier);
       engine.deadLetterSources.delete(letters);
-      // At the same time: the coordinator waits for what it asks MongoDB, which one that does not answer ends by being closed.
+      // At the same time: the coordinator waits for calls to MongoDB, and closing the mirror ends those that get no answer.
       const mirrored = mirroring?.close();
       await coordinator.stop();
-      // Together: the outbox waits for what is being sent, which a bus whose broker is away ends by being closed.
+      // Together: the outbox waits for messages in flight, and closing the bus ends those whose broker is away.
       await Promise.all([outbox?.close(), bus.close(), mirrored]);
     },
   };
 }
 
-/** The group of workers that reads a topic of commands; undefined for any other topic. */
+/** The worker group that reads a command topic; undefined for any other topic. */
 function readersOf({ cmd }: TopicNames, topic: string): string | undefined {
   if (!isOfTopic(cmd, topic)) return undefined;
   const [before = "", after = ""] = cmd.split("{type}");
   return commandGroup(topic.slice(before.length, topic.length - after.length));
 }
 
-/** Loaded where there is a database. */
+/** Loaded only with a database. */
 async function openMirror(
   url: string,
   engine: ProtocolEngine,
@@ -173,7 +173,7 @@ async function openMirror(
   };
 }
 
-/** Loaded where there is a broker. */
+/** Loaded only with brokers. */
 async function kafkaBus(brokers: readonly string[], kafka: FlowkitOptions["kafka"], parts: Omit<KafkaBusOptions, "brokers">): Promise<Bus> {
   const { openKafkaBus } = await import("../../../bus/kafka.ts");
   return openKafkaBus({ ...kafka, ...parts, brokers });

@@ -1,4 +1,4 @@
-// What `serve()` takes for FlowKit.
+// The options of `serve()` for FlowKit.
 
 import type { KafkaBusOptions } from "../../../bus/kafka.ts";
 import type { JsonObject } from "../../../core/json/json.ts";
@@ -12,26 +12,26 @@ export type FlowkitKafka = Pick<
 >;
 
 export interface FlowkitOptions {
-  /** Brokers of Kafka, such as `kafka:9092`, in a list or separated by commas. Without them the bus is in the data file. */
+  /** Kafka brokers, such as `kafka:9092`, as a list or separated by commas. Default: the bus in the data file. */
   brokers?: string | readonly string[];
   /**
-   * A MongoDB that workers of FlowKit share, such as `mongodb://db/flowkit`: what they read there of tasks is kept there, and what they keep
-   * there counts. Without it, workers keep their artifacts here.
+   * A MongoDB that FlowKit workers share, such as `mongodb://db/flowkit`: the server writes tasks there for workers to read, and reads the
+   * results that workers store there. Default: workers store their artifacts on this server.
    */
   mongo?: string;
-  /** How to reach them: `ssl`, `sasl`, and how topics are created. */
+  /** Further Kafka options: `ssl`, `sasl`, and how topics are created. */
   kafka?: FlowkitKafka;
   /** A file with the reference's `CoordinatorConfig` as JSON, or its settings. */
   config?: string | CoordinatorConfig;
-  /** Functions for nodes of the type `coordinator_fn`, by the name that graphs call them. */
+  /** Functions for nodes of the type `coordinator_fn`, by name. */
   functions?: { readonly [name: string]: CoordinatorFunction };
-  /** Recognises secrets among variables. */
+  /** Detects secrets among variables. */
   sensitiveDetector?: SensitiveDetector;
 }
 
-/** The field of `ServeOptions` that is FlowKit's. */
+/** The field of `ServeOptions` for FlowKit. */
 export interface FlowkitServing {
-  /** How workers of FlowKit connect, and how they are coordinated. A server without a port coordinates them only when this is given. */
+  /** How FlowKit workers connect and are coordinated. A server without a port coordinates them only with this option. */
   flowkit?: FlowkitOptions;
 }
 
@@ -43,8 +43,8 @@ export interface FlowkitHandle {
   cancelTask(taskId: string, reason?: string): Promise<boolean>;
 }
 
-/** The field of `Server` that is FlowKit's. */
+/** The field of `Server` for FlowKit. */
 export interface FlowkitSide {
-  /** Graphs of FlowKit; null on a server that has no port and is not configured to coordinate its workers. */
+  /** FlowKit's graphs; null on a server without a port that is not configured to coordinate FlowKit workers. */
   readonly flowkit: FlowkitHandle | null;
 }

@@ -1,9 +1,9 @@
-// Batches as parts of a task: under names that the store takes, and not more in one call than it does.
+// Stores batches as parts of a task: with names that the store accepts, and within the limits of one call.
 
 import { type NewPart, partBytesMax, putPartsMax, uidLengthMax } from "../../../engine/part/store.ts";
 import { grouped } from "../wire/artifacts/groups.ts";
 
-/** SQLite's texts end at the first NUL, and a longer one is refused: a batch with such a name is kept under what it can have. */
+/** SQLite texts end at the first NUL, and long names are refused: such a name is replaced or cut. */
 export function partUidOf(uid: string): string {
   const clean = uid.includes("\u0000") ? uid.replaceAll("\u0000", "\uFFFD") : uid;
   return clean.length > uidLengthMax ? clean.slice(0, uidLengthMax) : clean;

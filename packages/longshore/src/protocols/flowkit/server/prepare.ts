@@ -1,4 +1,4 @@
-// FlowKit's server half on a server. The coordinator is loaded where workers can reach it: on a server with a port, or with the option
+// Prepares FlowKit's server half. The coordinator is loaded when workers can reach it: on a server with a port, or with the option
 // `flowkit`.
 
 import type { OpenProtocol, PreparedProtocol, Preparing, ProtocolEngine } from "../../server-half.ts";

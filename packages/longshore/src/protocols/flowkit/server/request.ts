@@ -1,4 +1,4 @@
-// Reading requests to the HTTP face of FlowKit. What is wrong is refused with the name it was sent under and what was expected instead.
+// Reads FlowKit's HTTP requests. An error names the field as it was sent, and what is expected.
 
 import { setImmediate } from "node:timers/promises";
 import { LongshoreError } from "../../../core/errors.ts";
@@ -14,22 +14,21 @@ export function badField(field: string, value: unknown, expected: string): Longs
   return new LongshoreError("LONGSHORE_BAD_INPUT", `${field} is ${shown(value)}, expected ${expected}.`, { detail: { field, expected } });
 }
 
-/** The body as an object; `{}` where nothing was sent. */
+/** The body as an object; `{}` for an empty body. */
 export function bodyOf(request: HttpRequest): JsonObject {
   return request.text.trim() === "" ? {} : objectOfBody(request, "The body");
 }
 
-/** The lines of a body whose lines are JSON each; the last may end like the others. One more than `max` at most: that is too many then. */
+/** The lines of a body of JSON lines; a final newline is optional. Returns at most one line more than `max`, which the caller refuses. */
 export function linesOf({ text }: HttpRequest, max: number): string[] {
   return (text.endsWith("\n") ? text.slice(0, -1) : text).split("\n", max + 1);
 }
 
-/** What one line may hold: read in about 20 ms. */
+/** Values in one line: parsing them takes about 20 ms. */
 const lineValuesMax = 131_072;
 
 /**
- * Throws for the first text that is not the JSON of an object. Long lists are read in slices, so that other requests are answered in
- * between.
+ * Throws for the first text that is not a JSON object. Long lists are checked in slices, so that other requests are answered in between.
  */
 export async function checkObjects(texts: readonly string[], what: (at: number) => string): Promise<void> {
   let left = sliceChars;
@@ -57,7 +56,7 @@ function refuseCostly(text: string, what: string): void {
   });
 }
 
-/** `what` begins the sentence of the error. */
+/** `what` begins the error message. */
 export function objectOf(text: string, what: string): JsonObject {
   return objectOfBody({ text, parsed: undefined }, what);
 }
@@ -88,7 +87,7 @@ export function textIn(object: JsonObject, field: string, where = ""): string {
   throw badField(where + field, value, "a text that is not empty");
 }
 
-/** A whole number from `min` to `max`; `fallback` where it is absent or null. */
+/** An integer from `min` to `max`; `fallback` when it is absent or null. */
 export function wholeIn(
   object: JsonObject,
   field: string,
@@ -111,7 +110,7 @@ export interface WholeRule {
   readonly where?: string;
 }
 
-/** An object; `{}` where it is absent or null. */
+/** An object; `{}` when it is absent or null. */
 export function objectIn(object: JsonObject, field: string, where = ""): JsonObject {
   const value = object[field] ?? {};
   if (isObject(value)) return value as JsonObject;

@@ -1,5 +1,5 @@
-// The server half of FlowKit over HTTP: what workers need that have neither Kafka nor MongoDB, and tasks for clients that submit and watch
-// them. Refusals are those of our own API.
+// The server half of FlowKit over HTTP: for workers without Kafka and MongoDB, and for clients that submit and watch tasks. Errors have the
+// form of our own API.
 
 import type { Board } from "../../../engine/board/board.ts";
 import type { PartStore } from "../../../engine/part/store.ts";
@@ -25,16 +25,16 @@ export interface FlowkitRoutesDeps extends BusRoutesDeps {
   readonly parts: PartStore;
   readonly documents: DocumentStore;
   plan(definition: Definition): Plan;
-  /** Called for batches that are stored here without an event: those of workers that use this server for bus and store. */
+  /** Called for batches that are stored without an event, by workers that use this server as bus and store. */
   batchesKept?(count: number): void;
 }
 
 export interface FlowkitRoutes extends RouteGroup {
-  /** Answers every poll that waits; to be called before the listener closes. */
+  /** Answers all waiting polls. Call it before the listener closes. */
   dismiss(): void;
 }
 
-/** `tasks` makes runs of graphs; without the user's own functions when it is absent. */
+/** `tasks` starts runs of graphs. Default: without the user's functions. */
 export function flowkitRoutes(deps: FlowkitRoutesDeps, tasks = new FlowkitTasks(deps)): FlowkitRoutes {
   const bus = busRoutes(deps);
   const { runs, reader, board, parts, documents, clock } = deps;

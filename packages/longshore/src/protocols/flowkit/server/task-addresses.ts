@@ -1,5 +1,5 @@
-// Which task of the board a record on the wire is about, and the other way round. `task_id` is a run and `node_id` a step of it; a task
-// without a run is its own `task_id`, and its step's name the `node_id`.
+// Maps names on the wire to tasks of the board and back. `task_id` is a run and `node_id` one of its steps. A task without a run is its own
+// `task_id`, and `node_id` is the name of its step.
 
 import type { Board } from "../../../engine/board/board.ts";
 import type { TaskRow } from "../../../engine/board/task.ts";
@@ -16,7 +16,7 @@ export interface Place {
   readonly node: PlanNode | null;
 }
 
-/** How a task is called on the wire. */
+/** The name of a task on the wire. */
 export interface WireName {
   readonly task_id: string;
   readonly node_id: string;
@@ -28,12 +28,12 @@ export interface PlacesDeps {
   plan(definition: Definition): Plan;
 }
 
-/** Plans are shared by their runs, so an entry is small; more runs than these do not send at once. */
+/** Runs share plans, so an entry is small. Fewer runs than this send events at once. */
 const cachedMax = 10_000;
 
 export class Places {
   readonly #deps: PlacesDeps;
-  /** By run; the longest unused is dropped first. */
+  /** By run; the least recently used is dropped first. */
   readonly #plans = new Map<string, Plan>();
 
   constructor(deps: PlacesDeps) {

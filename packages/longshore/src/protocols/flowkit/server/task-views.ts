@@ -23,7 +23,7 @@ export interface TaskViewsDeps {
   readonly parts: PartStore;
   readonly documents: Pick<DocumentStore, "document">;
   plan(definition: Definition): Plan;
-  /** Who makes runs of graphs, and cancels them. */
+  /** Starts and cancels runs of graphs. */
   readonly tasks: {
     submit(task: { params: JsonObject; graph: JsonObject }): Promise<Submitted>;
     cancel(taskId: string, reason: string): Promise<Run | undefined>;
@@ -42,7 +42,7 @@ export class TaskViews implements Tasks {
     return { id: run.id, ignored };
   }
 
-  /** Any run: a FlowKit worker may do steps of all of them. */
+  /** Any run: a FlowKit worker may run steps of all of them. */
   async task(id: string): Promise<JsonObject | null> {
     const run = await this.#deps.runs.run(id);
     if (run === undefined) return null;

@@ -1,5 +1,5 @@
-// FlowKit's tasks over HTTP: submitting a graph, looking at it, cancelling it, and reading what its nodes have produced. Answers are the
-// documents that FlowKit's own coordinator keeps, so that their readers can read these.
+// FlowKit's tasks over HTTP: submit, read and cancel a graph, and read the results of its nodes. Answers are the documents of FlowKit's own
+// coordinator, so existing readers can use them.
 
 import type { Action } from "../../../core/actions.ts";
 import { LongshoreError } from "../../../core/errors.ts";
@@ -8,18 +8,18 @@ import type { HttpReply, HttpRequest, Route } from "../../../net/http/http.ts";
 import { httpBase } from "../wire/shapes.ts";
 import { badField, bodyOf, jsonReply, objectIn, queryText, queryWhole } from "./request.ts";
 
-/** What the routes need of the coordinator. Null: there is no such task. */
+/** What the routes need from the coordinator. Null means that there is no such task. */
 export interface Tasks {
-  /** Rejects with LONGSHORE_BAD_DEFINITION, naming the place in the graph. `ignored` are fields of it that have no effect. */
+  /** Rejects with LONGSHORE_BAD_DEFINITION that names the place in the graph. `ignored` are fields without effect. */
   create(task: { params: JsonObject; graph: JsonObject }): Promise<{ id: string; ignored: readonly string[] }>;
   task(id: string): Promise<JsonObject | null>;
   /** Newest first; `next` is the `before` of the following page. */
   list(page: TasksPage): Promise<{ items: JsonObject[]; next: string | null }>;
-  /** Returns the task afterwards. One that has ended stays as it is. */
+  /** Returns the task after the cancel. A task that has ended is not changed. */
   cancel(id: string, reason: string): Promise<JsonObject | null>;
-  /** Parts of a node after a position; `complete` once it has ended well, with its final metrics. */
+  /** Parts of a node after a position; `complete` has the final metrics once the node has succeeded. */
   artifacts(id: string, node: string, page: { after: number; limit: number }): Promise<ArtifactsPage | null>;
-  /** Batches that its nodes have put aside, or failed for. */
+  /** The dead letters of its nodes. */
   deadLetters(id: string): Promise<readonly JsonObject[] | null>;
 }
 
@@ -33,7 +33,7 @@ export interface TasksPage {
 
 export interface ArtifactsPage {
   readonly items: readonly JsonObject[];
-  /** The `after` of the following page; null when there is nothing behind this one now. */
+  /** The `after` of the following page; null when there are no further parts now. */
   readonly next: number | null;
   readonly complete: JsonObject | null;
 }
@@ -41,9 +41,9 @@ export interface ArtifactsPage {
 export const taskStatuses = ["queued", "running", "deferred", "cancelling", "finished", "failed"] as const;
 export type TaskStatus = (typeof taskStatuses)[number];
 
-/** A graph of the largest size with its inputs. A node is given at most a record of the bus, 1 MB, so that more helps no graph. */
+/** The largest graph with its inputs. A node gets at most one bus record, 1 MB, so a higher limit would not help. */
 const bodyMax = 4 * 1_024 * 1_024;
-/** A page of tasks carries their whole graphs. */
+/** Tasks in one page. */
 const tasksPageMax = 100;
 const partsPageMax = 1_000;
 const pageDefault = 50;

@@ -1,11 +1,11 @@
-// Which topics a worker may send to and receive from. The sender of a command decides what other workers do, and a reader of reports can keep them
-// from the coordinator. So a worker's token reaches the worker's side of each topic alone.
+// Which topics a worker may write to and read from. The sender of a command controls other workers, and a reader of reports could keep them
+// from the coordinator. So a worker's token may use only the worker's side of each topic.
 
 import type { Caller } from "../../../core/actions.ts";
 import { LongshoreError } from "../../../core/errors.ts";
 import type { TopicNames } from "../wire/shapes.ts";
 
-/** Throws LONGSHORE_UNAUTHORIZED that names the first topic that is not the caller's to use so. */
+/** Throws LONGSHORE_UNAUTHORIZED that names the first topic that the caller may not use in this way. */
 export function checkTopics(caller: Caller, verb: "publish" | "take", topics: Iterable<string>, names: TopicNames): void {
   if (caller.may("bus.lead")) return;
   const own = verb === "publish" ? [names.status, names.announce, names.reply] : [names.cmd, names.query, names.signals];

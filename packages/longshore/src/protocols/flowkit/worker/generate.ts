@@ -1,15 +1,15 @@
-// Driving a generator over batches: what its yields are called, and when a batch that it has read is finished, so that a later attempt is
-// not given it again. The inside of the generator is not visible: a plain yield may be about any batch that it has read, and more may
-// follow when it has read the next one. So only its own marks count:
+// Runs a generator over batches: the names of its yields, and when a batch that it has read is finished, so that a later attempt does not
+// read it again. The worker cannot see inside the generator: a plain yield may be about any batch that it has read, and more yields may
+// follow after the next batch. So only its own marks count:
 //
-//   It yields plainly, or nothing.                  No batch is finished: the next attempt begins with all of them.
-//   It yields `batch.result(metrics, ...others)`.   These batches are finished when it requests the next one, or ends, and all that was
-//                                                   yielded until then is kept.
-//   It calls `batch.skip()`.                        The same, though nothing comes of the batch.
+// It yields plainly, or not at all: no batch is finished, and the next attempt begins with all of them.
+// It yields `batch.result(metrics, ...others)`: these batches are finished when it requests the next batch, or ends, and everything that it
+// has yielded so far is stored.
+// It calls `batch.skip()`: the same, without a result.
 //
-// Batches are ticked off in the order in which they were read, each not before all earlier ones: an adapter may cut one artifact into
-// several batches, of which the last means all. What is not ticked off comes again to the next attempt, and what is yielded for it
-// replaces what has its name. So nothing is lost, and nothing counts twice.
+// Batches are finished in reading order, each only after all earlier ones: an adapter may split one artifact into several batches, and the
+// last one finishes the artifact. The next attempt reads unfinished batches again, and its results replace those with the same name. So
+// nothing is lost, and nothing counts twice.
 
 import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
 import { toJson } from "../../../core/json/to-json.ts";

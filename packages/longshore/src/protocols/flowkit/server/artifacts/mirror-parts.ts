@@ -1,5 +1,5 @@
-// What nodes have produced, written to MongoDB for consumers of other makes, as FlowKit's coordinator does from the same events: partial
-// and complete artifacts that no worker of MongoDB has written, and `metrics_raw`, each batch once.
+// Writes the results of nodes to MongoDB for consumers of other implementations, as FlowKit's coordinator does from the same events:
+// partial and complete artifacts that no worker has written there, and `metrics_raw`, each batch once.
 
 import type { JsonObject } from "../../../../core/json/json.ts";
 import { parseExact, writeExact } from "../../../../core/json/json-exact.ts";
@@ -17,7 +17,7 @@ export interface MirrorPartsOptions {
   readonly db: MongoDb;
   readonly parts: PartStore;
   readonly documents: Pick<DocumentStore, "document">;
-  /** There is more of this task. */
+  /** Called when a task has new parts. */
   changed(task: TaskRow): void;
 }
 
@@ -44,7 +44,7 @@ export class MirrorParts {
     this.#followed.set(task.id, { after: 0, unwatch: this.#options.parts.watch(task.id, () => this.#options.changed(task)) });
   }
 
-  /** Writes what has come since the last time, and the end. */
+  /** Writes the parts since the last call, and the end of the task. */
   async write(taskId: string, nodeId: string, task: TaskRow): Promise<void> {
     const followed = this.#followed.get(task.id);
     let after = followed?.after ?? 0;
@@ -61,7 +61,7 @@ export class MirrorParts {
     if (!isOpen(task.state)) this.#drop(task.id);
   }
 
-  /** A step that is begun again has produced nothing: what MongoDB has of its earlier life must not be taken for its result. */
+  /** Removes the results of an earlier life of a step that begins again, so that they are not taken for its result. */
   async forget(taskId: string, nodeId: string, task: TaskRow): Promise<void> {
     this.#drop(task.id);
     const earlier = { $lt: task.grant };
@@ -76,8 +76,9 @@ export class MirrorParts {
   }
 
   /**
-   * Records what workers have stored in MongoDB without an event in time: an attempt whose hold had expired when its events came has
-   * ticked off its input, so the next one does not make these again. Costs a count where nothing is missing.
+   * Records parts that workers have stored in MongoDB without a timely event. When the events of an attempt arrive after its hold has
+   * expired, it has already finished its input, so the next attempt does not make these parts again. Costs one count when nothing is
+   * missing.
    */
   async adopt(task_id: string, node_id: string, hold: Hold): Promise<void> {
     const { db, parts } = this.#options;
@@ -109,20 +110,20 @@ export class MirrorParts {
       };
     });
     const { db } = this.#options;
-    // A worker with MongoDB has written its artifacts by itself.
+    // A worker with MongoDB has written its artifacts itself.
     const artifacts = documents.map(({ artifact }) => artifact);
     const metrics = documents.map((document) => document.metrics);
     await this.#revive("artifacts", { status: "failed" }, await insertNew(db, "artifacts", artifacts), { error: "" });
     await this.#revive("metrics_raw", { failed: true }, await insertNew(db, "metrics_raw", metrics), { failed: "", reason: "" });
   }
 
-  /** A batch that failed before and has succeeded since: the record of the failure is removed. In the reference it stays. */
+  /** Removes the failure record of a batch that has succeeded later. In the reference it stays. */
   async #revive(collection: string, failed: MongoDocument, documents: readonly MongoDocument[], gone: MongoDocument): Promise<void> {
     const [first] = documents;
     if (first === undefined) return;
     const { task_id, node_id } = first;
     const records = this.#options.db.collection(collection);
-    // Nearly always they are there because they have been written before.
+    // In nearly all cases they exist because they were written before.
     const any = await mongoCall("look for failed batches", () =>
       records.findOne({ task_id, node_id, ...failed }, { projection: { _id: 1 } }),
     );
@@ -134,7 +135,7 @@ export class MirrorParts {
     await mongoCall("keep documents", () => records.bulkWrite(operations, { ordered: false }));
   }
 
-  /** Only where there is nothing of the batch yet: one that has succeeded once counts as that. */
+  /** Written only when there is no record of the batch: a batch that has succeeded once stays succeeded. */
   async #failed(task_id: string, node_id: string, task: TaskRow): Promise<void> {
     const { db, documents } = this.#options;
     const failed = await failedBatches(documents, task);

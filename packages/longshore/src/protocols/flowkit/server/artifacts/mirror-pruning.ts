@@ -1,5 +1,5 @@
-// Documents of runs that retention has removed. They are not reported one by one: MongoDB is searched, a little at a time and round and
-// round, for runs that are not there any more. So nothing is missed over a crash, and nothing has to be remembered.
+// Removes the documents of runs that retention has removed. Removals are not reported one by one: MongoDB is searched continuously, in
+// small steps, for runs that do not exist any more. So a crash loses nothing, and no state is needed.
 
 import { randomUUID } from "node:crypto";
 import type { DocumentStore } from "../../../../engine/run/documents.ts";
@@ -12,19 +12,19 @@ export interface MirrorPruningOptions {
   readonly runs: Pick<Runs, "run">;
 }
 
-/** Tasks that one look checks: some milliseconds. A look each 15 s comes round half a million of them in two hours. */
+/** Tasks per step: some milliseconds. With a step every 15 s, half a million tasks are checked in two hours. */
 const lookMax = 1_000;
 
 export class MirrorPruning {
   readonly #options: MirrorPruningOptions;
-  /** The last id that was looked at. */
+  /** The last id that was checked. */
   #after = "";
 
   constructor(options: MirrorPruningOptions) {
     this.#options = options;
   }
 
-  /** Looks at the next few tasks that this data file has mirrored: what it does not know any more it has pruned. */
+  /** Checks the next tasks that this data file has mirrored: unknown runs were removed by retention. */
   async look(mirrored_from: string): Promise<void> {
     const { db, runs } = this.#options;
     const filter = { mirrored_from, id: { $gt: this.#after } };
@@ -38,7 +38,7 @@ export class MirrorPruning {
     this.#after = found.length < lookMax ? "" : (found.at(-1) as string);
   }
 
-  /** The task itself last: as long as it is there, the rest is found again. */
+  /** Removes the task last: while it exists, the rest is found again. */
   async #remove(id: string): Promise<void> {
     const remove = (collection: string, filter: MongoDocument) =>
       mongoCall("remove what belongs to a task", () => this.#options.db.collection(collection).deleteMany(filter));
@@ -50,8 +50,8 @@ export class MirrorPruning {
 const kind = "flowkit-mirror";
 
 /**
- * A name of this data file alone. That of the server is not enough to remove anything by: it may be configured, and given to
- * another data file, which has none of the runs of this one.
+ * A unique name of this data file. The name of the server is not enough to remove anything: it can be configured, and another data file
+ * with the same name has none of these runs.
  */
 export async function fileOf(documents: Pick<DocumentStore, "document" | "keepDocument">): Promise<string> {
   const fresh = { kind, name: "file", version: 1, body: JSON.stringify(randomUUID()) };

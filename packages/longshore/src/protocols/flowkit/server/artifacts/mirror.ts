@@ -1,10 +1,10 @@
-// What foreign workers read in MongoDB, kept like our own records: the documents of `tasks`, and what nodes have produced. The truth stays
-// here. A document is made from it again whenever it is written, one write at a time, so that none overtakes another, and one that failed
-// is simply made again.
+// Mirrors to MongoDB what other implementations read there: the documents of `tasks`, and the results of nodes. Our own records are the
+// truth. A document is built from them for each write, one write at a time, so that writes cannot overtake each other. A failed write is
+// repeated with a new document.
 //
-// A crash loses nothing, though no intent is recorded. At the start these are mirrored again: every open run, every run whose
-// document does not show that it has ended, and every run that is younger than the last moment at which all was mirrored. That moment is
-// kept in MongoDB, where it cannot run ahead of what it is about.
+// A crash loses nothing, although no intent is recorded. At the start these runs are mirrored again: every open run, every run whose
+// document does not show its end, and every run that is younger than the last time at which everything was mirrored. That time is stored in
+// MongoDB, so it cannot be ahead of the documents.
 
 import { type Clock, pause } from "../../../../core/clock.ts";
 import { isClosing, isTransient, LongshoreError } from "../../../../core/errors.ts";
@@ -53,21 +53,21 @@ export interface MirroredWorker {
   readonly seenAt: number;
 }
 
-/** What has changed of a run since it was last written. */
+/** What has changed in a run since its last write. */
 interface Marks {
   whole: boolean;
   readonly nodes: Set<number>;
 }
 
-/** Before what could not be written is tried again; doubled up to the second. */
+/** The first pause before a failed write is repeated; it doubles up to `retryMsMax`. */
 const retryMs = 200;
 const retryMsMax = 10_000;
-/** How often workers are written down, and the moment up to which all is mirrored. */
+/** How often the workers, and the time up to which everything is mirrored, are written. */
 const beatMs = 15_000;
 
-/** A run that was made before this long is committed, and has been reported. */
+/** A run that is older than this is committed and was reported. */
 const commitMsMax = 60_000;
-/** How long the end of this server waits for what is being written. */
+/** How long closing waits for current writes. */
 const closeMs = 2_000;
 
 const coordinatorIndexes: readonly MongoIndex[] = [
@@ -85,10 +85,10 @@ export class Mirror {
   readonly #options: MirrorOptions;
   readonly #parts: MirrorParts;
   readonly #marks = new Map<string, Marks>();
-  /** Runs of graphs that have not come to rest. */
+  /** Runs of graphs that are not settled. */
   readonly #known = new Set<string>();
   readonly #closing = new AbortController();
-  /** Aborts what MongoDB has not answered. */
+  /** Aborts calls that MongoDB has not answered. */
   readonly #cut = new AbortController();
   #stopListening: () => void = () => {};
   #stopBeat: () => void = () => {};
@@ -110,57 +110,57 @@ export class Mirror {
     this.#parts = new MirrorParts({ db, parts, documents, changed });
   }
 
-  /** Begins; writing continues by itself, for as long as MongoDB may be away. */
+  /** Starts mirroring. It continues by itself, however long MongoDB is away. */
   start(): void {
     this.#stopListening = this.#options.listen({ task: (task) => this.#changed(task), run: (run) => this.#runChanged(run) });
     this.#beat();
   }
 
-  /** Resolves when everything that has changed so far is written. */
+  /** Resolves when all changes so far are written. */
   async settled(): Promise<void> {
     while (this.#pumping !== null) await this.#pumping;
   }
 
-  /** What MongoDB has as the node's final metrics, when its end was not reported; null when it has none (T53). */
+  /** The node's final metrics in MongoDB, when its end was not reported; null when there are none (T53). */
   async completed({ task_id, node_id }: { task_id: string; node_id: string }): Promise<JsonObject | null> {
     const run = await this.#options.runs.run(task_id);
     if (run === undefined) return null;
-    // What an earlier life of the run left there is cleared away first.
+    // Results of an earlier life of the run are removed first.
     if (run.retries > 0) await this.#alone(() => this.#write(task_id, { whole: true, nodes: new Set() }));
     const artifacts = this.#options.db.collection("artifacts");
     const found = await mongoCall("look for an artifact", () => artifacts.findOne({ task_id, node_id, status: "complete" }));
     return found === null ? null : plainObject(found.meta);
   }
 
-  /** Records what a node's workers have stored in MongoDB without an event in time. */
+  /** Records parts that a node's workers have stored in MongoDB without a timely event. */
   async adopt({ task_id, node_id }: { task_id: string; node_id: string }, hold: Hold): Promise<void> {
     await this.#parts.adopt(task_id, node_id, hold);
   }
 
   /**
-   * What earlier attempts of a node have claimed and not done is free again. Workers of the reference skip whatever is claimed. And the
-   * document names the next epoch, however many others are still to be written: by it a worker drops commands that were overtaken.
+   * Releases the unfinished claims of earlier attempts of a node, because workers of the reference skip claimed parts. Also writes the next
+   * epoch to the document before other pending writes: workers use it to drop outdated commands.
    */
   async release({ task_id, node_id }: { task_id: string; node_id: string }, epoch: number): Promise<void> {
     await releaseClaims(this.#options.db, { task_id, consumer_node: node_id }, epoch);
     await this.caughtUp(task_id);
   }
 
-  /** Resolves when MongoDB has all that has happened to this task so far: a worker that starts now reads everything. */
+  /** Resolves when MongoDB has everything that has happened to this task so far, so that a worker that starts now reads everything. */
   async caughtUp(taskId: string): Promise<void> {
     if (!this.#recovered) {
       this.#wake();
       await this.settled();
     }
     do {
-      // It may be on its way already, and fail there.
+      // It may be in progress already, and fail.
       const underWay = this.#last;
       await this.#flush(taskId);
       await underWay;
     } while (this.#marks.has(taskId) && !this.#closing.signal.aborted);
   }
 
-  /** A node that was called complete is not: a reader that looks for its end must not find it. */
+  /** Removes the complete artifact of a node that is not complete, so that readers do not find an end. */
   async reopen({ task_id, node_id }: { task_id: string; node_id: string }): Promise<void> {
     const artifacts = this.#options.db.collection("artifacts");
     await mongoCall("take back a complete artifact", () => artifacts.deleteMany({ task_id, node_id, status: "complete" }));
@@ -293,7 +293,7 @@ export class Mirror {
       const node = plan.nodes[at];
       const task = await this.#options.reader.task(taskIdOf(run.id, at));
       if (node === undefined || task === undefined) continue;
-      // First what it has produced: a reader that finds it finished looks for nothing more.
+      // Its results are written first: a reader that finds the node finished reads nothing more.
       await this.#parts.write(run.id, node.id, task);
       const lastError = (await lastErrors(this.#options.reader, [task])).get(task.id);
       fields[`graph.nodes.${at}`] = nodeDocument(node, task, moment, { lastError });
@@ -307,7 +307,7 @@ export class Mirror {
     await mongoCall("keep a task", () => db.collection("tasks").updateOne({ id }, update, { upsert: true }));
   }
 
-  /** The step begins again, and no worker has begun with it. */
+  /** The step begins again, and no worker has begun it. */
   async #isRestarted({ id, state }: TaskRow): Promise<boolean> {
     return (state === "queued" || state === "offered" || state === "forgotten") && (await this.#options.parts.count(id)) === 0;
   }
@@ -342,7 +342,7 @@ export class Mirror {
     }
   }
 
-  /** Who works, and up to when everything is there. */
+  /** Writes the workers, and the time up to which everything is mirrored. */
   async #tell(): Promise<void> {
     const { db, clock, server, roster } = this.#options;
     const until = new Date(clock.now() - commitMsMax);

@@ -1,5 +1,5 @@
-// Artifacts in our own store: partial artifacts are parts of the board's tasks, and a node is complete when its task is done. So every
-// write is fenced by the task's hold, and readers wake with the commit that brings something.
+// Artifacts in our own store: partial artifacts are parts of the board's tasks, and a node is complete when its task is done. So the task's
+// hold fences every write, and a commit with new parts wakes the readers.
 
 import type { Clock } from "../../../../core/clock.ts";
 import { LongshoreError } from "../../../../core/errors.ts";
@@ -35,7 +35,7 @@ export interface OwnArtifactsDeps {
   task(taskId: string): Promise<JsonObject | null>;
 }
 
-/** The task on the board of a node that a worker names. */
+/** Finds the task on the board for a node that a worker names. */
 export interface NodePlaces {
   find(name: { task_id: string; node_id: string }): Promise<{ readonly taskId: string } | undefined>;
 }
@@ -62,7 +62,7 @@ export class PartArtifacts implements ArtifactStore {
     );
   }
 
-  /** The same for parts that are texts already. */
+  /** The same for parts that are already texts. */
   async putTexts(attempt: Attempt, parts: readonly { uid: string; value: string }[]): Promise<boolean> {
     const hold = await this.#holdOf(attempt);
     if (hold === undefined) return false;
@@ -72,7 +72,7 @@ export class PartArtifacts implements ArtifactStore {
     return true;
   }
 
-  /** The end itself comes with the worker's last event, which carries the same metrics: until then they are the output so far. */
+  /** The worker's last event ends the task and has the same metrics. Until then they are stored as progress. */
   async complete(attempt: Attempt, meta: JsonObject): Promise<boolean> {
     const hold = await this.#holdOf(attempt);
     if (hold === undefined) return false;
@@ -93,7 +93,7 @@ export class PartArtifacts implements ArtifactStore {
     return partsOf(ask, sources, { ...options, signal: AbortSignal.any([options.signal, this.#closed.signal]) });
   }
 
-  /** Whether it is the attempt that the board has handed out; an offered one may be in progress before its acceptance arrives. */
+  /** Whether the board has handed out this attempt. An offered attempt may be in progress before its acceptance arrives. */
   async isHeld({ taskId, nodeId, epoch, workerId }: Attempt): Promise<boolean> {
     const place = await this.#deps.places.find({ task_id: taskId, node_id: nodeId });
     const task = place === undefined ? undefined : await this.#deps.board.task(place.taskId);
@@ -103,8 +103,8 @@ export class PartArtifacts implements ArtifactStore {
   }
 
   /**
-   * What the sources have after these positions, for a consumer that is a node of the same task. Waits until one of them has
-   * something, or `signal` aborts. Stops after so many bytes, and then the later sources seem to have nothing.
+   * The parts of the sources after these positions, for a consumer that is a node of the same task. Waits until a source has parts or has
+   * ended, or `signal` aborts. Stops at a limit of bytes; later sources then seem to have nothing.
    */
   async pages(consumer: Attempt, positions: readonly SourcePosition[], signal: AbortSignal): Promise<SourcePage<Part>[]> {
     const reader = (await this.#known(consumer.taskId, consumer.nodeId)).taskId;
@@ -112,7 +112,7 @@ export class PartArtifacts implements ArtifactStore {
       positions.map(async ({ node, after }) => ({ node, after, source: (await this.#known(consumer.taskId, node)).taskId })),
     );
     for (;;) {
-      // Watched before it is read, so that what comes in between wakes it.
+      // Watched before it is read, so that a change in between wakes it.
       const change = this.#watch(
         sources.map(({ source }) => source),
         signal,
@@ -217,12 +217,12 @@ function uidsByNode(parts: readonly PartRef[]): Map<string, string[]> {
   return nodes;
 }
 
-/** A put that came twice was taken. */
+/** A repeated put counts as accepted. */
 function isTaken(verdict: Verdict): boolean {
   return verdict === "ok" || verdict === "again";
 }
 
-/** A step that was not wanted has produced all that it will; one that is forgotten begins again. */
+/** A skipped step has produced everything that it will; a forgotten step begins again. */
 const ends: { readonly [state in EndState]: SourcePage["ended"] } = {
   done: "complete",
   skipped: "complete",
@@ -235,7 +235,7 @@ function endOf({ parts, ended }: PartPage): SourcePage["ended"] {
   return parts.length > 0 || ended === null ? null : ends[ended];
 }
 
-/** What a part of any protocol is to a FlowKit consumer, which knows objects only. */
+/** A part of any protocol as FlowKit consumers need it: they know only objects. */
 export function metaOf(value: string, parse: (text: string) => unknown = JSON.parse): JsonObject {
   const json = parse(value) as Json;
   return isObject(json) ? (json as JsonObject) : { result: json };

@@ -1,4 +1,4 @@
-// Our own store of artifacts over HTTP: what http.ts calls. wire/artifacts/README.md lists the bodies.
+// Our own artifact store over HTTP, for worker/artifacts/http.ts. wire/artifacts/README.md lists the bodies.
 
 import type { Action } from "../../../../core/actions.ts";
 import type { Clock } from "../../../../core/clock.ts";
@@ -28,20 +28,20 @@ import type { PartArtifacts } from "./part-artifacts.ts";
 export interface ArtifactRoutesDeps {
   readonly artifacts: PartArtifacts;
   readonly clock: Clock;
-  /** Called with the number of batches that were stored just now. */
+  /** Called with the number of batches that were just stored. */
   kept?(batches: number): void;
 }
 
-/** The values of a call with their names and the rest of the body around them. */
+/** The values of a call, with room for their names and the other fields. */
 const bodyMax = partBytesMax + 1_048_576;
-/** Sources that one node reads; each costs a look for every wake. */
+/** Sources of one node; each is read for every wake-up. */
 const sourcesMax = 1_000;
-/** Below what proxies cut at. */
+/** Below the timeouts of proxies. */
 const waitMsMax = 30_000;
 
 export interface ArtifactRoutes {
   readonly routes: readonly Route[];
-  /** Answers every reader that waits. */
+  /** Answers all waiting readers. */
   dismiss(): void;
 }
 
@@ -63,7 +63,7 @@ function routesOf(artifactParts: ArtifactRoutesDeps, waiting: Waiting): Route[] 
     }),
     route("POST", "/read", "part.read", async (request) => {
       const { waitMs, positions, consumer } = readingIn(bodyOf(request));
-      // Who may read runs needs to hold nothing.
+      // A caller that may read runs needs no hold.
       if (!request.caller.may("run.read") && !(await artifacts.isHeld(consumer))) throw notHeld(consumer);
       const pages = await waiting.within(waitMs, request.gone, (signal) => artifacts.pages(consumer, positions, signal));
       return jsonReply(pagesText(pages));
@@ -92,7 +92,7 @@ function routesOf(artifactParts: ArtifactRoutesDeps, waiting: Waiting): Route[] 
   ];
 }
 
-/** Keeps parts: a line about the attempt, and one for each part. */
+/** Stores parts: the first line is the attempt, then one line for each part. */
 function putPartials({ artifacts, kept }: ArtifactRoutesDeps): Route {
   const put = async (request: HttpRequest): Promise<HttpReply> => {
     const [first = "", ...metas] = linesOf(request, partsMax + 1);
@@ -101,7 +101,7 @@ function putPartials({ artifacts, kept }: ArtifactRoutesDeps): Route {
     if (metas.length !== uids.length) {
       throw badField("The number of lines after the first", metas.length, `${uids.length}, one for each of batch_uids`);
     }
-    // Each is kept as it was written; it is read only to know that it can be.
+    // Stored as received; parsed only to check it.
     await checkObjects(metas, (at) => `The meta of batch_uids[${at}]`);
     const parts = uids.map((uid, at) => ({ uid, value: metas[at] as string }));
     const taken = await artifacts.putTexts(attemptIn(head), parts);
@@ -125,7 +125,7 @@ function notHeld({ taskId, nodeId, epoch, workerId }: Attempt): LongshoreError {
   return new LongshoreError("LONGSHORE_UNAUTHORIZED", message);
 }
 
-/** By itself, so that a request that waits holds no more of the body than this. */
+/** A separate function, so that a waiting request keeps nothing else of the body. */
 function readingIn(body: JsonObject) {
   const positions = listIn(body, "sources", sourcesMax).map((source, at) => ({
     node: textIn(source, "node_id", `sources[${at}].`),
@@ -162,7 +162,7 @@ function activeRunIn(body: JsonObject): ActiveRun | null {
   };
 }
 
-/** Requests that wait. */
+/** The waiting requests. */
 class Waiting {
   readonly #clock: Clock;
   readonly #ends = new Set<() => void>();
@@ -172,7 +172,7 @@ class Waiting {
     this.#clock = clock;
   }
 
-  /** Calls with a signal that aborts after a while, or when the client has gone. Zero is at once: it answers what there is. */
+  /** Calls with a signal that aborts after `ms`, or when the client disconnects. With 0 it does not wait. */
   async within<T>(ms: number, gone: AbortSignal, call: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const over = new AbortController();
     const end = () => over.abort();
@@ -195,7 +195,7 @@ class Waiting {
   }
 }
 
-/** The values are JSON texts already: they are put in as they are. One that is no object is wrapped, for consumers know objects only. */
+/** The values are JSON texts and are inserted unchanged. A value that is not an object is wrapped, because consumers know only objects. */
 function pagesText(pages: readonly SourcePage<{ readonly uid: string; readonly value: string }>[]): string {
   const sources = pages.map(({ node, after, ended, parts }) => {
     const members = parts.map(({ uid, value }) => {

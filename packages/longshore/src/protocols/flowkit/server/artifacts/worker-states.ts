@@ -1,5 +1,5 @@
-// What workers have noted down about the runs they are in, for their restart. A worker that ends a run removes its note, so that what is
-// left belongs to workers that are busy or have died.
+// The states that workers store about their runs, for a restart. A worker removes the state when its run ends, so the remaining ones belong
+// to workers that are busy or have died.
 
 import type { Clock } from "../../../../core/clock.ts";
 import { isObject } from "../../../../core/json/json.ts";
@@ -7,9 +7,9 @@ import type { DocumentStore } from "../../../../engine/run/documents.ts";
 import type { ActiveRun } from "../../wire/shapes.ts";
 
 const kind = "flowkit-worker-state";
-/** A worker that has not come back for a week does not: the same time for which FlowKit's own store keeps these. */
+/** A worker that has not returned for a week never will. FlowKit's own store has the same limit. */
 const keptMs = 7 * 86_400_000;
-/** How often old notes are looked for, when others are written. */
+/** How often old states are searched for, when others are written. */
 const sweepMs = 3_600_000;
 
 export class WorkerStates {

@@ -1,5 +1,5 @@
-// The events of a worker about one attempt, applied to the board: heartbeats extend its hold, batches are parts of its task, and its last
-// event ends it. An attempt that has ended gets a stop signal, unless its worker has just reported that it stopped.
+// Applies a worker's events about one attempt to the board: heartbeats extend the hold, batches become parts of the task, and the last
+// event ends it. A worker whose attempt has ended gets a stop signal, unless it has just reported that it stopped.
 
 import type { Json, JsonObject } from "../../../../core/json/json.ts";
 import { writeExact } from "../../../../core/json/json-exact.ts";
@@ -22,18 +22,18 @@ import type { Signals } from "./signals.ts";
 
 export interface AttemptEvents extends WireAttempt {
   readonly worker_id: string;
-  /** How long the worker's lease lasts by its own report; null when it has sent none. */
+  /** The duration of the worker's lease by its own report; null when it sent none. */
   termMs: number | null;
   readonly events: readonly AttemptEvent[];
 }
 
 export type AttemptEvent = StatusEvent | ToldBatch;
 
-/** A batch that is done, by the beginning of its record. The rest is read only where the batch is not kept already. */
+/** A finished batch, read from the beginning of its record. The rest is read only when the batch is not stored yet. */
 export interface ToldBatch {
   readonly kind: "BATCH_TOLD";
   readonly batch_uid: string;
-  /** Null when the rest cannot be read; that has been reported then. */
+  /** Null when the rest cannot be read, which is then reported. */
   metrics(): JsonObject | null;
 }
 
@@ -51,12 +51,12 @@ type Of<Kind extends StatusEvent["kind"]> = Extract<StatusEvent, { kind: Kind }>
 type Last = Of<"TASK_DONE" | "TASK_FAILED" | "CANCELLED">;
 type FullHold = Hold & { grant: number; holder: string };
 
-/** A lease that is shorter or longer than this is a mistake of its clock. */
+/** A shorter or longer lease is a mistake of the worker's clock. */
 const termMsMin = 10;
 const termMsMax = 86_400_000;
-/** The worker is leaving on request: its task is given to another, and no attempt is spent. */
+/** The worker leaves on request: another one gets the task, and no attempt is counted. */
 const handedBack: ReadonlySet<string> = new Set(["shutdown"]);
-/** It was not the task's fault, and it had been begun: as if the worker had vanished. */
+/** The task had begun, and the failure is not its fault: counts as a lost worker. */
 const workerLost: ReadonlySet<string> = new Set(["worker_restarted"]);
 
 export class Attempts {
@@ -71,7 +71,7 @@ export class Attempts {
     const { task_id, node_id, attempt_epoch: epoch, worker_id: holder, events } = attempt;
     const place = await this.#deps.places.find({ task_id, node_id });
     const last = events.findLast(isLast);
-    // It may be another coordinator's. Epochs begin with 1: what has not been started cannot have news.
+    // It may belong to another coordinator. Epochs begin with 1, so there are no events with epoch 0.
     if (place === undefined || epoch === 0) {
       counts.stale += events.length;
       return;
@@ -96,8 +96,8 @@ export class Attempts {
   }
 
   /**
-   * The offer that a worker may take up whose own attempt counts as over: that lapsed or was lost, no worker has taken up a later one, and this
-   * one works. Null when it may not. Only beside workers of other makes; ours notice that they are late by themselves.
+   * The newest offer, when a worker whose own attempt has expired may take it over: no worker has claimed a later one, and this worker
+   * still runs. Null when it may not. Only with other implementations' workers; ours notice themselves that they are late.
    */
   async #lateGrant({ attempt_epoch: epoch }: AttemptEvents, { taskId }: Place, last: Last | undefined): Promise<number | null> {
     const { results, board, late } = this.#deps;
@@ -113,7 +113,7 @@ export class Attempts {
     return (await board.extend(hold, { holder: hold.holder, ...(termMs === null ? {} : { termMs }) })).verdict;
   }
 
-  /** Null for the term that the hold has: as in the reference, a heartbeat never makes a lease end sooner, whatever its clock is. */
+  /** Null keeps the current term: as in the reference, a heartbeat never shortens a lease, whatever its clock is. */
   async #termMs({ taskId, grant }: Hold & { grant: number }, requestedMs: number): Promise<number | null> {
     if (requestedMs <= 0) return null;
     const termMs = Math.min(termMsMax, Math.max(termMsMin, requestedMs));
@@ -142,7 +142,7 @@ export class Attempts {
     if (failed !== undefined) await this.#noteFailing(hold.taskId, failed, hold.grant);
   }
 
-  /** A worker that stores its artifacts here has put them before it reports them: those need not be checked any further. */
+  /** Returns the batches that are not stored yet. A worker that uses this server's store has stored its batches before it reports them. */
   async #unkept(hold: Hold, events: readonly AttemptEvent[]): Promise<ReadonlySet<string>> {
     const { counts, parts } = this.#deps;
     const uids = events.filter((event) => event.kind === "BATCH_TOLD").map(({ batch_uid }) => partUidOf(batch_uid));
@@ -154,7 +154,7 @@ export class Attempts {
     return unkept;
   }
 
-  /** Which batch failed is kept until the worker reports the end of its attempt: the two may come in different calls. */
+  /** Remembers which batch failed until the worker reports the end of its attempt: both may arrive in different calls. */
   async #noteFailing(taskId: string, failed: Of<"BATCH_FAILED">, epoch: number): Promise<void> {
     const { batches } = this.#deps;
     await batches.keep(taskId, withFailing(await batches.of(taskId), failed, epoch));
@@ -185,7 +185,7 @@ export class Attempts {
     }
   }
 
-  /** Of a node of a graph: its final metrics. Of any other step: its handler's output, where the worker sends it. */
+  /** For a node of a graph: its final metrics. For any other step: the handler's output, if the worker sends it. */
   async #outputOf(place: Place, { metrics, ...more }: Of<"TASK_DONE">): Promise<Json> {
     if (place.plan?.dialect !== dialectName) return (more as { output?: Json }).output ?? metrics;
     return settingsOf(place)?.batch ? withDeadLetters(metrics, await this.#deps.batches.of(place.taskId)) : metrics;
@@ -213,7 +213,7 @@ export class Attempts {
       await board.defer(hold, judged.judged.next === "again" ? backoffMsOf(settings) : 0);
       return;
     }
-    // With a budget for batches, one that has spent it is the end; without, it is the node's own that counts.
+    // With a budget for batches, a batch that has used it up is final. Without one, the node's own budget counts.
     const spent = judged !== null && settings !== null && settings.batch !== null;
     const isFinal = permanent || spent || settings?.permanent_on.includes(reason_code) === true;
     const output = judged === null ? {} : { output: writeExact(withDeadLetters({}, judged)) };
@@ -226,8 +226,9 @@ export class Attempts {
   }
 
   /**
-   * A worker of another make takes a cancel while it waits for input for the end of that input, and calls its node complete: readers of the node would
-   * believe it, and so would we. As long as others do the node it is left alone; ours find out by themselves.
+   * Other implementations' workers treat a cancel while they wait for input as the end of that input, and mark their node as complete; its
+   * readers, and this server, would believe it. So such a worker gets no signal while the node is open or done. Our workers notice it
+   * themselves.
    */
   async #isSpared(taskId: string): Promise<boolean> {
     if (this.#deps.results === undefined) return false;
@@ -240,7 +241,7 @@ function isLast(event: AttemptEvent): event is Last {
   return event.kind === "TASK_DONE" || event.kind === "TASK_FAILED" || event.kind === "CANCELLED";
 }
 
-/** Null for a step that is no node of a graph. */
+/** Null for a step that is not a node of a graph. */
 function settingsOf({ plan, node }: Place): RetrySettings | null {
   return plan?.dialect === dialectName ? ((node?.origin as GraphNode | undefined)?.retry_policy ?? null) : null;
 }

@@ -1,5 +1,5 @@
-// Batches that failed: how often each one did, and which were put aside. Kept as a document of the task, from its first failed batch until
-// its end; what was put aside is then part of what the node gives. What an attempt came to is kept too, so that hearing of it twice
+// Failed batches: how often each one failed, and which are dead letters. Stored as a document of the task, from its first failed batch
+// until its end; dead letters then become part of the node's output. The decision about an attempt is stored too, so that a repeated report
 // counts once. So is how often a node missed some of its input.
 
 import type { Json, JsonObject } from "../../../../core/json/json.ts";
@@ -13,31 +13,31 @@ export interface DeadLetter {
   readonly batch_uid: string;
   readonly reason_code: string;
   readonly error: string | null;
-  /** Of the last try. */
+  /** The epoch of the last try. */
   readonly attempt_epoch: number;
   readonly tries: number;
 }
 
 export interface BatchRecord {
-  /** The last failure of each that has not been put aside. */
+  /** The last failure of each batch that is not a dead letter. */
   readonly failures: { readonly [uid: string]: DeadLetter };
   readonly dead_letters: readonly DeadLetter[];
-  /** The newest, until what becomes of its attempt is known. */
+  /** The newest failure, until its attempt has ended. */
   readonly failing: (Omit<DeadLetter, "tries"> & { readonly permanent: boolean }) | null;
-  /** What followed from the newest attempt that ended with a failed batch. */
+  /** The decision about the newest attempt that ended with a failed batch. */
   readonly judged: { readonly attempt_epoch: number; readonly next: NextStep } | null;
-  /** How often an attempt ended without having made something of all its input; absent for never. */
+  /** How often an attempt ended without results for all its input; absent means never. */
   readonly missed?: number;
 }
 
 type Judged = BatchRecord & { readonly judged: NonNullable<BatchRecord["judged"]> };
 
-/** The same batch again, the others without it, or the end of the node. */
+/** Try the batch again, continue without it, or fail the node. */
 export type NextStep = "again" | "pass-over" | "fail";
 
-/** Each travels with every further start of its node. A node with more of them does not work at all. */
+/** Every further start of the node carries all of them. A node with more does not work at all. */
 const deadLettersMax = 1_000;
-/** Of an error's text that is kept. */
+/** Stored characters of an error. */
 const errorCharsMax = 2_000;
 
 export const batchesKind = "flowkit-batches";
@@ -45,14 +45,14 @@ const nothing: BatchRecord = { failures: {}, dead_letters: [], failing: null, ju
 
 export class BatchRecords {
   readonly #documents: DocumentStore;
-  /** The tasks that there is a record of: nearly all have none, and must not cost a look. */
+  /** The tasks with a record: nearly all have none, and must not cost a read. */
   readonly #kept = new Set<string>();
 
   constructor(documents: DocumentStore) {
     this.#documents = documents;
   }
 
-  /** What was kept before; answers of which tasks. */
+  /** Reads the stored records. Returns their tasks. */
   async load(): Promise<readonly string[]> {
     for await (const { name } of this.#documents.eachDocument(batchesKind)) this.#kept.add(name);
     return [...this.#kept];
@@ -83,7 +83,7 @@ export function withFailing(record: BatchRecord, { batch_uid, reason_code, perma
   return { ...record, failing: { batch_uid, reason_code, permanent, error: text, attempt_epoch: epoch } };
 }
 
-/** The record with what follows from this attempt's end as `judged`; null when no batch failed in it: then the failure is the node's own. */
+/** The record with the decision about this attempt in `judged`; null when no batch failed in it: the failure is then the node's own. */
 export function judge(record: BatchRecord, settings: BatchSettings | null, epoch: number): Judged | null {
   const { failing, judged } = record;
   if (judged !== null && judged.attempt_epoch === epoch) return { ...record, judged };
@@ -98,7 +98,7 @@ export function judge(record: BatchRecord, settings: BatchSettings | null, epoch
       judged: { attempt_epoch: epoch, next: "again" },
     };
   }
-  // Without a budget of its own a batch is not put aside: it comes again with the node's next try, and is what this one failed for.
+  // Without its own budget a batch is not set aside: the node's next try processes it again. It is recorded as the reason of this failure.
   if (settings === null) {
     const failures = { ...record.failures, [batch_uid]: letter };
     return { ...record, failures, dead_letters: [letter], failing: null, judged: { attempt_epoch: epoch, next: "fail" } };

@@ -1,5 +1,5 @@
-// The coordinator's settings: the reference's `CoordinatorConfig` by its own names, together with our own. A file, then the environment,
-// then the options of the program.
+// The coordinator's settings: the reference's `CoordinatorConfig` by its own names, with our additions. Options of the program override the
+// environment, which overrides the file.
 
 import { LongshoreError, toError } from "../../../../core/errors.ts";
 import { isObject } from "../../../../core/json/json.ts";
@@ -7,10 +7,10 @@ import { readNamedFile } from "../../../../core/read-named-file.ts";
 import type { FlowkitLimits } from "../../dialect/compile.ts";
 import { type TopicNames, topicNamesDefault } from "../../wire/shapes.ts";
 
-/** All of them may be left out. Seconds may have fractions. */
+/** All settings are optional. Seconds may have fractions. */
 export interface CoordinatorConfig {
   kafka_bootstrap?: string;
-  /** Types whose workers are listened to from the start; others are when their workers announce themselves. */
+  /** Types whose workers are served from the start; others are served when their workers announce themselves. */
   worker_types?: readonly string[];
   topic_cmd_fmt?: string;
   topic_status_fmt?: string;
@@ -18,21 +18,21 @@ export interface CoordinatorConfig {
   topic_query?: string;
   topic_reply?: string;
   topic_signals?: string;
-  /** How long a hold lasts whose worker has not reported the length of its lease. */
+  /** Lease duration until the worker has reported its own. */
   lease_ttl_sec?: number;
   /** How long a worker has to stop. */
   cancel_grace_sec?: number;
   outbox_max_retry?: number;
   outbox_backoff_min_ms?: number;
   outbox_backoff_max_ms?: number;
-  /** Ours: how long a command may wait to be taken up before it is sent again. */
+  /** Our addition: how long a command may stay unclaimed before it is sent again. */
   offer_sec?: number;
-  /** Ours: under which name its consumer groups go, when it is not one that this data file has been given. No two may share one. */
+  /** Our addition: the name in its consumer groups. No two coordinators may share one. Default: a name stored in the data file. */
   cluster?: string;
-  /** Nodes at work at once: of all types together, and of one. */
+  /** Running nodes: of all types together, and of one type. */
   max_global_running?: number;
   max_type_concurrency?: { readonly [type: string]: number };
-  /** Ours, by the worker's name for it: graphs whose rechunking does not name the list to cut are refused. */
+  /** Our addition, with the worker's name for it: refuses graphs whose rechunking does not name the list to split. */
   strict_input_adapters?: boolean;
 }
 
@@ -43,22 +43,22 @@ export interface CoordinatorSettings {
   readonly leaseMs: number;
   readonly cancelGraceMs: number;
   readonly offerMs: number;
-  /** Null for one that is made up once and kept. */
+  /** Null for a name that is generated once and stored. */
   readonly cluster: string | null;
   readonly outbox: { readonly triesMax: number; readonly backoffMsMin: number; readonly backoffMsMax: number };
   readonly limits: FlowkitLimits;
-  /** Whether rechunking must name the list to cut. */
+  /** Whether rechunking must name the list to split. */
   readonly strict: boolean;
 }
 
-/** Settings of the reference for how often it looks at something. Nothing here looks by the clock, so they have no effect. */
+/** The reference's polling intervals. Nothing here polls, so they have no effect. */
 const meaningless = [
   "scheduler_tick_sec",
   "finalizer_tick_sec",
   "hb_monitor_tick_sec",
   "outbox_dispatch_tick_sec",
   "discovery_window_sec",
-  // Leases show which worker is gone; a task that only waits for a worker is in no danger.
+  // Leases show which worker is gone; a task that waits for a worker needs no heartbeat.
   "heartbeat_soft_sec",
   "heartbeat_hard_sec",
 ];
@@ -66,7 +66,7 @@ const meaningless = [
 const secondsMax = 86_400;
 const retriesMax = 1_000;
 
-/** `source` is a file's name or the settings themselves. @throws LongshoreError LONGSHORE_BAD_CONFIG naming the key. */
+/** `source` is a file's name or the settings themselves. @throws LongshoreError LONGSHORE_BAD_CONFIG that names the key. */
 export function readCoordinatorConfig(
   source: string | CoordinatorConfig | undefined,
   environment: NodeJS.ProcessEnv,
@@ -151,7 +151,7 @@ class Keys {
     return value.filter((one) => one !== "");
   }
 
-  /** Of a topic for each type, `{type}` must be part. */
+  /** The name of a topic per type must contain `{type}`. */
   topic(key: string, absent: string, typed: boolean): string {
     const name = this.text(key, absent);
     if (name !== "" && (!typed || name.includes("{type}"))) return name;

@@ -1,5 +1,5 @@
-// FlowKit's coordinator, put together on the board and the runs of this server: it sends tasks to workers, receives their events, and sends
-// them stop signals. It keeps nothing of its own but the list of workers: the board is the record.
+// FlowKit's coordinator on the board and the runs of this server: it sends tasks to workers, receives their events, and sends them stop
+// signals. Its only own state is the list of workers: the board is the record.
 
 import { type Bus, type BusConsumer, recordBytesMax, type Subscription } from "../../../../bus/bus.ts";
 import { inSlices } from "../../../../bus/record-slices.ts";
@@ -46,17 +46,17 @@ export interface CoordinatorOptions {
   readonly outbox: Outbox;
   readonly settings: CoordinatorSettings;
   readonly log: CoordinatorLog;
-  /** Called with errors that are tried again. */
+  /** Called with errors that are retried. */
   failed(what: string, error: unknown): void;
   readonly functions?: { readonly [name: string]: CoordinatorFunction };
   readonly isSensitive?: GraphChecks["isSensitive"];
-  /** Where workers of other makes keep results, if there are any. */
+  /** The database of other implementations' workers, if there is one. */
   readonly results?: ForeignResults | undefined;
 }
 
-/** Before topics that could not be made are tried again. */
+/** The pause before creating topics is retried. */
 const retryMs = 1_000;
-/** Functions at once: they read the data file. */
+/** Concurrent functions: they read the data file. */
 const slots = 8;
 
 export class Coordinator {
@@ -74,7 +74,7 @@ export class Coordinator {
   readonly #warn: (code: string, message: string) => void;
   readonly #stopping = new AbortController();
   readonly #consumers: BusConsumer[] = [];
-  /** Roles whose topics are there and listened to, and those on the way. */
+  /** Roles whose topics exist and are consumed, and those in preparation. */
   readonly #served = new Set<string>();
   readonly #serving = new Map<string, Promise<void>>();
   #opening: Promise<void> = Promise.resolve();
@@ -128,7 +128,7 @@ export class Coordinator {
     });
   }
 
-  /** Resolves when all is known that is kept here. A bus that cannot be reached yet is tried until it can: see `ready`. */
+  /** Resolves when all stored state is loaded. Keeps trying while the bus cannot be reached: see `ready`. */
   async start(): Promise<void> {
     const { engine, settings } = this.#options;
     this.#cluster = await clusterOf(settings.cluster, engine.documents);
@@ -148,18 +148,18 @@ export class Coordinator {
     return this.#opening;
   }
 
-  /** The workers that are there. */
+  /** The current workers. */
   roster(): ReturnType<Registry["roster"]> {
     return this.#registry.roster();
   }
 
-  /** Whether it has sent this task, or sends it once the bus is there, and no worker has taken it. */
+  /** Whether it has sent this task, or will once the bus is available, and no worker has claimed it. */
   carries(task: TaskRowHead): boolean {
     if (this.#dispatcher.carries(task)) return true;
     return !this.#opened && task.state === "offered" && task.lane !== null && this.#registry.roles.has(task.lane.name);
   }
 
-  /** What was sent stays sent: workers continue, and their events are read at the next start. */
+  /** Sent commands stay valid: workers continue, and their events are read at the next start. */
   async stop(): Promise<void> {
     this.#started = false;
     this.#stopping.abort();
@@ -177,12 +177,15 @@ export class Coordinator {
     this.#opened = true;
   }
 
-  /** Batches were stored without an event. */
+  /** Counts batches that were stored without an event. */
   batchesKept(count: number): void {
     this.counts.batches += count;
   }
 
-  /** A message was given up: a task that cannot be sent at all fails with the reason; others are sent again under the next epoch. */
+  /**
+   * Handles a message that could not be sent: a task that can never be sent fails with the reason; others are sent again with the next
+   * epoch.
+   */
   async undeliverable(message: Pick<OutgoingMessage, "value">, error: string): Promise<void> {
     const { board } = this.#options.engine;
     const read = decodeEnvelope(Buffer.from(message.value), parseExact);
@@ -203,16 +206,16 @@ export class Coordinator {
     if (!isOpen(task.state)) this.#ended(task);
   }
 
-  /** Claims wait from the first function on: a server without any has none. */
+  /** Claims begin with the first function, so a server without functions has none. */
   #workOnFunctions(): void {
     if (this.#working) return;
     this.#working = true;
     this.#functions.resume();
   }
 
-  /** What was kept about its batches has gone into what it gives. A row that stays behind is found at the next start. */
+  /** Removes the records of an ended task; its output has them. A record that cannot be removed is found at the next start. */
   #ended({ id }: TaskRow): void {
-    // Nearly all have neither, and every ended task of every protocol comes by here.
+    // Nearly all tasks have neither, and every ended task of every protocol is passed here.
     if (this.#batches.has(id)) void this.#batches.drop(id).catch(() => {});
     if (this.#late.has(id)) void this.#late.drop(id).catch(() => {});
   }
@@ -236,7 +239,7 @@ export class Coordinator {
     this.#dispatcher.fill(roles);
   }
 
-  /** There is one more worker of these roles: each of them needs a partition to be given commands. */
+  /** These roles have one more worker: each worker needs a partition to get commands. */
   #share(roles: readonly string[]): void {
     const { topics } = this.#options.settings;
     for (const role of roles) {
@@ -244,7 +247,7 @@ export class Coordinator {
     }
   }
 
-  /** The topics that all types share. */
+  /** Serves the topics that all types share. */
   async #serveAll(): Promise<void> {
     const { settings, outbox } = this.#options;
     const { topics } = settings;
@@ -281,14 +284,14 @@ export class Coordinator {
     if (!(await this.#ensure([topic]))) return;
     if (!(await this.#ensure([commandTopic(topics, role)], this.#registry.countOf(role)))) return;
     const heard = this.#subscribe(`status.${role}`, topic, (records) => status.handle(records));
-    // Events of a working worker must be read before its offer or its lease is judged: nothing is sent to a role that is not read.
+    // Events of running workers must be read before an offer or lease is judged, so nothing is sent to a role that is not consumed yet.
     await untilAborted(heard.ready, this.#stopping.signal).catch(() => {});
     if (this.#stopping.signal.aborted) return;
     this.#served.add(role);
     this.#dispatcher.fill([role]);
   }
 
-  /** False when the coordinator was stopped before. */
+  /** Returns false when the coordinator was stopped first. */
   async #ensure(topics: readonly string[], sharedBy?: number): Promise<boolean> {
     const { bus, engine, failed, log } = this.#options;
     const { signal } = this.#stopping;
@@ -312,7 +315,7 @@ export class Coordinator {
     return false;
   }
 
-  /** Durable groups, from the very beginning: events that workers sent while the server was down are read. */
+  /** Durable groups from the earliest record: events that workers sent while the server was down are read. */
   #subscribe(what: string, topic: string, handle: Subscription["handle"]): BusConsumer {
     const group = `coord.${this.#cluster}.${what}`;
     const consumer = this.#options.bus.subscribe({ group, topics: [topic], from: "earliest", handle: inSlices(handle) });
@@ -321,7 +324,7 @@ export class Coordinator {
   }
 }
 
-/** What a function throws is tried again, by the policy of its node. */
+/** An error of a function is retried by the policy of its node. */
 function performer(functions: Functions) {
   return async ({ task, signal }: { task: TaskRow; signal: AbortSignal }): Promise<Json> => {
     try {

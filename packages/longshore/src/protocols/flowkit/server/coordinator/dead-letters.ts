@@ -1,4 +1,4 @@
-// The batches that the nodes of a task have put aside, or failed for: kept about a node while it is open, and with what it gave afterwards.
+// The dead letters of a task's nodes: from the record of an open node, and from the output of an ended one.
 
 import { isObject, type JsonObject } from "../../../../core/json/json.ts";
 import { parseExact } from "../../../../core/json/json-exact.ts";
@@ -12,7 +12,7 @@ export interface NodeDeadLetter extends DeadLetter {
   readonly node_id: string;
 }
 
-/** In the order of the graph's nodes; costs as much as the task has nodes. */
+/** In the order of the graph's nodes. The cost is proportional to the number of nodes. */
 export async function deadLettersOf(
   { reader, documents }: { reader: Pick<Reader, "records">; documents: Pick<DocumentStore, "document"> },
   taskId: string,
@@ -24,13 +24,13 @@ export async function deadLettersOf(
   return letters;
 }
 
-/** Those of one task, in the words of the core. */
+/** Those of one task, in the form of the core. */
 export async function shownDeadLetters(documents: Pick<DocumentStore, "document">, task: TaskRow): Promise<CoreDeadLetter[]> {
   const letters = await lettersOf(documents, task);
   return letters.map(({ batch_uid: uid, reason_code: reason, error, tries }) => ({ uid, reason, error, tries }));
 }
 
-/** Every batch of a task that failed last, as far as is known: of one that is open also those that are to be tried again. */
+/** All batches of a task whose last try failed, as far as known; for an open task also those that will be retried. */
 export async function failedBatches(documents: Pick<DocumentStore, "document">, task: TaskRow): Promise<readonly DeadLetter[]> {
   const record = isOpen(task.state) ? await recordOf(documents, task) : undefined;
   if (record === undefined) return lettersIn(task);
@@ -41,7 +41,7 @@ export async function failedBatches(documents: Pick<DocumentStore, "document">, 
 async function lettersOf(documents: Pick<DocumentStore, "document">, task: TaskRow): Promise<readonly DeadLetter[]> {
   const record = isOpen(task.state) ? await recordOf(documents, task) : undefined;
   if (record === undefined) return lettersIn(task);
-  // What is only what an attempt failed for comes again with the next one: it is a dead letter when there is none.
+  // A batch that is only the reason of a failed attempt is processed again by the next one. It becomes a dead letter when there is none.
   return record.dead_letters.filter(({ batch_uid }) => record.failures[batch_uid] === undefined);
 }
 
@@ -57,7 +57,7 @@ function lettersIn({ output }: TaskRow): readonly DeadLetter[] {
   return Array.isArray(letters) ? (letters as unknown[]).filter(isLetter) : [];
 }
 
-/** A handler may give something of its own under this name. */
+/** A handler may use this field name for its own output. */
 function isLetter(value: unknown): value is DeadLetter {
   if (!isObject(value)) return false;
   const { batch_uid, reason_code, attempt_epoch, tries } = value as JsonObject;

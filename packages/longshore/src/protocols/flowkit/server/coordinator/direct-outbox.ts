@@ -1,10 +1,10 @@
-// The outbox of a bus that is as durable as the store beside it: what is published is kept at once, so there is nothing to be kept before.
-// Only the memory of what was sent is lost with the process; workers know a message that they have seen by its `dedup_id`.
+// The outbox for a bus that is as durable as the store: a published message is durable at once, so no intent is stored before. Only the
+// memory of sent messages is lost with the process; workers recognise a repeated message by its `dedup_id`.
 
 import type { Bus } from "../../../../bus/bus.ts";
 import type { Outbox, OutgoingMessage } from "./parts.ts";
 
-/** Messages whose ids are remembered: as many as workers remember. */
+/** Remembered message ids: as many as workers remember. */
 const rememberedMax = 10_000;
 
 export function directOutbox(bus: Bus): Outbox {

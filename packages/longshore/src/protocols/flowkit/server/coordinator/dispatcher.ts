@@ -1,10 +1,10 @@
-// Carries tasks from the board to the workers of their role. As long as announced workers have room, offers wait for that many tasks; each
-// task is sent as a command, whose epoch is the grant. A command that no worker takes in time lapses: the task is put back on its lane and
-// is sent again under the next epoch, where readers share a topic out to another of them.
+// Carries tasks from the board to the workers of their role. While announced workers have free capacity, as many offers wait for tasks.
+// Each task is sent as a command, whose epoch is the grant. A command that no worker claims in time lapses: the task returns to its lane
+// and is sent again with the next epoch, which may reach another reader of the topic.
 //
-// The room of a worker of several roles counts for each of them, so some commands wait for it until they lapse. Counted once, a command
-// that its worker cannot take (because it is in the partition of a busy one, or its role runs as often as it may) would be the only one
-// that is sent, again and again, and delay all that others could take.
+// The capacity of a worker with several roles counts for each of them, so some commands wait for it until they lapse. If it counted once, a
+// command that its worker cannot take (it is in the partition of a busy worker, or its role has reached its concurrency) would be the only
+// one that is sent, again and again, and would delay all commands that other workers could take.
 
 import { pause } from "../../../../core/clock.ts";
 import { isClosing, isRefused, toError } from "../../../../core/errors.ts";
@@ -30,37 +30,37 @@ export interface DispatcherDeps extends Pick<CoordinatorEngine, "clock" | "board
   readonly registry: Pick<Registry, "room">;
   readonly outbox: Outbox;
   readonly topics: TopicNames;
-  /** Whether the topics of a role are there. */
+  /** Whether the topics of a role exist. */
   isServed(role: string): boolean;
-  /** How long a hold lasts before its worker has reported the length of its lease. */
+  /** Lease duration until the worker has reported its own. */
   readonly leaseMs: number;
-  /** How long a command may wait to be taken up. */
+  /** How long a command may stay unclaimed. */
   readonly offerMs: number;
   readonly results?: ForeignResults | undefined;
-  /** How many workers read the commands of a role now, where the bus reports it. */
+  /** How many workers currently read the commands of a role, if the bus reports it. */
   readers?(role: string): Promise<number>;
   readonly counts: CoordinatorCounts;
   readonly log: CoordinatorLog;
   failed(what: string, error: unknown): void;
 }
 
-/** Offers of one role in line at once: so many tasks that become ready together are sent together. */
+/** Waiting offers of one role: this many tasks that become ready together are sent together. */
 const standingMax = 64;
-/** Of all roles together. Each role may have one besides. Workers name roles, and all claims of the server share one number of places. */
+/** Waiting offers of all roles; each role may have one more. Workers name roles, and all claims of the server share one limit. */
 const standingAllMax = 4_096;
-/** An empty wait ends after this long and begins again. */
+/** A wait without a task ends after this time and begins again. */
 const waitMs = 30_000;
-/** After an offer that failed (the store cannot be written), the next one waits this long. */
+/** The pause after an offer that failed because the store cannot be written. */
 const retryMs = 500;
-/** After which a node whose source is not at work is looked at again. */
+/** The pause before a node whose source is not running is checked again. */
 const aheadMs = 1_000;
-/** Tasks about which something is remembered; beyond these the oldest is forgotten and counts from the beginning. */
+/** Remembered tasks. Beyond this the oldest is forgotten and counts from the beginning. */
 const rememberedMax = 10_000;
 
 interface Line {
-  /** Offers in line; each promise ends with its offer. */
+  /** Waiting offers; each promise ends with its offer. */
   readonly standing: Map<AbortController, Promise<void>>;
-  /** Commands that no worker has taken, by task. */
+  /** Commands that no worker has claimed, by task. */
   readonly unclaimed: Map<string, number>;
 }
 
@@ -69,7 +69,7 @@ export class Dispatcher {
   readonly #lines = new Map<string, Line>();
   #standing = 0;
   readonly #lapses = new Map<string, number>();
-  /** Tasks that have an end elsewhere which no worker has reported, and the offer during which it was not believed. */
+  /** Tasks with an unreported end in the database, and the grant of the offer at which it was first seen and not accepted. */
   readonly #doubted = new Map<string, number>();
   #closed = true;
 
@@ -77,7 +77,7 @@ export class Dispatcher {
     this.#deps = deps;
   }
 
-  /** Sends once more what was offered before the restart: whatever was sent is left out by the outbox. */
+  /** Sends again what was offered before the restart; the outbox omits what was sent already. */
   async start(roles: ReadonlySet<string>): Promise<void> {
     this.#closed = false;
     for await (const task of tasksIn(this.#deps.reader, "offered")) {
@@ -86,11 +86,11 @@ export class Dispatcher {
     this.fill([...roles]);
   }
 
-  /** A worker of these roles has more or less room than before. */
+  /** The free capacity of workers of these roles has changed. */
   fill(roles: readonly string[]): void {
     if (this.#closed) return;
     for (const role of roles) {
-      // A worker may announce any role, also the name of a lane that is not for workers.
+      // A worker may announce any role, even the name of a reserved lane.
       if (!this.#deps.isServed(role) || this.#deps.board.reserved.has(role)) continue;
       const line = this.#lineOf(role);
       const wanted = Math.min(standingMax, this.#deps.registry.room(role) - line.unclaimed.size);
@@ -120,7 +120,7 @@ export class Dispatcher {
     this.fill([role]);
   }
 
-  /** Whether its command is under way, or about to be. */
+  /** Whether its command is sent or about to be sent. */
   carries({ id, grant, lane }: TaskRowHead): boolean {
     return lane !== null && this.#lines.get(lane.name)?.unclaimed.get(id) === grant;
   }
@@ -138,9 +138,9 @@ export class Dispatcher {
       const reach = { names: [role], labels: [] };
       const early = clock.now() + waitMs / 2;
       const [task] = await board.offer({ reach, termMs: leaseMs, offerMs, waitMs, signal: offer.signal });
-      // It may have been cancelled in the very transaction that handed it out.
+      // It may have been cancelled in the transaction that handed it out.
       if (task?.state === "offered") await this.#handOver(role, task);
-      // As many claims wait as may: the next one would not wait either.
+      // The limit of waiting claims is reached: the next claim would not wait either.
       else if (task === undefined && clock.now() < early) await pause(clock, retryMs, offer.signal);
     } catch (error) {
       if (!isClosing(error)) this.#deps.failed("offer", error);
@@ -152,7 +152,7 @@ export class Dispatcher {
     }
   }
 
-  /** `sent`: a command for it may have been sent before. */
+  /** `sent`: an earlier command for it may exist. */
   async #handOver(role: string, task: TaskRow, { sent = task.grant > 1 } = {}): Promise<void> {
     const { board, clock, counts, log, outbox, places, topics } = this.#deps;
     const hold = { taskId: task.id, grant: task.grant };
@@ -166,9 +166,10 @@ export class Dispatcher {
       }
       if (await this.#isOver(place, hold, sent)) return;
       if (await this.#isInVain(role, task)) return;
-      // Nothing can be claimed before the first command.
+      // There are no claims before the first command.
       if (task.grant > 1) await this.#deps.results?.release({ task_id, node_id }, task.grant);
-      // A worker of another make ends with what it finds: all that its sources have given so far must be there before it looks.
+      // Other implementations' workers end with what they find, so all parts of the sources so far must be in the database before the
+      // command is sent.
       if ((place.node?.after.length ?? 0) > 0) await this.#deps.results?.caughtUp(task_id);
       const start = {
         input: inputOf(task, place),
@@ -185,8 +186,8 @@ export class Dispatcher {
   }
 
   /**
-   * Whether the node has come to its end where others keep results, or is about to. The events of its batches are on the way then,
-   * and counts as long as the node is not done: so an end of an earlier attempt is accepted when nothing came for the length of an offer.
+   * Whether the node has ended, or is about to, according to the database of other workers. The events of its batches may still be on their
+   * way, and they count only while the node is open. So the end of an earlier attempt is accepted only after one more offer without events.
    */
   async #isOver(place: WireName & Place, hold: Hold & { grant: number }, sent: boolean): Promise<boolean> {
     const { board, results, input } = this.#deps;
@@ -205,37 +206,36 @@ export class Dispatcher {
   }
 
   /**
-   * Whether a command that lapsed would lapse again, because no worker of the role is there to read it: the earlier one waits there for the
-   * next worker, and each further one would be run as well. The offer stays open meanwhile, and a worker that takes the earlier command
-   * takes it.
+   * Whether a lapsed command would lapse again, because no worker of the role reads commands. The earlier command waits on the bus for the
+   * next worker, and each further command would run too. The offer stays open meanwhile; a worker that takes the earlier command claims it.
    */
   async #isInVain(role: string, { id }: TaskRow): Promise<boolean> {
     const { readers } = this.#deps;
     if (readers === undefined || !this.#lapses.has(id)) return false;
-    // A broker that does not answer takes no command either.
+    // A broker that does not answer accepts no command either.
     return (await readers(role).catch(() => 0)) === 0;
   }
 
   /**
-   * Whether a source that has streamed to it has lost its worker, and waits for another one. A reader would only take up the room that its source
-   * needs: were readers of such sources everywhere, nothing would ever move.
+   * Whether a source that streams to this node has lost its worker and waits for another one. The reader would only use the capacity that
+   * its source needs: with such readers on all workers, nothing would ever progress.
    */
   async #isAhead({ runId }: TaskRow, { node }: Place): Promise<boolean> {
     for (const source of runId === null ? [] : (node?.onFirstPart ?? [])) {
       const task = await this.#deps.board.task(taskIdOf(runId as string, source));
-      // An offered one may be in progress already: its acceptance is still to arrive.
+      // An offered source may be in progress already: its acceptance has not arrived yet.
       if (task?.streamed && task.state === "queued") return true;
     }
     return false;
   }
 
-  /** A command that the bus refuses, such as one that is too large, is refused forever; everything else is tried again. */
+  /** A command that the bus refuses, such as one that is too large, is always refused. Other failures are retried. */
   async #refused(hold: { taskId: string; grant: number }, error: unknown): Promise<void> {
     const { board, failed } = this.#deps;
     const isFinal = isRefused(error);
     if (!isFinal) failed("sending of a command", error);
     const report = isFinal ? board.fail(hold, { error: toError(error).message, retryable: false }) : board.retract(hold);
-    // Should the store be unable to write now, the offer ends by itself.
+    // If the store cannot be written now, the offer expires by itself.
     await report.catch(() => {});
   }
 
@@ -270,7 +270,7 @@ function remember(known: Map<string, number>, taskId: string, value: number): vo
   known.set(taskId, value);
 }
 
-/** That of a node by its graph. Steps of other dialects give their input as it is; FlowKit's inputs are objects. */
+/** For a node, the input in its graph. Steps of other dialects pass their input; FlowKit's inputs are objects. */
 function inputOf(task: TaskRow, { plan, node }: Place): Start["input"] {
   if (plan?.dialect === dialectName && node !== null) {
     const { input_ref, input_inline, batching } = (node.origin as GraphNode).io;

@@ -1,5 +1,5 @@
-// The functions of a coordinator that look at what nodes have made, and those that a user brings. Those about variables are
-// part of the plan and never come here.
+// The coordinator functions that read the results of nodes, and those of the user. Functions for variables are part of the plan and never
+// run here.
 
 import { isObject, type Json, type JsonObject } from "../../../../core/json/json.ts";
 import type { TaskRow } from "../../../../engine/board/task.ts";
@@ -11,11 +11,11 @@ import type { CoordinatorEngine } from "./parts.ts";
 export interface FunctionContext {
   readonly taskId: string;
   readonly nodeId: string;
-  /** Aborted when the task was cancelled, or the server is closed. */
+  /** Aborted when the task is cancelled or the server closes. */
   readonly signal: AbortSignal;
 }
 
-/** Its result is the node's output. What it throws is tried again by the node's `retry_policy`. */
+/** Its result is the node's output. Errors are retried by the node's `retry_policy`. */
 export type CoordinatorFunction = (args: JsonObject, context: FunctionContext) => Json | Promise<Json>;
 
 export interface FunctionsDeps extends Pick<CoordinatorEngine, "clock" | "board" | "parts"> {
@@ -30,7 +30,7 @@ export class Functions {
     this.#deps = deps;
   }
 
-  /** `task.input` is what the plan made of the node. Rejects when the function does. */
+  /** `task.input` is the function and its arguments, from the plan. Rejects when the function does. */
   async perform(task: TaskRow, signal: AbortSignal): Promise<Json> {
     const { fn, fn_args } = JSON.parse(task.input) as { fn: string; fn_args: JsonObject };
     const { task_id: taskId, node_id: nodeId } = await this.#deps.places.of(task);
@@ -41,7 +41,7 @@ export class Functions {
     throw new Error(`There is no function ${fn} on this server any more.`);
   }
 
-  /** Counts what the nodes have made; what is counted is this node's own result. */
+  /** Counts the results of the nodes; the counts are this node's own result. */
   async #merge(taskId: string, { from_nodes }: JsonObject, signal: AbortSignal): Promise<Json> {
     const nodes = from_nodes as string[];
     const complete: string[] = [];
@@ -65,7 +65,7 @@ export class Functions {
     };
   }
 
-  /** Each batch counts once, whatever attempts it took: parts are kept once for each uid. */
+  /** Each batch counts once, however many attempts it took: a uid is stored once. */
   async #aggregate(taskId: string, { node_id, mode = "sum" }: JsonObject, signal: AbortSignal): Promise<Json> {
     const source = await this.#source(taskId, node_id as string);
     const sums = new Map<string, { sum: number; count: number }>();
@@ -93,7 +93,7 @@ export class Functions {
   }
 }
 
-/** All that there are now. */
+/** All current parts. */
 async function* partsOf(store: PartStore, taskId: string, signal: AbortSignal) {
   for (let after = 0; ; ) {
     signal.throwIfAborted();
@@ -105,7 +105,7 @@ async function* partsOf(store: PartStore, taskId: string, signal: AbortSignal) {
   }
 }
 
-/** Numbers, and texts that are numbers: what the reference can convert. */
+/** Numbers, booleans and numeric texts, which the reference can convert. */
 function numberIn(value: unknown): number | null {
   const number = typeof value === "string" && value.trim() !== "" ? Number(value) : typeof value === "boolean" ? Number(value) : value;
   return typeof number === "number" && Number.isFinite(number) ? number : null;

@@ -1,9 +1,10 @@
-// Whether a node that its worker calls done has made something of all that its sources gave. A worker of another make takes the word of MongoDB
-// for the end of a source, and that word may come before the last parts of it; or another worker has claimed some of them and is gone. The
-// batches of the two adapters have names that follow from those of the parts, so the parts of the node show what is missing.
+// Checks whether a node that its worker reports as done has results for all parts of its sources. Other implementations' workers believe
+// MongoDB about the end of a source, and MongoDB may say so before the last parts are written; or another worker has claimed some parts and
+// is gone. The batches of the two adapters have names that are made from the names of the parts, so the parts of the node show what is
+// missing.
 //
-// A node that misses something is not done: it is done again once its sources have ended, with all of its input there. One that still misses
-// something then fails.
+// A node that misses input is not done: it runs again once its sources have ended and all input is there. If it still misses something, it
+// fails.
 
 import { type Hold, isOpen } from "../../../../engine/board/task.ts";
 import type { Part } from "../../../../engine/part/store.ts";
@@ -29,13 +30,13 @@ export interface InputCheckDeps extends Pick<CoordinatorEngine, "board" | "parts
 
 export interface Missed {
   readonly source: string;
-  /** Null when the source has not ended: how much it gives is not known yet. */
+  /** Null when the source has not ended, because its number of parts is not known yet. */
   readonly parts: { readonly missing: number; readonly of: number } | null;
 }
 
-/** Parts of a source that are looked at together: some milliseconds of work, and the loop is free in between. */
+/** Parts of a source that are checked together: some milliseconds of work, with a pause after each page. */
 const pageParts = 100;
-/** How often a node is done again because it missed something. The first repeat has all input before it; a second one outlives a stray worker. */
+/** How often a node runs again because it missed input. The first repeat has all input; the second covers a stray worker. */
 const againMax = 2;
 
 export class InputCheck {
@@ -45,7 +46,7 @@ export class InputCheck {
     this.#deps = deps;
   }
 
-  /** Null when nothing is missing, or the node does not read by one of the two adapters. */
+  /** Null when nothing is missing, or the node does not use one of the two adapters. */
   async missed(name: WireName, place: Place): Promise<Missed | null> {
     const route = this.#deps.results === undefined ? null : routeOf(place);
     if (route === null) return null;
@@ -64,8 +65,8 @@ export class InputCheck {
   }
 
   /**
-   * Whether a node has to wait before it is started, because one of its sources has not ended: a node that missed something, and one whose source
-   * has called itself complete in MongoDB while its last parts are still on their way there.
+   * Whether a node must wait before it starts, because one of its sources has not ended: a node that missed input, or one whose source is
+   * marked complete in MongoDB while its last parts are not there yet.
    */
   async mustWait({ task_id }: WireName, place: Place): Promise<boolean> {
     const { batches, board, results, places } = this.#deps;
@@ -82,7 +83,7 @@ export class InputCheck {
     return false;
   }
 
-  /** Takes back that the node is complete. True when it is to be done again; false when it has failed for this. */
+  /** Marks the node as not complete. Returns true when it runs again, false when it has failed. */
   async takeBack(name: WireName, { taskId }: Place, hold: Hold, missed: Missed): Promise<boolean> {
     const { batches, board, log, results } = this.#deps;
     const why = sentenceOf(name, missed);
@@ -110,7 +111,7 @@ export class InputCheck {
     }
   }
 
-  /** How many of these batches the reader has neither done nor put aside; each may have one of several names. */
+  /** How many of these batches have neither a result nor a dead letter; each may have one of several names. */
   async #absent(reader: string, batches: readonly (readonly string[])[], aside: ReadonlySet<string>): Promise<number> {
     const absent = new Set(await this.#deps.parts.absent(reader, batches.flat()));
     return batches.filter((names) => names.every((uid) => absent.has(uid) && !aside.has(uid))).length;
@@ -123,11 +124,14 @@ function routeOf({ plan, node }: Place): Route | null {
   const inline = plan?.dialect === dialectName ? (node?.origin as GraphNode | undefined)?.io.input_inline : null;
   if (typeof inline?.input_adapter !== "string") return null;
   const checked = checkAdapterArgs(inline.input_adapter, inline.input_args, argDefaults);
-  // One that continues after the end of its sources ends when it is cancelled.
+  // An adapter that continues after the end of its sources ends only by a cancel.
   return checked?.ok && checked.args.eofOnTaskDone ? checked.args : null;
 }
 
-/** The names that a batch of each part may have; none for a part that makes no batch. Of several pieces the last comes after all others. */
+/**
+ * The possible batch names of each part; none for a part without a batch. With several pieces, the last is checked, because it comes after
+ * all others.
+ */
 function namesOf(source: string, parts: readonly Part[], { size, metaListKey = null }: Route): string[][] {
   if (size === undefined) return parts.map(({ uid }) => [uid, partUidOf(namedBySource(source, uid))]);
   return parts.flatMap(({ uid, value }) => {

@@ -1,38 +1,38 @@
-// Attempts whose command had lapsed when their worker read it, or whose hold was lost, and that work all the same. A worker of another make
-// runs whatever command it reads, and does not stop for a later one. So while no worker has taken up the newest offer, the one that works
-// becomes its holder: what it reports about its own epoch counts for that offer. One document for each such task, until the task ends.
+// Attempts that still run although their command had lapsed when the worker read it, or their hold was lost. Other implementations' workers
+// run every command that they read and do not stop for a later one. So while no worker has claimed the newest offer, the running worker
+// becomes its holder: its reports about its own epoch count for that offer. One document for each such task, until the task ends.
 
 import type { DocumentStore } from "../../../../engine/run/documents.ts";
 
 interface LateAccept {
-  /** As the worker reports it. */
+  /** The epoch in the worker's reports. */
   readonly epoch: number;
   readonly holder: string;
-  /** As the board has it. */
+  /** The grant on the board. */
   readonly grant: number;
 }
 
 const kind = "flowkit-late";
-/** Tasks whose last word is remembered. Events come again only after a rebalance, and those are younger. */
+/** Tasks whose end is remembered. Events are repeated only after a rebalance, and those are more recent. */
 const endedMax = 10_000;
 
 export class LateAccepts {
   readonly #documents: DocumentStore;
   readonly #accepted = new Map<string, LateAccept>();
-  /** The newest epoch of each task that its worker has ended with a report: it works no more, whatever comes twice. */
+  /** The newest epoch of each task whose end its worker has reported: a repeated event does not mean that it still runs. */
   readonly #ended = new Map<string, number>();
 
   constructor(documents: DocumentStore) {
     this.#documents = documents;
   }
 
-  /** What was kept before; returns of which tasks. */
+  /** Reads the stored documents. Returns their tasks. */
   async load(): Promise<readonly string[]> {
     for await (const { name, body } of this.#documents.eachDocument(kind)) this.#accepted.set(name, JSON.parse(body) as LateAccept);
     return [...this.#accepted.keys()];
   }
 
-  /** The grant that a report of this worker about this epoch is for: nearly always the epoch itself. */
+  /** The grant for a report of this worker about this epoch: nearly always the epoch itself. */
   grantOf(taskId: string, epoch: number, holder: string): number {
     const accepted = this.#accepted.get(taskId);
     return accepted !== undefined && accepted.epoch === epoch && accepted.holder === holder ? accepted.grant : epoch;
@@ -43,7 +43,7 @@ export class LateAccepts {
     await this.#documents.keepDocument({ kind, name: taskId, version: 1, body: JSON.stringify(accepted) }, { own: true });
   }
 
-  /** Its worker has reported the end of this epoch. */
+  /** The worker has reported the end of this epoch. */
   ended(taskId: string, epoch: number): void {
     this.#ended.delete(taskId);
     const [oldest] = this.#ended.keys();

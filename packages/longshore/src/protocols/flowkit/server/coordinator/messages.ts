@@ -7,7 +7,7 @@ import { dedupIds } from "../../wire/hash.ts";
 import { commandTopic, encodeEnvelope, nodeKey, payloadOf, type TopicNames } from "../../wire/shapes.ts";
 import type { OutgoingMessage } from "./parts.ts";
 
-/** An attempt and who is to do it. */
+/** An attempt, and the role that runs it. */
 export interface WireAttempt {
   readonly task_id: string;
   readonly node_id: string;
@@ -17,9 +17,9 @@ export interface WireAttempt {
 
 export interface Start {
   readonly input: Pick<NodeIo, "input_ref" | "input_inline" | "batching">;
-  /** Batches that are to be passed over. */
+  /** Batches to skip. */
   readonly deadLetters: readonly string[];
-  /** How often it was sent before without being taken up. */
+  /** How often it was sent before without being claimed. */
   readonly retry: number;
 }
 

@@ -1,4 +1,4 @@
-// What the parts of the coordinator have in common.
+// Types and helpers that all parts of the coordinator share.
 
 import type { Clock } from "../../../../core/clock.ts";
 import type { Board } from "../../../../engine/board/board.ts";
@@ -12,7 +12,7 @@ import type { Reader } from "../../../../engine/run/reader.ts";
 import type { Run } from "../../../../engine/run/run.ts";
 import type { Runs } from "../../../../engine/run/runs.ts";
 
-/** What it needs of the server around it. */
+/** The parts of the engine that it uses. */
 export interface CoordinatorEngine {
   readonly clock: Clock;
   readonly board: Board;
@@ -25,9 +25,9 @@ export interface CoordinatorEngine {
   listen(listener: { task?(task: TaskRow): void; run?(run: Run): void }): () => void;
 }
 
-/** Takes messages to be sent, once each: what it has taken is sent, if need be after a restart. */
+/** Sends messages once each, if necessary after a restart. */
 export interface Outbox {
-  /** Durable when it resolves. A second one with this topic, key and `dedupId` is left out. */
+  /** Durable when it resolves. A second message with the same topic, key and `dedupId` is omitted. */
   enqueue(message: OutgoingMessage): Promise<void>;
 }
 
@@ -36,7 +36,7 @@ export interface OutgoingMessage {
   readonly key: string;
   readonly dedupId: string;
   readonly value: string;
-  /** How often it was sent before without being taken. */
+  /** How often it was sent before without being claimed. */
   readonly retry?: number;
 }
 
@@ -46,14 +46,14 @@ export interface CoordinatorLog {
   warn(message: string, fields?: { readonly [name: string]: unknown }): void;
 }
 
-/** What has happened since the start, for metrics. */
+/** Counters since the start, for metrics. */
 export interface CoordinatorCounts {
   /** Events of workers that were read. */
   events: number;
   /** Batches in events: those that were recorded, and those that failed. */
   batches: number;
   batchesFailed: number;
-  /** Events of attempts that have ended, or of foreign tasks. */
+  /** Events of attempts that have ended, or of unknown tasks. */
   stale: number;
   /** Records that could not be read. */
   malformed: number;
@@ -67,7 +67,7 @@ export function noCounts(): CoordinatorCounts {
   return { events: 0, batches: 0, batchesFailed: 0, stale: 0, malformed: 0, started: 0, lapsed: 0, signals: 0 };
 }
 
-/** Every task of the board in this state, page by page. */
+/** All tasks of the board in this state, page by page. */
 export async function* tasksIn(reader: Pick<Reader, "tasks">, state: TaskRow["state"]): AsyncGenerator<TaskRow> {
   for (let before: string | undefined; ; ) {
     const page = await reader.tasks({ state, limit: pageTasks, ...(before === undefined ? {} : { before }) });

@@ -1,7 +1,7 @@
-// Which workers there are, for which roles and with how much room: from their announcements. Kept over a restart, because a worker
-// announces itself rarely. A worker that is silent for three announcements is gone; one whose hold was lost is given nothing before it
-// sends something again. A name that only sends events of tasks is known, so that it can get stop signals, but it is no announced worker:
-// it has no room, and is shown while it holds.
+// The workers, their roles and their free capacity, from their announcements. Stored over a restart, because workers announce themselves
+// rarely. A worker that misses three announcements is gone; one whose hold was lost gets nothing until it sends something again. A worker
+// that only sends events of tasks is known, so that it can get stop signals, but it has no capacity and is shown only while it holds a
+// task.
 
 import type { JsonObject } from "../../../../core/json/json.ts";
 import type { TaskRow } from "../../../../engine/board/task.ts";
@@ -12,9 +12,9 @@ import { RoleFigures } from "./role-figures.ts";
 
 export interface RegistryDeps extends Pick<CoordinatorEngine, "clock" | "workers" | "documents"> {
   readonly log: CoordinatorLog;
-  /** There is another role, or a worker has more or less room. */
+  /** There is a new role, or the free capacity of a worker has changed. */
   changed(roles: readonly string[]): void;
-  /** A worker of these roles has come. */
+  /** A worker of these roles has connected. */
   came?(roles: readonly string[]): void;
 }
 
@@ -26,25 +26,25 @@ interface Worker {
   seenAt: number;
   /** It has announced itself. */
   announced: boolean;
-  /** Its hold was lost and it has been silent since. */
+  /** Its hold was lost, and it has been silent since. */
   suspected: boolean;
   readonly held: Set<string>;
 }
 
 const kind = "flowkit-worker";
-/** How often workers announce themselves by default. */
+/** The default interval of announcements. */
 const announceMs = 60_000;
 const silentMs = 3 * announceMs;
-/** Workers and roles are named by any program that can write to the topic. More than these are a mistake. */
+/** Any program that can write to the topic can name workers and roles. More than these are a mistake. */
 const workersMax = 10_000;
 const rolesMax = 1_000;
-/** Roles of all workers together: each is kept with its worker, also over a restart. */
+/** Roles of all workers together: each is stored with its worker. */
 const mentionsMax = 100_000;
 const roleShape = /^[\w.-]{1,200}$/;
 const workerIdCharsMax = 512;
-/** A version is kept with each worker, and the reason of its leaving is logged. */
+/** A version is stored with each worker, and the reason for leaving is logged. */
 const saidCharsMax = 200;
-/** Tasks at once of one worker. */
+/** Concurrent tasks of one worker. */
 const capacityMax = 10_000;
 
 export class Registry {
@@ -53,7 +53,7 @@ export class Registry {
   readonly #holders = new Map<string, string>();
   readonly #roles = new Set<string>();
   readonly #figures = new RoleFigures();
-  /** When each worker has last sent anything, by its own clock; the one that was silent longest comes first. */
+  /** When each worker last sent an announcement, by its own clock; the oldest first. */
   readonly #saidAt = new Map<string, number>();
   #stopTimer: () => void = () => {};
 
@@ -61,7 +61,7 @@ export class Registry {
     this.#deps = deps;
   }
 
-  /** What was known before. Those who are gone are missed three announcements from now. */
+  /** Reads the stored workers. Those that are gone are removed after three missed announcements. */
   async load(): Promise<void> {
     const { documents, workers, clock } = this.#deps;
     for await (const { name, body } of documents.eachDocument(kind)) {
@@ -93,7 +93,7 @@ export class Registry {
     return this.#workers.has(workerId);
   }
 
-  /** How many tasks of this role could be begun now. A worker of several roles has its room for each of them: see the dispatcher. */
+  /** How many tasks of this role could start now. A worker with several roles counts for each of them: see the dispatcher. */
   room(role: string): number {
     return this.#figures.room(role);
   }
@@ -103,7 +103,7 @@ export class Registry {
     return this.#figures.countOf(role);
   }
 
-  /** Its announcement, with its own time. Durable when this resolves. */
+  /** Handles an announcement with the worker's own time. Durable when this resolves. */
   async announced(announcement: Announcement, saidAt: number): Promise<void> {
     const { worker_id: id } = announcement;
     if (id.length > workerIdCharsMax || this.#isPast(id, saidAt)) return;
@@ -126,10 +126,10 @@ export class Registry {
     this.#deps.came?.(worker.roles);
   }
 
-  /** Announcements have no key, so they may come in another order than they were sent: an older one does not count. */
+  /** Announcements have no key, so they may arrive out of order: an older one does not count. */
   #isPast(id: string, saidAt: number): boolean {
     const before = this.#saidAt.get(id) ?? Number.NEGATIVE_INFINITY;
-    // Further back is another clock: a worker of this name that runs elsewhere now.
+    // A larger difference means another clock: a worker of this name now runs elsewhere.
     if (saidAt < before && before - saidAt < silentMs) return true;
     this.#saidAt.delete(id);
     const [oldest] = this.#saidAt.keys();
@@ -138,7 +138,7 @@ export class Registry {
     return false;
   }
 
-  /** It has spoken of a task of this role. */
+  /** The worker has sent an event of a task of this role. */
   heard(id: string, role: string): void {
     const known = this.#workers.get(id);
     if (known !== undefined) return this.#heard(known);
@@ -157,7 +157,7 @@ export class Registry {
     this.#heard(stranger);
   }
 
-  /** Must be called for each task that a commit changed, and at start of each task that is held. */
+  /** Must be called for each task that a commit changed, and at the start for each held task. */
   taskChanged(task: TaskRow): void {
     const holder = task.state === "held" || task.state === "cancelling" ? task.holder : null;
     const before = this.#holders.get(task.id) ?? null;
@@ -180,7 +180,7 @@ export class Registry {
       this.#holders.set(task.id, worker.id);
       worker.held.add(task.id);
       this.#figures.update(worker);
-      // Others are shown when they send something, which a hold from before a restart does not mean.
+      // Other workers are shown when they send something; a hold from before a restart is not enough.
       if (!worker.announced) this.#show(worker);
       for (const role of worker.roles) roles.add(role);
     }
@@ -240,7 +240,7 @@ export class Registry {
     this.#stopTimer = clock.at(clock.now() + announceMs, () => {
       const before = clock.now() - silentMs;
       for (const worker of [...this.#workers.values()]) {
-        // A store that cannot be written now leaves a row that is missed again after the next start.
+        // If the store cannot be written now, the document stays and the worker is missed again after the next start.
         if (worker.seenAt <= before) void this.#leave(worker.id, "it was silent").catch(() => {});
       }
       this.#arm();

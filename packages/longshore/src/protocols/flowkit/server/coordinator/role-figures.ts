@@ -1,5 +1,5 @@
-// What workers of each role have together, kept up to date as they change. Workers and roles are named by any program that may write to the bus,
-// and room is looked up for each role of each worker that changes: adding it up each time would take all workers times all their roles.
+// The totals of each role's workers, updated when a worker changes. Any program that may write to the bus can name workers and roles, and
+// capacity is looked up for each role of each changed worker: adding it up each time would cost all workers times all their roles.
 
 export interface Shareholder {
   readonly id: string;
@@ -26,12 +26,12 @@ export class RoleFigures {
   readonly #figures = new Map<string, Figures>();
   #mentions = 0;
 
-  /** Roles of all workers together, each as often as it is named. */
+  /** The number of roles of all workers, with repetitions. */
   get mentions(): number {
     return this.#mentions;
   }
 
-  /** How many tasks of this role could be begun now. */
+  /** How many tasks of this role could start now. */
   room(role: string): number {
     return this.#figures.get(role)?.room ?? 0;
   }
@@ -41,7 +41,7 @@ export class RoleFigures {
     return this.#figures.get(role)?.count ?? 0;
   }
 
-  /** To be called after each change of a worker. Costs the number of its roles, and nothing where no figure changes. */
+  /** Must be called after each change of a worker. Costs the number of its roles, or nothing when no total changes. */
   update(worker: Shareholder): void {
     const { id, roles, capacity, announced, suspected, held } = worker;
     const share = { roles, room: suspected ? 0 : Math.max(0, capacity - held.size), count: announced ? 1 : 0 };

@@ -1,5 +1,5 @@
-// Sends stop signals to workers: those whose task was cancelled, and those whose attempt has ended without their knowledge. A worker that
-// has not stopped by the deadline of the signal is not waited for.
+// Sends stop signals to workers whose task was cancelled or whose attempt has ended without their knowledge. After the deadline of the
+// signal, the coordinator does not wait for the worker any longer.
 
 import type { TaskRow } from "../../../../engine/board/task.ts";
 import { isRunOpen } from "../../../../engine/run/run.ts";
@@ -20,13 +20,13 @@ export interface SignalsDeps extends Pick<CoordinatorEngine, "clock" | "board" |
   failed(what: string, error: unknown): void;
 }
 
-/** Workers that got a stop signal for an attempt that has ended; each repeats its state with every heartbeat until it has read it. */
+/** Remembered stop signals for ended attempts: a worker repeats its state with every heartbeat until it has read the signal. */
 const loggedMax = 10_000;
 
 export class Signals {
   readonly #deps: SignalsDeps;
   readonly #logged = new Set<string>();
-  /** What is done at the deadlines of cancelled tasks. */
+  /** The timers for the deadlines of cancelled tasks. */
   readonly #deadlines = new Map<string, () => void>();
   #closed = false;
 
@@ -34,7 +34,7 @@ export class Signals {
     this.#deps = deps;
   }
 
-  /** Tasks whose worker may not have got the signal before the restart. */
+  /** Signals again for tasks whose worker may not have got the signal before the restart. */
   async recover(): Promise<void> {
     for await (const task of tasksIn(this.#deps.reader, "cancelling")) await this.#cancelling(task);
   }
@@ -63,7 +63,7 @@ export class Signals {
   async #cancelling(task: TaskRow): Promise<void> {
     const { clock, cancelGraceMs, registry, places } = this.#deps;
     if (task.lane === null || task.holder === null || !registry.knows(task.holder) || this.#closed) return;
-    // Armed first: the wait ends, also when the signal fails.
+    // Armed first, so that the wait ends even if the signal fails.
     this.#deadlines.set(
       task.id,
       clock.at(clock.now() + cancelGraceMs, () => void this.#giveUp(task)),
@@ -76,7 +76,7 @@ export class Signals {
   async #giveUp({ id: taskId, grant }: TaskRow): Promise<void> {
     this.#deadlines.delete(taskId);
     const error = "cancelled; its worker did not stop in time";
-    // Should nothing be written now, the hold ends by itself.
+    // If the store cannot be written now, the hold expires by itself.
     await this.#deps.board.withdraw({ taskId, grant }, { error }).catch((failure) => this.#deps.failed("end of a cancelled task", failure));
   }
 

@@ -1,6 +1,6 @@
-// The events of workers about their attempts. Records come in batches; those of one attempt are folded together, so that a hundred batches
-// of a node cost one write, and attempts are looked at side by side, so that they share commits. Durable before it is acknowledged: a batch
-// of records is acknowledged when all its changes are written, and what cannot be written now comes again. Everything may come twice.
+// Reads the events of workers about their attempts. Records arrive in batches. The events of one attempt are combined, so that a hundred
+// batches of a node cost one write, and attempts are handled concurrently, so that they share commits. A batch of records is acknowledged
+// when all its changes are durable; otherwise it is delivered again. Every event may arrive twice.
 
 import type { BusRecord } from "../../../../bus/bus.ts";
 import { mayPass } from "../../../../bus/skip-records.ts";
@@ -25,7 +25,7 @@ export interface StatusDeps {
   warn(code: string, message: string): void;
 }
 
-/** Attempts of one batch of records that are looked at side by side. More would only wait for each other's commit. */
+/** Attempts of one batch of records that are handled at once. More would only wait for each other's commit. */
 const besideMax = 256;
 
 export class StatusReader {
@@ -35,7 +35,7 @@ export class StatusReader {
     this.#deps = deps;
   }
 
-  /** Rejects only when nothing can be written now. */
+  /** Rejects only when the store cannot be written now. */
   async handle(records: readonly BusRecord[]): Promise<void> {
     const attempts = [...this.#fold(records).values()];
     for (let at = 0; at < attempts.length; at += besideMax) {
@@ -43,7 +43,7 @@ export class StatusReader {
     }
   }
 
-  /** The events of each attempt by each worker, in their order. */
+  /** The events of each attempt by each worker, in order. */
   #fold(records: readonly BusRecord[]): Map<string, AttemptEvents> {
     const attempts = new Map<string, AttemptEvents & { events: AttemptEvent[] }>();
     const attemptOf = ({ task_id, node_id, step_type, attempt_epoch }: WireAttempt, worker_id: string) => {
@@ -90,9 +90,9 @@ export class StatusReader {
       registry.heard(attempt.worker_id, attempt.step_type);
       await attempts.apply(attempt);
     } catch (error) {
-      // Nothing can be written now, or the server is closing: the records are read again.
+      // The store cannot be written now, or the server is closing: the records are read again.
       if (mayPass(error)) throw error;
-      // The events of one attempt must not delay all others forever.
+      // The events of one attempt must not block all others permanently.
       warn(
         "status.refused",
         `The report of ${attempt.worker_id} on ${attempt.task_id}:${attempt.node_id} is skipped: ${toError(error).message}`,
@@ -101,7 +101,7 @@ export class StatusReader {
   }
 }
 
-/** How long the worker's lease lasts, by its own clock alone: the clocks of two machines need not agree. */
+/** The duration of the worker's lease, by its own clock only: the clocks of two machines may differ. */
 function termMsOf({ ts_ms }: Envelope, event: StatusEvent): number | null {
   return "lease_deadline_ts_ms" in event ? event.lease_deadline_ts_ms - ts_ms : null;
 }

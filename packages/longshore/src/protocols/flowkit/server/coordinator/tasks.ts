@@ -1,4 +1,4 @@
-// Tasks of FlowKit: a graph that is submitted becomes a run of its own.
+// FlowKit's tasks: a submitted graph becomes a run.
 
 import { createHash } from "node:crypto";
 import { LongshoreError } from "../../../../core/errors.ts";
@@ -17,21 +17,21 @@ export interface TasksDeps {
   readonly runs: Pick<Runs, "define" | "begin" | "tell">;
   readonly checks?: Omit<GraphChecks, "adapter" | "ignored">;
   readonly log?: Pick<CoordinatorLog, "warn">;
-  /** Whether rechunking must name the list to cut. */
+  /** Whether rechunking must name the list to split. */
   readonly strict?: boolean;
 }
 
 export interface Submitted {
   /** Its id is the `task_id`. */
   readonly run: Run;
-  /** Fields of the graph that have no effect, the first few of them. */
+  /** Fields of the graph without effect, at most `ignoredMax` of them. */
   readonly ignored: readonly string[];
 }
 
-/** Fields without effect that are named. A graph with more has the same in every node. */
+/** Fields without effect that are listed. A graph with more usually repeats them in every node. */
 const ignoredMax = 20;
 
-/** What the ids of definitions begin with that are graphs. */
+/** The prefix of definition ids that are graphs. */
 const graphPrefix = `${dialectName}-`;
 
 export function isGraphRun({ definitionId }: Pick<Run, "definitionId">): boolean {
@@ -45,13 +45,13 @@ export class FlowkitTasks {
     this.#deps = deps;
   }
 
-  /** The run's id is the `task_id`. @throws LongshoreError LONGSHORE_BAD_DEFINITION or LONGSHORE_BAD_INPUT, naming the field. */
+  /** The run's id is the `task_id`. @throws LongshoreError LONGSHORE_BAD_DEFINITION or LONGSHORE_BAD_INPUT that names the field. */
   async create(task: { params?: unknown; graph: unknown }): Promise<Run> {
     return (await this.submit(task)).run;
   }
 
   /**
-   * The same, for callers that can tell the submitter which fields have no effect. The reference ignores unknown fields; so do we, but not
+   * The same, for callers that can show the submitter which fields have no effect. Like the reference we ignore unknown fields, but not
    * silently.
    */
   async submit({ params, graph }: { params?: unknown; graph: unknown }): Promise<Submitted> {
@@ -71,7 +71,7 @@ export class FlowkitTasks {
     };
     const checked = await inTurns(checkInSlices(graph, checks));
     const source = sourceOf(checked);
-    // Equal graphs are one definition. The dot keeps it out of the list of those that are started by name.
+    // Equal graphs are one definition. The dot keeps it out of the list of workflows that are started by name.
     const id = `${graphPrefix}${createHash("sha256").update(source).digest("hex").slice(0, 32)}`;
     await this.#deps.runs.define({ id, name: `.${id}`, dialect: dialectName, source });
     const input = writeExact({ params: given as JsonObject });
@@ -84,12 +84,12 @@ export class FlowkitTasks {
     return { run, ignored };
   }
 
-  /** The run afterwards; undefined when there is none. One that has ended stays as it is. */
+  /** Returns the run after the cancel; undefined when there is none. A run that has ended is not changed. */
   cancel(taskId: string, reason: string = "user_request"): Promise<Run | undefined> {
     return this.#deps.runs.tell(taskId, { kind: "cancel", error: reason });
   }
 
-  /** Adapters that users add are known to their workers alone, which check them. */
+  /** Only workers know the adapters that users add, so only they check them. */
   #wrongArgs(name: string, args: JsonObject): string | null {
     const { strict = false } = this.#deps;
     const checked = checkAdapterArgs(name, args, { ...argDefaults, strict });
