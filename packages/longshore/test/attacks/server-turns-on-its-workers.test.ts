@@ -16,6 +16,7 @@ import { surplusMax } from "../../src/protocols/conductor/worker/client.ts";
 import { conductor } from "../../src/protocols/conductor/worker/index.ts";
 import { TaskAssignment } from "../../src/protocols/stepflow/wire/messages.ts";
 import { OrchestratorService, TasksService } from "../../src/protocols/stepflow/wire/services.ts";
+import { stepflowGrpc } from "../../src/protocols/stepflow/worker/grpc/worker.ts";
 import { listen } from "../../src/protocols/stepflow/worker/http/listener.ts";
 import { settingsOf } from "../../src/protocols/stepflow/worker/http/options.ts";
 import { WorkerService } from "../../src/protocols/stepflow/worker/http/service.ts";
@@ -198,14 +199,14 @@ it("an orchestrator that requests components without an end is answered a few ti
 });
 
 /** A channel to an orchestrator of Stepflow that is all the attacker's. */
-async function hostileOrchestrator(answer: (stream: ServerHttp2Stream) => void): Promise<GrpcChannel> {
+async function hostileOrchestrator(answer: (stream: ServerHttp2Stream, path: string) => void): Promise<GrpcChannel> {
   const server = createHttp2();
   const sessions = new Set<ServerHttp2Session>();
   server.on("session", (session) => sessions.add(session));
-  server.on("stream", (stream) => {
+  server.on("stream", (stream, headers) => {
     stream.on("error", () => {});
     stream.respond({ ":status": 200, "content-type": "application/grpc" });
-    answer(stream);
+    answer(stream, headers[":path"] as string);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const channel = openChannel(`127.0.0.1:${(server.address() as AddressInfo).port}`);
@@ -234,4 +235,19 @@ it("an assignment of Stepflow with millions of values is refused before they are
   const channel = await hostileOrchestrator((stream) => void stream.write(frameOf(assignment)));
   const stream = channel.serverStream(TasksService.PullTasks, { queueName: "q", workerId: "w" });
   await expect(stream.next()).rejects.toThrow(/more than 4194304 fields/);
+});
+
+it("an assignment of Stepflow that cannot be read is left out, and the one behind it is run", async () => {
+  // An `execute` that promises more bytes than there are.
+  const cut = Buffer.from([0x12, 50, 0x0a]);
+  const good = TaskAssignment.encode({ taskId: "t", execute: { componentId: "/greet" } });
+  const calls: string[] = [];
+  const { target } = await hostileOrchestrator((stream, path) => {
+    calls.push(path);
+    if (path === TasksService.PullTasks.path) stream.write(Buffer.concat([frameOf(cut), frameOf(good)]));
+  });
+  const { troubles } = await working(stepflowGrpc(target, { queue: "q" }));
+  await vi.waitFor(() => expect(calls).toContain(OrchestratorService.TaskHeartbeat.path), { timeout: 20_000 });
+  expect(calls.filter((path) => path === TasksService.PullTasks.path)).toHaveLength(1);
+  expect(troubles.join()).toMatch(/is left to its queue timeout: .*TaskAssignment.execute/);
 });

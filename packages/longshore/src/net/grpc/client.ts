@@ -42,6 +42,13 @@ export interface CallOptions {
   signal?: AbortSignal;
 }
 
+export interface StreamOptions extends CallOptions {
+  /** Called when the server has accepted the call. */
+  opened?: () => void;
+  /** Gets why a message cannot be read; it is left out, and those behind it are read. Without it the stream ends there. */
+  unreadable?: (error: unknown) => void;
+}
+
 export interface GrpcChannel {
   /** The target as it was given. */
   readonly target: string;
@@ -58,7 +65,7 @@ export interface GrpcChannel {
   serverStream<Request extends Message, Response extends Message>(
     rpc: Rpc<Request, Response>,
     request: Encodable<Request>,
-    options?: CallOptions & { opened?: () => void },
+    options?: StreamOptions,
   ): AsyncGenerator<Decoded<Response>, void, undefined>;
   /** Ends every call with CANCELLED and closes the connection. Calling it again has no effect. */
   close(): Promise<void>;
@@ -132,14 +139,15 @@ class Channel implements GrpcChannel {
   async *serverStream<Request extends Message, Response extends Message>(
     rpc: Rpc<Request, Response>,
     request: Encodable<Request>,
-    options: CallOptions & { opened?: () => void } = {},
+    options: StreamOptions = {},
   ): AsyncGenerator<Decoded<Response>, void, undefined> {
     const call = this.#call(rpc, request, options);
     try {
       await this.#started(call, () => call.head());
       options.opened?.();
       for (let bytes = await call.next(); bytes !== undefined; bytes = await call.next()) {
-        yield rpc.response.decode(bytes, receivedValuesMax) as Decoded<Response>;
+        const message = this.#decoded(rpc, bytes, options.unreadable);
+        if (message !== undefined) yield message;
       }
     } catch (error) {
       throw this.#named(error, rpc);
@@ -175,6 +183,16 @@ class Channel implements GrpcChannel {
       } catch (error) {
         if (call.unseen !== error || refusals >= REFUSALS_MAX) throw error;
       }
+    }
+  }
+
+  #decoded<Response extends Message>(rpc: Rpc<Message, Response>, bytes: Buffer, unreadable: StreamOptions["unreadable"]) {
+    try {
+      return rpc.response.decode(bytes, receivedValuesMax) as Decoded<Response>;
+    } catch (error) {
+      if (unreadable === undefined) throw error;
+      unreadable(this.#named(error, rpc));
+      return undefined;
     }
   }
 

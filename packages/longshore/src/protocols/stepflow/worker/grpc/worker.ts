@@ -10,6 +10,7 @@
 // five seconds, and an idle worker keeps no slot from other transports.
 
 import type { Backoff } from "../../../../core/backoff.ts";
+import { toError } from "../../../../core/errors.ts";
 import type { GrpcChannel } from "../../../../net/grpc/client.ts";
 import { poll } from "../../../../runner/poll.ts";
 import { keepReceiving } from "../../../../runner/receive.ts";
@@ -72,7 +73,10 @@ class PullStream implements QueueSource {
   async #read(host: TransportHost, channel: GrpcChannel, worker: QueueWorker, opened: () => void): Promise<void> {
     const { draining: signal } = host;
     const { url, queue: queueName, workerId } = this.settings;
-    const stream = channel.serverStream(TasksService.PullTasks, { queueName, workerId }, { signal, opened });
+    // To end the stream would lose what is behind it until the queue timeout, and it comes again first.
+    const unreadable = (error: unknown) =>
+      host.notice({ level: "warn", message: `A task of the queue ${queueName} is left to its queue timeout: ${toError(error).message}` });
+    const stream = channel.serverStream(TasksService.PullTasks, { queueName, workerId }, { signal, opened, unreadable });
     try {
       for await (const assignment of stream) {
         if (QueueWorker.isDiscovery(assignment)) worker.discover(assignment);
