@@ -1,4 +1,4 @@
-// Reading rows for people. Every list walks an index from the newest entry and looks at a bounded number of rows, so a rare filter costs
+// Reads rows for display. Every list scans an index from the newest entry and visits a bounded number of rows, so a rare filter costs
 // several pages rather than a pause for all requests.
 
 import { type Growth, type ListOptions, ListTexts } from "../../core/list-text.ts";
@@ -33,25 +33,25 @@ const wholeRowsMax = 250;
 /** Above every id in the order of bytes. */
 const last = "\u{10ffff}";
 
-/** Rows as memory has them: newer than their tables by what is not written yet. */
+/** Rows in memory: newer than their tables by the changes that are not written yet. */
 interface MemoryRows<R> {
   get(tx: ReadTx, key: string): R | null;
-  /** What memory has made of a row that was read from its table; null when it was removed. */
+  /** Returns the newest version in memory of a row that was read from its table; null when it was removed. */
   newest(tx: ReadTx, key: string, stored: R): R | null;
-  /** Undefined when it is not in memory. */
+  /** Undefined when the row is not in memory. */
   kept(key: string): R | undefined;
 }
 
 export interface LocalReaderDeps {
   readonly store: RowStore;
-  /** How rows that memory may have are read. */
+  /** Reads rows that memory may have. */
   readonly read: ReadRows;
   readonly tasks: MemoryRows<TaskRow>;
   readonly runs: Pick<MemoryRows<Run>, "get" | "kept">;
   readonly definitions: { newest(tx: ReadTx, name: string): Definition | null; byId(tx: ReadTx, id: string): Definition | null };
   readonly lanes: Pick<Lanes, "all">;
   readonly counts: CountsView & { counted(): Promise<void> };
-  /** Bounds what all readers together do in one turn of the event loop. */
+  /** Limits the work of all readers together in one turn of the event loop. */
   readonly slices: Slices;
 }
 
@@ -71,7 +71,7 @@ export class LocalReader implements Reader {
     return this.#options.read((tx) => runs.get(tx, id) ?? undefined);
   }
 
-  /** One that is in memory has its texts, which are there once for all. */
+  /** A run in memory is returned with its texts, which exist only once. */
   runHead(id: string): Promise<RunHead | undefined> {
     const { runs, read } = this.#options;
     return read((tx) => runs.kept(id) ?? this.#tables.runHeads.get(tx, id) ?? undefined);
@@ -173,7 +173,7 @@ export class LocalReader implements Reader {
     }
   }
 
-  /** Most tasks of an open run are in memory. Where all of a page are, only their ids are read: that takes a tenth of the time. */
+  /** Most tasks of an open run are in memory. When all tasks of a page are, only their ids are read: that takes a tenth of the time. */
   #headsBehind(tx: ReadTx, { runId, behind }: { runId: string; behind: string }): TaskRowHead[] {
     const scan: Scan = { by: ["id"], above: [behind], below: [`${runId}/`], limit: wholeRowsMax };
     const stored = () => Array.from(this.#tables.taskHeads.scan(tx, scan), (task) => this.#newest(tx, task));
@@ -325,7 +325,7 @@ export class LocalReader implements Reader {
     return { items, next: found.next };
   }
 
-  /** Whole rows one by one: none is in memory that its reader has not taken. */
+  /** Reads whole rows one by one: none is in memory that the caller has not requested. */
   async *#each<T extends Run | TaskRow>(
     ids: readonly string[],
     load: (id: string) => Promise<T | undefined>,
@@ -372,7 +372,7 @@ export class LocalReader implements Reader {
     return this.#options.tasks.newest(tx, stored.id, stored) ?? stored;
   }
 
-  /** The try before another one, or the last. */
+  /** The attempt before another one, or the last. */
   #attemptBefore(taskId: string, before: AttemptView | undefined, withTexts: boolean): Promise<AttemptView | undefined> {
     const below = before === undefined ? undefined : [before.grant, before.attempt];
     const { attempts, attemptHeads } = this.#tables;

@@ -187,7 +187,7 @@ export function parsePolledTask(value: unknown, polledFor: string): PolledTask |
   };
 }
 
-/** Whether a task that came is of the type that was requested; one that names no type is. */
+/** Whether a received task has the requested type; a task without a type does. */
 export function isOfType(task: PolledTask, type: string): boolean {
   return task.taskDefName === type || task.taskType === type;
 }

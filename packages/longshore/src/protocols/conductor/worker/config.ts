@@ -1,5 +1,5 @@
-// What one task's worker runs by. Every property is looked for in the environment first (for this task, then for all), then in the code
-// (the task's own options, then the transport's), then in the table of defaults: worker-specific > global > code > default.
+// The configuration of one task's worker. Every property is looked up in the environment first (for this task, then for all), then in the
+// code (the task's own options, then the transport's), then in the table of defaults: worker-specific > global > code > default.
 //
 // Spellings, first hit wins, for the property `thread_count` of the task `greet`:
 //   conductor.worker.greet.thread_count   conductor_worker_greet_thread_count   CONDUCTOR_WORKER_GREET_THREAD_COUNT
@@ -48,7 +48,7 @@ export interface WorkerConfig {
   readonly threadCount: number;
   readonly pollIntervalMs: number;
   readonly pollTimeoutMs: number;
-  /** The wait of polls was not set, so they may wait longer while there is nothing to do. */
+  /** True when the wait of polls was not set, so they may wait longer while there is nothing to do. */
   readonly longPoll: boolean;
   readonly domain: string | undefined;
   readonly workerId: string;
@@ -63,7 +63,7 @@ export interface WorkerConfig {
 
 export interface ConfigSources {
   readonly env: Environment;
-  /** Code, the most specific first. */
+  /** Options in code, the most specific first. */
   readonly code: readonly WorkerOptions[];
   /** The slots of `work()`. */
   readonly slots: number | undefined;
@@ -71,7 +71,7 @@ export interface ConfigSources {
   readonly workerId: string;
 }
 
-/** More calls at once than this belong into more processes; the runner's own limit is the same. */
+/** Maximum number of concurrent calls; more belong into several processes. The runner's own limit is the same. */
 const threadCountMax = 10_000;
 const pollIntervalMsDefault = 100;
 /** A poll interval above a day is a mistake of units. */
@@ -106,7 +106,7 @@ export function workerConfig(task: Task, sources: ConfigSources): WorkerConfig {
     pollIntervalMs:
       milliseconds(["poll_interval_millis", "poll_interval", "polling_interval"], "pollInterval", pollIntervalMsMax) ??
       pollIntervalMsDefault,
-    // A longer wait is answered with 400 by every server.
+    // Every server refuses a longer wait with 400.
     pollTimeoutMs: Math.min(pollTimeoutMs ?? pollTimeoutMsDefault, pollTimeoutMsMax),
     longPoll: pollTimeoutMs === undefined,
     domain: (lookUp(sources.env, task.name, ["domain"], true)?.value ?? code("domain")) || undefined,
@@ -143,7 +143,7 @@ export interface Found {
   readonly value: string;
 }
 
-/** An empty value counts as absent, except where it means "none". */
+/** An empty value counts as absent, except when it means "none". */
 function lookUp(env: Environment, task: string, properties: readonly string[], emptyCounts = false): Found | undefined {
   for (const spelling of spellings(task)) {
     for (const property of properties) {
@@ -180,7 +180,7 @@ function globalSchemaFlag(env: Environment): boolean | undefined {
 
 const words: { readonly [word: string]: boolean } = { true: true, "1": true, yes: true, false: false, "0": false, no: false };
 
-/** Shared by the settings of the connection. */
+/** Also used for the settings of the connection. */
 export function flagOf({ name, value }: Found): boolean {
   const flag = Object.hasOwn(words, value.toLowerCase()) ? words[value.toLowerCase()] : undefined;
   if (flag !== undefined) return flag;

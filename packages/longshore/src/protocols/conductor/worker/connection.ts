@@ -1,7 +1,7 @@
-// The sockets to one server: at most 100 connections, of which 50 are kept when idle, with HTTP/2 where the server picks it.
+// The sockets to one server: at most 100 connections, of which 50 are kept when idle, with HTTP/2 if the server chooses it.
 //
-// Two pools. The first fifty requests under way use connections that are kept; what comes on top uses connections that end as soon as
-// they have been idle for a moment. So a burst never leaves more than fifty idle sockets behind.
+// Two pools. The first fifty concurrent requests use connections that are kept; further requests use connections that close after a short
+// idle time. So a burst never leaves more than fifty idle sockets behind.
 
 import type { buildConnector, Dispatcher, Client as SingleClient } from "undici";
 import { LongshoreError } from "../../../core/errors.ts";
@@ -17,25 +17,25 @@ export interface HttpRequest {
   readonly body?: string | undefined;
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
-  /** The answer carries a task with its input; others are short. */
+  /** True when the response contains a task with its input; other responses are short. */
   readonly carriesTask?: boolean | undefined;
 }
 
 const keptConnectionsMax = 50;
 const burstConnectionsMax = 50;
-/** To each place that keeps large inputs. */
+/** Maximum connections to each server that stores large inputs. */
 const elsewhereConnectionsMax = 10;
 /** How long an idle connection is kept: below the idle limit of common load balancers (60 s). */
 const keepAliveMs = 30_000;
-/** Long enough to serve the next request of the same burst, which is on its way already. */
+/** Long enough for the next request of the same burst. */
 const burstKeepAliveMs = 500;
 /** Requests at once on one HTTP/2 connection; the default of Node and most servers. */
 const streamsMax = 100;
-/** A poll may bring a hundred tasks with their inputs. */
+/** A poll may return a hundred tasks with their inputs. */
 const answerBytesMax = 64 * 1024 * 1024;
 /** Definitions, tokens and refusals: every running task may wait for one at the same time. */
 const shortAnswerBytesMax = 1024 * 1024;
-/** So many failures of HTTP/2 itself in a row, and the next connections offer HTTP/1.1 only: some load balancers stall it. */
+/** After this many consecutive failures of HTTP/2 itself, the next connections offer only HTTP/1.1: some load balancers stall it. */
 const http2FailuresMax = 3;
 
 type Undici = typeof import("undici");
@@ -85,7 +85,7 @@ export class Connection {
     }
   }
 
-  /** From any address; for payloads that the server keeps elsewhere. No header of ours is sent there. */
+  /** Fetches from any address; for payloads that the server stores elsewhere. None of our headers is sent there. */
   fetch(url: URL, timeoutMs: number): Promise<Reply> {
     return this.#elsewhere.send({ url, method: "GET", timeoutMs, bytesMax: answerBytesMax });
   }
@@ -100,7 +100,7 @@ export class Connection {
     const old = [this.#kept, this.#burst];
     this.#kept = this.#pool(keptConnectionsMax, keepAliveMs);
     this.#burst = this.#pool(burstConnectionsMax, burstKeepAliveMs);
-    // What is under way there ends in its own time.
+    // Requests in progress there end normally.
     for (const pool of old) void pool.close().catch(() => {});
   }
 
@@ -122,7 +122,9 @@ export class Connection {
     return new this.#undici.Pool(this.#origin, { ...common, allowH2, maxConcurrentStreams: streamsMax, factory });
   }
 
-  /** One request at a time on HTTP/1.1, where an answer would wait behind a long poll; many on HTTP/2. Known once the server has picked. */
+  /**
+   * One request at a time on HTTP/1.1, where a response would wait behind a long poll; many on HTTP/2. Known after the server has chosen.
+   */
   #client(origin: URL, options: object, connector: buildConnector.connector): Dispatcher {
     const connect: buildConnector.connector = (target, callback) =>
       connector(target, (...result: Parameters<buildConnector.Callback>) => {
@@ -135,7 +137,7 @@ export class Connection {
   }
 }
 
-/** The connection ended before an answer came: the peer has closed it while it was idle, or died. */
+/** True when the connection ended before a response: the peer closed it while it was idle, or died. */
 export function isClosedConnection(error: unknown): boolean {
   const code = codeOf(error instanceof LongshoreError ? error.cause : error);
   return code === "UND_ERR_SOCKET" || code === "ECONNRESET" || code === "EPIPE";

@@ -1,4 +1,4 @@
-// One polled task as an assignment: how its response timeout is prevented, how a cancel is noticed, how its result is reported.
+// One polled task as an assignment: how its lease is extended, how a cancel is noticed, how its result is reported.
 
 import type { Clock } from "../../../core/clock.ts";
 import type { ContextIds } from "../../../core/context.ts";
@@ -25,18 +25,21 @@ export interface WorkSurroundings {
   readonly config: WorkerConfig;
   /** Undefined: running tasks are not looked up. */
   readonly cancelPollMs: number | undefined;
-  /** False while a task that came with an answer would be unwelcome. */
+  /** False while a next task in the response to a report is not wanted. */
   readonly mayChain: () => boolean;
   readonly error: (message: string) => void;
   /** A task of another type came, which must not be run by this one's handler. */
   readonly misplaced: (tasks: readonly PolledTask[]) => Promise<void>;
-  /** An input was fetched from elsewhere. */
+  /** Called when an input was fetched from elsewhere. */
   readonly fetched: (event: TransportEvent<"inputFetched">) => void;
 }
 
-/** Below this an extension would come too late, or hammer the server. */
+/** Minimum interval: below it an extension would come too late, or flood the server. */
 const leaseEveryMsMin = 1_000;
-/** How much of one task's log is sent with its result; more would spoil the result. The oldest lines are dropped first. */
+/**
+ * Maximum size of a task's log that is sent with its result; more could make the server refuse the result. The oldest lines are dropped
+ * first.
+ */
 const logCharsMax = 1_000_000;
 
 export class PolledWork implements Assignment {
@@ -74,7 +77,7 @@ export class PolledWork implements Assignment {
     this.#leaseEveryMs = around.config.leaseExtend ? leaseEveryMs(task.responseTimeoutSeconds) : undefined;
     this.#looksUp = around.cancelPollMs !== undefined;
     const everyMs = Math.min(this.#leaseEveryMs ?? Number.POSITIVE_INFINITY, around.cancelPollMs ?? Number.POSITIVE_INFINITY);
-    // Only the server ends a hold: while it cannot be reached it times nothing out, and it ignores results that come too late.
+    // Only the server ends a hold: while it cannot be reached it expires nothing, and it ignores late results.
     if (everyMs !== Number.POSITIVE_INFINITY) this.hold = { termMs: Number.POSITIVE_INFINITY, everyMs };
   }
 
@@ -102,7 +105,7 @@ export class PolledWork implements Assignment {
     return { verdict: await this.#look(signal) };
   }
 
-  /** Lines travel with the result. */
+  /** Lines are sent with the result. */
   async log(entries: readonly LogEntry[]): Promise<void> {
     for (const entry of entries) {
       this.#logs.push(entry);
@@ -124,7 +127,7 @@ export class PolledWork implements Assignment {
       }
       return { verdict: "ok", ...(next === undefined ? {} : { next: new PolledWork(next, this.#around) }) };
     } catch (error) {
-      // Kept from the first failure on: this process may be killed before the last.
+      // Stored from the first failure on: this process may be killed before the last try.
       if (!isShutdown(outcome) && !isRefused(error)) await outbox?.keep(this.#task.taskId, body);
       throw error;
     }
@@ -141,7 +144,7 @@ export class PolledWork implements Assignment {
     return input;
   }
 
-  /** Made once per outcome, so that every repeat sends the same bytes. */
+  /** Created once per outcome, so that every repetition sends the same bytes. */
   #bodyOf(outcome: Outcome): string {
     if (this.#reported?.outcome === outcome) return this.#reported.body;
     const { clock, config, error } = this.#around;
@@ -155,7 +158,7 @@ export class PolledWork implements Assignment {
     return body;
   }
 
-  /** False when the server knows no such task any more. */
+  /** Returns false when the server no longer knows the task. */
   async #extend(signal: AbortSignal): Promise<boolean> {
     const { client, config } = this.#around;
     const { taskId, workflowInstanceId } = this.#task;
@@ -165,9 +168,9 @@ export class PolledWork implements Assignment {
     throw unexpected("a heartbeat", answer, "200");
   }
 
-  /** What has become of the task at the server; heartbeats for a finished one are answered as for any other. */
+  /** The task's state at the server; heartbeats for a finished task get the same response as for any other. */
   async #look(signal: AbortSignal): Promise<BeatAnswer["verdict"]> {
-    // From the report on, its own answer decides.
+    // After the report, its response decides.
     if (!this.#looksUp || this.#reported !== undefined) return "ok";
     const answer = await this.#around.client.task(this.#task.taskId, signal);
     if (isUnknownTask(answer)) return "gone";

@@ -73,7 +73,7 @@ const connectTimeoutMsDefault = 10_000;
 /** Servers' tokens live an hour or longer; both official SDKs renew at this age. */
 const refreshTokenMsDefault = 45 * 60_000;
 const cancelPollMsDefault = 10_000;
-/** Looking more often than this would be a mistake of units. */
+/** A shorter interval is a mistake of units. */
 const cancelPollMsMin = 100;
 const outboxDefault = ".longshore/outbox";
 
@@ -139,7 +139,7 @@ function http2Of(env: Environment): boolean {
   const disabled = found(env, "CONDUCTOR_DISABLE_HTTP2");
   if (disabled !== undefined) return !flagOf(disabled);
   const enabled = found(env, "CONDUCTOR_HTTP2_ENABLED");
-  // A word that the Python SDK takes here and nowhere else.
+  // A value that the Python SDK accepts only for this variable.
   if (enabled?.value.toLowerCase() === "off") return false;
   return enabled === undefined || flagOf(enabled);
 }
@@ -177,7 +177,7 @@ function readPem(name: string, value: string): string {
   }
 }
 
-/** With its name, for the error that refuses it. */
+/** The variable with its name, for the error that refuses it. */
 function found(env: Environment, name: string): Found | undefined {
   const value = variable(env, name);
   return value === undefined ? undefined : { name, value };

@@ -1,6 +1,6 @@
-// Results that the server would not take, kept on disk and sent again until it does: at the start, and every half minute while there are
-// some. A result is kept from its first failed try on, so that a process that is killed between two tries loses nothing; it is sent from
-// here only after its own tries have ended. Sending twice is harmless: a server ignores results of finished tasks.
+// Results that the server has not accepted, stored on disk and sent again until it does: at the start, and every half minute while there
+// are some. A result is stored from its first failed try on, so that a process that is killed between two tries loses nothing; the outbox
+// sends it only after its own tries have ended. Sending twice is harmless: a server ignores results of finished tasks.
 
 import type { Clock } from "../../../core/clock.ts";
 import { LongshoreError } from "../../../core/errors.ts";
@@ -9,19 +9,22 @@ import { updateAnswer } from "../wire/codes.ts";
 import { type Answer, quote, unexpected } from "./client.ts";
 import { discard, type Kept, OutboxFile } from "./outbox-file.ts";
 
-/** How long to wait before what the server would not take is sent again. */
+/** Delay before results that the server has not accepted are sent again. */
 const replayMs = 30_000;
-/** Beyond these a server has been away for so long that its tasks have timed out; losing the newest then is no worse than losing the oldest. */
+/**
+ * Maximum number of stored results. At this number the server has been unreachable for so long that its tasks have timed out; losing the
+ * newest is then no worse than losing the oldest.
+ */
 const entriesMax = 10_000;
 const bytesMax = 64 * 1024 * 1024;
-/** The file is written again when so many of its lines, and more than half of them, are of no use. */
+/** The file is rewritten when this many of its lines, and more than half of them, are obsolete. */
 const droppedMax = 1_000;
-/** An older result is of no use: no task waits that long for its answer. */
+/** Older results are dropped: no task waits that long. */
 const ageMsMax = 7 * 24 * 3_600_000;
 
 export interface OutboxOptions {
   readonly folder: string;
-  /** Results are only ever sent to the server they were meant for. */
+  /** Results are sent only to the server they belong to. */
   readonly server: string;
   readonly clock: Clock;
   readonly send: (body: string, signal: AbortSignal) => Promise<Answer>;
@@ -31,7 +34,7 @@ export interface OutboxOptions {
 }
 
 interface Entry extends Kept {
-  /** Its own tries go on; not yet to be sent from here. */
+  /** Its own tries continue; the outbox must not send it yet. */
   busy: boolean;
 }
 
@@ -55,18 +58,18 @@ export class Outbox {
     return this.#entries.size;
   }
 
-  /** Begins to send what earlier processes have left. */
+  /** Starts to send results of earlier processes. */
   start(): void {
     void this.#replay();
   }
 
-  /** Resolves when it is on disk, or could not be put there. Keeping it twice changes nothing. */
+  /** Resolves when the result is on disk, or could not be written. A second call changes nothing. */
   async keep(taskId: string, body: string): Promise<void> {
     if (this.#entries.has(taskId)) return;
     await this.#add({ taskId, body, atMs: this.#options.clock.now(), busy: true });
   }
 
-  /** It was taken. */
+  /** The server has accepted the result. */
   async drop(taskId: string): Promise<void> {
     const entry = this.#entries.get(taskId);
     if (entry === undefined) return;
@@ -137,7 +140,7 @@ export class Outbox {
     await this.#onDisk(discard(paths));
   }
 
-  /** False when the server cannot be talked to now. */
+  /** Returns false when the server cannot be reached now. */
   async #send(entry: Entry): Promise<boolean> {
     const { clock, send, notice, failing, working } = this.#options;
     const tell = (why: string) => notice({ level: "warn", message: `The kept result of task ${entry.taskId} is given up: ${why}.` });
@@ -162,7 +165,7 @@ export class Outbox {
     }
   }
 
-  /** A disk that cannot be written to loses the safety, not the worker. */
+  /** An unwritable disk costs the protection, not the worker. */
   async #onDisk(work: Promise<void>): Promise<void> {
     try {
       await work;

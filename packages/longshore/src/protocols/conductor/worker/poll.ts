@@ -1,11 +1,11 @@
 // The poll loop of one task type. It requests as many tasks as it can start now, never more, and polls again as soon as it can.
 //
-// After a poll that brought tasks, or when a task has ended meanwhile, the next one follows at once. After empty ones it waits: 1, 2, 4,
-// 8 ... ms, and the poll interval from the tenth on. Unless the user has set how long polls wait at the server, a poll after an empty
-// one waits there for up to five seconds instead, and requests a single task: some servers answer a poll for several only when they have
-// them all or the time has passed.
+// After a poll with tasks, or when a task has ended in the meantime, the next one follows at once. After empty ones it waits: 1, 2, 4, 8
+// ... ms, and the poll interval from the tenth on. If the user has not set how long polls wait at the server, a poll after an empty one
+// waits there for up to five seconds instead, and requests a single task: some servers reply to a poll for several only when they have them
+// all or the time has passed.
 //
-// Three counters are kept apart: empty polls, refused ones (401, 403: 2, 4, 8 ... 60 s) and failed ones (2, 4, 8 ... 120 s).
+// There are three separate counters: empty polls, refused ones (401, 403: 2, 4, 8 ... 60 s) and failed ones (2, 4, 8 ... 120 s).
 
 import { type Backoff, backoffMs } from "../../../core/backoff.ts";
 import { pause } from "../../../core/clock.ts";
@@ -20,9 +20,9 @@ import { givenBack } from "./result.ts";
 
 const authPolicy: Backoff = { kind: "exponential", delayMs: 2_000, maxMs: 60_000 };
 const failurePolicy: Backoff = { kind: "exponential", delayMs: 2_000, maxMs: 120_000 };
-/** Each refusal is reported until the pause has reached its longest; then nothing changes any more. */
+/** Each refusal is logged until the pause has reached its maximum; after that nothing changes. */
 const refusalsLoggedMax = 6;
-/** Added to the pause after failures, so that workers that lost the same server do not come back together. */
+/** Jitter after failures, so that workers that lost the same server do not return together. */
 const failureJitter = 0.2;
 /** From this empty poll on the wait is the poll interval itself. */
 const emptyPollsMax = 10;
@@ -38,7 +38,7 @@ export interface PollerOptions {
   readonly around: (own: Pick<WorkSurroundings, "mayChain" | "misplaced">) => WorkSurroundings;
   /** Whether another poller of this worker waits for a slot. */
   readonly othersWait: (self: Poller) => boolean;
-  /** Called before the first poll, again and again until it returns true. */
+  /** Called before the first poll, and repeated until it returns true. */
   readonly register: () => Promise<boolean>;
 }
 
@@ -46,7 +46,7 @@ export class Poller {
   readonly config: WorkerConfig;
   readonly #options: PollerOptions;
   readonly #around: WorkSurroundings;
-  /** Tasks that came beyond what was requested. */
+  /** Tasks that exceeded the requested number. */
   readonly #surplus: PolledTask[] = [];
   #running = 0;
   #paused: boolean;
@@ -56,10 +56,10 @@ export class Poller {
   #refusals = 0;
   #failures = 0;
   #freedMeanwhile = false;
-  /** Aborted to end a wait. */
+  /** Aborting it ends a wait. */
   #bell = new AbortController();
   #poll = new AbortController();
-  /** Whether the server takes back the tasks of polls that are gone; undefined before it has answered one. */
+  /** Whether the server takes back tasks of aborted polls; undefined before its first response. */
   #returns: boolean | undefined;
   #registerFailures = 0;
 
@@ -110,7 +110,7 @@ export class Poller {
     this.#ring();
   }
 
-  /** One poll and what it brings. */
+  /** One poll, and the start of its tasks. */
   async #turn(): Promise<void> {
     const { host } = this.#options;
     if (!this.#registered) await this.#register();
@@ -138,20 +138,20 @@ export class Poller {
     else await this.#restAfterEmpty(idle ? host.clock.now() - startedMs : 0);
   }
 
-  /** Nothing in a turn throws; if it does, that is our mistake, and must not end the polling. */
+  /** A turn should never throw; if it does, that is our mistake, and must not end the polling. */
   async #onMistake(error: unknown): Promise<void> {
     const { host } = this.#options;
     host.failing("poll loop", error);
     await pause(host.clock, mistakeMs, host.draining);
   }
 
-  /** A server that answers polls but no registration must not keep tasks from being run. */
+  /** A server that accepts polls but no registration must not prevent tasks from running. */
   async #register(): Promise<void> {
     const done = await this.#options.register();
     this.#registered = done || (this.#returns !== undefined && ++this.#registerFailures >= registerTriesMax);
   }
 
-  /** At least one slot, then as many as are free; none when the worker drains or was paused meanwhile. */
+  /** Waits for one slot, then takes all free ones; none when the worker drains or was paused in the meantime. */
   async #slots(count: number): Promise<readonly Slot[]> {
     const { slots } = this.#options.host;
     const free = slots.takeFree(count);
@@ -187,7 +187,7 @@ export class Poller {
       host.notice({ level: "warn", message });
     }
     if (host.draining.aborted) {
-      // Too late to begin with them; another worker can have them at once.
+      // Too late to use them; another worker can take the slots at once.
       for (const slot of slots) slot.release();
       this.#surplus.push(...tasks);
       return;
@@ -212,7 +212,7 @@ export class Poller {
     });
   }
 
-  /** More tasks than were requested wait here for a slot; nothing is requested meanwhile. */
+  /** Surplus tasks wait here for a slot; nothing is requested in the meantime. */
   async #startSurplus(): Promise<void> {
     if (this.#running >= this.config.threadCount) return this.#rest(Number.POSITIVE_INFINITY);
     this.#waitsForSlot = true;
@@ -264,7 +264,7 @@ export class Poller {
     await pause(host.clock, waitMs, host.draining);
   }
 
-  /** Waits, until a slot is free again, polling is resumed or the worker drains. */
+  /** Waits, or returns early when a slot is free, polling is resumed or the worker drains. */
   async #rest(ms: number): Promise<void> {
     if (this.#options.host.draining.aborted) return;
     this.#bell = new AbortController();
@@ -275,7 +275,7 @@ export class Poller {
     this.#bell.abort();
   }
 
-  /** A poll under way is ended only where that loses no task. */
+  /** Aborts a poll in progress only when that loses no task. */
   #drain(): void {
     if (this.#returns) this.#poll.abort();
     this.#ring();

@@ -1,5 +1,5 @@
-// Publishes a task's definition at the start, with its schemas where the server keeps schemas. Nothing here stops the worker: failures are
-// reported, and polling begins.
+// Publishes a task's definition at the start, with its schemas if the server stores schemas. Nothing here stops the worker: failures are
+// reported, and polling starts.
 
 import type { JsonObject } from "../../../core/json/json.ts";
 import type { JsonSchema } from "../../../core/schema/json-schema.ts";
@@ -21,7 +21,7 @@ export interface RegisterOptions {
 
 const schemaVersion = 1;
 
-/** False when the server could not be reached, so that it is worth another try. */
+/** Returns false when the server could not be reached, so that a retry is useful. */
 export async function register(options: RegisterOptions): Promise<boolean> {
   const { config, notice, failing } = options;
   try {
@@ -55,7 +55,7 @@ async function registerSchemas(options: RegisterOptions): Promise<Schemas> {
     const content = key === "outputSchema" ? outputOnWire(data, config.strictSchema) : data;
     const schema: SchemaDef = { name, version: schemaVersion, type: "JSON", data: content as JsonObject };
     const answer = await client.postSchema(schema);
-    // This server keeps no schemas.
+    // This server stores no schemas.
     if (answer.status === 404 || answer.status === 405) return {};
     if (isTaken(answer)) refs[key] = { name, version: schemaVersion };
     else warn(options, `the schema ${name} was not registered: the server answered ${quote(answer)}`);
@@ -63,7 +63,7 @@ async function registerSchemas(options: RegisterOptions): Promise<Schemas> {
   return refs;
 }
 
-/** An output that is no object travels as `{ result: value }`. */
+/** An output that is not an object is sent as `{ result: value }`. */
 export function outputOnWire(schema: JsonSchema, strict: boolean): JsonSchema {
   const types = [schema.type ?? []].flat();
   if (types.length === 0 || types.includes("object")) return schema;
@@ -78,7 +78,7 @@ function definitionOf({ task, config }: RegisterOptions, schemas: Schemas): Task
   return { ...description, ...config.taskDef, ...schemas, name: config.task };
 }
 
-/** Undefined when it is there already and shall stay. */
+/** Undefined when it exists and must not be replaced. */
 async function registerDefinition({ client, config }: RegisterOptions, definition: TaskDef): Promise<Answer | undefined> {
   if (config.overwriteTaskDef) {
     const answer = await client.putTaskDef(definition);

@@ -1,12 +1,13 @@
-// From how a handler ended to the TaskResult for it, and the result objects a handler may return. Pure.
+// Converts the outcome of a handler to its TaskResult; and the result objects that a handler may return. Pure.
 //
 // | outcome                      | status                     | outputData                    | besides                           |
 // | a value                      | COMPLETED                  | an object, or {result: value} |                                   |
 // | deferred                     | IN_PROGRESS                | what the deferral keeps       | callbackAfterSeconds              |
 // | failed, may be retried       | FAILED                     | what there is                 | reasonForIncompletion, stack log  |
 // | failed, final                | FAILED_WITH_TERMINAL_ERROR | what there is                 | reasonForIncompletion, stack log  |
-// | stopped because we shut down | IN_PROGRESS | what it was when polled | callbackAfterSeconds 0: back to the queue, at no attempt's cost
-// |
+// | stopped by a shutdown        | IN_PROGRESS                | as polled                     | callbackAfterSeconds 0            |
+//
+// After a shutdown the task returns to the queue at once, and no attempt is used up.
 //
 // What the handler set on its context is merged in: its output below the result's own keys, its logs after the result's own, its callback
 // time before the result's.
@@ -58,7 +59,7 @@ export function resultOf(task: PolledTask, outcome: Outcome, parts: ResultFields
   };
 }
 
-/** Back to the queue at once, as it was. */
+/** Returns the task to the queue at once, unchanged. */
 export function givenBack(task: PolledTask, workerId: string): TaskResult {
   const { taskId, workflowInstanceId, outputData } = task;
   return { taskId, workflowInstanceId, workerId, status: "IN_PROGRESS", callbackAfterSeconds: 0, outputData };

@@ -1,7 +1,7 @@
-// One try of reporting a result: by update-v2 where the next task is wanted and the server has that endpoint, else by v1.
+// One try of reporting a result: with update-v2 when the next task is wanted and the server has that endpoint, else with v1.
 //
-// Whether there is a v2 is found out per server. A missing endpoint is assumed only when v1 then takes the same result; "no such task"
-// is not a missing endpoint. After an hour it is tried again: servers are upgraded under running workers.
+// Whether v2 exists is learnt for each server. A missing endpoint is assumed only when v1 then accepts the same result; "no such task" is
+// not a missing endpoint. After an hour it is tried again: servers are upgraded while workers run.
 
 import type { Clock } from "../../../core/clock.ts";
 import { LongshoreError } from "../../../core/errors.ts";
@@ -36,7 +36,7 @@ export class Updates {
     const v2 = chain && clock.now() >= this.#v2FromMs ? await this.#tryV2(body, signal) : undefined;
     if (v2 !== undefined && v2 !== "no-endpoint") {
       const next = taskOf(v2, task);
-      // Half an answer proves nothing: the result is sent again by v1, which every server accepts twice.
+      // A truncated response proves nothing: the result is sent again with v1, which every server accepts twice.
       if (next !== "garbled") return next;
     }
     const answer = await client.update(body, signal);
@@ -45,7 +45,7 @@ export class Updates {
     return undefined;
   }
 
-  /** The answer when it was accepted; undefined when the connection broke, so that the result is not known. */
+  /** The response when it was accepted; undefined when the connection broke, so that the outcome is unknown. */
   async #tryV2(body: string, signal: AbortSignal | undefined): Promise<Answer | "no-endpoint" | undefined> {
     try {
       const answer = await this.#options.client.updateV2(body, signal);
@@ -53,7 +53,7 @@ export class Updates {
       check(answer);
       return answer;
     } catch (error) {
-      // Sent again by v1, which brings no second task.
+      // Sent again with v1, which returns no second task.
       if (isClosedConnection(error) && !signal?.aborted) return undefined;
       throw error;
     }

@@ -30,11 +30,11 @@ export function conductor(url?: string | URL, options: ConductorOptions = {}): C
 
 /** Progress becomes a log line; there are no blobs. */
 const capabilities: Capabilities = { defer: true, progress: false, streams: false, logs: true, blobs: false, cancel: true };
-/** Lines wait for the result they travel with, so there is no use in handing them on early. */
+/** Lines are sent with the result, so there is no use in passing them on early. */
 const logBatch: LogBatch = { everyMs: 3_600_000, bytesMax: 64 * 1024 };
 /** Four tries. */
 const reportTries: ReportTries = { pausesMs: [10_000, 20_000, 30_000] };
-/** Where tasks share fewer slots than they could fill, an empty poll gives its slot back this often. */
+/** When tasks share fewer slots than they could fill, an empty poll releases its slot this often. */
 const sharedWaitMsMax = 1_000;
 
 class Conductor implements ConductorTransport {

@@ -22,7 +22,7 @@ import { misshapen, missing, notJson, notJsonType, Refused, wrongField, wrongTyp
 const idCharsMax = 256;
 /** A worker advertises its handlers as labels, so it may have many. */
 const labelsMax = 1_000;
-/** All of them together: a thousand labels of 32 characters. */
+/** Maximum characters of all labels together: a thousand labels of 32 characters. */
 const labelCharsMax = 32_768;
 
 export interface Claim {

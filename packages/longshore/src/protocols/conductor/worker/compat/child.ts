@@ -16,7 +16,7 @@ await runSupervised<ChildWork>(async ({ work, metrics }, logger) => {
   const worker = getRegisteredWorker(taskDefName, domain);
   if (worker === undefined) throw new LongshoreError("LONGSHORE_BAD_CONFIG", `${module} no longer declares a worker for ${taskDefName}.`);
   const on = conductor(connection.url, { ...connection.options, outbox, workers: { [taskDefName]: options } });
-  // A thread finds tasks by their names, so it could not distinguish two domains of one name.
+  // A thread finds tasks by name, so it could not distinguish two domains with the same task name.
   const twins = getRegisteredWorkers().filter((each) => each.taskDefName === taskDefName).length > 1;
   return openWork({ tasks: [taskOf(worker, module)], on, isolate: twins ? "inline" : "auto", metrics, logger });
 });

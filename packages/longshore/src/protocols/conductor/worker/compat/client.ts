@@ -1,4 +1,4 @@
-// The SDK's client object, as far as a worker needs it: where the server is and how to be let in. Nothing is sent before a worker starts.
+// The SDK's client object, as far as a worker needs it: the server's address and the credentials. Nothing is sent before a worker starts.
 
 import { readFileSync } from "node:fs";
 import { variable } from "../../../../core/environment.ts";
@@ -70,7 +70,7 @@ export interface Connection {
   readonly options: ConductorOptions;
 }
 
-/** What `conductor()` needs of the client. Data only, because it may be sent to another process. */
+/** The fields of the client that `conductor()` needs. Plain data, because it may be sent to another process. */
 export function connectionOf(client: Client): Connection {
   const config = (client as Partial<ConductorClient>).config ?? {};
   const url = client.getConfig().baseUrl ?? config.serverUrl;

@@ -1,15 +1,15 @@
 // `worker(options)`: a decorator of methods in both of TypeScript's generations, and a function that takes a function. All of them add to
 // the list of workers when they are evaluated.
 //
-// A method keeps its `this`. The newer decorators run when an instance is made, and the newest instance is used. The older ones never
-// do: there the class is instantiated when its first task comes.
+// A method keeps its `this`. The newer decorators run when an instance is created, and the newest instance is used. The older ones do not:
+// there the class is instantiated when its first task arrives.
 
 import { registerWorker } from "./registry.ts";
 import { generateSchemaFromClass } from "./schema.ts";
 import { isAsync } from "./task-adapter.ts";
 import type { RegisteredWorker, Task, WorkerMethod, WorkerOptions } from "./types.ts";
 
-/** What both a `ClassMethodDecoratorContext` and the SDK's own narrower type fit. */
+/** A type that both `ClassMethodDecoratorContext` and the SDK's own narrower type satisfy. */
 export interface MethodContext {
   readonly kind: string;
   readonly name: string | symbol;

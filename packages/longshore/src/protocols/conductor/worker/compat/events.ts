@@ -1,4 +1,4 @@
-// The SDK's events and listeners, and how the runner's own events become them.
+// The SDK's events and listeners, and the conversion of the runner's events to them.
 
 import { toError } from "../../../../core/errors.ts";
 import type { Listeners } from "../../../../runner/events.ts";
@@ -95,7 +95,7 @@ export interface TaskRunnerEventsListener {
   onTaskPaused?(event: TaskPaused): void | Promise<void>;
 }
 
-/** The events that this listener has methods for; others are not requested. */
+/** The events for which this listener has methods; others are not requested. */
 export function listenersOf(listener: TaskRunnerEventsListener): Listeners {
   const base = (event: { readonly task: string; readonly atMs: number }) => ({ taskType: event.task, timestamp: new Date(event.atMs) });
   const execution = (event: TaskOf) => ({
@@ -195,7 +195,7 @@ export class EventDispatcher {
       try {
         await (listener[method] as ((event: Publish[Method]) => unknown) | undefined)?.call(listener, event);
       } catch (error) {
-        // One listener's mistake is neither the worker's nor the next listener's.
+        // An error in one listener must affect neither the worker nor the next listener.
         this.#logger?.error(`${method} threw: ${toError(error).message}`);
       }
     }

@@ -42,7 +42,7 @@ function textOf(part: unknown): string {
   try {
     return JSON.stringify(part) ?? String(part);
   } catch {
-    // What JSON refuses must not make logging throw.
+    // A value that JSON cannot represent must not make logging throw.
     return String(part);
   }
 }

@@ -99,7 +99,7 @@ export class CanonicalMetricsCollector implements MetricsCollectorInterface {
     this.#measured = measured;
   }
 
-  /** Never below none: a task may fail without having been started. */
+  /** Never below 0: a task may fail without having been started. */
   #count(task: string, by: number): void {
     this.#active.set(task, Math.max(0, (this.#active.get(task) ?? 0) + by));
   }

@@ -1,4 +1,4 @@
-// Finds the modules that `importModules` names. Programs of the SDK name them without an ending, relative to where they are started or to
+// Finds the modules that `importModules` names. Programs of the SDK name them without an extension, relative to the working directory or to
 // their main file.
 
 import { existsSync, statSync } from "node:fs";
@@ -7,10 +7,10 @@ import { dirname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { LongshoreError } from "../../../../core/errors.ts";
 
-/** As written, then with these. */
+/** Tried in this order after the name. */
 const endings = ["", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", "/index.js", "/index.mjs", "/index.ts"];
 
-/** The file of the module. Throws LONGSHORE_BAD_CONFIG with the places that were looked at. */
+/** The file of the module. Throws LONGSHORE_BAD_CONFIG with the places that were searched. */
 export function findModule(name: string): string {
   if (name.startsWith("file:")) return fileURLToPath(name);
   const places = [process.cwd(), ...(process.argv[1] === undefined ? [] : [dirname(process.argv[1])])];

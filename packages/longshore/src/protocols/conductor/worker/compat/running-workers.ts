@@ -1,5 +1,5 @@
-// Workers of the SDK at work. Those that a loaded module declared run in a process of their own each, where their module is loaded
-// again; those of the program itself run in it.
+// Running workers of the SDK. Each worker that a loaded module declared runs in a separate process, where its module is loaded again;
+// workers of the program itself run in it.
 
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
@@ -18,21 +18,21 @@ import type { RegisteredWorker } from "./types.ts";
 
 export interface Placed {
   readonly worker: RegisteredWorker;
-  /** The module that declares it, where it shall run in a process of its own. */
+  /** The module that declares the worker, when it runs in a separate process. */
   readonly module: string | undefined;
   readonly workerId: string;
 }
 
 export interface RunOptions {
   readonly connection: Connection;
-  /** The folder in which each group has one of its own. */
+  /** The folder in which each group has its own subfolder. */
   readonly outbox: string | false;
   readonly listeners: readonly Listeners[];
   readonly logger: Logger;
   readonly restarts: RestartOptions;
 }
 
-/** Some of the workers, in one place. */
+/** Workers that run in one process. */
 export interface WorkerGroup {
   readonly placed: readonly Placed[];
   workers(): WorkerStatuses;
@@ -67,7 +67,7 @@ export async function startWorkers(placed: readonly Placed[], options: RunOption
   }
 }
 
-/** One group serves a name once; workers of the same name in several domains go into several. */
+/** Each group has a name only once; workers of the same name in several domains are in several groups. */
 function groupsOf(placed: readonly Placed[]): Placed[][] {
   const groups: Placed[][] = [];
   for (const each of placed) {
@@ -111,7 +111,7 @@ function childWork(each: Placed, { connection, outbox }: RunOptions): ChildWork 
   return { module: each.module as string, taskDefName, domain, connection, options: optionsOf(each), outbox: folder };
 }
 
-/** Each process keeps what it could not deliver in a place of its own, where its successor finds it. */
+/** Each process stores undelivered results in its own place, where its successor finds them. */
 function folderIn(outbox: string | false, name: string): string | false {
   return outbox === false ? false : join(outbox, name.replace(/[^\w.+-]/g, "_").slice(0, 100));
 }

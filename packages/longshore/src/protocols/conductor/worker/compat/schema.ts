@@ -95,14 +95,14 @@ export function generateSchemaFromClass(described: Class): JsonSchemaOutput {
   try {
     new (described as new () => unknown)();
   } catch {
-    // A class that cannot be made without arguments has reported the fields before the mistake, or has fields of the older kind only.
+    // A class whose constructor throws without arguments has reported the fields before the error, or has only fields of the older kind.
   } finally {
     listening = before;
   }
   return { $schema: draft07, ...objectOf(Object.fromEntries(fields)) };
 }
 
-/** The topmost first. */
+/** The topmost class first. */
 function lineage(prototype: object): object[] {
   const parent = Object.getPrototypeOf(prototype) as object | null;
   return parent === null || parent === Object.prototype ? [prototype] : [...lineage(parent), prototype];
@@ -118,7 +118,7 @@ function typeOfValue(value: unknown): JsonSchemaType | undefined {
   return type === "string" || type === "number" || type === "boolean" || (type === "object" && value !== null) ? type : undefined;
 }
 
-/** What `emitDecoratorMetadata` wrote down, where the package that keeps it is loaded. */
+/** The type that `emitDecoratorMetadata` recorded, if the package that stores it is loaded. */
 function recordedType(target: object, key: string | symbol): JsonSchemaType | undefined {
   const read = (Reflect as { getMetadata?: (kind: string, target: object, key: string | symbol) => unknown }).getMetadata;
   const types = new Map<unknown, JsonSchemaType>([

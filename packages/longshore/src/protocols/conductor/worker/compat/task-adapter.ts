@@ -1,4 +1,4 @@
-// From a worker of the SDK to a task: the handler gets the task as the server sent it and returns a wire result, or any value.
+// Turns a worker of the SDK into a task: the handler receives the task as the server sent it and returns a wire result, or any value.
 
 import type { Context } from "../../../../core/context.ts";
 import { isObject } from "../../../../core/json/json.ts";
@@ -17,7 +17,7 @@ export function taskOf(worker: RegisteredWorker, module?: string): Task {
   return task(taskDefName, handlerOf(execute), { concurrency, schemas, ...(module === undefined ? {} : { module }) });
 }
 
-/** As synchronous as the worker's own function is, for that decides where it may run. */
+/** Synchronous exactly when the worker's own function is, because that decides where it may run. */
 function handlerOf(execute: WorkerMethod): (input: unknown, context: Context) => unknown {
   if (isAsync(execute)) {
     return async (_input, context) => {

@@ -86,7 +86,7 @@ export class TaskHandler implements AsyncDisposable {
 
   /** Lets running tasks end and reports them, then resolves. Workers may be started again. */
   async stopWorkers(): Promise<void> {
-    // A start that failed has stopped what it had started.
+    // A failed start has already stopped what it had started.
     await this.#starting?.catch(() => {});
     const groups = this.#groups;
     this.#groups = [];
@@ -163,7 +163,7 @@ export class TaskHandler implements AsyncDisposable {
 
   async #start(): Promise<void> {
     await this.#load();
-    // Decorators may have run since this object was made.
+    // Decorators may have run since this object was created.
     if (this.#config.importModules === undefined) this.#find();
     if (this.#placed.length === 0) this.#logger.info("There are no workers: decorate one, or name a module that does in importModules.");
     const { client, eventListeners = [], healthMonitor = {}, outbox = join(".longshore", "outbox") } = this.#config;

@@ -44,7 +44,7 @@ export class TaskManager {
       try {
         onError?.(error);
       } catch {
-        // A callback's mistake is not the worker's.
+        // An error of the callback must not affect the worker.
       }
     };
     const { logger, eventListeners = [] } = config;
