@@ -16,11 +16,11 @@ const choice = operator("SWITCH", "choose", {
 });
 
 /** Completes every task that there is and returns their names in order; those that were there at the same time share an entry. */
-async function workOff(c: ConductorServer): Promise<string[]> {
+async function workOff(c: ConductorServer, from: readonly string[] = types): Promise<string[]> {
   const order: string[] = [];
   for (let rounds = 0; rounds < 10; rounds++) {
     await c.settle();
-    const found = (await Promise.all(types.map((type) => c.poll(type)))).filter((task) => task !== undefined);
+    const found = (await Promise.all(from.map((type) => c.poll(type)))).filter((task) => task !== undefined);
     if (found.length === 0) return order;
     order.push(found.map((task) => task.taskDefName).join("+"));
     for (const task of found) await c.update(task);
@@ -53,5 +53,22 @@ it("a retry of a step inside a branch does not begin the step behind it", async 
   await c.settle();
   await c.ask("POST", `/workflow/${run}/retry`);
   expect(await workOff(c)).toEqual(["inside_last", "behind"]);
+  expect((await c.run(run)).status).toBe("COMPLETED");
+});
+
+it.each([
+  ["other_first", ["other_first"], ["other_first", "behind"]],
+  ["other_first", ["other_first", "other_last"], ["other_first", "other_last", "behind"]],
+  ["other_last", ["other_first", "other_last"], ["other_last", "behind"]],
+])("a rerun from %s, skipped by order in the branch %j that was not chosen, runs each step once", async (from, others, order) => {
+  const c = await startConductor();
+  await c.taskDef(...[...types, ...others].map((name) => ({ name, retryCount: 0 })));
+  const both = { ...choice, defaultCase: others.map((name) => simple(name)) };
+  const run = await c.begin([both, simple("behind")]);
+  await c.ask("PUT", `/workflow/${run}/skiptask/${from}`);
+  expect(await workOff(c, [...types, ...others])).toEqual(types);
+  const step = (await c.run(run)).tasks.find((task) => task.referenceTaskName === from);
+  await c.ask("POST", `/workflow/${run}/rerun`, { reRunFromTaskId: step?.taskId });
+  expect(await workOff(c, [...types, ...others])).toEqual(order);
   expect((await c.run(run)).status).toBe("COMPLETED");
 });

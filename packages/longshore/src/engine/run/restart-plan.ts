@@ -49,7 +49,8 @@ export function* planRestart(plan: Plan, records: ReadonlyMap<number, TaskRow>, 
   const hasRecord = (at: number) => records.has(at) && records.get(at)?.state !== "forgotten";
   const lives = (at: number) => due.has(at) || hadItsTurn(records, options, at);
   const permitted = permittedBefore(plan, records, options.from ?? options.reopen);
-  const { all, passed } = yield* everythingAgain(plan, records, options, new Set(permitted));
+  const behind = yield* behindStep(plan, options.from);
+  const { all, passed } = yield* everythingAgain(plan, records, options, { permitted: new Set(permitted), behind });
   const wanted = plan.lazy ? yield* wantedAgain(plan, all, options) : null;
   // What leads to it is chosen again, or is not wanted any more: it chooses when it is wanted again, and what it has chosen waits for that.
   if (wanted !== null)
@@ -82,7 +83,9 @@ export function* planRestart(plan: Plan, records: ReadonlyMap<number, TaskRow>, 
       continue;
     }
     const lazy = wanted !== null && node.demanded === true && node.waitsFor !== "any";
-    const ready = lazy ? wanted.has(at) && left === 0 : startsNow(plan, at, { all, startedBy, left, lives, passed, from: options.from });
+    const ready = lazy
+      ? wanted.has(at) && left === 0
+      : startsNow(plan, at, { all, startedBy, left, lives, passed, behind, from: options.from });
     if ((countsAlways(node) || lazy) && node.waitsFor !== "any")
       again.joins.set(at, { left: ready ? -1 : left, begun: lazy && wanted.has(at), missed: 0 });
     if (ready) again.start.push(at);
@@ -140,7 +143,7 @@ function* everythingAgain(
   plan: Plan,
   records: ReadonlyMap<number, TaskRow>,
   options: RestartOptions,
-  permitted: ReadonlySet<number>,
+  { permitted, behind }: { permitted: ReadonlySet<number>; behind: ReadonlySet<number> },
   passed: ReadonlySet<number> = passedSteps(plan, records, options),
 ): Sliced<{ all: Set<number>; passed: ReadonlySet<number> }> {
   const again = new Set<number>();
@@ -163,12 +166,25 @@ function* everythingAgain(
     for (const next of nextOf(plan, at)) {
       if (passed.has(at) && (plan.nodes[next]?.kind !== "join" || records.get(next)?.state === "done")) continue;
       if (isEndedJoin(plan, records, next) && !hasSettled(records.get(at))) continue;
-      if (at === options.from || !isAcceptedElsewhere(plan, records, options, next, repeats)) again.add(next);
+      const reachedAgain = at === options.from || (behind.has(next) && plan.nodes[next]?.waitsFor === "any");
+      if (reachedAgain || !isAcceptedElsewhere(plan, records, options, next, repeats)) again.add(next);
     }
   }
   // A passed step that starts again because of its upstreams is followed by everything after it.
   const still = new Set([...passed].filter((at) => !leadingTo(plan, at).some((earlier) => again.has(earlier) && !passed.has(earlier))));
-  return still.size === passed.size ? { all: again, passed } : yield* everythingAgain(plan, records, options, permitted, still);
+  return still.size === passed.size ? { all: again, passed } : yield* everythingAgain(plan, records, options, { permitted, behind }, still);
+}
+
+/** Every node that the step leads to. The step may be in a branch that was not chosen, so another branch may have led there before. */
+function* behindStep(plan: Plan, step: number | undefined): Sliced<ReadonlySet<number>> {
+  const behind = new Set<number>(step === undefined ? [] : nextOf(plan, step));
+  let walked = 0;
+  // Nodes that are added on the way are visited as well.
+  for (const at of behind) {
+    if (++walked % sliceItems === 0) yield;
+    for (const next of nextOf(plan, at)) behind.add(next);
+  }
+  return behind;
 }
 
 /**
@@ -235,22 +251,38 @@ interface Surroundings {
   left: number;
   lives: (at: number) => boolean;
   passed: ReadonlySet<number>;
+  /** Nodes that the step `from` leads to. */
+  behind: ReadonlySet<number>;
   from: number | undefined;
 }
 
 function startsNow(plan: Plan, at: number, known: Surroundings): boolean {
   const node = plan.nodes[at] as PlanNode;
   // The step that the caller names waits for its upstreams that start again: it reads their results, and they would start it a second time.
-  if (at === known.from) return node.waitsFor === "any" || known.left === 0;
+  if (at === known.from)
+    return node.waitsFor === "any" || known.left === 0 || !node.after.some((upstream) => comesAgain(plan, upstream, known));
   const root = node.after.length === 0 && !node.demanded;
   if (!root && node.demanded && !known.lives(at)) return false;
   const isKept = (upstream: number) => known.lives(upstream) && (!known.all.has(upstream) || known.passed.has(upstream));
   if (node.waitsFor === "any")
     return (
       known.lives(at) &&
+      !known.behind.has(at) &&
       (node.after.some((upstream) => isKept(upstream) && leadsTo(plan, upstream, at, known.lives)) || known.startedBy.some(isKept))
     );
   return known.left === 0 && !known.startedBy.some((starter) => known.all.has(starter));
+}
+
+/** The node starts again, or a node that leads to it does. Nothing leads to a node in a branch that was not chosen and is not chosen again. */
+function comesAgain(plan: Plan, at: number, { all, lives }: Pick<Surroundings, "all" | "lives">): boolean {
+  const leading = new Set([at]);
+  // Nodes that are added on the way are visited as well.
+  for (const node of leading) {
+    if (!all.has(node)) continue;
+    if (lives(node) || leadingTo(plan, node).length === 0) return true;
+    for (const earlier of leadingTo(plan, node)) leading.add(earlier);
+  }
+  return false;
 }
 
 function nextOf(plan: Plan, at: number): number[] {
