@@ -1,5 +1,5 @@
-// The coordinator's settings: the reference's `CoordinatorConfig` by its own names, with our additions. Options of the program override the
-// environment, which overrides the file.
+// The coordinator's settings: the reference's `CoordinatorConfig` by its own names, with our additions. They come from a file or from the
+// program's options. KAFKA_BOOTSTRAP_SERVERS replaces the brokers of a file, and WORKER_TYPES replaces the types in both.
 
 import { LongshoreError, toError } from "../../../../core/errors.ts";
 import { isObject } from "../../../../core/json/json.ts";
