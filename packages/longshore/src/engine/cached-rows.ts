@@ -117,7 +117,7 @@ export class Rows<R> implements Writable {
    * false while a batch is being written, because it may have changed the row: then an operation is needed.
    */
   refresh(key: string, row: R): boolean {
-    if (this.#commit.isWriting) return false;
+    if (!this.#commit.isMemoryCurrent) return false;
     this.#keep(key, row, "always");
     this.#refreshed.set(key, row);
     this.#touch();

@@ -120,9 +120,9 @@ export class GroupCommit {
     return this.#reads.look(work);
   }
 
-  /** Whether a batch is in progress: memory may be older than what the batch makes durable. */
-  get isWriting(): boolean {
-    return this.#isWriting;
+  /** Whether what is kept in memory is the committed state: no batch is under way, and no other server may have taken over the data. */
+  get isMemoryCurrent(): boolean {
+    return !this.#isWriting && this.#store.isOwned();
   }
 
   /** Resolves when no operation is queued or in progress. */

@@ -114,6 +114,8 @@ export interface RowStore {
   commit(write: () => void): void | Promise<void>;
   /** Loads missing rows into `tx.loaded`, where the reads of that transaction find them when they are performed again. */
   load(tx: ReadTx, missing: readonly Missing[]): Promise<void>;
+  /** Whether memory may be relied on without a write: false while another server may have taken over the data. */
+  isOwned(): boolean;
   /** Returns an error when committed data cannot be found again, because the file is not in its place any more. */
   isGone(): LongshoreError | null;
 }

@@ -7,6 +7,7 @@ import type { ReadTx } from "../../src/engine/tx.ts";
 import { openDatabase, type PostgresDatabase } from "../../src/store/postgres/database.ts";
 import { postgresMissing, startMsMax, TestPostgres } from "../support/postgres.ts";
 import { type Loss, openProxy } from "../support/postgres-proxy.ts";
+import { untilElsewhere } from "../support/until.ts";
 
 /** Longer than any test: leases are ended by the tests themselves. */
 const leaseMs = 600_000;
@@ -107,6 +108,18 @@ else
       await write("after");
       expect((await get(rows, "after"))?.name).toBe("after");
       expect(await found()).toEqual(["after", "before"]);
+    });
+
+    it("relies on memory only while its lease lasts", async () => {
+      const { rows, close } = await openDatabase({ url: server.newUrl(), node: "short", leaseMs: 500 });
+      onTestFinished(() => close());
+      await put(rows, "one");
+      expect(rows.isOwned()).toBe(true);
+      await server.down();
+      await untilElsewhere(() => !rows.isOwned());
+      await server.up();
+      await untilElsewhere(() => rows.isOwned());
+      await put(rows, "two");
     });
 
     it("fails a row that cannot be stored, and nothing else", async () => {

@@ -81,7 +81,14 @@ export async function openDatabase({ url, node, leaseMs }: DatabaseOptions): Pro
       leaseMs,
       heard: (timeMs, askedAt) => time.hear(timeMs, askedAt),
     });
-    const rows = postgresRows({ catalog, statements, commit: (calls) => owner.commit(calls), read, isGone: () => owner.isGone() });
+    const rows = postgresRows({
+      catalog,
+      statements,
+      commit: (calls) => owner.commit(calls),
+      read,
+      isOwned: () => owner.isOwned(),
+      isGone: () => owner.isGone(),
+    });
     const close = async () => {
       await owner.close();
       await closeLinks();

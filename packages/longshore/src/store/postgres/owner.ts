@@ -6,7 +6,8 @@
 // statement moves the counter on, so that what is still on its way on the old connection can never be carried out.
 //
 // A lease in the row ends when the owner does not renew it, and a lock of its session ends with its connection: a server that was killed is
-// replaced at once, one that hangs when its lease is over. Nothing depends on clocks but how soon another server may try.
+// replaced at once, one that hangs when its lease is over. What is stored never depends on clocks. What an owner
+// answers from memory does: only while its lease lasts by its own steady clock.
 
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
@@ -35,6 +36,8 @@ export interface OwnerOptions {
 const leaseMsDefault = 5_000;
 /** Renewals in the time of a lease. Commits renew it as well. */
 const renewals = 5;
+/** The part of a lease in which its owner relies on it: clocks of two machines do not run equally fast. */
+const trusted = 5 / 6;
 /** How long the outcome of a commit is asked for. Then this server cannot know any more what is stored. */
 const settleMsMax = 60_000;
 const settlePauseMs = 100;
@@ -47,6 +50,8 @@ export class Owner {
   /** What the shard's row must have, as parameters. */
   readonly #identity: readonly Parameter[];
   #seq: number;
+  /** Until then no other server can have taken over, by the steady clock. */
+  #ownedUntil: number;
   #gone: LongshoreError | null = null;
   #timer: NodeJS.Timeout | undefined;
   #renewing: Promise<void> = Promise.resolve();
@@ -78,14 +83,18 @@ export class Owner {
     );
     const [epoch, seq, time] = taken.row.map(Number) as [number, number, number];
     options.heard(time, taken.askedAt);
-    return new Owner(options, { epoch, seq, token });
+    return new Owner(options, { epoch, seq, token, takenAt: taken.askedAt });
   }
 
-  private constructor(options: OwnerOptions, { epoch, seq, token }: { epoch: number; seq: number; token: string }) {
+  private constructor(
+    options: OwnerOptions,
+    { epoch, seq, token, takenAt }: { epoch: number; seq: number; token: string; takenAt: number },
+  ) {
     this.#options = options;
     this.#leaseMs = options.leaseMs ?? leaseMsDefault;
     this.#identity = [String(epoch), token];
     this.#seq = seq;
+    this.#ownedUntil = takenAt + this.#leaseMs * trusted;
     this.wasServed = epoch > 1;
     options.lease.onLost = () => {
       this.#hasLock = false;
@@ -98,13 +107,19 @@ export class Owner {
     return this.#gone;
   }
 
+  isOwned(): boolean {
+    return this.#gone === null && performance.now() < this.#ownedUntil;
+  }
+
   /** Carries out statements in one transaction, all or none. */
   async commit(calls: readonly Call[]): Promise<void> {
     if (this.#gone !== null) throw this.#gone;
     const seq = this.#seq + 1;
+    const askedAt = performance.now();
     try {
       await this.#options.write.run([this.#fence(seq), ...calls]);
       this.#seq = seq;
+      this.#renewed(askedAt);
     } catch (error) {
       if (isFenced(error)) throw this.#depose();
       if (!(error instanceof Lost)) throw inWords(error);
@@ -172,10 +187,18 @@ export class Owner {
       const found = await lease.run([...locking, this.#call(renewed, interval(this.#leaseMs), ...this.#identity)]);
       const time = found.at(-1)?.[0]?.[0];
       if (time === undefined) this.#depose();
-      else heard(Number(time), askedAt);
+      else {
+        heard(Number(time), askedAt);
+        this.#renewed(askedAt);
+      }
     } catch {
       this.#hasLock = false;
     }
+  }
+
+  /** The lease lasts from when PostgreSQL was asked, at least. */
+  #renewed(askedAt: number): void {
+    this.#ownedUntil = Math.max(this.#ownedUntil, askedAt + this.#leaseMs * trusted);
   }
 
   #depose(): Error {

@@ -21,6 +21,7 @@ export interface PostgresRowsDeps {
   commit(calls: readonly Call[]): Promise<void>;
   /** Reads what is committed. */
   read(calls: readonly Call[]): Promise<RawRow[][]>;
+  isOwned(): boolean;
   isGone(): LongshoreError | null;
 }
 
@@ -41,7 +42,7 @@ interface Gets {
   call(keys: readonly (readonly Value[])[]): Call;
 }
 
-export function postgresRows({ catalog, statements, commit, read, isGone }: PostgresRowsDeps): RowStore {
+export function postgresRows({ catalog, statements, commit, read, isOwned, isGone }: PostgresRowsDeps): RowStore {
   const tables = new Map<unknown, TableRows<never>>();
   let batch: WriteBatch | null = null;
   const current = (): WriteBatch => {
@@ -72,6 +73,7 @@ export function postgresRows({ catalog, statements, commit, read, isGone }: Post
       await commit(own.calls());
     },
     load: (tx, missing) => load(tx, missing, read),
+    isOwned,
     isGone,
   };
 }

@@ -36,6 +36,8 @@ export function sqliteRows(db: Database, isGone: () => LongshoreError | null): R
         throw isTaken(thrown) ? new Taken(toError(thrown)) : thrown;
       }
     },
+    // The lock of the folder lasts as long as the process.
+    isOwned: () => true,
     load: () => Promise.reject(new Error("SQLite misses no rows.")),
     isGone,
   };
