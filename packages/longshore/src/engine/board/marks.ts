@@ -18,12 +18,18 @@ export class Marks<Mark> {
   }
 
   add(tx: Tx, runId: string, mark: Mark): void {
+    const before = this.#runs.get(runId);
     this.restore(runId, mark);
-    tx.undo(() => this.#runs.delete(runId));
+    tx.undo(() => (before === undefined ? this.#runs.delete(runId) : this.#runs.set(runId, before)));
   }
 
   /** Restores a mark at the start of the server. */
   restore(runId: string, mark: Mark): void {
+    const before = this.#runs.get(runId);
+    if (before !== undefined) {
+      this.#runs.set(runId, { ...before, mark });
+      return;
+    }
     let resolve = () => {};
     const written = new Promise<void>((done) => {
       resolve = done;

@@ -16,10 +16,17 @@ interface Forgotten {
 export class Unwritten {
   readonly ended: Marks<{ readonly endedAt: number }> = new Marks();
   readonly forgotten: Marks<Forgotten> = new Marks();
+  /** Failed runs whose newest successor is not started yet: its input is made from the failed run. */
+  readonly unfollowed: Marks<{ readonly successor: string }> = new Marks();
 
   /** Resolves when all rows of the run are written; undefined when they are written already. */
   written(runId: string): Promise<void> | undefined {
     return this.ended.written(runId) ?? this.forgotten.written(runId);
+  }
+
+  /** Resolves when the run is not needed any more and may be removed; undefined when it may be removed now. */
+  released(runId: string): Promise<void> | undefined {
+    return this.written(runId) ?? this.unfollowed.written(runId);
   }
 
   /** The task as the slices leave it. */

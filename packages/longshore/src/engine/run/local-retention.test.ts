@@ -60,6 +60,20 @@ describe.each(places)("retention in %s", (place) => {
     expect((await parts.start("w", { key: "old" })).id).not.toBe(old.id);
   });
 
+  it("a run stays until its successor, which is made from it, is started", async () => {
+    const { parts, prune } = await setup(place);
+    await parts.define("w", ["a"]);
+    const { id: from } = await parts.finish("w");
+    const message = { kind: "start-run", workflow: null, dialect: "chain", input: "null", parentTaskId: null, runId: "next", from };
+    parts.db.prepare("INSERT INTO message (id, body) VALUES (1, ?)").run(JSON.stringify(message));
+    await parts.runs.recoverMessages();
+    parts.clock.jump(2 * dayMs);
+    const old = { runs: { ...forever, ageMs: dayMs } };
+    expect((await prune(old)).runs).toBe(0);
+    for (const stored of await parts.runs.messages()) await parts.runs.deliver(stored, { failed: "there is none" });
+    expect((await prune(old)).runs).toBe(1);
+  });
+
   it("a run that has not ended is never pruned, at any age", async () => {
     const { parts, prune } = await setup(place);
     await parts.define("w", ["a"]);

@@ -105,8 +105,8 @@ export class LocalRetention implements RetentionStore {
     await counts.counted();
     const removed = await commit.run((tx) => {
       if (runs.get(tx, runId)?.endedAt == null) return false;
-      const written = board.unwritten.written(runId);
-      if (written !== undefined) throw new Postponed(written);
+      const released = board.unwritten.released(runId);
+      if (released !== undefined) throw new Postponed(released);
       this.#removeRun(tx, runId);
       tx.after(() => counts.pruned({ runs: 1, tasks: 0 }));
       return true;
@@ -136,7 +136,7 @@ export class LocalRetention implements RetentionStore {
     return this.#whenAny(this.#runs, keep, now, (tx, ids) => {
       // A retry in the same batch may have reopened the run; and its tasks must end before it is removed.
       const found = readAll(ids, (id) => runs.get(tx, id));
-      const ended = ids.filter((id, at) => found[at]?.endedAt != null && board.unwritten.written(id) === undefined);
+      const ended = ids.filter((id, at) => found[at]?.endedAt != null && board.unwritten.released(id) === undefined);
       for (const id of ended) this.#removeRun(tx, id);
       tx.after(() => counts.pruned({ runs: ended.length, tasks: 0 }));
       return ended.length;

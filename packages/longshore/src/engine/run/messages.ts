@@ -71,6 +71,8 @@ export class Messages {
         at: ({ id }) => [id],
         take: ({ id, message }) => {
           this.#newest = id;
+          if (message.kind === "start-run" && message.runId !== undefined && message.parentTaskId === null)
+            board.unwritten.unfollowed.restore(message.from, { successor: message.runId });
           if (message.kind === "end-tasks") board.unwritten.ended.restore(message.runId, { endedAt: message.endedAt });
           if (message.kind === "forget-tasks")
             board.unwritten.forgotten.restore(message.runId, { at: message.at, attempts: new Map(message.steps) });
@@ -90,6 +92,8 @@ export class Messages {
    */
   leave(tx: Tx, message: Message): void {
     if (message.kind === "reopen-task") return this.#reopenParent(tx, message);
+    if (message.kind === "start-run" && message.runId !== undefined && message.parentTaskId === null)
+      this.#options.board.unwritten.unfollowed.add(tx, message.from, { successor: message.runId });
     this.#added.add(tx, { id: ++this.#newest, message });
     tx.after(this.#options.left);
   }
@@ -126,6 +130,8 @@ export class Messages {
   }
 
   #startChild(tx: Tx, { parentTaskId, attempt, from, runId }: Message & { kind: "start-run" }, child: NewChild | null): void {
+    const { unfollowed } = this.#options.board.unwritten;
+    if (runId !== undefined && unfollowed.get(from)?.successor === runId) unfollowed.remove(tx, from);
     const parent = parentTaskId === null ? null : this.#options.board.tasks.get(tx, parentTaskId);
     if (parentTaskId !== null && (parent?.state !== "queued" || isOther(attempt, parent.attempt))) return;
     const run = { parentTaskId, parentAttempt: attempt ?? parent?.attempt ?? 0 };
