@@ -8,23 +8,21 @@ import { Postponed } from "../commit-errors.ts";
 import type { RowStore, TableRows } from "../rows.ts";
 import { definitionTable } from "../tables/definition.ts";
 import type { ReadTx, Tx } from "../tx.ts";
+import { DefinitionCache } from "./definition-cache.ts";
 import type { Definition, NewDefinition } from "./dialect.ts";
 import { atOnceCharsMax, type Plan } from "./plan.ts";
 import type { Brain } from "./store.ts";
 
-/** Maximum number of definitions, of names and of plans in memory; the oldest are removed first. */
-const keptMax = 2_000;
-
 export class Definitions {
   readonly #rows: Rows<Definition>;
-  readonly #plans = new Map<string, Plan>();
+  readonly #plans = new DefinitionCache<Plan>();
   /** Plans that are being compiled. */
   readonly #making = new Map<string, Promise<Plan>>();
   /**
    * Definitions that were read or committed: a start reads them several times, and reading a row costs more than the rest of the decision.
    */
-  readonly #known = new Map<string, Definition>();
-  readonly #newest = new Map<string, Definition>();
+  readonly #known = new DefinitionCache<Definition>();
+  readonly #newest = new DefinitionCache<Definition>();
   readonly #stored: TableRows<Definition>;
   readonly #clock: Clock;
   readonly #brain: Brain;
@@ -41,6 +39,11 @@ export class Definitions {
       keptMax: 0,
       committed: (row) => this.#learnNewest(row),
     });
+  }
+
+  /** Characters of the sources that are in memory, or of which something is, each as often as it is. */
+  get keptChars(): number {
+    return this.#plans.weight + this.#known.weight + this.#newest.weight;
   }
 
   byId(tx: ReadTx, id: string): Definition | null {
@@ -74,7 +77,7 @@ export class Definitions {
     const known = this.#plans.get(definition.id);
     if (known !== undefined) return known;
     if (definition.source.length > atOnceCharsMax) throw new Postponed(this.#planLater(definition));
-    return remember(this.#plans, definition.id, this.#brain.plan(definition));
+    return this.#plans.set(definition.id, this.#brain.plan(definition), definition);
   }
 
   /**
@@ -82,12 +85,12 @@ export class Definitions {
    * long.
    */
   planNow(definition: Definition): Plan {
-    return this.#plans.get(definition.id) ?? remember(this.#plans, definition.id, this.#brain.plan(definition));
+    return this.#plans.get(definition.id) ?? this.#plans.set(definition.id, this.#brain.plan(definition), definition);
   }
 
   /** Adds a plan that was compiled before the definition was stored. */
   learnPlan(definition: Definition, plan: Plan): void {
-    if (!this.#plans.has(definition.id)) remember(this.#plans, definition.id, plan);
+    if (!this.#plans.has(definition.id)) this.#plans.set(definition.id, plan, definition);
   }
 
   /** Returns the definition when its plan is ready. A mistake in it is reported when the plan is used. */
@@ -105,7 +108,7 @@ export class Definitions {
     if (making !== undefined) return making;
     const made = this.#brain
       .planInTurns(definition)
-      .then((plan) => remember(this.#plans, definition.id, plan))
+      .then((plan) => this.#plans.set(definition.id, plan, definition))
       .finally(() => this.#making.delete(definition.id));
     this.#making.set(definition.id, made);
     return made;
@@ -118,16 +121,10 @@ export class Definitions {
   }
 
   #learn(row: Definition | null): Definition | null {
-    return row === null ? null : remember(this.#known, row.id, row);
+    return row === null ? null : this.#known.set(row.id, row, row);
   }
 
   #learnNewest(row: Definition | null): Definition | null {
-    return row === null ? null : remember(this.#newest, row.name, remember(this.#known, row.id, row));
+    return row === null ? null : this.#newest.set(row.name, this.#known.set(row.id, row, row), row);
   }
-}
-
-function remember<T>(values: Map<string, T>, key: string, value: T): T {
-  if (values.size >= keptMax && !values.has(key)) values.delete(values.keys().next().value as string);
-  values.set(key, value);
-  return value;
 }

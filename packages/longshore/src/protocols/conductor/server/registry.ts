@@ -7,6 +7,7 @@ import type { Json, JsonObject } from "../../../core/json/json.ts";
 import { writeExact } from "../../../core/json/json-exact.ts";
 import { parseInSlices } from "../../../core/json/json-slices.ts";
 import { atOnce, inTurns, type Sliced, sliceItems } from "../../../core/slices/slice-work.ts";
+import { DefinitionCache } from "../../../engine/run/definition-cache.ts";
 import type { Definition } from "../../../engine/run/dialect.ts";
 import type { Document, DocumentStore } from "../../../engine/run/documents.ts";
 import type { Runs } from "../../../engine/run/runs.ts";
@@ -18,8 +19,6 @@ import { Refused } from "./replies.ts";
 
 /** Task definitions have one version: writing one again replaces it. */
 const only = 1;
-/** Maximum number of cached definitions of runs, so that a start reads and writes none of them. */
-const rememberedMax = 1_000;
 /**
  * Maximum characters of all task definitions in the definition of a run, each counted once for every task with its name. 5,000 tasks with
  * default definitions have a third of it. Workers store task definitions, and each could have megabytes.
@@ -30,7 +29,7 @@ export class Registry {
   readonly #documents: DocumentStore;
   readonly #runs: Runs;
   /** Cached definitions of runs by workflow name and version, cleared when any document changes. */
-  #started = new Map<string, Definition>();
+  #started = new DefinitionCache<Definition>();
 
   constructor(documents: DocumentStore, runs: Runs) {
     this.#documents = documents;
@@ -54,11 +53,11 @@ export class Registry {
       version: only,
       body: writeExact({ ...definition, createdBy: "", ...(again ? { updatedBy: "" } : {}) }),
     });
-    this.#started = new Map();
+    this.#started = new DefinitionCache();
   }
 
   async removeTaskDef(name: string): Promise<boolean> {
-    this.#started = new Map();
+    this.#started = new DefinitionCache();
     return (await this.#documents.removeDocument(documentKinds.task, name)) > 0;
   }
 
@@ -81,12 +80,12 @@ export class Registry {
     await this.#runs.check(dialectName, body);
     const document = { kind: documentKinds.workflow, name, version, body };
     const kept = await this.#documents.keepDocument(document, { unlessThere: !overwrite });
-    this.#started = new Map();
+    this.#started = new DefinitionCache();
     return kept;
   }
 
   async removeWorkflow(name: string, version: number): Promise<boolean> {
-    this.#started = new Map();
+    this.#started = new DefinitionCache();
     return (await this.#documents.removeDocument(documentKinds.workflow, name, version)) > 0;
   }
 
@@ -129,9 +128,8 @@ export class Registry {
     const workflow = await this.workflow(name, version);
     if (workflow === undefined) return undefined;
     const definition = await this.define(workflow);
-    if (this.#started.size >= rememberedMax) this.#started.clear();
     // Not cached when a document has changed in the meantime: it may be outdated.
-    if (this.#started === started) started.set(key, definition);
+    if (this.#started === started) started.set(key, definition, definition);
     return definition;
   }
 

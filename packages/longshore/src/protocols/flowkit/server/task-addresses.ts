@@ -3,6 +3,7 @@
 
 import type { Board } from "../../../engine/board/board.ts";
 import type { TaskRow } from "../../../engine/board/task.ts";
+import { DefinitionCache } from "../../../engine/run/definition-cache.ts";
 import type { Definition } from "../../../engine/run/dialect.ts";
 import type { Plan, PlanNode } from "../../../engine/run/plan.ts";
 import { taskIdOf } from "../../../engine/run/run.ts";
@@ -28,13 +29,10 @@ export interface PlacesDeps {
   plan(definition: Definition): Plan;
 }
 
-/** Runs share plans, so an entry is small. Fewer runs than this send events at once. */
-const cachedMax = 10_000;
-
 export class Places {
   readonly #deps: PlacesDeps;
-  /** By run; the least recently used is dropped first. */
-  readonly #plans = new Map<string, Plan>();
+  /** By run. */
+  readonly #plans = new DefinitionCache<Plan>();
 
   constructor(deps: PlacesDeps) {
     this.#deps = deps;
@@ -61,20 +59,10 @@ export class Places {
 
   async #planOf(runId: string): Promise<Plan | undefined> {
     const known = this.#plans.get(runId);
-    if (known !== undefined) {
-      this.#plans.delete(runId);
-      this.#plans.set(runId, known);
-      return known;
-    }
+    if (known !== undefined) return known;
     const run = await this.#deps.runs.run(runId);
     const definition = run === undefined ? undefined : await this.#deps.runs.definitionById(run.definitionId);
     if (definition === undefined) return undefined;
-    const plan = this.#deps.plan(definition);
-    for (const oldest of this.#plans.keys()) {
-      if (this.#plans.size < cachedMax) break;
-      this.#plans.delete(oldest);
-    }
-    this.#plans.set(runId, plan);
-    return plan;
+    return this.#plans.set(runId, this.#deps.plan(definition), definition);
   }
 }

@@ -8,7 +8,7 @@ import { workflowGraphDialect } from "../dialect/compile.ts";
 import { encodeSource, type GraphJob, plainJob } from "../dialect/source.ts";
 import { attemptOf, lateLogMs } from "./push-logs.ts";
 import { leaseIdOf, parseLeaseId, renderClaim, renderWorkflow } from "./render.ts";
-import { loosePart, Memory, viewOf } from "./view.ts";
+import { loosePart, viewOf } from "./view.ts";
 
 const now = 1_794_700_000_000;
 
@@ -215,23 +215,5 @@ describe("which attempt a log belongs to", () => {
   it("stays the same when the job was given back", () => {
     const again = task({ state: "queued", attempt: 0, grant: 2, closedGrant: 1, closedBy: "defer", queuedAt: now });
     expect(attemptOf(again, 1, now)).toBe(0);
-  });
-});
-
-describe("a memory", () => {
-  it("forgets the oldest beyond its weight", () => {
-    const memory = new Memory<number>(10);
-    memory.set("a", 1, 4);
-    memory.set("b", 2, 4);
-    memory.set("a", 3, 5);
-    memory.set("c", 4, 2);
-    expect([memory.get("a"), memory.get("b"), memory.get("c")]).toEqual([3, undefined, 4]);
-  });
-
-  it("keeps the newest entry, also when it is heavy", () => {
-    const memory = new Memory<number>(10);
-    memory.set("a", 1);
-    memory.set("b", 2, 99);
-    expect([memory.get("a"), memory.get("b")]).toEqual([undefined, 2]);
   });
 });

@@ -1,15 +1,13 @@
 // Finds the run for an id on this wire. Three kinds of ids are used in the same place of a path: a workflow's id, which means its newest
 // run; the alias under which a run was claimed; and a run's own id, which claims contain when two runs of one workflow overlap.
 
+import { WeightedCache } from "../../../core/weighted-cache.ts";
+import { DefinitionCache } from "../../../engine/run/definition-cache.ts";
 import type { Definition } from "../../../engine/run/dialect.ts";
 import type { Plan } from "../../../engine/run/plan.ts";
 import { isRunOpen, type Run, taskIdOf } from "../../../engine/run/run.ts";
-import { Memory, type View, viewOf } from "./view.ts";
+import { type View, viewOf } from "./view.ts";
 
-/**
- * Maximum number of jobs in all cached views, at about a kilobyte each. Above the largest definition, so that the one in use always fits.
- */
-const viewedJobsMax = 50_000;
 /**
  * Maximum number of cached runs, for claims and for newest runs; some hundred bytes each, and read again from the store in microseconds.
  */
@@ -53,10 +51,10 @@ type NewestRun = Pick<Run, "id" | "state">;
 
 export class RunLookup {
   readonly #deps: RunLookupDeps;
-  readonly #views = new Memory<View>(viewedJobsMax);
-  readonly #ids = new Memory<RunIds>(runsMax);
+  readonly #views = new DefinitionCache<View>();
+  readonly #ids = new WeightedCache<RunIds>(runsMax);
   /** The newest run of each workflow that was started again lately. */
-  readonly #newest = new Memory<NewestRun>(runsMax);
+  readonly #newest = new WeightedCache<NewestRun>(runsMax);
 
   constructor(deps: RunLookupDeps) {
     this.#deps = deps;
@@ -104,7 +102,7 @@ export class RunLookup {
     const known = this.#views.get(definition.id);
     if (known !== undefined) return known;
     const view = viewOf(definition, this.#deps.plan(definition));
-    return this.#views.set(definition.id, view, view.parts.length + 1);
+    return this.#views.set(definition.id, view, definition);
   }
 
   /** Must be called for each run that a commit changed. The steps of a run that begins are often claimed within the same commit. */

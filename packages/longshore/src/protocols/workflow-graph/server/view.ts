@@ -85,35 +85,3 @@ function wireBackoff(backoff: Backoff): WireBackoff {
   if (backoff.kind === "exponential") return { Exponential: { base_secs: delaySecs, max_secs: Math.ceil((backoff.maxMs ?? 0) / 1_000) } };
   return delaySecs === 0 ? "None" : { Fixed: { delay_secs: delaySecs } };
 }
-
-/** A cache with a maximum total weight, which drops the oldest values: everything in it can be created again. */
-export class Memory<T> {
-  readonly #values = new Map<string, { value: T; weight: number }>();
-  readonly #weightMax: number;
-  #weight = 0;
-
-  constructor(weightMax: number) {
-    this.#weightMax = weightMax;
-  }
-
-  get(key: string): T | undefined {
-    return this.#values.get(key)?.value;
-  }
-
-  /** The value just set is kept, whatever its weight. */
-  set(key: string, value: T, weight = 1): T {
-    this.#drop(key);
-    this.#values.set(key, { value, weight });
-    this.#weight += weight;
-    for (const oldest of this.#values.keys()) {
-      if (this.#weight <= this.#weightMax || oldest === key) break;
-      this.#drop(oldest);
-    }
-    return value;
-  }
-
-  #drop(key: string): void {
-    this.#weight -= this.#values.get(key)?.weight ?? 0;
-    this.#values.delete(key);
-  }
-}

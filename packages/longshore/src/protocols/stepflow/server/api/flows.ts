@@ -5,6 +5,7 @@ import { uuidOf } from "../../../../core/ids.ts";
 import { isObject, type JsonObject } from "../../../../core/json/json.ts";
 import { parseExact, writeExact } from "../../../../core/json/json-exact.ts";
 import { inTurns } from "../../../../core/slices/slice-work.ts";
+import { DefinitionCache } from "../../../../engine/run/definition-cache.ts";
 import type { Runs } from "../../../../engine/run/runs.ts";
 import type { Encodable } from "../../../../net/protobuf/protobuf.ts";
 import { diagnoseInSlices } from "../../dialect/diagnose.ts";
@@ -38,12 +39,10 @@ export interface KeptFlow {
   readonly stored: boolean;
 }
 
-/** Parsed flows that are cached, so that a start need not read and parse them. */
-const rememberedMax = 1_000;
-
 export class Flows {
   readonly #deps: FlowDeps;
-  readonly #known = new Map<string, KeptFlow>();
+  /** So that a start reads and parses none. */
+  readonly #known = new DefinitionCache<KeptFlow>();
 
   constructor(deps: FlowDeps) {
     this.#deps = deps;
@@ -151,9 +150,7 @@ export class Flows {
   }
 
   #remember(kept: KeptFlow): KeptFlow {
-    if (this.#known.size >= rememberedMax) this.#known.delete(this.#known.keys().next().value as string);
-    this.#known.set(kept.flowId, kept);
-    return kept;
+    return this.#known.set(kept.flowId, kept, kept);
   }
 }
 
