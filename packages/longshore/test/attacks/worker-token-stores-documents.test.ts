@@ -1,7 +1,7 @@
 // The attacker holds a worker token, which may store schemas, task definitions and what workers note down. Ten thousand versions of one schema were each
 // read for a look at the newest one, which held the event loop for seconds, and thousands of large documents stayed in memory.
 
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it, onTestFinished, vi } from "vitest";
 import { GroupCommit } from "../../src/engine/commit.ts";
 import { LocalDocuments } from "../../src/engine/run/local-documents.ts";
 import { StoredBytes } from "../../src/engine/stored-bytes.ts";
@@ -9,6 +9,7 @@ import { type Database, openDatabase, type Statement } from "../../src/store/sql
 import { sqliteRows } from "../../src/store/sqlite/row-store.ts";
 import { migrate } from "../../src/store/sqlite/schema.ts";
 import { TestClock } from "../../src/testing/clock.ts";
+import { openParts, places } from "../support/parts.ts";
 
 /** Documents on a store that counts the rows that are read. */
 async function counting() {
@@ -85,4 +86,22 @@ it("keeps no large document in memory", async () => {
   };
   expect(await readsFor("small", 1_000)).toBe(0);
   expect(await readsFor("large", 1_000_000)).toBe(1);
+});
+
+it.each(places)("removing very many versions of a document takes transactions of a bounded size, with %s", async (place) => {
+  const parts = await openParts(place);
+  const documents = new LocalDocuments(parts);
+  const [versions, others] = [600, 3];
+  for (let version = 1; version <= versions; version++) await documents.keepDocument({ kind: "k", name: "many", version, body: "{}" });
+  for (let version = 1; version <= others; version++) {
+    await documents.keepDocument({ kind: "k", name: "large", version, body: "x".repeat(1_000_000) });
+  }
+  const run = vi.spyOn(parts.commit, "run");
+  expect(await documents.removeDocument("k", "many")).toBe(versions);
+  expect(run.mock.calls.length).toBeGreaterThanOrEqual(3);
+  run.mockClear();
+  expect(await documents.removeDocument("k", "large")).toBe(others);
+  expect(run.mock.calls.length).toBeGreaterThanOrEqual(2);
+  expect(await documents.document("k", "many")).toBeUndefined();
+  expect(parts.stored.of("documents").used).toBe(0);
 });

@@ -118,12 +118,26 @@ export class LocalDocuments implements DocumentStore {
     });
   }
 
-  removeDocument(kind: string, name: string, version?: number): Promise<number> {
-    return this.#commit.run((tx) => {
-      const versions = this.#allVersions(tx, kind, name).filter((each) => version === undefined || each === version);
-      for (const each of versions) this.#remove(tx, kind, name, each);
-      return versions.length;
-    });
+  /** All versions are removed in slices: a worker may store very many of them. */
+  async removeDocument(kind: string, name: string, version?: number): Promise<number> {
+    if (version !== undefined) return this.#commit.run((tx) => (this.#remove(tx, kind, name, version) === 0 ? 0 : 1));
+    for (let removed = 0; ; ) {
+      await this.#slices.turn(rowsMax * wholeRow);
+      const { count, more } = await this.#commit.run((tx) => this.#removeSome(tx, kind, name));
+      removed += count;
+      if (!more) return removed;
+    }
+  }
+
+  #removeSome(tx: Tx, kind: string, name: string): { count: number; more: boolean } {
+    let count = 0;
+    let bytes = 0;
+    for (const version of this.#someVersions(tx, kind, name)) {
+      if (count === rowsMax || bytes >= charsMax) return { count, more: true };
+      bytes += this.#remove(tx, kind, name, version);
+      count++;
+    }
+    return { count, more: false };
   }
 
   #admit(tx: Tx, wanted: Pick<Document, "kind" | "name" | "body">, before: Document | null, own: boolean): void {
@@ -137,13 +151,16 @@ export class LocalDocuments implements DocumentStore {
     if (before === null) count.add(tx, 1);
   }
 
-  #remove(tx: Tx, kind: string, name: string, version: number): void {
+  /** Returns how many bytes it had; 0 when there was none. */
+  #remove(tx: Tx, kind: string, name: string, version: number): number {
     const key = keyOf(kind, name, version);
     const before = this.#rows.get(tx, key);
-    if (before === null) return;
-    this.#bytes.of("documents").add(tx, -bytesOf(before));
+    if (before === null) return 0;
+    const bytes = bytesOf(before);
+    this.#bytes.of("documents").add(tx, -bytes);
     this.#countOf(kind).add(tx, -1);
     this.#rows.remove(tx, key);
+    return bytes;
   }
 
   #countOf(kind: string): Amount {
@@ -176,11 +193,15 @@ export class LocalDocuments implements DocumentStore {
     return undefined;
   }
 
-  #allVersions(tx: ReadTx, kind: string, name: string): number[] {
+  /** More than one slice removes, if there are more; what the batch has removed may be among those that the scan finds. */
+  #someVersions(tx: ReadTx, kind: string, name: string): number[] {
     const versions = new Set<number>();
-    for (const { version } of this.#versions.scan(tx, { by, equal: [kind, name] })) versions.add(version);
     for (const row of this.#rows.pending(tx)) if (row.kind === kind && row.name === name) versions.add(row.version);
-    return [...versions].filter((version) => !this.#rows.isRemoved(tx, keyOf(kind, name, version)));
+    for (const { version } of this.#versions.scan(tx, { by, equal: [kind, name] })) {
+      if (versions.size > rowsMax) break;
+      if (!this.#rows.isRemoved(tx, keyOf(kind, name, version))) versions.add(version);
+    }
+    return [...versions];
   }
 }
 

@@ -4,7 +4,7 @@
 import type { Clock } from "../../../core/clock.ts";
 import { isOpen, type TaskRow } from "../../../engine/board/task.ts";
 import type { Reader } from "../../../engine/run/reader.ts";
-import { isRunOpen, type Run } from "../../../engine/run/run.ts";
+import { isRunOpen, type Run, type RunHead } from "../../../engine/run/run.ts";
 import type { HttpReply, HttpRequest } from "../../../net/http/http.ts";
 import { attemptIdOf } from "../dialect/ids.ts";
 import { workflowStatusOf } from "../dialect/records.ts";
@@ -42,7 +42,7 @@ export async function awaitRun(
 ): Promise<Found> {
   const endsAt = deps.clock.now() + options.waitMs;
   for (;;) {
-    const change = nextChange(deps, endsAt, options.signal);
+    const change = nextChange(deps, runId, endsAt, options.signal);
     try {
       const found = await look(deps, runId, options.references);
       if (!isRunOpen(found.run.state) || found.blocking !== undefined) return { ...found, timedOut: false };
@@ -55,18 +55,25 @@ export async function awaitRun(
 }
 
 async function look(deps: Awaiting, runId: string, references: readonly string[]): Promise<Omit<Found, "timedOut">> {
-  const run = await deps.reader.run(runId);
-  if (run === undefined) throw new Error(`Run ${runId} has disappeared.`);
+  const run = await deps.reader.runHead(runId);
+  if (run === undefined) throw notFound(`No such workflow found by id: ${runId}`);
   return { run: { id: run.id, state: run.state }, blocking: await findBlocking(deps, run, references) };
 }
 
-/** Listens before the read, so that no change is missed between the read and the wait. */
-function nextChange(deps: Awaiting, endsAt: number, signal: AbortSignal): { happened: Promise<void>; stop(): void } {
+/**
+ * A change of the run, or of a run inside it, whose id begins with its own. Thousands of clients may wait, and not all of them look at their run
+ * whenever anything changes. Listens before the read, so that no change is missed between the read and the wait.
+ */
+function nextChange(deps: Awaiting, runId: string, endsAt: number, signal: AbortSignal): { happened: Promise<void>; stop(): void } {
   let wake = () => {};
   const happened = new Promise<void>((resolve) => {
     wake = resolve;
   });
-  const unlisten = deps.listen({ task: () => wake(), run: () => wake() });
+  const within = `${runId}-`;
+  const changed = (id: string | null) => {
+    if (id === runId || id?.startsWith(within)) wake();
+  };
+  const unlisten = deps.listen({ task: (task) => changed(task.runId), run: (run) => changed(run.id) });
   const stopTimer = deps.clock.at(endsAt, wake);
   signal.addEventListener("abort", wake, { once: true });
   return {
@@ -79,7 +86,7 @@ function nextChange(deps: Awaiting, endsAt: number, signal: AbortSignal): { happ
   };
 }
 
-async function findBlocking(deps: Awaiting, run: Run, references: readonly string[]): Promise<Found["blocking"]> {
+async function findBlocking(deps: Awaiting, run: RunHead, references: readonly string[]): Promise<Found["blocking"]> {
   const view = await deps.renderer.viewOf(run);
   for (const task of await deps.reader.heads(run.id)) {
     const type = view.steps[task.node]?.task.type;
