@@ -228,7 +228,9 @@ export class Clients {
     };
     const tell = async () => {
       forget();
+      const answered = this.#stage.model.ordered(this.#andAround(target));
       const answer = await this.#ask(`${order.kind} ${target}`, (process) => process.runs.tell(target, order));
+      answered();
       forget();
       if (typeof answer !== "string" && answer.value?.state === "running") this.#stage.say(`  ${target} goes on`);
     };

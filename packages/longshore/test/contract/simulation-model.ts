@@ -50,6 +50,8 @@ export class Model {
   readonly rates = new Map<string, number[]>();
   /** Whether a client has cancelled the task, directly or with its run: then its holder may be refused. */
   readonly #isUnwanted: (taskId: string) => boolean;
+  /** Runs that orders under way may start again, with how many such orders. */
+  readonly #ordered = new Map<string, number>();
   #step = 0;
 
   constructor(isUnwanted: (taskId: string) => boolean) {
@@ -170,12 +172,23 @@ export class Model {
   }
 
   taskCancelled(taskId: string): void {
+    if ((this.#ordered.get(taskId.slice(0, taskId.lastIndexOf("."))) ?? 0) > 0) return;
     this.#task(taskId).cancelledIn = this.#step;
+  }
+
+  /** An order to start these runs again is sent. The returned function is called when it is answered. */
+  ordered(runIds: readonly string[]): () => void {
+    const add = (by: number) => {
+      for (const id of runIds) this.#ordered.set(id, (this.#ordered.get(id) ?? 0) + by);
+    };
+    add(1);
+    return () => add(-1);
   }
 
   runTold(run: Run): void {
     const known = this.runs.get(run.id);
-    if (known === undefined) return;
+    // An answer about the earlier life promises nothing while an order to start the run again is under way.
+    if (known === undefined || (this.#ordered.get(run.id) ?? 0) > 0) return;
     if (run.state !== "running") known.ended ??= { state: run.state, step: this.#step };
   }
 
