@@ -60,3 +60,17 @@ it("a run that fails does not read the outputs of all its steps, and shows that 
   await send("POST", `/workflow/${run}/retry`);
   expect(counted.chars).toBeLessThan(3 * large.length);
 });
+
+it("a run that is shown without its tasks reads none of their outputs", async () => {
+  const { counted, send, report, run } = await started();
+  for (let at = 0; at < many; at++) await report("part", "COMPLETED", { large });
+  counted.chars = 0;
+  expect(JSON.parse(await send("GET", `/workflow/${run}?includeTasks=false`))).toMatchObject({ status: "RUNNING", tasks: [] });
+  expect(counted.chars).toBeLessThan(large.length);
+  await report("last", "FAILED_WITH_TERMINAL_ERROR", { large });
+  counted.chars = 0;
+  const shown = JSON.parse(await send("GET", `/workflow/${run}?includeTasks=false`));
+  expect(shown).toMatchObject({ status: "FAILED", failedReferenceTaskNames: ["last0"], failedTaskNames: ["last"] });
+  expect(JSON.parse(await send("GET", "/workflow/search"))).toMatchObject({ results: [{ failedReferenceTaskNames: "last0" }] });
+  expect(counted.chars).toBeLessThan(large.length);
+});

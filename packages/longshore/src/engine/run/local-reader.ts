@@ -224,9 +224,9 @@ export class LocalReader implements Reader {
   async attempts(taskId: string, charsMax = pageCharsMax): Promise<AttemptView[]> {
     const { slices } = this.#options;
     await slices.turn(wholeRow);
-    const task = await this.task(taskId);
+    const task = charsMax > 0 ? await this.task(taskId) : await this.taskHead(taskId);
     if (task === undefined) return [];
-    const newestFirst = [currentAttempt(task)];
+    const newestFirst = [currentAttempt({ input: "", output: null, ...task })];
     let chars = 0;
     for (let before: AttemptView | undefined; ; ) {
       const attempt = await this.#attemptBefore(taskId, before, chars < charsMax);

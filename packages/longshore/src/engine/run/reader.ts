@@ -108,7 +108,7 @@ export interface Reader {
   tasks(query: TaskQuery): Promise<Page<TaskRow>>;
   /** The same without their texts: a page is not shorter because they are large. */
   taskHeads(query: TaskQuery): Promise<Page<TaskRowHead>>;
-  /** Oldest first; empty when there is no such task. Above `charsMax` characters, the oldest are returned without texts. */
+  /** Oldest first; empty when there is no such task. Above `charsMax` characters, the oldest are returned without texts; with 0, all of them. */
   attempts(taskId: string, charsMax?: number): Promise<AttemptView[]>;
   /** The error of the newest earlier attempt that has one. */
   lastError(taskId: string): Promise<string | null>;

@@ -52,8 +52,9 @@ export class RunRenderer {
     return step === undefined ? [] : this.#triesOf(task, step, view);
   }
 
-  async #triesOf(task: TaskRow, step: StepView, view: DefinitionView): Promise<Recorded[]> {
-    const earlier = task.attempt > task.firstAttempt ? (await this.#reader.attempts(task.id)).slice(0, -1) : [];
+  /** With `charsMax` 0 no texts of earlier attempts are read. */
+  async #triesOf(task: TaskRow, step: StepView, view: DefinitionView, charsMax?: number): Promise<Recorded[]> {
+    const earlier = task.attempt > task.firstAttempt ? (await this.#reader.attempts(task.id, charsMax)).slice(0, -1) : [];
     const own = earlier.filter((attempt) => attempt.attempt >= task.firstAttempt);
     const inputs = inputsOf(own, task.input);
     const tries = [...own.map((attempt, at) => earlierTry(task, attempt, inputs[at] as string, step)), currentTry(task, step)];
@@ -96,10 +97,22 @@ export class RunRenderer {
 
   /** The steps that failed, each once, in the order of Conductor's `seq`. */
   async failed(run: Run): Promise<{ references: string[]; names: string[] }> {
-    const view = await this.viewOf(run);
     const lines: Line[] = [];
-    for await (const recorded of this.records(run, view)) lines.push(lineOf(recorded, ""));
+    for await (const line of this.#bareLines(run, await this.viewOf(run))) lines.push(line);
     return failedIn(lines.sort(byOrdinal));
+  }
+
+  /** What is shown of a run without its tasks is worked out from rows without texts: outputs may have gigabytes. */
+  async *#bareLines(run: Pick<Run, "id">, view: DefinitionView): AsyncGenerator<Line, void, void> {
+    for (const head of await this.#reader.heads(run.id)) {
+      const step = view.steps[head.node];
+      if (step === undefined || head.state === "forgotten") continue;
+      // Its name is in its input.
+      const whole = step.task.type === "DYNAMIC" ? await this.#reader.task(head.id) : undefined;
+      const task = whole ?? { ...head, input: "{}", output: null };
+      const records = await this.#triesOf(task, step, view, whole === undefined ? 0 : undefined);
+      for (const recorded of records) yield lineOf(recorded, "");
+    }
   }
 
   async run(run: Run, withTasks: boolean, growth: Growth = limitedGrowth()): Promise<string> {
@@ -122,12 +135,14 @@ export class RunRenderer {
     const lines: Line[] = [];
     growth.count(run.input.length + (run.output?.length ?? 0));
     await growth.turn();
-    for await (const recorded of this.records(run, view)) {
-      const line = lineOf(recorded, withTasks ? this.taskText(recorded, run, settings) : "");
-      growth.count(line.text.length);
-      lines.push(line);
-      await growth.turn();
-    }
+    if (!withTasks) for await (const line of this.#bareLines(run, view)) lines.push(line);
+    else
+      for await (const recorded of this.records(run, view)) {
+        const line = lineOf(recorded, this.taskText(recorded, run, settings));
+        growth.count(line.text.length);
+        lines.push(line);
+        await growth.turn();
+      }
     lines.sort(byOrdinal);
     const ended = !isRunOpen(run.state);
     // These fields exist after a run has ended; a retried run still shows them.
