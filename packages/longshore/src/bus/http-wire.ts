@@ -1,4 +1,5 @@
-// The wire format of the bus over HTTP: JSON, with values as text where they are text. Client and server both use this file.
+// The wire format of the bus over HTTP: JSON. A value that is valid UTF-8 is sent as text, any other as base64. Client and server both use
+// this file.
 
 import { isUtf8 } from "node:buffer";
 import { LongshoreError } from "../core/errors.ts";
@@ -10,12 +11,12 @@ import type { BusRecord, Outgoing } from "./bus.ts";
 export const publishPath = "/publish";
 export const takePath = "/take";
 
-/** The limit of one publish request; a client splits larger ones. The largest record fits even when JSON doubles each of its bytes. */
+/** How much a client puts into one publish request, counted before it becomes JSON (`PublishBatcher`). It splits larger ones. */
 export const publishBytesMax = 4 * 1024 * 1024;
-/** Escapes may turn one byte into six characters; no client of ours sends a larger body. */
+/** The server's limit of the body of a publish request. Escapes in JSON may turn one byte into six characters. */
 export const publishBodyBytesMax = 6 * publishBytesMax;
 export const publishRecordsMax = 5_000;
-/** A proxy may cut a longer poll. */
+/** How long a poll may wait for records. A proxy may cut a longer poll. */
 export const takeWaitMsMax = 30_000;
 export const takeRecordsMax = 5_000;
 /** A member that was silent for this long has left, and its records are delivered to others. */
@@ -89,7 +90,7 @@ export function takeAnswerBody({ taken, records }: TakeAnswer): string {
   });
 }
 
-/** Does not validate every field of the response. A response of another program fails at the first field. */
+/** Checks only that there is a list of records, each with a value: this refuses the response of a program that is no bus. */
 export function readTakeAnswer(answer: unknown): TakeAnswer {
   const { taken, records } = (isObject(answer) ? answer : {}) as {
     taken: number | null;

@@ -7,8 +7,9 @@ import { bytesOf } from "./check.ts";
 
 export interface PublishBatcherOptions {
   /**
-   * One call at a time. A rejection rejects every call that has a record in the request. After LONGSHORE_LIMIT, however, the records of
-   * several calls are sent again call by call. `calls` is the number of calls with records in the request.
+   * Sends one request, and is called again only after it has settled. `calls` is the number of calls of `add` with records in the request.
+   * When it rejects, each of them rejects. Only when it rejects with LONGSHORE_LIMIT and there are several, the records of each are sent
+   * again in a request of their own.
    */
   send(records: readonly Outgoing[], calls: number): Promise<void>;
   readonly bytesMax: number;
@@ -23,10 +24,10 @@ interface Call {
   left: number;
 }
 
-/** The limit of bytes that wait to be sent; a caller that publishes more waits for room first. About a second of a fast broker. */
+/** While more bytes than this wait to be sent, further calls wait for room. A fast broker takes this many in about a second. */
 const waitingBytesMax = 64 * 1024 * 1024;
 
-/** The maximum bytes of a request for each record, besides key and value. */
+/** Bytes that are counted for each record in addition to its key and value. */
 const frameBytes = 32;
 
 function sizeOf(record: Outgoing): number {

@@ -1,4 +1,4 @@
-// States that end only when a person does something.
+// States that may last until a person does something.
 
 import type { Queue } from "./api.ts";
 

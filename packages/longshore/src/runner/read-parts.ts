@@ -3,7 +3,7 @@
 import type { StepPart } from "../core/context.ts";
 import type { PartReader } from "./transport.ts";
 
-/** Ends when the source ends, or with the reason of a signal: the handler's, or one that the handler passed. */
+/** Ends when the source ends. Throws the reason when one of the signals aborts: the handler's own, or one that the handler passed. */
 export async function* readParts(reader: PartReader, signals: readonly AbortSignal[]): AsyncGenerator<StepPart, void> {
   const [first, ...others] = signals as [AbortSignal, ...AbortSignal[]];
   const signal = others.length === 0 ? first : AbortSignal.any([...signals]);

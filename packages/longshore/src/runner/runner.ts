@@ -25,7 +25,7 @@ const lastReportsMs = 3_000;
 const letGoMs = 2_000;
 /** How long listeners may take for the last events. */
 const listenersMs = 1_000;
-/** With several transports, an empty wait releases its slot this often, so that an idle transport never keeps work from the others. */
+/** How long a transport may hold a slot while it waits for work, when several share the slots: the others may need the slot. */
 const sharedWaitMsMax = 1_000;
 
 interface Attached {
@@ -52,7 +52,7 @@ export class Runner {
   #blocker: string | undefined;
   readonly #counts: Counts;
   #state: RunnerStatus["state"] = "running";
-  /** The slots in which something runs, including the moment between an assignment and the next one that came with its report. */
+  /** The number of slots in use. When the answer to a report brings the next assignment, the slot stays in use in between. */
   #occupied = 0;
   #aborting = false;
   #stopping: Promise<void> | undefined;
@@ -260,7 +260,7 @@ export class Runner {
     try {
       return await execute(execution);
     } catch (error) {
-      // The pipeline never throws. If it does, that is a bug in Longshore, which must not cost the slot.
+      // The pipeline should never throw. If it does, that is a bug in Longshore, and the slot must still be released.
       around.failing("execution", error);
       return undefined;
     } finally {

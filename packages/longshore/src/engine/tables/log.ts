@@ -33,7 +33,7 @@ export type LogHead = Pick<LogRow, "id" | "attempt" | "bytes">;
 
 export const logHeadTable = plainTable<LogHead>(name, key, { id: "id", attempt: "attempt", bytes: "bytes" });
 
-/** JSON escapes NUL, where SQLite would cut a text. */
+/** As JSON, which escapes NUL characters: SQLite would cut a text at the first one. */
 export function packed(chunks: readonly LogChunk[]): string {
   return JSON.stringify(chunks.map((chunk) => [chunk.stream === "stdout" ? 1 : 2, chunk.sequence, chunk.at, chunk.data]));
 }

@@ -5,17 +5,17 @@
 import { JsonScan } from "../../core/json/json-scan.ts";
 
 /**
- * The limit of values of one body: a poll that returns thirty tasks with the largest inputs that the server accepts. Parsed in about half a
- * second.
+ * The maximum number of JSON values in one body: enough for a poll that returns thirty tasks with the largest inputs that the server
+ * accepts. Parsing this many takes about half a second.
  */
 export const receivedValuesMax = 4_194_304;
 
 /**
- * The limit of nesting of one body: a value may have 500 levels, and its envelope some more. Parsing three megabytes of `[[[[` takes
- * seconds.
+ * The maximum nesting of one body. A value that a template makes may have 500 levels, and the message around it adds some. Without this
+ * limit, three megabytes of `[[[[` would take seconds to parse.
  */
 const receivedDepthMax = 1_000;
-/** A smaller body cannot block the worker, independent of its content. */
+/** Up to this size a body is not counted, because it cannot block the worker, whatever it contains. */
 const smallBytes = 65_536;
 
 export function tooLarge(bytesMax: number): string {

@@ -1,5 +1,5 @@
-// The connection to a NATS server. It is reopened whenever it is lost, with its streams and consumers. Publishers wait for it. A message
-// whose answer was lost is not stored twice (`Nats-Msg-Id`).
+// The connection to a NATS server. It is reopened whenever it is lost, with its streams and consumers. Publishers wait for it. When the
+// answer to a message is lost, the message is sent again with the same `Nats-Msg-Id`, so that NATS does not store it twice.
 
 import { type Clock, pause } from "../../../../core/clock.ts";
 import type { FailureListener } from "../../../../core/failure-listener.ts";
@@ -87,7 +87,7 @@ export class NatsServerConnection {
       } catch (error) {
         if (over.aborted) break;
         trouble.failing(what, error);
-        // The server's storage was cleared, including the stream.
+        // The server may have lost its storage and the stream with it, so the stream is created again if it is missing.
         await this.#prepare(live, stream).catch(() => {});
         await pause(clock, retryMs, over);
       }
@@ -144,7 +144,7 @@ export class NatsServerConnection {
   }
 }
 
-/** What the client puts before a message with an id. */
+/** Room for the headers, which the client puts before a message with an id and which count against `max_payload`. */
 const headerBytesMax = 1_024;
 
 /** Undefined when the signal aborts first; a connection that opens later is then closed. */
