@@ -7,9 +7,9 @@ import { bytesOf } from "./check.ts";
 
 export interface PublishBatcherOptions {
   /**
-   * Sends one request, and is called again only after it has settled. `calls` is the number of calls of `add` with records in the request.
-   * When it rejects, each of them rejects. Only when it rejects with LONGSHORE_LIMIT and there are several, the records of each are sent
-   * again in a request of their own.
+   * Sends one request, and is called again only after it has settled. `calls` says from how many calls of `add` the records come. When
+   * `send` rejects, all of these calls reject. The exception is LONGSHORE_LIMIT for several calls: then the records of each call are sent
+   * again, in a request of their own.
    */
   send(records: readonly Outgoing[], calls: number): Promise<void>;
   readonly bytesMax: number;

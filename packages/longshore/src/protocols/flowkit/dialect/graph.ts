@@ -1,5 +1,5 @@
-// Parses a graph as FlowKit's users submit it, into one form: defaults are filled in, legacy forms are accepted, and a graph that could
-// never run is refused with the place of the mistake. The form is that of the `tasks` documents, so it is also shown to users.
+// Parses a graph as FlowKit's users submit it, into one form: defaults are filled in, legacy forms are accepted, and a wrong field is
+// refused with its place. `compile.ts` finds mistakes across nodes. The form is that of the `tasks` documents, so users see it, too.
 
 import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
 import { mapInSlices, type Sliced } from "../../../core/slices/slice-work.ts";

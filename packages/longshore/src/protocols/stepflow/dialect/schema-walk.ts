@@ -45,13 +45,13 @@ function step(place: SchemaPlace, part: string | number): Walked {
   return isObject(additionalProperties) ? inside(additionalProperties as Json) : { kind: "open" };
 }
 
-/** The allowed JSON types; null when the schema does not restrict them. */
+/** The allowed JSON types; null when the schema does not restrict them, or cannot be followed. */
 export function typesAt(place: SchemaPlace): readonly string[] | null {
   const schema = resolve(place);
   return schema === null || isCombined(schema) ? null : typesOf(schema);
 }
 
-/** The schema after following references; null when it is empty or a target is missing. */
+/** The schema after following references; null when it is empty or no object, a target is missing, or there are too many references. */
 export function resolve(place: SchemaPlace): JsonObject | null {
   let { schema } = place;
   const defs = defsOf(place);
