@@ -49,12 +49,12 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   testing: ["core", "net", "runner", "engine", "bus", "api", "server", ...REGISTRY],
 };
 
-/** The port to a store, and the tables that are described for it: all that a store may know besides words and ports of the engine. */
+/** The port to a store, and the tables that are described for it: all that a store may know besides types and ports of the engine. */
 const ROWS = /^engine\/(?:(?:rows|store|tx)\.ts|tables\/)/;
 
 /**
- * What takes part in operations and decides: a layer of its own inside engine/. Everything else in there are ports, pure decisions and their
- * words, which dialects and protocols may use; only the server puts together those that change rows.
+ * What takes part in operations and decides: a layer of its own inside engine/. Everything else in there are ports, pure decisions and
+ * their types, which dialects and protocols may use; only the server puts together those that change rows.
  */
 const OPERATIONS =
   /^engine\/(?:(?:commit|commit-errors|committed-reads|cached-rows|amounts|store-state|stored-bytes|writables)\.ts|\w+\/local-\w+\.ts|board\/(?:attempts|hand-outs|marks|ready-queues|run-tasks|task-end|task-life|unwritten-endings)\.ts|blob\/references\.ts|bus\/|log\/(?:tails|log-reads)\.ts|part\/(?:lives|reads)\.ts|run\/(?:counts|log-retention|remains|decisions|definitions|messages|open-tasks|records)\.ts)/;

@@ -265,7 +265,10 @@ export function requiredOf({ after, threshold = after.length }: Pick<PlanNode, "
   return threshold;
 }
 
-/** It has a counter in each run. One that waits for a single node begins with that, but a child that lives again may be there before. */
+/**
+ * Whether the node has a counter in each run. A node that waits for a single other one needs none: it starts when that one ends. A child run is the
+ * exception, because a child that was restarted may run before that node has ended.
+ */
 export function countsAlways({ after, kind }: Pick<PlanNode, "after" | "kind">): boolean {
   return after.length > 1 || kind === "join" || (kind === "run" && after.length > 0);
 }
