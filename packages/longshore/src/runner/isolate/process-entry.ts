@@ -1,4 +1,4 @@
-// The program of a process of handlers. Its first message lists the modules to load.
+// The program of a child process that runs handlers. The first message that it receives lists the modules to load.
 
 import { refuseWork } from "../../core/load.ts";
 import { Handlers } from "./handlers.ts";
@@ -6,9 +6,9 @@ import type { HandlerModules, ToHandlers } from "./messages.ts";
 
 refuseWork();
 const handlers = new Handlers({
-  // When the parent has ended, no process receives the results; then this process ends too.
+  // The empty callback ignores a failed send: when the parent has ended, no one needs the result, and `disconnect` ends this process.
   post: (message) => void process.send?.(message, undefined, undefined, () => {}),
-  // A process receives messages only through its event loop.
+  // Nothing to do: unlike a thread, a process cannot read arrived messages before its event loop delivers them.
   look: () => {},
 });
 

@@ -61,8 +61,8 @@ async function look(deps: Awaiting, runId: string, references: readonly string[]
 }
 
 /**
- * A change of the run, or of a run inside it, whose id begins with its own. Thousands of clients may wait, and not all of them look at their run
- * whenever anything changes. Listens before the read, so that no change is missed between the read and the wait.
+ * Waits for a change of the run, or of a run inside it (its id begins with the id of this run). Other changes wake no one: thousands of
+ * clients may wait, and each that wakes reads its run. Listens before the read, so that no change is missed between the read and the wait.
  */
 function nextChange(deps: Awaiting, runId: string, endsAt: number, signal: AbortSignal): { happened: Promise<void>; stop(): void } {
   let wake = () => {};

@@ -31,7 +31,7 @@ export interface RunOptions {
 
 export interface PreparedRun {
   readonly flowId: string;
-  /** Must be stored first, under this id: the flow, or the flow with its overrides. No start uses its name. */
+  /** Must be stored first, under this id: the flow, or the flow with its overrides. Runs find it by its id, not its name. */
   readonly definition: { readonly id: string; readonly name: string; readonly dialect: string; readonly source: string };
   readonly run: Pick<NewRun, "workflow" | "definitionId" | "input"> & { readonly settings: string; readonly variables: string | null };
   /** The settings of the run. */
