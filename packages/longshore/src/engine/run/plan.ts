@@ -266,8 +266,8 @@ export function requiredOf({ after, threshold = after.length }: Pick<PlanNode, "
 }
 
 /**
- * Whether the node has a counter in each run. A node that waits for a single other one needs none: it starts when that one ends. A child run is the
- * exception, because a child that was restarted may run before that node has ended.
+ * Whether the node has a counter in each run. A node that waits for a single other one needs none: it starts when that one ends. A node that
+ * starts a child run is the exception, because a child that was restarted may run before that other node has ended.
  */
 export function countsAlways({ after, kind }: Pick<PlanNode, "after" | "kind">): boolean {
   return after.length > 1 || kind === "join" || (kind === "run" && after.length > 0);
