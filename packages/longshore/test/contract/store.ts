@@ -8,6 +8,7 @@ import { deadlineContract } from "./store-deadlines.ts";
 import { endingsContract } from "./store-endings.ts";
 import { lineContract } from "./store-lines.ts";
 import { livesContract } from "./store-lives.ts";
+import { offerContract } from "./store-offers.ts";
 import { partContract } from "./store-parts.ts";
 import { powerCutContract } from "./store-power-cut.ts";
 import { restartContract } from "./store-restart.ts";
@@ -29,6 +30,7 @@ export function storeContract(name: string, kind: StoreKind): void {
       return world;
     };
     boardContract(setup);
+    offerContract(setup);
     lineContract(setup);
     cancelContract(setup);
     endingsContract(setup);
