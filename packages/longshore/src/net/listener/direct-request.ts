@@ -19,7 +19,8 @@ export const directBytesMax = 65_536;
  * letters, digits and hyphens; values of printable ASCII, neither empty nor with a space at their ends; no folded lines, no bare CR or LF.
  * Each part ends at a character that it cannot contain, so that matching takes linear time.
  */
-const headShape = /^(?:GET|POST|PUT|DELETE) \/[A-Za-z0-9\-._~:/?@!$&'()*+,;=%]* HTTP\/1\.1(?:\r\n[A-Za-z0-9-]+: ?[!-~](?:[ -~]*[!-~])?)+$/;
+export const headShape =
+  /^(?:GET|POST|PUT|DELETE) \/[A-Za-z0-9\-._~:/?@!$&'()*+,;=%]* HTTP\/1\.1(?:\r\n[A-Za-z0-9-]+: ?[!-~](?:[ -~]*[!-~])?)+$/;
 
 /**
  * Headers that are left to node:http: they change how a message is framed, or what happens to its connection; and one that Node turns into
@@ -28,7 +29,8 @@ const headShape = /^(?:GET|POST|PUT|DELETE) \/[A-Za-z0-9\-._~:/?@!$&'()*+,;=%]* 
 const left = new Set(["transfer-encoding", "expect", "upgrade", "te", "trailer", "proxy-connection", "http2-settings", "set-cookie"]);
 
 const length = /^(?:0|[1-9][0-9]{0,5})$/;
-const headEnd = Buffer.from("\r\n\r\n");
+/** Between the headers and the body. */
+export const headEnd = Buffer.from("\r\n\r\n");
 
 /** Returns undefined when these bytes are not exactly one request of that form. The body shares the memory of `bytes`. */
 export function readDirect(bytes: Buffer, headBytesMax: number): DirectRequest | undefined {

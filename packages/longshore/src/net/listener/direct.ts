@@ -17,6 +17,7 @@ import { pathOf } from "./exchange.ts";
 import type { HttpLimits } from "./limits.ts";
 import { prefaceIn } from "./preface.ts";
 import type { Match, Router } from "./router.ts";
+import type { Upgrades } from "./upgrade.ts";
 
 export interface DirectOptions {
   router: Router;
@@ -25,6 +26,8 @@ export interface DirectOptions {
   limits: HttpLimits;
   /** The budget for all bodies, and for data that arrives too early. */
   receiving: ByteBudget;
+  /** Takes the requests for the path of an upgrade, if there is one. */
+  upgrades?: Upgrades;
   /** Receives a socket without listeners of ours, and the bytes it has received. */
   handOver(socket: Socket, bytes: Buffer): void;
   /** The same for an HTTP/2 client. */
@@ -90,7 +93,8 @@ class DirectConnection {
 
   private serve(bytes: Buffer): void {
     if (this.socket.writableNeedDrain) return this.handOver(bytes);
-    const { router, dispatch, limits } = this.options;
+    const { router, dispatch, limits, upgrades } = this.options;
+    if (upgrades?.isFor(bytes)) return this.handOver(bytes, upgrades.take);
     const request = readDirect(bytes, limits.headerBytes);
     if (request === undefined) return this.handOver(bytes);
     const path = pathOf(request.url);

@@ -29,6 +29,7 @@ import { SendBudget } from "./send-budget.ts";
 import { createEventStreams } from "./sse.ts";
 import { createTlsListener, type ServerTls, type TlsListener } from "./tls.ts";
 import { createTraffic } from "./traffic.ts";
+import { createUpgrades, type UpgradeRoute } from "./upgrade.ts";
 
 export interface ListenOptions {
   /** The routes of every protocol on this port. */
@@ -44,6 +45,8 @@ export interface ListenOptions {
   /** Serve only TLS on this port. */
   tls?: ServerTls;
   auth?: Auth;
+  /** Hands over connections that ask for an upgrade on this path. Default: none. */
+  upgrade?: UpgradeRoute;
   /** Web origins whose pages may call this server. Default: none. */
   origins?: readonly string[];
   /** Further accepted names in the Host header. */
@@ -115,17 +118,22 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
     turns,
     watch: options.watch,
   });
-  const serveDirectly = createDirect({
-    ...{ router, dispatch, connections, limits, receiving },
-    handOver(socket, bytes) {
+  const leaving = {
+    handOver(socket: Socket, bytes: Buffer) {
       traffic.handedOver();
       nodeHttp.take(socket, bytes);
     },
-    handOverHttp2: (socket, bytes) => grpc.take(socket, bytes),
-    tooSlow(socket) {
+    tooSlow(socket: Socket) {
       traffic.broken(408);
       hangUp(socket, 408);
     },
+  };
+  const { upgrade } = options;
+  const upgrades = upgrade === undefined ? undefined : createUpgrades({ route: upgrade, connections, limits, clock, ...leaving });
+  const serveDirectly = createDirect({
+    ...{ router, dispatch, connections, limits, receiving, upgrades },
+    ...leaving,
+    handOverHttp2: (socket, bytes) => grpc.take(socket, bytes),
   });
 
   const sockets = { allowHalfOpen: true, noDelay: true, keepAlive: true, keepAliveInitialDelay: limits.probeMs };
