@@ -43,8 +43,9 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "worker-port": ["core", "runner"],
   registry: ["core", "wire", "worker", "serving", "dialect", "runner", "serving-port", "worker-port"],
   store: ["core", "engine", "rows"],
+  cluster: ["core", "net", "engine"],
   verify: ["core", "engine"],
-  server: ["core", "verify", "net", "runner", "engine", "operations", "rows", "bus", "api", "store", ...REGISTRY],
+  server: ["core", "verify", "net", "runner", "engine", "operations", "rows", "bus", "cluster", "api", "store", ...REGISTRY],
   cli: ["core", "net", "verify", "signature", "runner", "telemetry", "engine", "api", "server", "wire", ...REGISTRY],
   testing: ["core", "net", "runner", "engine", "bus", "api", "server", ...REGISTRY],
 };

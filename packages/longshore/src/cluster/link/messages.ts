@@ -1,0 +1,40 @@
+// The messages of the link, version 1: arrays whose first item is the kind. Ids are numbers that the node counts; they stay the same when
+// a call is sent again, so that the key of a call needs no field of its own.
+
+/** The versions of the messages that this build speaks, the newest last. Two neighbouring releases share at least one. */
+export const spokenVersions: readonly number[] = [1];
+
+/** From the node: `[call, id, name, args]`, `[abort, id]`, `[open, id, name, args]`, `[close, id]`, `[prove, proof]`. */
+export const kinds = {
+  call: 1,
+  /** From the owner: `[answer, id, result]`, `[failure, id, error]`. */
+  answer: 2,
+  failure: 3,
+  abort: 4,
+  open: 5,
+  close: 6,
+  /** From the owner: `[opened, id]`, `[event, id, event]`, `[ended, id, error]`. */
+  opened: 7,
+  event: 8,
+  ended: 9,
+  prove: 10,
+  /** From the owner: `[proved, proof, refusal]`. */
+  proved: 11,
+} as const;
+
+/** A message without a value. */
+export function signOf(kind: number, id: number): string {
+  return `[${kind},${id}]`;
+}
+
+/** A message with a value; undefined leaves it out. Throws what JSON throws for a value that it cannot carry. */
+export function messageOf(kind: number, id: number, value: unknown): string {
+  const text = JSON.stringify(value);
+  return text === undefined ? `[${kind},${id}]` : `[${kind},${id},${text}]`;
+}
+
+/** A message with a name and a value. */
+export function requestOf(kind: number, id: number, name: string, args: unknown): string {
+  const text = JSON.stringify(args);
+  return text === undefined ? `[${kind},${id},${JSON.stringify(name)}]` : `[${kind},${id},${JSON.stringify(name)},${text}]`;
+}

@@ -1,0 +1,166 @@
+// One end of a link: a socket with frames in both directions. Gathers what is sent in one turn of the event loop, sends pings, and cuts a
+// link on which nothing arrives.
+
+import type { Socket } from "node:net";
+import type { Clock } from "../../core/clock.ts";
+import { BadFrame, FrameReader, framesOf } from "./frames.ts";
+import type { LinkLimits } from "./limits.ts";
+
+/** Bytes of all links of one client or server, including those that have ended. */
+export interface WireCounts {
+  bytesIn: number;
+  bytesOut: number;
+}
+
+export interface WireEvents {
+  /** A message arrived. Throws a BadFrame for one that the other side may not send. */
+  message(message: readonly unknown[]): void;
+  /** The link is over. Called once. */
+  broken(reason: string): void;
+}
+
+export interface WireOptions {
+  readonly clock: Clock;
+  readonly limits: LinkLimits;
+  readonly counts: WireCounts;
+}
+
+export class Wire {
+  readonly socket: Socket;
+  readonly #clock: Clock;
+  readonly #limits: LinkLimits;
+  readonly #counts: WireCounts;
+  readonly #reader: FrameReader;
+  #events: WireEvents;
+  #texts: string[] = [];
+  #scheduled = false;
+  #broken = false;
+  /** True when something arrived since the last ping. */
+  #heard = false;
+  /** The ping times since something arrived. */
+  #quiet = 0;
+  #stopPings: (() => void) | undefined;
+
+  constructor(socket: Socket, options: WireOptions, events: WireEvents) {
+    this.socket = socket;
+    this.#clock = options.clock;
+    this.#limits = options.limits;
+    this.#counts = options.counts;
+    this.#events = events;
+    this.#reader = new FrameReader(options.limits.strangerBytes);
+    socket.setNoDelay(true);
+    socket.on("data", this.#onData);
+    socket.on("end", () => this.cut("The other side closed the connection."));
+    socket.on("error", (error) => this.cut(`The connection failed: ${error.message}.`));
+    socket.on("close", () => this.cut("The connection closed."));
+    socket.resume();
+  }
+
+  get broken(): boolean {
+    return this.#broken;
+  }
+
+  /** Both sides are proved: messages of any allowed size follow, and the pings begin. */
+  establish(events: WireEvents): void {
+    this.#events = events;
+    this.#reader.bytesMax = this.#limits.frameBytes;
+    this.#armPing();
+  }
+
+  /** Bytes that arrived with the upgrade. */
+  unshift(head: Buffer): void {
+    if (head.length > 0) this.#onData(head);
+  }
+
+  /** Sends a message, which is JSON already, with all others of this turn. */
+  send(text: string): void {
+    if (this.#broken) return;
+    this.#texts.push(text);
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    setImmediate(this.#flush);
+  }
+
+  /** Ends the link after what was sent. The other side must close, too. */
+  end(reason: string): void {
+    if (this.#broken) return;
+    if (this.#texts.length > 0) this.#write();
+    this.socket.end();
+    this.#finish(reason);
+    this.socket.destroySoon();
+  }
+
+  cut(reason: string): void {
+    if (this.#broken) return;
+    this.#finish(reason);
+    this.socket.destroy();
+  }
+
+  #finish(reason: string): void {
+    this.#broken = true;
+    this.#texts = [];
+    this.#stopPings?.();
+    this.#events.broken(reason);
+  }
+
+  readonly #onData = (chunk: Buffer): void => {
+    if (this.#broken) return;
+    this.#heard = true;
+    this.#counts.bytesIn += chunk.length;
+    try {
+      this.#reader.take(chunk, this.#onFrame);
+    } catch (error) {
+      if (!(error instanceof BadFrame)) throw error;
+      this.cut(`The link sent what is no message of ours. ${error.message}`);
+    }
+  };
+
+  readonly #onFrame = (messages: readonly unknown[]): void => {
+    for (const message of messages) {
+      // A message may end the link; what follows it came too late then.
+      if (this.#broken) return;
+      if (!Array.isArray(message)) throw new BadFrame("A message is not an array.");
+      this.#events.message(message);
+    }
+  };
+
+  readonly #flush = (): void => {
+    this.#scheduled = false;
+    if (this.#broken || this.#texts.length === 0) return;
+    this.#write();
+    if (this.socket.writableLength > this.#limits.sendingBytes) {
+      this.cut(`The other side reads too slowly: more than ${this.#limits.sendingBytes} bytes wait for it.`);
+    }
+  };
+
+  #write(): void {
+    const texts = this.#texts;
+    this.#texts = [];
+    const frames = framesOf(texts, this.#limits.frameChars);
+    if (frames.length > 1) this.socket.cork();
+    for (const frame of frames) {
+      this.#counts.bytesOut += frame.length;
+      this.socket.write(frame);
+    }
+    if (frames.length > 1) this.socket.uncork();
+  }
+
+  #armPing(): void {
+    this.#stopPings = this.#clock.at(this.#clock.now() + this.#limits.pingMs, () => {
+      // Counts ping times instead of reading the clock: after a pause of this process, what has arrived meanwhile is read before the next.
+      this.#quiet = this.#heard ? 0 : this.#quiet + 1;
+      this.#heard = false;
+      const { quietPings, pingMs } = this.#limits;
+      if (this.#quiet >= quietPings) return this.cut(`Nothing arrived on the link for ${quietPings * pingMs} ms.`);
+      // An empty frame. When bytes wait already, one more of them proves nothing.
+      if (this.socket.writableLength === 0) this.#ping();
+      this.#armPing();
+    });
+  }
+
+  #ping(): void {
+    const [frame] = framesOf([], 0) as [Buffer];
+    this.#counts.bytesOut += frame.length;
+    this.socket.write(frame);
+  }
+}
