@@ -4,7 +4,7 @@
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { Command } from "commander";
+import { Command, Option } from "commander";
 import type { ProtocolHints } from "../protocols/hints.ts";
 import type { Server } from "../server/index.ts";
 import { CommandFailure } from "./failure.ts";
@@ -26,6 +26,7 @@ export function devCommand(): Command {
   const command = new Command("dev").description("run the server at a terminal: reports why tasks wait, prints sample workers");
   withServerFlags(command, { logLevel: "warn" })
     .option("--worker <file>", "run this file as a worker; restart it when it changes")
+    .addOption(new Option("--store <url>").hideHelp())
     .action(dev);
   return withExamples(
     command,
@@ -40,6 +41,7 @@ export function devCommand(): Command {
 
 async function dev(flags: DevFlags): Promise<void> {
   const terminated = untilTerminated();
+  refuseStore(flags);
   if (flags.worker !== undefined && !existsSync(flags.worker)) throw new CommandFailure(`the worker file ${flags.worker} does not exist.`);
   const { serve } = await import("../server/index.ts");
   const { protocolHints } = await import("./protocols.ts");
@@ -59,6 +61,15 @@ async function dev(flags: DevFlags): Promise<void> {
   stopWatching();
   await worker?.stop();
   await server.close();
+}
+
+/** A person who tries something out must not change the data of a service. */
+function refuseStore({ store, data, ephemeral }: DevFlags): void {
+  if (store !== undefined)
+    throw new CommandFailure("dev keeps its data in a folder, on SQLite. For data in PostgreSQL use `longshore start --store`.");
+  if (process.env.LONGSHORE_STORE === undefined) return;
+  const place = ephemeral ? "in memory" : `in ${data}`;
+  process.stderr.write(`longshore: dev does not use LONGSHORE_STORE: its data are ${place}, on SQLite.\n`);
 }
 
 interface WorkerPlace {

@@ -39,6 +39,11 @@ function warnOfTypedToken(command: Command): Command {
 
 export const typedToken = "A token in --token can be read by every user of this machine, in the list of processes.";
 
+/** Warns about a password in the value of a flag, which other users of the machine can read. */
+export function typedPassword(flag: string): string {
+  return `A password in ${flag} can be read by every user of this machine, in the list of processes.`;
+}
+
 /** The option for the port of a server. */
 export function withPort(command: Command): Command {
   return command.option("--port <number>", "port to listen on; 0 takes any free port", parsePort, portDefault);

@@ -12,9 +12,10 @@ import { retentionDefault } from "../engine/run/retention.ts";
 import { parseToken, type Token } from "../net/listener/auth.ts";
 import { type ProtocolOptions, protocols } from "../protocols/index.ts";
 import type { FlagReading } from "../protocols/protocol.ts";
+import { describeStore } from "../server/external-store.ts";
 import type { ServeOptions } from "../server/index.ts";
 import { CommandFailure } from "./failure.ts";
-import { parseCount, parseDuration, parseList, parseRepeated, typedToken, withData, withPort } from "./options.ts";
+import { parseCount, parseDuration, parseList, parseRepeated, typedPassword, typedToken, withData, withPort } from "./options.ts";
 
 const protocolFlags = protocols.flatMap(({ flags }) => (flags === undefined ? [] : [flags]));
 
@@ -22,6 +23,8 @@ export interface ServerFlags {
   port: number;
   host: string;
   data: string;
+  store?: string;
+  lease?: Duration;
   ephemeral?: boolean;
   acceptDamage?: boolean;
   workflows?: string;
@@ -71,14 +74,20 @@ export function withServerFlags(command: Command, defaults: { logLevel: LogLevel
     );
 }
 
-export function serveOptions(flags: ServerFlags, log: { format: "json" | "text" }, env: Environment = process.env): ServeOptions {
+/** The format of the log, and whether the address of the store is among the arguments of the process. */
+interface Around {
+  readonly format: "json" | "text";
+  readonly isStoreTyped?: boolean;
+}
+
+export function serveOptions(flags: ServerFlags, log: Around, env: Environment = process.env): ServeOptions {
   // Parsed here too, so that an error message names the flag.
   parseFlags(flags.token);
-  warnOfTyped(flags, log.format);
+  warnOfTyped(flags, log);
   return {
     port: flags.port,
     host: flags.host,
-    ...(flags.ephemeral ? { ephemeral: true } : { data: resolve(flags.data) }),
+    ...placeOf(flags),
     acceptDamage: flags.acceptDamage,
     ...(flags.workflows === undefined ? {} : { workflows: resolve(flags.workflows) }),
     ...protocolOptions(flags, log.format, env),
@@ -96,6 +105,23 @@ export function serveOptions(flags: ServerFlags, log: { format: "json" | "text" 
     quotas: quotasOf(flags),
     logger: { level: flags.logLevel, format: log.format },
   };
+}
+
+function placeOf({ store, lease, ephemeral, data }: ServerFlags): Pick<ServeOptions, "store" | "lease" | "ephemeral" | "data"> {
+  if (store !== undefined) return { store, lease };
+  if (lease !== undefined) throw new CommandFailure("--lease is for data in PostgreSQL: give --store as well.");
+  return ephemeral ? { ephemeral: true } : { data: resolve(data) };
+}
+
+/** The flags for data in PostgreSQL. */
+export function withStore(command: Command): Command {
+  return command
+    .addOption(
+      new Option("--store <url>", "keep the data in PostgreSQL: postgres://user@host/database?schema=longshore")
+        .env("LONGSHORE_STORE")
+        .conflicts(["data", "ephemeral", "acceptDamage"]),
+    )
+    .option("--lease <duration>", "with --store: how long a server that hangs keeps others out (default: 5s)", parseDuration);
 }
 
 /** One flag for each kind of stored data. */
@@ -146,9 +172,12 @@ function readFlagFile(flag: string, file: string): Buffer {
   }
 }
 
-/** Warns about a token in the arguments, which other users of the machine can read. */
-function warnOfTyped(flags: ServerFlags, format: "json" | "text"): void {
-  if (flags.token !== undefined) loggerFor(flags, format).warn(`${typedToken} Give a file with --token-file instead.`);
+/** Warns about secrets in the arguments, which other users of the machine can read. */
+function warnOfTyped(flags: ServerFlags, { format, isStoreTyped }: Around): void {
+  const { warn } = loggerFor(flags, format);
+  if (flags.token !== undefined) warn(`${typedToken} Give a file with --token-file instead.`);
+  if (isStoreTyped && flags.store !== undefined && describeStore(flags.store).hasPassword)
+    warn(`${typedPassword("--store")} Give the address in LONGSHORE_STORE, or the password in PGPASSWORD, instead.`);
 }
 
 /** A warning about a flag has the format of the configured log. */

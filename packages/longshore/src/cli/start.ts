@@ -4,7 +4,7 @@ import { Command } from "commander";
 import type { Server } from "../server/index.ts";
 import { withExamples, withJson } from "./options.ts";
 import { printJson } from "./print-json.ts";
-import { type ServerFlags, serveOptions, withServerFlags } from "./server-flags.ts";
+import { type ServerFlags, serveOptions, withServerFlags, withStore } from "./server-flags.ts";
 import { untilTerminated } from "./termination.ts";
 
 interface StartFlags extends ServerFlags {
@@ -19,31 +19,34 @@ A token is SECRET, SCOPES:SECRET or SCOPES:SECRET:NAME, with SCOPES out of worke
 
 export function startCommand(): Command {
   const command = new Command("start").description("run the server as a service: JSON logs, tokens beyond loopback, retention on");
-  withJson(withServerFlags(command)).action(start);
+  withJson(withStore(withServerFlags(command))).action(start);
   return withExamples(
     command,
     [
       ["longshore start --data /var/lib/longshore", "for programs on this machine"],
       ["longshore start --host 0.0.0.0 --token-file tokens.txt", "for other machines, with tokens"],
       ["longshore start --workflows ./workflows", "with the workflows of a folder"],
+      ["longshore start --store postgres://longshore@db/longshore", "with its data in PostgreSQL"],
     ],
     files,
   );
 }
 
-async function start(flags: StartFlags): Promise<void> {
+async function start(flags: StartFlags, command: Command): Promise<void> {
   // Signals are handled from the beginning: a supervisor may send one as soon as it reads the ready line.
   const terminated = untilTerminated();
   const { serve } = await import("../server/index.ts");
-  const options = serveOptions(flags, { format: "json" });
+  const options = serveOptions(flags, { format: "json", isStoreTyped: command.getOptionValueSource("store") === "cli" });
   const server = await serve(options);
-  if (flags.json) printJson(readyLine(server, options.data ?? null));
+  const { describeStore } = await import("../server/external-store.ts");
+  const store = options.store === undefined ? undefined : describeStore(options.store).shown;
+  if (flags.json) printJson(readyLine(server, options.data ?? null, store));
   else process.stdout.write(`Longshore serves on ${server.url}\n`);
   await terminated;
   await server.close();
 }
 
 /** Other programs wait for this line: do not change its fields. */
-function readyLine(server: Server, data: string | null) {
-  return { ready: true, url: server.url, port: server.port, data };
+function readyLine(server: Server, data: string | null, store: string | undefined) {
+  return { ready: true, url: server.url, port: server.port, data, ...(store === undefined ? {} : { store }) };
 }

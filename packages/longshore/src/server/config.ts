@@ -2,6 +2,7 @@
 
 import { resolve } from "node:path";
 import type { Clock } from "../core/clock.ts";
+import type { Duration } from "../core/duration.ts";
 import { createLogger, type Logger, type LoggerOptions } from "../core/logger.ts";
 import type { Quotas } from "../core/quotas.ts";
 import type { RetentionSettings } from "../engine/run/retention.ts";
@@ -16,6 +17,13 @@ export interface ServeOptions extends ProtocolOptions {
   data?: string;
   /** Keep everything in memory: nothing survives the process. */
   ephemeral?: boolean;
+  /**
+   * Keep the data in PostgreSQL, version 13 or newer, instead of a folder: `postgres://user@host:5432/database?schema=longshore`. Several
+   * hosts, separated by commas, are tried for one that can be written. Needs the package `pg`. The password is better given in `PGPASSWORD`.
+   */
+  store?: string;
+  /** With `store`: after this time another server may take over the data of a server that hangs. From 1s to 60s. Default: 5s. */
+  lease?: Duration;
   /** Serve a damaged data file, as far as it can be read. Default: a damaged file is refused. */
   acceptDamage?: boolean;
   /** Default: 4500. 0 takes any free port; null opens no socket. */
@@ -59,9 +67,9 @@ export const portDefault = 4_500;
 /** The default data folder. */
 export const dataDefault = ".longshore";
 
-/** The folder of the data file; null for a store in memory. */
+/** The folder of the data file; null where there is none. */
 export function directoryOf(options: ServeOptions): string | null {
-  return options.ephemeral ? null : resolve(options.data ?? dataDefault);
+  return options.ephemeral || options.store !== undefined ? null : resolve(options.data ?? dataDefault);
 }
 
 export function tokensOf(options: ServeOptions): Token[] {
@@ -69,7 +77,7 @@ export function tokensOf(options: ServeOptions): Token[] {
   return options.tokenFile === undefined ? given : [...given, ...readTokenFile(options.tokenFile)];
 }
 
-export function loggerOf(options: ServeOptions, clock: Clock, tokens: readonly Token[]): Logger {
+export function loggerOf(options: ServeOptions, clock: Clock, hidden: readonly string[]): Logger {
   const { level = "warn", format = "text", write = (line: string) => process.stderr.write(`${line}\n`) } = options.logger ?? {};
-  return createLogger({ level, format, write, clock, secrets: tokens.map((token) => token.secret) });
+  return createLogger({ level, format, write, clock, secrets: hidden });
 }

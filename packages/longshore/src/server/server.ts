@@ -12,6 +12,7 @@ import { retentionPolicy } from "../engine/run/retention.ts";
 import type { PreparedProtocol } from "../protocols/server-half.ts";
 import { directoryOf, loggerOf, type ServeOptions, tokensOf } from "./config.ts";
 import { type Engine, openEngine } from "./engine.ts";
+import { externalStoreOf } from "./external-store.ts";
 import { FailureLog } from "./failure-log.ts";
 import { programSide, type Server } from "./handle.ts";
 import { engineProbe } from "./instruments.ts";
@@ -23,14 +24,16 @@ import { loadWorkflows, noWorkflows } from "./workflows.ts";
 export async function serve(options: ServeOptions = {}): Promise<Server> {
   const { clock = systemClock } = options;
   const tokens = tokensOf(options);
-  const logger = loggerOf(options, clock, tokens);
+  const external = externalStoreOf(options);
+  const logger = loggerOf(options, clock, [...tokens.map(({ secret }) => secret), ...(external?.secrets ?? [])]);
   const metrics = options.port === null ? undefined : createMetrics();
   const directory = directoryOf(options);
-  logger.info("The server starts", { version: packageVersion(), data: directory ?? "in memory", pid: process.pid });
+  logger.info("The server starts", { version: packageVersion(), data: external?.shown ?? directory ?? "in memory", pid: process.pid });
   const prepared = await prepareProtocols(options, logger);
   const watch = metrics && createWatchdog({ metrics, logger });
   const engine = await openEngine({
     directory,
+    ...(external === null ? {} : { openStore: external.open }),
     dialects: prepared.flatMap(({ dialects }) => dialects),
     clock: options.clock,
     retention: retentionPolicy(options.retention),

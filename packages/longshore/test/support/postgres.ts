@@ -62,6 +62,23 @@ export class TestPostgres {
     return server;
   }
 
+  /** Follows this server and only reads, until it is promoted. */
+  async standby(): Promise<TestPostgres> {
+    const folder = mkdtempSync(join(tmpdir(), "longshore-postgres-"));
+    if (isRoot) chownSync(folder, nobody, nobody);
+    const flags = ["-D", join(folder, "data"), "-h", "127.0.0.1", "-p", String(this.port), "-U", "longshore", "-R", "--checkpoint=fast"];
+    const made = spawnSync(join(binaries as string, "pg_basebackup"), flags, {
+      ...asUser,
+      env: environment,
+      cwd: folder,
+      encoding: "utf8",
+    });
+    if (made.status !== 0) throw new Error(`pg_basebackup failed: ${made.stderr}`);
+    const server = new TestPostgres(await freePort(), folder, this.#options);
+    await server.up();
+    return server;
+  }
+
   get #log(): string {
     return join(this.#folder, "log");
   }

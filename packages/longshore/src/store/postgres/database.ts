@@ -1,15 +1,18 @@
 // A schema of a PostgreSQL database: its connections, its tables, and the right to write.
 
 import { type Clock, clockOf, steadyTime } from "../../core/clock.ts";
-import { LongshoreError } from "../../core/errors.ts";
 import type { RowStore } from "../../engine/rows.ts";
+import { incompleteName, type Marks, movedName, readMark, refuseMarked } from "../marks.ts";
+import { readAddress } from "./address.ts";
 import { PostgresBlobs } from "./blobs.ts";
+import { connector } from "./connect.ts";
 import { inWords } from "./errors.ts";
 import { type Call, Link, Unsent } from "./link.ts";
 import { Owner } from "./owner.ts";
-import { loadPg, type PgClient, type RawRow } from "./package.ts";
+import type { Parameter, RawRow } from "./package.ts";
 import { postgresRows } from "./row-store.ts";
-import { migrate, readCatalog } from "./schema.ts";
+import { type Catalog, migrate, readCatalog } from "./schema.ts";
+import { readSettings, weaknessesOf } from "./settings.ts";
 import { Statements } from "./statements.ts";
 
 export interface DatabaseOptions {
@@ -17,6 +20,8 @@ export interface DatabaseOptions {
   readonly url: string;
   readonly node: string;
   readonly leaseMs?: number;
+  /** Also opens data that a migration has marked. Default: they are refused. */
+  readonly acceptMarked?: boolean;
 }
 
 export interface PostgresDatabase {
@@ -25,11 +30,20 @@ export interface PostgresDatabase {
   /** PostgreSQL's, so that all servers on it agree. */
   readonly clock: Clock;
   readonly wasServed: boolean;
+  /** Settings with which acknowledged work may be lost, a sentence each. */
+  readonly weaknesses: readonly string[];
+  readonly marks: Marks;
+  readonly catalog: Catalog;
+  /** Carries out statements as the owner, in one transaction. A `?` is a value. */
+  commit(...statements: readonly Sql[]): Promise<void>;
+  /** Reads what is committed. */
+  query(sql: string, ...values: Parameter[]): Promise<RawRow[]>;
   close(): Promise<void>;
 }
 
-const schemaDefault = "longshore";
-const connectMsMax = 5_000;
+/** A statement and its values. */
+export type Sql = readonly [text: string, ...values: Parameter[]];
+
 /** Connections that read. */
 const readersMax = 4;
 /**
@@ -38,28 +52,18 @@ const readersMax = 4;
  */
 const plans = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off";
 
-export async function openDatabase({ url, node, leaseMs }: DatabaseOptions): Promise<PostgresDatabase> {
-  const { Client } = await loadPg();
-  const { connectionString, schema } = partsOf(url);
-  const connect = async (role: string, settings: string): Promise<PgClient> => {
-    const application_name = `longshore ${role}`;
-    const client = new Client({
-      connectionString,
-      application_name,
-      options: settings,
-      connectionTimeoutMillis: connectMsMax,
-      keepAlive: true,
-    });
-    // An error without a listener would end the process. The caller that uses the connection gets it as well.
-    client.on("error", () => {});
-    await client.connect();
-    return client;
-  };
+export async function openDatabase({ url, node, leaseMs, acceptMarked = false }: DatabaseOptions): Promise<PostgresDatabase> {
+  const address = readAddress(url);
+  const { schema } = address;
+  const open = await connector(address);
+  const connect = (role: string, settings: string) => open({ role, settings });
   const setup = await connect("setup", "");
-  let catalog: Awaited<ReturnType<typeof readCatalog>>;
+  let catalog: Catalog;
+  let weaknesses: string[];
   try {
     await migrate(setup, schema);
     catalog = await readCatalog(setup, schema);
+    weaknesses = weaknessesOf(await readSettings(setup));
   } finally {
     await setup.end();
   }
@@ -71,8 +75,9 @@ export async function openDatabase({ url, node, leaseMs }: DatabaseOptions): Pro
   const time = new ServerTime();
   const closeLinks = () => Promise.all([write, lease, ...readers].map((link) => link.close()));
   const read = (calls: readonly Call[]) => readOnce(leastBusy(readers), calls);
+  let owner: Owner | undefined;
   try {
-    const owner = await Owner.take({
+    const taken = await Owner.take({
       write,
       lease,
       statements,
@@ -81,25 +86,43 @@ export async function openDatabase({ url, node, leaseMs }: DatabaseOptions): Pro
       leaseMs,
       heard: (timeMs, askedAt) => time.hear(timeMs, askedAt),
     });
+    owner = taken;
+    const callOf = ([text, ...values]: Sql): Call => ({ statement: statements.of(text), values });
+    const query = async (...sql: Sql) => (await read([callOf(sql)]))[0] ?? [];
+    const marks = await readMarks(query);
+    if (!acceptMarked) refuseMarked(address.shown, marks, `run: DELETE FROM ${schema}.property WHERE name = '${movedName}'`);
     const rows = postgresRows({
       catalog,
       statements,
-      commit: (calls) => owner.commit(calls),
+      commit: (calls) => taken.commit(calls),
       read,
-      isOwned: () => owner.isOwned(),
-      isGone: () => owner.isGone(),
+      isOwned: () => taken.isOwned(),
+      isGone: () => taken.isGone(),
     });
     const close = async () => {
-      await owner.close();
+      await taken.close();
       await closeLinks();
     };
     const blobs = new PostgresBlobs({ statements, run: (calls) => runOnce(leastBusy(readers), calls), now: time.now });
     await blobs.clean();
-    return { rows, blobs, clock: clockOf(time.now), wasServed: owner.wasServed, close };
+    return {
+      ...{ rows, blobs, clock: clockOf(time.now), wasServed: taken.wasServed, weaknesses, marks, catalog, query, close },
+      commit: (...sql) => taken.commit(sql.map(callOf)),
+    };
   } catch (error) {
+    await owner?.close();
     await closeLinks();
     throw error;
   }
+}
+
+async function readMarks(query: PostgresDatabase["query"]): Promise<Marks> {
+  const found = new Map(await query("SELECT name, value FROM property WHERE name IN (?, ?)", movedName, incompleteName).then(pairs));
+  return { moved: readMark(found.get(movedName) ?? null), incomplete: readMark(found.get(incompleteName) ?? null) };
+}
+
+function pairs(rows: readonly RawRow[]): [string, string][] {
+  return rows.map(([name, value]) => [name as string, value as string]);
 }
 
 /** What PostgreSQL's clock shows, followed by the steady clock of this machine between two times that were heard. */
@@ -143,16 +166,4 @@ function isOfStatement(error: unknown): boolean {
 
 function leastBusy(links: readonly Link[]): Link {
   return links.reduce((best, link) => (link.pending < best.pending ? link : best));
-}
-
-function partsOf(url: string): { connectionString: string; schema: string } {
-  const parsed = new URL(url);
-  const schema = parsed.searchParams.get("schema") ?? schemaDefault;
-  parsed.searchParams.delete("schema");
-  if (!/^[a-z_][a-z0-9_]{0,62}$/.test(schema))
-    throw new LongshoreError(
-      "LONGSHORE_BAD_CONFIG",
-      `"${schema}" is no name of a schema: at most 63 small letters, digits and underscores, the first no digit.`,
-    );
-  return { connectionString: parsed.href, schema };
 }

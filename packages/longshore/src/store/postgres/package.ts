@@ -24,6 +24,7 @@ export interface PgConnection {
   execute(): void;
   sync(): void;
   on(event: "parseComplete", listener: () => void): void;
+  on(event: "parameterStatus", listener: (status: { readonly parameterName: string; readonly parameterValue: string }) => void): void;
 }
 
 /** Text, or bytes as PostgreSQL itself has them. */

@@ -128,7 +128,7 @@ const migrations: readonly string[] = [
   `,
 ];
 
-const schemaVersion = migrations.length;
+export const schemaVersion: number = migrations.length;
 /** The oldest version whose servers may still work on these tables. */
 const oldestReader = 1;
 
@@ -137,7 +137,8 @@ export async function migrate(client: PgClient, schema: string): Promise<void> {
   await client.query(`
     BEGIN;
     SELECT pg_advisory_xact_lock(hashtext('longshore schema'), hashtext('${schema}'));
-    CREATE SCHEMA IF NOT EXISTS ${schema};
+    -- Only a role that may create schemas may say IF NOT EXISTS, also where it is there.
+    DO $$ BEGIN IF to_regnamespace('${schema}') IS NULL THEN CREATE SCHEMA ${schema}; END IF; END $$;
     CREATE TABLE IF NOT EXISTS ${schema}.meta (
       one BOOLEAN PRIMARY KEY DEFAULT true CHECK (one), schema_version INT NOT NULL, oldest_reader INT NOT NULL, cluster_id TEXT NOT NULL,
       secret BYTEA NOT NULL

@@ -1,0 +1,60 @@
+// The store that `store` names: data in PostgreSQL instead of a folder.
+
+import { durationMs } from "../core/duration.ts";
+import { LongshoreError } from "../core/errors.ts";
+import type { Store } from "../engine/store.ts";
+import { readAddress } from "../store/postgres/address.ts";
+import type { ServeOptions } from "./config.ts";
+
+export interface ExternalStore {
+  /** The address without its password. */
+  readonly shown: string;
+  /** Texts that must not appear in a log. */
+  readonly secrets: readonly string[];
+  open(options: { readonly warn?: (message: string) => void }): Promise<Store>;
+}
+
+/** A shorter lease ends while a busy machine renews it. */
+const leaseMsMin = 1_000;
+/** A longer one keeps the data of a server that hangs away from all others for no gain. */
+const leaseMsMax = 60_000;
+
+/** What the command line shows of an address of PostgreSQL, and whether it has a password. Throws LONGSHORE_BAD_CONFIG for another text. */
+export function describeStore(url: string): {
+  readonly shown: string;
+  readonly plain: string;
+  readonly schema: string;
+  readonly hasPassword: boolean;
+} {
+  const { shown, plain, schema, secrets } = readAddress(url);
+  return { shown, plain, schema, hasPassword: secrets.length > 0 };
+}
+
+/** Null where the data are in a folder or in memory. Throws LONGSHORE_BAD_CONFIG for options that exclude each other. */
+export function externalStoreOf({ store: url, lease, data, ephemeral, acceptDamage }: ServeOptions): ExternalStore | null {
+  if (url === undefined) {
+    if (lease !== undefined) throw bad("lease is for data in PostgreSQL, which store names. Remove it, or give store.");
+    return null;
+  }
+  const others = Object.entries({ data, ephemeral, acceptDamage }).filter(([, value]) => value !== undefined && value !== false);
+  if (others.length > 0)
+    throw bad(
+      `store and ${others.map(([name]) => name).join(", ")} exclude each other: data are in PostgreSQL, or in a folder, or in memory.`,
+    );
+  const leaseMs = lease === undefined ? undefined : durationMs(lease, "lease");
+  if (leaseMs !== undefined && (leaseMs < leaseMsMin || leaseMs > leaseMsMax))
+    throw bad(`lease is ${JSON.stringify(lease)}, expected ${leaseMsMin / 1_000}s to ${leaseMsMax / 1_000}s.`);
+  const { shown, secrets } = readAddress(url);
+  return {
+    shown,
+    secrets,
+    async open({ warn }) {
+      const { openPostgres } = await import("../store/postgres/store.ts");
+      return openPostgres({ url, leaseMs, warn });
+    },
+  };
+}
+
+function bad(message: string): LongshoreError {
+  return new LongshoreError("LONGSHORE_BAD_CONFIG", message);
+}

@@ -1,0 +1,50 @@
+// What a migration leaves: `moved` where the data were, `incomplete` where they are not whole yet. No server starts where one of them is.
+
+import { LongshoreError } from "../core/errors.ts";
+
+export interface Mark {
+  /** Of one migration: both sides have the same. */
+  readonly id: string;
+  /** The other side, without a password. */
+  readonly place: string;
+  /** When, as in 2026-01-31T12:00:00.000Z. */
+  readonly at: string;
+}
+
+export interface Marks {
+  readonly moved: Mark | null;
+  readonly incomplete: Mark | null;
+}
+
+export const movedName = "moved";
+export const incompleteName = "incomplete";
+/** Names of properties that are about the place and not about the data. The lock is that of a folder. */
+export const placeProperties: readonly string[] = [movedName, incompleteName, "lock"];
+
+/** Throws for data that a server must not serve. `where` begins the sentence, `undo` ends it. */
+export function refuseMarked(where: string, { moved, incomplete }: Marks, undo: string): void {
+  if (incomplete !== null)
+    throw new LongshoreError(
+      "LONGSHORE_BAD_CONFIG",
+      `${where} has an incomplete copy of the data in ${incomplete.place}: the migration of ${incomplete.at} did not end. ` +
+        "Run the same `longshore migrate` again, which begins from the start, or remove the copy.",
+    );
+  if (moved === null) return;
+  throw new LongshoreError(
+    "LONGSHORE_BAD_CONFIG",
+    `The data in ${where} were moved to ${moved.place} at ${moved.at}: start the server there. To serve them here again, make sure that no server ` +
+      `has worked on the copy since, and ${undo}.`,
+  );
+}
+
+/** Null where there is none. A text of another form is a mark without details. */
+export function readMark(text: string | null): Mark | null {
+  if (text === null) return null;
+  try {
+    const { id, place, at } = JSON.parse(text) as Partial<Mark>;
+    return { id: String(id), place: String(place), at: String(at) };
+  } catch {
+    // A file that a person made, or half of one: still a mark, of a migration that is not known.
+    return { id: "", place: "another place", at: "an unknown time" };
+  }
+}

@@ -1,0 +1,86 @@
+// The address of data in PostgreSQL: postgres://user:password@host:port,other:port/database?schema=longshore. What is shown of it has no password.
+
+import { LongshoreError } from "../../core/errors.ts";
+
+export interface PostgresAddress {
+  /** One for each host, in the order in which they are tried. */
+  readonly hosts: readonly { readonly name: string; readonly connectionString: string }[];
+  readonly schema: string;
+  /** For people and for logs: without the password. */
+  readonly shown: string;
+  /** The same without the schema, as the programs of PostgreSQL take it. */
+  readonly plain: string;
+  /** Settings of sessions that the address has itself. */
+  readonly settings: string;
+  /** The password, in each spelling that may appear in a text. */
+  readonly secrets: readonly string[];
+}
+
+const schemaDefault = "longshore";
+/** Each is tried in turn, so that a long list makes every start wait. */
+const hostsMax = 16;
+const form = /^(postgres(?:ql)?):\/\/(?:([^/?#]*)@)?([^/?#@]*)(\/[^?#]*)?(?:\?([^#]*))?$/;
+const example = "expected postgres://user@host:5432/database?schema=longshore";
+
+/** Whether a text is the address of data in PostgreSQL rather than the name of a folder. */
+export function isAddress(text: string): boolean {
+  return /^postgres(?:ql)?:/i.test(text);
+}
+
+/** Throws LONGSHORE_BAD_CONFIG for an address that cannot be used. The error does not show the address: it may have a password. */
+export function readAddress(url: string): PostgresAddress {
+  const match = form.exec(url);
+  if (match === null)
+    throw bad(
+      isAddress(url)
+        ? `cannot be read; ${example}. In a password, write / as %2F, ? as %3F, # as %23.`
+        : `is no address of PostgreSQL; ${example}.`,
+    );
+  const [, scheme, login = "", list = "", path = "", query = ""] = match;
+  const [user = "", ...rest] = login.split(":");
+  const password = rest.join(":");
+  const parameters = new URLSearchParams(query);
+  const schema = parameters.get("schema") ?? schemaDefault;
+  refuseSchema(schema);
+  const settings = parameters.get("options") ?? "";
+  for (const own of ["schema", "options"]) parameters.delete(own);
+  const names = list.split(",");
+  if (names.length > hostsMax) throw bad(`has ${names.length} hosts; at most ${hostsMax} are tried.`);
+  const hosts = names.map((name) => {
+    const connectionString = `${scheme}://${login === "" ? "" : `${login}@`}${name}${path}${textOf(parameters)}`;
+    // The library would parse it later, where an error has no words of ours.
+    if (!URL.canParse(connectionString)) throw bad(`has a host that cannot be read: ${name}; ${example}.`);
+    return { name: parameters.get("host") ?? name, connectionString };
+  });
+  const given = [password, parameters.get("password") ?? ""].filter((text) => text !== "");
+  parameters.delete("password");
+  const plain = `${scheme}://${user === "" ? "" : `${user}@`}${list}${path}${textOf(parameters)}`;
+  parameters.set("schema", schema);
+  const shown = `${scheme}://${user === "" ? "" : `${user}@`}${list}${path}${textOf(parameters)}`;
+  return { hosts, schema, settings, shown, plain, secrets: [...new Set(given.flatMap((text) => [text, decoded(text)]))] };
+}
+
+function refuseSchema(schema: string): void {
+  if (/^[a-z_][a-z0-9_]{0,62}$/.test(schema)) return;
+  throw new LongshoreError(
+    "LONGSHORE_BAD_CONFIG",
+    `"${schema}" is no name of a schema: at most 63 small letters, digits and underscores, the first no digit.`,
+  );
+}
+
+function textOf(parameters: URLSearchParams): string {
+  return parameters.size === 0 ? "" : `?${parameters}`;
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    // Not encoded at all: the text itself is the secret.
+    return text;
+  }
+}
+
+function bad(what: string): LongshoreError {
+  return new LongshoreError("LONGSHORE_BAD_CONFIG", `The address of the store ${what}`);
+}
