@@ -43,6 +43,11 @@ export function idFrom(text: string, atMs: number): string {
   return idMaker((into) => into.set(hash.subarray(0, into.length)))(atMs);
 }
 
+/** When the id was made. */
+export function msOf(id: string): number {
+  return valueAt(id, 0, 10);
+}
+
 /**
  * The id as a UUID; undefined for a text that is not one of our ids. After the first two digits of each spelling, four digits of an id are
  * five digits of a UUID.

@@ -5,6 +5,7 @@ import { type Clock, systemClock } from "../core/clock.ts";
 import type { FailureListener } from "../core/failure-listener.ts";
 import { idMaker } from "../core/ids.ts";
 import type { Quotas } from "../core/quotas.ts";
+import type { RequestIds } from "../core/request-ids.ts";
 import { Slices } from "../core/slices/slices.ts";
 import { Board } from "../engine/board/board.ts";
 import { Crews } from "../engine/board/crews.ts";
@@ -54,6 +55,8 @@ export interface EngineOptions {
   /** Default: the clock of the store, or of the machine. */
   clock?: Clock;
   random?: () => number;
+  /** The ids that requests make. Default: new ones each time. */
+  ids?: Pick<RequestIds, "make" | "isRepeat">;
 }
 
 /** Called while the engine works, for metrics. Without a probe, nothing is measured. */
@@ -77,7 +80,7 @@ const dataFile = "writing the data file";
 
 export async function openEngine(options: EngineOptions): Promise<Engine> {
   const { directory, random = Math.random, probe, failed = () => {} } = options;
-  const makeId = idMaker();
+  const makeId = options.ids?.make ?? idMaker();
   const known = options.dialects ?? (await plainDialects());
   const dialects = new Map(known.map((dialect) => [dialect.name, dialect]));
   const listeners = new Set<ChangeListener>();
@@ -113,7 +116,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   if (trouble !== undefined) store.commit.hear((why) => (why === null ? trouble.working(dataFile) : trouble.failing(dataFile, why)));
   const beside = await orClose(store, () => openSideStores(store, { clock, slices }));
   const board = new Board({ store: store.board, clock, reserved: reservedLanes });
-  const runs = new Runs({ store: store.runs, clock, makeId, dialects, slices, trouble });
+  const runs = new Runs({ store: store.runs, clock, makeId, dialects, slices, trouble, isRepeat: options.ids?.isRepeat });
   const age = await orClose(store, async () => {
     await store.recover();
     await beside.recover();

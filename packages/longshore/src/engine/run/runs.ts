@@ -45,6 +45,7 @@ export class Runs {
   #moreLeft = false;
   readonly #starters = new Map<string, Starter>();
   readonly #trouble: FailureListener | undefined;
+  readonly #isRepeat: () => boolean;
   #closed = false;
 
   constructor(options: {
@@ -54,8 +55,11 @@ export class Runs {
     dialects: ReadonlyMap<string, Dialect>;
     slices?: Slices;
     trouble?: FailureListener;
+    /** Whether the current request may have been performed before, with the same ids. Default: never. */
+    isRepeat?: () => boolean;
   }) {
     this.#trouble = options.trouble;
+    this.#isRepeat = options.isRepeat ?? (() => false);
     this.#slices = options.slices ?? new Slices();
     this.#store = options.store;
     this.#clock = options.clock;
@@ -93,7 +97,7 @@ export class Runs {
   /** Starts a run of one definition, which need not be the newest under its name. Without `workflow` the run's own id is its name. */
   begin(run: Omit<NewRun, "id" | "workflow"> & { id?: string; workflow?: string }): Promise<{ run: Run; created: boolean }> {
     const id = run.id ?? this.#makeId(this.#clock.now());
-    return this.#store.start({ ...run, id, workflow: run.workflow ?? id });
+    return this.#startOnce({ ...run, id, workflow: run.workflow ?? id });
   }
 
   /** Returns the run afterwards; undefined when there is none. Orders that do not apply to its state change nothing. */
@@ -109,7 +113,7 @@ export class Runs {
   async start(options: StartOptions): Promise<{ run: Run; created: boolean }> {
     const definition = await this.#store.definition(options.workflow);
     if (definition === undefined) throw unknownWorkflow(options.workflow);
-    return this.#store.start({ ...options, id: this.#makeId(this.#clock.now()), definitionId: definition.id });
+    return this.#startOnce({ ...options, id: this.#makeId(this.#clock.now()), definitionId: definition.id });
   }
 
   run(runId: string): Promise<Run | undefined> {
@@ -144,7 +148,7 @@ export class Runs {
     const workflow = run.workflow === run.id ? id : run.workflow;
     const definition = await this.#store.definitionById(definitionId);
     const kept = definition === undefined ? {} : dialectOf(this.#dialects, definition.dialect).rerunFields?.(run);
-    return (await this.#store.start({ ...kept, id, workflow, definitionId, input })).run;
+    return (await this.#startOnce({ ...kept, id, workflow, definitionId, input })).run;
   }
 
   /** Resolves with the run once it has ended, or in its current state when the caller gives up; undefined when there is no such run. */
@@ -178,6 +182,13 @@ export class Runs {
       new LongshoreError("LONGSHORE_CLOSED", "The server was closed before the run ended; it goes on at the next start."),
     );
     await this.#carrying;
+  }
+
+  /** A request that is performed again finds the run that it started before. */
+  async #startOnce(run: NewRun): Promise<{ run: Run; created: boolean }> {
+    if (!this.#isRepeat() || run.unlessThere) return this.#store.start(run);
+    const started = await this.#store.start({ ...run, unlessThere: true });
+    return { ...started, created: started.created || started.run.id === run.id };
   }
 
   async #carryAll(): Promise<void> {

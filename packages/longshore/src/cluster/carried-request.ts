@@ -1,0 +1,131 @@
+// A request on its way from the node that received it to the owner of the data, as JSON. The node has checked its token, its size and its
+// path; the owner only performs it.
+
+import type { IncomingHttpHeaders } from "node:http";
+import { Readable } from "node:stream";
+import { type Caller, callerWith, type TokenScope } from "../core/actions.ts";
+import type { Parsed } from "../core/json/json-slices.ts";
+import type { HttpRequest } from "../net/http/http.ts";
+
+export interface CarriedRequest {
+  /** The method and path of its route, as the table has them. */
+  readonly route: string;
+  readonly path: string;
+  readonly params: Readonly<Record<string, string>>;
+  /** The query as it was sent. */
+  readonly query: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+  readonly caller: CarriedCaller;
+  /** One of our ids, made by the node. */
+  readonly id: string;
+  /** A short streamed body, in base64. */
+  readonly bytes?: string;
+  /** The pieces of a longer one are sent under this name. */
+  readonly upload?: string;
+}
+
+export interface CarriedCaller {
+  readonly name?: string;
+  readonly scopes: readonly TokenScope[];
+}
+
+/** Headers of the connection and of its encoding, and those with secrets: no route needs them. */
+const leftOut: ReadonlySet<string> = new Set([
+  ...["authorization", "x-authorization", "cookie", "connection", "keep-alive", "accept-encoding", "content-length", "transfer-encoding"],
+]);
+
+export function carriedHeaders(headers: IncomingHttpHeaders): IncomingHttpHeaders {
+  const carried: IncomingHttpHeaders = {};
+  for (const name in headers) if (!leftOut.has(name)) carried[name] = headers[name];
+  return carried;
+}
+
+const everyScope: readonly TokenScope[] = ["worker", "operator", "read"];
+/** An action that one scope allows and no lesser one. */
+const probes = { worker: "task.claim", operator: "run.start", read: "run.read" } as const;
+
+export function carriedCaller({ name, may }: Caller): CarriedCaller {
+  const scopes = may(probes.operator) ? ["operator" as const] : everyScope.filter((scope) => may(probes[scope]));
+  return name === undefined ? { scopes } : { name, scopes };
+}
+
+/** Callers by name and scopes: computing what a caller may do takes longer than a request. */
+export class Callers {
+  readonly #known = new Map<string, Caller>();
+
+  of({ name, scopes }: CarriedCaller): Caller {
+    const key = `${scopes.join(" ")}/${name ?? ""}`;
+    let caller = this.#known.get(key);
+    if (caller === undefined) {
+      caller = callerWith(name, scopes);
+      // There are as many as tokens; the bound is for a node that names others.
+      if (this.#known.size < callersMax) this.#known.set(key, caller);
+    }
+    return caller;
+  }
+}
+
+const callersMax = 10_000;
+
+/** What performing a carried request needs besides its fields. */
+export interface Performing {
+  readonly caller: Caller;
+  /** Its signal is made on first use. */
+  readonly call: { readonly signal: AbortSignal };
+  readonly stream: Readable;
+}
+
+/** The request as a route sees it. */
+export class PerformedRequest implements HttpRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly params: Readonly<Record<string, string>>;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+  readonly parsed: Parsed | undefined;
+  readonly caller: Caller;
+  readonly stream: Readable;
+  readonly #call: Performing["call"];
+  readonly #query: string;
+  #parsedQuery: URLSearchParams | undefined;
+
+  constructor(carried: CarriedRequest, { caller, call, stream }: Performing, parsed: Parsed | undefined) {
+    this.method = carried.route.slice(0, carried.route.indexOf(" "));
+    this.path = carried.path;
+    this.params = carried.params;
+    this.headers = carried.headers;
+    this.text = carried.text;
+    this.parsed = parsed;
+    this.#query = carried.query;
+    this.caller = caller;
+    this.#call = call;
+    this.stream = stream;
+  }
+
+  get gone(): AbortSignal {
+    return this.#call.signal;
+  }
+
+  get query(): URLSearchParams {
+    this.#parsedQuery ??= new URLSearchParams(this.#query);
+    return this.#parsedQuery;
+  }
+
+  /** The node that received the body has checked its size. */
+  async streamText(_bytesMax: number): Promise<string> {
+    const pieces: Buffer[] = [];
+    for await (const piece of this.stream) pieces.push(Buffer.from(piece as Uint8Array));
+    return Buffer.concat(pieces).toString("utf8");
+  }
+}
+
+/** The stream of a request without a streamed body. */
+export function noStream(): Readable {
+  return Readable.from([]);
+}
+
+/** The name of a route in the table of a node and of its owner. */
+export function routeName({ method, path }: { readonly method: string; readonly path: string }): string {
+  return `${method} ${path}`;
+}

@@ -1,0 +1,233 @@
+// A node's side: passes requests on to the owner of the data, and the owner's replies on to clients. A request that was not answered when the
+// owner died is performed by the next owner; its client notices a pause.
+
+import { Readable } from "node:stream";
+import type { Clock } from "../core/clock.ts";
+import { LongshoreError } from "../core/errors.ts";
+import type { MakeId } from "../core/ids.ts";
+import type { GrpcCall, GrpcMethod, GrpcSink } from "../net/grpc/service.ts";
+import type { EventSink, HttpReply, HttpRequest, Route, ServerSentEvent } from "../net/http/http.ts";
+import type { CarriedCall } from "./carried-call.ts";
+import { type CarriedReply, type CarriedStatus, statusFrom } from "./carried-reply.ts";
+import { type CarriedRequest, carriedCaller, carriedHeaders, routeName } from "./carried-request.ts";
+import { Confirmations } from "./confirmations.ts";
+import { errorFrom } from "./link/carried-error.ts";
+import type { CallOptions } from "./link/client.ts";
+import type { Pulled } from "./outgoing.ts";
+
+/** What forwarding needs of the link. */
+export interface CallOwner {
+  call(name: string, args: unknown, options?: CallOptions): Promise<unknown>;
+}
+
+export interface ForwarderDeps {
+  readonly owner: CallOwner;
+  readonly makeId: MakeId;
+  readonly clock: Clock;
+}
+
+/**
+ * A request with a longer body is not watched for the end of its client: until its reply, the body stays in the budget of the listener, and
+ * such requests do not wait for events.
+ */
+const watchedCharsMax = 65_536;
+/** A streamed body up to this length is sent with its request, and so can be sent again. */
+const inlineBytesMax = 1_048_576;
+/** A longer one is sent in pieces of this length. */
+const pieceBytes = 262_144;
+/** How often a stream is opened again after its owner was lost, without a piece in between. */
+const reopenedMax = 20;
+
+export class Forwarder {
+  readonly #deps: ForwarderDeps;
+  readonly #confirmations: Confirmations;
+
+  constructor(deps: ForwarderDeps) {
+    this.#deps = deps;
+    this.#confirmations = new Confirmations(deps.owner);
+  }
+
+  async request(route: Route, request: HttpRequest): Promise<HttpReply> {
+    const { owner } = this.#deps;
+    const carried = this.#carried(route, request);
+    if (route.body === "stream") return this.#upload(carried, request);
+    const signal = carried.text.length <= watchedCharsMax ? request.gone : undefined;
+    const reply = (await owner.call("request", carried, { signal })) as CarriedReply;
+    return this.#reply(reply, carried);
+  }
+
+  async unary(method: GrpcMethod, message: unknown, call: GrpcCall): Promise<unknown> {
+    const carried = this.#carriedCall(method, message, call);
+    const { status, message: bytes } = (await this.#deps.owner.call("grpc", carried, { signal: call.gone })) as Answer;
+    if (status !== undefined) throw statusFrom(status);
+    return method.response.decode(Buffer.from(bytes as string, "base64"));
+  }
+
+  async stream(method: GrpcMethod, message: unknown, call: GrpcCall, sink: GrpcSink<unknown>): Promise<void> {
+    const carried = this.#carriedCall(method, message, call);
+    const open = async () => ((await this.#deps.owner.call("grpc", carried, { signal: call.gone })) as { stream: string }).stream;
+    await this.#follow(open, call.gone, async (piece) => {
+      const { status, message: bytes } = piece as Answer;
+      if (status !== undefined) throw statusFrom(status);
+      await sink.send(method.response.decode(Buffer.from(bytes as string, "base64")));
+    });
+  }
+
+  #carried(route: Route, request: HttpRequest): CarriedRequest {
+    const { path, params, query, headers, text, caller } = request;
+    return {
+      ...{ route: routeName(route), path, params, query: query.toString(), text },
+      headers: carriedHeaders(headers),
+      caller: carriedCaller(caller),
+      id: this.#newId(),
+    };
+  }
+
+  #carriedCall(method: GrpcMethod, message: unknown, call: GrpcCall): CarriedCall {
+    const { authorization: _, ...metadata } = call.metadata;
+    const { authority, peer, deadline } = call;
+    const bytes = Buffer.from(method.request.encode(message)).toString("base64");
+    return {
+      path: method.path,
+      message: bytes,
+      metadata,
+      caller: carriedCaller(call.caller),
+      authority,
+      peer,
+      deadline,
+      id: this.#newId(),
+    };
+  }
+
+  #newId(): string {
+    return this.#deps.makeId(this.#deps.clock.now());
+  }
+
+  #reply({ status, headers, text, bytes, body, events, confirm }: CarriedReply, carried: CarriedRequest): HttpReply {
+    const { id } = carried;
+    const confirmed = confirm
+      ? { delivered: () => this.#confirmations.delivered(id), undelivered: () => this.#confirmations.undelivered(id) }
+      : {};
+    const head = headers === undefined ? { status, ...confirmed } : { status, headers, ...confirmed };
+    if (events !== undefined) return { ...head, events: (sink) => void this.#events(events, carried, sink) };
+    if (body !== undefined) return { ...head, body: Readable.from(this.#pieces(body), { objectMode: false }) };
+    if (bytes !== undefined) return { ...head, body: Buffer.from(bytes, "base64") };
+    return text === undefined ? head : { ...head, body: text };
+  }
+
+  /** The body of a reply. When its owner is lost in the middle, the client is disconnected: the rest is not known. */
+  async *#pieces(name: string): AsyncGenerator<Buffer, void, void> {
+    let isOver = false;
+    try {
+      while (!isOver) {
+        const pulled = (await this.#deps.owner.call("pull", name, { repeat: false })) as Pulled;
+        for (const piece of pulled.pieces) yield Buffer.from(piece as string, "base64");
+        isOver = pulled.end === true;
+        if (pulled.error !== undefined) throw errorFrom(pulled.error);
+      }
+    } finally {
+      if (!isOver) this.#drop(name);
+    }
+  }
+
+  /** Events go on at the next owner, behind the last one that was sent. */
+  async #events(first: string, carried: CarriedRequest, sink: EventSink): Promise<void> {
+    let lastId: string | undefined;
+    let name: string | undefined = first;
+    const open = async () => {
+      if (name !== undefined) {
+        const opened = name;
+        name = undefined;
+        return opened;
+      }
+      const headers = lastId === undefined ? carried.headers : { ...carried.headers, "last-event-id": lastId };
+      const again = { ...carried, headers, id: this.#newId() };
+      const { events } = (await this.#deps.owner.call("request", again, { signal: sink.gone })) as CarriedReply;
+      if (events === undefined) throw new LongshoreError("LONGSHORE_NOT_FOUND", "The events have ended.");
+      return events;
+    };
+    try {
+      await this.#follow(open, sink.gone, async (piece) => {
+        const event = piece as ServerSentEvent;
+        while (!sink.send(event) && !sink.gone.aborted) await sink.drained();
+        if (event.id !== undefined) lastId = event.id;
+      });
+    } catch {
+      // The client connects again, and gets the reason then.
+    }
+    sink.end();
+  }
+
+  /** Takes the pieces of a stream until its end, and opens it again when its owner is lost. */
+  async #follow(open: () => Promise<string>, gone: AbortSignal, take: (piece: unknown) => Promise<void>): Promise<void> {
+    for (let opened = 0; opened < reopenedMax && !gone.aborted; opened++) {
+      const name = await open();
+      for (;;) {
+        const pulled = await this.#pull(name, gone);
+        // The owner is lost, or has forgotten the stream.
+        if (pulled === null) break;
+        for (const piece of pulled.pieces) await take(piece);
+        if (pulled.pieces.length > 0) opened = 0;
+        if (gone.aborted) return this.#drop(name);
+        if (pulled.error !== undefined) throw errorFrom(pulled.error);
+        if (pulled.end) return;
+      }
+    }
+  }
+
+  async #pull(name: string, gone: AbortSignal): Promise<Pulled | null> {
+    try {
+      return (await this.#deps.owner.call("pull", name, { repeat: false, signal: gone })) as Pulled;
+    } catch {
+      return null;
+    }
+  }
+
+  #drop(name: string): void {
+    // An owner that cannot be reached drops it by itself.
+    this.#deps.owner.call("drop", name, { repeat: false }).catch(() => {});
+  }
+
+  async #upload(carried: CarriedRequest, request: HttpRequest): Promise<HttpReply> {
+    const { owner } = this.#deps;
+    const pieces = piecesOf(request.stream)[Symbol.asyncIterator]();
+    const { value: first, done } = await pieces.next();
+    const second = done || first.length >= inlineBytesMax ? undefined : await pieces.next();
+    if (first === undefined || second?.done) {
+      const bytes = (first ?? Buffer.alloc(0)).toString("base64");
+      return this.#reply((await owner.call("request", { ...carried, bytes })) as CarriedReply, carried);
+    }
+    const upload = carried.id;
+    const replied = owner.call("request", { ...carried, upload }, { repeat: false });
+    const send = (piece?: Buffer) => owner.call("piece", { upload, bytes: piece?.toString("base64") }, { repeat: false });
+    const sent = (async () => {
+      await send(first);
+      if (second !== undefined) await send(second.value);
+      for (let next = await pieces.next(); !next.done; next = await pieces.next()) await send(next.value);
+      await send();
+    })();
+    sent.catch(() => owner.call("piece", { upload, isBroken: true }, { repeat: false }).catch(() => {}));
+    return this.#reply((await replied) as CarriedReply, carried);
+  }
+}
+
+interface Answer {
+  readonly message?: string;
+  readonly status?: CarriedStatus;
+}
+
+/** The bytes of a stream in pieces of a good length; the first is as long as a body that is sent with its request. */
+async function* piecesOf(stream: Readable): AsyncGenerator<Buffer, undefined, void> {
+  let gathered: Buffer[] = [];
+  let length = 0;
+  let wanted = inlineBytesMax;
+  for await (const chunk of stream) {
+    gathered.push(chunk as Buffer);
+    length += (chunk as Buffer).length;
+    if (length < wanted) continue;
+    yield Buffer.concat(gathered);
+    [gathered, length, wanted] = [[], 0, pieceBytes];
+  }
+  if (length > 0) yield Buffer.concat(gathered);
+  return undefined;
+}

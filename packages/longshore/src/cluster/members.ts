@@ -1,0 +1,41 @@
+// The port of a cluster's membership: who is there, and who owns the data. A database implements it.
+
+/** A node as its row shows it. */
+export interface Member {
+  readonly id: string;
+  /** Where other nodes reach it. */
+  readonly url: string;
+  readonly version: string;
+  /** The versions of the link that it speaks. */
+  readonly speaks: readonly number[];
+  readonly startedAt: number;
+  readonly seenAt: number;
+  readonly isOwner: boolean;
+}
+
+/** The node that owns the data. */
+export interface OwnerView {
+  readonly node: string;
+  readonly url: string;
+  /** Counts the owners of the data. */
+  readonly epoch: number;
+}
+
+export interface Ownership {
+  /** Null when no node owns the data, or the owner is not in the list. */
+  readonly owner: OwnerView | null;
+  /** True when a node may take over: no node owns the data, or the owner has lost its lock or its lease. */
+  readonly isFree: boolean;
+}
+
+export interface Members {
+  /** 32 bytes that every node of the cluster reads: by them nodes recognise each other. */
+  readonly secret: Uint8Array;
+  look(): Promise<Ownership>;
+  /** Adds this node to the list, or renews its row. */
+  announce(node: Pick<Member, "id" | "url" | "version" | "speaks">): Promise<void>;
+  list(): Promise<Member[]>;
+  /** Removes this node from the list. */
+  leave(id: string): Promise<void>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,304 @@
+// The life of a node. Every node serves every client. One of them owns the data and performs all requests; the others pass theirs on to it.
+//
+//   member -> taking over -> owner -> stepping down -> member
+//
+// A member looks every tenth of a second whether the data is free, and takes over when it is: the owner was killed, hangs, or has stopped. An
+// owner that has lost the data steps down: whatever it was performing is performed by the next owner, and nothing it says counts any more.
+
+import { type Clock, pause, systemClock } from "../core/clock.ts";
+import { isClosing, isTransient, LongshoreError, toError } from "../core/errors.ts";
+import type { Logger } from "../core/logger.ts";
+import type { GrpcCall, GrpcMethod, GrpcSink } from "../net/grpc/service.ts";
+import { GrpcCode, GrpcError } from "../net/grpc/status.ts";
+import type { HttpReply, HttpRequest, Route } from "../net/http/http.ts";
+import { routeName } from "./carried-request.ts";
+import type { Members, Ownership } from "./members.ts";
+
+/** The data while this node owns it. */
+export interface OwnedData {
+  readonly routes: ReadonlyMap<string, Route>;
+  readonly methods: ReadonlyMap<string, GrpcMethod>;
+  program(verb: string, given: readonly unknown[]): Promise<unknown>;
+  /** Why this node does not own the data any more; null while it does. */
+  lost(): Error | null;
+  /** Hands the data over after the requests in progress; with `lost`, at once. */
+  close(): Promise<void>;
+}
+
+/** How requests reach another owner. */
+export interface Elsewhere {
+  request(route: Route, request: HttpRequest): Promise<HttpReply>;
+  unary(method: GrpcMethod, message: unknown, call: GrpcCall): Promise<unknown>;
+  stream(method: GrpcMethod, message: unknown, call: GrpcCall, sink: GrpcSink<unknown>): Promise<void>;
+  program(verb: string, given: readonly unknown[]): Promise<unknown>;
+  /** Another node may own the data now. */
+  ownerChanged(): void;
+}
+
+export interface ClusterNodeDeps {
+  readonly id: string;
+  readonly members: Members;
+  readonly elsewhere: Elsewhere;
+  readonly logger: Logger;
+  /** Rejects with LONGSHORE_CONFLICT when another node was faster. */
+  takeOver(): Promise<OwnedData>;
+  announce(): Promise<void>;
+  readonly clock?: Clock;
+  readonly random?: () => number;
+}
+
+export type NodeState = "member" | "taking over" | "owner" | "stepping down";
+
+/** How often a node looks who owns the data. With this, a killed owner is replaced in 0.2 to 0.5 s. */
+const lookMs = 100;
+/** How often a node renews its row. */
+const announceMs = 1_000;
+
+export class ClusterNode {
+  readonly #deps: ClusterNodeDeps;
+  readonly #clock: Clock;
+  readonly #closing = new AbortController();
+  #state: NodeState = "member";
+  #owned: OwnedData | null = null;
+  #ownership: Ownership = { owner: null, isFree: false };
+  #announcedAt = Number.NEGATIVE_INFINITY;
+  #running: Promise<void> | null = null;
+  #ready: (() => void)[] = [];
+  #failing = false;
+  /** Times that this node took over the data. */
+  #takeovers = 0;
+  #resigned = false;
+  /** End the events that are being sent. */
+  readonly #sinks = new Set<() => void>();
+
+  constructor(deps: ClusterNodeDeps) {
+    this.#deps = deps;
+    this.#clock = deps.clock ?? systemClock;
+  }
+
+  get state(): NodeState {
+    return this.#state;
+  }
+
+  get takeovers(): number {
+    return this.#takeovers;
+  }
+
+  /** The last that was seen; null while no node owns the data. */
+  get owner(): Ownership["owner"] {
+    return this.#ownership.owner;
+  }
+
+  /** Whether this node can have requests performed, as far as it knows. */
+  get isServing(): boolean {
+    return this.#owned !== null || (this.#ownership.owner !== null && !this.#ownership.isFree);
+  }
+
+  /** Resolves when requests can be performed, here or elsewhere. */
+  async start(): Promise<void> {
+    const ready = new Promise<void>((resolve) => this.#ready.push(resolve));
+    this.#running = this.#live();
+    await ready;
+  }
+
+  /** Performs a request here or at the owner. A request that was in progress when this node lost the data is performed by the next owner. */
+  handle(route: Route, request: HttpRequest): HttpReply | Promise<HttpReply> {
+    const owned = this.#owned;
+    if (owned === null) return this.#deps.elsewhere.request(route, request);
+    const own = owned.routes.get(routeName(route));
+    if (own === undefined) throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no route ${routeName(route)}.`);
+    // The route may release the body, and the next owner needs it.
+    const { text } = request;
+    return this.#unlessLost(
+      owned,
+      async () => this.#ending(await own.handle(request)),
+      () => this.#deps.elsewhere.request(route, withText(request, text)),
+    );
+  }
+
+  unary(method: GrpcMethod, message: unknown, call: GrpcCall): Promise<unknown> {
+    const owned = this.#owned;
+    const elsewhere = () => this.#deps.elsewhere.unary(method, message, call);
+    if (owned === null) return elsewhere();
+    return this.#unlessLost(owned, async () => owned.methods.get(method.path)?.unary?.(message, call), elsewhere);
+  }
+
+  stream(method: GrpcMethod, message: unknown, call: GrpcCall, sink: GrpcSink<unknown>): void | Promise<void> {
+    const owned = this.#owned;
+    if (owned === null) return this.#deps.elsewhere.stream(method, message, call, sink);
+    const elsewhere = () => this.#deps.elsewhere.stream(method, message, call, sink);
+    const end = (error?: Error) => {
+      if (!this.#isOver(owned)) return sink.end(error);
+      elsewhere().then(
+        () => sink.end(),
+        (reason: unknown) => sink.end(toError(reason)),
+      );
+    };
+    const own: GrpcSink<unknown> = {
+      send: (each) => sink.send(each),
+      get idle() {
+        return sink.idle;
+      },
+      end,
+    };
+    const done = owned.methods.get(method.path)?.stream?.(message, call, own);
+    if (!(done instanceof Promise)) return;
+    return this.#unlessLost(owned, () => done, elsewhere).then(() => (this.#isOver(owned) && !call.gone.aborted ? elsewhere() : undefined));
+  }
+
+  program(verb: string, given: readonly unknown[]): Promise<unknown> {
+    const owned = this.#owned;
+    const elsewhere = () => this.#deps.elsewhere.program(verb, given);
+    return owned === null ? elsewhere() : this.#unlessLost(owned, () => owned.program(verb, given), elsewhere);
+  }
+
+  /** Hands the data over. This node goes on passing requests to the next owner until `close`. */
+  async resign(): Promise<void> {
+    this.#resigned = true;
+    await this.#stepDown();
+  }
+
+  async close(): Promise<void> {
+    this.#resigned = true;
+    this.#closing.abort();
+    await this.#running;
+    await this.#stepDown();
+    await this.#deps.members.leave(this.#deps.id).catch(() => {});
+  }
+
+  async #unlessLost<T>(owned: OwnedData, here: () => Promise<T>, elsewhere: () => Promise<T>): Promise<T> {
+    try {
+      const done = await here();
+      if (!isRefused(done) || !this.#isOver(owned)) return done;
+    } catch (error) {
+      if (!isOfTheStore(error) || !this.#isOver(owned)) throw error;
+    }
+    return elsewhere();
+  }
+
+  /** Events of data that this node loses must end, so that their readers come again. */
+  #ending(reply: HttpReply): HttpReply {
+    const { events } = reply;
+    if (events === undefined) return reply;
+    return {
+      ...reply,
+      events: (sink) => {
+        const end = () => sink.end();
+        this.#sinks.add(end);
+        sink.gone.addEventListener("abort", () => this.#sinks.delete(end), { once: true });
+        events(sink);
+      },
+    };
+  }
+
+  #isOver(owned: OwnedData): boolean {
+    return this.#owned !== owned || owned.lost() !== null;
+  }
+
+  async #live(): Promise<void> {
+    const { random = Math.random } = this.#deps;
+    while (!this.#closing.signal.aborted) {
+      try {
+        await this.#look();
+        if (this.#failing) this.#deps.logger.info("This node sees the database again");
+        this.#failing = false;
+      } catch (error) {
+        if (!this.#failing) this.#deps.logger.warn("This node cannot see who owns the data", { error: toError(error) });
+        this.#failing = true;
+      }
+      if (this.isServing) for (const ready of this.#ready.splice(0)) ready();
+      await pause(this.#clock, lookMs * (0.75 + random() / 2), this.#closing.signal);
+    }
+  }
+
+  async #look(): Promise<void> {
+    const lost = this.#owned?.lost() ?? null;
+    if (lost !== null) {
+      this.#deps.logger.warn("This node has lost the data, and steps down", { error: lost });
+      await this.#stepDown();
+    }
+    await this.#announce();
+    if (this.#owned !== null || this.#resigned) {
+      if (this.#resigned) this.#seen(await this.#deps.members.look());
+      return;
+    }
+    const ownership = await this.#deps.members.look();
+    this.#seen(ownership);
+    if (ownership.isFree) await this.#takeOver();
+  }
+
+  #seen(ownership: Ownership): void {
+    const before = this.#ownership.owner;
+    this.#ownership = ownership;
+    if (before?.node !== ownership.owner?.node || before?.epoch !== ownership.owner?.epoch) this.#deps.elsewhere.ownerChanged();
+  }
+
+  async #announce(): Promise<void> {
+    const now = performance.now();
+    if (now - this.#announcedAt < announceMs) return;
+    await this.#deps.announce();
+    this.#announcedAt = now;
+  }
+
+  async #takeOver(): Promise<void> {
+    this.#state = "taking over";
+    const startedAt = performance.now();
+    try {
+      const owned = await this.#deps.takeOver();
+      this.#takeovers++;
+      this.#owned = owned;
+      this.#state = "owner";
+      this.#deps.logger.info("This node owns the data now", { node: this.#deps.id, ms: Math.round(performance.now() - startedAt) });
+    } catch (error) {
+      this.#state = "member";
+      // Another node was faster.
+      if (error instanceof LongshoreError && error.code === "LONGSHORE_CONFLICT") return;
+      throw error;
+    }
+  }
+
+  async #stepDown(): Promise<void> {
+    const owned = this.#owned;
+    if (owned === null) return;
+    this.#owned = null;
+    this.#state = "stepping down";
+    for (const end of this.#sinks) end();
+    this.#sinks.clear();
+    this.#ownership = { owner: null, isFree: false };
+    try {
+      await owned.close();
+    } catch (error) {
+      this.#deps.logger.warn("Stepping down failed in part", { error: toError(error) });
+    }
+    this.#state = "member";
+  }
+}
+
+/** The request with its body, which its route has released. */
+function withText(request: HttpRequest, text: string): HttpRequest {
+  const { method, path, params, headers, caller } = request;
+  return {
+    ...{ method, path, params, headers, caller, text, parsed: undefined },
+    get query() {
+      return request.query;
+    },
+    get stream() {
+      return request.stream;
+    },
+    streamText: (bytesMax) => request.streamText(bytesMax),
+    get gone() {
+      return request.gone;
+    },
+  };
+}
+
+/** The store could not be used, or was being closed: the next owner performs the same request. */
+function isOfTheStore(error: unknown): boolean {
+  if (error instanceof GrpcError) return error.code === GrpcCode.UNAVAILABLE || error.code === GrpcCode.CANCELLED;
+  return isClosing(error) || isTransient(error);
+}
+
+/** A protocol has put the same into a reply of its own. */
+function isRefused(done: unknown): boolean {
+  return (done as { status?: unknown } | undefined)?.status === 503;
+}

@@ -1,0 +1,274 @@
+// The owner's side: performs the requests that other nodes carry to it, with the same routes and methods that serve its own port.
+
+import { PassThrough, Readable } from "node:stream";
+import { type Action, actions } from "../core/actions.ts";
+import type { Clock } from "../core/clock.ts";
+import { LongshoreError } from "../core/errors.ts";
+import { parseLarge, sliceChars } from "../core/json/json-slices.ts";
+import type { RequestIds } from "../core/request-ids.ts";
+import type { GrpcCall, GrpcMethod, GrpcSink } from "../net/grpc/service.ts";
+import { GrpcError } from "../net/grpc/status.ts";
+import type { HttpReply, Route, RouteGroup } from "../net/http/http.ts";
+import type { CarriedCall } from "./carried-call.ts";
+import type { CarriedReply } from "./carried-reply.ts";
+import { carriedStatus, piecesOf, wholeReply } from "./carried-reply.ts";
+import { Callers, type CarriedRequest, noStream, PerformedRequest, routeName } from "./carried-request.ts";
+import type { LinkCall, LinkService } from "./link/service.ts";
+import { eventSink, type Outgoing, OutgoingStreams } from "./outgoing.ts";
+
+/** The routes and methods of the protocols on the owned data. */
+export interface LiveTable {
+  readonly groups: readonly RouteGroup[];
+  readonly methods: readonly GrpcMethod[];
+}
+
+export interface PerformerDeps {
+  readonly table: LiveTable;
+  readonly clock: Clock;
+  readonly ids: RequestIds;
+  /** What programs in the process of another node ask for, by name. */
+  program(verb: string, given: readonly unknown[]): Promise<unknown>;
+  /** True when this node does not own the data any more: nothing it says may count. */
+  isOver(): boolean;
+}
+
+/** Actions of workers, which report and ask by ids of their own. All other changes are tracked. */
+const untracked: ReadonlySet<Action> = new Set([
+  ...(["task.claim", "task.report", "worker.sign", "log.write", "part.write", "bus.take", "bus.publish"] as const),
+]);
+
+function isTracked(action: Action): boolean {
+  return !actions[action].reads && !untracked.has(action);
+}
+
+/** Never settles; a new one each time, so that what waits for it can be forgotten. */
+const never = (): Promise<never> => new Promise(() => {});
+
+export class Performer implements LinkService {
+  readonly #deps: PerformerDeps;
+  readonly #routes = new Map<string, { readonly route: Route; readonly group: RouteGroup }>();
+  readonly #methods = new Map<string, GrpcMethod>();
+  readonly #callers = new Callers();
+  readonly #streams: OutgoingStreams;
+  readonly #uploads = new Map<string, PassThrough>();
+  #inProgress = 0;
+  #draining = false;
+  #drained: (() => void) | undefined;
+  /** Replies that their nodes have not confirmed, by request. */
+  readonly #unconfirmed = new Map<string, { readonly node: string; readonly undelivered: () => void }>();
+
+  constructor(deps: PerformerDeps) {
+    this.#deps = deps;
+    this.#streams = new OutgoingStreams(deps.clock);
+    for (const group of deps.table.groups) for (const route of group.routes) this.#routes.set(routeName(route), { route, group });
+    for (const method of deps.table.methods) this.#methods.set(method.path, method);
+  }
+
+  /** A call that this node must not perform any more stays without an answer: the link is cut, and the next owner performs it. */
+  async call(name: string, args: unknown, call: LinkCall): Promise<unknown> {
+    if (name === "pull") return this.#streams.pull(args as string, call.signal);
+    if (this.#draining && name !== "confirm" && name !== "piece") return never();
+    this.#inProgress++;
+    try {
+      return await this.#perform(name, args, call);
+    } finally {
+      this.#inProgress--;
+      if (this.#inProgress === 0) this.#drained?.();
+      if (this.#deps.isOver()) await never();
+    }
+  }
+
+  /** Begins no more calls, which the nodes send to the next owner, and waits for those in progress. */
+  async drain(msMax: number): Promise<void> {
+    this.#draining = true;
+    if (this.#inProgress === 0) return;
+    await new Promise<void>((resolve) => {
+      this.#drained = resolve;
+      setTimeout(resolve, msMax).unref();
+    });
+  }
+
+  open(name: string): () => void {
+    throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no stream ${name}.`);
+  }
+
+  /** The link to a node broke: what it has not confirmed did not reach a client. */
+  left(node: string): void {
+    this.#streams.dropOf(node);
+    for (const [id, reply] of [...this.#unconfirmed]) {
+      if (reply.node !== node) continue;
+      this.#unconfirmed.delete(id);
+      reply.undelivered();
+    }
+  }
+
+  close(): void {
+    this.#streams.close();
+    this.#unconfirmed.clear();
+    for (const upload of this.#uploads.values()) upload.destroy();
+    this.#uploads.clear();
+  }
+
+  #perform(name: string, args: unknown, call: LinkCall): Promise<unknown> | unknown {
+    switch (name) {
+      case "request":
+        return this.#request(args as CarriedRequest, call);
+      case "grpc":
+        return this.#grpc(args as CarriedCall, call);
+      case "drop":
+        return this.#streams.drop(args as string);
+      case "piece":
+        return this.#piece(args as CarriedPiece);
+      case "confirm":
+        return this.#confirm(args as { delivered: readonly string[]; undelivered: readonly string[] });
+      case "program": {
+        const { verb, given, id } = args as { verb: string; given: readonly unknown[]; id: string };
+        return this.#deps.ids.within({ id, isRepeat: call.isRepeat }, () => this.#deps.program(verb, given));
+      }
+      default:
+        throw new LongshoreError("LONGSHORE_NOT_FOUND", `The owner of the data does not know the call ${name}.`);
+    }
+  }
+
+  async #request(carried: CarriedRequest, call: LinkCall): Promise<CarriedReply> {
+    const found = this.#routes.get(carried.route);
+    if (found === undefined) throw new LongshoreError("LONGSHORE_NOT_FOUND", `The owner of the data has no route ${carried.route}.`);
+    const { route, group } = found;
+    const parsed = carried.text.length > sliceChars && !route.countsValues ? await parseLarge(carried.text) : undefined;
+    const stream = this.#bodyOf(carried);
+    const request = new PerformedRequest(carried, { caller: this.#callers.of(carried.caller), call, stream }, parsed);
+    const work = () => route.handle(request);
+    let reply: HttpReply;
+    try {
+      reply = await (isTracked(route.action) ? this.#deps.ids.within({ id: carried.id, isRepeat: call.isRepeat }, work) : work());
+    } catch (error) {
+      const thrown = group.thrown?.(error);
+      if (thrown === undefined) throw error;
+      reply = thrown;
+    } finally {
+      if (carried.upload !== undefined) this.#uploads.delete(carried.upload);
+    }
+    return this.#carried(reply, carried.id, call);
+  }
+
+  #carried(reply: HttpReply, id: string, { node }: LinkCall): CarriedReply {
+    const { status, headers, body, events, undelivered } = reply;
+    const head = headers === undefined ? { status } : { status, headers };
+    if (undelivered !== undefined) this.#unconfirmed.set(id, { node, undelivered });
+    const confirm = undelivered === undefined ? {} : { confirm: true as const };
+    if (events !== undefined) {
+      const stream = this.#streams.add(id, node);
+      events(eventSink(stream));
+      return { ...head, ...confirm, events: id };
+    }
+    const whole = wholeReply(reply);
+    if (whole !== undefined) return undelivered === undefined ? whole : { ...whole, ...confirm };
+    const stream = this.#streams.add(id, node);
+    void sendBody(stream, body as Exclude<HttpReply["body"], undefined>);
+    return { ...head, ...confirm, body: id };
+  }
+
+  #bodyOf({ upload, bytes }: CarriedRequest): Readable {
+    if (bytes !== undefined) return Readable.from([Buffer.from(bytes, "base64")]);
+    if (upload === undefined) return noStream();
+    const stream = new PassThrough();
+    this.#uploads.set(upload, stream);
+    return stream;
+  }
+
+  /** Resolves when the route has taken the piece, so that the node sends no more than the route reads. */
+  #piece({ upload, bytes, isBroken }: CarriedPiece): Promise<void> | undefined {
+    const stream = this.#uploads.get(upload);
+    // The route has replied without reading all of it.
+    if (stream === undefined || stream.destroyed) return undefined;
+    if (isBroken) stream.destroy(new Error("The body broke off."));
+    if (bytes === undefined) {
+      stream.end();
+      return undefined;
+    }
+    if (stream.write(Buffer.from(bytes, "base64"))) return undefined;
+    return new Promise((resolve) => {
+      stream.once("drain", resolve);
+      stream.once("close", resolve);
+    });
+  }
+
+  #confirm({ delivered, undelivered }: { delivered: readonly string[]; undelivered: readonly string[] }): void {
+    for (const id of delivered) this.#unconfirmed.delete(id);
+    for (const id of undelivered) {
+      const reply = this.#unconfirmed.get(id);
+      this.#unconfirmed.delete(id);
+      reply?.undelivered();
+    }
+  }
+
+  async #grpc(carried: CarriedCall, link: LinkCall): Promise<unknown> {
+    const method = this.#methods.get(carried.path);
+    if (method === undefined) throw new LongshoreError("LONGSHORE_NOT_FOUND", `The owner of the data has no method ${carried.path}.`);
+    const request = method.request.decode(Buffer.from(carried.message, "base64"));
+    const { metadata, authority, peer, deadline } = carried;
+    const call = { metadata, authority, peer, deadline, caller: this.#callers.of(carried.caller) };
+    if (method.kind === "server-stream") return { stream: this.#openStream(method, request, call, carried.id, link) };
+    const work = () => method.unary?.(request, { ...call, gone: link.signal });
+    try {
+      const tracked = { id: carried.id, isRepeat: link.isRepeat };
+      const response = await (isTracked(method.action) ? this.#deps.ids.within(tracked, work) : work());
+      return { message: Buffer.from(method.response.encode(response)).toString("base64") };
+    } catch (error) {
+      if (error instanceof GrpcError) return { status: carriedStatus(error) };
+      throw error;
+    }
+  }
+
+  #openStream(method: GrpcMethod, request: unknown, call: Omit<GrpcCall, "gone">, id: string, { node }: LinkCall): string {
+    const stream = this.#streams.add(id, node);
+    const end = (error?: unknown) => {
+      const status = error instanceof GrpcError ? carriedStatus(error) : undefined;
+      if (status === undefined) stream.end(error);
+      else void stream.send({ status }, 0).then(() => stream.end());
+    };
+    const sink: GrpcSink<unknown> = {
+      send(message) {
+        const bytes = Buffer.from(method.response.encode(message)).toString("base64");
+        return stream.send({ message: bytes }, bytes.length);
+      },
+      get idle() {
+        return stream.isIdle;
+      },
+      end,
+    };
+    try {
+      const done = method.stream?.(request, { ...call, gone: stream.gone }, sink);
+      if (done instanceof Promise)
+        done.then(
+          () => stream.end(),
+          (error: unknown) => end(error),
+        );
+    } catch (error) {
+      end(error);
+    }
+    return id;
+  }
+}
+
+interface CarriedPiece {
+  readonly upload: string;
+  /** In base64; absent at the end. */
+  readonly bytes?: string;
+  /** The client broke off: what came is not the whole body. */
+  readonly isBroken?: boolean;
+}
+
+async function sendBody(stream: Outgoing, body: Exclude<HttpReply["body"], undefined>): Promise<void> {
+  try {
+    const pieces = body instanceof Readable ? body : piecesOf(body);
+    for await (const piece of pieces) {
+      const bytes = typeof piece === "string" ? Buffer.from(piece) : Buffer.from(piece as Uint8Array);
+      await stream.send(bytes.toString("base64"), bytes.length);
+      if (stream.gone.aborted) break;
+    }
+    stream.end();
+  } catch (error) {
+    stream.end(error);
+  }
+}

@@ -1,0 +1,182 @@
+// A server that shares its data with others: a node of a cluster. It listens from the beginning, and has requests performed where the data is
+// owned: by itself or by another node.
+
+import { hostname } from "node:os";
+import { Forwarder } from "../cluster/forwarder.ts";
+import { LinkClient } from "../cluster/link/client.ts";
+import { spokenVersions } from "../cluster/link/messages.ts";
+import { linkPath } from "../cluster/link/proof.ts";
+import type { Member, Members } from "../cluster/members.ts";
+import { ClusterNode, type Elsewhere } from "../cluster/node.ts";
+import { type Clock, systemClock } from "../core/clock.ts";
+import { LongshoreError } from "../core/errors.ts";
+import { idMaker } from "../core/ids.ts";
+import type { Logger } from "../core/logger.ts";
+import { createMetrics, type Metrics } from "../core/metrics.ts";
+import { keepProcessAlive } from "../core/process-keepalive.ts";
+import { packageVersion } from "../core/version.ts";
+import { createWatchdog } from "../core/watchdog.ts";
+import { createAuth, type Token } from "../net/listener/auth.ts";
+import { listen } from "../net/listener/listener.ts";
+import type { PreparedProtocol, Storage } from "../protocols/server-half.ts";
+import { portDefault, type ServeOptions } from "./config.ts";
+import type { ExternalStore } from "./external-store.ts";
+import type { Server } from "./handle.ts";
+import { IdleTable } from "./idle-table.ts";
+import { nodeMetrics } from "./node-metrics.ts";
+import { nodeProgram } from "./node-program.ts";
+import { takeOver } from "./owned-data.ts";
+import { loadWorkflows, noWorkflows } from "./workflows.ts";
+
+export interface NodeDeps {
+  readonly options: ServeOptions;
+  /** The database that the nodes share. */
+  readonly store: ExternalStore;
+  readonly prepared: readonly PreparedProtocol[];
+  readonly tokens: readonly Token[];
+  readonly logger: Logger;
+}
+
+export async function serveNode({ options, store, prepared, tokens, logger }: NodeDeps): Promise<Server> {
+  const { clock = systemClock } = options;
+  const metrics = createMetrics();
+  const watch = createWatchdog({ metrics, logger });
+  const auth = createAuth(tokens);
+  const makeId = idMaker();
+  const id = `${hostname()}/${process.pid}/${makeId(clock.now()).slice(-6)}`;
+  const members = await store.members();
+  const link = new LinkClient({
+    ...{ secret: members.secret, node: id, logger },
+    owner: () => currentOwner(members),
+    tls: linkTls(options),
+  });
+  const forwarder = new Forwarder({ owner: link, makeId, clock });
+  const elsewhere: Elsewhere = {
+    request: (route, request) => forwarder.request(route, request),
+    unary: (method, message, call) => forwarder.unary(method, message, call),
+    stream: (method, message, call, sink) => forwarder.stream(method, message, call, sink),
+    program: (verb, given) => link.call("program", { verb, given, id: makeId(clock.now()) }),
+    ownerChanged: () => void link.ownerChanged().catch(() => {}),
+  };
+  const owned = takeOver({
+    ...{ options, prepared, auth, logger, watch, store, node: id, secret: members.secret },
+    url: () => listener.url,
+  });
+  const node: ClusterNode = new ClusterNode({
+    ...{ id, members, elsewhere, logger },
+    takeOver: owned.take,
+    announce: () => members.announce(memberOf(id, options.advertise ?? listener.url)),
+  });
+  nodeMetrics(metrics, node, link, owned);
+  const table = await IdleTable.open({
+    prepared,
+    node,
+    auth,
+    logger,
+    metrics: withOwned(metrics, owned.metrics),
+    storage: storageOf(node),
+  });
+  const { host, hosts, origins, insecure, limits, tls } = options;
+  const listener = await listen({
+    ...{ groups: table.groups, methods: table.methods, fallback: table.fallback },
+    port: options.port ?? portDefault,
+    ...{ auth, clock, host, hosts, origins, insecure, limits, tls, metrics, logger, watch },
+    upgrade: { path: linkPath, take: (request, socket, head) => owned.link(request, socket, head) },
+  });
+  const close = closing({ node, members, link, owned, table, listener, logger, watch, clock });
+  try {
+    await node.start();
+    const { program, handles } = nodeProgram(node, table);
+    const workflows =
+      options.workflows === undefined
+        ? noWorkflows
+        : await loadWorkflows(
+            options.workflows,
+            { define: (definition) => program.defineSource(definition) },
+            options.badWorkflows ?? "refuse",
+          );
+    for (const warning of workflows.warnings) logger.warn(warning);
+    for (const { message } of workflows.bad) logger.error(message);
+    watch.begin();
+    logger.info("The server is ready", { url: listener.url, node: id, state: node.state });
+    const { defineSource: _, ...side } = program;
+    return { ...side, ...handles, url: listener.url, port: listener.port, workflows, close, [Symbol.asyncDispose]: () => close() };
+  } catch (error) {
+    await close(0);
+    throw error;
+  }
+}
+
+async function currentOwner(members: Members) {
+  const { owner } = await members.look();
+  return owner === null ? null : { node: owner.node, url: owner.url, epoch: String(owner.epoch) };
+}
+
+function memberOf(id: string, url: string): Pick<Member, "id" | "url" | "version" | "speaks"> {
+  return { id, url, version: packageVersion(), speaks: spokenVersions };
+}
+
+/** Nodes recognise each other by their secret, and bind that to the TLS session; a certificate of their own authority is not needed. */
+function linkTls({ tls }: ServeOptions) {
+  return tls === undefined ? undefined : {};
+}
+
+/** A node can take work when its requests are performed somewhere. */
+function storageOf(node: ClusterNode): Storage {
+  return {
+    get commits() {
+      return 0;
+    },
+    get unavailable() {
+      return node.isServing ? null : new LongshoreError("LONGSHORE_STORE_UNAVAILABLE", "No node owns the data now.");
+    },
+    look: () => {},
+    tryWrite: async () => void (await node.program("tryWrite", [])),
+  };
+}
+
+/** What /metrics shows: this node, and the data while this node owns it. */
+function withOwned(metrics: Metrics, owned: () => Metrics | null): Metrics {
+  return { ...metrics, read: async () => `${await metrics.read()}${(await owned()?.read()) ?? ""}` };
+}
+
+interface Running {
+  readonly node: ClusterNode;
+  readonly members: Members;
+  readonly link: LinkClient;
+  readonly owned: ReturnType<typeof takeOver>;
+  readonly table: IdleTable;
+  readonly listener: { close(deadlineMs?: number): Promise<void> };
+  readonly logger: Logger;
+  readonly watch: { stop(): void };
+  readonly clock: Clock;
+}
+
+/** First the data is handed over, so that the requests of this node's clients are performed elsewhere while the listener closes. */
+function closing({ node, members, link, owned, table, listener, logger, watch }: Running): (deadlineMs?: number) => Promise<void> {
+  let closed: Promise<void> | undefined;
+  return (deadlineMs) => {
+    closed ??= (async () => {
+      const letEnd = keepProcessAlive();
+      logger.info("The server stops");
+      try {
+        await node.resign();
+        const others = await members.list().catch(() => []);
+        // No node is left that could perform them.
+        if (others.length < 2) await link.close();
+        table.dismiss();
+        await listener.close(deadlineMs);
+        await node.close();
+        await link.close();
+        await table.close();
+        await members.close();
+        logger.info("The server has stopped");
+      } finally {
+        owned.stop();
+        watch.stop();
+        letEnd();
+      }
+    })();
+    return closed;
+  };
+}

@@ -1,0 +1,77 @@
+// Membership in a cluster, on a connection of its own: a row for each node, and the row of the shard, which shows who owns the data.
+
+import type { Member, Members, Ownership } from "../../cluster/members.ts";
+import { readAddress } from "./address.ts";
+import { connector } from "./connect.ts";
+import { Link } from "./link.ts";
+import { holding, lockOf } from "./owner.ts";
+import type { Parameter, RawRow } from "./package.ts";
+import { migrate } from "./schema.ts";
+import { Statements } from "./statements.ts";
+
+/** The row of a node that is silent for this long is removed. */
+const goneAfter = "1 hour";
+/** A node that was seen this recently is there. */
+const thereFor = "10 seconds";
+
+export async function openMembers(url: string): Promise<Members> {
+  const address = readAddress(url);
+  const { schema } = address;
+  const open = await connector(address);
+  const setup = await open({ role: "setup", settings: "" });
+  let secret: Uint8Array;
+  try {
+    await migrate(setup, schema);
+    const { rows } = await setup.query(`SELECT encode(secret, 'hex') AS secret FROM ${schema}.meta`);
+    secret = Buffer.from(String(rows[0]?.secret), "hex");
+  } finally {
+    await setup.end();
+  }
+  const link = new Link(() => open({ role: "node", settings: `-c search_path=${schema}` }));
+  const statements = new Statements();
+  const run = async (sql: string, ...values: Parameter[]): Promise<RawRow[]> => {
+    const [rows = []] = await link.run([{ statement: statements.of(sql), values }]);
+    return rows;
+  };
+  return {
+    secret,
+    look: async () => ownershipOf(await run(lookSql(schema))),
+    async announce({ id, url: at, version, speaks }) {
+      await run(announceSql, id, at, version, `{${speaks.join(",")}}`);
+      await run(`DELETE FROM node WHERE seen_at < now() - interval '${goneAfter}'`);
+    },
+    list: async () => (await run(listSql)).map(memberOf),
+    async leave(id) {
+      await run("DELETE FROM node WHERE id = ?", id);
+    },
+    close: () => link.close(),
+  };
+}
+
+function lookSql(schema: string): string {
+  const isLocked = `EXISTS (SELECT 1 FROM pg_locks WHERE ${holding(lockOf(schema))})`;
+  return `SELECT shard.node, node.address, shard.epoch, shard.expires_at <= now() OR NOT ${isLocked} FROM shard LEFT JOIN node ON node.id = shard.node WHERE shard.id = 0`;
+}
+
+const announceSql = `INSERT INTO node (id, address, version, speaks, started_at, seen_at) VALUES (?, ?, ?, ?::int[], now(), now())
+  ON CONFLICT (id) DO UPDATE SET address = excluded.address, version = excluded.version, speaks = excluded.speaks, seen_at = now()`;
+
+const ms = (column: string) => `(extract(epoch FROM ${column}) * 1000)::bigint`;
+const listSql = `SELECT node.id, address, version, array_to_string(speaks, ','), ${ms("started_at")}, ${ms("seen_at")}, shard.node IS NOT NULL
+  FROM node LEFT JOIN shard ON shard.node = node.id AND shard.expires_at > now() WHERE seen_at > now() - interval '${thereFor}' ORDER BY node.id`;
+
+function ownershipOf([row]: readonly RawRow[]): Ownership {
+  const [node = null, address = null, epoch, isFree] = row ?? [];
+  const owner = node === null || address === null ? null : { node: String(node), url: String(address), epoch: Number(epoch) };
+  return { owner, isFree: isFree === "t" };
+}
+
+function memberOf([id, url, version, speaks, startedAt, seenAt, isOwner]: RawRow): Member {
+  return {
+    ...{ id: String(id), url: String(url), version: String(version) },
+    speaks: String(speaks).split(",").map(Number),
+    startedAt: Number(startedAt),
+    seenAt: Number(seenAt),
+    isOwner: isOwner === "t",
+  };
+}
