@@ -59,6 +59,8 @@ export interface HttpReply {
   events?: (sink: EventSink) => void;
   /** Called when the reply could not be delivered because the client had disconnected: take back what the reply granted. */
   undelivered?: () => void;
+  /** Called when the system has taken the reply. Only together with `undelivered`. */
+  delivered?: () => void;
 }
 
 export interface Route {

@@ -43,6 +43,8 @@ export abstract class Exchange implements HttpRequest {
   allowedOrigin: string | undefined = undefined;
   /** Called when the client disconnects before the response is sent. */
   undelivered: (() => void) | undefined = undefined;
+  /** Called when the system has taken the response, for those that can be given back. */
+  delivered: (() => void) | undefined = undefined;
   events: EventStream | undefined = undefined;
   /** Releases what the response holds until it is sent. */
   release: (() => void) | undefined = undefined;

@@ -35,7 +35,10 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
 
   function write(exchange: Exchange, reply: HttpReply): void {
     const { body, undelivered } = reply;
-    if (undelivered !== undefined) exchange.undelivered = () => giveBack(undelivered);
+    if (undelivered !== undefined) {
+      exchange.undelivered = () => giveBack(undelivered);
+      exchange.delivered = reply.delivered;
+    }
     if (!exchange.connection.socket.writable) return abandon(exchange, body);
     if (reply.events === undefined && !(body instanceof Readable)) return writeWhole(exchange, reply, body);
     const response = openEndOf(exchange);
@@ -150,6 +153,7 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
   function delivered(exchange: Exchange): void {
     if (exchange.connection.socket.destroyed) return;
     exchange.undelivered = undefined;
+    exchange.delivered?.();
     finish(exchange);
   }
 
