@@ -42,7 +42,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "serving-port": ["core", "net", "engine", "bus"],
   "worker-port": ["core", "runner"],
   registry: ["core", "wire", "worker", "serving", "dialect", "runner", "serving-port", "worker-port"],
-  store: ["core", "engine", "rows"],
+  store: ["core", "engine", "rows", "cluster"],
   cluster: ["core", "net", "engine"],
   verify: ["core", "engine"],
   server: ["core", "verify", "net", "runner", "engine", "operations", "rows", "bus", "cluster", "api", "store", ...REGISTRY],

@@ -134,6 +134,8 @@ export interface PreparedProtocol<Handle extends object = object> {
     readonly engine: ProtocolEngine;
     readonly log: ProtocolLog;
     readonly trouble: FailureListener;
+    /** True where only the routes are wanted, on an engine without data: nothing may be started or connected. */
+    readonly isIdle: boolean;
   }): Promise<OpenProtocol<Handle>>;
 }
 

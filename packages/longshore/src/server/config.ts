@@ -24,6 +24,8 @@ export interface ServeOptions extends ProtocolOptions {
   store?: string;
   /** With `store`: after this time another server may take over the data of a server that hangs. From 1s to 60s. Default: 5s. */
   lease?: Duration;
+  /** With `store`: the URL at which the other servers on the same data reach this one. Default: the address on which it listens. */
+  advertise?: string;
   /** Serve a damaged data file, as far as it can be read. Default: a damaged file is refused. */
   acceptDamage?: boolean;
   /** Default: 4500. 0 takes any free port; null opens no socket. */

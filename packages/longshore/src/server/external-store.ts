@@ -1,5 +1,6 @@
 // The store that `store` names: data in PostgreSQL instead of a folder.
 
+import type { Members } from "../cluster/members.ts";
 import { durationMs } from "../core/duration.ts";
 import { LongshoreError } from "../core/errors.ts";
 import type { Store } from "../engine/store.ts";
@@ -11,7 +12,10 @@ export interface ExternalStore {
   readonly shown: string;
   /** Texts that must not appear in a log. */
   readonly secrets: readonly string[];
-  open(options: { readonly warn?: (message: string) => void }): Promise<Store>;
+  /** Takes the data. Rejects with LONGSHORE_CONFLICT while another server owns it. */
+  open(options: { readonly warn?: (message: string) => void; readonly node?: string }): Promise<Store>;
+  /** The servers that share it. */
+  members(): Promise<Members>;
 }
 
 /** A shorter lease ends while a busy machine renews it. */
@@ -48,9 +52,13 @@ export function externalStoreOf({ store: url, lease, data, ephemeral, acceptDama
   return {
     shown,
     secrets,
-    async open({ warn }) {
+    async open({ warn, node }) {
       const { openPostgres } = await import("../store/postgres/store.ts");
-      return openPostgres({ url, leaseMs, warn });
+      return openPostgres({ url, leaseMs, warn, node });
+    },
+    async members() {
+      const { openMembers } = await import("../store/postgres/members.ts");
+      return openMembers(url);
     },
   };
 }

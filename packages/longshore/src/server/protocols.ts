@@ -35,14 +35,19 @@ export interface OpenProtocols {
   close(): Promise<void>;
 }
 
-/** Opens the protocols one after the other. When one fails, those opened before it are closed. */
-export async function openProtocols(prepared: readonly PreparedProtocol[], engine: ProtocolEngine, log: Logger): Promise<OpenProtocols> {
+/** Opens the protocols one after the other. When one fails, those opened before it are closed. With `isIdle`, none of them starts anything. */
+export async function openProtocols(
+  prepared: readonly PreparedProtocol[],
+  engine: ProtocolEngine,
+  log: Logger,
+  { isIdle = false }: { isIdle?: boolean } = {},
+): Promise<OpenProtocols> {
   const list: OpenProtocol[] = [];
   const close = async () => {
     for (const each of list.splice(0)) await each.close?.();
   };
   try {
-    for (const each of prepared) list.push(await each.open({ engine, log, trouble: new FailureLog(log, engine.clock) }));
+    for (const each of prepared) list.push(await each.open({ engine, log, trouble: new FailureLog(log, engine.clock), isIdle }));
   } catch (error) {
     await close();
     throw error;

@@ -30,6 +30,10 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
   const directory = directoryOf(options);
   logger.info("The server starts", { version: packageVersion(), data: external?.shown ?? directory ?? "in memory", pid: process.pid });
   const prepared = await prepareProtocols(options, logger);
+  if (external !== null && options.port !== null) {
+    const { serveNode } = await import("./node.ts");
+    return serveNode({ options, store: external, prepared, tokens, logger });
+  }
   const watch = metrics && createWatchdog({ metrics, logger });
   const engine = await openEngine({
     directory,

@@ -27,7 +27,7 @@ const endings = /\.(ya?ml|json)$/;
  * Reads every file before anything is defined. With `onBad` "refuse", one mistake refuses the whole folder; with "skip", only the bad files
  * are left out.
  */
-export async function loadWorkflows(directory: string, runs: Runs, onBad: "refuse" | "skip"): Promise<LoadedWorkflows> {
+export async function loadWorkflows(directory: string, runs: Pick<Runs, "define">, onBad: "refuse" | "skip"): Promise<LoadedWorkflows> {
   // The parser is loaded only when there are files.
   const { definitionParser } = await import("./definition-file.ts");
   const parseDefinition = await definitionParser();

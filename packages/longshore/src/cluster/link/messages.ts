@@ -4,7 +4,10 @@
 /** The versions of the messages that this build speaks, the newest last. Two neighbouring releases share at least one. */
 export const spokenVersions: readonly number[] = [1];
 
-/** From the node: `[call, id, name, args]`, `[abort, id]`, `[open, id, name, args]`, `[close, id]`, `[prove, proof]`. */
+/** What follows the arguments of a call that is sent again. */
+export const repeatMark = 1;
+
+/** From the node: `[call, id, name, args]`, or with the mark `[call, id, name, args, 1]`, `[abort, id]`, `[open, id, name, args]`, `[close, id]`, `[prove, proof]`. */
 export const kinds = {
   call: 1,
   /** From the owner: `[answer, id, result]`, `[failure, id, error]`. */

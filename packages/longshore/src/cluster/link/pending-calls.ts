@@ -3,6 +3,7 @@
 import type { Clock } from "../../core/clock.ts";
 import { LongshoreError } from "../../core/errors.ts";
 import type { LinkLimits } from "./limits.ts";
+import { repeatMark } from "./messages.ts";
 
 export interface PendingCall {
   /** The message, as it is sent and sent again. */
@@ -76,8 +77,8 @@ export class PendingCalls {
     this.#cancelWait = undefined;
     for (const call of this.#calls.values()) {
       if (call.sent) this.resent++;
+      send(call.sent ? `${call.text.slice(0, -1)},${repeatMark}]` : call.text);
       call.sent = true;
-      send(call.text);
     }
   }
 

@@ -5,7 +5,7 @@ import type { Logger } from "../../core/logger.ts";
 import { carriedError } from "./carried-error.ts";
 import { BadFrame, exceeds } from "./frames.ts";
 import type { LinkLimits } from "./limits.ts";
-import { kinds, messageOf, signOf } from "./messages.ts";
+import { kinds, messageOf, repeatMark, signOf } from "./messages.ts";
 import type { LinkCall, LinkService, LinkStream } from "./service.ts";
 import type { Wire, WireEvents } from "./wire.ts";
 
@@ -43,9 +43,9 @@ export class ServedLink implements WireEvents {
     return this.#streams.size;
   }
 
-  message([kind, id, third, fourth]: readonly unknown[]): void {
+  message([kind, id, third, fourth, mark]: readonly unknown[]): void {
     if (typeof id !== "number") throw new BadFrame("A message has no number.");
-    if (kind === kinds.call) this.#call(id, nameIn(third), fourth);
+    if (kind === kinds.call) this.#call(id, nameIn(third), fourth, mark === repeatMark);
     else if (kind === kinds.abort) this.#calls.get(id)?.abort();
     else if (kind === kinds.open) this.#open(id, nameIn(third), fourth);
     else if (kind === kinds.close) this.#close(id);
@@ -58,13 +58,14 @@ export class ServedLink implements WireEvents {
     this.#streams.clear();
     for (const call of calls) call.abort();
     for (const stream of streams) this.#release(stream);
+    this.#options.service.left?.(this.#options.node);
     this.#options.ended(reason);
   }
 
-  #call(id: number, name: string, args: unknown): void {
+  #call(id: number, name: string, args: unknown, isRepeat: boolean): void {
     const { service, limits, node, life } = this.#options;
     if (this.#calls.has(id)) throw new BadFrame(`Call ${id} was sent twice.`);
-    const call = new ServedCall(node, life, id);
+    const call = new ServedCall(node, life, id, isRepeat);
     this.#calls.set(id, call);
     this.#options.began();
     if (this.#calls.size > limits.calls) return this.#fail(id, tooManyCalls(limits.calls));
@@ -157,14 +158,16 @@ interface ServedStream {
 
 class ServedCall implements LinkCall {
   readonly node: string;
+  readonly isRepeat: boolean;
   readonly #life: string;
   readonly #id: number;
   /** Made when the service asks for the signal: most calls never do, and a controller costs as much as the rest of a call. */
   #controller: AbortController | undefined;
   #aborted = false;
 
-  constructor(node: string, life: string, id: number) {
+  constructor(node: string, life: string, id: number, isRepeat: boolean) {
     this.node = node;
+    this.isRepeat = isRepeat;
     this.#life = life;
     this.#id = id;
   }

@@ -6,6 +6,8 @@ export interface LinkCall {
   readonly key: string;
   /** The node that calls. */
   readonly node: string;
+  /** True when the node has sent this call before, to this owner or to an earlier one: it may have been carried out. */
+  readonly isRepeat: boolean;
   /** Aborts when the caller does not want the answer any more, and when the link breaks. */
   readonly signal: AbortSignal;
 }
@@ -29,4 +31,6 @@ export interface LinkService {
    * link breaks. It is not called for a stream that the owner has ended. An error that is thrown ends the stream with it.
    */
   open(name: string, args: unknown, stream: LinkStream): () => void;
+  /** The link to a node is over. Called after the signals of its calls were aborted. */
+  left?(node: string): void;
 }

@@ -219,12 +219,12 @@ export class Owner {
 
 const mine = "id = 0 AND epoch = ? AND token = ?::uuid";
 
-function lockOf(schema: string): string {
+export function lockOf(schema: string): string {
   return `hashtext('longshore'), hashtext('${schema}/0')`;
 }
 
 /** The sessions that have a lock with these two numbers. */
-function holding(lock: string): string {
+export function holding(lock: string): string {
   const [first, second] = lock.split(", ");
   return `locktype = 'advisory' AND objsubid = 2 AND classid::bigint = ${first} & 4294967295 AND objid::bigint = ${second} & 4294967295 AND granted`;
 }

@@ -62,10 +62,12 @@ export interface FlowkitDeps {
   readonly engine: ProtocolEngine;
   readonly log: ProtocolLog;
   readonly trouble: FailureListener;
+  /** True where nothing may be started or connected. */
+  readonly isIdle?: boolean;
 }
 
 export async function openFlowkit(
-  { engine, log, trouble }: FlowkitDeps,
+  { engine, log, trouble, isIdle = false }: FlowkitDeps,
   { settings, security, isSensitive }: FlowkitConfig,
   options: FlowkitOptions,
 ): Promise<Flowkit> {
@@ -76,7 +78,7 @@ export async function openFlowkit(
   const reach = new BusReach(trouble, clock);
   const reporting = { clock, trouble: reach };
   const bus = reach.watch(
-    brokers.length > 0
+    brokers.length > 0 && !isIdle
       ? await kafkaBus(
           brokers,
           { ...security, ...options.kafka },
@@ -102,7 +104,9 @@ export async function openFlowkit(
       : null;
   const { functions } = options;
   const mirroring =
-    options.mongo === undefined ? null : await openMirror(options.mongo, engine, { cluster, trouble, roster: () => coordinator.roster() });
+    options.mongo === undefined || isIdle
+      ? null
+      : await openMirror(options.mongo, engine, { cluster, trouble, roster: () => coordinator.roster() });
   const coordinator: Coordinator = new Coordinator({
     engine,
     bus,
@@ -122,9 +126,11 @@ export async function openFlowkit(
   engine.carriers.add(carrier);
   const letters: DeadLetterSource = { deadLetters: (task) => shownDeadLetters(engine.documents, task) };
   engine.deadLetterSources.add(letters);
-  await outbox?.start();
-  await coordinator.start();
-  mirroring?.mirror.start();
+  if (!isIdle) {
+    await outbox?.start();
+    await coordinator.start();
+    mirroring?.mirror.start();
+  }
   return {
     coordinator,
     bus,
