@@ -32,9 +32,9 @@ export interface BusLog {
    * member does not hold them.
    */
   commit(member: string, taken: number): Promise<boolean>;
-  /** Gives records back, which are then delivered first: the given delivery, or everything that the member holds. */
+  /** Gives back the delivery `taken`, or everything that the member holds. These records are delivered next. */
   release(member: string, taken?: number): void;
-  /** Calls `wake` when there may be records to take. The returned function ends that. */
+  /** Calls `wake` when there may be records to take. The returned function stops these calls. */
   watch(topics: readonly string[], wake: () => void): () => void;
 }
 
@@ -43,12 +43,13 @@ export const topicRecordsMax = 1_000_000;
 export const recordMsMax = 7 * 24 * 3_600_000;
 /** A group that no member has used for this long is removed, as in Kafka. */
 export const groupMsMax = 7 * 24 * 3_600_000;
-/** The limit of topics of one store; each handler has two. */
+/** The limit of topics of one store; each role has two. */
 export const topicsMax = 8_000;
 /** The limit of topics that guests create. The rest is for the coordinator itself: two for each role that it serves. */
 export const guestTopicsMax = 5_000;
 /**
- * The limit of groups of guests, counted per topic: about 30 MB. A worker has two of its own, and restarted workers leave theirs behind.
+ * The limit of groups of guests, counted per topic: about 30 MB. Each worker has two groups of its own, and a restarted worker leaves its
+ * old groups behind.
  */
 export const groupsMax = 100_000;
 /** When there are too many groups, those that were silent for this long are removed. Readers poll every 30 s. */

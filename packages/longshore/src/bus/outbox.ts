@@ -1,6 +1,6 @@
 // Reliable sending of messages: each message is stored before it is sent, and sent until the bus has accepted it. A message that is stored
-// already is not stored again, so a sender that is not sure may repeat it. After a crash between sending and recording that, the message is
-// sent again: receivers drop duplicates by id.
+// already is not stored again, so a caller that is not sure may repeat it. After a crash, a message whose outcome was not stored is sent
+// again: receivers drop duplicates by id.
 //
 // Life of a message: pending -> sent, or -> failed when it was tried too often or can never be sent. A message waits for earlier messages
 // with the same topic and key.
@@ -124,7 +124,7 @@ export class Outbox {
     this.#readOn();
   }
 
-  /** Waits for messages that are being sent, which closing the bus cancels; the next process sends the rest. */
+  /** Waits until no message is being sent; to cancel these sends, close the bus. The next process sends the other messages. */
   async close(): Promise<void> {
     this.#closed = true;
     for (const cancel of this.#timers) cancel();
@@ -138,7 +138,7 @@ export class Outbox {
     if (!this.#more || this.#reading !== null || this.#resting || !this.#started || this.#closed || this.#kept > keptMax / 2) return;
     this.#reading = this.#readPages().finally(() => {
       this.#reading = null;
-      // Messages that arrived at the last moment were left to this read.
+      // A message that was enqueued just before the read ended is not read yet.
       this.#readOn();
     });
   }

@@ -7,7 +7,7 @@ import { bytesOf } from "./check.ts";
 
 export interface PublishBatcherOptions {
   /**
-   * Sends one request, and is called again only after it has settled. `calls` says from how many calls of `add` the records come. When
+   * Sends one request, and is called again only after it has settled. `calls` is how many calls of `add` the records come from. When
    * `send` rejects, all of these calls reject. The exception is LONGSHORE_LIMIT for several calls: then the records of each call are sent
    * again, in a request of their own.
    */
@@ -83,7 +83,7 @@ export class PublishBatcher {
     }
   }
 
-  /** One record is too large for its topic: calls without it must not fail. */
+  /** A record of one call is too large for its topic: the other calls must not fail. */
   async #oneByOne(records: readonly Outgoing[], calls: ReadonlyMap<Call, number>): Promise<void> {
     let at = 0;
     for (const [call, count] of calls) {

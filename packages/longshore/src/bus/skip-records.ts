@@ -6,8 +6,8 @@ import { codeOf, isClosing, isTransient, LongshoreError, toError } from "../core
 import type { BusRecord, Subscription } from "./bus.ts";
 
 /**
- * The limit of tries for an error without a code of ours, which may be temporary or not. The tries take some seconds, because the bus
- * pauses between them.
+ * The limit of tries for an unexpected error, which may be temporary or not. The tries take some seconds, because the bus pauses between
+ * them.
  */
 const triesMax = 5;
 
@@ -16,7 +16,7 @@ export class NoRoom extends Error {
   override readonly name: string = "NoRoom";
 }
 
-/** Whether another try may succeed: the store or a server is not available now, or this process is stopping. */
+/** Whether a later try may succeed: there is no room now, the store or a server is unavailable or refuses a token, or the process stops. */
 export function mayPass(error: unknown): boolean {
   return error instanceof NoRoom || isTransient(error) || isClosing(error) || codeOf(toError(error)) === "LONGSHORE_UNAUTHORIZED";
 }

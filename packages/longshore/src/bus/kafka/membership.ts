@@ -27,7 +27,7 @@ export interface MembershipOptions {
   readonly sessionMs: number;
   readonly beatMs: number;
   readonly closing: Shutdown;
-  /** Called by the leader: one text per member whose subscription cannot be read, and which gets no partitions. Usually empty. */
+  /** Called by the leader with one text for each member whose subscription cannot be read; such a member gets no partitions. */
   unreadable(members: readonly string[]): void;
 }
 
@@ -88,7 +88,7 @@ export class Membership {
     }
   }
 
-  /** Resolves when this generation has ended. Rejects when the broker was silent for as long as a session lasts. */
+  /** Resolves when this generation has ended. Rejects when no heartbeat has succeeded for `sessionMs`. */
   async beatUntilOver(stop: AbortSignal): Promise<void> {
     const { sessionMs, beatMs, group, closing } = this.#options;
     let heardAt = performance.now();
@@ -176,7 +176,7 @@ export class Membership {
     const coordinator = await client.findGroupCoordinator();
     const { brokers } = await client.metadata({ topics: [...client.topics.current] });
     const broker = brokers.get(coordinator);
-    if (broker === undefined) throw new LongshoreError("LONGSHORE_UNREACHABLE", `Broker ${coordinator} is not among those that are there.`);
+    if (broker === undefined) throw new LongshoreError("LONGSHORE_UNREACHABLE", `Broker ${coordinator} of the group is not available.`);
     return new Promise<Answer>((resolve, reject) => {
       client[kafka.kGetConnection](broker, (error, connection) => {
         if (error || connection === undefined) return reject(error);
@@ -189,7 +189,7 @@ export class Membership {
   }
 }
 
-/** Any program may be a member: an invalid subscription of one must not keep the others from their partitions. */
+/** Any program may join the group: an invalid subscription must not stop the assignment of partitions to the other members. */
 function topicsIn(metadata: Buffer | null, unreadable: (why: string) => void): string[] {
   try {
     return metadata === null ? [] : decodeSubscription(metadata);
@@ -216,7 +216,7 @@ function inWords(error: unknown, group: string): unknown {
   if (named(error, "INCONSISTENT_GROUP_PROTOCOL") === undefined) return error;
   return new LongshoreError(
     "LONGSHORE_BAD_CONFIG",
-    `The members of the group ${group} share partitions out in another way than ${assignorName}, which is ours: ${messageOf(error)}`,
+    `The group ${group} has members that do not support the partition assignor ${assignorName}: ${messageOf(error)}`,
     { cause: error },
   );
 }

@@ -1,5 +1,5 @@
 // Publishes to Kafka: one request at a time, with an idempotent producer, so that a batch that is sent again after a lost response is
-// stored once. The broker numbers batches: a batch must be sent again unchanged, or by a new producer.
+// stored once. The producer numbers its batches, so a batch must be sent again unchanged, or by a new producer.
 
 import { type Clock, pause, systemClock } from "../../core/clock.ts";
 import { LongshoreError, toError } from "../../core/errors.ts";
@@ -13,9 +13,9 @@ import { Produce, type ProducedMessage } from "./produce.ts";
 import type { Shutdown } from "./shutdown.ts";
 import type { KafkaTopics } from "./topics.ts";
 
-/** Longer than a broker takes to restart; publishers repeat records that must not be lost. */
+/** Longer than a broker takes to restart. After that, `publish` rejects, and the caller repeats records that must not be lost. */
 const patienceMsDefault = 30_000;
-/** The mask of Java's producers for hashes: a key must lead every client to the same partition. */
+/** The mask that Java's producers apply to hashes: all clients must map a key to the same partition. */
 const positive = 0x7fffffff;
 /** The limit of records of one request; except for very small records, the limit of bytes is reached first. */
 const requestRecordsMax = 5_000;
@@ -50,7 +50,7 @@ export class KafkaPublisher {
     this.#name = name;
     this.#closing = closing;
     this.#clock = options.clock ?? systemClock;
-    // All records of a request may belong to one partition and form one batch, and a batch has the limit of a record.
+    // All records of a request may be one batch, and brokers limit a batch to the size of the largest record.
     this.#batcher = new PublishBatcher({
       send: (records, calls) => this.#send(records, calls),
       bytesMax: recordBytesMax,
@@ -168,7 +168,7 @@ function tooLarge(record: Outgoing, cause: unknown): LongshoreError {
   const whose = record.key === null ? "" : ` with the key ${JSON.stringify(record.key)}`;
   return new LongshoreError(
     "LONGSHORE_LIMIT",
-    `A record for the topic ${record.topic}${whose} has ${bytesOf(record)} bytes, which is more than the brokers take there (max.message.bytes).`,
+    `A record for the topic ${record.topic}${whose} has ${bytesOf(record)} bytes, which is more than max.message.bytes of the topic.`,
     { cause, detail: { field: "value", expected: "no more bytes than max.message.bytes of the topic" } },
   );
 }
