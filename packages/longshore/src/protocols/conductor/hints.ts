@@ -1,4 +1,4 @@
-// What `longshore dev` prints about workers of Conductor.
+// What `longshore dev` prints about Conductor workers.
 
 import { type HintOptions, type ProtocolHints, tokenFirst } from "../hints.ts";
 
@@ -13,7 +13,7 @@ export function hints({ url, asksToken }: HintOptions): ProtocolHints {
         tryIt: tryConductor(url, asksToken),
       },
     ],
-    // Its workers have no labels.
+    // Conductor workers have no labels.
     workerFor: ({ name, labels }) => (labels.length > 0 ? null : `a Conductor worker of ${name} with CONDUCTOR_SERVER_URL=${url}/api`),
   };
 }

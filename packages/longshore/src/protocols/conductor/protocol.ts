@@ -1,4 +1,4 @@
-// Conductor, as the registry lists it.
+// Conductor's entry in the registry.
 
 import { join } from "node:path";
 import type { Environment } from "../../core/environment.ts";
@@ -44,11 +44,11 @@ const worker: WorkerProtocol = {
   help: {
     examples: [["longshore work 'workers/**/*.ts' --conductor http://localhost:8080", "for a Conductor server"]],
     notes: `For Conductor every task is a worker; its settings are read from the environment (CONDUCTOR_SERVER_URL, CONDUCTOR_AUTH_KEY,
-CONDUCTOR_WORKER_ALL_THREAD_COUNT and the like). There the default of --slots is 1 for each task, of --poll 100ms and of --cancel-poll 10s.`,
+CONDUCTOR_WORKER_ALL_THREAD_COUNT and the like). Defaults for Conductor: --slots 1 for each task, --poll 100ms, --cancel-poll 10s.`,
   },
   async transport({ on, workerId, poll, cancelPoll }, tasks) {
     const { conductor } = await import("./worker/index.ts");
-    // Each process stores undelivered results in its own place, where its successor finds them.
+    // Each process stores undelivered results in a folder of its own. The next process with the same tasks finds them there.
     const folder = tasks
       .join("+")
       .replace(/[^\w.+-]/g, "_")

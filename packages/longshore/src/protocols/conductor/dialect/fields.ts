@@ -1,13 +1,14 @@
 // Reads JSON objects with a table of fields. Known fields are converted to their type, or get their default; unknown fields are kept, so
 // that a definition is returned as it was sent.
 //
-// As in Conductor's own reader, a number may be sent as a text and a text as a number, and null for a number or a flag is 0 or false.
+// As in Conductor's own reader, a number may be sent as a text and a text as a number. Null means 0 for a number and false for a flag, when
+// the field has a default.
 
 import { isObject, type Json } from "../../../core/json/json.ts";
 import { atOnce, type Sliced } from "../../../core/slices/slice-work.ts";
 import type { Violations } from "./violation.ts";
 
-/** Reads one field. `undefined` leaves it out. `given` is undefined when it is absent. */
+/** Reads one field. `given` is undefined when the field is absent. Returns undefined to leave the field out. */
 export type Field = (given: Json | undefined, path: string, violations: Violations) => unknown;
 
 export type FieldTable = { readonly [name: string]: Field };

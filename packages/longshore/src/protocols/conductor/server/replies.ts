@@ -35,7 +35,7 @@ export class Refused extends Error {
   }
 }
 
-/** Clients expect a name here. Conductor writes that of its machine, which is not disclosed: unauthenticated callers get this reply too. */
+/** Clients expect a name here. Conductor sends its host name. We do not: unauthenticated callers get this reply too. */
 const instance = "longshore";
 
 export function refusal(status: number, message: string, parts: Partial<ErrorBody> = {}): HttpReply {
@@ -47,7 +47,7 @@ export const badRequest = (message: string) => new Refused(400, message);
 export const notFound = (message: string) => new Refused(404, message);
 export const conflict = (message: string) => new Refused(409, message);
 
-/** The form of Conductor's checks of whole documents, which names no instance. */
+/** The format of Conductor for an invalid document; it has no `instance`. */
 export function invalid(violations: readonly Violation[]): Refused {
   return new Refused(400, "Validation failed, check below errors for detail.", { instance: undefined, validationErrors: violations });
 }

@@ -128,7 +128,7 @@ export class Tasks {
     return (task.runId ?? task.id) === report.workflowInstanceId ? { task, attempt: id.attempt } : undefined;
   }
 
-  /** Claims from the board before it returns, so that what follows is in the same commit behind it. */
+  /** Calls the board before it returns, so that the caller's next operation runs after the report and in the same commit. */
   #report({ task, attempt }: Tried, report: Report): Promise<unknown> {
     const settled = settle(this.#deps.board, { taskId: task.id, attempt }, task, report);
     if (report.logs.length === 0 || report.extendLease) return settled;

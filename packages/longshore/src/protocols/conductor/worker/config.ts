@@ -1,9 +1,9 @@
 // The configuration of one task's worker. Every property is looked up in the environment first (for this task, then for all), then in the
 // code (the task's own options, then the transport's), then in the table of defaults: worker-specific > global > code > default.
 //
-// Spellings, first hit wins, for the property `thread_count` of the task `greet`:
+// Variables in their order, the first that is set counts, for the property `thread_count` of the task `greet`:
 //   conductor.worker.greet.thread_count   conductor_worker_greet_thread_count   CONDUCTOR_WORKER_GREET_THREAD_COUNT
-//   CONDUCTOR_WORKER_greet_THREAD_COUNT   (a name with dashes is also looked for with underscores)
+//   CONDUCTOR_WORKER_greet_THREAD_COUNT   (a name with dashes or dots is also looked up with underscores)
 //   conductor.worker.all.thread_count     CONDUCTOR_WORKER_ALL_THREAD_COUNT     conductor_worker_all_thread_count
 //   conductor_worker_thread_count         CONDUCTOR_WORKER_THREAD_COUNT
 
@@ -22,14 +22,14 @@ export interface WorkerOptions {
   readonly concurrency?: number;
   /** The longest pause between polls that found nothing; 100 ms by default. */
   readonly pollInterval?: Duration;
-  /** How long a poll waits at the server. By default 100 ms, and up to 5 s while there is nothing to do. */
+  /** How long a poll waits at the server. By default 100 ms, and up to 5 s while there are no tasks. */
   readonly pollTimeout?: Duration;
   readonly domain?: string;
   /** Host name, process id and a random part by default. */
   readonly workerId?: string;
   /** Publish the task's definition at the start; false by default. */
   readonly registerTaskDef?: boolean;
-  /** Replace a definition that is there already; true by default. */
+  /** Replace a definition that exists already; true by default. */
   readonly overwriteTaskDef?: boolean;
   /** Publish the schemas with the definition; true by default. */
   readonly registerSchema?: boolean;
@@ -37,9 +37,9 @@ export interface WorkerOptions {
   readonly strictSchema?: boolean;
   /** Start without polling; false by default. */
   readonly paused?: boolean;
-  /** Keep long tasks alive by heartbeats; true by default. */
+  /** Renew the leases of long tasks with heartbeats; true by default. */
   readonly leaseExtend?: boolean;
-  /** What the published definition holds besides its name. */
+  /** Fields of the published definition, besides its name. */
   readonly taskDef?: Partial<TaskDef>;
 }
 
@@ -48,7 +48,7 @@ export interface WorkerConfig {
   readonly threadCount: number;
   readonly pollIntervalMs: number;
   readonly pollTimeoutMs: number;
-  /** True when the wait of polls was not set, so they may wait longer while there is nothing to do. */
+  /** True when `pollTimeout` was not set: then polls wait longer while there are no tasks. */
   readonly longPoll: boolean;
   readonly domain: string | undefined;
   readonly workerId: string;
@@ -71,10 +71,10 @@ export interface ConfigSources {
   readonly workerId: string;
 }
 
-/** Maximum number of concurrent calls; more belong into several processes. The runner's own limit is the same. */
+/** Maximum number of concurrent calls of one process. The runner has the same limit. */
 const threadCountMax = 10_000;
 const pollIntervalMsDefault = 100;
-/** A poll interval above a day is a mistake of units. */
+/** An interval above a day is probably in the wrong unit. */
 const pollIntervalMsMax = 86_400_000;
 
 export function workerConfig(task: Task, sources: ConfigSources): WorkerConfig {
@@ -121,7 +121,7 @@ export function workerConfig(task: Task, sources: ConfigSources): WorkerConfig {
   };
 }
 
-/** One line for people at the start. */
+/** The line that is logged when a worker starts. */
 export function describeWorker(config: WorkerConfig, pid: number): string {
   const fields = [
     `name=${config.task}`,
@@ -143,7 +143,7 @@ export interface Found {
   readonly value: string;
 }
 
-/** An empty value counts as absent, except when it means "none". */
+/** An empty value counts as absent, except with `emptyCounts`: an empty domain means no domain. */
 function lookUp(env: Environment, task: string, properties: readonly string[], emptyCounts = false): Found | undefined {
   for (const spelling of spellings(task)) {
     for (const property of properties) {

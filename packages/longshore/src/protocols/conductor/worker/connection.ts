@@ -11,7 +11,7 @@ import type { Settings } from "./options.ts";
 
 export interface HttpRequest {
   readonly method: "GET" | "POST" | "PUT";
-  /** With query, below the origin. */
+  /** The path with its query. */
   readonly path: string;
   readonly headers: { readonly [name: string]: string };
   readonly body?: string | undefined;
@@ -33,9 +33,9 @@ const burstKeepAliveMs = 500;
 const streamsMax = 100;
 /** A poll may return a hundred tasks with their inputs. */
 const answerBytesMax = 64 * 1024 * 1024;
-/** Definitions, tokens and refusals: every running task may wait for one at the same time. */
+/** The limit for definitions, tokens and refusals. It is low, because every running task may receive one at the same time. */
 const shortAnswerBytesMax = 1024 * 1024;
-/** After this many consecutive failures of HTTP/2 itself, the next connections offer only HTTP/1.1: some load balancers stall it. */
+/** After this many consecutive failures of HTTP/2 itself, the next connections offer only HTTP/1.1: some load balancers stall HTTP/2. */
 const http2FailuresMax = 3;
 
 type Undici = typeof import("undici");
@@ -123,7 +123,8 @@ export class Connection {
   }
 
   /**
-   * One request at a time on HTTP/1.1, where a response would wait behind a long poll; many on HTTP/2. Known after the server has chosen.
+   * HTTP/1.1 carries one request at a time, because a response would wait behind a long poll; HTTP/2 carries many. The version is known
+   * when the socket is connected.
    */
   #client(origin: URL, options: object, connector: buildConnector.connector): Dispatcher {
     const connect: buildConnector.connector = (target, callback) =>
