@@ -1,4 +1,4 @@
-// FlowKit, as the registry lists it.
+// FlowKit's entry in the registry.
 
 import { durationMs } from "../../core/duration.ts";
 import { variable } from "../../core/environment.ts";

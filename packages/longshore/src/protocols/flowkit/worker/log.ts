@@ -1,5 +1,5 @@
-// The log of a worker about its runs: one object for each event, with the names of the reference; the messages are those of the guide.
-// Silent without a listener: a function in the options, or FLOWKIT_LOG_STDOUT in the environment.
+// The log of a worker about its runs: one object for each event. Events have the names of the reference, and messages are those of its
+// guide. Nothing is logged without a listener: a function in the options, or FLOWKIT_LOG_STDOUT in the environment.
 
 import type { Clock } from "../../../core/clock.ts";
 import { type Environment, variable } from "../../../core/environment.ts";

@@ -1,4 +1,4 @@
-// One attempt of a node as an assignment: accepting it, heartbeats, running its batches, and reporting results and its end. README.md of
+// One attempt of a node as an assignment: accepts it, sends heartbeats, runs its batches and reports its results and its end. README.md of
 // this protocol describes the life of a run on the wire.
 
 import { randomUUID } from "node:crypto";
@@ -58,7 +58,7 @@ export class FlowkitRun implements Assignment {
   readonly #attempt: Attempt;
   readonly #events: AttemptEvents;
   readonly #log: WorkerLog;
-  /** The document id of its state; undefined when a later process could not find it. */
+  /** The id of the document with the run's state; undefined when the next process of this worker could not find it. */
   readonly #stateId: string | undefined;
   #control: Control | undefined;
   #cancel: { readonly reason: string; readonly deadlineMs: number | null } | undefined;
@@ -69,7 +69,7 @@ export class FlowkitRun implements Assignment {
   /** True for an ordinary task that has emitted parts. */
   #emitted = false;
   #reported = false;
-  /** Resolves when nothing of the run is in progress any more. */
+  /** Resolves when the run has ended and its end was reported. */
   over: Promise<void> = Promise.resolve();
 
   constructor(envelope: Envelope, start: TaskStart, around: RunSurroundings, stateId: string | undefined) {
@@ -115,7 +115,7 @@ export class FlowkitRun implements Assignment {
     return this.#cancel !== undefined;
   }
 
-  /** Reports that this worker has the run. Throws when that cannot be sent; the worker then does not have it. */
+  /** Reports that this worker has accepted the run. Throws when the report cannot be sent; then the worker must not run it. */
   async accept(): Promise<void> {
     await this.#saveState(this.active);
     await this.#events.send([this.#events.accepted(), this.#events.heartbeat()]);
@@ -187,10 +187,10 @@ export class FlowkitRun implements Assignment {
     const events: (string | Uint8Array)[] = [];
     let final: JsonObject;
     if (this.#streamed) final = output as JsonObject;
-    // It has sent its batches; the output is the summary.
+    // The task has sent its batches; the output is the summary.
     else if (this.#emitted) final = jsonObject(metricsOf(output));
     else {
-      // One batch, the default of the reference's handlers, named by its input as there.
+      // As with the default handler of the reference, the output is one batch, whose uid is a hash of the input.
       const metrics = jsonObject(metricsOf(output));
       const { input_ref, input_inline } = this.#start;
       const uid = dedupIds.payload({ input_ref: input_ref ?? {}, input_inline: input_inline ?? {} });
@@ -294,7 +294,7 @@ export class FlowkitRun implements Assignment {
     this.#control?.stop(new LongshoreError("LONGSHORE_CANCELLED", reason), graceMs);
   }
 
-  /** Nothing was reported: the hold was lost, or the report was refused. If a later attempt has begun, it overrides this report. */
+  /** Reports `cancelled` if there was no report: the hold was lost, or the report failed. Ignored when a later attempt has begun. */
   async #end(): Promise<void> {
     if (this.#reported) return;
     try {
@@ -346,7 +346,7 @@ export class FlowkitRun implements Assignment {
   }
 }
 
-/** For a generator that waits for the next batch: a worker that stops does not need it. Batches that were read may still be processed. */
+/** A signal that ends the wait for the next batch when the worker drains. Batches that were read are still processed. */
 function untilDraining(signal: AbortSignal, draining: AbortSignal): { readonly signal: AbortSignal; readonly over: () => void } {
   const ending = new AbortController();
   const end = () => ending.abort(handedBack());

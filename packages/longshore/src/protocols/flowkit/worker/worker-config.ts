@@ -1,5 +1,5 @@
-// The reference's WorkerConfig: the same fields under its names, which can also be set and read in camelCase, and the same way to load them
-// from a file. Errors are thrown by the constructor and name the field.
+// WorkerConfig of the reference implementation: the same fields, and the same way to load them from a file. Each field also has a camelCase
+// name. The constructor throws an error that names the invalid field.
 
 import { LongshoreError } from "../../../core/errors.ts";
 import { isObject } from "../../../core/json/json.ts";
@@ -8,7 +8,7 @@ import { topicNamesDefault } from "../wire/shapes.ts";
 import type { WorkerOptions } from "./options.ts";
 import { workerDefaults } from "./options.ts";
 
-/** The fields with the reference's defaults; the default files list exactly these. */
+/** The fields of the reference, with its names. */
 export interface WorkerConfigFields {
   kafka_bootstrap: string;
   topic_cmd_fmt: string;
@@ -56,7 +56,7 @@ const defaults: WorkerConfigFields = {
 type Camel<Name extends string> = Name extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<Camel<Tail>>}` : Name;
 type CamelFields = { [Field in keyof WorkerConfigFields as Camel<Field>]: WorkerConfigFields[Field] };
 
-/** In either notation. */
+/** Fields in snake_case or camelCase. */
 export type WorkerConfigInit = Partial<WorkerConfigFields> & Partial<CamelFields>;
 
 /** The settings of a FlowKit worker under the names of the reference, in both notations. */
@@ -89,7 +89,7 @@ export class WorkerConfig {
     return Math.trunc(this.announce_interval_sec * 1_000);
   }
 
-  /** The file, if it exists, then the overrides. `load({ path, overrides })` or `load(path, overrides)`. */
+  /** Reads the file, if it exists; `overrides` take precedence. `load({ path, overrides })` or `load(path, overrides)`. */
   static load(
     path: string | { readonly path?: string; readonly overrides?: WorkerConfigInit } = configPath,
     overrides: WorkerConfigInit = {},
@@ -114,7 +114,7 @@ function fieldsIn(path: string): Partial<WorkerConfigFields> {
   try {
     text = readNamedFile(path).toString();
   } catch (error) {
-    // As in the reference, the defaults are used without the file.
+    // As in the reference, the defaults are used when the file does not exist.
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return {};
     throw bad(`${path} cannot be read: ${(error as Error).message}`, "path");
   }
@@ -124,7 +124,7 @@ function fieldsIn(path: string): Partial<WorkerConfigFields> {
   } catch (error) {
     throw bad(`${path} is not JSON: ${(error as Error).message}`, "path");
   }
-  if (!isObject(value)) throw bad(`${path} holds ${text.trim().slice(0, 40)}, expected an object`, "path");
+  if (!isObject(value)) throw bad(`${path} contains ${text.trim().slice(0, 40)}, expected an object`, "path");
   return snakeFields(value, path);
 }
 

@@ -17,9 +17,9 @@ export interface WireAttempt {
 
 export interface Start {
   readonly input: Pick<NodeIo, "input_ref" | "input_inline" | "batching">;
-  /** Batches to skip. */
+  /** The uids of batches that the worker skips. */
   readonly deadLetters: readonly string[];
-  /** How often it was sent before without being claimed. */
+  /** How often this command was sent before without a claim by a worker. */
   readonly retry: number;
 }
 
