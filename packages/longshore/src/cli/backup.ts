@@ -30,13 +30,13 @@ async function backup(folder: string, flags: BackupFlags): Promise<void> {
   const { backUp } = await import("../server/backup.ts");
   const target = resolve(folder);
   const { bytes, blobs, missingBlobs } = await backUp(resolve(flags.data), target, progressPrinter());
-  const missing = missingBlobs === 0 ? "" : ` ${missingBlobs} blobs were not there.`;
+  const missing = missingBlobs === 0 ? "" : ` ${missingBlobs} blobs were missing.`;
   const text = `Copied ${bytes} bytes of data and ${blobs} blobs to ${target}.${missing}`;
   if (flags.json) printJson({ folder: target, bytes, blobs, missingBlobs });
   else process.stdout.write(`${text}\n`);
 }
 
-/** Prints a line on standard error for each tenth. */
+/** Prints a line on standard error for each 10 %. */
 function progressPrinter(): (news: BackupProgress) => void {
   const tenths = { data: 0, blobs: 0 };
   return ({ what, done, total }) => {

@@ -1,4 +1,4 @@
-// The HTTP client of the commands. An unsuccessful response becomes one sentence with what to do.
+// The HTTP client of the commands. For an unsuccessful response it throws an error that tells the user what to do.
 
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from "node:http";
 import { request as httpsRequest } from "node:https";
@@ -35,10 +35,10 @@ export class Refusal extends CommandFailure {
   }
 }
 
-/** How long a server may be silent. Event streams send heartbeats far more often. */
+/** No server responds at the address, or the connection broke. */
 export class Unreachable extends CommandFailure {}
 
-/** The time limit for a response. Event streams send heartbeats far more often. */
+/** How long a connection may be silent. Event streams send heartbeats far more often. */
 const silenceMsMax = 60_000;
 /** The limit for the quoted text of an error page that is not from a Longshore server. */
 const problemCharsMax = 300;
@@ -109,7 +109,7 @@ function parseAnswer(text: string, base: URL): unknown {
   try {
     return parseExact(text);
   } catch (cause) {
-    throw new CommandFailure(`${base.origin} answered something that is not JSON. Is that a Longshore server?`, undefined, { cause });
+    throw new CommandFailure(`the response of ${base.origin} is not JSON. Is that a Longshore server?`, undefined, { cause });
   }
 }
 

@@ -12,7 +12,7 @@ export function definitionsCommand(): Command {
   withJson(withConnection(command)).option("--limit <number>", "maximum number of results", parseCount, 100).action(definitions);
   return withExamples(command, [
     ["longshore definitions", "the newest version of each"],
-    ["longshore define ci.yml", "adds one"],
+    ["longshore define ci.yml", "adds a workflow"],
   ]);
 }
 

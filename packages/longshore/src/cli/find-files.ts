@@ -13,7 +13,7 @@ const declarations = /\.d\.[cm]?[jt]sx?$/;
 
 export interface FoundFile {
   readonly file: string;
-  /** It was found by a pattern, so it may export no task. */
+  /** True when a pattern matched it: such a file need not export a task. */
   readonly byPattern: boolean;
 }
 

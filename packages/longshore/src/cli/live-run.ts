@@ -10,7 +10,7 @@ export interface Screen extends Output {
   readonly rows?: number;
 }
 
-/** Durations change all the time; nothing is drawn more often than this. */
+/** The run is also drawn when nothing has changed, because durations grow. */
 const redrawMs = 100;
 const columnsDefault = 100;
 const rowsDefault = 24;

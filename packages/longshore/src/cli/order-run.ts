@@ -15,7 +15,7 @@ interface OrderFlags extends RecordOptions {
 }
 
 export interface RunOrder {
-  /** The last segment of its path in the API. */
+  /** The last segment of the request's path. */
   readonly verb: "retry" | "rerun";
   readonly recorded: Parameters<typeof recordRun>[1];
   /** The line that is printed about the run. */

@@ -1,5 +1,5 @@
 // Prints JSON on standard output. JSON.stringify escapes the control characters up to U+001F but not those from U+007F to U+009F. A
-// terminal takes some of them for commands, and the JSON contains text from workers. Escaped, they mean the same to every JSON parser.
+// terminal executes some of them as commands, and the JSON contains text from workers. JSON parsers read the escaped form as the same text.
 
 import { writeExact } from "../core/json/json-exact.ts";
 

@@ -1,4 +1,4 @@
-// Inputs of runs and tasks for display: as callers gave them, also where a dialect stores them in a form of its own.
+// Inputs of runs and tasks for display: in the form in which callers sent them, even when the dialect stores another form.
 
 import type { Rows } from "../engine/cached-rows.ts";
 import type { Definitions } from "../engine/run/definitions.ts";

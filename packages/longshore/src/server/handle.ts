@@ -31,12 +31,12 @@ export interface RunResult<Output = unknown> {
 
 /** The options of `server.call()`. */
 export interface CallOptions {
-  /** Smaller runs first. */
+  /** Tasks with a smaller number start first. */
   priority?: number;
   /** The task starts after this delay. */
   delay?: Duration;
   retry?: RetryHint;
-  /** The limit of one attempt. */
+  /** The time limit of one attempt. */
   timeout?: Duration;
   labels?: readonly string[];
 }
@@ -59,11 +59,11 @@ export interface Server extends ProtocolHandles, TransportSource, AsyncDisposabl
   result<Output = unknown>(runId: string): Promise<RunResult<Output>>;
   /** Runs one task durably, without a workflow, and waits for its result. */
   call<Input, Output>(task: string | Task<Input, Output>, input: Input, options?: CallOptions): Promise<Output>;
-  /** Returns whether this call cancelled the run. The reason becomes the error of the run; a run that has ended does not change. */
+  /** Cancels the run unless it has ended; the reason becomes its error. Returns whether the run is cancelled, also by an earlier call. */
   cancel(runId: string, options?: { reason?: string }): Promise<boolean>;
   /** A transport to this server for `work()`; `on: server` uses it. */
   transport(): Transport;
-  /** Reports why tasks wait, and when that ends; once for each cause. The returned function stops the reports. */
+  /** Reports once for each cause why tasks wait, and when the cause ends. The returned function stops the reports. */
   watchWaiting(tell: (news: WaitingNews) => void): () => void;
   /**
    * Stops accepting requests, ends waiting long polls with an empty result, lets running requests finish, then closes the store.

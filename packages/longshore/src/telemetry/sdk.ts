@@ -35,7 +35,7 @@ const batches = { maxExportBatchSize: batchMax, maxQueueSize: queueMax, schedule
 
 export interface Sdk {
   readonly tracer: Tracer | undefined;
-  /** Its owner closes it, like every sink. */
+  /** `close` of the SDK does not close it: the caller does, as with every sink. */
   readonly log: LogSink | undefined;
   /** Sends the remaining spans. Never rejects. */
   close(): Promise<void>;

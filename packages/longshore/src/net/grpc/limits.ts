@@ -6,7 +6,7 @@ import type { ValueLimits } from "../http/request-size.ts";
 export interface GrpcLimits extends ValueLimits {
   /** The limit of one message, in both directions, also after decompression: four times the default of peers (4 MiB). */
   messageBytes: number;
-  /** The limit of a request that carries inputs, outputs or definitions. It is decoded at once; larger content belongs into a blob. */
+  /** The limit of a request that carries inputs, outputs or definitions. It is decoded at once; larger content must be sent as a blob. */
   payloadBytes: number;
   /** The limit of every other request: names, ids and numbers. */
   callBytes: number;
@@ -14,7 +14,7 @@ export interface GrpcLimits extends ValueLimits {
   openBytes: number;
   /**
    * Concurrent calls on one connection, including long-lived streams; further calls wait in the client, or use another connection. Node
-   * creates a stream for each call as soon as it arrives; this many take a few milliseconds.
+   * creates a stream for each call as soon as it arrives; to create this many takes a few milliseconds.
    */
   streams: number;
   /** The limit of all metadata of one call: the same as for HTTP/1.1 requests. */
@@ -49,11 +49,11 @@ export const grpcLimits: Readonly<GrpcLimits> = {
 export const streamWindowBytes = 1_048_576;
 export const sessionWindowBytes = 4_194_304;
 
-/** How many messages are decompressed at the same time: each occupies a thread of the pool, which file access needs too. */
+/** How many messages are decompressed at the same time. Each occupies a thread of Node's pool, and file access needs these threads too. */
 export const inflationsAtOnce = 2;
 
 /**
- * The memory limit of a session, in megabytes: the largest message, what waits before it, and reserve. Node's default of 10 is less than a
- * message.
+ * The memory limit of a session, in megabytes: the largest message, the data that waits before it, and a reserve. Node's default of 10 is
+ * less than one message.
  */
 export const sessionMemoryMb = 160;

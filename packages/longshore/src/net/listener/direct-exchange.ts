@@ -14,7 +14,7 @@ import type { Match } from "./router.ts";
 export interface DirectAnswers {
   /** The Date header's value. */
   date(): string;
-  /** The header of a kept connection: how long it may be idle. */
+  /** The headers of a connection that is kept, with its maximum idle time. */
   readonly keepAliveText: string;
   /** Throws Node's error for a header that could inject another line. */
   check(name: string, value: string): void;
@@ -46,7 +46,7 @@ export class DirectExchange extends Exchange {
     return undefined;
   }
 
-  /** A body of one read is small, so it is not scanned. */
+  /** The body arrived in one read, so it is small and its JSON is not scanned. */
   readText({ bytesMax, keep }: BodyLimits, done: (outcome: BodyOutcome) => void): void {
     const { body } = this;
     this.body = noBytes;

@@ -1,4 +1,4 @@
-// Our own protocol, as the registry lists it: the dialect of `workflow()`, and the API of the server.
+// The registry's entry of our own protocol: the dialect of `workflow()`, and the API of the server.
 
 import type { Protocol } from "../protocol.ts";
 

@@ -1,4 +1,4 @@
-// Stepflow, as the registry lists it. Its workers get tasks in two ways: from a queue, or over HTTP when the orchestrator calls them.
+// Stepflow's entry in the registry. Its workers get tasks in two ways: from a queue, or over HTTP when the orchestrator calls them.
 
 import { resolve } from "node:path";
 import type { Transport } from "../../runner/transport.ts";

@@ -1,4 +1,4 @@
-// workflow-graph, as the registry lists it.
+// workflow-graph's entry in the registry.
 
 import type { Protocol } from "../protocol.ts";
 import { notServing, type WorkerProtocol } from "../worker-half.ts";

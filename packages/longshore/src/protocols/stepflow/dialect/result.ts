@@ -24,7 +24,7 @@ export function failureReport(error: FlowError): FailureReport {
   return { error: error.message, output: writeExact(failed(error)), ...budget(error.code) };
 }
 
-/** Transport errors have their own budget. A failure of the component is retried only if the step asks for it. */
+/** Transport errors have a retry budget of their own. A failure of the component is retried only if the step's `onError` is `retry`. */
 function budget(code: TaskErrorCode): Pick<FailureReport, "retryable" | "spends"> {
   if (code === "TIMEOUT" || code === "UNREACHABLE") return { retryable: true, spends: "lost" };
   return { retryable: code === "COMPONENT_FAILED" || code === "RESOURCE_UNAVAILABLE" };

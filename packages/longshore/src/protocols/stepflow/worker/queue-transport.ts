@@ -17,7 +17,7 @@ export interface QueueSource {
   readonly settings: QueueSettings;
   /** The orchestrator for tasks that name none. */
   readonly orchestratorUrl: string | undefined;
-  /** Whether the token is sent to this orchestrator. Default: always. Any program that can write to the source can name another one. */
+  /** Whether the token is sent to this orchestrator. Default: always. A program that can write to the source can name any orchestrator. */
   trusts?(address: string): boolean;
   /** Loads optional packages. Rejects when the configuration is wrong. */
   prepare?(): Promise<void>;
@@ -42,7 +42,7 @@ export function queueTransport(source: QueueSource): Transport {
       const trusts = (address: string) => source.trusts?.(address) ?? true;
       const open = channelOpener(settings, host.clock, (address) => {
         if (trusts(address)) return true;
-        const message = `A task of ${source.name} is from ${address}, which is called without the token: that is sent to ${orchestratorUrl} alone.`;
+        const message = `A task of ${source.name} names the orchestrator ${address}. It gets no token: the token is only for ${orchestratorUrl}.`;
         host.notice({ level: "warn", message });
         return false;
       });

@@ -1,4 +1,5 @@
-// What kind of work a command text is. The protocol has no task type, only a text, so there is a convention (README.md, "Handlers"):
+// Determines what a command text runs: a handler or a shell. The protocol has no task type, only a text, so there is a convention
+// (README.md, "Handlers"):
 //
 //   1. A JSON object with a text `handler`:    {"handler":"greet","input":{"name":"Ada"}}
 //   2. `@name`, then optional JSON:            @greet {"name":"Ada"}
@@ -32,7 +33,7 @@ export function handlerLabelOf(command: Command): string | undefined {
   return command.kind === "handler" && isTaskName(command.name) ? handlerLabelPrefix + command.name : undefined;
 }
 
-/** In a shell a brace opens a group only with a space behind it: `{ make; }` is a command, `{"a":1}` is none, and `{ "a": 1 }` neither. */
+/** In a shell a brace opens a group only with a space behind it: `{ make; }` is a command; `{"a":1}` and `{ "a": 1 }` are JSON. */
 function beginsLikeJson(start: string): boolean {
   return start.startsWith("{") && (/^\{[^\s]/.test(start) || /^\{\s+"(?:[^"\\]|\\.)*"\s*:/s.test(start));
 }
@@ -43,7 +44,7 @@ function readObject(command: string): Command {
   try {
     value = JSON.parse(command);
   } catch (error) {
-    return broken(`The command begins like a handler call in JSON and is not JSON: ${(error as Error).message}.`);
+    return broken(`The command begins like a JSON object but is not valid JSON: ${(error as Error).message}.`);
   }
   if (isObject(value) && typeof value.handler === "string") return { kind: "handler", name: value.handler, input: value.input };
   return broken('The command is a JSON object without a text `handler`. Expected for example: {"handler":"greet","input":{"name":"Ada"}}');
@@ -53,7 +54,7 @@ function readAt(command: string): Command {
   const end = command.search(/\s/);
   const name = command.slice(1, end === -1 ? undefined : end);
   if (!/^[\w./:-]+$/.test(name)) {
-    return broken(`The command begins with @ and ${JSON.stringify(name.slice(0, 100))} is no name of a handler.`);
+    return broken(`The command begins with @, but ${JSON.stringify(name.slice(0, 100))} is not a valid handler name.`);
   }
   return { kind: "handler", name, text: end === -1 ? "" : command.slice(end).trim() };
 }

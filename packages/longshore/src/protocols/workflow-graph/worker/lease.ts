@@ -19,7 +19,7 @@ export interface LeaseSurroundings {
   readonly settings: Settings;
   readonly clock: Clock;
   readonly shell: Task | undefined;
-  /** Whether heartbeat responses report a cancel. Learnt from the server; while true, cancels are not polled. */
+  /** Whether heartbeat responses report a cancel, as the last response showed. While true, cancels are not polled. */
   readonly server: { beatsTellCancel: boolean };
   readonly failing: (what: string, error: unknown) => void;
   readonly working: (what: string) => void;
@@ -77,7 +77,7 @@ export class LeasedJob implements Assignment {
       this.#pollCancel();
       return { verdict, termMs: Math.min(this.#ttlMs, foreignTermMs) };
     }
-    // Its `expires_at_ms` is by the server's clock and not compared with ours: the lease's own term is the same.
+    // `expires_at_ms` is not used, because the clock of the server may differ from ours. The heartbeat renews the lease for its full term.
     return { verdict: state.cancelled ? "cancel" : "ok", termMs: this.#ttlMs };
   }
 

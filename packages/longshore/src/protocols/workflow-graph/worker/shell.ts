@@ -1,7 +1,7 @@
 // Runs a job's command with `sh -c`, as a task like any other. README.md, "Shell commands", lists the variables of its environment.
 //
-// The command runs in a process group of its own, which is ended (SIGTERM, then SIGKILL) when the task's signal aborts, and whose
-// left-overs are ended when the command is over: a job leaves no processes behind.
+// The command runs in a process group of its own. When the task's signal aborts, the group gets SIGTERM, then SIGKILL. When the command has
+// ended, the rest of the group gets SIGKILL: a job leaves no processes behind.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -23,14 +23,14 @@ export interface ShellOptions {
 
 /** Time between SIGTERM and SIGKILL; below the runner's grace period for aborted handlers. */
 const killAfterMs = 3_000;
-/** After the group is dead: a process that left the group may still hold the pipes open. */
+/** Time between SIGKILL and the closing of the pipes: a process that left the group may still hold them open. */
 const pipesMs = 500;
 /** The kernel limits one variable to four times this; larger values are only in the file of WFG_UPSTREAM. */
 const envValueBytesMax = 32 * 1024;
 /** The kernel's limit for arguments and environment together is far higher; this leaves room for the rest. */
 const envBytesMax = 512 * 1024;
 
-/** Never offered under this name: commands are dispatched to it, not handler names. */
+/** The task for shell commands. Its name is not offered to the server: no handler call reaches it. */
 export function shellTask(options: ShellOptions): Task<QueuedJob, Outputs> {
   const groups = new ProcessGroups();
   return task("shell", (job: QueuedJob, context) => runCommand(job, context, options, groups));
@@ -101,7 +101,7 @@ function describeExit(exit: string, tail: string): string {
   return text === "" ? exit : `${exit}: ${text}`;
 }
 
-/** The environment without this worker's credentials: a command may write anything into a log that others read. */
+/** The environment without this worker's token: a command may write its environment into a log that others read. */
 function inheritedEnv(): NodeJS.ProcessEnv {
   const { LONGSHORE_TOKEN: _secret, ...rest } = process.env;
   return rest;
