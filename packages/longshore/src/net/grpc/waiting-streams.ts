@@ -1,5 +1,8 @@
 // Streams of one connection whose call has not begun, because they arrived beyond its share of a turn of the event loop. They begin in
 // order, in later turns. Their number is bounded by the limit of open streams of a connection.
+//
+// A throttle of bytes, as before node:http (net/listener/socket-throttle.ts), would bound this too, but node:http2 takes a fifth less CPU
+// without one.
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { Share } from "../../core/slices/loop-turns.ts";
 
