@@ -1,7 +1,15 @@
 // The response types of the API. Types only: the commands load no server code for them.
 
 import type { z } from "zod";
-import type { chunkShape, definitionShape, queueShape, runShape, stepShape, workerShape } from "../protocols/longshore/wire/shapes.ts";
+import type {
+  chunkShape,
+  definitionShape,
+  nodeShape,
+  queueShape,
+  runShape,
+  stepShape,
+  workerShape,
+} from "../protocols/longshore/wire/shapes.ts";
 
 export type Run = z.output<typeof runShape>;
 export type Step = z.output<typeof stepShape>;
@@ -9,6 +17,7 @@ export type Definition = z.output<typeof definitionShape>;
 export type LogChunk = z.output<typeof chunkShape>;
 export type Worker = z.output<typeof workerShape>;
 export type Queue = z.output<typeof queueShape>;
+export type Node = z.output<typeof nodeShape>;
 
 export interface Page<Item> {
   readonly items: readonly Item[];

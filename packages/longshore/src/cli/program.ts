@@ -11,6 +11,7 @@ import { demoCommand } from "./demo.ts";
 import { devCommand } from "./dev.ts";
 import { doctorCommand } from "./doctor.ts";
 import { logsCommand } from "./logs.ts";
+import { nodesCommand } from "./nodes.ts";
 import { queuesCommand } from "./queues.ts";
 import { rerunCommand } from "./rerun.ts";
 import { retryCommand } from "./retry.ts";
@@ -28,7 +29,7 @@ const groups: readonly { readonly heading: string; readonly commands: readonly (
     commands: [devCommand, startCommand, workCommand, demoCommand, backupCommand, doctorCommand, verifyCommand],
   },
   { heading: "Runs:", commands: [runCommand, runsCommand, logsCommand, cancelCommand, retryCommand, rerunCommand] },
-  { heading: "Look around:", commands: [definitionsCommand, defineCommand, schemaCommand, workersCommand, queuesCommand] },
+  { heading: "Look around:", commands: [definitionsCommand, defineCommand, schemaCommand, workersCommand, queuesCommand, nodesCommand] },
 ];
 
 const examples = `

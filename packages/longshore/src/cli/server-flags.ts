@@ -25,6 +25,7 @@ export interface ServerFlags {
   data: string;
   store?: string;
   lease?: Duration;
+  advertise?: string;
   ephemeral?: boolean;
   acceptDamage?: boolean;
   workflows?: string;
@@ -107,8 +108,12 @@ export function serveOptions(flags: ServerFlags, log: Around, env: Environment =
   };
 }
 
-function placeOf({ store, lease, ephemeral, data }: ServerFlags): Pick<ServeOptions, "store" | "lease" | "ephemeral" | "data"> {
-  if (store !== undefined) return { store, lease };
+/** Where the data is, and who shares it. */
+type Place = "store" | "lease" | "advertise" | "ephemeral" | "data";
+
+function placeOf({ store, lease, advertise, ephemeral, data }: ServerFlags): Pick<ServeOptions, Place> {
+  if (store !== undefined) return { store, lease, advertise };
+  if (advertise !== undefined) throw new CommandFailure("--advertise is for data in PostgreSQL: give --store as well.");
   if (lease !== undefined) throw new CommandFailure("--lease is for data in PostgreSQL: give --store as well.");
   return ephemeral ? { ephemeral: true } : { data: resolve(data) };
 }
@@ -121,7 +126,8 @@ export function withStore(command: Command): Command {
         .env("LONGSHORE_STORE")
         .conflicts(["data", "ephemeral", "acceptDamage"]),
     )
-    .option("--lease <duration>", "with --store: how long a server that hangs keeps others out (default: 5s)", parseDuration);
+    .option("--lease <duration>", "with --store: how long a server that hangs keeps others out (default: 5s)", parseDuration)
+    .option("--advertise <url>", "with --store: where other servers on the same data reach this one (default: where it listens)");
 }
 
 /** One flag for each kind of stored data. */

@@ -11,6 +11,10 @@ export interface Member {
   readonly startedAt: number;
   readonly seenAt: number;
   readonly isOwner: boolean;
+  /** Of the owner: counts the owners of the data. */
+  readonly epoch: number | null;
+  /** Of the owner: how long its lease lasts without a renewal. */
+  readonly leaseMs: number | null;
 }
 
 /** The node that owns the data. */
@@ -31,6 +35,8 @@ export interface Ownership {
 export interface Members {
   /** 32 bytes that every node of the cluster reads: by them nodes recognise each other. */
   readonly secret: Uint8Array;
+  /** The address of this machine as the database sees it; null for a connection without one. */
+  readonly address: string | null;
   look(): Promise<Ownership>;
   /** Adds this node to the list, or renews its row. */
   announce(node: Pick<Member, "id" | "url" | "version" | "speaks">): Promise<void>;

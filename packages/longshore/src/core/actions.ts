@@ -36,6 +36,7 @@ const table = {
   "log.read": { who: "read", what: "read logs", reads: true },
   "queue.read": { who: "read", what: "read how much waits", reads: true },
   "worker.read": { who: "read", what: "list workers", reads: true },
+  "node.read": { who: "read", what: "list the servers that share the data", reads: true },
 
   "worker.sign": { who: "worker", what: "register as a worker, keep its state and say that it lives" },
   "task.claim": { who: "worker", what: "take tasks" },

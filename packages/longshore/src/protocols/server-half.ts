@@ -69,10 +69,26 @@ export interface ProtocolEngine {
   plan(definition: Definition): Plan;
   /** Synchronous when the store reads synchronously. */
   originOf(task: Pick<TaskRow, "runId" | "node">): TaskOrigin | Promise<TaskOrigin>;
+  /** The servers that share the data, this one included. */
+  nodes(): Promise<readonly NodeView[]>;
   /** Removes a run that has ended, with all that belongs to it. False when there is no such run. */
   removeRun(runId: string): Promise<boolean>;
   /** Calls the listener for every task and run that a commit changed, until the returned function is called. A listener must not throw. */
   listen(listener: ChangeListener): () => void;
+}
+
+/** A server that uses the data, alone or with others. */
+export interface NodeView {
+  readonly id: string;
+  readonly url: string | null;
+  readonly version: string;
+  readonly state: "owner" | "member";
+  readonly startedAt: number;
+  readonly seenAt: number;
+  /** Counts the owners of shared data. Null for a member. */
+  readonly epoch: number | null;
+  /** How long the owner's lease lasts without a renewal. */
+  readonly leaseMs: number | null;
 }
 
 /** What the run of a task determines about it. */

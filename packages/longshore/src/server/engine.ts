@@ -1,12 +1,14 @@
 // The server without its ports: a store, the board, runs, and the rest of the state. Every server and every local worker is built on an
 // Engine, over a socket or in the same process.
 
+import { hostname } from "node:os";
 import { type Clock, systemClock } from "../core/clock.ts";
 import type { FailureListener } from "../core/failure-listener.ts";
 import { idMaker } from "../core/ids.ts";
 import type { Quotas } from "../core/quotas.ts";
 import type { RequestIds } from "../core/request-ids.ts";
 import { Slices } from "../core/slices/slices.ts";
+import { packageVersion } from "../core/version.ts";
 import { Board } from "../engine/board/board.ts";
 import { Crews } from "../engine/board/crews.ts";
 import type { DeadLetterSource } from "../engine/board/dead-letter.ts";
@@ -21,7 +23,7 @@ import { Retention, type RetentionPolicy, retentionDefault } from "../engine/run
 import { brainOf, Runs } from "../engine/run/runs.ts";
 import type { Store } from "../engine/store.ts";
 import { StoreState } from "../engine/store-state.ts";
-import type { ChangeListener, ProtocolEngine, TaskOrigin } from "../protocols/server-half.ts";
+import type { ChangeListener, NodeView, ProtocolEngine, TaskOrigin } from "../protocols/server-half.ts";
 import { openSqlite, type SqliteOptions } from "../store/sqlite/store.ts";
 import { type DataStore, openDataStore } from "./data-store.ts";
 import { displayedInputBy } from "./displayed-input.ts";
@@ -132,6 +134,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     policy: options.retention,
     failed: (error) => failed("retention", error),
   });
+  const startedAt = clock.now();
   let closing: Promise<void> | undefined;
   return {
     shown: displayedInputBy({ dialects, read: (work) => store.commit.read(work), ...store.runs }),
@@ -144,6 +147,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     runs,
     documents: store.documents,
     parts: store.parts,
+    nodes: async () => [{ id: `${hostname()}/${process.pid}`, url: null, ...aloneSince(startedAt, clock.now()) }],
     removeRun: (runId) => beside.retention.removeRun(runId),
     logs: new Logs(logStore),
     logStore,
@@ -192,6 +196,11 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       return closing;
     },
   };
+}
+
+/** A server that has its data to itself. */
+function aloneSince(startedAt: number, seenAt: number): Omit<NodeView, "id" | "url"> {
+  return { version: packageVersion(), state: "owner", startedAt, seenAt, epoch: null, leaseMs: null };
 }
 
 const noOrigin: TaskOrigin = { workflow: null, isHidden: false };

@@ -8,7 +8,7 @@ import type { Metrics } from "../core/metrics.ts";
 import type { GrpcMethod } from "../net/grpc/service.ts";
 import type { Route, RouteGroup } from "../net/http/http.ts";
 import type { Auth } from "../net/listener/auth.ts";
-import type { PreparedProtocol, Storage } from "../protocols/server-half.ts";
+import type { NodeView, PreparedProtocol, Storage } from "../protocols/server-half.ts";
 import { type Engine, openEngine } from "./engine.ts";
 import { type OpenProtocols, openProtocols } from "./protocols.ts";
 import { tableOf } from "./server-port.ts";
@@ -19,12 +19,13 @@ export interface IdleTableDeps {
   readonly auth: Auth;
   readonly logger: Logger;
   readonly metrics: Metrics;
-  readonly storage: Storage;
+  /** What is different from an engine that has its data to itself. */
+  readonly own: { readonly storage: Storage; nodes(): Promise<readonly NodeView[]> };
 }
 
 /** What a node answers by itself. */
 const ofThisProcess: ReadonlySet<Action> = new Set([
-  ...(["server.greet", "server.health", "server.version", "server.measure", "server.describe", "token.check"] as const),
+  ...(["server.greet", "server.health", "server.version", "server.measure", "server.describe", "token.check", "node.read"] as const),
 ]);
 
 export class IdleTable {
@@ -38,7 +39,7 @@ export class IdleTable {
   static async open(deps: IdleTableDeps): Promise<IdleTable> {
     const dialects = deps.prepared.flatMap((each) => each.dialects);
     const engine = await openEngine({ directory: null, dialects });
-    const protocols = await openProtocols(deps.prepared, { ...engine, storage: deps.storage }, deps.logger, { isIdle: true });
+    const protocols = await openProtocols(deps.prepared, { ...engine, ...deps.own }, deps.logger, { isIdle: true });
     const { metrics, auth } = deps;
     const table = await tableOf({ engine, protocols: protocols.list, metrics, auth });
     return new IdleTable(deps.node, engine, protocols, table);

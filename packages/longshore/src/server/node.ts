@@ -17,8 +17,8 @@ import { keepProcessAlive } from "../core/process-keepalive.ts";
 import { packageVersion } from "../core/version.ts";
 import { createWatchdog } from "../core/watchdog.ts";
 import { createAuth, type Token } from "../net/listener/auth.ts";
-import { listen } from "../net/listener/listener.ts";
-import type { PreparedProtocol, Storage } from "../protocols/server-half.ts";
+import { type HttpServer, listen } from "../net/listener/listener.ts";
+import type { NodeView, PreparedProtocol, Storage } from "../protocols/server-half.ts";
 import { portDefault, type ServeOptions } from "./config.ts";
 import type { ExternalStore } from "./external-store.ts";
 import type { Server } from "./handle.ts";
@@ -39,6 +39,7 @@ export interface NodeDeps {
 
 export async function serveNode({ options, store, prepared, tokens, logger }: NodeDeps): Promise<Server> {
   const { clock = systemClock } = options;
+  checkAdvertised(options);
   const metrics = createMetrics();
   const watch = createWatchdog({ metrics, logger });
   const auth = createAuth(tokens);
@@ -65,16 +66,17 @@ export async function serveNode({ options, store, prepared, tokens, logger }: No
   const node: ClusterNode = new ClusterNode({
     ...{ id, members, elsewhere, logger },
     takeOver: owned.take,
-    announce: () => members.announce(memberOf(id, options.advertise ?? listener.url)),
+    announce: () => members.announce(memberOf(id, advertised(options, listener, members))),
   });
   nodeMetrics(metrics, node, link, owned);
+  const own = { storage: storageOf(node), nodes: async () => (await members.list()).map(viewOf) };
   const table = await IdleTable.open({
     prepared,
     node,
     auth,
     logger,
     metrics: withOwned(metrics, owned.metrics),
-    storage: storageOf(node),
+    own,
   });
   const { host, hosts, origins, insecure, limits, tls } = options;
   const listener = await listen({
@@ -114,6 +116,30 @@ async function currentOwner(members: Members) {
 
 function memberOf(id: string, url: string): Pick<Member, "id" | "url" | "version" | "speaks"> {
   return { id, url, version: packageVersion(), speaks: spokenVersions };
+}
+
+function viewOf({ isOwner, speaks: _, ...member }: Member): NodeView {
+  return { ...member, state: isOwner ? "owner" : "member" };
+}
+
+/** Where the other nodes reach this one. A server that listens on all addresses names the one that the database sees. */
+function advertised({ advertise }: ServeOptions, { url, host, port }: HttpServer, { address }: Members): string {
+  if (advertise !== undefined) return advertise;
+  if (host !== "0.0.0.0" && host !== "::") return url;
+  const own = address ?? hostname();
+  return `${new URL(url).protocol}//${own.includes(":") ? `[${own}]` : own}:${port}`;
+}
+
+/** Throws LONGSHORE_BAD_CONFIG for a text that is not the URL of a server. */
+function checkAdvertised({ advertise }: ServeOptions): void {
+  if (advertise === undefined) return;
+  const { protocol, pathname } = URL.canParse(advertise) ? new URL(advertise) : { protocol: "", pathname: "" };
+  if ((protocol === "http:" || protocol === "https:") && pathname === "/") return;
+  throw new LongshoreError(
+    "LONGSHORE_BAD_CONFIG",
+    `advertise is ${JSON.stringify(advertise)}, expected scheme, host and port, such as http://10.0.0.5:4500.`,
+    { detail: { field: "advertise" } },
+  );
 }
 
 /** Nodes recognise each other by their secret, and bind that to the TLS session; a certificate of their own authority is not needed. */

@@ -20,10 +20,12 @@ export async function openMembers(url: string): Promise<Members> {
   const open = await connector(address);
   const setup = await open({ role: "setup", settings: "" });
   let secret: Uint8Array;
+  let own: string | null;
   try {
     await migrate(setup, schema);
-    const { rows } = await setup.query(`SELECT encode(secret, 'hex') AS secret FROM ${schema}.meta`);
+    const { rows } = await setup.query(`SELECT encode(secret, 'hex') AS secret, host(inet_client_addr()) AS own FROM ${schema}.meta`);
     secret = Buffer.from(String(rows[0]?.secret), "hex");
+    own = typeof rows[0]?.own === "string" ? rows[0].own : null;
   } finally {
     await setup.end();
   }
@@ -35,6 +37,7 @@ export async function openMembers(url: string): Promise<Members> {
   };
   return {
     secret,
+    address: own,
     look: async () => ownershipOf(await run(lookSql(schema))),
     async announce({ id, url: at, version, speaks }) {
       await run(announceSql, id, at, version, `{${speaks.join(",")}}`);
@@ -57,7 +60,8 @@ const announceSql = `INSERT INTO node (id, address, version, speaks, started_at,
   ON CONFLICT (id) DO UPDATE SET address = excluded.address, version = excluded.version, speaks = excluded.speaks, seen_at = now()`;
 
 const ms = (column: string) => `(extract(epoch FROM ${column}) * 1000)::bigint`;
-const listSql = `SELECT node.id, address, version, array_to_string(speaks, ','), ${ms("started_at")}, ${ms("seen_at")}, shard.node IS NOT NULL
+const listSql = `SELECT node.id, address, version, array_to_string(speaks, ','), ${ms("started_at")}, ${ms("seen_at")}, shard.epoch,
+  (extract(epoch FROM shard.expires_at - now()) * 1000)::bigint
   FROM node LEFT JOIN shard ON shard.node = node.id AND shard.expires_at > now() WHERE seen_at > now() - interval '${thereFor}' ORDER BY node.id`;
 
 function ownershipOf([row]: readonly RawRow[]): Ownership {
@@ -66,12 +70,14 @@ function ownershipOf([row]: readonly RawRow[]): Ownership {
   return { owner, isFree: isFree === "t" };
 }
 
-function memberOf([id, url, version, speaks, startedAt, seenAt, isOwner]: RawRow): Member {
+function memberOf([id, url, version, speaks, startedAt, seenAt, epoch = null, leaseMs = null]: RawRow): Member {
   return {
     ...{ id: String(id), url: String(url), version: String(version) },
     speaks: String(speaks).split(",").map(Number),
     startedAt: Number(startedAt),
     seenAt: Number(seenAt),
-    isOwner: isOwner === "t",
+    isOwner: epoch !== null,
+    epoch: epoch === null ? null : Number(epoch),
+    leaseMs: leaseMs === null ? null : Number(leaseMs),
   };
 }

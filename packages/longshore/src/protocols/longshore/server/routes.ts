@@ -11,6 +11,7 @@ import { eventOperations } from "./events.ts";
 import { HealthCheck } from "./health.ts";
 import { historyOperations } from "./history.ts";
 import { logOperations } from "./logs.ts";
+import { nodeOperations } from "./nodes.ts";
 import { openApi } from "./openapi.ts";
 import type { Operation } from "./operation.ts";
 import { partOperations } from "./parts.ts";
@@ -42,6 +43,7 @@ export function ownRoutes({ engine, serving, changes }: OwnDeps): OwnGroup {
     ...logOperations(engine),
     ...partOperations(engine),
     ...workerOperations(engine),
+    ...nodeOperations(engine),
     ...blobOperations(engine),
     ...eventOperations(changes, slices),
     ...systemOperations({

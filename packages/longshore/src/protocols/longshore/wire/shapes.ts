@@ -190,3 +190,20 @@ export const queueShape = z
     waiting: waitingShape.nullable().describe("Why the oldest has not been taken; null when there is none."),
   })
   .meta({ id: "Queue" });
+
+export const nodeShape = z
+  .object({
+    id: z.string(),
+    url: z.string().nullable().describe("Where the other servers reach it; null for a server without a port."),
+    version: z.string(),
+    state: z.enum(["owner", "member"]).describe("The owner performs the requests of all of them."),
+    startedAt: time,
+    seenAt: time.describe("When it last renewed its row in the database."),
+    epoch: z
+      .number()
+      .int()
+      .nullable()
+      .describe("Counts the owners of the data; null for a member, and where one server has the data to itself."),
+    leaseMs: z.number().int().nullable().describe("How long the owner's lease lasts without a renewal."),
+  })
+  .meta({ id: "Node" });
