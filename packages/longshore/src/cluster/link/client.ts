@@ -4,6 +4,7 @@ import { backoffMs } from "../../core/backoff.ts";
 import { type Clock, pause, systemClock } from "../../core/clock.ts";
 import { LongshoreError, toError } from "../../core/errors.ts";
 import type { Logger } from "../../core/logger.ts";
+import { untilAborted } from "../../core/until-aborted.ts";
 import { errorFrom } from "./carried-error.ts";
 import { dial, type LinkOwner, type LinkTls } from "./dial.ts";
 import { BadFrame, exceeds } from "./frames.ts";
@@ -97,7 +98,12 @@ export class LinkClient {
     this.#secret = checkSecret(options.secret);
     this.#clock = options.clock ?? systemClock;
     this.#limits = { ...linkLimits, ...options.limits };
-    this.#calls = new PendingCalls(this.#clock, this.#limits, () => this.#reason);
+    this.#calls = new PendingCalls(
+      this.#clock,
+      this.#limits,
+      () => this.#reason,
+      (id) => this.#link?.wire.send(signOf(kinds.abort, id)),
+    );
   }
 
   get figures(): LinkClientFigures {
@@ -126,7 +132,7 @@ export class LinkClient {
       if (exceeds(text, this.#limits.frameBytes)) return reject(tooLarge(`The call ${name}`, this.#limits.frameBytes));
       const wire = this.#link?.wire;
       const call = { text, resolve, reject, repeat, signal, sent: wire !== undefined, waitsFromMs: 0, onAbort: undefined };
-      this.#calls.add(id, call, wire !== undefined, () => this.#link?.wire.send(signOf(kinds.abort, id)));
+      this.#calls.add(id, call);
       if (wire === undefined) this.#connect();
       else wire.send(text);
     });
@@ -158,7 +164,8 @@ export class LinkClient {
     this.#wake?.abort();
     const link = this.#link;
     if (link === undefined) return;
-    const owner = await this.#options.owner();
+    // When it cannot be found now, the link stays: it breaks by itself when the owner is gone.
+    const owner = await this.#findOwner().catch(() => link.owner);
     if (owner !== null && owner.node === link.owner.node && owner.epoch === link.owner.epoch) return;
     link.wire.cut("Another node owns the data.");
   }
@@ -191,13 +198,27 @@ export class LinkClient {
       if (!this.#isWanted) return;
       this.#tries++;
       try {
-        const owner = await this.#options.owner();
+        const owner = await this.#findOwner();
         if (owner === null) this.#reason = "No node owns the data now.";
         else await this.#dial(owner);
       } catch (error) {
         this.#reason = toError(error).message;
         this.#options.logger?.debug("The owner could not be reached", { reason: this.#reason });
       }
+    }
+  }
+
+  /** A database that does not answer must not end the tries, nor keep this node from closing. */
+  async #findOwner(): Promise<LinkOwner | null> {
+    const { handshakeMs } = this.#limits;
+    const late = new AbortController();
+    const cancel = this.#clock.at(this.#clock.now() + handshakeMs, () => {
+      late.abort(new Error(`The owner of the data could not be found within ${handshakeMs} ms.`));
+    });
+    try {
+      return await untilAborted(this.#options.owner(), AbortSignal.any([late.signal, this.#closing.signal]));
+    } finally {
+      cancel();
     }
   }
 
@@ -215,6 +236,8 @@ export class LinkClient {
     const { node, tls, speaks = spokenVersions } = this.#options;
     return dial(owner, {
       ...{ secret: this.#secret, node, life: this.#life, speaks, tls, clock: this.#clock, limits: this.#limits, counts: this.#counts },
+      // What waits here are calls without an answer, which have a limit already. A link that was cut for them would never carry them.
+      sendingBytesMax: Number.POSITIVE_INFINITY,
       signal: this.#closing.signal,
       connected: (wire) => {
         this.#connected({ wire, owner, sinceMs: this.#clock.now() });

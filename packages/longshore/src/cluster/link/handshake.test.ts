@@ -143,6 +143,20 @@ describe("before the proof", () => {
     await client.closed();
   });
 
+  it("strangers who never finish make room for a node", async () => {
+    const owner = await startOwner(undefined, { limits: { handshakes: 2 } });
+    const strangers = [];
+    for (let at = 0; at < 3; at++) {
+      const stranger = new RawClient(owner.http).send(upgradeTo(owner));
+      await stranger.until("\r\n\r\n");
+      strangers.push(stranger);
+    }
+    await strangers[0]?.closed();
+    expect(await startNode(() => owner).call("echo", 1)).toBe(1);
+    await strangers[1]?.closed();
+    expect(strangers[2]?.socket.destroyed).toBe(false);
+  });
+
   it("a client has five seconds, and so has a server", async () => {
     const clock = new TestClock();
     const owner = await startOwner(undefined, { clock });

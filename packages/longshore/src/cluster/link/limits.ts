@@ -5,16 +5,18 @@ export interface LinkLimits {
   frameBytes: number;
   /** A frame of several messages is closed at this many characters, so that the other side parses it in a few milliseconds. */
   frameChars: number;
-  /** A frame before both sides have proved who they are: a proof and a reason. */
+  /** A frame before both sides have proved who they are: a proof, and a reason with the longest names. */
   strangerBytes: number;
   /** Calls of one link that wait for their answer: every long poll of a full listener, and as much again. */
   calls: number;
   /** The bytes of all calls that wait for their answer, in characters. They are kept in memory until they are answered. */
   callBytes: number;
-  /** The bytes that may wait at one end until the other end reads them. A node that reads so slowly is cut off and starts again. */
+  /** The bytes that may wait at the owner until a node reads them. A node that reads so slowly is cut off and starts again. */
   sendingBytes: number;
-  /** Links of one owner, including those whose handshake is under way: far more nodes than any cluster has. */
+  /** Links of one owner: far more nodes than any cluster has. */
   links: number;
+  /** Handshakes under way at one owner. The oldest is cut for a new one, so that strangers who never finish keep no node out. */
+  handshakes: number;
   /** The time for a connection and its handshake: several round trips of a slow line. */
   handshakeMs: number;
   /** The time between two pings, which each side sends. */
@@ -32,11 +34,12 @@ export interface LinkLimits {
 export const linkLimits: Readonly<LinkLimits> = {
   frameBytes: 67_108_864,
   frameChars: 1_048_576,
-  strangerBytes: 4_096,
+  strangerBytes: 16_384,
   calls: 50_000,
   callBytes: 268_435_456,
   sendingBytes: 268_435_456,
   links: 1_000,
+  handshakes: 100,
   handshakeMs: 5_000,
   pingMs: 1_000,
   quietPings: 3,

@@ -32,12 +32,10 @@ export function signOf(kind: number, id: number): string {
 
 /** A message with a value; undefined leaves it out. Throws what JSON throws for a value that it cannot carry. */
 export function messageOf(kind: number, id: number, value: unknown): string {
-  const text = JSON.stringify(value);
-  return text === undefined ? `[${kind},${id}]` : `[${kind},${id},${text}]`;
+  return JSON.stringify(value === undefined ? [kind, id] : [kind, id, value]);
 }
 
 /** A message with a name and a value. */
 export function requestOf(kind: number, id: number, name: string, args: unknown): string {
-  const text = JSON.stringify(args);
-  return text === undefined ? `[${kind},${id},${JSON.stringify(name)}]` : `[${kind},${id},${JSON.stringify(name)},${text}]`;
+  return JSON.stringify(args === undefined ? [kind, id, name] : [kind, id, name, args]);
 }

@@ -23,6 +23,7 @@ export class PendingCalls {
   readonly #clock: Clock;
   readonly #limits: LinkLimits;
   readonly #reason: () => string;
+  readonly #abort: (id: number) => void;
   readonly #calls = new Map<number, PendingCall>();
   #chars = 0;
   #linked = false;
@@ -31,31 +32,32 @@ export class PendingCalls {
   begun = 0;
   resent = 0;
 
-  /** `reason` explains to people why there is no link. */
-  constructor(clock: Clock, limits: LinkLimits, reason: () => string) {
+  /** `reason` explains to people why there is no link; `abort` tells the owner that a caller does not want the answer any more. */
+  constructor(clock: Clock, limits: LinkLimits, reason: () => string, abort: (id: number) => void) {
     this.#clock = clock;
     this.#limits = limits;
     this.#reason = reason;
+    this.#abort = abort;
   }
 
   get size(): number {
     return this.#calls.size;
   }
 
-  /** Throws when there is no room. `abort` tells the owner that the caller does not want the answer any more. */
-  add(id: number, call: PendingCall, linked: boolean, abort: () => void): void {
+  /** Throws when there is no room. */
+  add(id: number, call: PendingCall): void {
     this.#checkRoom(call.text.length);
     this.begun++;
     this.#calls.set(id, call);
     this.#chars += call.text.length;
     if (call.signal !== undefined) {
       call.onAbort = () => {
-        if (this.#linked) abort();
+        if (this.#linked) this.#abort(id);
         else this.take(id)?.reject(call.signal?.reason);
       };
       call.signal.addEventListener("abort", call.onAbort, { once: true });
     }
-    if (linked) return;
+    if (this.#linked) return;
     call.waitsFromMs = this.#clock.now();
     this.#armWait();
   }

@@ -71,9 +71,9 @@ export class LinkServer {
   readonly #clock: Clock;
   readonly #limits: LinkLimits;
   readonly #speaks: readonly number[];
-  /** Every wire, also of handshakes that are under way. */
-  readonly #wires = new Set<Wire>();
-  readonly #links = new Set<ServedLink>();
+  /** Handshakes under way, the oldest first. */
+  readonly #handshakes = new Set<Wire>();
+  readonly #links = new Map<Wire, ServedLink>();
   readonly #counts = { bytesIn: 0, bytesOut: 0 };
   #calls = 0;
   #strangers = 0;
@@ -89,7 +89,7 @@ export class LinkServer {
   }
 
   get figures(): LinkServerFigures {
-    const links = [...this.#links];
+    const links = [...this.#links.values()];
     return {
       links: links.length,
       calls: this.#calls,
@@ -108,7 +108,7 @@ export class LinkServer {
     if (hello === undefined || textOf(request.headers.upgrade)?.toLowerCase() !== linkUpgrade) return answer(socket, "400 Bad Request");
     const version = commonVersion(this.#speaks, hello.speaks);
     if (version === undefined) return answer(socket, "426 Upgrade Required", `${helloHeader}: ${headerOf({ speaks: this.#speaks })}\r\n`);
-    if (this.#closed || this.#wires.size >= this.#limits.links) return answer(socket, "503 Service Unavailable");
+    if (this.#closed || this.#links.size >= this.#limits.links) return answer(socket, "503 Service Unavailable");
     const welcome: Welcome = { version, nonce: newNonce() };
     const switched = `HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: ${linkUpgrade}\r\n`;
     socket.write(`${switched}${helloHeader}: ${headerOf(welcome)}\r\n\r\n`);
@@ -117,7 +117,7 @@ export class LinkServer {
 
   /** Cuts all links, for example when this node steps down. New ones are accepted as `epoch` allows. */
   cut(reason = "The owner steps down."): void {
-    for (const wire of [...this.#wires]) wire.cut(reason);
+    for (const wire of [...this.#handshakes, ...this.#links.keys()]) wire.cut(reason);
   }
 
   /** Cuts all links and accepts no more. */
@@ -129,21 +129,24 @@ export class LinkServer {
   #shake(request: LinkRequest, socket: Socket, hello: Hello, welcome: Welcome, head: Buffer): void {
     const over = () => {
       cancel();
-      this.#wires.delete(wire);
+      this.#handshakes.delete(wire);
     };
+    const { sendingBytes } = this.#limits;
     const wire = new Wire(
       socket,
-      { clock: this.#clock, limits: this.#limits, counts: this.#counts },
+      { clock: this.#clock, limits: this.#limits, counts: this.#counts, sendingBytesMax: sendingBytes },
       {
         message: ([kind, proof]) => {
           if (kind !== kinds.prove) throw new BadFrame("The proof is missing.");
-          cancel();
+          over();
           this.#prove(request, wire, hello, welcome, proof);
         },
         broken: over,
       },
     );
-    this.#wires.add(wire);
+    const [oldest] = this.#handshakes;
+    if (oldest !== undefined && this.#handshakes.size >= this.#limits.handshakes) oldest.cut("Too many handshakes are under way.");
+    this.#handshakes.add(wire);
     const cancel = this.#clock.at(this.#clock.now() + this.#limits.handshakeMs, () => wire.cut("The handshake took too long."));
     wire.unshift(head);
   }
@@ -171,12 +174,11 @@ export class LinkServer {
         this.#calls++;
       },
       ended: (reason) => {
-        this.#links.delete(link);
-        this.#wires.delete(wire);
+        this.#links.delete(wire);
         logger?.info("The link of a node ended", { node, reason });
       },
     });
-    this.#links.add(link);
+    this.#links.set(wire, link);
     wire.establish(link);
     logger?.info("A node is linked", { node });
   }

@@ -23,6 +23,8 @@ export interface WireOptions {
   readonly clock: Clock;
   readonly limits: LinkLimits;
   readonly counts: WireCounts;
+  /** The bytes that may wait until the other side reads them; beyond them the link is cut. */
+  readonly sendingBytesMax: number;
 }
 
 export class Wire {
@@ -30,6 +32,7 @@ export class Wire {
   readonly #clock: Clock;
   readonly #limits: LinkLimits;
   readonly #counts: WireCounts;
+  readonly #sendingBytesMax: number;
   readonly #reader: FrameReader;
   #events: WireEvents;
   #texts: string[] = [];
@@ -46,6 +49,7 @@ export class Wire {
     this.#clock = options.clock;
     this.#limits = options.limits;
     this.#counts = options.counts;
+    this.#sendingBytesMax = options.sendingBytesMax;
     this.#events = events;
     this.#reader = new FrameReader(options.limits.strangerBytes);
     socket.setNoDelay(true);
@@ -128,9 +132,8 @@ export class Wire {
     this.#scheduled = false;
     if (this.#broken || this.#texts.length === 0) return;
     this.#write();
-    if (this.socket.writableLength > this.#limits.sendingBytes) {
-      this.cut(`The other side reads too slowly: more than ${this.#limits.sendingBytes} bytes wait for it.`);
-    }
+    if (this.socket.writableLength <= this.#sendingBytesMax) return;
+    this.cut(`The other side reads too slowly: more than ${this.#sendingBytesMax} bytes wait for it.`);
   };
 
   #write(): void {
