@@ -81,6 +81,8 @@ export class StepRuns implements SubRuns {
  * The prefix of the step's keys. A step that is retried after a failure, or with its run, starts new runs. A step that was lost, such as by
  * a restart, continues with its runs.
  */
-function tryOf({ id, firstAttempt, failures }: TaskRow): string {
-  return `${id} ${firstAttempt} ${failures}`;
+function tryOf({ id, firstAttempt, attempt, lost }: TaskRow): string {
+  // A retry of the run continues the attempts and counts failures and losses from zero. So this number rises with every attempt but those
+  // that follow a loss.
+  return `${id} ${firstAttempt} ${attempt - firstAttempt - lost}`;
 }

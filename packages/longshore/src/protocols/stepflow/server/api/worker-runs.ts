@@ -53,7 +53,10 @@ export class WorkerRuns {
     this.#deps = deps;
   }
 
-  /** Two requests with the same key start one run, when they come from the same task, or from the same run if the task is not known. */
+  /**
+   * Two requests with the same key start one run, when they come from the same task, or from the same run if the task is not known, and in
+   * the same life of the run.
+   */
   submit(request: Omit<RunRequest, "parent">, from: From, key: string | undefined, waiting: WaitOptions): Promise<RunStatus> {
     // Not async: see RunService.submit.
     return this.#started(request, from, key).then((run) => this.#ended(run, waiting));
@@ -126,12 +129,12 @@ export class WorkerRuns {
   async #parentOf(requester: Requester, key: string | undefined): Promise<Parent | undefined> {
     if ("rootRunId" in requester) {
       const run = await this.#deps.runs.find(requester.rootRunId);
-      return { run, ...(key === undefined ? {} : { key: `subflow ${key}` }) };
+      return { run, ...(key === undefined ? {} : { key: keyIn(run, `subflow ${key}`) }) };
     }
     const task = await this.#deps.reader.task(requester.taskId);
     const run = task?.runId == null ? undefined : await this.#deps.reader.run(task.runId);
     if (run === undefined) return undefined;
-    return { run, taskId: requester.taskId, ...(key === undefined ? {} : { key: `${requester.taskId} subflow ${key}` }) };
+    return { run, taskId: requester.taskId, ...(key === undefined ? {} : { key: keyIn(run, `${requester.taskId} subflow ${key}`) }) };
   }
 
   async #statusOf(run: RunHead, order: number | undefined): Promise<RunStatus> {
@@ -142,6 +145,11 @@ export class WorkerRuns {
 
 function rootOf(run: RunHead): string {
   return settingsOf(run).rootRunId ?? run.id;
+}
+
+/** A run that is retried starts new runs: those of its earlier life may have been cancelled with it. */
+function keyIn({ retries }: RunHead, key: string): string {
+  return retries === 0 ? key : `life ${retries} ${key}`;
 }
 
 function notOfFamily(runId: string): GrpcError {
