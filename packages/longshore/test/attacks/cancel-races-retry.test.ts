@@ -1,12 +1,42 @@
-// A run of Stepflow is cancelled, and then, one after the other, the runs that its steps have started. Then the caller
-// retries it. What was cancelled belongs to the earlier life, and its end must not count in the new one.
+// A run of Stepflow is cancelled, and then, one after the other, the runs that its steps have started. The caller retries the run at once, or
+// one of the others. What was cancelled belongs to the earlier life: neither may its end count in the new life, nor may the rest of the
+// cancellation end anything of the new life.
 
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import type { TaskRow } from "../../src/engine/board/task.ts";
+import { ownRunId } from "../../src/protocols/stepflow/server/run-id.ts";
 import { OrchestratorService } from "../../src/protocols/stepflow/wire/services.ts";
 import { oneStep, type StepflowServer, startStepflow } from "../support/stepflow-server.ts";
 
 const inner = oneStep("/inner", 1);
+
+/** Calls `meanwhile` between the cancellation of this run and that of the runs that it has started. */
+function afterCancel(server: StepflowServer, runId: string, meanwhile: () => Promise<void>): void {
+  const { runs } = server.engine;
+  const cancel = runs.cancel.bind(runs);
+  vi.spyOn(runs, "cancel").mockImplementation(async (...order) => {
+    const run = await cancel(...order);
+    if (order[0] === ownRunId(runId)) await meanwhile();
+    return run;
+  });
+}
+
+/** Calls `meanwhile` once: after the runs to cancel with another were found, before the first of them is cancelled. */
+function afterSearch(server: StepflowServer, meanwhile: () => Promise<void>): void {
+  const { reader } = server.engine;
+  const search = reader.search.bind(reader);
+  const spy = vi.spyOn(reader, "search").mockImplementation(async (query) => {
+    spy.mockRestore();
+    const found = await search(query);
+    return {
+      ...found,
+      heads: (async function* () {
+        yield* found.heads;
+        await meanwhile();
+      })(),
+    };
+  });
+}
 
 async function order(server: StepflowServer, runId: string, what: "cancel" | "retry"): Promise<void> {
   expect((await server.call("POST", `/runs/${runId}/${what}`)).status).toBe(200);
@@ -51,4 +81,35 @@ it("a worker that asks again in a retried run, with the same key, gets a new run
   await server.claim("outer");
   const after = await startInner(server, run, flowId);
   expect(after.runId).not.toBe(before.runId);
+});
+
+it("a run that is retried while its cancellation is carried out keeps the runs of its new life", async () => {
+  const server = await startStepflow();
+  const flowId = await server.store(inner);
+  const run = await server.submit(oneStep("/outer", 1), [0]);
+  await server.claim("outer");
+  await startInner(server, run, flowId);
+  let task: TaskRow | undefined;
+  afterCancel(server, run, async () => {
+    await order(server, run, "retry");
+    await server.claim("outer");
+    ({ task } = await startInner(server, run, flowId));
+  });
+  await order(server, run, "cancel");
+  await server.complete(task as TaskRow, "of the new life");
+});
+
+it("a run that is retried while it is about to be cancelled with another goes on", async () => {
+  const server = await startStepflow();
+  const run = await server.submit(oneStep("/outer", 1), [0]);
+  await server.claim("outer");
+  const { runId } = await startInner(server, run, await server.store(inner));
+  let task: TaskRow | undefined;
+  afterSearch(server, async () => {
+    await order(server, runId, "cancel");
+    await order(server, runId, "retry");
+    task = await server.claim("inner");
+  });
+  await order(server, run, "cancel");
+  await server.complete(task as TaskRow, "of the new life");
 });

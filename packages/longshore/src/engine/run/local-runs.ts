@@ -23,7 +23,7 @@ import { OpenRunIds } from "./open-run-ids.ts";
 import type { Plan, RetryPolicy } from "./plan.ts";
 import { type Closure, errorOf, type NextTry } from "./retry.ts";
 import { hasHappenings, isRunOpen, type Run, type StoredMessage, withHappening } from "./run.ts";
-import type { Brain, NewChild, NewRun, Order, RunStore } from "./store.ts";
+import type { Brain, Life, NewChild, NewRun, Order, RunStore } from "./store.ts";
 
 export interface LocalRunsDeps {
   store: RowStore;
@@ -118,7 +118,8 @@ export class LocalRuns implements RunStore, Follower {
     return this.#options.commit.run((tx) => {
       const run = this.runs.get(tx, runId);
       if (run === null) return undefined;
-      if (isRunOpen(run.state) !== forEnded.has(order.kind)) this.#obey(tx, run, order);
+      const applies = isRunOpen(run.state) !== forEnded.has(order.kind);
+      if (applies && !("fence" in order && order.fence?.some((life) => this.#isOver(tx, life)))) this.#obey(tx, run, order);
       return this.runs.get(tx, runId) ?? undefined;
     });
   }
@@ -254,6 +255,12 @@ export class LocalRuns implements RunStore, Follower {
       if (run !== null && isRunOpen(run.state)) return run;
     }
     return null;
+  }
+
+  /** Whether the run has begun another life. A run that was removed never does. */
+  #isOver(tx: Tx, { runId, life }: Life): boolean {
+    const run = this.runs.get(tx, runId);
+    return run !== null && run.retries !== life;
   }
 
   #obey(tx: Tx, run: Run, order: Order): void {

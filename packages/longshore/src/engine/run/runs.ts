@@ -13,7 +13,7 @@ import type { ReservedLanes } from "../board/reserved-lanes.ts";
 import { decide } from "./decide.ts";
 import type { Definition, Dialect } from "./dialect.ts";
 import { atOnceCharsMax, type Plan } from "./plan.ts";
-import { isRunOpen, type Message, type Run, type StoredMessage } from "./run.ts";
+import { isRunOpen, type Message, type Run, type RunHead, type StoredMessage } from "./run.ts";
 import type { Brain, NewChild, NewRun, Order, RunStore } from "./store.ts";
 
 export interface StartOptions {
@@ -126,6 +126,15 @@ export class Runs {
    */
   cancel(runId: string, reason?: string): Promise<Run | undefined> {
     return this.#store.tell(runId, reason === undefined ? { kind: "cancel" } : { kind: "cancel", error: reason });
+  }
+
+  /**
+   * Cancels a run that was found before, because of another run or of a step that was cancelled. A run that has begun another life since is
+   * unchanged, and so are all when the other run has.
+   */
+  cancelFound(found: RunHead, cause?: RunHead): Promise<Run | undefined> {
+    const fence = [found, ...(cause === undefined ? [] : [cause])].map(({ id, retries }) => ({ runId: id, life: retries }));
+    return this.#store.tell(found.id, { kind: "cancel", fence });
   }
 
   /** Retries what did not succeed, in the same run, and keeps what did. */

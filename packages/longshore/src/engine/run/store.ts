@@ -14,9 +14,18 @@ export interface Brain {
   decide(plan: Plan, frontier: Frontier, event: RunEvent): Decision;
 }
 
-/** Orders from a caller to a run. Orders that do not apply to its state are ignored. */
+/** One life of a run. Another one begins when the run is retried, rerun or restarted. */
+export interface Life {
+  readonly runId: string;
+  readonly life: number;
+}
+
+/**
+ * Orders from a caller to a run. Orders that do not apply to its state are ignored. So is an order whose fence names a life that is over,
+ * because the caller has decided before the next life began.
+ */
 export type Order =
-  | { kind: "cancel"; error?: string }
+  | { kind: "cancel"; error?: string; fence?: readonly Life[] }
   | { kind: "timeout" }
   | { kind: "retry" }
   | { kind: "rerun"; node: number; input?: string }

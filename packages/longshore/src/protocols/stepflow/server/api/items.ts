@@ -42,7 +42,7 @@ export class ItemRuns {
 
   /** Cancels the open items. */
   async abandon(task: TaskRow): Promise<void> {
-    for await (const item of this.heads(task.runId as string)) if (isRunOpen(item.state)) await this.#deps.runs.cancel(item.id);
+    for await (const item of this.heads(task.runId as string)) if (isRunOpen(item.state)) await this.#deps.runs.cancelFound(item);
   }
 
   /** The runs of the items without inputs and results. */

@@ -131,13 +131,13 @@ export class RunService {
     return { step: shown };
   }
 
-  /** Cancels the run and its descendants. A run that has ended is not changed. */
+  /** Cancels the run and its descendants. A run that has ended is not changed, nor is what a retry starts meanwhile. */
   async cancel(runId: string): Promise<{ summary: Summary }> {
     const { runs, reader, renderer } = this.#deps;
     const run = await this.find(runId);
-    const cancelled = await runs.cancel(run.id);
-    for (const other of await openDescendants(reader, run)) await runs.cancel(other.id);
-    return { summary: await renderer.summary(cancelled ?? run) };
+    const cancelled = (await runs.cancel(run.id)) ?? run;
+    for (const other of await openDescendants(reader, run)) await runs.cancelFound(other, cancelled);
+    return { summary: await renderer.summary(cancelled) };
   }
 
   async remove(runId: string): Promise<void> {

@@ -46,7 +46,7 @@ export class StepRuns implements SubRuns {
     const run = task.runId === null ? undefined : await reader.run(task.runId);
     if (run === undefined) return;
     for (const other of await openFamily(reader, settingsOf(run).rootRunId ?? run.id)) {
-      if (settingsOf(other).parentTaskId === task.id) await runs.cancel(other.id);
+      if (settingsOf(other).parentTaskId === task.id) await runs.cancelFound(other);
     }
   }
 
