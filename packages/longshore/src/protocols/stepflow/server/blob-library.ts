@@ -2,8 +2,12 @@
 // Flows are blobs too: those that are stored as definitions can also be read here.
 
 import { Readable } from "node:stream";
-import { text } from "node:stream/consumers";
+import { buffer } from "node:stream/consumers";
+import { jsonDepthMax } from "../../../core/json/json.ts";
 import { JsonScan } from "../../../core/json/json-scan.ts";
+import { parseLarge } from "../../../core/json/json-slices.ts";
+import { Line } from "../../../core/line.ts";
+import { shortBytes } from "../../../core/list-text.ts";
 import { isName } from "../../../core/names.ts";
 import { payloadRequestBytes } from "../../../core/payload-size.ts";
 import { shown } from "../../../core/text.ts";
@@ -42,6 +46,8 @@ const jsonBlobValuesMax = 131_072;
 
 export class BlobLibrary {
   readonly #store: BlobStore;
+  /** Large contents are in memory one at a time, for all callers together: each exists in several forms until it is sent. */
+  readonly #reading = new Line(1);
   readonly #flowText: (flowId: string) => Promise<string | undefined>;
 
   /** `flowText` returns the flow that is stored under an id, as JSON text. */
@@ -73,16 +79,30 @@ export class BlobLibrary {
     return { blobId: hash, type: "flow", bytes: bytes.length, content: Readable.from([bytes], { objectMode: false }), isJson: true };
   }
 
-  /** The content as JSON text; undefined when it is not JSON, was stored as bytes or is too large. */
+  /**
+   * The content as JSON text; undefined when it is not JSON, was stored as bytes or is too large. Content that no JSON was stored as must
+   * be within the limits of a request.
+   */
   async jsonText(found: FoundBlob): Promise<string | undefined> {
     if (found.type === "binary" || found.bytes > jsonValueBytesMax) {
       found.content.destroy();
       return undefined;
     }
-    const scan = new JsonScan();
-    const json = await text(scanned(found.content, scan));
-    if (scan.values > jsonBlobValuesMax) return undefined;
-    return found.isJson || isJson(json) ? json : undefined;
+    return this.#alone(found, async () => {
+      const scan = new JsonScan();
+      const json = await textOf(scanned(found.content, scan));
+      if (json === undefined || scan.values > jsonBlobValuesMax) return undefined;
+      return found.isJson || (scan.deepest <= jsonDepthMax && (await isJson(json))) ? json : undefined;
+    });
+  }
+
+  /** The content as it was stored. */
+  bytes(found: FoundBlob): Promise<Uint8Array> {
+    return this.#alone(found, () => buffer(found.content));
+  }
+
+  #alone<Result>({ bytes }: FoundBlob, read: () => Promise<Result>): Promise<Result> {
+    return bytes <= shortBytes ? read() : this.#reading.use(read);
   }
 
   async #put(content: AsyncIterable<Uint8Array> | Uint8Array, note: Note): Promise<{ blobId: string; filename?: string }> {
@@ -111,7 +131,22 @@ async function* scanned(content: AsyncIterable<Uint8Array>, scan: JsonScan): Asy
   }
 }
 
-function isJson(text: string): boolean {
+/** Undefined when it is not UTF-8. A byte order mark is no JSON. */
+async function textOf(content: AsyncIterable<Uint8Array>): Promise<string | undefined> {
+  const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  let text = "";
+  try {
+    for await (const piece of content) text += decoder.decode(piece, { stream: true });
+    return text + decoder.decode();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ERR_ENCODING_INVALID_ENCODED_DATA") return undefined;
+    throw error;
+  }
+}
+
+async function isJson(text: string): Promise<boolean> {
+  const large = await parseLarge(text);
+  if (large !== undefined) return large.fault === undefined;
   try {
     JSON.parse(text);
     return true;

@@ -1,6 +1,7 @@
 // The readers of run events: how many there are, how many events wait for them, and when each one reads records and makes events. One
 // reading may take megabytes and there may be hundreds of readers, so few read at once, and readers of the same run share a reading.
 
+import { Line } from "../../../../core/line.ts";
 import { GrpcCode, GrpcError } from "../../../../net/grpc/status.ts";
 import type { RunHistoryEvent, Within } from "./event-history.ts";
 
@@ -72,28 +73,5 @@ export class Followers {
   checkHold(own: number, more: number): void {
     if (!this.mayHold(own, more))
       throw new GrpcError(GrpcCode.RESOURCE_EXHAUSTED, `${eventsMax} events wait for their readers already, which is the limit`);
-  }
-}
-
-/** Runs at most `max` jobs at once. The others wait in order and hold nothing in memory. */
-export class Line {
-  readonly #max: number;
-  #working = 0;
-  readonly #waiting: (() => void)[] = [];
-
-  constructor(max: number) {
-    this.#max = max;
-  }
-
-  async use<Result>(work: () => Promise<Result>): Promise<Result> {
-    if (this.#working < this.#max) this.#working++;
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    try {
-      return await work();
-    } finally {
-      const next = this.#waiting.shift();
-      if (next === undefined) this.#working--;
-      else next();
-    }
   }
 }

@@ -1,6 +1,5 @@
 // BlobService: workers store and read values that are too large for inputs and outputs, and flows that they start.
 
-import { buffer } from "node:stream/consumers";
 import type { Json } from "../../../../core/json/json.ts";
 import { sortedText } from "../../../../core/json/json-text.ts";
 import type { GrpcMethod } from "../../../../net/grpc/service.ts";
@@ -53,7 +52,7 @@ async function contentOf(found: FoundBlob, blobs: BlobLibrary): Promise<Encodabl
     const message = `blob '${blobId}' has ${bytes} bytes, more than the ${jsonValueBytesMax} of a message: read it by GET /api/v1/blobs/${blobId}`;
     throw new GrpcError(GrpcCode.RESOURCE_EXHAUSTED, message);
   }
-  if (blobType === "binary") return { ...about, rawData: await buffer(content) };
+  if (blobType === "binary") return { ...about, rawData: await blobs.bytes(found) };
   const text = await blobs.jsonText(found);
   // A blob that another API stored may be any bytes.
   if (text === undefined) return { ...about, rawData: await rereadAsBytes(found, blobs) };
@@ -63,5 +62,5 @@ async function contentOf(found: FoundBlob, blobs: BlobLibrary): Promise<Encodabl
 async function rereadAsBytes({ blobId }: FoundBlob, blobs: BlobLibrary): Promise<Uint8Array> {
   const found = await blobs.find(blobId);
   if (found === undefined) throw notFound("blob", blobId);
-  return buffer(found.content);
+  return blobs.bytes(found);
 }

@@ -1,0 +1,24 @@
+// A line of jobs that must not all run at once, because each needs much memory while it runs.
+
+/** Runs at most `max` jobs at once. The others wait in order and hold nothing in memory. */
+export class Line {
+  readonly #max: number;
+  #working = 0;
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  async use<Result>(work: () => Promise<Result>): Promise<Result> {
+    if (this.#working < this.#max) this.#working++;
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    try {
+      return await work();
+    } finally {
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#working--;
+      else next();
+    }
+  }
+}
