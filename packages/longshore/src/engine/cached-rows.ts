@@ -22,7 +22,7 @@ export interface RowsOptions<R> {
   texts?: Texts<R>;
   committed?(row: R): void;
   /** Replaces a row for every reader, when something that is stored elsewhere has changed its meaning. */
-  seen?(row: R): R;
+  seen?(row: R, isOperation: boolean): R;
 }
 
 /** A row in memory may lack its texts: they are on disk as the last commit left them. */
@@ -52,6 +52,8 @@ interface Pending<R> {
   isNew: IsNew;
 }
 
+const outside: Pick<ReadTx, "isOperation"> = { isOperation: false };
+
 export class Rows<R> implements Writable {
   readonly #commit: GroupCommit;
   readonly #options: RowsOptions<R>;
@@ -69,7 +71,7 @@ export class Rows<R> implements Writable {
 
   get(tx: ReadTx, key: string): R | null {
     const row = this.own(tx, key);
-    return row === null ? null : this.#seen(row);
+    return row === null ? null : this.#seen(tx, row);
   }
 
   /** Returns the row itself, without `seen`, for code that updates it. */
@@ -85,9 +87,9 @@ export class Rows<R> implements Writable {
   /** Returns the newest version in memory of a row that was read in another way; null when it was removed. */
   newest(tx: ReadTx, key: string, stored: R): R | null {
     const pending = tx.isOperation ? this.#pending.get(key) : undefined;
-    if (pending !== undefined) return pending.row === null ? null : this.#seen(pending.row);
+    if (pending !== undefined) return pending.row === null ? null : this.#seen(tx, pending.row);
     const kept = this.#kept.get(key);
-    return this.#seen(kept === undefined ? stored : this.#over(stored, kept));
+    return this.#seen(tx, kept === undefined ? stored : this.#over(stored, kept));
   }
 
   /** Whether the row is in memory; the disk may have others. */
@@ -124,10 +126,10 @@ export class Rows<R> implements Writable {
     return true;
   }
 
-  /** The row that the last commit left in memory; it may lack its texts. */
+  /** The row that the last commit left in memory; it may lack its texts. Not for operations, which see the changes of their batch. */
   kept(key: string): R | undefined {
     const row = this.#kept.get(key);
-    return row === undefined ? undefined : this.#seen(row);
+    return row === undefined ? undefined : this.#seen(outside, row);
   }
 
   /** Characters of the texts in memory. */
@@ -138,7 +140,7 @@ export class Rows<R> implements Writable {
   /** Rows of this batch that have not been written yet. */
   pending(tx: ReadTx): R[] {
     const rows: R[] = [];
-    if (tx.isOperation) for (const { row } of this.#pending.values()) if (row !== null) rows.push(this.#seen(row));
+    if (tx.isOperation) for (const { row } of this.#pending.values()) if (row !== null) rows.push(this.#seen(tx, row));
     return rows;
   }
 
@@ -174,8 +176,8 @@ export class Rows<R> implements Writable {
     this.#pending.clear();
   }
 
-  #seen(row: R): R {
-    return this.#options.seen === undefined ? row : this.#options.seen(row);
+  #seen({ isOperation }: Pick<ReadTx, "isOperation">, row: R): R {
+    return this.#options.seen === undefined ? row : this.#options.seen(row, isOperation);
   }
 
   #keep(key: string, row: R, how = this.#options.keep(row)): void {

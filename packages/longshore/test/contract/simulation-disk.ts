@@ -101,6 +101,6 @@ function seen(rows: ReadonlyMap<string, TaskRow>, waiting: readonly Message[]): 
     if (message.kind === "end-tasks") unwritten.ended.restore(message.runId, { endedAt: message.endedAt });
     if (message.kind === "forget-tasks") unwritten.forgotten.restore(message.runId, { at: message.at, attempts: new Map(message.steps) });
   }
-  if (unwritten.ended.size + unwritten.forgotten.size === 0) return rows;
-  return new Map(Array.from(rows, ([id, task]) => [id, unwritten.seen(task)]));
+  if (unwritten.ended.isEmpty(false) && unwritten.forgotten.isEmpty(false)) return rows;
+  return new Map(Array.from(rows, ([id, task]) => [id, unwritten.seen(task, false)]));
 }

@@ -1,5 +1,8 @@
 // Marks on runs that change the meaning of their tasks' rows, until these rows are rewritten. A mark exists only in memory: at the start of
 // the server it is restored from the run's message that leads to the next slice of rows.
+//
+// Operations see the marks of their batch. All others see those of the last commit: while a commit is being written, its marks may still be
+// undone, and the rows that it rewrites are not in memory yet.
 
 import type { Tx } from "../tx.ts";
 
@@ -11,20 +14,24 @@ interface Marked<Mark> {
 }
 
 export class Marks<Mark> {
+  /** With the changes of the batch. */
   readonly #runs = new Map<string, Marked<Mark>>();
-
-  get size(): number {
-    return this.#runs.size;
-  }
+  readonly #committed = new Map<string, Mark>();
 
   add(tx: Tx, runId: string, mark: Mark): void {
     const before = this.#runs.get(runId);
-    this.restore(runId, mark);
+    this.#set(runId, mark);
     tx.undo(() => (before === undefined ? this.#runs.delete(runId) : this.#runs.set(runId, before)));
+    tx.after(() => this.#committed.set(runId, mark));
   }
 
   /** Restores a mark at the start of the server. */
   restore(runId: string, mark: Mark): void {
+    this.#set(runId, mark);
+    this.#committed.set(runId, mark);
+  }
+
+  #set(runId: string, mark: Mark): void {
     const before = this.#runs.get(runId);
     if (before !== undefined) {
       this.#runs.set(runId, { ...before, mark });
@@ -43,11 +50,25 @@ export class Marks<Mark> {
     if (marked === undefined) return;
     this.#runs.delete(runId);
     tx.undo(() => this.#runs.set(runId, marked));
-    tx.after(marked.resolve);
+    tx.after(() => {
+      this.#committed.delete(runId);
+      marked.resolve();
+    });
   }
 
+  /** The mark that operations see. */
   get(runId: string): Mark | undefined {
     return this.#runs.get(runId)?.mark;
+  }
+
+  /** The mark that a reader of a row sees. */
+  seen(runId: string, isOperation: boolean): Mark | undefined {
+    return isOperation ? this.get(runId) : this.#committed.get(runId);
+  }
+
+  /** Whether a reader sees no mark at all. */
+  isEmpty(isOperation: boolean): boolean {
+    return (isOperation ? this.#runs : this.#committed).size === 0;
   }
 
   /** Resolves when all rows of the run are written; undefined when the run has no mark. */

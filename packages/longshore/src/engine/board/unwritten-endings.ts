@@ -1,7 +1,7 @@
 // A decision about all tasks of a run that is written in slices afterwards (run/open-tasks.ts): the run has ended, so its tasks are
-// cancelled; or it has started another life, so the records of its steps are void. Until a row is written, every reader of it, inside and
-// outside operations, gets the task as the slice will leave it: no claim receives it, and a report on it is refused. So no verb has to know
-// about slices.
+// cancelled; or it has started another life, so the records of its steps are void. Until a row is written, every reader of it gets the task
+// as the slice will leave it: operations at once, other readers when the decision is committed. So no claim receives the task, a report on
+// it is refused, and no verb has to know about slices.
 
 import { Marks } from "./marks.ts";
 import type { TaskRow } from "./task.ts";
@@ -29,13 +29,13 @@ export class Unwritten {
     return this.written(runId) ?? this.unfollowed.written(runId);
   }
 
-  /** The task as the slices leave it. */
-  readonly seen = (task: TaskRow): TaskRow => {
+  /** The task as the slices leave it, for an operation or for a reader outside of operations. */
+  readonly seen = (task: TaskRow, isOperation: boolean): TaskRow => {
     const { runId } = task;
-    if (runId === null || (this.ended.size === 0 && this.forgotten.size === 0)) return task;
-    const forgotten = this.forgotten.get(runId);
+    if (runId === null || (this.ended.isEmpty(isOperation) && this.forgotten.isEmpty(isOperation))) return task;
+    const forgotten = this.forgotten.seen(runId, isOperation);
     if (forgotten !== undefined && forgotten.attempts.get(task.node) === task.attempt) return forgottenTask(task, forgotten.at);
-    const ended = this.ended.get(runId);
+    const ended = this.ended.seen(runId, isOperation);
     return ended === undefined ? task : cancelledTask(task, ended.endedAt);
   };
 }

@@ -119,7 +119,7 @@ export const taskIdTable: TableSpec<string> = {
 
 export interface TaskRowsHooks {
   committed(task: TaskRow): void;
-  seen(task: TaskRow): TaskRow;
+  seen(task: TaskRow, isOperation: boolean): TaskRow;
 }
 
 export function taskRows(store: RowStore, commit: GroupCommit, hooks: TaskRowsHooks): Rows<TaskRow> {
