@@ -120,10 +120,15 @@ export class Rows<R> implements Writable {
    */
   refresh(key: string, row: R): boolean {
     if (!this.#commit.isMemoryCurrent) return false;
+    this.restore(key, row);
+    return true;
+  }
+
+  /** The same at the start, before any batch. */
+  restore(key: string, row: R): void {
     this.#keep(key, row, "always");
     this.#refreshed.set(key, row);
     this.#touch();
-    return true;
   }
 
   /** The row that the last commit left in memory; it may lack its texts. Not for operations, which see the changes of their batch. */

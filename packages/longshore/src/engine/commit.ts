@@ -73,7 +73,12 @@ export class GroupCommit {
     this.#store = store;
     this.#now = now;
     const committed = () => this.#committing ?? Promise.resolve();
-    this.#reads = new CommittedReads(store, { commits: () => this.#commits, committed, alone: (work) => this.#alone(work) });
+    this.#reads = new CommittedReads(store, {
+      commits: () => this.#commits,
+      committed,
+      alone: (work) => this.#alone(work),
+      confirmed: () => this.run(() => {}),
+    });
     this.#tx = {
       isOperation: true,
       loaded: new Map(),
@@ -321,8 +326,9 @@ export class GroupCommit {
     }
   }
 
+  /** A batch that changes nothing is answered from memory. Where another server may own the data, an empty commit must succeed first. */
   #write(): Later<Error | null> {
-    if (!this.#writables.dirty) return null;
+    if (!this.#writables.dirty && this.#store.isOwned()) return null;
     const failure = this.#writeNow();
     return failure instanceof Promise ? failure.then((reason) => this.#tell(reason)) : this.#tell(failure);
   }

@@ -4,6 +4,8 @@
 //
 // A commit during a load may make the loaded rows older than memory. Then all of them are loaded again, at once. A read that commits
 // overtake several times is performed between two batches.
+//
+// Memory counts only while this server owns the data. When another one may have taken over, a read waits until a commit shows that none has.
 
 import { unavailableError } from "./commit-errors.ts";
 import { Missing, type RowStore, Unavailable } from "./rows.ts";
@@ -19,6 +21,8 @@ export interface Batches {
   committed(): Promise<unknown>;
   /** Performs `work` between two batches. */
   alone<T>(work: () => Promise<T>): Promise<T>;
+  /** Resolves after a commit that began now; rejects when this server cannot commit. */
+  confirmed(): Promise<void>;
 }
 
 /**
@@ -49,6 +53,7 @@ export class CommittedReads {
   }
 
   look<T>(work: Work<T>): Later<T> {
+    if (!this.#store.isOwned()) return this.#whenLoaded(work, []);
     try {
       return work(this.#atOnce);
     } catch (thrown) {
@@ -60,23 +65,28 @@ export class CommittedReads {
   async #whenLoaded<T>(work: Work<T>, first: readonly Missing[]): Promise<T> {
     const needed = [...first];
     for (let overtaken = 0; overtaken <= overtakenMax; overtaken++) {
+      if (!this.#store.isOwned()) await this.#batches.confirmed();
       const found = await this.#perform(work, needed);
       if (found !== null) return found.value;
     }
     // Wrapped in an object: `work` may return a promise, and the next batch must not wait for it.
     const found = await this.#batches.alone(() => this.#perform(work, needed));
-    if (found === null) throw new Error("A commit came in the middle of a read that was alone.");
-    return found.value;
+    if (found !== null) return found.value;
+    if (!this.#store.isOwned()) throw unavailableError(disowned());
+    throw new Error("A commit came in the middle of a read that was alone.");
   }
 
-  /** Loads the needed rows, and adds further missing ones to `needed`. Returns null when a commit happened in between. */
+  /**
+   * Loads the needed rows, and adds further missing ones to `needed`. Returns null when a commit happened in between, or when another server
+   * may own the data now.
+   */
   async #perform<T>(work: Work<T>, needed: Missing[]): Promise<{ value: Later<T> } | null> {
     const tx = readTx();
     const commits = this.#batches.commits();
     let missing: readonly Missing[] = needed;
     for (let loads = 0; loads < loadsMax; loads++) {
       await this.#load(tx, missing);
-      if (this.#batches.commits() !== commits) return null;
+      if (this.#batches.commits() !== commits || !this.#store.isOwned()) return null;
       try {
         return { value: work(tx) };
       } catch (thrown) {
@@ -90,13 +100,18 @@ export class CommittedReads {
 
   async #load(tx: ReadTx, missing: readonly Missing[]): Promise<void> {
     try {
-      await this.#store.load(tx, missing);
+      if (missing.length > 0) await this.#store.load(tx, missing);
     } catch (thrown) {
       throw thrown instanceof Unavailable ? unavailableError(thrown) : thrown;
     }
     // The load may have read rows of a commit that this process has not yet seen complete.
     await this.#batches.committed();
   }
+}
+
+function disowned(): Unavailable {
+  const cause = new Error("it could not renew its lease in time");
+  return new Unavailable(cause, "Another server may have taken over the data of this one", "Look at its connection to the database");
 }
 
 function readTx(): ReadTx {

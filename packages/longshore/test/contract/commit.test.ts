@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Rows } from "../../src/engine/cached-rows.ts";
 import { GroupCommit } from "../../src/engine/commit.ts";
-import { type RowStore, type TableSpec, together } from "../../src/engine/rows.ts";
+import { type RowStore, type TableSpec, together, Unavailable } from "../../src/engine/rows.ts";
 import type { Tx } from "../../src/engine/tx.ts";
 import { type Database, openDatabase } from "../../src/store/sqlite/driver.ts";
 import { sqliteRows } from "../../src/store/sqlite/row-store.ts";
@@ -33,6 +33,8 @@ describe("a batch on rows that are read later", () => {
   let loads: number[];
   let fails: Error | null;
   let unread: Error | null;
+  let isOwned: boolean;
+  let isReplaced: boolean;
 
   beforeEach(async () => {
     db = await openDatabase(":memory:");
@@ -41,8 +43,10 @@ describe("a batch on rows that are read later", () => {
     loads = [];
     fails = null;
     unread = null;
+    isOwned = true;
+    isReplaced = false;
     const later = missingRows(sqliteRows({ ...db, transaction }, () => null));
-    const store: RowStore = { ...later, load: counted(later.load) };
+    const store: RowStore = { ...later, load: counted(later.load), commit: fenced(later.commit), isOwned: () => isOwned };
     commit = new GroupCommit(store, () => 0);
     const rows = store.table(itemTable);
     items = new Rows<Item>(commit, {
@@ -66,6 +70,15 @@ describe("a batch on rows that are read later", () => {
     return (tx, missing) => {
       loads.push(missing.length);
       return unread === null ? load(tx, missing) : Promise.reject(unread);
+    };
+  }
+
+  /** A commit shows whether another server has taken over. */
+  function fenced(write: RowStore["commit"]): RowStore["commit"] {
+    return async (work) => {
+      if (isReplaced) throw new Unavailable(new Error("another server has taken over"));
+      await write(work);
+      isOwned = true;
     };
   }
 
@@ -213,6 +226,35 @@ describe("a batch on rows that are read later", () => {
     unread = null;
     expect(await commit.run((tx) => add(tx, "a"))).toBe(1);
     expect(stored()).toEqual({ a: 1, b: 0, c: 0 });
+  });
+
+  it("that changes nothing is answered from memory only by the owner of the data", async () => {
+    expect(await commit.run(() => "from memory")).toBe("from memory");
+    expect(commit.commits).toBe(0);
+    isOwned = false;
+    expect(await commit.run(() => "confirmed")).toBe("confirmed");
+    expect(commit.commits).toBe(1);
+    isOwned = false;
+    isReplaced = true;
+    await expect(commit.run(() => "late")).rejects.toMatchObject({ code: "LONGSHORE_STORE_UNAVAILABLE" });
+  });
+
+  it("shows that a reader may rely on memory, where another server may own the data", async () => {
+    isOwned = false;
+    expect(await commit.read(() => "from memory")).toBe("from memory");
+    expect(await commit.read((tx) => items.get(tx, "a")?.count)).toBe(0);
+    expect(commit.commits).toBe(1);
+    isOwned = false;
+    isReplaced = true;
+    for (const read of [() => commit.read(() => "late"), () => commit.read((tx) => items.get(tx, "a"))])
+      await expect(read()).rejects.toMatchObject({ code: "LONGSHORE_STORE_UNAVAILABLE" });
+  });
+
+  it("lets no reader through whose rows arrive when another server may own the data", async () => {
+    const reading = commit.read((tx) => items.get(tx, "a"));
+    isOwned = false;
+    isReplaced = true;
+    await expect(reading).rejects.toMatchObject({ code: "LONGSHORE_STORE_UNAVAILABLE" });
   });
 
   it("is carried out before the store closes", async () => {

@@ -245,7 +245,7 @@ export class LocalBoard implements BoardStore {
           const task = restored(stored, now);
           this.#restore(stored, task, now);
           // Stored without its texts, which are read when they are needed.
-          if (task.state !== "queued" || task.dueAt !== stored.dueAt) this.tasks.refresh(task.id, task);
+          if (task.state !== "queued" || task.dueAt !== stored.dueAt) this.tasks.restore(task.id, task);
           // Computed for the time of queueing: a time that passed while the server was down is overdue.
           const next = nextDeadline(task, task.lane === null ? task.queuedAt : now);
           if (next !== null) due.push([task.id, next]);
