@@ -105,7 +105,7 @@ export function checkMemory(store: DataStore, stored: Stored): void {
   }
   for (const task of stored.tasks.values()) {
     const kept = store.board.tasks.kept(task.id);
-    if (kept !== undefined && !same(kept, task))
+    if (kept !== undefined && !sameTask(kept, task))
       throw broken(`memory says of ${task.id} ${JSON.stringify(kept)}, the disk ${JSON.stringify(task)}`);
     if (kept === undefined && isOpen(task.state) && task.state !== "queued")
       throw broken(`memory does not know that ${task.id} is ${task.state}`);
@@ -119,8 +119,9 @@ export function checkMemory(store: DataStore, stored: Stored): void {
  * But for the times of holds and offers, which are made again at start and written along with the next commit; and for the texts of what
  * was held then, which memory does not have.
  */
-function same(one: TaskRow, other: TaskRow): boolean {
-  const ofOffers = one.state === "offered" ? ["claimBy", "claimedAt"] : [];
+export function sameTask(one: TaskRow, other: TaskRow): boolean {
+  // An offer is seen as cancelled once its run has ended, before its row is written again.
+  const ofOffers = ["offered", "cancelled"].includes(one.state) ? ["claimBy", "claimedAt"] : [];
   const texts = (one.input as string | undefined) === undefined ? ["input", "output"] : [];
   for (const field of Object.keys(one) as (keyof TaskRow)[]) {
     if (one[field] === other[field] || field === "holdUntil" || ofOffers.includes(field) || texts.includes(field)) continue;

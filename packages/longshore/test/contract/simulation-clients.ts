@@ -4,7 +4,7 @@ import { isOpen, type TaskRow } from "../../src/engine/board/task.ts";
 import { isRunOpen, type Run } from "../../src/engine/run/run.ts";
 import type { Order } from "../../src/engine/run/store.ts";
 import type { Random } from "../faults/random.ts";
-import { broken, type KnownHold, type Model, type Verb } from "./simulation-model.ts";
+import { BrokenPromise, broken, type KnownHold, type Model, type Verb } from "./simulation-model.ts";
 import type { Machine, Process } from "./simulation-process.ts";
 import { isTied, label, lanes, makeTask, termMs, type Workflow } from "./simulation-story.ts";
 import { turns } from "./world.ts";
@@ -13,6 +13,7 @@ export interface Outcome {
   steps: number;
   crashes: number;
   refusals: number;
+  takeovers: number;
   runs: number;
   completions: number;
 }
@@ -33,7 +34,7 @@ export interface Stage {
 }
 
 /** What became of a call: an answer, or the certainty that nothing was done, or nothing at all. */
-type Answer<T> = { value: T } | "refused" | "unknown";
+type Answer<T> = { value: T; from: Process } | "refused" | "unknown";
 
 interface Sent {
   hold: KnownHold;
@@ -55,6 +56,7 @@ export class Clients {
 
   /** One of the things that the outside world does, at random. */
   call(): Promise<void> {
+    if (this.#stage.machine.wire && this.#stage.random.chance(0.15)) return this.#reportWhileRenewing();
     const drawn = this.#stage.random.next();
     if (drawn < 0.05) return this.start();
     if (drawn < 0.07) return this.#post();
@@ -87,7 +89,7 @@ export class Clients {
 
   async #post(): Promise<void> {
     const task = makeTask(this.#stage.random, this.#stage.machine.makeId(this.#stage.machine.clock.now()));
-    const answer = await this.#ask(`post ${task.id}`, (process) => process.board.post([task]));
+    const answer = await this.#ask(`post ${task.id}`, (process) => process.board.post([task]).then(() => true));
     if (typeof answer !== "string") this.#stage.model.posted(task.id);
   }
 
@@ -103,7 +105,16 @@ export class Clients {
   async #claim(): Promise<void> {
     const claim = { reach: this.#reach(), holder: this.#holder(), termMs, max: this.#stage.random.between(1, 2) };
     const answer = await this.#ask("claim", (process) => process.board.claim(claim));
-    if (typeof answer !== "string") for (const task of answer.value) this.#holds.push(this.#stage.model.handedOut(task));
+    if (typeof answer !== "string") this.#take(answer.value, answer.from);
+  }
+
+  #take(tasks: readonly TaskRow[], { isDeposed }: Process): void {
+    for (const task of tasks) {
+      const hold = this.#stage.model.handedOut(task);
+      // The next owner has given it another full term.
+      hold.stretched ||= isDeposed;
+      this.#holds.push(hold);
+    }
   }
 
   /** Not waited for: whenever it is answered, in this life of the server, the worker has the task. */
@@ -119,7 +130,7 @@ export class Clients {
       .then((tasks) => {
         if (!process.alive) return;
         this.#stage.say(`  a waiting ${verb} got ${tasks.map((task) => `${task.id} grant ${task.grant}`).join(", ") || "nothing"}`);
-        for (const task of tasks) this.#holds.push(this.#stage.model.handedOut(task));
+        this.#take(tasks, process);
       })
       .catch((error: unknown) => {
         if (process.alive && (error as { code?: string }).code !== "LONGSHORE_STORE_UNAVAILABLE") this.#stage.failed(error);
@@ -130,20 +141,25 @@ export class Clients {
 
   async #offer(): Promise<void> {
     const answer = await this.#ask("offer", (process) => process.board.offer({ reach: this.#reach(), termMs }));
-    if (typeof answer !== "string") for (const task of answer.value) this.#holds.push(this.#stage.model.handedOut(task));
+    if (typeof answer !== "string") this.#take(answer.value, answer.from);
   }
 
   async #extend(): Promise<void> {
     const hold = this.#stage.random.pick(this.#holds);
     if (hold === undefined) return;
+    await this.#renew(hold, this.#stage.random.chance(0.3) ? { output: '"so far"' } : {});
+  }
+
+  async #renew(hold: KnownHold, progress: { output?: string }): Promise<void> {
     // Who takes an offer up says who it is, and goes by this name even if it hears nothing back.
     hold.holder ??= this.#holder();
-    const options = { ...(this.#stage.random.chance(0.3) ? { output: '"so far"' } : {}), holder: hold.holder };
+    const options = { ...progress, holder: hold.holder };
     const sentAt = this.#stage.machine.clock.now();
     const answer = await this.#ask(`extend ${hold.taskId} grant ${hold.grant}`, (process) => process.board.extend(proof(hold), options));
     if (answer === "unknown") this.#stage.model.maybeExtended(hold, sentAt);
     if (typeof answer === "string") return;
     this.#stage.model.extended(hold, answer.value.verdict, answer.value.holdUntil, this.#stage.machine.clock.now());
+    hold.stretched ||= answer.from.isDeposed;
     if (answer.value.verdict !== "ok") this.#drop(hold);
   }
 
@@ -153,6 +169,15 @@ export class Clients {
     const drawn = this.#stage.random.next();
     const verb: Verb = drawn < 0.65 ? "complete" : drawn < 0.9 ? "fail" : "defer";
     await this.#send(hold, verb);
+  }
+
+  /** A worker reports while its own heartbeat is on its way: it arrives in the middle of the report's commit. */
+  async #reportWhileRenewing(): Promise<void> {
+    const hold = this.#stage.random.pick(this.#holds);
+    if (hold === undefined) return;
+    const reported = this.#send(hold, "complete");
+    const renewed = turns(this.#stage.random.between(1, 6)).then(() => this.#renew(hold, {}));
+    await Promise.all([reported, renewed]);
   }
 
   /** The same report once more, or a late one. */
@@ -292,13 +317,17 @@ export class Clients {
     const call = ++this.#calls;
     this.#stage.say(`#${call} ${what}`);
     const answerIsLost = this.#stage.random.chance(0.04);
+    const [wasDeposed, wasOwned] = [process.isDeposed, process.owner?.isOwned()];
     try {
       const answering = request(process);
       sent?.();
       const value = await answering;
       if (this.#stage.tracing()) this.#stage.say(`  #${call} answered ${answerIsLost ? "(lost) " : ""}${JSON.stringify(value, brief)}`);
-      return answerIsLost ? "unknown" : { value };
+      if (wasDeposed) this.#judge(what, { isWord: isWordOf(value), wasOwned });
+      // What an owner says after it was replaced counts for nothing.
+      return answerIsLost || wasDeposed ? "unknown" : { value, from: process };
     } catch (error) {
+      if (error instanceof BrokenPromise) throw error;
       if (!process.alive) {
         this.#stage.say(`  #${call} never answered`);
         return "unknown";
@@ -306,8 +335,15 @@ export class Clients {
       if ((error as { code?: string }).code !== "LONGSHORE_STORE_UNAVAILABLE") throw error;
       this.#stage.say(`  #${call} refused`);
       this.#stage.outcome.refusals++;
-      return "refused";
+      // Its last commit may have been carried out, and cannot be asked for any more.
+      return process.isDeposed ? "unknown" : "refused";
     }
+  }
+
+  /** An owner that has been replaced may repeat what it has in memory while it trusts itself, and may accept nothing. */
+  #judge(what: string, { isWord, wasOwned }: { isWord: boolean; wasOwned: boolean | undefined }): void {
+    if (isWord) throw broken(`${what} was accepted by an owner that had been replaced`);
+    if (!wasOwned) throw broken(`${what} was answered by an owner that had been replaced and whose trust was over`);
   }
 
   /** All callers that wait for a task disconnect. */
@@ -322,6 +358,12 @@ export function proof(hold: KnownHold) {
 
 function hadItsTurn(task: TaskRow): boolean {
   return task.state !== "forgotten" && task.state !== "skipped";
+}
+
+/** Whether an answer says that something was done and will stay: a report that was accepted, tasks that were handed out. */
+function isWordOf(value: unknown): boolean {
+  if (Array.isArray(value)) return value.length > 0;
+  return value === "ok" || value === true || (value as { created?: boolean } | undefined)?.created === true;
 }
 
 /** Tasks and runs in a trace by what matters. */

@@ -2,9 +2,13 @@
 // are lost, and open requests are never answered.
 
 import { idMaker, type MakeId } from "../../src/core/ids.ts";
+import { Slices } from "../../src/core/slices/slices.ts";
 import { Board } from "../../src/engine/board/board.ts";
 import type { TaskRow } from "../../src/engine/board/task.ts";
+import type { RowStore } from "../../src/engine/rows.ts";
+import { Counts } from "../../src/engine/run/counts.ts";
 import type { Dialect } from "../../src/engine/run/dialect.ts";
+import { LocalReader } from "../../src/engine/run/local-reader.ts";
 import { brainOf, Runs } from "../../src/engine/run/runs.ts";
 import { codeDialect } from "../../src/protocols/longshore/dialect/dialect.ts";
 import type { DataStore } from "../../src/server/data-store.ts";
@@ -16,8 +20,13 @@ import { missingRows } from "./missing-rows.ts";
 import type { Disk } from "./simulation-disk.ts";
 import { flowDialect } from "./simulation-flows.ts";
 import type { Lives } from "./simulation-lives.ts";
+import { type Break, type Shards, SimulatedOwner } from "./simulation-owner.ts";
+import { type Plant, planted } from "./simulation-plants.ts";
+import type { CommittedStates } from "./simulation-reads.ts";
+import { rowsOnWire } from "./simulation-wire.ts";
 import { diskFull } from "./sqlite.ts";
 import { tiedDialect } from "./tied-dialect.ts";
+import { turns } from "./world.ts";
 
 /** What the next commit runs into. Both crashes end the process; after the second, what was committed stays and no caller is answered. */
 export type Fault = "disk-full" | "crash-before-commit" | "crash-after-commit";
@@ -26,7 +35,14 @@ export interface Process {
   readonly store: DataStore;
   readonly board: Board;
   readonly runs: Runs;
+  readonly reader: LocalReader;
   readonly alive: boolean;
+  /** Null where one server at a time can have the data. */
+  readonly owner: SimulatedOwner | null;
+  /** Another server has taken the data over. */
+  readonly isDeposed: boolean;
+  /** The newest committed state that this life knows to be committed. */
+  readonly acknowledged: number;
   /** The next commit meets this fault. */
   fault: Fault | null;
   crash(): void;
@@ -71,6 +87,17 @@ export interface Machine {
   readonly lies: boolean;
   /** Rows are read later and commits take a while, as with a database on another machine. */
   readonly late: boolean;
+  /** The database is on the far side of a connection that breaks, and its shards have owners. */
+  readonly wire: boolean;
+  readonly shards: Shards;
+  readonly states: CommittedStates;
+  /** Connections break, once a life has begun and until peace comes. */
+  isTroubled: boolean;
+  /** The lives that may have something under way. */
+  readonly running: Set<Process>;
+  /** A fault of the engine. For testing the simulation itself. */
+  readonly plant: Plant | null;
+  say(what: string): void;
 }
 
 export function machineIds(random: Random): MakeId {
@@ -84,26 +111,37 @@ export async function startProcess(machine: Machine): Promise<Process> {
   const { db } = machine.disk;
   const dialects = new Map<string, Dialect>([codeDialect, tiedDialect, flowDialect].map((dialect) => [dialect.name, dialect]));
   let alive = true;
-  const life = { fault: null as Fault | null };
+  const life = { fault: null as Fault | null, isTroubled: false, committed: machine.states.last, acknowledged: machine.states.last };
+  const owner = machine.wire ? ownerOf(machine, 0) : null;
   const store = await openSqliteStore({
     directory: null,
     clock,
     random: () => random.next(),
-    brain: machine.lives.watch(brainOf(dialects, { reserved: reservedLanes }), (error) => machine.failed(error)),
+    brain: machine.lives.watch(brainOf(dialects, { reserved: reservedLanes }), (error) => {
+      // What a replaced owner thinks is never written.
+      if (!owner?.isDeposed) machine.failed(error);
+    }),
     open: async () => ({ ...db, transaction, close: () => {} }),
     // Ended runs have few tasks here: most of them end in several transactions, with other calls and crashes between these.
     sliceTasks: 1,
-    wrap: machine.late ? (rows) => missingRows(rows, { misses: 0 }, () => random.between(0, 3)) : undefined,
+    wrap: (rows) => (owner !== null ? onWire(rows, owner) : machine.late ? missingRows(rows, { misses: 0 }, turnsOf(random)) : rows),
     hooks: {
       deadline: (id, at) => board.deadline(id, at),
       taskChanged: (task) => {
+        counts.taskChanged(task);
         board.changed(task);
         machine.handedOut(task);
       },
-      runChanged: (run) => runs.changed(run),
+      runChanged: (run) => {
+        counts.runChanged(run);
+        runs.changed(run);
+      },
       messagesLeft: () => carry(),
     },
   });
+  if (machine.plant !== null) planted(store.commit, machine.plant);
+  const counts = new Counts({ store: store.rows, commit: store.commit });
+  const reader = readerOf(store, counts);
   const board = new Board({ store: store.board, clock, reserved: reservedLanes });
   const runs = new Runs({ store: store.runs, clock, makeId: machine.makeId, dialects });
 
@@ -111,6 +149,21 @@ export async function startProcess(machine: Machine): Promise<Process> {
   function carry(): void {
     if (random.chance(0.5)) runs.carry();
     else clock.at(clock.now() + (random.pick([1, 60, 500]) as number), () => runs.carry());
+  }
+
+  function onWire(rows: RowStore, by: SimulatedOwner): RowStore {
+    const troubled = (probability: number) => machine.isTroubled && life.isTroubled && random.chance(probability);
+    const onIt = rowsOnWire(rows, {
+      owner: by,
+      turns: turnsOf(random),
+      pause: () => turns(random.between(0, 3)),
+      nextBreak: () => (troubled(0.12) ? (random.pick(breaks) as Break) : null),
+      failsLoad: () => troubled(0.04),
+      acknowledged: () => {
+        life.acknowledged = life.committed;
+      },
+    });
+    return machine.plant === "endless trust" ? { ...onIt, isOwned: () => true } : onIt;
   }
 
   function transaction(work: () => void): void {
@@ -124,7 +177,9 @@ export async function startProcess(machine: Machine): Promise<Process> {
       if (fault === "crash-before-commit") throw crashed();
     });
     machine.lives.nextCommit();
-    machine.disk.read();
+    const stored = machine.disk.read();
+    if (machine.wire) machine.states.add(stored);
+    life.committed = machine.states.last;
     if (fault === "crash-after-commit") throw crashed();
   }
 
@@ -135,17 +190,24 @@ export async function startProcess(machine: Machine): Promise<Process> {
 
   function crash(): void {
     alive = false;
+    owner?.stop();
     board.close();
     void runs.close();
   }
 
-  clock.quiet = () => store.commit.quiet();
-  await store.recover();
-  return {
+  const process: Process = {
     store,
     board,
     runs,
+    reader,
+    owner,
     crash,
+    get isDeposed() {
+      return owner?.isDeposed ?? false;
+    },
+    get acknowledged() {
+      return life.acknowledged;
+    },
     get alive() {
       return alive;
     },
@@ -156,4 +218,35 @@ export async function startProcess(machine: Machine): Promise<Process> {
       life.fault = next;
     },
   };
+  for (const other of machine.running) if (!other.alive) machine.running.delete(other);
+  machine.running.add(process);
+  clock.quiet = async () => {
+    for (const each of machine.running) await each.store.commit.quiet();
+  };
+  await store.recover();
+  life.isTroubled = true;
+  return process;
+}
+
+const breaks: readonly Break[] = ["before", "after", "after", "late"];
+
+function turnsOf(random: Random): () => number {
+  return () => random.between(0, 3);
+}
+
+function ownerOf({ shards, clock, random, say }: Machine, shard: number): SimulatedOwner {
+  return new SimulatedOwner({
+    ...{ shards, shard, clock, say },
+    pause: () => turns(random.between(0, 3)),
+    isAskingLost: () => random.chance(0.6),
+  });
+}
+
+function readerOf({ rows, commit, board, runs }: DataStore, counts: Counts): LocalReader {
+  return new LocalReader({
+    store: rows,
+    read: (work) => commit.read(work),
+    ...{ tasks: board.tasks, lanes: board.lanes, runs: runs.runs, definitions: runs.definitions },
+    ...{ counts, slices: new Slices() },
+  });
 }

@@ -9,7 +9,7 @@ const perTest = 100;
 const timeoutMs = 120_000;
 
 export function simulationSuite(first: number, last: number, how: How = {}): void {
-  const place = how.late ? "on rows that are read later" : "in memory";
+  const place = placeOf(how);
   describe(`in a simulation ${place}, whatever the scheduler does`, () => {
     let disk: Disk;
     beforeAll(async () => {
@@ -29,15 +29,22 @@ export function simulationSuite(first: number, last: number, how: How = {}): voi
   });
 }
 
+function placeOf({ late, breaks, lives }: How): string {
+  if (lives) return "of owners that replace each other while the old ones go on";
+  if (breaks) return "on a database whose connections break, with readers in the middle of commits";
+  return late ? "on rows that are read later" : "in memory";
+}
+
 async function playAll(from: number, to: number, disk: Disk, how: How): Promise<void> {
-  const total = { crashes: 0, refusals: 0, completions: 0 };
+  const total = { crashes: 0, refusals: 0, completions: 0, takeovers: 0 };
   for (let seed = from; seed <= to; seed++) {
     const outcome = await simulate(seed, disk, how);
-    for (const key of ["crashes", "refusals", "completions"] as const) total[key] += outcome[key];
+    for (const key of ["crashes", "refusals", "completions", "takeovers"] as const) total[key] += outcome[key];
   }
   // A simulation in which nothing happens proves nothing.
   const seeds = to - from + 1;
   expect(total.crashes).toBeGreaterThan(2 * seeds);
   expect(total.refusals).toBeGreaterThan(2 * seeds);
   expect(total.completions).toBeGreaterThan(2 * seeds);
+  if (how.lives) expect(total.takeovers).toBeGreaterThan(2 * seeds);
 }

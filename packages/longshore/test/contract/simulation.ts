@@ -16,12 +16,17 @@ import { Clients, type Outcome, proof } from "./simulation-clients.ts";
 import type { Disk, Stored } from "./simulation-disk.ts";
 import { Lives } from "./simulation-lives.ts";
 import { broken, type KnownHold, Model } from "./simulation-model.ts";
+import { leaseMs, Shards } from "./simulation-owner.ts";
+import type { Plant } from "./simulation-plants.ts";
 import { type Fault, type Machine, machineIds, type Process, startProcess, WatchedClock } from "./simulation-process.ts";
+import { CommittedStates, Readers } from "./simulation-reads.ts";
 import { label, lanes, makeWorkflows, termMs, type Workflow } from "./simulation-story.ts";
 import { turns } from "./world.ts";
 
 /** Enough for a run of seven steps to be started, fail, be cancelled and be tried again. */
 const stepsMax = 45;
+/** Where a third of the calls read. */
+const stepsWithReadersMax = 60;
 /** Seconds of peace within which everything must have ended: the longest chain of steps, each waiting for its delay. */
 const roundsMax = 120;
 /** What is remembered of the way to a failure. */
@@ -31,7 +36,15 @@ const traceMax = 400;
 export interface How {
   lies?: boolean;
   late?: boolean;
+  /** Connections to the database break, and others read meanwhile. */
+  breaks?: boolean;
+  /** As `breaks`, and servers take over from others that go on. */
+  lives?: boolean;
+  plant?: Plant;
 }
+
+/** How an owner comes to be replaced: it stands until its lease is over, or the session with its lock ends. */
+type Replacing = "frozen" | "lock lost";
 
 /** Throws an error that names the seed and tells the way to the broken promise, which is played once more for that. */
 export async function simulate(seed: number, disk: Disk, how: How = {}): Promise<Outcome> {
@@ -39,6 +52,8 @@ export async function simulate(seed: number, disk: Disk, how: How = {}): Promise
   try {
     return await simulation.play();
   } catch (error) {
+    // What it has under way must not reach the disk of the next one.
+    simulation.close();
     const way = (await traceOf(seed, disk, how)).slice(-traceMax).join("\n");
     throw new Error(`Seed ${seed}: ${(error as Error).message}. Play it again with LONGSHORE_SIM_SEED=${seed}.\n${way}`, { cause: error });
   } finally {
@@ -70,23 +85,40 @@ class Simulation {
   readonly #model = new Model((taskId) => ["cancelling", "cancelled"].includes(this.#machine.disk.read().tasks.get(taskId)?.state ?? ""));
   readonly #plans = new Map<string, Plan>();
   readonly #workflows: Workflow[];
-  readonly #outcome: Outcome = { steps: 0, crashes: 0, refusals: 0, runs: 0, completions: 0 };
+  readonly #outcome: Outcome = { steps: 0, crashes: 0, refusals: 0, takeovers: 0, runs: 0, completions: 0 };
   /** The newest grant of each task, by what commits have told. */
   readonly #grants = new Map<string, number>();
+  /** The owner of the shard. One for each shard where a story has several. */
   #process: Process;
+  /** Those that were replaced and go on. */
+  #replaced: Process[] = [];
+  readonly #readers: Readers | null;
+  readonly #takesOver: boolean;
   #failure: unknown;
 
-  static async open(seed: number, disk: Disk, { lies = false, late = false }: How): Promise<Simulation> {
+  static async open(seed: number, disk: Disk, how: How): Promise<Simulation> {
+    const { lies = false, late = false, lives: takesOver = false, breaks = takesOver, plant = null } = how;
     disk.wipe();
     const random = seededRandom(seed);
     const clock = new WatchedClock(1_000_000);
     const lives = new Lives();
     disk.watch = lives;
-    const machine: Machine = { disk, clock, random, lives, makeId: machineIds(random), lies, late, handedOut: () => {}, failed: () => {} };
-    return new Simulation(random, machine, await startProcess(machine));
+    const machine: Machine = {
+      ...{ disk, clock, random, lives, lies, plant },
+      ...{ late: late || breaks, wire: breaks, isTroubled: false },
+      makeId: machineIds(random),
+      shards: new Shards(),
+      states: new CommittedStates(),
+      running: new Set(),
+      handedOut: () => {},
+      failed: () => {},
+      say: () => {},
+    };
+    return new Simulation(random, machine, await startProcess(machine), takesOver);
   }
 
-  private constructor(random: Random, machine: Machine, process: Process) {
+  private constructor(random: Random, machine: Machine, process: Process, takesOver: boolean) {
+    this.#takesOver = takesOver;
     this.#random = random;
     this.#machine = machine;
     this.#clock = machine.clock;
@@ -96,9 +128,14 @@ class Simulation {
     machine.failed = (error) => {
       this.#failure ??= error;
     };
+    machine.say = (what) => this.#say(what);
+    const anyProcess = () => this.#anyProcess();
+    const refused = () => this.#outcome.refusals++;
+    const { states } = machine;
+    this.#readers = machine.wire ? new Readers({ random, states, refused, process: anyProcess, say: machine.say }) : null;
     this.#clients = new Clients({
       ...{ random, machine, model: this.#model, workflows: this.#workflows, outcome: this.#outcome },
-      process: () => this.#process,
+      process: anyProcess,
       tracing: () => this.trace !== null,
       say: (what) => this.#say(what),
       failed: machine.failed,
@@ -106,7 +143,13 @@ class Simulation {
   }
 
   close(): void {
-    this.#process.crash();
+    for (const process of [this.#process, ...this.#replaced]) process.crash();
+  }
+
+  /** A client may not know yet that there is another owner. */
+  #anyProcess(): Process {
+    const old = this.#replaced.length > 0 && this.#random.chance(0.35) ? this.#random.pick(this.#replaced) : undefined;
+    return old ?? this.#process;
   }
 
   async play(): Promise<Outcome> {
@@ -115,8 +158,9 @@ class Simulation {
       const { id } = await this.#process.runs.define({ name, dialect: dialect.name, source });
       this.#plans.set(id, dialect.compile(source));
     }
+    this.#machine.isTroubled = true;
     for (let run = 0; run < 2; run++) await this.#clients.start();
-    for (let step = 0; step < stepsMax; step++) await this.#step();
+    for (let step = 0; step < (this.#readers === null ? stepsMax : stepsWithReadersMax); step++) await this.#step();
     await this.#endInPeace();
     this.#verify();
     return this.#outcome;
@@ -134,13 +178,17 @@ class Simulation {
     for (let left = random.between(1, 5); left > 0; left--) {
       // Some come in the middle of a commit.
       if (this.#machine.late && random.chance(0.5)) await turns(random.between(1, 6));
-      calls.push(this.#clients.call());
+      const call = this.#readers !== null && random.chance(0.35) ? this.#readers.call() : this.#clients.call();
+      calls.push(call.catch(this.#machine.failed));
+      if (this.#takesOver && this.#process.alive && random.chance(0.03))
+        await this.#takeOver(random.pick(["frozen", "lock lost"] as const) as Replacing);
     }
     if (random.chance(0.02)) this.#crash("in the middle of calls");
     await Promise.all(calls);
     if (random.chance(0.4)) await this.#pass(random.pick([1, 20, 60, 60, 260, 260, 500, 999, 1_000, 2_500]) as number);
     await this.#settle(1);
     if (random.chance(0.02)) this.#crash("between calls");
+    if (this.#replaced.length > 0 && random.chance(0.3)) this.#endReplaced();
     this.#check();
   }
 
@@ -148,7 +196,7 @@ class Simulation {
   async #settle(count: number): Promise<void> {
     for (let turn = 0; turn < count; turn++) {
       await turns(1);
-      await this.#process.store.commit.quiet();
+      await this.#clock.quiet();
     }
   }
 
@@ -171,6 +219,37 @@ class Simulation {
     this.#say("restart");
     this.#outcome.crashes++;
     this.#verify();
+    await this.#begin();
+  }
+
+  /** A server takes over from one that goes on. */
+  async #takeOver(how: Replacing): Promise<void> {
+    const old = this.#process;
+    const { owner } = old;
+    if (owner === null) return;
+    this.#say(`another server takes over: ${how}`);
+    this.#outcome.takeovers++;
+    if (how === "frozen") {
+      owner.isFrozen = true;
+      this.#clock.jump(leaseMs);
+    } else owner.loseLock();
+    if (!this.#machine.shards.isFree(0, this.#clock.now())) throw broken("the shard is not free");
+    this.#replaced.push(old);
+    // The session ends for both sides, but not at the same time.
+    if (how === "lock lost" && this.#random.chance(0.5)) owner.noticeLoss();
+    await this.#begin();
+    owner.isFrozen = false;
+    owner.noticeLoss();
+  }
+
+  #endReplaced(): void {
+    this.#say("the replaced servers end");
+    for (const process of this.#replaced) process.crash();
+    this.#replaced = [];
+  }
+
+  /** Nothing of an earlier owner is written from here on. */
+  async #begin(): Promise<void> {
     const { tasks } = this.#machine.disk.read();
     const isLive = ({ taskId, grant }: KnownHold) =>
       tasks.get(taskId)?.grant === grant && ["offered", "held", "cancelling"].includes(tasks.get(taskId)?.state ?? "");
@@ -226,6 +305,8 @@ class Simulation {
 
   async #endInPeace(): Promise<void> {
     this.#say("peace");
+    this.#machine.isTroubled = false;
+    this.#endReplaced();
     if (!this.#process.alive) await this.#restart();
     this.#process.fault = null;
     this.#clients.hangUp();

@@ -1,0 +1,36 @@
+// Whether the simulation finds faults: each is planted into an engine that passes the same seeds without it (simulation-breaks.test.ts,
+// simulation-owners.test.ts).
+
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type How, simulate } from "./simulation.ts";
+import { type Disk, openDisk } from "./simulation-disk.ts";
+import type { Plant } from "./simulation-plants.ts";
+
+/** Among those that the sound engine passes. */
+const seedsMax = 40;
+const timeoutMs = 120_000;
+
+describe("the simulation of a database that breaks", () => {
+  let disk: Disk;
+  beforeAll(async () => {
+    disk = await openDisk();
+  });
+  afterAll(() => disk.close());
+
+  it.each<[Plant, How, RegExp]>([
+    ["renewal in the middle of a commit", { breaks: true }, /is held|steps left|memory says/],
+    ["readers of uncommitted rows", { breaks: true }, /never committed/],
+    ["endless trust", { lives: true }, /an owner that had been replaced|is live until/],
+  ])(
+    "finds a planted fault: %s",
+    async (plant, how, told) => {
+      let found: string | undefined;
+      for (let seed = 1; seed <= seedsMax && found === undefined; seed++)
+        await simulate(seed, disk, { ...how, plant }).catch((error: Error) => {
+          found = error.message.split("\n")[0];
+        });
+      expect(found).toMatch(told);
+    },
+    timeoutMs,
+  );
+});
