@@ -2,12 +2,12 @@
 import { Queue, Worker } from "bullmq";
 import { Redis as Client } from "ioredis";
 import type { Input, Output, Side } from "./closed-loop.ts";
+import { cpuMicroseconds } from "./processes.ts";
 import { startRedis } from "./redis.ts";
 
 const QUEUE = "bench";
 
 export interface OpenBullmq extends Side {
-  readonly storePid: number;
   close(): Promise<void>;
 }
 
@@ -32,7 +32,7 @@ export async function openBullmq(folder: string, slots: number, handler: (input:
     } else early.set(id, output);
   });
   return {
-    storePid: redis.pid,
+    storeCpu: () => cpuMicroseconds(redis.pid),
     submit: async (input) => {
       const { id = "" } = await queue.add("noop", input);
       const output = early.get(id);

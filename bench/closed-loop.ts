@@ -1,5 +1,5 @@
 // The one load that every in-process side gets: c callers, each of which submits a task, waits for its result and submits the next.
-import { cpuMicroseconds, ownCpuMicroseconds } from "./processes.ts";
+import { ownCpuMicroseconds } from "./processes.ts";
 import { quantile } from "./stats.ts";
 
 // The payload sizes are those of an ordinary small task: about 200 bytes in and 80 bytes out.
@@ -40,8 +40,8 @@ export class Witness {
 export interface Side {
   /** Settles with the task's output once the side has made the result durable. */
   submit(input: Input): Promise<Output>;
-  /** A process outside this one that does part of the side's work. */
-  readonly storePid?: number;
+  /** CPU microseconds so far of the processes outside this one that do part of the side's work. */
+  storeCpu?(): number;
 }
 
 export interface LoopResult {
@@ -61,6 +61,8 @@ export interface LoopOptions {
   readonly concurrency: number;
   readonly warmUpSeconds: number;
   readonly seconds: number;
+  /** Called between warm-up and measurement. */
+  warm?(): void;
 }
 
 export async function closedLoop(side: Side, witness: Witness, options: LoopOptions): Promise<LoopResult> {
@@ -83,16 +85,17 @@ export async function closedLoop(side: Side, witness: Witness, options: LoopOpti
   };
 
   await load(options.warmUpSeconds);
+  options.warm?.();
   const tasksBefore = sequence;
   latencies = [];
   const ownBefore = ownCpuMicroseconds();
-  const storeBefore = side.storePid === undefined ? 0 : cpuMicroseconds(side.storePid);
+  const storeBefore = side.storeCpu?.() ?? 0;
   const before = performance.now();
   await load(options.seconds);
   const elapsed = (performance.now() - before) / 1000;
   const tasks = sequence - tasksBefore;
   const own = (ownCpuMicroseconds() - ownBefore) / tasks;
-  const store = side.storePid === undefined ? 0 : (cpuMicroseconds(side.storePid) - storeBefore) / tasks;
+  const store = ((side.storeCpu?.() ?? 0) - storeBefore) / tasks;
   return {
     tasks,
     perSecond: tasks / elapsed,

@@ -57,6 +57,12 @@ const BENCHMARKS: Record<string, Benchmark> = {
     parts: ["rate", "latency", "growth"],
     load: async () => (await import("./flowkit.ts")).flowkit,
   },
+  postgres: {
+    says: "the store on PostgreSQL beside our SQLite, graphile-worker and pg-boss; take-over",
+    rounds: 3,
+    parts: ["tasks", "chains", "take-over"],
+    load: async () => (await import("./postgres.ts")).postgres,
+  },
   start: {
     says: "cold start, idle memory and idle CPU beside a bare Node server",
     rounds: 5,

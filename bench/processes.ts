@@ -21,18 +21,24 @@ export interface Running {
 export interface StartOptions {
   readonly cwd?: string;
   readonly env?: Record<string, string>;
+  readonly uid?: number;
+  readonly gid?: number;
+  /** How it is told to end. Default: SIGTERM. */
+  readonly stopWith?: NodeJS.Signals;
 }
 
 export function start(command: string, args: readonly string[], options: StartOptions = {}): Running {
   const child = spawn(command, args, {
     cwd: options.cwd,
     env: { ...process.env, ...options.env },
+    uid: options.uid,
+    gid: options.gid,
     stdio: ["ignore", "pipe", "pipe"],
   });
-  return follow(child, command);
+  return follow(child, command, options.stopWith ?? "SIGTERM");
 }
 
-function follow(child: ChildProcess, name: string): Running {
+function follow(child: ChildProcess, name: string, stopWith: NodeJS.Signals): Running {
   const lines: string[] = [];
   const errors: string[] = [];
   const listeners = new Set<(line: string) => void>();
@@ -78,7 +84,7 @@ function follow(child: ChildProcess, name: string): Running {
     stop: async () => {
       process.removeListener("exit", killOnExit);
       if (child.exitCode !== null || child.signalCode !== null) return;
-      child.kill("SIGTERM");
+      child.kill(stopWith);
       const timer = setTimeout(() => child.kill("SIGKILL"), STOP_TIMEOUT_MS);
       await exited;
       clearTimeout(timer);
@@ -122,10 +128,31 @@ export function ownCpuMicroseconds(): number {
 
 /** User and system time of another process, all its threads, to the clock tick. */
 export function cpuMicroseconds(pid: number): number {
-  const text = readFileSync(`/proc/${pid}/stat`, "latin1");
+  const { own } = ticksOf(pid);
+  return own * MICROSECONDS_PER_TICK;
+}
+
+/** The same of a process and its children, those that have ended included. */
+export function familyCpuMicroseconds(pid: number): number {
+  const { own, ended } = ticksOf(pid);
+  let ticks = own + ended;
+  for (const child of readFileSync(`/proc/${pid}/task/${pid}/children`, "latin1").split(" ")) {
+    if (child !== "") ticks += ticksOf(Number(child)).own;
+  }
+  return ticks * MICROSECONDS_PER_TICK;
+}
+
+/** User and system time of a process, and of its children that have ended. A process that is gone has none: its parent has it. */
+function ticksOf(pid: number): { readonly own: number; readonly ended: number } {
+  let text: string;
+  try {
+    text = readFileSync(`/proc/${pid}/stat`, "latin1");
+  } catch {
+    return { own: 0, ended: 0 };
+  }
   // The second field is the command in brackets and may hold spaces, so the count starts after the last bracket.
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
-  return (Number(fields[11]) + Number(fields[12])) * MICROSECONDS_PER_TICK;
+  return { own: Number(fields[11]) + Number(fields[12]), ended: Number(fields[13]) + Number(fields[14]) };
 }
 
 /** The same to the nanosecond, for short spans. A thread that ends between two readings takes its time with it. */

@@ -65,6 +65,5 @@ export async function loadPg(load: () => Promise<unknown> = importPg): Promise<P
 }
 
 function importPg(): Promise<unknown> {
-  // @ts-expect-error It brings no types: what is used of it is described above.
   return import("pg");
 }
