@@ -9,45 +9,81 @@ export type ColumnType = "text" | "int8" | "bytea";
 const oids: { readonly [Type in ColumnType]: number } = { text: 25, int8: 20, bytea: 17 };
 
 const headerBytes = 20;
+const lengthBytes = 4;
+const int8Bytes = 8;
 const twoTo32 = 0x1_0000_0000;
+/** Bytes of a new buffer: enough for a commit of some ten rows. */
+const firstBytes = 16_384;
+/** A larger buffer is not kept for the next commit. */
+const keptBytesMax = 4_194_304;
 
-export function encodeArray(type: ColumnType, values: readonly Value[]): Buffer {
-  const lengths = values.map((value) => lengthOf(type, value));
-  const into = Buffer.allocUnsafe(lengths.reduce((sum, length) => sum + 4 + Math.max(0, length), headerBytes));
-  // One dimension, whether there are nulls, the type; then how many, counted from 1.
-  into.writeInt32BE(1, 0);
-  into.writeInt32BE(values.includes(null) ? 1 : 0, 4);
-  into.writeInt32BE(oids[type], 8);
-  into.writeInt32BE(values.length, 12);
-  into.writeInt32BE(1, 16);
-  let at = headerBytes;
-  for (const [place, value] of values.entries()) {
-    const length = lengths[place] as number;
-    at = into.writeInt32BE(length, at);
-    if (value !== null) write(into, at, value);
-    at += Math.max(0, length);
+/**
+ * Encodes the arrays of one message behind each other into one buffer, which is used again for the next message. A buffer for each array would be
+ * thirty or more for each statement.
+ */
+export class ArrayEncoder {
+  #bytes = Buffer.allocUnsafeSlow(firstBytes);
+  #at = 0;
+
+  /** Begins a message: the arrays of the one before must not be used any more. */
+  begin(): void {
+    this.#at = 0;
+    if (this.#bytes.length > keptBytesMax) this.#bytes = Buffer.allocUnsafeSlow(firstBytes);
   }
-  return into;
+
+  /** The array of the values that `valueIn` returns for the records. */
+  encode<R>(type: ColumnType, records: readonly R[], valueIn: (record: R) => Value): Buffer {
+    const from = this.#at;
+    let hasNull = 0;
+    let at = from + headerBytes;
+    let bytes = this.#withRoom(at, 0);
+    for (const record of records) {
+      const value = valueIn(record);
+      const length = value === null ? 0 : lengthOf(value);
+      if (bytes.length < at + lengthBytes + length) bytes = this.#withRoom(at, lengthBytes + length);
+      if (value === null) hasNull = 1;
+      at = bytes.writeInt32BE(value === null ? -1 : length, at);
+      if (typeof value === "string") bytes.write(value, at);
+      else if (typeof value === "number") writeInt64(bytes, at, value);
+      else if (value !== null) bytes.set(value, at);
+      at += length;
+    }
+    this.#at = at;
+    // One dimension, whether there are nulls, the type; then how many, counted from 1.
+    bytes.writeInt32BE(1, from);
+    bytes.writeInt32BE(hasNull, from + 4);
+    bytes.writeInt32BE(oids[type], from + 8);
+    bytes.writeInt32BE(records.length, from + 12);
+    bytes.writeInt32BE(1, from + 16);
+    return bytes.subarray(from, at);
+  }
+
+  /** A buffer with the same bytes up to `at` and room for more behind. Arrays that are encoded already stay where they are. */
+  #withRoom(at: number, more: number): Buffer {
+    const before = this.#bytes;
+    if (before.length >= at + more) return before;
+    this.#bytes = Buffer.allocUnsafeSlow(Math.max(2 * before.length, at + more));
+    before.copy(this.#bytes, 0, 0, Math.min(at, before.length));
+    return this.#bytes;
+  }
 }
 
-function lengthOf(type: ColumnType, value: Value): number {
-  if (value === null) return -1;
-  if (type === "int8") return 8;
-  return typeof value === "string" ? Buffer.byteLength(value) : (value as Uint8Array).byteLength;
-}
-
-function write(into: Buffer, at: number, value: string | number | Uint8Array): void {
-  if (typeof value === "string") into.write(value, at);
-  else if (typeof value === "number") writeInt64(into, at, value);
-  else into.set(value, at);
+function lengthOf(value: string | number | Uint8Array): number {
+  if (typeof value === "number") return int8Bytes;
+  return typeof value === "string" ? Buffer.byteLength(value) : value.byteLength;
 }
 
 /** Without BigInt, which takes five times as long. */
 function writeInt64(into: Buffer, at: number, value: number): void {
-  if (!Number.isSafeInteger(value)) throw new Error(`${value} cannot be stored: it is not a whole number below 2^53.`);
+  checkWhole(value);
   const high = Math.floor(value / twoTo32);
   into.writeInt32BE(high, at);
   into.writeUInt32BE(value - high * twoTo32, at + 4);
+}
+
+/** Throws for a number that would come back as another one. */
+export function checkWhole(value: number): void {
+  if (!Number.isSafeInteger(value)) throw new Error(`${value} cannot be stored: it is not a whole number below 2^53.`);
 }
 
 /** A value as it arrives in text. */

@@ -5,14 +5,14 @@ import type { LongshoreError } from "../../core/errors.ts";
 import { Missing, type Row, type RowStore, type Scan, type TableRows, type TableSpec, type Value } from "../../engine/rows.ts";
 import type { ReadTx } from "../../engine/tx.ts";
 import { boundsOf, limitOf, type SelectSql, selectSql, shapeOf } from "../scan-sql.ts";
-import { type ColumnType, decode, encodeArray } from "./binary.ts";
+import { ArrayEncoder, type ColumnType, decode } from "./binary.ts";
 import type { Call } from "./link.ts";
 import type { RawRow } from "./package.ts";
 import type { Catalog } from "./schema.ts";
 import { spelling } from "./spelling.ts";
 import type { Statements } from "./statements.ts";
-import { parameterOf, tableWriter, typeOf } from "./table-writes.ts";
-import { WriteBatch } from "./write-batch.ts";
+import { tableWriter, typeOf } from "./table-writes.ts";
+import { parameterOf, WriteBatch } from "./write-batch.ts";
 
 export interface PostgresRowsDeps {
   readonly catalog: Catalog;
@@ -45,6 +45,8 @@ interface Gets {
 export function postgresRows({ catalog, statements, commit, read, isOwned, isGone }: PostgresRowsDeps): RowStore {
   const tables = new Map<unknown, TableRows<never>>();
   let batch: WriteBatch | null = null;
+  // A commit begins when the one before has ended, so that its parameters have been sent.
+  const encoder = new ArrayEncoder();
   const current = (): WriteBatch => {
     if (batch === null) throw new Error("Rows are written in a commit only.");
     return batch;
@@ -70,7 +72,7 @@ export function postgresRows({ catalog, statements, commit, read, isOwned, isGon
       } finally {
         batch = null;
       }
-      await commit(own.calls());
+      await commit(own.calls(encoder));
     },
     load: (tx, missing) => load(tx, missing, read),
     isOwned,
@@ -146,15 +148,11 @@ function getsOf<R>(spec: TableSpec<R>, types: ReadonlyMap<string, ColumnType>, s
   const on = key.map((column) => `found.${column} = wanted.${column}`).join(" AND ");
   const text = `SELECT wanted.place, ${read.join(", ")} FROM ${wanted} JOIN ${name} AS found ON ${on}`;
   return {
-    call: (keys) => ({
-      statement: statements.of(text),
-      values: keyTypes.map((type, at) =>
-        encodeArray(
-          type,
-          keys.map((values) => values[at] as Value),
-        ),
-      ),
-    }),
+    call(keys) {
+      const encoder = new ArrayEncoder();
+      const values = keyTypes.map((type, at) => encoder.encode(type, keys, (key) => key[at] as Value));
+      return { statement: statements.of(text), values };
+    },
   };
 }
 

@@ -3,10 +3,9 @@
 import { type Column, isKey, type Scan, type TableSpec, type Value } from "../../engine/rows.ts";
 import { boundsOf, conditionsOf } from "../scan-sql.ts";
 import type { ColumnType } from "./binary.ts";
-import type { Parameter } from "./package.ts";
 import { spelling } from "./spelling.ts";
 import type { Statements } from "./statements.ts";
-import type { Shape, WriteBatch } from "./write-batch.ts";
+import { type BoundColumn, parameterOf, type Shape, type WriteBatch } from "./write-batch.ts";
 
 export interface TableWritesDeps<R> {
   readonly spec: TableSpec<R>;
@@ -24,48 +23,29 @@ export interface TableWriter<R> {
 
 export function tableWriter<R>({ spec, types, statements, batch }: TableWritesDeps<R>): TableWriter<R> {
   const { name, key, columns } = spec;
-  const names = columns.map(([column]) => column);
   const keyColumns = key.map((column) => columns.find(([each]) => each === column) as Column<R>);
-  const keyOf = (record: R) => keyText(keyColumns.map(([, value]) => value(record)));
-  const shape = (text: string, of: readonly string[], isInsert = false): Shape => ({
-    ...{ table: name, isInsert, types: of.map((column) => typeOf(types, name, column)) },
-    statement: statements.of(text),
+  const keyOf = keyOfRecords(keyColumns);
+  const { insert, upsert, update, remove } = writeSql(name, key, types);
+  const shape = <T>(sql: WriteSql, of: readonly Column<T>[], isInsert = false): Shape<T> => ({
+    ...{ table: name, isInsert, statement: statements.of(sql.rows), single: statements.of(sql.row) },
+    columns: of.map(([column, value]): BoundColumn<T> => ({ type: typeOf(types, name, column), value })),
   });
-  const arrays = (of: readonly string[]) => `unnest(${of.map((column) => `?::${typeOf(types, name, column)}[]`).join(", ")})`;
-  const rows = (of: readonly string[]) => `${arrays(of)} AS new (${of.join(", ")})`;
-  const ofKey = key.map((column) => `old.${column} = new.${column}`).join(" AND ");
-  const inserting = () => `INSERT INTO ${name} (${names.join(", ")}) SELECT * FROM ${arrays(names)}`;
-  const lazily = (make: () => Shape) => {
-    let made: Shape | undefined;
-    return () => {
-      made ??= make();
-      return made;
-    };
-  };
-  const insertShape = lazily(() => shape(inserting(), names, true));
-  const upsertShape = lazily(() => {
-    const changing = names.filter((column) => !key.includes(column)).map((column) => `${column} = excluded.${column}`);
-    const merging = changing.length === 0 ? "DO NOTHING" : `DO UPDATE SET ${changing.join(", ")}`;
-    return shape(`${inserting()} ON CONFLICT (${key.join(", ")}) ${merging}`, names);
-  });
-  const removeShape = lazily(() => shape(`DELETE FROM ${name} AS old USING ${rows(key)} WHERE ${ofKey}`, key));
-  const updates = new Map<readonly Column<R>[], { shape: Shape; bound: readonly Column<R>[] }>();
-  const updateOf = (changed: readonly Column<R>[]) => {
-    const bound = [...changed, ...keyColumns];
-    const setting = changed.map(([column]) => `${column} = new.${column}`).join(", ");
-    const of = bound.map(([column]) => column);
-    const update = { bound, shape: shape(`UPDATE ${name} AS old SET ${setting} FROM ${rows(of)} WHERE ${ofKey}`, of) };
-    updates.set(changed, update);
-    return update;
+  const insertShape = lazily(() => shape(insert(namesOf(columns)), columns, true));
+  const upsertShape = lazily(() => shape(upsert(namesOf(columns)), columns));
+  const keyValues = key.map((column, at): Column<readonly Value[]> => [column, (values) => values[at] as Value]);
+  const removeShape = lazily(() => shape(remove(), keyValues));
+  const updates = new Map<readonly Column<R>[], Shape<R>>();
+  const updateShape = (changed: readonly Column<R>[]) => {
+    const made = shape(update(namesOf(changed)), [...changed, ...keyColumns]);
+    updates.set(changed, made);
+    return made;
   };
   return {
     insert(records) {
-      for (const record of records) batch().add(insertShape(), keyOf(record), valuesOf(columns, record));
+      for (const record of records) batch().add(insertShape(), keyOf(record), record);
     },
     write(record, changed) {
-      if (changed === undefined) return batch().add(upsertShape(), keyOf(record), valuesOf(columns, record));
-      const { shape: update, bound } = updates.get(changed) ?? updateOf(changed);
-      batch().add(update, keyOf(record), valuesOf(bound, record));
+      batch().add(changed === undefined ? upsertShape() : (updates.get(changed) ?? updateShape(changed)), keyOf(record), record);
     },
     remove(wanted) {
       if (isKey(wanted)) return batch().add(removeShape(), keyText(wanted), wanted);
@@ -75,22 +55,66 @@ export function tableWriter<R>({ spec, types, statements, batch }: TableWritesDe
   };
 }
 
+/** A statement for one row, and one for many: an array for each column costs more than it saves when there is one row. */
+interface WriteSql {
+  readonly row: string;
+  readonly rows: string;
+}
+
+function writeSql(name: string, key: readonly string[], types: ReadonlyMap<string, ColumnType>) {
+  const arrays = (of: readonly string[]) => `unnest(${of.map((column) => `?::${typeOf(types, name, column)}[]`).join(", ")})`;
+  const rows = (of: readonly string[]) => `${arrays(of)} AS new (${of.join(", ")})`;
+  const isNew = key.map((column) => `old.${column} = new.${column}`).join(" AND ");
+  const isKeyOf = key.map((column) => `${column} = ?`).join(" AND ");
+  const insert = (of: readonly string[]): WriteSql => ({
+    row: `INSERT INTO ${name} (${of.join(", ")}) VALUES (${of.map(() => "?").join(", ")})`,
+    rows: `INSERT INTO ${name} (${of.join(", ")}) SELECT * FROM ${arrays(of)}`,
+  });
+  return {
+    insert,
+    upsert(of: readonly string[]): WriteSql {
+      const changing = of.filter((column) => !key.includes(column)).map((column) => `${column} = excluded.${column}`);
+      const merging = changing.length === 0 ? "DO NOTHING" : `DO UPDATE SET ${changing.join(", ")}`;
+      const inserting = insert(of);
+      const on = `ON CONFLICT (${key.join(", ")}) ${merging}`;
+      return { row: `${inserting.row} ${on}`, rows: `${inserting.rows} ${on}` };
+    },
+    update: (of: readonly string[]): WriteSql => ({
+      row: `UPDATE ${name} SET ${of.map((column) => `${column} = ?`).join(", ")} WHERE ${isKeyOf}`,
+      rows: `UPDATE ${name} AS old SET ${of.map((column) => `${column} = new.${column}`).join(", ")} FROM ${rows([...of, ...key])} WHERE ${isNew}`,
+    }),
+    remove: (): WriteSql => ({
+      row: `DELETE FROM ${name} WHERE ${isKeyOf}`,
+      rows: `DELETE FROM ${name} AS old USING ${rows(key)} WHERE ${isNew}`,
+    }),
+  };
+}
+
+function lazily<T>(make: () => T): () => T {
+  let made: T | undefined;
+  return () => {
+    made ??= make();
+    return made;
+  };
+}
+
+function namesOf<R>(columns: readonly Column<R>[]): string[] {
+  return columns.map(([column]) => column);
+}
+
 export function typeOf(types: ReadonlyMap<string, ColumnType>, table: string, column: string): ColumnType {
   const type = types.get(column);
   if (type === undefined) throw new Error(`The table ${table} has no column ${column}.`);
   return type;
 }
 
-/** A value of a statement about few rows. */
-export function parameterOf(value: Value): Parameter {
-  if (value instanceof Uint8Array) return Buffer.from(value);
-  return typeof value === "number" ? String(value) : value;
+/** Rows of a table without a key have all the same one: they are only ever added. */
+function keyOfRecords<R>(columns: readonly Column<R>[]): (record: R) => string {
+  const [only] = columns;
+  if (only !== undefined && columns.length === 1) return (record) => String(only[1](record));
+  return (record) => keyText(columns.map(([, value]) => value(record)));
 }
 
 function keyText(values: readonly Value[]): string {
   return values.length === 1 ? String(values[0]) : values.join("\u0000");
-}
-
-function valuesOf<R>(columns: readonly Column<R>[], record: R): Value[] {
-  return columns.map(([, value]) => value(record));
 }

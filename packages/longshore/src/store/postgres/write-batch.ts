@@ -2,22 +2,32 @@
 // an array for each column. Rows of one key keep the order in which they were written; between others, order makes no difference.
 
 import type { Value } from "../../engine/rows.ts";
-import { type ColumnType, encodeArray } from "./binary.ts";
+import { type ArrayEncoder, type ColumnType, checkWhole } from "./binary.ts";
 import type { Call, Statement } from "./link.ts";
+import type { Parameter } from "./package.ts";
 
 /** One way of writing rows of a table. */
-export interface Shape {
+export interface Shape<R> {
   readonly table: string;
+  /** Its parameters are arrays, one for each column. */
   readonly statement: Statement;
-  readonly types: readonly ColumnType[];
+  /** The same for one row: its parameters are values. */
+  readonly single: Statement;
+  readonly columns: readonly BoundColumn<R>[];
   /** Whether a second row with the same key is an error; otherwise the last one counts. */
   readonly isInsert: boolean;
 }
 
+export interface BoundColumn<R> {
+  readonly type: ColumnType;
+  value(record: R): Value;
+}
+
 interface Group {
-  readonly shape: Shape;
-  readonly columns: Value[][];
-  /** Where the row of a key is. */
+  readonly shape: Shape<unknown>;
+  /** What the rows are made of: a commit ends gathering before any record changes. */
+  readonly records: unknown[];
+  /** Where the record of a key is. */
   readonly places: Map<string, number>;
 }
 
@@ -25,7 +35,7 @@ interface Group {
 interface TableWrites {
   readonly steps: (Group | Call)[];
   /** The last group of each shape that rows may still join. */
-  readonly open: Map<Shape, number>;
+  readonly open: Map<Shape<never>, number>;
   /** The last step that has written a key. */
   readonly written: Map<string, number>;
 }
@@ -33,22 +43,21 @@ interface TableWrites {
 export class WriteBatch {
   readonly #tables = new Map<string, TableWrites>();
 
-  add(shape: Shape, key: string, values: readonly Value[]): void {
-    const writes = this.#of(shape.table);
-    const { steps, open, written } = writes;
+  add<R>(shape: Shape<R>, key: string, record: R): void {
+    const { steps, open, written } = this.#of(shape.table);
     const last = written.get(key) ?? -1;
     let at = open.get(shape) ?? -1;
     if (at < last || at === -1) {
-      at = steps.push({ shape, columns: shape.types.map(() => []), places: new Map() }) - 1;
+      at = steps.push({ shape: shape as Shape<unknown>, records: [], places: new Map() }) - 1;
       open.set(shape, at);
     }
-    const group = steps[at] as Group;
-    const place = shape.isInsert ? undefined : group.places.get(key);
+    const { records, places } = steps[at] as Group;
+    const place = shape.isInsert || last !== at ? undefined : places.get(key);
     if (place === undefined) {
-      group.places.set(key, group.columns[0]?.length ?? 0);
-      for (const [column, value] of values.entries()) group.columns[column]?.push(value);
-    } else for (const [column, value] of values.entries()) (group.columns[column] as Value[])[place] = value;
-    written.set(key, at);
+      if (!shape.isInsert) places.set(key, records.length);
+      records.push(record);
+    } else records[place] = record;
+    if (last !== at) written.set(key, at);
   }
 
   /** A statement about many keys: what was written before it comes before it. */
@@ -58,9 +67,11 @@ export class WriteBatch {
     open.clear();
   }
 
-  calls(): Call[] {
+  /** The parameters are in the encoder's buffer. */
+  calls(encoder: ArrayEncoder): Call[] {
     const calls: Call[] = [];
-    for (const { steps } of this.#tables.values()) for (const step of steps) calls.push("shape" in step ? callOf(step) : step);
+    encoder.begin();
+    for (const { steps } of this.#tables.values()) for (const step of steps) calls.push("shape" in step ? callOf(step, encoder) : step);
     return calls;
   }
 
@@ -73,6 +84,19 @@ export class WriteBatch {
   }
 }
 
-function callOf({ shape, columns }: Group): Call {
-  return { statement: shape.statement, values: columns.map((values, at) => encodeArray(shape.types[at] as ColumnType, values)) };
+function callOf({ shape, records }: Group, encoder: ArrayEncoder): Call {
+  const { columns, statement, single } = shape;
+  if (records.length === 1) return { statement: single, values: columns.map(({ value }) => writtenParameter(value(records[0]))) };
+  return { statement, values: columns.map(({ type, value }) => encoder.encode(type, records, value)) };
+}
+
+function writtenParameter(value: Value): Parameter {
+  if (typeof value === "number") checkWhole(value);
+  return parameterOf(value);
+}
+
+/** A value of a statement about few rows. */
+export function parameterOf(value: Value): Parameter {
+  if (value instanceof Uint8Array) return Buffer.from(value);
+  return typeof value === "number" ? String(value) : value;
 }
