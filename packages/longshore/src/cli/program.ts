@@ -11,6 +11,7 @@ import { demoCommand } from "./demo.ts";
 import { devCommand } from "./dev.ts";
 import { doctorCommand } from "./doctor.ts";
 import { logsCommand } from "./logs.ts";
+import { migrateCommand } from "./migrate.ts";
 import { nodesCommand } from "./nodes.ts";
 import { queuesCommand } from "./queues.ts";
 import { rerunCommand } from "./rerun.ts";
@@ -26,7 +27,7 @@ import { workersCommand } from "./workers.ts";
 const groups: readonly { readonly heading: string; readonly commands: readonly (() => Command)[] }[] = [
   {
     heading: "Serve and work:",
-    commands: [devCommand, startCommand, workCommand, demoCommand, backupCommand, doctorCommand, verifyCommand],
+    commands: [devCommand, startCommand, workCommand, demoCommand, backupCommand, migrateCommand, doctorCommand, verifyCommand],
   },
   { heading: "Runs:", commands: [runCommand, runsCommand, logsCommand, cancelCommand, retryCommand, rerunCommand] },
   { heading: "Look around:", commands: [definitionsCommand, defineCommand, schemaCommand, workersCommand, queuesCommand, nodesCommand] },

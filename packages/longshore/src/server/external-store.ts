@@ -4,7 +4,7 @@ import type { Members } from "../cluster/members.ts";
 import { durationMs } from "../core/duration.ts";
 import { LongshoreError } from "../core/errors.ts";
 import type { Store } from "../engine/store.ts";
-import { readAddress } from "../store/postgres/address.ts";
+import { isAddress, readAddress } from "../store/postgres/address.ts";
 import type { ServeOptions } from "./config.ts";
 
 export interface ExternalStore {
@@ -22,6 +22,11 @@ export interface ExternalStore {
 const leaseMsMin = 1_000;
 /** A longer one keeps the data of a server that hangs away from all others for no gain. */
 const leaseMsMax = 60_000;
+
+/** Whether a text is an address of PostgreSQL rather than the name of a folder. */
+export function isStoreAddress(text: string): boolean {
+  return isAddress(text);
+}
 
 /** What the command line shows of an address of PostgreSQL, and whether it has a password. Throws LONGSHORE_BAD_CONFIG for another text. */
 export function describeStore(url: string): {

@@ -16,8 +16,8 @@ export interface Marks {
   readonly incomplete: Mark | null;
 }
 
-export const movedName = "moved";
-export const incompleteName = "incomplete";
+export const movedName = "moved" satisfies keyof Marks;
+export const incompleteName = "incomplete" satisfies keyof Marks;
 /** Names of properties that are about the place and not about the data. The lock is that of a folder. */
 export const placeProperties: readonly string[] = [movedName, incompleteName, "lock"];
 

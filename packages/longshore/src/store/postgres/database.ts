@@ -90,7 +90,7 @@ export async function openDatabase({ url, node, leaseMs, acceptMarked = false }:
     const callOf = ([text, ...values]: Sql): Call => ({ statement: statements.of(text), values });
     const query = async (...sql: Sql) => (await read([callOf(sql)]))[0] ?? [];
     const marks = await readMarks(query);
-    if (!acceptMarked) refuseMarked(address.shown, marks, `run: DELETE FROM ${schema}.property WHERE name = '${movedName}'`);
+    if (!acceptMarked) refuseMarked(address.shown, marks, undoOf(schema));
     const rows = postgresRows({
       catalog,
       statements,
@@ -114,6 +114,11 @@ export async function openDatabase({ url, node, leaseMs, acceptMarked = false }:
     await closeLinks();
     throw error;
   }
+}
+
+/** What removes the mark of a schema whose data were moved. */
+export function undoOf(schema: string): string {
+  return `run: DELETE FROM ${schema}.property WHERE name = '${movedName}'`;
 }
 
 async function readMarks(query: PostgresDatabase["query"]): Promise<Marks> {

@@ -4,11 +4,13 @@
 import { copyFileSync, existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { LongshoreError, toError } from "../../core/errors.ts";
+import { refuseMarked } from "../marks.ts";
 import { runChild } from "./child.ts";
 import { damagedError, damagedWhileServing } from "./damage.ts";
 import { type Database, isDamaged, isOpenAnywhere, isUnavailable, type OpenOptions, openDatabase } from "./driver.ts";
 import { checkFile } from "./file-check.ts";
 import { blobFolderName, createDataFile, dataFileName, prepareFolder } from "./folder.ts";
+import { readFolderMarks, undoOf } from "./folder-marks.ts";
 import { watchIdentity } from "./identity.ts";
 import { type BackgroundCheck, checkBytesAtStart, checkInBackground, checkPages } from "./integrity.ts";
 import { type FolderLock, lockFolder, recordLock, refuseIfShared } from "./lock.ts";
@@ -18,6 +20,8 @@ export interface DataFileOptions {
   synchronous?: OpenOptions["synchronous"];
   open?: typeof openDatabase;
   acceptDamage?: boolean;
+  /** Also open data that a migration has marked. Default: they are refused. */
+  acceptMarked?: boolean;
   warn?: (message: string) => void;
 }
 
@@ -38,6 +42,7 @@ export async function openDataFile(directory: string | null, options: DataFileOp
     prepareFolder(directory, options.warn);
     const lock = await lockFolder(directory);
     try {
+      if (!options.acceptMarked) refuseMarked(directory, readFolderMarks(directory), undoOf(directory));
       return await openLocked(directory, lock, options);
     } catch (error) {
       lock.release();
