@@ -63,6 +63,11 @@ const BENCHMARKS: Record<string, Benchmark> = {
     parts: ["tasks", "chains", "take-over"],
     load: async () => (await import("./postgres.ts")).postgres,
   },
+  cluster: {
+    says: "claim and complete at the owner of a cluster and through other nodes; the owner is killed, and stops",
+    rounds: 3,
+    load: async () => (await import("./cluster.ts")).cluster,
+  },
   start: {
     says: "cold start, idle memory and idle CPU beside a bare Node server",
     rounds: 5,

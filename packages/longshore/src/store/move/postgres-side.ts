@@ -3,7 +3,7 @@
 
 import { placeProperties } from "../marks.ts";
 import { readAddress } from "../postgres/address.ts";
-import { decode, encodeArray } from "../postgres/binary.ts";
+import { ArrayEncoder, decode } from "../postgres/binary.ts";
 import { openDatabase, type PostgresDatabase, type Sql, undoOf } from "../postgres/database.ts";
 import type { RawRow } from "../postgres/package.ts";
 import { startError } from "../postgres/start-error.ts";
@@ -101,11 +101,7 @@ async function* pagesOf({ query }: PostgresDatabase, { name, columns, key }: Mov
 
 function insertOf({ name, columns }: MovedTable, rows: readonly MovedRow[]): Sql {
   const arrays = columns.map(({ kind }) => `?::${kind}[]`).join(", ");
-  const values = columns.map(({ kind }, at) =>
-    encodeArray(
-      kind,
-      rows.map((row) => row[at] ?? null),
-    ),
-  );
+  const encoder = new ArrayEncoder();
+  const values = columns.map(({ kind }, at) => encoder.encode(kind, rows, (row) => row[at] ?? null));
   return [`INSERT INTO ${name} (${columns.map((column) => column.name).join(", ")}) SELECT * FROM unnest(${arrays})`, ...values];
 }
