@@ -5,13 +5,19 @@
 // A commit during a load may make the loaded rows older than memory. Then all of them are loaded again, at once. A read that commits
 // overtake several times is performed between two batches.
 //
-// Memory counts only while this server owns the data. When another one may have taken over, a read waits until a commit shows that none has.
+// Memory counts only while this server owns the data. When another one may have taken over, what was read is returned after a commit that
+// shows that none had.
 
 import { unavailableError } from "./commit-errors.ts";
 import { Missing, type RowStore, Unavailable } from "./rows.ts";
 import type { Later, ReadTx } from "./tx.ts";
 
 type Work<T> = (tx: ReadTx) => Later<T>;
+
+/** An object, because `work` may return a promise: the next batch must not wait for it. */
+interface Found<T> {
+  readonly value: Later<T>;
+}
 
 /** What reads need from the group commit. */
 export interface Batches {
@@ -53,40 +59,40 @@ export class CommittedReads {
   }
 
   look<T>(work: Work<T>): Later<T> {
-    if (!this.#store.isOwned()) return this.#whenLoaded(work, []);
     try {
-      return work(this.#atOnce);
+      const found = work(this.#atOnce);
+      return this.#store.isOwned() ? found : this.#confirmed(found);
     } catch (thrown) {
-      if (thrown instanceof Missing) return this.#whenLoaded(work, thrown.all);
+      if (thrown instanceof Missing) return this.#whenLoaded(work, thrown.all).then(({ value }) => this.#confirmed(value));
       throw thrown;
     }
   }
 
-  async #whenLoaded<T>(work: Work<T>, first: readonly Missing[]): Promise<T> {
-    const needed = [...first];
-    for (let overtaken = 0; overtaken <= overtakenMax; overtaken++) {
-      if (!this.#store.isOwned()) await this.#batches.confirmed();
-      const found = await this.#perform(work, needed);
-      if (found !== null) return found.value;
-    }
-    // Wrapped in an object: `work` may return a promise, and the next batch must not wait for it.
-    const found = await this.#batches.alone(() => this.#perform(work, needed));
-    if (found !== null) return found.value;
-    if (!this.#store.isOwned()) throw unavailableError(disowned());
-    throw new Error("A commit came in the middle of a read that was alone.");
+  /** A commit that begins after the read shows that memory was current. */
+  async #confirmed<T>(value: Later<T>): Promise<T> {
+    if (!this.#store.isOwned()) await this.#batches.confirmed();
+    return value;
   }
 
-  /**
-   * Loads the needed rows, and adds further missing ones to `needed`. Returns null when a commit happened in between, or when another server
-   * may own the data now.
-   */
-  async #perform<T>(work: Work<T>, needed: Missing[]): Promise<{ value: Later<T> } | null> {
+  async #whenLoaded<T>(work: Work<T>, first: readonly Missing[]): Promise<Found<T>> {
+    const needed = [...first];
+    for (let overtaken = 0; overtaken <= overtakenMax; overtaken++) {
+      const found = await this.#perform(work, needed);
+      if (found !== null) return found;
+    }
+    const found = await this.#batches.alone(() => this.#perform(work, needed));
+    if (found === null) throw new Error("A commit came in the middle of a read that was alone.");
+    return found;
+  }
+
+  /** Loads the needed rows, and adds further missing ones to `needed`. Returns null when a commit happened in between. */
+  async #perform<T>(work: Work<T>, needed: Missing[]): Promise<Found<T> | null> {
     const tx = readTx();
     const commits = this.#batches.commits();
     let missing: readonly Missing[] = needed;
     for (let loads = 0; loads < loadsMax; loads++) {
       await this.#load(tx, missing);
-      if (this.#batches.commits() !== commits || !this.#store.isOwned()) return null;
+      if (this.#batches.commits() !== commits) return null;
       try {
         return { value: work(tx) };
       } catch (thrown) {
@@ -100,18 +106,13 @@ export class CommittedReads {
 
   async #load(tx: ReadTx, missing: readonly Missing[]): Promise<void> {
     try {
-      if (missing.length > 0) await this.#store.load(tx, missing);
+      await this.#store.load(tx, missing);
     } catch (thrown) {
       throw thrown instanceof Unavailable ? unavailableError(thrown) : thrown;
     }
     // The load may have read rows of a commit that this process has not yet seen complete.
     await this.#batches.committed();
   }
-}
-
-function disowned(): Unavailable {
-  const cause = new Error("it could not renew its lease in time");
-  return new Unavailable(cause, "Another server may have taken over the data of this one", "Look at its connection to the database");
 }
 
 function readTx(): ReadTx {
