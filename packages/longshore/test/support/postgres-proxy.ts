@@ -1,4 +1,4 @@
-// The way to PostgreSQL, on which what the writing connection sends or receives can be lost.
+// The way to PostgreSQL, on which what the writing connection sends or receives can be lost, and connections can fall silent.
 
 import { type AddressInfo, createServer, connect as dial, type Socket } from "node:net";
 
@@ -11,18 +11,32 @@ export type Loss =
   /** It arrives when `deliver` is called. */
   | "late request";
 
+/** What a connection is for, by the name that it gives itself. */
+export type Role = "write" | "lease" | "read";
+
 export interface PostgresProxy {
   readonly port: number;
   lose(next: Loss): void;
+  /** Keeps back what the connections of these roles send and receive from now on. Connections that are opened later are not concerned. */
+  silence(...roles: Role[]): void;
+  /** Delivers what was kept back. */
+  wake(): void;
   /** Lets a late request arrive; resolves when the server has responded to it. */
   deliver(): Promise<void>;
   close(): void;
+}
+
+interface Joined {
+  role: Role | null;
+  /** What is delivered later; null while everything is delivered at once. */
+  kept: (() => void)[] | null;
 }
 
 export async function openProxy(serverPort: number): Promise<PostgresProxy> {
   let loss: Loss | null = null;
   let late: (() => Promise<void>) | null = null;
   const sockets = new Set<Socket>();
+  const joined = new Set<Joined>();
 
   const join = (outside: Socket) => {
     const inside = dial({ port: serverPort, host: "127.0.0.1", noDelay: true });
@@ -33,7 +47,15 @@ export async function openProxy(serverPort: number): Promise<PostgresProxy> {
     }
     let writes = false;
     let holdsBack = false;
+    const own: Joined = { role: null, kept: null };
+    joined.add(own);
+    outside.on("close", () => joined.delete(own));
     outside.on("data", (bytes) => {
+      own.role ??= (/longshore (write|lease|read)/.exec(bytes.toString("latin1"))?.[1] as Role | undefined) ?? null;
+      if (own.kept !== null) {
+        own.kept.push(() => inside.write(bytes));
+        return;
+      }
       writes ||= bytes.includes("longshore write");
       const now = writes && !bytes.includes("longshore write") ? loss : null;
       if (now !== null) loss = null;
@@ -48,7 +70,8 @@ export async function openProxy(serverPort: number): Promise<PostgresProxy> {
       }
     });
     inside.on("data", (bytes) => {
-      if (holdsBack) {
+      if (own.kept !== null) own.kept.push(() => outside.write(bytes));
+      else if (holdsBack) {
         outside.resetAndDestroy();
         inside.resetAndDestroy();
       } else outside.write(bytes);
@@ -65,6 +88,16 @@ export async function openProxy(serverPort: number): Promise<PostgresProxy> {
     port: (listener.address() as AddressInfo).port,
     lose(next) {
       loss = next;
+    },
+    silence(...roles) {
+      for (const each of joined) if (each.role !== null && roles.includes(each.role)) each.kept ??= [];
+    },
+    wake() {
+      for (const each of joined) {
+        const kept = each.kept ?? [];
+        each.kept = null;
+        for (const deliver of kept) deliver();
+      }
     },
     async deliver() {
       await late?.();

@@ -12,13 +12,15 @@ export interface ConnectOptions {
   readonly settings: string;
   /** A standby will do: nothing is written. */
   readonly readOnly?: boolean;
+  /** How long PostgreSQL may take to accept it. */
+  readonly withinMs?: number;
 }
 
 export type Connect = (options: ConnectOptions) => Promise<PgClient>;
 
 /** Below it, statements of ours are not known. */
 export const versionMin = 13;
-const connectMsMax = 5_000;
+export const connectMsMax = 5_000;
 
 /** What PostgreSQL reports of itself when a session begins. */
 type Report = ReadonlyMap<string, string>;
@@ -51,12 +53,16 @@ export async function connector({ hosts, settings: own }: PostgresAddress): Prom
 /** "cannot execute ... in a read-only transaction". */
 const readOnlyCode = "25006";
 
-async function connectTo({ Client }: PgModule, connectionString: string, { role, settings, readOnly }: ConnectOptions): Promise<PgClient> {
+async function connectTo(
+  { Client }: PgModule,
+  connectionString: string,
+  { role, settings, readOnly, withinMs = connectMsMax }: ConnectOptions,
+): Promise<PgClient> {
   const client = new Client({
     connectionString,
     application_name: `longshore ${role}`,
     options: settings,
-    connectionTimeoutMillis: connectMsMax,
+    connectionTimeoutMillis: withinMs,
     keepAlive: true,
   });
   const report = new Map<string, string>();

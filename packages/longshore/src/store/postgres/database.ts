@@ -5,10 +5,10 @@ import type { RowStore } from "../../engine/rows.ts";
 import { incompleteName, type Marks, movedName, readMark, refuseMarked } from "../marks.ts";
 import { readAddress } from "./address.ts";
 import { PostgresBlobs } from "./blobs.ts";
-import { connector } from "./connect.ts";
+import { connectMsMax, connector } from "./connect.ts";
 import { inWords } from "./errors.ts";
-import { type Call, Link, Unsent } from "./link.ts";
-import { Owner } from "./owner.ts";
+import { type Call, Link, responseMsDefault, Unsent } from "./link.ts";
+import { leaseMsDefault, Owner } from "./owner.ts";
 import type { Parameter, RawRow } from "./package.ts";
 import { postgresRows } from "./row-store.ts";
 import { type Catalog, migrate, readCatalog } from "./schema.ts";
@@ -22,6 +22,8 @@ export interface DatabaseOptions {
   readonly leaseMs?: number;
   /** Also opens data that a migration has marked. Default: they are refused. */
   readonly acceptMarked?: boolean;
+  /** How long PostgreSQL may take to respond. Replaced in tests. */
+  readonly responseMs?: number;
 }
 
 export interface PostgresDatabase {
@@ -52,11 +54,17 @@ const readersMax = 4;
  */
 const plans = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off";
 
-export async function openDatabase({ url, node, leaseMs, acceptMarked = false }: DatabaseOptions): Promise<PostgresDatabase> {
+export async function openDatabase({
+  url,
+  node,
+  leaseMs = leaseMsDefault,
+  responseMs = responseMsDefault,
+  acceptMarked = false,
+}: DatabaseOptions): Promise<PostgresDatabase> {
   const address = readAddress(url);
   const { schema } = address;
   const open = await connector(address);
-  const connect = (role: string, settings: string) => open({ role, settings });
+  const connect = (role: string, settings: string, withinMs?: number) => open({ role, settings, withinMs });
   const setup = await connect("setup", "");
   let catalog: Catalog;
   let weaknesses: string[];
@@ -68,9 +76,14 @@ export async function openDatabase({ url, node, leaseMs, acceptMarked = false }:
     await setup.end();
   }
   const settings = `${plans} -c search_path=${schema}`;
-  const write = new Link(() => connect("write", settings));
-  const lease = new Link(() => connect("lease", `-c search_path=${schema}`));
-  const readers = Array.from({ length: readersMax }, () => new Link(() => connect("read", settings)));
+  const write = new Link(() => connect("write", settings), responseMs);
+  // One that does not respond is replaced while the lease still lasts.
+  const renewMs = leaseMs / 3;
+  const lease = new Link(
+    () => connect("lease", `-c search_path=${schema}`, Math.min(connectMsMax, renewMs)),
+    Math.min(responseMs, renewMs),
+  );
+  const readers = Array.from({ length: readersMax }, () => new Link(() => connect("read", settings), responseMs));
   const statements = new Statements();
   const time = new ServerTime();
   const closeLinks = () => Promise.all([write, lease, ...readers].map((link) => link.close()));

@@ -18,11 +18,13 @@ export interface Call {
 }
 
 /** A connection that does not respond for this long is given up. No statement of ours takes a tenth of it. */
-const responseMsMax = 30_000;
+export const responseMsDefault = 30_000;
 
 /** Connected, with the statements that it knows. */
 interface Session {
   readonly client: PgClient;
+  /** How long a response may take. */
+  readonly responseMs: number;
   readonly prepared: Set<string>;
   current: Pipeline | null;
 }
@@ -43,14 +45,16 @@ export class Unsent extends Error {
 
 export class Link {
   readonly #connect: () => Promise<PgClient>;
+  readonly #responseMs: number;
   #session: Promise<Session> | null = null;
   #pending = 0;
   #closed = false;
   /** Called when an open connection ends. */
   onLost: () => void = () => {};
 
-  constructor(connect: () => Promise<PgClient>) {
+  constructor(connect: () => Promise<PgClient>, responseMs: number = responseMsDefault) {
     this.#connect = connect;
+    this.#responseMs = responseMs;
   }
 
   /** What is sent and not responded to. */
@@ -98,7 +102,7 @@ export class Link {
 
   #start(): Promise<Session> {
     const started = this.#connect().then((client) => {
-      const session: Session = { client, prepared: new Set(), current: null };
+      const session: Session = { client, responseMs: this.#responseMs, prepared: new Set(), current: null };
       client.connection.on("parseComplete", () => session.current?.parsed());
       const lost = () => {
         if (this.#session !== started) return;
@@ -139,9 +143,9 @@ class Pipeline implements Submittable {
   }
 
   submit(connection: PgConnection): void {
-    const { prepared } = this.#session;
+    const { prepared, responseMs } = this.#session;
     this.#session.current = this;
-    this.#timer = setTimeout(() => connection.stream.destroy(), responseMsMax);
+    this.#timer = setTimeout(() => connection.stream.destroy(), responseMs);
     connection.stream.cork();
     for (const { statement, values } of this.#calls) {
       if (!prepared.has(statement.name)) {

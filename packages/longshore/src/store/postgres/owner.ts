@@ -7,7 +7,7 @@
 //
 // A lease in the row ends when the owner does not renew it, and a lock of its session ends with its connection: a server that was killed is
 // replaced at once, one that hangs when its lease is over. What is stored never depends on clocks. What an owner
-// answers from memory does: only while its lease lasts by its own steady clock.
+// answers from memory does: only while its lease lasts by its own steady clock, and only while it has the lock.
 
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
@@ -27,13 +27,13 @@ export interface OwnerOptions {
   readonly schema: string;
   /** The name of this server, for people. */
   readonly node: string;
-  readonly leaseMs?: number;
+  readonly leaseMs: number;
   /** Gets the time of PostgreSQL, and when it was asked for it. */
   heard(timeMs: number, askedAt: number): void;
 }
 
 /** How long an owner that does not renew its lease keeps other servers out. */
-const leaseMsDefault = 5_000;
+export const leaseMsDefault = 5_000;
 /** Renewals in the time of a lease. Commits renew it as well. */
 const renewals = 5;
 /** The part of a lease in which its owner relies on it: clocks of two machines do not run equally fast. */
@@ -79,7 +79,7 @@ export class Owner {
     const token = randomUUID();
     const taken = await run(
       `UPDATE shard SET epoch = epoch + 1, token = ?::uuid, node = ?, expires_at = now() + ?::interval WHERE id = 0 RETURNING epoch, seq, ${now}`,
-      ...[token, options.node, interval(options.leaseMs ?? leaseMsDefault)],
+      ...[token, options.node, interval(options.leaseMs)],
     );
     const [epoch, seq, time] = taken.row.map(Number) as [number, number, number];
     options.heard(time, taken.askedAt);
@@ -91,7 +91,7 @@ export class Owner {
     { epoch, seq, token, takenAt }: { epoch: number; seq: number; token: string; takenAt: number },
   ) {
     this.#options = options;
-    this.#leaseMs = options.leaseMs ?? leaseMsDefault;
+    this.#leaseMs = options.leaseMs;
     this.#identity = [String(epoch), token];
     this.#seq = seq;
     this.#ownedUntil = takenAt + this.#leaseMs * trusted;
@@ -108,7 +108,7 @@ export class Owner {
   }
 
   isOwned(): boolean {
-    return this.#gone === null && performance.now() < this.#ownedUntil;
+    return this.#gone === null && this.#hasLock && performance.now() < this.#ownedUntil;
   }
 
   /** Carries out statements in one transaction, all or none. */
@@ -180,17 +180,22 @@ export class Owner {
   async #renew(): Promise<void> {
     const { lease, schema, heard } = this.#options;
     const renewed = `UPDATE shard SET expires_at = now() + ?::interval WHERE ${mine} RETURNING ${now}`;
-    const locking = this.#hasLock ? [] : [this.#call(`SELECT pg_try_advisory_lock(${lockOf(schema)})`)];
-    this.#hasLock = true;
+    const lock = lockOf(schema);
+    const locking = this.#hasLock ? [] : [this.#call(`SELECT pg_try_advisory_lock(${lock})`)];
     try {
       const askedAt = performance.now();
       const found = await lease.run([...locking, this.#call(renewed, interval(this.#leaseMs), ...this.#identity)]);
       const time = found.at(-1)?.[0]?.[0];
-      if (time === undefined) this.#depose();
-      else {
-        heard(Number(time), askedAt);
-        this.#renewed(askedAt);
+      if (time === undefined) {
+        this.#depose();
+        return;
       }
+      heard(Number(time), askedAt);
+      this.#renewed(askedAt);
+      if (locking.length === 0) return;
+      if (found[0]?.[0]?.[0] === "t") this.#hasLock = true;
+      // A session of this server that PostgreSQL does not know to be lost. The next renewal gets the lock.
+      else await lease.run([this.#call(`SELECT count(pg_terminate_backend(pid)) FROM pg_locks WHERE ${holding(lock)}`)]);
     } catch {
       this.#hasLock = false;
     }
