@@ -127,7 +127,9 @@ export class TestPostgres {
       "unix_socket_directories=",
       "max_connections=100",
       ...fast,
-      ...(this.#options.explains ? ["session_preload_libraries=auto_explain", "auto_explain.log_min_duration=0"] : []),
+      ...(this.#options.explains
+        ? ["session_preload_libraries=auto_explain", "auto_explain.log_min_duration=0", "log_line_prefix=%a: "]
+        : []),
     ];
     const child = spawn(
       join(binaries as string, "postgres"),
