@@ -231,21 +231,27 @@ export class Rows<R> implements Writable {
 }
 
 /** Rows per page while the engine starts: each may have megabytes. */
-const pageRows = 500;
+const pageRowsDefault = 500;
 
 export interface EachRow<R> {
   /** The position of a row in the order of the scan. */
   at(row: R): Value[];
   take(row: R): void;
+  /** Rows per page, for rows that are known to be small. */
+  pageRows?: number;
+  /** Called after each page. */
+  paged?(): Promise<void>;
 }
 
 /** Passes every row of a scan to `take`, page by page. */
-export async function eachRow<R>(commit: GroupCommit, rows: TableRows<R>, scan: Scan, { at, take }: EachRow<R>): Promise<void> {
+export async function eachRow<R>(commit: GroupCommit, rows: TableRows<R>, scan: Scan, each: EachRow<R>): Promise<void> {
+  const { pageRows = pageRowsDefault } = each;
   for (let above: Value[] | undefined; ; ) {
     const page = await commit.read((tx) => [...rows.scan(tx, { ...scan, above, limit: pageRows })]);
-    for (const row of page) take(row);
+    for (const row of page) each.take(row);
+    await each.paged?.();
     if (page.length < pageRows) return;
-    above = at(page.at(-1) as R);
+    above = each.at(page.at(-1) as R);
   }
 }
 

@@ -6,10 +6,10 @@ import { isTransient } from "../../core/errors.ts";
 import type { Verdict } from "../../core/verdict.ts";
 import { eachRow, type Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
-import { type RowStore, type TableRows, Taken } from "../rows.ts";
+import { type RowStore, readAll, type TableRows, Taken } from "../rows.ts";
 import type { Closure, NextTry } from "../run/retry.ts";
 import type { StoredBytes } from "../stored-bytes.ts";
-import { taskHeadTable, taskRows } from "../tables/task.ts";
+import { type OpenTask, openTaskTable, taskHeadTable, taskRows } from "../tables/task.ts";
 import type { Tx } from "../tx.ts";
 import { Attempts, type Closing } from "./attempts.ts";
 import { HandOuts } from "./hand-outs.ts";
@@ -18,7 +18,7 @@ import { Limits, parkingKey } from "./limits.ts";
 import { newTask } from "./new-task.ts";
 import { begun, placeOf, ReadyQueues, termOf } from "./ready-queues.ts";
 import { keptError, merged } from "./report-texts.ts";
-import { restored } from "./restart.ts";
+import { dueAfterRestart, restored } from "./restart.ts";
 import { RunTasks } from "./run-tasks.ts";
 import type { BoardStore, ClaimRequest, Extending, Extension, Leave, NewTaskRow, Report, Standing } from "./store.ts";
 import { cancelledAlone, cell, type EndState, fence, type Hold, isOpen, nextDeadline, passedDeadline, type TaskRow } from "./task.ts";
@@ -40,6 +40,8 @@ export interface Follower {
 const polledMs = 60_000;
 /** Deadlines of runs share the heap with those of tasks. */
 export const runDeadlinePrefix = "run:";
+/** Open tasks per page at the start: some megabytes, because their texts are not read. */
+const openPageRows = 5_000;
 
 export interface LocalBoardDeps {
   store: RowStore;
@@ -69,6 +71,7 @@ export class LocalBoard implements BoardStore {
   /** Counts since this process started, for metrics. */
   readonly counts: Record<"claimed" | Closure["kind"], number> = { claimed: 0, failed: 0, lost: 0, "timed-out": 0 };
   readonly #heads: TableRows<TaskRow>;
+  readonly #open: TableRows<OpenTask>;
   readonly #commit: GroupCommit;
   readonly #clock: Clock;
   readonly #deadline: LocalBoardDeps["deadline"];
@@ -82,6 +85,7 @@ export class LocalBoard implements BoardStore {
 
   constructor(options: LocalBoardDeps) {
     this.#heads = options.store.table(taskHeadTable);
+    this.#open = options.store.table(openTaskTable);
     this.#commit = options.commit;
     this.#clock = options.clock;
     this.#deadline = options.deadline;
@@ -235,31 +239,46 @@ export class LocalBoard implements BoardStore {
     // Registered at the end: until then, `expire` would see the tasks as they were before the restart.
     const due: (readonly [id: string, at: number])[] = [];
     await this.#commit.read((tx) => this.#handOuts.recover(tx, this.limits, now));
+    // Those of which memory keeps the whole row: nearly all open tasks are queued, and wait for nothing.
+    let whole: string[] = [];
     await eachRow(
       this.#commit,
-      this.#heads,
+      this.#open,
       { by: ["id"], without: "ended_at" },
       {
+        pageRows: openPageRows,
         at: ({ id }) => [id],
         take: (stored) => {
-          const task = restored(stored, now);
-          this.#restore(stored, task, now);
-          // Stored without its texts, which are read when they are needed.
-          if (task.state !== "queued" || task.dueAt !== stored.dueAt) this.tasks.restore(task.id, task);
-          // Computed for the time of queueing: a time that passed while the server was down is overdue.
-          const next = nextDeadline(task, task.lane === null ? task.queuedAt : now);
-          if (next !== null) due.push([task.id, next]);
+          this.#life.seen(stored);
+          if (stored.state !== "queued" || dueAfterRestart(stored, now) !== stored.dueAt) whole.push(stored.id);
+          else this.#restore(stored, now, due);
+        },
+        paged: async () => {
+          for (const task of await this.#restoredHeads(whole, now)) {
+            this.#restore(task, now, due);
+            if (task.state !== "queued") this.limits.hold(task.limits);
+            this.tasks.restore(task.id, task);
+          }
+          whole = [];
         },
       },
     );
     for (const [id, at] of due) this.#deadline(id, at);
   }
 
-  /** Puts a task back into memory; only the head of its row is read. */
-  #restore(stored: TaskRow, task: TaskRow, now: number): void {
-    this.#life.seen(stored);
-    if (task.state !== "queued") this.limits.hold(task.limits);
-    else if (task.lane !== null && task.dueAt <= now) this.lanes.push(task.lane, placeOf(task));
+  /** Without their texts, which are read when they are needed. */
+  async #restoredHeads(ids: readonly string[], now: number): Promise<TaskRow[]> {
+    if (ids.length === 0) return [];
+    const stored = await this.#commit.read((tx) => readAll(ids, (id) => this.#heads.get(tx, id)));
+    return stored.flatMap((task) => (task === null ? [] : [restored(task, now)]));
+  }
+
+  /** Puts a task back on its lane. */
+  #restore(task: OpenTask, now: number, due: (readonly [id: string, at: number])[]): void {
+    if (task.state === "queued" && task.lane !== null && task.dueAt <= now) this.lanes.push(task.lane, placeOf(task));
+    // Computed for the time of queueing: a time that passed while the server was down is overdue.
+    const next = nextDeadline(task, task.lane === null ? task.queuedAt : now);
+    if (next !== null) due.push([task.id, next]);
   }
 
   get #runs(): Follower {

@@ -236,6 +236,6 @@ export function termOf(task: TaskRow, requestedMs: number): number {
   return requestedMs === 0 ? task.holdMs : Math.min(task.holdMs, requestedMs);
 }
 
-export function placeOf(task: TaskRow): Place {
+export function placeOf(task: Place): Place {
   return { id: task.id, priority: task.priority, sequence: task.sequence };
 }

@@ -4,7 +4,7 @@
 import type { TaskRow } from "./task.ts";
 
 export function restored(stored: TaskRow, now: number): TaskRow {
-  if (stored.state === "queued") return { ...stored, dueAt: dueAt(stored, now) };
+  if (stored.state === "queued") return { ...stored, dueAt: dueAfterRestart(stored, now) };
   const { holdUntil, claimBy, claimMs } = stored;
   if (stored.state !== "offered") return { ...stored, holdUntil: holdUntil === null ? null : now + stored.termMs };
   const lastsMs = (holdUntil ?? 0) - (stored.claimedAt ?? 0);
@@ -18,6 +18,6 @@ export function restored(stored: TaskRow, now: number): TaskRow {
 }
 
 /** A delay is never longer than its original length, even if the machine's clock has been set back since. */
-function dueAt({ lane, dueAt, queuedAt }: TaskRow, now: number): number {
+export function dueAfterRestart({ lane, dueAt, queuedAt }: Pick<TaskRow, "lane" | "dueAt" | "queuedAt">, now: number): number {
   return lane === null ? dueAt : Math.min(dueAt, now + dueAt - queuedAt);
 }

@@ -45,7 +45,7 @@ export class TaskLife {
   }
 
   /** Called at start for each stored task, so that new places come after its place. */
-  seen({ sequence }: TaskRow): void {
+  seen({ sequence }: Pick<TaskRow, "sequence">): void {
     this.#sequence = Math.max(this.#sequence, sequence);
   }
 

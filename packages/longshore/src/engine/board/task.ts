@@ -236,7 +236,7 @@ function late(verb: ReportVerb, closedBy: Verb | null): Verdict {
  * The earliest time after `now` at which something happens to this task without a request, or the earliest deadline that has passed
  * unnoticed.
  */
-export function nextDeadline(task: TaskRow, now: number): number | null {
+export function nextDeadline(task: Pick<TaskRow, "lane" | "state" | "dueAt" | Deadline>, now: number): number | null {
   if (!isOpen(task.state)) return null;
   let next = Number.POSITIVE_INFINITY;
   for (const which of deadlinesOf[task.state]) next = Math.min(next, task[which] ?? next);

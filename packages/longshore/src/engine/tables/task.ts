@@ -19,7 +19,7 @@ const fixed: readonly Column<TaskRow>[] = [
   ["node", (task) => task.node],
   ["step", (task) => task.step],
   ["lane", (task) => task.lane?.name ?? null],
-  ["labels", (task) => (task.lane === null || task.lane.labels.length === 0 ? null : JSON.stringify(task.lane.labels))],
+  ["labels", (task) => labelsText(task.lane)],
   ["priority", (task) => task.priority],
   ["input", (task) => task.input],
   ["policy", (task) => task.policy],
@@ -86,6 +86,45 @@ export const taskTable: TableSpec<TaskRow> = {
 export const taskHeadTable: TableSpec<TaskRow> = {
   ...taskTable,
   columns: taskTable.columns.filter(([name]) => name !== "input" && name !== "output"),
+};
+
+/** What the memory of the board needs of a queued task. */
+export type OpenTask = Pick<
+  TaskRow,
+  "id" | "lane" | "priority" | "state" | "sequence" | "queuedAt" | "dueAt" | "claimBy" | "holdUntil" | "endBy" | "totalBy"
+>;
+
+/** For the start, which reads all open tasks: a quarter of the columns takes less than half of the time. */
+export const openTaskTable: TableSpec<OpenTask> = {
+  name: "task",
+  key: ["id"],
+  columns: [
+    ["id", ({ id }) => id],
+    ["lane", ({ lane }) => lane?.name ?? null],
+    ["labels", ({ lane }) => labelsText(lane)],
+    ["priority", ({ priority }) => priority],
+    ["state", ({ state }) => state],
+    ["sequence", ({ sequence }) => sequence],
+    ["queued_at", ({ queuedAt }) => queuedAt],
+    ["due_at", ({ dueAt }) => dueAt],
+    ["claim_by", ({ claimBy }) => claimBy],
+    ["hold_until", ({ holdUntil }) => holdUntil],
+    ["end_by", ({ endBy }) => endBy],
+    ["total_by", ({ totalBy }) => totalBy],
+  ],
+  of: (row) => ({
+    id: row.id as string,
+    lane: laneOf(row),
+    priority: row.priority as number,
+    state: row.state as TaskState,
+    sequence: row.sequence as number,
+    queuedAt: row.queued_at as number,
+    dueAt: row.due_at as number,
+    claimBy: row.claim_by as number | null,
+    holdUntil: row.hold_until as number | null,
+    endBy: row.end_by as number | null,
+    totalBy: row.total_by as number | null,
+  }),
 };
 
 /** For walks through many tasks. */
@@ -199,11 +238,16 @@ function checkNames(task: TaskRow, before: TaskRow | undefined): void {
 const noLimits: readonly LimitKey[] = [];
 const noLabels: readonly string[] = [];
 
+function labelsText(lane: Lane | null): string | null {
+  return lane === null || lane.labels.length === 0 ? null : JSON.stringify(lane.labels);
+}
+
+function laneOf(row: Row): Lane | null {
+  if (row.lane === null) return null;
+  return { name: row.lane as string, labels: row.labels === null ? noLabels : (JSON.parse(row.labels as string) as string[]) };
+}
+
 export function taskOf(row: Row): TaskRow {
-  const lane: Lane | null =
-    row.lane === null
-      ? null
-      : { name: row.lane as string, labels: row.labels === null ? noLabels : (JSON.parse(row.labels as string) as string[]) };
   const { fault, overdue } = faultOfRow({
     fault: row.fault as string | null,
     error: row.error as string | null,
@@ -214,7 +258,7 @@ export function taskOf(row: Row): TaskRow {
     runId: row.run_id as string | null,
     node: row.node as number,
     step: row.step as string,
-    lane,
+    lane: laneOf(row),
     priority: row.priority as number,
     state: row.state as TaskState,
     sequence: row.sequence as number,
