@@ -19,7 +19,7 @@ export type PostgresRequest =
       readonly warmUpSeconds: number;
       readonly seconds: number;
     }
-  /** Posts one task that nobody takes, which the benchmark then copies. */
+  /** Posts one task that no worker takes, which the benchmark then copies. */
   | { readonly kind: "post"; readonly url: string }
   | { readonly kind: "takeOver"; readonly url: string };
 
@@ -63,7 +63,7 @@ async function open({ kind, side, url, concurrency }: LoopRequest, folder: strin
   return kind === "tasks" ? openTasksOn(place, concurrency, handler) : openChainsOn(place, concurrency, handler);
 }
 
-/** The call is not awaited: nobody takes the task. */
+/** The call is not awaited: no worker takes the task. */
 async function post(url: string): Promise<null> {
   const { program, counts, close } = await openEngineOn({ url });
   const before = counts.commits;
