@@ -3,8 +3,11 @@
 import { resolve } from "node:path";
 import { Command } from "commander";
 import type { BackupProgress } from "../server/backup.ts";
+import { describeStore } from "../server/external-store.ts";
+import { CommandFailure } from "./failure.ts";
 import { withData, withExamples, withJson } from "./options.ts";
 import { printJson } from "./print-json.ts";
+import { storeOf, withStoreToLookAt } from "./store-option.ts";
 
 interface BackupFlags {
   data: string;
@@ -15,7 +18,7 @@ const restoring = `To restore, stop the server, replace the data folder with the
 
 export function backupCommand(): Command {
   const command = new Command("backup").description("copy the data of a server into an empty folder; the server may be running");
-  withJson(withData(command.argument("<folder>", "the target folder; created if it does not exist"))).action(backup);
+  withStoreToLookAt(withJson(withData(command.argument("<folder>", "the target folder; created if it does not exist")))).action(backup);
   return withExamples(
     command,
     [
@@ -26,7 +29,9 @@ export function backupCommand(): Command {
   );
 }
 
-async function backup(folder: string, flags: BackupFlags): Promise<void> {
+async function backup(folder: string, flags: BackupFlags, command: Command): Promise<void> {
+  const store = storeOf(command);
+  if (store !== undefined) throw useDump(store);
   const { backUp } = await import("../server/backup.ts");
   const target = resolve(folder);
   const { bytes, blobs, missingBlobs } = await backUp(resolve(flags.data), target, progressPrinter());
@@ -34,6 +39,15 @@ async function backup(folder: string, flags: BackupFlags): Promise<void> {
   const text = `Copied ${bytes} bytes of data and ${blobs} blobs to ${target}.${missing}`;
   if (flags.json) printJson({ folder: target, bytes, blobs, missingBlobs });
   else process.stdout.write(`${text}\n`);
+}
+
+/** PostgreSQL's own program takes one snapshot of all tables, contents of blobs included, beside a running server. */
+function useDump(store: string): CommandFailure {
+  const { plain, schema } = describeStore(store);
+  return new CommandFailure(
+    `data in PostgreSQL are copied by its own program: pg_dump --format=custom --schema=${schema} --file=longshore.dump "${plain}". ` +
+      "pg_restore brings them back, while no server runs.",
+  );
 }
 
 /** Prints a line on standard error for each 10 %. */

@@ -7,10 +7,12 @@ import type { Finding } from "../server/doctor.ts";
 import { CommandFailure, exitFailed } from "./failure.ts";
 import { withData, withExamples, withJson, withPort } from "./options.ts";
 import { printJson } from "./print-json.ts";
+import { storeOf, withStoreToLookAt } from "./store-option.ts";
 import { painter, table } from "./terminal.ts";
 
 interface DoctorFlags {
   data: string;
+  store?: string;
   port: number;
   host: string;
   deep?: boolean;
@@ -23,8 +25,8 @@ const answerMsMax = 2_000;
 const marks = { ok: { style: "green", sign: "✓" }, warn: { style: "yellow", sign: "!" }, bad: { style: "red", sign: "✗" } } as const;
 
 export function doctorCommand(): Command {
-  const command = new Command("doctor").description("examine this machine: Node, SQLite, the disk, the clock, the port");
-  withJson(withData(withPort(command)))
+  const command = new Command("doctor").description("examine this machine: Node, SQLite or PostgreSQL, the disk, the clock, the port");
+  withStoreToLookAt(withJson(withData(withPort(command))))
     .option("--host <address>", "its address", "127.0.0.1")
     .option("--deep", "also check every page of a data file above 16 MiB (reads the whole file)")
     .action(doctor);
@@ -32,16 +34,21 @@ export function doctorCommand(): Command {
     ["longshore doctor", "also while a server is running"],
     ["longshore doctor --deep", "also find damaged pages in a large data file"],
     ["longshore doctor --data /var/lib/longshore --json", "for a health check; exit code 1 when something is bad"],
+    ["longshore doctor --store postgres://longshore@db/longshore", "for data in PostgreSQL"],
   ]);
 }
 
-async function doctor(flags: DoctorFlags): Promise<void> {
-  const { diagnose } = await import("../server/doctor.ts");
-  const findings = [...(await diagnose(flags.data, { deep: flags.deep })), await examinePort(flags)];
+async function doctor(flags: DoctorFlags, command: Command): Promise<void> {
+  const findings = [...(await examineStore(flags, storeOf(command))), await examinePort(flags)];
   const bad = findings.some((finding) => finding.state === "bad");
   if (flags.json) printJson({ ok: !bad, findings });
   else process.stdout.write(`${asText(findings).join("\n")}\n`);
   if (bad) throw new CommandFailure("", exitFailed);
+}
+
+async function examineStore({ data, deep }: DoctorFlags, store: string | undefined): Promise<Finding[]> {
+  if (store === undefined) return (await import("../server/doctor.ts")).diagnose(data, { deep });
+  return (await import("../server/doctor-postgres.ts")).diagnosePostgres(store);
 }
 
 function asText(findings: readonly Finding[]): string[] {

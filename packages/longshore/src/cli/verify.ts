@@ -4,16 +4,18 @@
 import { Command } from "commander";
 import { type Duration, durationMs } from "../core/duration.ts";
 import { counted } from "../core/text.ts";
+import { describeStore } from "../server/external-store.ts";
 import type { Finding } from "../verify/finding.ts";
-import type { Verification } from "../verify/verify.ts";
+import type { HistorySource, Verification } from "../verify/verify.ts";
 import { CommandFailure, exitFailed } from "./failure.ts";
-import { type ConnectionOptions, parseDuration, withConnection, withExamples, withJson } from "./options.ts";
+import { type ConnectionOptions, parseDuration, typedPassword, withConnection, withExamples, withJson } from "./options.ts";
 import { printJson } from "./print-json.ts";
 import { recordedAddresses } from "./protocols.ts";
 import { oneLine, type Paint, painter } from "./terminal.ts";
 
 interface VerifyFlags extends ConnectionOptions {
   data?: string;
+  store?: string;
   retention?: Duration;
   json?: boolean;
 }
@@ -32,6 +34,7 @@ export function verifyCommand(): Command {
     .argument("[recording...]", "files written by --record");
   withJson(withConnection(command))
     .option("--data <folder>", "the data folder to check, instead of a running server")
+    .option("--store <url>", "the address of data in PostgreSQL to check; a server may run meanwhile")
     .option(
       "--retention <duration>",
       "how long ended runs are kept; older ones may be missing (default: the retention of the server)",
@@ -42,6 +45,7 @@ export function verifyCommand(): Command {
     command,
     [
       ["longshore verify --data .longshore", "the data of a server that is stopped"],
+      ["longshore verify --store postgres://longshore@db/longshore", "data in PostgreSQL, also while a server runs"],
       ["longshore verify --on http://127.0.0.1:4500", "a running server"],
       ["longshore verify worker.jsonl client.jsonl --data .longshore", "also against what a worker and a client were told"],
     ],
@@ -50,9 +54,7 @@ export function verifyCommand(): Command {
 }
 
 async function verify(recordings: string[], flags: VerifyFlags, command: Command): Promise<void> {
-  if (flags.data !== undefined && command.getOptionValueSource("on") === "cli") {
-    throw new CommandFailure("--data and --on exclude each other: name the folder, or the running server.");
-  }
+  refuseSeveral(flags, command);
   const { readRecording } = await import("../verify/read-recording.ts");
   const recorded = recordings.flatMap(readRecording).sort((a, b) => a.at - b.at);
   const keptMs = flags.retention === undefined ? undefined : durationMs(flags.retention, "retention");
@@ -70,14 +72,29 @@ async function verify(recordings: string[], flags: VerifyFlags, command: Command
     else process.stdout.write(`${asText(verification, painter(process.stdout)).join("\n")}\n`);
     if (verification.total > 0) throw new CommandFailure("", exitFailed);
   } finally {
-    close();
+    await close();
   }
 }
 
-async function sourceOf(flags: VerifyFlags) {
+function refuseSeveral({ data, store }: VerifyFlags, command: Command): void {
+  const given = [
+    ...(data === undefined ? [] : ["--data"]),
+    ...(store === undefined ? [] : ["--store"]),
+    ...(command.getOptionValueSource("on") === "cli" ? ["--on"] : []),
+  ];
+  if (given.length > 1) throw new CommandFailure(`${given.join(" and ")} exclude each other: name one place where the data are.`);
+  if (store !== undefined && describeStore(store).hasPassword)
+    process.stderr.write(`longshore: ${typedPassword("--store")} Give it in PGPASSWORD instead.\n`);
+}
+
+async function sourceOf(flags: VerifyFlags): Promise<{ readonly source: HistorySource; close(): void | Promise<void> }> {
   if (flags.data !== undefined) {
     const { openDataFolder } = await import("../server/verify-data.ts");
     return openDataFolder(flags.data);
+  }
+  if (flags.store !== undefined) {
+    const { openStoredData } = await import("../server/verify-postgres.ts");
+    return openStoredData(flags.store);
   }
   const { connect } = await import("./client.ts");
   const { liveSource } = await import("./verify-live.ts");

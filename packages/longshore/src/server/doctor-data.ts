@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { toError } from "../core/errors.ts";
 import { checkFile } from "../store/sqlite/file-check.ts";
 import { blobFolderName, dataFileName, openness, strangeFile } from "../store/sqlite/folder.ts";
+import { readFolderMarks } from "../store/sqlite/folder-marks.ts";
 import { checkBytesAtStart, checkIdleFile } from "../store/sqlite/integrity.ts";
 import { schemaVersion, tooNew } from "../store/sqlite/schema.ts";
 import type { Finding } from "./doctor.ts";
@@ -21,6 +22,10 @@ export async function examineData(folder: string, deep: boolean): Promise<Findin
   try {
     const strange = strangeFile(folder);
     if (strange !== null) return { about, state: "bad", ...strange };
+    const { moved, incomplete } = readFolderMarks(folder);
+    if (incomplete !== null)
+      return { about, state: "bad", seen: `an incomplete copy of ${incomplete.place}`, advice: "Run the same `longshore migrate` again." };
+    if (moved !== null) return { about, state: "bad", seen: `moved to ${moved.place} at ${moved.at}`, advice: "Start the server there." };
     return await examineFiles(folder, deep);
   } catch (error) {
     return { about, state: "bad", seen: `cannot be read: ${toError(error).message}`, advice: `Allow this user to read ${folder}.` };

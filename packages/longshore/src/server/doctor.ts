@@ -40,7 +40,7 @@ export async function diagnose(directory: string, { deep = false }: { deep?: boo
   return [nodeVersion(), await sqlite(), disk(folder), space(folder), await examineData(folder, deep), clock(folder)];
 }
 
-function nodeVersion(): Finding {
+export function nodeVersion(): Finding {
   const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
   const seen = process.versions.node;
   if (major > 20 || (major === 20 && minor >= 19)) return { about: "Node", state: "ok", seen };

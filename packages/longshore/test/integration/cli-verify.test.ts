@@ -136,7 +136,7 @@ describe("longshore verify", () => {
     const both = await verify("--data", ".", "--on", "http://127.0.0.1:1");
     expect(both).toMatchObject({
       code: 2,
-      stderr: "longshore: --data and --on exclude each other: name the folder, or the running server.\n",
+      stderr: "longshore: --data and --on exclude each other: name one place where the data are.\n",
     });
     const text = await verify("notes.txt", "--data", ".");
     expect(text).toMatchObject({ code: 2 });

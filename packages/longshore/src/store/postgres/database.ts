@@ -48,11 +48,14 @@ export type Sql = readonly [text: string, ...values: Parameter[]];
 
 /** Connections that read. */
 const readersMax = 4;
+/** Of one server: those that read, one that writes, one for the lease, one for the start. */
+export const connectionsOfServer: number = readersMax + 3;
 /**
  * A statement with arrays is planned for unknown arrays once, and by index: planned again at each execution, or for a table without statistics,
  * 20 rows took nine times as long.
  */
-const plans = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off";
+export const planSettings: string =
+  "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off";
 
 export async function openDatabase({
   url,
@@ -75,7 +78,7 @@ export async function openDatabase({
   } finally {
     await setup.end();
   }
-  const settings = `${plans} -c search_path=${schema}`;
+  const settings = `${planSettings} -c search_path=${schema}`;
   const write = new Link(() => connect("write", settings), responseMs);
   // One that does not respond is replaced while the lease still lasts.
   const renewMs = leaseMs / 3;

@@ -21,15 +21,6 @@ export function* blobRows(db: Database): Generator<{ hash: string; bytes: number
   for (const row of db.prepare("SELECT hash, bytes FROM blob").iterate()) yield { hash: row.hash as string, bytes: row.bytes as number };
 }
 
-/** Returns a function that reads the source of a definition; undefined for an id that is not stored. */
-export function definitionSources(db: Database): (id: string) => { dialect: string; source: string } | undefined {
-  const select = db.prepare("SELECT dialect, source FROM definition WHERE id = ?");
-  return (id) => {
-    const row = select.get(id);
-    return row === undefined ? undefined : { dialect: row.dialect as string, source: row.source as string };
-  };
-}
-
 function refuseOlder(version: number, file: string): void {
   if (version === schemaVersion) return;
   throw new LongshoreError(

@@ -1,0 +1,26 @@
+// The option for data in PostgreSQL, for commands that look at the data of a server.
+
+import { type Command, Option } from "commander";
+import { describeStore } from "../server/external-store.ts";
+import { typedPassword } from "./options.ts";
+
+const variable = "LONGSHORE_STORE";
+
+export function withStoreToLookAt(command: Command): Command {
+  return command
+    .addOption(
+      new Option("--store <url>", `the address of the data in PostgreSQL, instead of a folder (env: ${variable})`).conflicts("data"),
+    )
+    .hook("preAction", (_command, action) => {
+      const { store } = action.opts<{ store?: string }>();
+      if (store !== undefined && describeStore(store).hasPassword)
+        process.stderr.write(`longshore: ${typedPassword("--store")} Give it in PGPASSWORD, or the address in ${variable}, instead.\n`);
+    });
+}
+
+/** The address that was given, or that of the environment where no folder was given. */
+export function storeOf(command: Command): string | undefined {
+  const { store } = command.opts<{ store?: string }>();
+  if (store !== undefined) return store;
+  return command.getOptionValueSource("data") === "cli" ? undefined : process.env[variable];
+}
