@@ -85,8 +85,10 @@ else
       ],
       ["whose lease is over", "UPDATE SCHEMA.shard SET expires_at = now() - interval '1 second'"],
     ])("%s writes nothing after another server took over", async (_title, end) => {
-      const { url, database, put: write, names: found } = await setup();
+      const { proxy, url, database, put: write, names: found } = await setup();
       await write("one");
+      // It could get its lock again, or notice by itself that it is too late.
+      proxy.refuse();
       await server.query(end.replaceAll("SCHEMA", new URL(url).searchParams.get("schema") as string));
       const second = await takeOver(() => open(url, "second"));
       expect(database.rows.isGone()).toBeNull();
@@ -120,6 +122,25 @@ else
       await server.up();
       await untilElsewhere(() => rows.isOwned());
       await put(rows, "two");
+    });
+
+    it("relies on memory only while it has its lock, and gets it again when its connection is lost", async () => {
+      const { rows, url } = await setup();
+      const schema = new URL(url).searchParams.get("schema") as string;
+      const locks = `SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND objid::bigint = hashtext('${schema}/0') & 4294967295`;
+      const [before] = await server.query(locks);
+      // Another session waits for the lock, and has it the moment the owner loses it.
+      const other = await server.connect();
+      onTestFinished(() => other.end());
+      const taken = other.query(`SELECT pg_advisory_lock(hashtext('longshore'), hashtext('${schema}/0'))`);
+      await untilElsewhere(async () => (await server.query(locks)).length === 2);
+      expect(rows.isOwned()).toBe(true);
+      await server.query(`SELECT pg_terminate_backend(${before?.pid})`);
+      await taken;
+      await untilElsewhere(() => !rows.isOwned());
+      await other.query("SELECT pg_advisory_unlock_all()");
+      await untilElsewhere(() => rows.isOwned());
+      await put(rows, "after");
     });
 
     it("fails a row that cannot be stored, and nothing else", async () => {

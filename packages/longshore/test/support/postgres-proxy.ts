@@ -23,6 +23,8 @@ export interface PostgresProxy {
   wake(): void;
   /** Lets a late request arrive; resolves when the server has responded to it. */
   deliver(): Promise<void>;
+  /** From now on no connection gets through; those that are open stay. */
+  refuse(): void;
   close(): void;
 }
 
@@ -35,10 +37,12 @@ interface Joined {
 export async function openProxy(serverPort: number): Promise<PostgresProxy> {
   let loss: Loss | null = null;
   let late: (() => Promise<void>) | null = null;
+  let refuses = false;
   const sockets = new Set<Socket>();
   const joined = new Set<Joined>();
 
   const join = (outside: Socket) => {
+    if (refuses) return void outside.destroy();
     const inside = dial({ port: serverPort, host: "127.0.0.1", noDelay: true });
     for (const socket of [outside, inside]) {
       sockets.add(socket);
@@ -102,6 +106,9 @@ export async function openProxy(serverPort: number): Promise<PostgresProxy> {
     async deliver() {
       await late?.();
       late = null;
+    },
+    refuse() {
+      refuses = true;
     },
     close() {
       listener.close();
