@@ -33,6 +33,8 @@ export interface Elsewhere {
   program(verb: string, given: readonly unknown[]): Promise<unknown>;
   /** Another node may own the data now. */
   ownerChanged(): void;
+  /** No node is left that could perform requests. */
+  nobodyLeft(): void;
 }
 
 export interface ClusterNodeDeps {
@@ -94,8 +96,9 @@ export class ClusterNode {
     return this.#owned !== null || (this.#ownership.owner !== null && !this.#ownership.isFree);
   }
 
-  /** Resolves when requests can be performed, here or elsewhere. */
+  /** Resolves when requests can be performed, here or elsewhere. Rejects when the database cannot be used or refuses this node. */
   async start(): Promise<void> {
+    await this.#look();
     const ready = new Promise<void>((resolve) => this.#ready.push(resolve));
     this.#running = this.#live();
     await ready;
@@ -156,6 +159,8 @@ export class ClusterNode {
   async resign(): Promise<void> {
     this.#resigned = true;
     await this.#stepDown();
+    // The others need not wait for this node to take over.
+    await this.#deps.members.leave(this.#deps.id).catch(() => {});
   }
 
   async close(): Promise<void> {
@@ -217,14 +222,13 @@ export class ClusterNode {
       this.#deps.logger.warn("This node has lost the data, and steps down", { error: lost });
       await this.#stepDown();
     }
-    await this.#announce();
-    if (this.#owned !== null || this.#resigned) {
-      if (this.#resigned) this.#seen(await this.#deps.members.look());
-      return;
-    }
+    if (!this.#resigned) await this.#announce();
+    if (this.#owned !== null) return;
     const ownership = await this.#deps.members.look();
     this.#seen(ownership);
-    if (ownership.isFree) await this.#takeOver();
+    if (!ownership.isFree) return;
+    if (!this.#resigned) await this.#takeOver();
+    else if ((await this.#deps.members.list()).length === 0) this.#deps.elsewhere.nobodyLeft();
   }
 
   #seen(ownership: Ownership): void {

@@ -58,6 +58,7 @@ export async function serveNode({ options, store, prepared, tokens, logger }: No
     stream: (method, message, call, sink) => forwarder.stream(method, message, call, sink),
     program: (verb, given) => link.call("program", { verb, given, id: makeId(clock.now()) }),
     ownerChanged: () => void link.ownerChanged().catch(() => {}),
+    nobodyLeft: () => void link.close(),
   };
   const owned = takeOver({
     ...{ options, prepared, auth, logger, watch, store, node: id, secret: members.secret },
@@ -187,9 +188,6 @@ function closing({ node, members, link, owned, table, listener, logger, watch }:
       logger.info("The server stops");
       try {
         await node.resign();
-        const others = await members.list().catch(() => []);
-        // No node is left that could perform them.
-        if (others.length < 2) await link.close();
         table.dismiss();
         await listener.close(deadlineMs);
         await node.close();

@@ -93,11 +93,13 @@ async function openOwned(deps: TakeOverDeps, over: () => void): Promise<{ data: 
     failed: (what, error) => logger.warn(`The ${what} failed and is tried again`, { error }),
     ids,
   });
-  const protocols = await openProtocols(prepared, engine, logger).catch(async (error: unknown) => {
+  const orClose = async (error: unknown) => {
+    // The data must be free for another try, here or by another node.
     await engine.close();
     throw error;
-  });
-  const { served, groups } = await tableOf({ engine, protocols: protocols.list, metrics, auth });
+  };
+  const protocols = await openProtocols(prepared, engine, logger).catch(orClose);
+  const { served, groups } = await tableOf({ engine, protocols: protocols.list, metrics, auth }).catch(orClose);
   instrument(engine, metrics);
   const methods = served.flatMap((each) => each.methods ?? []);
   const program = (verb: string, given: readonly unknown[]) => performProgram({ engine, handles: protocols.handles }, verb, given);

@@ -3,6 +3,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { movedName } from "../../src/store/marks.ts";
 import { type CliOptions, longshore, type ServerProcess, startLongshore, startServer, temporaryFolder } from "../support/cli.ts";
 import { postgresMissing, startMsMax, TestPostgres } from "../support/postgres.ts";
 import { untilElsewhere } from "../support/until.ts";
@@ -95,17 +96,27 @@ else
       expect(verified).toMatchObject({ code: 0, stdout: expect.stringContaining("Checked 2 runs, 4 tasks") });
     });
 
-    it("refuses data that another server has, and takes them at once when it stops", async () => {
+    it("serves beside a server that has the data, and takes them at once when that stops", async () => {
       const url = postgres.newUrl();
       const first = await startServer(["--store", url]);
-      const refused = await longshore(["start", "--port", "0", "--store", url]);
-      expect(refused).toMatchObject({
-        code: 2,
-        stderr: expect.stringMatching(/^longshore: Another Longshore server \(.+\/\d+\) is using/m),
-      });
+      const { begin } = await withFlows(first);
+      const id = await begin(2);
+      const second = await startServer(["--store", url]);
+      expect(await stateOf(second.url, id)).toBe("running");
+      first.kill("SIGTERM");
+      expect((await first.ended).code).toBe(0);
+      expect(await stateOf(second.url, id)).toBe("running");
+    });
+
+    it("refuses data that have moved elsewhere, at the start", async () => {
+      const url = postgres.newUrl();
+      const first = await startServer(["--store", url]);
       first.kill("SIGTERM");
       await first.ended;
-      await startServer(["--store", url]);
+      const schema = new URL(url).searchParams.get("schema");
+      await postgres.query(`INSERT INTO ${schema}.property (name, value) VALUES ('${movedName}', '{"place":"./elsewhere"}')`);
+      const refused = await longshore(["start", "--port", "0", "--store", url]);
+      expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("./elsewhere") });
     });
 
     it("refuses with 503 while PostgreSQL is away, and resumes by itself", async () => {

@@ -2,11 +2,12 @@
 
 import type { Member, Members, Ownership } from "../../cluster/members.ts";
 import { readAddress } from "./address.ts";
-import { connector } from "./connect.ts";
+import { type Connect, connector } from "./connect.ts";
 import { Link } from "./link.ts";
 import { holding, lockOf } from "./owner.ts";
 import type { Parameter, RawRow } from "./package.ts";
 import { migrate } from "./schema.ts";
+import { startError } from "./start-error.ts";
 import { Statements } from "./statements.ts";
 
 /** The row of a node that is silent for this long is removed. */
@@ -18,17 +19,9 @@ export async function openMembers(url: string): Promise<Members> {
   const address = readAddress(url);
   const { schema } = address;
   const open = await connector(address);
-  const setup = await open({ role: "setup", settings: "" });
-  let secret: Uint8Array;
-  let own: string | null;
-  try {
-    await migrate(setup, schema);
-    const { rows } = await setup.query(`SELECT encode(secret, 'hex') AS secret, host(inet_client_addr()) AS own FROM ${schema}.meta`);
-    secret = Buffer.from(String(rows[0]?.secret), "hex");
-    own = typeof rows[0]?.own === "string" ? rows[0].own : null;
-  } finally {
-    await setup.end();
-  }
+  const { secret, own } = await setUp(open, schema).catch((error: unknown) => {
+    throw startError(error, address);
+  });
   const link = new Link(() => open({ role: "node", settings: `-c search_path=${schema}` }));
   const statements = new Statements();
   const run = async (sql: string, ...values: Parameter[]): Promise<RawRow[]> => {
@@ -49,6 +42,19 @@ export async function openMembers(url: string): Promise<Members> {
     },
     close: () => link.close(),
   };
+}
+
+/** Makes the schema where it is missing, and reads the secret and the address that PostgreSQL sees this node at. */
+async function setUp(open: Connect, schema: string): Promise<{ secret: Uint8Array; own: string | null }> {
+  const setup = await open({ role: "setup", settings: "" });
+  try {
+    await migrate(setup, schema);
+    const { rows } = await setup.query(`SELECT encode(secret, 'hex') AS secret, host(inet_client_addr()) AS own FROM ${schema}.meta`);
+    const [row] = rows;
+    return { secret: Buffer.from(String(row?.secret), "hex"), own: typeof row?.own === "string" ? row.own : null };
+  } finally {
+    await setup.end();
+  }
 }
 
 function lookSql(schema: string): string {
