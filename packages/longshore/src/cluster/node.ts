@@ -252,6 +252,8 @@ export class ClusterNode {
       this.#takeovers++;
       this.#owned = owned;
       this.#state = "owner";
+      // What this node had passed on to the last owner, which may hang, comes here now.
+      this.#deps.elsewhere.ownerChanged();
       this.#deps.logger.info("This node owns the data now", { node: this.#deps.id, ms: Math.round(performance.now() - startedAt) });
     } catch (error) {
       this.#state = "member";
