@@ -43,7 +43,7 @@ export async function createWorkflow(connection: Connection, name: string, jobs:
 }
 
 /** Starting again with the same key, because no answer came, starts nothing more. */
-export async function startRun(connection: Connection, workflow: string, key: string): Promise<string> {
+export async function startRun(connection: Connection, workflow: string, key?: string): Promise<string> {
   const answer = await ask(connection, "POST", "/api/longshore/v1/runs", { workflow, input: {}, key }, [201, 200]);
   return (JSON.parse(answer.text) as { id: string }).id;
 }

@@ -11,6 +11,8 @@ export interface Client {
   create(name: string, jobs: Job[]): Promise<string>;
   /** Sends a start, with one key, until it is acknowledged. */
   start(workflow: string): Promise<string>;
+  /** Sends a start without a key, once. */
+  startOnce(workflow: string): Promise<string>;
   cancel(runId: string): Promise<void>;
   /** Resolves when every run and its tasks have ended or the time is over; the checker says which it was. */
   untilEnded(runIds: readonly string[], msMax: number): Promise<void>;
@@ -24,10 +26,22 @@ const PATIENCE_MS = 90_000;
 const LOOK_MS = 100;
 const CLIENT_SOCKETS = 4;
 
-export function openClient(url: string, historyFile: string, define = createWorkflow): Client {
-  const connection = connect(url, CLIENT_SOCKETS);
+export function openClient(url: string, historyFile: string, define = createWorkflow, open: typeof connect = connect): Client {
+  const connection = open(url, CLIENT_SOCKETS);
   const history = openHistory(historyFile);
   let requests = 0;
+  const startOnce = async (workflow: string, key?: string): Promise<string> => {
+    const request = requests++;
+    history.write({ kind: "run-start-sent", request, workflow });
+    try {
+      const runId = await startRun(connection, workflow, key);
+      history.write({ kind: "run-start-acknowledged", request, workflow, runId });
+      return runId;
+    } catch (error) {
+      history.write({ kind: "run-start-unanswered", request, why: String(error) });
+      throw error;
+    }
+  };
   return {
     connection,
     async create(name, jobs) {
@@ -37,19 +51,9 @@ export function openClient(url: string, historyFile: string, define = createWork
     },
     start(workflow) {
       const key = randomUUID();
-      return untilAnswered(async () => {
-        const request = requests++;
-        history.write({ kind: "run-start-sent", request, workflow });
-        try {
-          const runId = await startRun(connection, workflow, key);
-          history.write({ kind: "run-start-acknowledged", request, workflow, runId });
-          return runId;
-        } catch (error) {
-          history.write({ kind: "run-start-unanswered", request, why: String(error) });
-          throw error;
-        }
-      });
+      return untilAnswered(() => startOnce(workflow, key));
     },
+    startOnce,
     cancel: (runId) =>
       untilAnswered(async () => {
         history.write({ kind: "cancel-sent", runId });

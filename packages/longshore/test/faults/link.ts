@@ -7,6 +7,8 @@ import { createServer, connect as dial, type Socket } from "node:net";
 export interface Link {
   url: string;
   silence(): void;
+  /** Holds back what the server says; what it is told arrives. */
+  hush(): void;
   /** Delivers what was held back. */
   restore(): void;
   /** Resets every connection. New ones may be made at once. */
@@ -24,6 +26,7 @@ export async function openLink(serverPort: number): Promise<Link> {
   const pairs = new Set<Pair>();
   /** Set while silent: what is to be done when sound comes back. */
   let held: (() => void)[] | undefined;
+  let hushed = false;
   const now = (act: () => void): void => {
     if (held) held.push(act);
     else act();
@@ -48,6 +51,7 @@ export async function openLink(serverPort: number): Promise<Link> {
     pass(pair, outside, inside);
     pass(pair, inside, outside);
     outside.resume();
+    if (hushed) inside.pause();
   };
 
   const listener = createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, (outside) => {
@@ -66,6 +70,7 @@ export async function openLink(serverPort: number): Promise<Link> {
   const restore = (): void => {
     const acts = held ?? [];
     held = undefined;
+    hushed = false;
     for (const { outside, inside } of pairs) {
       outside.resume();
       inside.resume();
@@ -80,6 +85,10 @@ export async function openLink(serverPort: number): Promise<Link> {
         outside.pause();
         inside.pause();
       }
+    },
+    hush() {
+      hushed = true;
+      for (const { inside } of pairs) inside.pause();
     },
     restore,
     cut,

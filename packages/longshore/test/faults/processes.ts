@@ -67,6 +67,27 @@ export function serverProcess({
   });
 }
 
+export interface NodeOptions extends Pick<ServerOptions, "directory" | "port" | "history" | "flags"> {
+  name: string;
+  store: string;
+  env?: Record<string, string> | undefined;
+}
+
+/** One server of a cluster, with its data in PostgreSQL. */
+export function nodeProcess({ name, directory, port, store, history, flags = [], env = {} }: NodeOptions): ManagedProcess {
+  const workflows = join(directory, "workflows");
+  const parameters = ["start", "--port", String(port), "--store", store, "--workflows", workflows, "--json", ...flags];
+  return managed(name, history, () => {
+    const log = join(directory, `${name}.log`);
+    const child = spawn(process.execPath, [SERVER_PROGRAM, ...parameters], {
+      cwd: REPOSITORY,
+      env: { ...process.env, ...env },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    return { child, ready: readyLine(child, log, keepErrors(child, log)) };
+  });
+}
+
 export function workerProcess(
   settings: Omit<WorkerSettings, "history">,
   directory: string,

@@ -37,11 +37,11 @@ const IDLE_MS = 25;
 const REPORT_PATIENCE_MS = 20_000;
 
 /** Resolves when the signal is aborted and every job in hand has been reported. */
-export async function runWorker(settings: WorkerSettings, signal: AbortSignal): Promise<void> {
+export async function runWorker(settings: WorkerSettings, signal: AbortSignal, open: typeof connect = connect): Promise<void> {
   const history = openHistory(settings.history);
   // Two connections a slot for claims and reports, two for heartbeats and logs, so that none waits for another.
-  const connection = connect(settings.url, 2 * settings.slots);
-  const beats = connect(settings.url, 2 * settings.slots);
+  const connection = open(settings.url, 2 * settings.slots);
+  const beats = open(settings.url, 2 * settings.slots);
   const random = seededRandom(settings.seed);
   let claims = 0;
 
