@@ -12,22 +12,33 @@ export interface TrackedRequest {
   readonly isRepeat: boolean;
 }
 
+interface Performed extends TrackedRequest {
+  made: number;
+  /** Work that a request has begun may go on after its answer, in an order of its own: its ids do not follow from the request. */
+  isAnswered: boolean;
+}
+
 export class RequestIds {
   readonly #makeId: MakeId;
-  readonly #requests = new AsyncLocalStorage<TrackedRequest & { made: number }>();
+  readonly #requests = new AsyncLocalStorage<Performed>();
 
   constructor(makeId: MakeId) {
     this.#makeId = makeId;
   }
 
-  /** Performs `work`, whose ids follow from the id of the request. */
-  within<T>({ id, isRepeat }: TrackedRequest, work: () => T): T {
-    return this.#requests.run({ id, isRepeat, made: 0 }, work);
+  /** Performs `work`, whose ids follow from the id of the request until it is answered. */
+  async within<T>({ id, isRepeat }: TrackedRequest, work: () => T | Promise<T>): Promise<T> {
+    const request: Performed = { id, isRepeat, made: 0, isAnswered: false };
+    try {
+      return await this.#requests.run(request, work);
+    } finally {
+      request.isAnswered = true;
+    }
   }
 
   /** Outside of tracked requests, a new id. */
   readonly make: MakeId = (nowMs) => {
-    const request = this.#requests.getStore();
+    const request = this.#current();
     if (request === undefined) return this.#makeId(nowMs);
     const { id, made } = request;
     request.made++;
@@ -35,5 +46,10 @@ export class RequestIds {
   };
 
   /** Whether what the current request starts may have been started before. */
-  readonly isRepeat = (): boolean => this.#requests.getStore()?.isRepeat === true;
+  readonly isRepeat = (): boolean => this.#current()?.isRepeat === true;
+
+  #current(): Performed | undefined {
+    const request = this.#requests.getStore();
+    return request?.isAnswered ? undefined : request;
+  }
 }

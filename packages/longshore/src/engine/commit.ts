@@ -7,6 +7,7 @@
 // undoes its operations from the first such one on, loads all missing rows at once, and performs those operations again in their order. The
 // next batch starts when this one is committed. A synchronous store never waits here.
 
+import { AsyncLocalStorage } from "node:async_hooks";
 import { type LongshoreError, toError } from "../core/errors.ts";
 import { closedError, Postponed, unavailableError } from "./commit-errors.ts";
 import { CommittedReads } from "./committed-reads.ts";
@@ -48,6 +49,8 @@ export class GroupCommit {
   readonly #after: (() => void)[] = [];
   readonly #now: () => number;
   readonly #tx: Tx;
+  /** Performs batches, and what follows a commit, outside of the request that happened to begin the batch. */
+  readonly #outside = AsyncLocalStorage.snapshot();
   #queue: Job[] = [];
   #scheduled = false;
   /** The batch that waits for its store; null between batches. */
@@ -203,10 +206,10 @@ export class GroupCommit {
   #schedule(): void {
     if (this.#scheduled || this.#underWay !== null) return;
     this.#scheduled = true;
-    setImmediate(() => this.#drain());
+    setImmediate(this.#outside, this.#drain);
   }
 
-  #drain(): void {
+  readonly #drain = (): void => {
     this.#scheduled = false;
     if (this.#underWay !== null) return;
     this.#isWriting = true;
@@ -214,7 +217,7 @@ export class GroupCommit {
     const done = jobs instanceof Promise ? jobs.then((some) => this.#commit(some)) : this.#commit(jobs);
     if (done instanceof Promise) this.#occupy(done);
     else if (this.#queue.length > 0) this.#schedule();
-  }
+  };
 
   #performSome(): Later<Job[]> {
     // Operations that these operations queue run in a later transaction.

@@ -1,0 +1,40 @@
+import { setImmediate as turn } from "node:timers/promises";
+import { expect, it } from "vitest";
+import { openEngine } from "../server/engine.ts";
+import { idMaker } from "./ids.ts";
+import { RequestIds } from "./request-ids.ts";
+
+const id = idMaker()(1_000);
+
+it("a request that is performed again makes the same ids in the same order", async () => {
+  const three = (ids: RequestIds) => ids.within({ id, isRepeat: false }, async () => [ids.make(1), await turn(ids.make(2)), ids.make(3)]);
+  const first = await three(new RequestIds(idMaker()));
+  expect(await three(new RequestIds(idMaker()))).toEqual(first);
+  expect(first[0]).toBe(id);
+  expect(new Set(first).size).toBe(3);
+});
+
+it("what a request has begun makes ids of its own after the answer", async () => {
+  const ids = new RequestIds(idMaker());
+  let later: Promise<string> | undefined;
+  await ids.within({ id, isRepeat: true }, () => {
+    later = turn().then(() => `${ids.make(1)} ${ids.isRepeat()}`);
+  });
+  const [made, isRepeat] = ((await later) as string).split(" ");
+  expect(isRepeat).toBe("false");
+  expect(made).not.toBe(id);
+});
+
+it("what follows a commit belongs to no request, although a request began the commit", async () => {
+  const ids = new RequestIds(idMaker());
+  const engine = await openEngine({ directory: null, ids });
+  const seen: boolean[] = [];
+  engine.listen({ run: () => seen.push(ids.isRepeat()) });
+  const name = "w";
+  const source = { name, steps: [{ id: "a", task: "a", input: null }], output: null };
+  await engine.runs.define({ name, dialect: "code", source: JSON.stringify(source) });
+  await ids.within({ id, isRepeat: true }, () => engine.runs.start({ workflow: name, input: "{}" }));
+  expect(seen.length).toBeGreaterThan(0);
+  expect(seen).not.toContain(true);
+  await engine.close();
+});
