@@ -28,14 +28,24 @@ export interface PerformerDeps {
   readonly ids: RequestIds;
   /** What programs in the process of another node ask for, by name. */
   program(verb: string, given: readonly unknown[]): Promise<unknown>;
+  /** The answers that are kept with the data, by the id of their request. */
+  readonly answers: { answer(id: string): Promise<string | null>; keepAnswer(id: string, answer: string): Promise<void> };
   /** True when this node does not own the data any more: nothing it says may count. */
   isOver(): boolean;
 }
 
 /** Actions of workers, which report and ask by ids of their own. All other changes are tracked. */
-const untracked: ReadonlySet<Action> = new Set([
-  ...(["task.claim", "task.report", "worker.sign", "log.write", "part.write", "bus.take", "bus.publish"] as const),
+const untracked: ReadonlySet<Action> = new Set([...(["task.claim", "task.report", "worker.sign", "part.write", "bus.take"] as const)]);
+
+/**
+ * Changes whose answer cannot be found by performing them again: a run that was retried is running, and cannot be retried. A crash between
+ * the change and the keeping of its answer leaves what the protocol says to a repetition; the change itself is not made twice.
+ */
+const keepsAnswer: ReadonlySet<Action> = new Set([
+  ...(["run.steer", "run.remove", "task.signal", "definition.write", "definition.remove", "task-definition.write"] as const),
 ]);
+/** A longer answer is not kept. */
+const keptCharsMax = 65_536;
 
 function isTracked(action: Action): boolean {
   return !actions[action].reads && !untracked.has(action);
@@ -51,6 +61,8 @@ export class Performer implements LinkService {
   readonly #callers = new Callers();
   readonly #streams: OutgoingStreams;
   readonly #uploads = new Map<string, PassThrough>();
+  /** Tracked requests that are being performed: one that is sent again meanwhile waits for the first. */
+  readonly #underWay = new Map<string, Promise<unknown>>();
   #inProgress = 0;
   #draining = false;
   #drained: (() => void) | undefined;
@@ -137,18 +149,45 @@ export class Performer implements LinkService {
     const parsed = carried.text.length > sliceChars && !route.countsValues ? await parseLarge(carried.text) : undefined;
     const stream = this.#bodyOf(carried);
     const request = new PerformedRequest(carried, { caller: this.#callers.of(carried.caller), call, stream }, parsed);
-    const work = () => route.handle(request);
-    let reply: HttpReply;
+    const work = async () => {
+      try {
+        return this.#carried(await route.handle(request), carried.id, call);
+      } catch (error) {
+        const thrown = group.thrown?.(error);
+        if (thrown === undefined) throw error;
+        return this.#carried(thrown, carried.id, call);
+      } finally {
+        if (carried.upload !== undefined) this.#uploads.delete(carried.upload);
+      }
+    };
+    return isTracked(route.action) ? this.#once(route.action, carried.id, call, work) : work();
+  }
+
+  /** Performs a tracked request, or returns the answer that was kept when it was performed before. */
+  async #once<T extends object>(action: Action, id: string, { isRepeat }: LinkCall, work: () => Promise<T>): Promise<T> {
+    const { answers, ids } = this.#deps;
+    // Its own error belongs to the first.
+    await this.#underWay.get(id)?.catch(() => {});
+    const kept = isRepeat && keepsAnswer.has(action) ? await answers.answer(id) : null;
+    if (kept !== null) return JSON.parse(kept) as T;
+    const performed = ids.within({ id, isRepeat }, work);
+    this.#underWay.set(id, performed);
     try {
-      reply = await (isTracked(route.action) ? this.#deps.ids.within({ id: carried.id, isRepeat: call.isRepeat }, work) : work());
-    } catch (error) {
-      const thrown = group.thrown?.(error);
-      if (thrown === undefined) throw error;
-      reply = thrown;
+      const answer = await performed;
+      if (keepsAnswer.has(action)) await this.#keep(id, answer);
+      return answer;
     } finally {
-      if (carried.upload !== undefined) this.#uploads.delete(carried.upload);
+      this.#underWay.delete(id);
     }
-    return this.#carried(reply, carried.id, call);
+  }
+
+  async #keep(id: string, answer: object): Promise<void> {
+    // The rest of these is not in the answer.
+    if ("body" in answer || "events" in answer || "confirm" in answer) return;
+    const text = JSON.stringify(answer);
+    if (text.length > keptCharsMax) return;
+    // The change is there; only a repetition would miss its answer.
+    await this.#deps.answers.keepAnswer(id, text).catch(() => {});
   }
 
   #carried(reply: HttpReply, id: string, { node }: LinkCall): CarriedReply {
@@ -209,15 +248,16 @@ export class Performer implements LinkService {
     const { metadata, authority, peer, deadline } = carried;
     const call = { metadata, authority, peer, deadline, caller: this.#callers.of(carried.caller) };
     if (method.kind === "server-stream") return { stream: this.#openStream(method, request, call, carried.id, link) };
-    const work = () => method.unary?.(request, { ...call, gone: link.signal });
-    try {
-      const tracked = { id: carried.id, isRepeat: link.isRepeat };
-      const response = await (isTracked(method.action) ? this.#deps.ids.within(tracked, work) : work());
-      return { message: Buffer.from(method.response.encode(response)).toString("base64") };
-    } catch (error) {
-      if (error instanceof GrpcError) return { status: carriedStatus(error) };
-      throw error;
-    }
+    const work = async () => {
+      try {
+        const response = await method.unary?.(request, { ...call, gone: link.signal });
+        return { message: Buffer.from(method.response.encode(response)).toString("base64") };
+      } catch (error) {
+        if (error instanceof GrpcError) return { status: carriedStatus(error) };
+        throw error;
+      }
+    };
+    return isTracked(method.action) ? this.#once<object>(method.action, carried.id, link, work) : work();
   }
 
   #openStream(method: GrpcMethod, request: unknown, call: Omit<GrpcCall, "gone">, id: string, { node }: LinkCall): string {

@@ -48,6 +48,9 @@ export class RequestIds {
   /** Whether what the current request starts may have been started before. */
   readonly isRepeat = (): boolean => this.#current()?.isRepeat === true;
 
+  /** The request that is being performed, if it is a tracked one. */
+  readonly current = (): TrackedRequest | undefined => this.#current();
+
   #current(): Performed | undefined {
     const request = this.#requests.getStore();
     return request?.isAnswered ? undefined : request;

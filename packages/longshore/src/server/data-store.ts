@@ -2,12 +2,14 @@
 
 import type { Clock } from "../core/clock.ts";
 import type { Quotas } from "../core/quotas.ts";
+import type { TrackedRequest } from "../core/request-ids.ts";
 import type { Slices } from "../core/slices/slices.ts";
 import { firstGrant } from "../engine/board/first-grant.ts";
 import { LocalBoard } from "../engine/board/local-board.ts";
 import type { TaskRow } from "../engine/board/task.ts";
 import { GroupCommit } from "../engine/commit.ts";
 import { LocalParts } from "../engine/part/local-parts.ts";
+import { Performed } from "../engine/performed.ts";
 import type { RowStore } from "../engine/rows.ts";
 import { LocalDocuments } from "../engine/run/local-documents.ts";
 import { LocalRuns } from "../engine/run/local-runs.ts";
@@ -35,6 +37,8 @@ export interface DataStoreOptions {
   quotas?: Partial<Quotas>;
   /** Bounds the rows that readers read in one turn of the event loop. */
   slices?: Slices;
+  /** The request that is being performed, where nodes pass requests on. */
+  request?: () => TrackedRequest | undefined;
   /** How many tasks of a run one transaction reads and cancels. Replaced in tests. */
   sliceTasks?: number;
 }
@@ -43,6 +47,7 @@ export interface DataStore {
   readonly store: Store;
   readonly rows: RowStore;
   readonly commit: GroupCommit;
+  readonly performed: Performed;
   readonly stored: StoredBytes;
   readonly board: LocalBoard;
   readonly runs: LocalRuns;
@@ -73,15 +78,27 @@ function dataStoreOn(store: Store, options: DataStoreOptions): DataStore {
     parts.taskChanged(task);
     hooks.taskChanged(task);
   };
+  const performed = new Performed({ store: rows, commit, clock, request: options.request });
   const stored = new StoredBytes(rows, commit, options.quotas);
   const grantsFrom = store.wasServed ? firstGrant(clock.now()) : 0;
-  const board = new LocalBoard({ store: rows, commit, stored, clock, random, grantsFrom, changed: taskChanged, deadline: hooks.deadline });
+  const board = new LocalBoard({
+    store: rows,
+    commit,
+    performed,
+    stored,
+    clock,
+    random,
+    grantsFrom,
+    changed: taskChanged,
+    deadline: hooks.deadline,
+  });
   const parts = new LocalParts({ store: rows, commit, stored, clock, tasks: board.tasks, first: (tx, task) => runs.firstPart(tx, task) });
-  const documents = new LocalDocuments({ store: rows, commit, clock, stored, slices: options.slices });
+  const documents = new LocalDocuments({ store: rows, commit, performed, clock, stored, slices: options.slices });
   const runs = new LocalRuns({
     documents,
     store: rows,
     commit,
+    performed,
     clock,
     random,
     brain,
@@ -94,7 +111,7 @@ function dataStoreOn(store: Store, options: DataStoreOptions): DataStore {
     sliceTasks: options.sliceTasks,
   });
   return {
-    ...{ store, rows, commit, stored, board, runs, documents, parts },
+    ...{ store, rows, commit, performed, stored, board, runs, documents, parts },
     async recover() {
       await stored.recover();
       await runs.recoverMessages();

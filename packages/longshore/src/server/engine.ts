@@ -16,6 +16,7 @@ import type { LocalBoard } from "../engine/board/local-board.ts";
 import { type Carrier, whyWaiting } from "../engine/board/wait-reason.ts";
 import { Logs } from "../engine/log/log.ts";
 import type { LogStore } from "../engine/log/store.ts";
+import type { Performed } from "../engine/performed.ts";
 import type { Dialect } from "../engine/run/dialect.ts";
 import type { HistoryReader } from "../engine/run/history.ts";
 import { type LocalHistoryDeps, servedHistory } from "../engine/run/local-history.ts";
@@ -58,7 +59,7 @@ export interface EngineOptions {
   clock?: Clock;
   random?: () => number;
   /** The ids that requests make. Default: new ones each time. */
-  ids?: Pick<RequestIds, "make" | "isRepeat">;
+  ids?: Pick<RequestIds, "make" | "isRepeat" | "current">;
 }
 
 /** Called while the engine works, for metrics. Without a probe, nothing is measured. */
@@ -74,6 +75,8 @@ export interface Engine extends ProtocolEngine {
   /** The number of delivered tasks, and of attempts that closed without a result, since the start. */
   readonly taskCounts: Readonly<LocalBoard["counts"]>;
   openRuns(): number;
+  /** The answers of requests that other nodes passed on. */
+  readonly performed: Pick<Performed, "answer" | "keepAnswer">;
   close(): Promise<void>;
 }
 
@@ -98,6 +101,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     random,
     brain: brainOf(dialects, { slices, reserved: reservedLanes }),
     quotas: options.quotas,
+    request: options.ids?.current,
     hooks: {
       deadline: (id, at) => board.deadline(id, at),
       taskChanged: (task) => {
@@ -143,6 +147,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     storage: new StoreState(store),
     lanes: store.board.lanes,
     taskCounts: store.board.counts,
+    performed: store.performed,
     board,
     runs,
     documents: store.documents,

@@ -103,7 +103,7 @@ async function openOwned(deps: TakeOverDeps, over: () => void): Promise<{ data: 
   instrument(engine, metrics);
   const methods = served.flatMap((each) => each.methods ?? []);
   const program = (verb: string, given: readonly unknown[]) => performProgram({ engine, handles: protocols.handles }, verb, given);
-  const performer = new Performer({ table: { groups, methods }, clock: engine.clock, ids, program, isOver: () => lost() !== null });
+  const performer = new Performer({ table: { groups, methods }, clock: engine.clock, ids, answers: engine.performed, program, isOver: () => lost() !== null });
   const links = new LinkServer({ secret: deps.secret, node, service: performer, logger });
   const close = async () => {
     const wasLost = lost() !== null;

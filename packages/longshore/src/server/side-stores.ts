@@ -49,24 +49,35 @@ export interface SideStoresOptions {
 }
 
 export function openSideStores(store: DataStore, { clock, slices }: SideStoresOptions): SideStores {
-  const { commit, stored } = store;
+  const { commit, performed, stored } = store;
   const { contents } = store.store;
   const { tasks, lanes } = store.board;
   const { runs, definitions } = store.runs;
   const counts = new Counts({ store: store.rows, commit });
   const blobs = new LocalBlobs({ store: store.rows, commit, clock, stored, contents });
   const references = new BlobReferences({ store: store.rows, commit, runs, tasks, definitions, parts: store.parts, blobs });
-  const busLog = new LocalBus({ store: store.rows, commit, clock, stored });
+  const busLog = new LocalBus({ store: store.rows, commit, performed, clock, stored });
   const registry = new LocalWorkers({ store: store.rows, commit, clock, slices });
   const { workers } = registry;
   return {
-    logs: new LocalLogs({ store: store.rows, commit, stored, slices }),
+    logs: new LocalLogs({ store: store.rows, commit, performed, stored, slices }),
     blobs,
     busLog,
     outbox: new LocalOutbox({ store: store.rows, commit, clock }),
     workers,
     reader: new LocalReader({ store: store.rows, read: (work) => commit.read(work), tasks, runs, lanes, counts, definitions, slices }),
-    retention: new LocalRetention({ store: store.rows, commit, stored, runs, tasks, board: store.board, counts, blobs, references }),
+    retention: new LocalRetention({
+      store: store.rows,
+      commit,
+      performed,
+      stored,
+      runs,
+      tasks,
+      board: store.board,
+      counts,
+      blobs,
+      references,
+    }),
     openRuns: () => counts.openRuns,
     taskChanged(task) {
       counts.taskChanged(task);

@@ -6,6 +6,7 @@ import { isTransient } from "../../core/errors.ts";
 import type { Verdict } from "../../core/verdict.ts";
 import { eachRow, type Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
+import { type Once, unmarked } from "../performed.ts";
 import { type RowStore, readAll, type TableRows, Taken } from "../rows.ts";
 import type { Closure, NextTry } from "../run/retry.ts";
 import type { StoredBytes } from "../stored-bytes.ts";
@@ -46,6 +47,8 @@ const openPageRows = 5_000;
 export interface LocalBoardDeps {
   store: RowStore;
   commit: GroupCommit;
+  /** Default: no request is tracked. */
+  performed?: Once;
   stored: StoredBytes;
   clock: Clock;
   random: () => number;
@@ -73,6 +76,7 @@ export class LocalBoard implements BoardStore {
   readonly #heads: TableRows<TaskRow>;
   readonly #open: TableRows<OpenTask>;
   readonly #commit: GroupCommit;
+  readonly #performed: Once;
   readonly #clock: Clock;
   readonly #deadline: LocalBoardDeps["deadline"];
   readonly #attempts: Attempts;
@@ -87,6 +91,7 @@ export class LocalBoard implements BoardStore {
     this.#heads = options.store.table(taskHeadTable);
     this.#open = options.store.table(openTaskTable);
     this.#commit = options.commit;
+    this.#performed = options.performed ?? unmarked(options.commit);
     this.#clock = options.clock;
     this.#deadline = options.deadline;
     this.tasks = taskRows(options.store, options.commit, {
@@ -178,7 +183,12 @@ export class LocalBoard implements BoardStore {
   }
 
   settle(report: Report): Promise<Verdict> {
-    return this.#commit.run((tx) => this.#settleNow(tx, report));
+    // Requests of workers are not tracked: their reports name the hold. One that names only a run could find another step next time.
+    return this.#performed.once(
+      "settle",
+      (tx) => this.#settleNow(tx, report),
+      () => "again",
+    );
   }
 
   receipt(taskId: string, grant: number): Promise<string | undefined> {

@@ -18,6 +18,7 @@ import { LongshoreError } from "../../core/errors.ts";
 import { checkName } from "../../core/names.ts";
 import { isQuotaReached } from "../../core/quotas.ts";
 import type { GroupCommit } from "../commit.ts";
+import { type Once, unmarked } from "../performed.ts";
 import type { RowStore } from "../rows.ts";
 import { type Room, rowBytes, type StoredBytes } from "../stored-bytes.ts";
 import type { ReadTx, Tx } from "../tx.ts";
@@ -27,6 +28,8 @@ import { BusTopics, type Topic } from "./topics.ts";
 export interface LocalBusDeps {
   store: RowStore;
   commit: GroupCommit;
+  /** Default: no request is tracked. */
+  performed?: Once;
   clock: Clock;
   stored: StoredBytes;
   /** For tests. */
@@ -48,6 +51,7 @@ const ageLookMs = 60_000;
 
 export class LocalBus implements BusLog {
   readonly #commit: GroupCommit;
+  readonly #performed: Once;
   readonly #clock: Clock;
   readonly #topics: BusTopics;
   readonly #groups: BusGroups;
@@ -61,8 +65,9 @@ export class LocalBus implements BusLog {
   /** Rotates the order of topics, so that none is always read last. */
   #turn = 0;
 
-  constructor({ store, commit, clock, stored, topicRecordsMax: recordsMax = topicRecordsMax }: LocalBusDeps) {
+  constructor({ store, commit, performed = unmarked(commit), clock, stored, topicRecordsMax: recordsMax = topicRecordsMax }: LocalBusDeps) {
     this.#commit = commit;
+    this.#performed = performed;
     this.#clock = clock;
     this.#recordsMax = recordsMax;
     this.#room = stored.of("bus");
@@ -92,7 +97,7 @@ export class LocalBus implements BusLog {
       }
     };
     try {
-      await this.#commit.run(append);
+      await this.#performed.once("append", append, () => undefined);
     } catch (error) {
       if (isQuotaReached(error)) await this.#removeOld();
       throw error;

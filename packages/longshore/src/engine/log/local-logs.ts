@@ -5,6 +5,7 @@ import type { Slices } from "../../core/slices/slices.ts";
 import type { Amount } from "../amounts.ts";
 import { Additions } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
+import { type Once, unmarked } from "../performed.ts";
 import type { RowStore } from "../rows.ts";
 import type { Room, StoredBytes } from "../stored-bytes.ts";
 import { type LogRow, logHeadTable, logTable, packed } from "../tables/log.ts";
@@ -27,6 +28,8 @@ import { freshOf, type StoredKeys, type Tail, Tails } from "./tails.ts";
 export interface LocalLogsDeps {
   store: RowStore;
   commit: GroupCommit;
+  /** Default: no request is tracked. */
+  performed?: Once;
   stored: StoredBytes;
   /** Maximum size of one task's log, over all attempts. */
   taskBytesMax?: number;
@@ -40,7 +43,7 @@ const rowBytesMax = 262_144;
 const chunkCharsMax = 262_144;
 
 export class LocalLogs implements LogStore {
-  readonly #commit: GroupCommit;
+  readonly #performed: Once;
   readonly #bytesMax: number;
   readonly #reads: LogReads;
   readonly #added: Additions<LogRow>;
@@ -49,10 +52,10 @@ export class LocalLogs implements LogStore {
   /** The highest id that a row has ever had, including removed rows: a position is never used again. */
   readonly #last: Amount;
 
-  constructor({ store, commit, stored, taskBytesMax = taskLogBytesMax, slices }: LocalLogsDeps) {
+  constructor({ store, commit, performed = unmarked(commit), stored, taskBytesMax = taskLogBytesMax, slices }: LocalLogsDeps) {
     this.#room = stored.of("logs");
     this.#last = stored.amounts.of("last log");
-    this.#commit = commit;
+    this.#performed = performed;
     this.#bytesMax = taskBytesMax;
     const rows = store.table(logTable);
     const heads = store.table(logHeadTable);
@@ -73,7 +76,12 @@ export class LocalLogs implements LogStore {
     if (batch.chunks.length === 0) return Promise.resolve({ stored: 0, repeated: 0, dropped: 0 });
     const isLong = batch.chunks.some(({ data }) => data.length > chunkCharsMax);
     const whole = isLong ? { ...batch, chunks: batch.chunks.flatMap(inPieces) } : batch;
-    return this.#commit.run((tx) => this.#appendNow(tx, whole));
+    // Chunks without a number of their own are told apart by the time of their arrival, which is another one when they arrive again.
+    return this.#performed.once(
+      `log ${batch.taskId}`,
+      (tx) => this.#appendNow(tx, whole),
+      () => ({ stored: 0, repeated: whole.chunks.length, dropped: 0 }),
+    );
   }
 
   read(taskId: string, page: { after?: number; limit: number }): Promise<StoredChunk[]> {

@@ -7,6 +7,7 @@ import { Slices, wholeRow } from "../../core/slices/slices.ts";
 import type { Amount } from "../amounts.ts";
 import { Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
+import { type Once, unmarked } from "../performed.ts";
 import type { Enough, RowStore, Scan, TableRows } from "../rows.ts";
 import { rowBytes, type StoredBytes } from "../stored-bytes.ts";
 import { plainTable } from "../tables/plain.ts";
@@ -42,6 +43,8 @@ const versionTable = plainTable<Pick<Document, "version">>("document", by, { ver
 export interface LocalDocumentsDeps {
   store: RowStore;
   commit: GroupCommit;
+  /** Default: no request is tracked. */
+  performed?: Once;
   clock: Clock;
   stored: StoredBytes;
   slices?: Slices;
@@ -49,6 +52,7 @@ export interface LocalDocumentsDeps {
 
 export class LocalDocuments implements DocumentStore {
   readonly #commit: GroupCommit;
+  readonly #performed: Once;
   readonly #clock: Clock;
   readonly #rows: Rows<Document>;
   readonly #stored: TableRows<Document>;
@@ -56,8 +60,9 @@ export class LocalDocuments implements DocumentStore {
   readonly #slices: Slices;
   readonly #bytes: StoredBytes;
 
-  constructor({ store, commit, clock, stored, slices = new Slices() }: LocalDocumentsDeps) {
+  constructor({ store, commit, performed = unmarked(commit), clock, stored, slices = new Slices() }: LocalDocumentsDeps) {
     this.#bytes = stored;
+    this.#performed = performed;
     this.#slices = slices;
     this.#commit = commit;
     this.#clock = clock;
@@ -106,27 +111,40 @@ export class LocalDocuments implements DocumentStore {
     wanted: { kind: string; name: string; version: number; body: string },
     options: { unlessThere?: boolean; own?: boolean } = {},
   ): Promise<boolean> {
-    return this.#commit.run((tx) => {
+    const key = keyOf(wanted.kind, wanted.name, wanted.version);
+    const keep = (tx: Tx) => {
       checkName(wanted.name, "name");
-      const key = keyOf(wanted.kind, wanted.name, wanted.version);
       const before = this.#rows.get(tx, key);
       if (before !== null && options.unlessThere) return false;
       this.#admit(tx, wanted, before, options.own === true);
       const now = this.#clock.now();
       this.#rows.put(tx, key, { ...wanted, createdAt: before?.createdAt ?? now, updatedAt: now }, true);
       return true;
-    });
+    };
+    return this.#performed.once(`keep ${key}`, keep, (_, kept) => kept);
   }
 
   /** All versions are removed in slices: a worker may store very many of them. */
   async removeDocument(kind: string, name: string, version?: number): Promise<number> {
-    if (version !== undefined) return this.#commit.run((tx) => (this.#remove(tx, kind, name, version) === 0 ? 0 : 1));
-    for (let removed = 0; ; ) {
-      await this.#slices.turn(rowsMax * wholeRow);
-      const { count, more } = await this.#commit.run((tx) => this.#removeSome(tx, kind, name));
-      removed += count;
-      if (!more) return removed;
+    if (version !== undefined) {
+      const remove = (tx: Tx) => (this.#remove(tx, kind, name, version) === 0 ? 0 : 1);
+      return this.#performed.once(`remove ${keyOf(kind, name, version)}`, remove, (_, removed) => removed);
     }
+    for (let removed = 0, slice = 0; ; ) {
+      await this.#slices.turn(rowsMax * wholeRow);
+      const count = await this.#removeSlice(kind, name, slice++);
+      removed += Math.abs(count);
+      if (count <= 0) return removed;
+    }
+  }
+
+  /** Returns how many it removed, as a negative number when there are no more. */
+  #removeSlice(kind: string, name: string, slice: number): Promise<number> {
+    const remove = (tx: Tx) => {
+      const { count, more } = this.#removeSome(tx, kind, name);
+      return more ? count : -count;
+    };
+    return this.#performed.once(`remove ${kind} ${name} ${slice}`, remove, (_, removed) => removed);
   }
 
   #removeSome(tx: Tx, kind: string, name: string): { count: number; more: boolean } {

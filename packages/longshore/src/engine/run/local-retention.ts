@@ -8,6 +8,7 @@ import type { TaskRow } from "../board/task.ts";
 import { Additions, type Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import { Postponed } from "../commit-errors.ts";
+import { type Once, unmarked } from "../performed.ts";
 import { type RowStore, readAll, type TableRows } from "../rows.ts";
 import type { StoredBytes } from "../stored-bytes.ts";
 import { type Ended, type EndedKind, endedRuns, endedTasks, type Property, propertyTable } from "../tables/endings.ts";
@@ -23,6 +24,8 @@ import type { Run } from "./run.ts";
 export interface LocalRetentionDeps {
   store: RowStore;
   commit: GroupCommit;
+  /** Default: no request is tracked. */
+  performed?: Once;
   runs: Rows<Run>;
   tasks: Rows<TaskRow>;
   board: Pick<LocalBoard, "unwritten">;
@@ -101,16 +104,17 @@ export class LocalRetention implements RetentionStore {
   }
 
   async removeRun(runId: string): Promise<boolean> {
-    const { commit, runs, counts, board } = this.#options;
+    const { commit, performed = unmarked(commit), runs, counts, board } = this.#options;
     await counts.counted();
-    const removed = await commit.run((tx) => {
+    const remove = (tx: Tx) => {
       if (runs.get(tx, runId)?.endedAt == null) return false;
       const released = board.unwritten.released(runId);
       if (released !== undefined) throw new Postponed(released);
       this.#removeRun(tx, runId);
       tx.after(() => counts.pruned({ runs: 1, tasks: 0 }));
       return true;
-    });
+    };
+    const removed = await performed.once(`remove ${runId}`, remove, (_, before) => before);
     if (removed) await this.#remains.remove(undefined);
     return removed;
   }

@@ -9,9 +9,10 @@ import { type Follower, type LocalBoard, runDeadlinePrefix } from "../board/loca
 import type { EndState, TaskRow } from "../board/task.ts";
 import { Additions, eachRow, type Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
+import { type Once, unmarked } from "../performed.ts";
 import type { RowStore, TableRows } from "../rows.ts";
 import { joinRows, type OpenRun, openRunTable, runKeyTable, runRows, type StartKey } from "../tables/run.ts";
-import type { Tx } from "../tx.ts";
+import type { ReadTx, Tx } from "../tx.ts";
 import { Decisions, forEnded, type Happening } from "./decisions.ts";
 import { Definitions } from "./definitions.ts";
 import type { Definition, NewDefinition } from "./dialect.ts";
@@ -28,6 +29,8 @@ import type { Brain, Life, NewChild, NewRun, Order, RunStore } from "./store.ts"
 export interface LocalRunsDeps {
   store: RowStore;
   commit: GroupCommit;
+  /** Default: no request is tracked. */
+  performed?: Once;
   clock: Clock;
   random: () => number;
   brain: Brain;
@@ -115,13 +118,16 @@ export class LocalRuns implements RunStore, Follower {
   }
 
   tell(runId: string, order: Order): Promise<Run | undefined> {
-    return this.#options.commit.run((tx) => {
+    const after = (tx: ReadTx) => this.runs.get(tx, runId) ?? undefined;
+    const obey = (tx: Tx) => {
       const run = this.runs.get(tx, runId);
       if (run === null) return undefined;
       const applies = isRunOpen(run.state) !== forEnded.has(order.kind);
       if (applies && !("fence" in order && order.fence?.some((life) => this.#isOver(tx, life)))) this.#obey(tx, run, order);
-      return this.runs.get(tx, runId) ?? undefined;
-    });
+      return after(tx);
+    };
+    const { commit, performed = unmarked(commit) } = this.#options;
+    return performed.once(`${order.kind} ${runId}`, obey, after);
   }
 
   async hasten(runId: string): Promise<boolean> {
