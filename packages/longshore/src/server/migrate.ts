@@ -2,13 +2,13 @@
 
 import { resolve } from "node:path";
 import { LongshoreError } from "../core/errors.ts";
-import { type Moved, type MoveProgress, move } from "../store/move/move.ts";
-import { openPostgresSide } from "../store/move/postgres-side.ts";
-import type { Side } from "../store/move/side.ts";
-import { openSourceFolder, openTargetFolder } from "../store/move/sqlite-side.ts";
+import { type Moved, type MoveProgress, move } from "../store/move.ts";
+import type { Side } from "../store/move-side.ts";
 import { isAddress } from "../store/postgres/address.ts";
+import { openPostgresSide } from "../store/postgres/move-side.ts";
+import { openSourceFolder, openTargetFolder } from "../store/sqlite/move-side.ts";
 
-export type { MoveProgress } from "../store/move/move.ts";
+export type { MoveProgress } from "../store/move.ts";
 
 export interface Migration {
   /** A folder, or the address of PostgreSQL: one of each. */

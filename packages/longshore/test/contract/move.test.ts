@@ -8,11 +8,11 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { openEngine } from "../../src/server/engine.ts";
 import { migrateData } from "../../src/server/migrate.ts";
-import { move } from "../../src/store/move/move.ts";
-import { openPostgresSide } from "../../src/store/move/postgres-side.ts";
-import type { MovedTable, Side } from "../../src/store/move/side.ts";
-import { openSourceFolder, openTargetFolder } from "../../src/store/move/sqlite-side.ts";
+import { move } from "../../src/store/move.ts";
+import type { MovedTable, Side } from "../../src/store/move-side.ts";
+import { openPostgresSide } from "../../src/store/postgres/move-side.ts";
 import { openPostgres } from "../../src/store/postgres/store.ts";
+import { openSourceFolder, openTargetFolder } from "../../src/store/sqlite/move-side.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { postgresMissing, startMsMax, TestPostgres } from "../support/postgres.ts";
 

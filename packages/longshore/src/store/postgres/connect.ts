@@ -19,7 +19,7 @@ export interface ConnectOptions {
 export type Connect = (options: ConnectOptions) => Promise<PgClient>;
 
 /** Below it, statements of ours are not known. */
-export const versionMin = 13;
+const versionMin = 13;
 export const connectMsMax = 5_000;
 
 /** What PostgreSQL reports of itself when a session begins. */

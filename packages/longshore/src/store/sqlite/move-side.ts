@@ -6,11 +6,11 @@ import { join } from "node:path";
 import { LongshoreError } from "../../core/errors.ts";
 import type { Value } from "../../engine/rows.ts";
 import { incompleteName, type Marks, placeProperties } from "../marks.ts";
-import type { Database, SqlRow, SqlValue } from "../sqlite/driver.ts";
-import { dataFileName, lockFileName, prepareFolder } from "../sqlite/folder.ts";
-import { readFolderMarks, undoOf, writeFolderMark } from "../sqlite/folder-marks.ts";
-import { openSqlite } from "../sqlite/store.ts";
-import { byName, bytesOf, type ColumnKind, type MovedRow, type MovedTable, pageBytesMax, pageRowsMax, type Side } from "./side.ts";
+import { byName, bytesOf, type ColumnKind, type MovedRow, type MovedTable, pageBytesMax, pageRowsMax, type Side } from "../move-side.ts";
+import type { Database, SqlRow, SqlValue } from "./driver.ts";
+import { dataFileName, lockFileName, prepareFolder } from "./folder.ts";
+import { readFolderMarks, undoOf, writeFolderMark } from "./folder-marks.ts";
+import { openSqlite } from "./store.ts";
 
 const kinds: { readonly [type: string]: ColumnKind } = { TEXT: "text", INTEGER: "int8", BLOB: "bytea" };
 

@@ -1,8 +1,8 @@
 // One side of a migration: data in a folder or in PostgreSQL, which no server uses meanwhile. Both have the same tables.
 
-import type { BlobContents } from "../../engine/blob/contents.ts";
-import type { Value } from "../../engine/rows.ts";
-import type { Mark, Marks } from "../marks.ts";
+import type { BlobContents } from "../engine/blob/contents.ts";
+import type { Value } from "../engine/rows.ts";
+import type { Mark, Marks } from "./marks.ts";
 
 export type ColumnKind = "text" | "int8" | "bytea";
 

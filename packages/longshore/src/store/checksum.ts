@@ -1,7 +1,7 @@
 // A sum over the rows of a table that does not depend on their order: databases store rows in orders of their own.
 
 import { createHash } from "node:crypto";
-import type { MovedRow } from "./side.ts";
+import type { MovedRow } from "./move-side.ts";
 
 export interface TableSum {
   readonly rows: number;

@@ -9,10 +9,10 @@
 // last step, two sides with marks of the same migration. In all cases the same migration can be run again, which begins from the start.
 
 import { createHash, randomUUID } from "node:crypto";
-import { LongshoreError } from "../../core/errors.ts";
-import { placeProperties, refuseMarked } from "../marks.ts";
+import { LongshoreError } from "../core/errors.ts";
 import { Checksum, type TableSum } from "./checksum.ts";
-import type { MovedRow, MovedTable, Side } from "./side.ts";
+import { placeProperties, refuseMarked } from "./marks.ts";
+import type { MovedRow, MovedTable, Side } from "./move-side.ts";
 
 export interface MoveProgress {
   readonly what: "rows" | "checked rows" | "blobs";

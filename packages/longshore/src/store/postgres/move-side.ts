@@ -2,13 +2,13 @@
 // that hangs until another server takes over writes nothing more.
 
 import { placeProperties } from "../marks.ts";
-import { readAddress } from "../postgres/address.ts";
-import { ArrayEncoder, decode } from "../postgres/binary.ts";
-import { openDatabase, type PostgresDatabase, type Sql, undoOf } from "../postgres/database.ts";
-import type { RawRow } from "../postgres/package.ts";
-import { startError } from "../postgres/start-error.ts";
-import { nodeName } from "../postgres/store.ts";
-import { byName, type MovedRow, type MovedTable, pageBytesMax, pageRowsMax, type Side } from "./side.ts";
+import { byName, type MovedRow, type MovedTable, pageBytesMax, pageRowsMax, type Side } from "../move-side.ts";
+import { readAddress } from "./address.ts";
+import { ArrayEncoder, decode } from "./binary.ts";
+import { openDatabase, type PostgresDatabase, type Sql, undoOf } from "./database.ts";
+import type { RawRow } from "./package.ts";
+import { startError } from "./start-error.ts";
+import { nodeName } from "./store.ts";
 
 /** Tables and columns that are about PostgreSQL itself: who serves the data, and the contents of blobs, which are moved as contents. */
 const ownTables: readonly string[] = ["meta", "shard", "node", "blob_chunk"];
