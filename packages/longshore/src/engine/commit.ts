@@ -10,23 +10,11 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { type LongshoreError, toError } from "../core/errors.ts";
 import { closedError, Postponed, unavailableError } from "./commit-errors.ts";
-import { CommittedReads } from "./committed-reads.ts";
+import { type Job, untried } from "./commit-job.ts";
+import { CommittedReads, type ReadCounts } from "./committed-reads.ts";
 import { Missing, type RowStore, Unavailable } from "./rows.ts";
 import type { Later, ReadTx, Tx } from "./tx.ts";
 import { type Writable, Writables } from "./writables.ts";
-
-interface Job {
-  work: (tx: Tx) => unknown;
-  resolve: (value: never) => void;
-  reject: (error: Error) => void;
-  value: unknown;
-  error: Error | null;
-  /** The operation was postponed until this promise settles. */
-  until: Promise<unknown> | null;
-}
-
-/** The fields of a job before it is performed, or performed again. */
-const untried: Pick<Job, "error" | "until"> = { error: null, until: null };
 
 /** Maximum number of operations in one transaction: keeps the longest pause of the event loop near 20 ms. */
 const batchMax = 500;
@@ -64,6 +52,8 @@ export class GroupCommit {
   #away: Unavailable | null = null;
   #restUntil = 0;
   #commits = 0;
+  /** The version of the data that memory has. */
+  #version: number | undefined;
   #steps = 0;
   readonly #reads: CommittedReads;
   /** Set when commits are not durable, because the data file is not in its place any more. */
@@ -81,7 +71,10 @@ export class GroupCommit {
       committed,
       alone: (work) => this.#alone(work),
       confirmed: () => this.run(() => {}),
+      version: () => this.#version,
+      answered: () => this.#underWay ?? Promise.resolve(),
     });
+    this.#version = store.version?.();
     this.#tx = {
       isOperation: true,
       loaded: new Map(),
@@ -136,6 +129,11 @@ export class GroupCommit {
   /** Resolves when no operation is queued or in progress. */
   async quiet(): Promise<void> {
     while (this.#underWay !== null || this.#queue.length > 0) await (this.#underWay ?? new Promise((resolve) => setImmediate(resolve)));
+  }
+
+  /** How often commits came in the middle of reads. */
+  get reads(): Readonly<ReadCounts> {
+    return this.#reads.counts;
   }
 
   /** The number of committed transactions; shows that operations share commits. */
@@ -329,7 +327,7 @@ export class GroupCommit {
     }
   }
 
-  /** A batch that changes nothing is answered from memory. Where another server may own the data, an empty commit must succeed first. */
+  /** Where another server may own the data, a batch that changes nothing makes an empty commit before it is answered from memory. */
   #write(): Later<Error | null> {
     if (!this.#writables.dirty && this.#store.isOwned()) return null;
     const failure = this.#writeNow();
@@ -388,6 +386,7 @@ export class GroupCommit {
     this.#isWriting = false;
     if (this.#tx.loaded.size > 0) this.#tx.loaded.clear();
     this.#writables.applied();
+    this.#version = this.#store.version?.();
     const after = this.#after.splice(0);
     for (const then of after) then();
     for (const job of jobs) {

@@ -2,8 +2,12 @@
 // them and is performed again. The loaded rows belong to this read alone: an operation never sees rows that were loaded before the last
 // commit.
 //
-// A commit during a load may make the loaded rows older than memory. Then all of them are loaded again, at once. A read that commits
-// overtake several times is performed between two batches.
+// Loaded rows and memory must be of the same version. Some stores say of which version a load is. Then a commit that is under way disturbs
+// no read: the load came before it, and memory is as old; or after it, and the read waits until memory has it too. Otherwise a commit that
+// is under way may or may not be among the rows: the read waits for its end, and cannot use them.
+//
+// Rows that are older than memory are loaded again, all at once. A read that commits overtake several times is performed between two
+// batches, which delays the next one.
 //
 // Memory counts only while this server owns the data. When another one may have taken over, what was read is returned after a commit that
 // shows that none had.
@@ -29,6 +33,19 @@ export interface Batches {
   alone<T>(work: () => Promise<T>): Promise<T>;
   /** Resolves after a commit that began now; rejects when this server cannot commit. */
   confirmed(): Promise<void>;
+  /** The version of the data that memory has; undefined for a store without versions. */
+  version(): number | undefined;
+  /** Resolves when the batch that is under way is committed and in memory. */
+  answered(): Promise<unknown>;
+}
+
+export interface ReadCounts {
+  /** Reads that needed rows which are not in memory. */
+  loaded: number;
+  /** Times that rows were loaded again because a commit came in between. */
+  overtaken: number;
+  /** Reads that delayed a batch. */
+  alone: number;
 }
 
 /**
@@ -42,6 +59,7 @@ const overtakenMax = 3;
 export class CommittedReads {
   readonly #store: RowStore;
   readonly #batches: Batches;
+  readonly counts: ReadCounts = { loaded: 0, overtaken: 0, alone: 0 };
   /** Used for synchronous reads: nothing is ever loaded into it. */
   readonly #atOnce: ReadTx = readTx();
 
@@ -76,23 +94,25 @@ export class CommittedReads {
 
   async #whenLoaded<T>(work: Work<T>, first: readonly Missing[]): Promise<Found<T>> {
     const needed = [...first];
+    this.counts.loaded++;
     for (let overtaken = 0; overtaken <= overtakenMax; overtaken++) {
       const found = await this.#perform(work, needed);
       if (found !== null) return found;
+      this.counts.overtaken++;
     }
-    const found = await this.#batches.alone(() => this.#perform(work, needed));
-    if (found === null) throw new Error("A commit came in the middle of a read that was alone.");
-    return found;
+    this.counts.alone++;
+    const found = await this.#batches.alone(() => this.#perform(work, needed, true));
+    if (found !== null) return found;
+    throw this.#store.isGone() ?? new Error("A commit came in the middle of a read that was alone.");
   }
 
   /** Loads the needed rows, and adds further missing ones to `needed`. Returns null when a commit happened in between. */
-  async #perform<T>(work: Work<T>, needed: Missing[]): Promise<Found<T> | null> {
+  async #perform<T>(work: Work<T>, needed: Missing[], isAlone = false): Promise<Found<T> | null> {
     const tx = readTx();
-    const commits = this.#batches.commits();
+    const before: Before = { commits: this.#batches.commits(), version: undefined, isAlone };
     let missing: readonly Missing[] = needed;
     for (let loads = 0; loads < loadsMax; loads++) {
-      await this.#load(tx, missing);
-      if (this.#batches.commits() !== commits) return null;
+      if (!(await this.#loadOfMemory(tx, missing, before))) return null;
       try {
         return { value: work(tx) };
       } catch (thrown) {
@@ -104,15 +124,37 @@ export class CommittedReads {
     throw new Error(`A read was performed ${loadsMax} times and still misses rows.`);
   }
 
-  async #load(tx: ReadTx, missing: readonly Missing[]): Promise<void> {
+  /** Whether the loaded rows, those of earlier loads, and memory are of one version. */
+  async #loadOfMemory(tx: ReadTx, missing: readonly Missing[], before: Before): Promise<boolean> {
+    const version = await this.#load(tx, missing);
+    if (version === "torn") return false;
+    if (version === undefined) {
+      // The load may have read rows of a commit that this process has not yet seen complete.
+      await this.#batches.committed();
+      return this.#batches.commits() === before.commits;
+    }
+    before.version ??= version;
+    // It has read rows of a commit whose response is on its way.
+    if (!before.isAlone && version > (this.#batches.version() ?? version)) await this.#batches.answered();
+    return version === before.version && version === this.#batches.version();
+  }
+
+  async #load(tx: ReadTx, missing: readonly Missing[]): Promise<number | "torn" | undefined> {
     try {
-      await this.#store.load(tx, missing);
+      return await this.#store.load(tx, missing);
     } catch (thrown) {
       throw thrown instanceof Unavailable ? unavailableError(thrown) : thrown;
     }
-    // The load may have read rows of a commit that this process has not yet seen complete.
-    await this.#batches.committed();
   }
+}
+
+/** What a read has begun with. */
+interface Before {
+  readonly commits: number;
+  /** Of the first load. */
+  version: number | undefined;
+  /** No batch is under way. */
+  readonly isAlone: boolean;
 }
 
 function readTx(): ReadTx {

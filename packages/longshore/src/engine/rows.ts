@@ -112,8 +112,13 @@ export interface RowStore {
    * be written later.
    */
   commit(write: () => void): void | Promise<void>;
-  /** Loads missing rows into `tx.loaded`, where the reads of that transaction find them when they are performed again. */
-  load(tx: ReadTx, missing: readonly Missing[]): Promise<void>;
+  /**
+   * Loads missing rows into `tx.loaded`, where the reads of that transaction find them when they are performed again. Outside of operations
+   * a store may return which version all of these rows are of, or `torn` when a commit came between them.
+   */
+  load(tx: ReadTx, missing: readonly Missing[]): Promise<number | "torn" | undefined>;
+  /** The version of the data after the last commit that has returned; each commit makes a higher one. For a store whose loads have one. */
+  version?(): number;
   /** Whether memory may be relied on without a write: false while another server may have taken over the data. */
   isOwned(): boolean;
   /** Returns an error when committed data cannot be found again, because the file is not in its place any more. */

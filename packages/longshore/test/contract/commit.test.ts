@@ -3,10 +3,11 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Rows } from "../../src/engine/cached-rows.ts";
 import { GroupCommit } from "../../src/engine/commit.ts";
-import { type RowStore, type TableSpec, together, Unavailable } from "../../src/engine/rows.ts";
-import type { Tx } from "../../src/engine/tx.ts";
+import { Missing, type RowStore, type TableSpec, together, Unavailable } from "../../src/engine/rows.ts";
+import type { ReadTx, Tx } from "../../src/engine/tx.ts";
 import { type Database, openDatabase } from "../../src/store/sqlite/driver.ts";
 import { sqliteRows } from "../../src/store/sqlite/row-store.ts";
+import { deferred } from "../support/until.ts";
 import { missingRows } from "./missing-rows.ts";
 import { diskFull } from "./sqlite.ts";
 
@@ -262,5 +263,128 @@ describe("a batch on rows that are read later", () => {
     await commit.close();
     expect(await last).toBe(1);
     await expect(commit.run((tx) => add(tx, "a"))).rejects.toMatchObject({ code: "LONGSHORE_CLOSED" });
+  });
+});
+
+describe("a read on a store that says of which version its rows are", () => {
+  /** A row that is read and written by hand: `respond` ends the commit that has taken effect, `arrive` the load that has read. */
+  function setup() {
+    const database = { count: 0, version: 0 };
+    const known = { version: 0 };
+    let arriving: (() => void)[] = [];
+    let torn = false;
+    let responds = deferred<void>();
+    const table = {
+      get: (tx: ReadTx) => {
+        if (tx.loaded.has("a")) return tx.loaded.get("a") as Item;
+        throw new Missing("a");
+      },
+    };
+    let written: Item | null = null;
+    const takesEffect = deferred<void>();
+    const store = {
+      isOwned: () => true,
+      isGone: () => null,
+      version: () => known.version,
+      async commit(write: () => void) {
+        write();
+        await takesEffect.promise;
+        Object.assign(database, { count: written?.count, version: database.version + 1 });
+        await responds.promise;
+        known.version = database.version;
+      },
+      async load(tx: ReadTx) {
+        const seen = { ...database };
+        const isTorn = torn;
+        torn = false;
+        if (!tx.isOperation) await new Promise<void>((resolve) => arriving.push(resolve));
+        tx.loaded.set("a", { id: "a", count: seen.count });
+        return isTorn ? "torn" : seen.version;
+      },
+    } as unknown as RowStore;
+    const commit = new GroupCommit(store, () => 0);
+    const items = new Rows<Item>(commit, {
+      load: (tx) => table.get(tx),
+      save: (item) => {
+        written = item;
+      },
+      keep: () => "no",
+      keptMax: 0,
+    });
+    const turn = () => new Promise((resolve) => setImmediate(resolve));
+    return {
+      commit,
+      read: () => commit.read((tx) => items.get(tx, "a")?.count),
+      write: (count: number) => commit.run((tx) => items.put(tx, "a", { id: "a", count })),
+      takeEffect: () => takesEffect.resolve(),
+      respond: () => {
+        responds.resolve();
+        responds = deferred();
+      },
+      async arrive() {
+        await turn();
+        for (const resolve of arriving.splice(0)) resolve();
+        arriving = [];
+        await turn();
+      },
+      tear: () => {
+        torn = true;
+      },
+      turn,
+    };
+  }
+
+  it("does not wait for a commit that it came before", async () => {
+    const { commit, read, write, takeEffect, respond, arrive, turn } = setup();
+    const writing = write(7);
+    await turn();
+    const reading = read();
+    await arrive();
+    expect(await reading).toBe(0);
+    expect(commit.commits).toBe(0);
+    takeEffect();
+    await turn();
+    respond();
+    await writing;
+    expect(commit.reads).toEqual({ loaded: 1, overtaken: 0, alone: 0 });
+  });
+
+  it("waits for the response to a commit whose rows it has, and uses them", async () => {
+    const { commit, read, write, takeEffect, respond, arrive, turn } = setup();
+    const writing = write(7);
+    await turn();
+    takeEffect();
+    await turn();
+    let answer: unknown = "none";
+    const reading = read().then((count) => {
+      answer = count;
+    });
+    await arrive();
+    expect(answer).toBe("none");
+    respond();
+    await Promise.all([writing, reading]);
+    expect(answer).toBe(7);
+    expect(commit.reads).toEqual({ loaded: 1, overtaken: 0, alone: 0 });
+  });
+
+  it.each([
+    ["are older than memory", false],
+    ["are of two versions", true],
+  ])("loads rows again that %s", async (_title, isTorn) => {
+    const { commit, read, write, takeEffect, respond, arrive, tear, turn } = setup();
+    if (isTorn) tear();
+    const reading = read();
+    await turn();
+    if (!isTorn) {
+      takeEffect();
+      const writing = write(7);
+      await turn();
+      respond();
+      await writing;
+    }
+    await arrive();
+    await arrive();
+    expect(await reading).toBe(isTorn ? 0 : 7);
+    expect(commit.reads).toEqual({ loaded: 1, overtaken: 1, alone: 0 });
   });
 });

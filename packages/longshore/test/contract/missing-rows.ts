@@ -44,6 +44,7 @@ export function missingRows(rows: RowStore, counts: MissingCounts = { misses: 0 
       const found = missing.map(({ read: wanted }) => [(wanted as Read).key, (wanted as Read).perform()] as const);
       await pause(turns());
       for (const [key, value] of found) tx.loaded.set(key, value);
+      return undefined;
     },
   };
 }

@@ -143,6 +143,22 @@ else
       await put(rows, "after");
     });
 
+    it("says of which version the rows are that a reader has loaded", async () => {
+      const { put: write, rows, proxy } = await setup();
+      const versions: unknown[] = [];
+      const load = async () => versions.push(await versionOf(rows), rows.version?.());
+      await load();
+      await write("one");
+      await load();
+      // Settled by asking, which moves the version as well.
+      proxy.lose("response");
+      await write("two");
+      await load();
+      const [before, , one, known, two, settled] = versions as number[];
+      expect([one, known, two]).toEqual([(before as number) + 1, one, settled]);
+      expect(two).toBeGreaterThan(one as number);
+    });
+
     it("fails a row that cannot be stored, and nothing else", async () => {
       const { put: write, names: found } = await setup();
       const refused = await write("nul \u0000").catch((error: unknown) => error);
@@ -177,6 +193,16 @@ async function get(rows: RowStore, name: string): Promise<Property | null> {
     await rows.load(tx, [missing as never]);
     return read();
   }
+}
+
+async function versionOf(rows: RowStore): Promise<unknown> {
+  const tx: ReadTx = { isOperation: false, loaded: new Map() };
+  try {
+    rows.table(propertyTable).get(tx, "any");
+  } catch (missing) {
+    return rows.load(tx, [missing as never]);
+  }
+  throw new Error("The row was not missing.");
 }
 
 async function names(server: TestPostgres, url: string): Promise<unknown[]> {

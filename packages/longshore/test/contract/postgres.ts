@@ -11,7 +11,7 @@ export function postgresSchemas(server: () => TestPostgres): StoreKind {
   return {
     async open({ place, probe, ...rest }) {
       const { rows, wasServed, close } = await openDatabase({ url: place as string, node: "test" });
-      const loads = new Set<Promise<void>>();
+      const loads = new Set<Promise<unknown>>();
       // What the suite looks at: the engine reads nothing else of it.
       const opened = {
         rows: counted(probed(rows, probe), loads),
@@ -52,7 +52,7 @@ function probed(rows: RowStore, probe: CommitProbe): RowStore {
 }
 
 /** Rows whose loads can be waited for. */
-function counted(rows: RowStore, loads: Set<Promise<void>>): RowStore {
+function counted(rows: RowStore, loads: Set<Promise<unknown>>): RowStore {
   return {
     ...rows,
     load(tx, missing) {

@@ -121,6 +121,16 @@ export class SimulatedOwner {
     this.loseLock();
   }
 
+  version(): number {
+    return this.#seq;
+  }
+
+  /** The version that a load sees now; rejects when another server owns the data. */
+  storedVersion(): number {
+    if (this.isDeposed) throw this.#depose();
+    return this.#row.seq;
+  }
+
   /** Performs `write` as one transaction behind the fence. */
   async commit(write: () => void, fault: Break | null): Promise<void> {
     if (this.#gone !== null) throw this.#gone;

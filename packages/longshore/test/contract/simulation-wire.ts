@@ -59,12 +59,18 @@ export function rowsOnWire(rows: RowStore, { owner, turns, pause, nextBreak, fai
     async load(tx, missing) {
       const failsAt = failsLoad() ? Math.floor(missing.length / 2) : Number.POSITIVE_INFINITY;
       await pause();
+      const first = owner.storedVersion();
       for (let at = 0; at < missing.length; at += piece) {
         if (at >= failsAt) throw away("the connection broke in the middle of a load");
         await later.load(tx, missing.slice(at, at + piece));
       }
       if (missing.length <= failsAt && failsAt !== Number.POSITIVE_INFINITY) throw away("the connection broke at the end of a load");
+      const last = owner.storedVersion();
+      await pause();
+      if (tx.isOperation) return undefined;
+      return first === last ? first : "torn";
     },
+    version: () => owner.version(),
     isOwned: () => owner.isOwned(),
     isGone: (): LongshoreError | null => owner.isGone(),
   };

@@ -112,6 +112,7 @@ export async function openDatabase({
       statements,
       commit: (calls) => taken.commit(calls),
       read,
+      versions: taken,
       isOwned: () => taken.isOwned(),
       isGone: () => taken.isGone(),
     });

@@ -15,7 +15,7 @@ import { LongshoreError, toError } from "../../core/errors.ts";
 import { Unavailable } from "../../engine/rows.ts";
 import { deposed, inWords, isFenced, unavailable } from "./errors.ts";
 import { type Call, type Link, Lost } from "./link.ts";
-import type { Parameter } from "./package.ts";
+import type { Parameter, RawRow } from "./package.ts";
 import type { Statements } from "./statements.ts";
 
 export interface OwnerOptions {
@@ -109,6 +109,23 @@ export class Owner {
 
   isOwned(): boolean {
     return this.#gone === null && this.#hasLock && performance.now() < this.#ownedUntil;
+  }
+
+  /** The number of the last transaction whose outcome is known. */
+  version(): number {
+    return this.#seq;
+  }
+
+  /** Reads the number of the last transaction, as other statements that are run beside it see it. */
+  versionCall(): Call {
+    return this.#call(`SELECT seq FROM shard WHERE ${mine}`, ...this.#identity);
+  }
+
+  /** What the statements returned: a version, or the news that another server owns the data. */
+  versionOf(rows: readonly RawRow[]): number {
+    const seq = rows[0]?.[0];
+    if (seq === undefined || seq === null) throw this.#depose();
+    return Number(seq);
   }
 
   /** Carries out statements in one transaction, all or none. */

@@ -7,6 +7,7 @@ import type { ReadTx } from "../../engine/tx.ts";
 import { boundsOf, limitOf, type SelectSql, selectSql, shapeOf } from "../scan-sql.ts";
 import { ArrayEncoder, type ColumnType, decode } from "./binary.ts";
 import type { Call } from "./link.ts";
+import type { Owner } from "./owner.ts";
 import type { RawRow } from "./package.ts";
 import type { Catalog } from "./schema.ts";
 import { spelling } from "./spelling.ts";
@@ -21,6 +22,8 @@ export interface PostgresRowsDeps {
   commit(calls: readonly Call[]): Promise<void>;
   /** Reads what is committed. */
   read(calls: readonly Call[]): Promise<RawRow[][]>;
+  /** Which version of the data statements see that are run beside this one. */
+  readonly versions: Pick<Owner, "version" | "versionCall" | "versionOf">;
   isOwned(): boolean;
   isGone(): LongshoreError | null;
 }
@@ -42,7 +45,7 @@ interface Gets {
   call(keys: readonly (readonly Value[])[]): Call;
 }
 
-export function postgresRows({ catalog, statements, commit, read, isOwned, isGone }: PostgresRowsDeps): RowStore {
+export function postgresRows({ catalog, statements, commit, read, versions, isOwned, isGone }: PostgresRowsDeps): RowStore {
   const tables = new Map<unknown, TableRows<never>>();
   let batch: WriteBatch | null = null;
   // A commit begins when the one before has ended, so that its parameters have been sent.
@@ -74,7 +77,8 @@ export function postgresRows({ catalog, statements, commit, read, isOwned, isGon
       }
       await commit(own.calls(encoder));
     },
-    load: (tx, missing) => load(tx, missing, read),
+    load: (tx, missing) => (tx.isOperation ? load(tx, missing, read) : loadVersion(tx, missing, read, versions)),
+    version: () => versions.version(),
     isOwned,
     isGone,
   };
@@ -156,7 +160,27 @@ function getsOf<R>(spec: TableSpec<R>, types: ReadonlyMap<string, ColumnType>, s
   };
 }
 
-async function load(tx: ReadTx, missing: readonly Missing[], read: PostgresRowsDeps["read"]): Promise<void> {
+/**
+ * Each statement sees what is committed when it begins. When the first and the last one see the same version, so do all others. Between
+ * batches of operations nothing is committed, so their loads need no version.
+ */
+async function loadVersion(
+  tx: ReadTx,
+  missing: readonly Missing[],
+  read: PostgresRowsDeps["read"],
+  versions: PostgresRowsDeps["versions"],
+): Promise<number | "torn"> {
+  let version: number | "torn" = "torn";
+  await load(tx, missing, async (calls) => {
+    const [first = [], ...found] = await read([versions.versionCall(), ...calls, versions.versionCall()]);
+    const [from, to] = [versions.versionOf(first), versions.versionOf(found.pop() ?? [])];
+    version = from === to ? from : "torn";
+    return found;
+  });
+  return version;
+}
+
+async function load(tx: ReadTx, missing: readonly Missing[], read: PostgresRowsDeps["read"]): Promise<undefined> {
   const wanted = new Map<string, Read>();
   for (const { read: each } of missing) wanted.set((each as Read).name, each as Read);
   const gets = new Map<Gets, Read[]>();
