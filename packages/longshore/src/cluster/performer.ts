@@ -65,7 +65,10 @@ export class Performer implements LinkService {
   readonly #underWay = new Map<string, Promise<unknown>>();
   #inProgress = 0;
   #draining = false;
-  #drained: (() => void) | undefined;
+  /** Long bodies of replies on their way. */
+  #bodies = 0;
+  /** Called when something has ended that `drain` may wait for. */
+  #changed: (() => void) | undefined;
   /** Replies that their nodes have not confirmed, by request. */
   readonly #unconfirmed = new Map<string, { readonly node: string; readonly undelivered: () => void }>();
 
@@ -85,19 +88,36 @@ export class Performer implements LinkService {
       return await this.#perform(name, args, call);
     } finally {
       this.#inProgress--;
-      if (this.#inProgress === 0) this.#drained?.();
+      this.#changed?.();
       if (this.#deps.isOver()) await never();
     }
   }
 
-  /** Begins no more calls, which the nodes send to the next owner, and waits for those in progress. */
+  /** Waits for long bodies on their way: they cannot be sent again. */
+  async bodies(msMax: number): Promise<void> {
+    await this.#until(() => this.#bodies === 0 && this.#uploads.size === 0, msMax);
+  }
+
+  /** Begins no more calls, and waits shortly for those in progress. What is left is performed by the next owner. */
   async drain(msMax: number): Promise<void> {
     this.#draining = true;
-    if (this.#inProgress === 0) return;
+    await this.#until(() => this.#inProgress === 0 && this.#unconfirmed.size === 0, msMax);
+    // Answers are passed to the links in this turn.
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  async #until(condition: () => boolean, msMax: number): Promise<void> {
+    if (condition()) return;
     await new Promise<void>((resolve) => {
-      this.#drained = resolve;
-      setTimeout(resolve, msMax).unref();
+      const timer = setTimeout(resolve, msMax);
+      timer.unref();
+      this.#changed = () => {
+        if (!condition()) return;
+        clearTimeout(timer);
+        resolve();
+      };
     });
+    this.#changed = undefined;
   }
 
   open(name: string): () => void {
@@ -178,6 +198,7 @@ export class Performer implements LinkService {
       return answer;
     } finally {
       this.#underWay.delete(id);
+      this.#changed?.();
     }
   }
 
@@ -203,7 +224,11 @@ export class Performer implements LinkService {
     const whole = wholeReply(reply);
     if (whole !== undefined) return undelivered === undefined ? whole : { ...whole, ...confirm };
     const stream = this.#streams.add(id, node);
-    void sendBody(stream, body as Exclude<HttpReply["body"], undefined>);
+    this.#bodies++;
+    void sendBody(stream, body as Exclude<HttpReply["body"], undefined>).finally(() => {
+      this.#bodies--;
+      this.#changed?.();
+    });
     return { ...head, ...confirm, body: id };
   }
 
@@ -239,6 +264,7 @@ export class Performer implements LinkService {
       this.#unconfirmed.delete(id);
       reply?.undelivered();
     }
+    this.#changed?.();
   }
 
   async #grpc(carried: CarriedCall, link: LinkCall): Promise<unknown> {

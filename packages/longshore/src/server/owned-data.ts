@@ -38,8 +38,10 @@ export interface TakeOverDeps {
   url(): string;
 }
 
-/** How long requests in progress may take before the data is handed over all the same. */
-const drainMsMax = 5_000;
+/** How long a long body that is being sent or received keeps the data here. */
+const bodyMsMax = 5_000;
+/** How long requests in progress may take: meanwhile all others wait. Those that wait for the end of a run take longer. */
+const callMsMax = 200;
 
 /** What exists while this node owns the data. */
 interface Current {
@@ -106,12 +108,14 @@ async function openOwned(deps: TakeOverDeps, over: () => void): Promise<{ data: 
   const performer = new Performer({ table: { groups, methods }, clock: engine.clock, ids, answers: engine.performed, program, isOver: () => lost() !== null });
   const links = new LinkServer({ secret: deps.secret, node, service: performer, logger });
   const close = async () => {
+    if (lost() === null) await performer.bodies(bodyMsMax);
     const wasLost = lost() !== null;
     for (const each of served) each.dismiss?.();
     engine.board.dismiss();
-    if (!wasLost) await performer.drain(drainMsMax);
+    if (!wasLost) await performer.drain(callMsMax);
     over();
-    links.close();
+    if (wasLost) links.close();
+    else links.end();
     performer.close();
     await Promise.all(served.map((each) => each.stop?.(wasLost ? 0 : undefined)));
     await protocols.close();

@@ -120,6 +120,12 @@ export class LinkServer {
     for (const wire of [...this.#handshakes, ...this.#links.keys()]) wire.cut(reason);
   }
 
+  /** Ends all links after what was sent, and accepts no more. */
+  end(): void {
+    this.#closed = true;
+    for (const wire of [...this.#handshakes, ...this.#links.keys()]) wire.end("The owner hands the data over.");
+  }
+
   /** Cuts all links and accepts no more. */
   close(): void {
     this.#closed = true;

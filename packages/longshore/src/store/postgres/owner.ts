@@ -41,6 +41,8 @@ const trusted = 5 / 6;
 /** How long the outcome of a commit is asked for. Then this server cannot know any more what is stored. */
 const settleMsMax = 60_000;
 const settlePauseMs = 100;
+/** Between two tries to get the lock again. */
+const lockPauseMs = 100;
 
 const now = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
@@ -55,6 +57,8 @@ export class Owner {
   #gone: LongshoreError | null = null;
   #timer: NodeJS.Timeout | undefined;
   #renewing: Promise<void> = Promise.resolve();
+  /** The session that has the lock, or had it last. */
+  #lockedBy: string;
   #hasLock = true;
   #closed = false;
   /** A server has written to the data before. */
@@ -68,7 +72,7 @@ export class Owner {
       return { row: rows[0] ?? [], askedAt };
     };
     const lock = lockOf(options.schema);
-    const isLocked = (await run(`SELECT pg_try_advisory_lock(${lock})`)).row[0] === "t";
+    const isLocked = (await run(lockSql(lock))).row[0] === "t";
     if (!isLocked) {
       const [isLive, node] = (await run("SELECT expires_at > now(), node FROM shard WHERE id = 0")).row;
       if (isLive === "t") throw conflict(options.schema, node ?? null);
@@ -78,26 +82,29 @@ export class Owner {
     }
     const token = randomUUID();
     const taken = await run(
-      `UPDATE shard SET epoch = epoch + 1, token = ?::uuid, node = ?, expires_at = now() + ?::interval WHERE id = 0 RETURNING epoch, seq, ${now}`,
+      `UPDATE shard SET epoch = epoch + 1, token = ?::uuid, node = ?, expires_at = now() + ?::interval WHERE id = 0 RETURNING epoch, seq, ${now}, pg_backend_pid()`,
       ...[token, options.node, interval(options.leaseMs)],
     );
-    const [epoch, seq, time] = taken.row.map(Number) as [number, number, number];
+    const [epoch, seq, time, session] = taken.row.map(Number) as [number, number, number, number];
     options.heard(time, taken.askedAt);
-    return new Owner(options, { epoch, seq, token, takenAt: taken.askedAt });
+    return new Owner(options, { epoch, seq, token, session: String(session), takenAt: taken.askedAt });
   }
 
   private constructor(
     options: OwnerOptions,
-    { epoch, seq, token, takenAt }: { epoch: number; seq: number; token: string; takenAt: number },
+    { epoch, seq, token, session, takenAt }: { epoch: number; seq: number; token: string; session: string; takenAt: number },
   ) {
     this.#options = options;
     this.#leaseMs = options.leaseMs;
     this.#identity = [String(epoch), token];
     this.#seq = seq;
+    this.#lockedBy = session;
     this.#ownedUntil = takenAt + this.#leaseMs * trusted;
     this.wasServed = epoch > 1;
     options.lease.onLost = () => {
       this.#hasLock = false;
+      // Other servers see at once that the lock is free.
+      this.#schedule(0);
     };
     this.#schedule();
   }
@@ -107,6 +114,7 @@ export class Owner {
     return this.#gone;
   }
 
+  /** Without the lock, another server may have taken over already. */
   isOwned(): boolean {
     return this.#gone === null && this.#hasLock && performance.now() < this.#ownedUntil;
   }
@@ -185,37 +193,44 @@ export class Owner {
     }
   }
 
-  #schedule(): void {
+  #schedule(afterMs = this.#leaseMs / renewals): void {
+    clearTimeout(this.#timer);
     if (this.#closed || this.#gone !== null) return;
     this.#timer = setTimeout(() => {
-      this.#renewing = this.#renew().then(() => this.#schedule());
-    }, this.#leaseMs / renewals);
+      this.#renewing = this.#renewing.then(() => this.#renew()).then(() => this.#schedule(this.#hasLock ? undefined : lockPauseMs));
+    }, afterMs);
     this.#timer.unref();
   }
 
   /** Also hears the time. What fails is tried again: a server that comes too late is fenced. */
   async #renew(): Promise<void> {
-    const { lease, schema, heard } = this.#options;
     const renewed = `UPDATE shard SET expires_at = now() + ?::interval WHERE ${mine} RETURNING ${now}`;
-    const lock = lockOf(schema);
-    const locking = this.#hasLock ? [] : [this.#call(`SELECT pg_try_advisory_lock(${lock})`)];
     try {
       const askedAt = performance.now();
-      const found = await lease.run([...locking, this.#call(renewed, interval(this.#leaseMs), ...this.#identity)]);
+      // The row is looked at behind the lock: another server may have had it in between.
+      const locking = this.#hasLock ? [] : this.#locking();
+      const found = await this.#options.lease.run([...locking, this.#call(renewed, interval(this.#leaseMs), ...this.#identity)]);
       const time = found.at(-1)?.[0]?.[0];
-      if (time === undefined) {
-        this.#depose();
-        return;
-      }
-      heard(Number(time), askedAt);
+      if (time === undefined) return void this.#depose();
+      this.#options.heard(Number(time), askedAt);
       this.#renewed(askedAt);
-      if (locking.length === 0) return;
-      if (found[0]?.[0]?.[0] === "t") this.#hasLock = true;
-      // A session of this server that PostgreSQL does not know to be lost. The next renewal gets the lock.
-      else await lease.run([this.#call(`SELECT count(pg_terminate_backend(pid)) FROM pg_locks WHERE ${holding(lock)}`)]);
+      if (locking.length > 0) this.#locked(found.at(-2)?.[0] ?? []);
     } catch {
-      this.#hasLock = false;
+      // The next renewal tells more.
     }
+  }
+
+  /** PostgreSQL may not have noticed that the session with the lock is lost: it is ended. */
+  #locking(): Call[] {
+    const lock = lockOf(this.#options.schema);
+    const ended = `SELECT count(pg_terminate_backend(pid)) FROM pg_locks WHERE ${holding(lock)} AND pid = ?::int`;
+    return [this.#call(ended, this.#lockedBy), this.#call(lockSql(lock))];
+  }
+
+  #locked([isLocked, session]: RawRow): void {
+    if (isLocked !== "t") return;
+    this.#hasLock = true;
+    this.#lockedBy = String(session);
   }
 
   /** The lease lasts from when PostgreSQL was asked, at least. */
@@ -249,6 +264,11 @@ export function lockOf(schema: string): string {
 export function holding(lock: string): string {
   const [first, second] = lock.split(", ");
   return `locktype = 'advisory' AND objsubid = 2 AND classid::bigint = ${first} & 4294967295 AND objid::bigint = ${second} & 4294967295 AND granted`;
+}
+
+/** Whether the lock was free, and the session that asked. */
+function lockSql(lock: string): string {
+  return `SELECT pg_try_advisory_lock(${lock}), pg_backend_pid()`;
 }
 
 function interval(ms: number): string {

@@ -22,8 +22,8 @@ export interface PostgresRowsDeps {
   commit(calls: readonly Call[]): Promise<void>;
   /** Reads what is committed. */
   read(calls: readonly Call[]): Promise<RawRow[][]>;
-  /** Which version of the data statements see that are run beside this one. */
-  readonly versions: Pick<Owner, "version" | "versionCall" | "versionOf">;
+  /** Which version of the data statements see that are run beside this one. Absent where all statements see the same. */
+  readonly versions?: Pick<Owner, "version" | "versionCall" | "versionOf">;
   isOwned(): boolean;
   isGone(): LongshoreError | null;
 }
@@ -77,8 +77,8 @@ export function postgresRows({ catalog, statements, commit, read, versions, isOw
       }
       await commit(own.calls(encoder));
     },
-    load: (tx, missing) => (tx.isOperation ? load(tx, missing, read) : loadVersion(tx, missing, read, versions)),
-    version: () => versions.version(),
+    load: (tx, missing) => (tx.isOperation || versions === undefined ? load(tx, missing, read) : loadVersion(tx, missing, read, versions)),
+    ...(versions === undefined ? {} : { version: () => versions.version() }),
     isOwned,
     isGone,
   };
@@ -168,7 +168,7 @@ async function loadVersion(
   tx: ReadTx,
   missing: readonly Missing[],
   read: PostgresRowsDeps["read"],
-  versions: PostgresRowsDeps["versions"],
+  versions: NonNullable<PostgresRowsDeps["versions"]>,
 ): Promise<number | "torn"> {
   let version: number | "torn" = "torn";
   await load(tx, missing, async (calls) => {
