@@ -101,6 +101,14 @@ export function runContract(setup: Setup): void {
       expect(await result).toMatchObject({ state: "succeeded", output: '{"b":[1]}', left: 0 });
     });
 
+    it("ends with an output of texts that have to be read first", async () => {
+      const world = await setup();
+      const { id } = await world.start("w", [step("a"), step("b")], { dialect: "all-outputs" });
+      await work(world, "b", '"2"');
+      await work(world, "a", '"1"');
+      expect(await world.run(id)).toMatchObject({ state: "succeeded", output: '["1","2"]' });
+    });
+
     it("starts a join once, when all its upstreams are completed at once", async () => {
       const world = await setup();
       const wide = Array.from({ length: 40 }, (_, at) => `s${at}`);

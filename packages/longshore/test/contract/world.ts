@@ -16,6 +16,7 @@ import { codeDialect } from "../../src/protocols/longshore/dialect/dialect.ts";
 import type { StepSource, Value } from "../../src/protocols/longshore/dialect/source.ts";
 import { reservedLanes } from "../../src/server/protocols.ts";
 import { TestClock } from "../../src/testing/clock.ts";
+import { allOutputsDialect } from "./all-outputs-dialect.ts";
 import { flowDialect } from "./simulation-flows.ts";
 import { tiedDialect } from "./tied-dialect.ts";
 
@@ -117,7 +118,9 @@ class QuietClock extends TestClock {
 export async function openWorld(kind: StoreKind, options: WorldOptions = {}): Promise<World> {
   const clock = options.clock ?? new QuietClock();
   const place = options.place === undefined ? kind.place() : options.place;
-  const dialects = new Map<string, Dialect>([codeDialect, tiedDialect, flowDialect].map((dialect) => [dialect.name, dialect]));
+  const dialects = new Map<string, Dialect>(
+    [codeDialect, tiedDialect, allOutputsDialect, flowDialect].map((dialect) => [dialect.name, dialect]),
+  );
   const probe: CommitProbe = {};
   const store = await kind.open({
     place,

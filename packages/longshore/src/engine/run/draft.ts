@@ -8,6 +8,7 @@ import { newTask } from "../board/new-task.ts";
 import { keptError } from "../board/report-texts.ts";
 import type { ReservedLanes } from "../board/reserved-lanes.ts";
 import type { Deadline, EndState, Fault, TaskRow } from "../board/task.ts";
+import { Missing } from "../rows.ts";
 import type { Change, Decision, Frontier, Need, Recorded } from "./decide.ts";
 import type { Dialect, Needs, Resolved, Scope, Unplaced } from "./dialect.ts";
 import type { Placement, Plan, Template } from "./plan.ts";
@@ -200,12 +201,13 @@ export class Draft {
 
   /**
    * An error that a dialect throws on unexpected data fails the step. Otherwise the error would undo the report that contained the data,
-   * each time that it is repeated, and the run would never end.
+   * each time that it is repeated, and the run would never end. Rows that are not at hand are not the dialect's error: they are loaded.
    */
   attempt<Result>(work: () => Result): Result | Unplaced {
     try {
       return work();
     } catch (error) {
+      if (error instanceof Missing) throw error;
       return { failed: `its values cannot be worked out by the dialect ${this.dialect.name}: ${toError(error).message}` };
     }
   }
