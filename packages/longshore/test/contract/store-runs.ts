@@ -274,6 +274,17 @@ export function runContract(setup: Setup): void {
       expect((await world.run(id)).state).toBe("cancelled");
     });
 
+    it("are cancelled when the cancel of their parent is answered, and so are theirs", async () => {
+      const world = await setup();
+      await world.define("inner", [step("inside")]);
+      await world.define("middle", [step("child", { workflow: "inner" })]);
+      const { id } = await world.start("outer", [step("child", { workflow: "middle" })]);
+      await turns(20);
+      const held = await world.claim("inside");
+      await world.runs.cancel(id);
+      expect((await world.run(held?.runId as string)).state).toBe("cancelled");
+    });
+
     it("are cancelled when the step that started them is out of time, or is cancelled alone", async () => {
       const timed = await family({ totalMs: 500 });
       const held = await timed.world.claim("inside");

@@ -145,6 +145,10 @@ export class LocalRuns implements RunStore, Follower {
     return this.#options.commit.read((tx) => this.#messages.stored(tx, after));
   }
 
+  newestCancel(): number {
+    return this.#messages.newestCancel;
+  }
+
   deliver(stored: StoredMessage, child: NewChild | null): Promise<void> {
     return this.#options.commit.run((tx) => this.#messages.deliver(tx, stored, child));
   }

@@ -50,6 +50,7 @@ export class Messages {
   readonly #added: Additions<StoredMessage>;
   readonly #done: Additions<number>;
   #newest = 0;
+  #newestCancel = 0;
 
   constructor(options: MessagesDeps) {
     const { store, commit } = options;
@@ -81,6 +82,10 @@ export class Messages {
     );
   }
 
+  get newestCancel(): number {
+    return this.#newestCancel;
+  }
+
   /** The oldest messages behind `after` that have not been carried out. */
   stored(tx: ReadTx, after = 0): StoredMessage[] {
     return [...this.#rows.scan(tx, { by: ["id"], above: [after], limit: pageMax })];
@@ -95,6 +100,7 @@ export class Messages {
     if (message.kind === "start-run" && message.runId !== undefined && message.parentTaskId === null)
       this.#options.board.unwritten.unfollowed.add(tx, message.from, { successor: message.runId });
     this.#added.add(tx, { id: ++this.#newest, message });
+    if (message.kind === "cancel-child") this.#newestCancel = this.#newest;
     tx.after(this.#options.left);
   }
 

@@ -10,6 +10,7 @@ import { type GiveUp, Results } from "../../core/results.ts";
 import { inTurns } from "../../core/slices/slice-work.ts";
 import { Slices } from "../../core/slices/slices.ts";
 import type { ReservedLanes } from "../board/reserved-lanes.ts";
+import { CarriedMessages } from "./carried-messages.ts";
 import { decide } from "./decide.ts";
 import type { Definition, Dialect } from "./dialect.ts";
 import { atOnceCharsMax, type Plan } from "./plan.ts";
@@ -43,6 +44,7 @@ export class Runs {
   readonly #results = new Results<Run>();
   #carrying: Promise<void> | null = null;
   #moreLeft = false;
+  readonly #carried: CarriedMessages;
   readonly #starters = new Map<string, Starter>();
   readonly #trouble: FailureListener | undefined;
   readonly #isRepeat: () => boolean;
@@ -63,6 +65,7 @@ export class Runs {
     this.#slices = options.slices ?? new Slices();
     this.#store = options.store;
     this.#clock = options.clock;
+    this.#carried = new CarriedMessages(options.clock);
     this.#makeId = options.makeId;
     this.#dialects = options.dialects;
   }
@@ -101,8 +104,11 @@ export class Runs {
   }
 
   /** Returns the run afterwards; undefined when there is none. Orders that do not apply to its state change nothing. */
-  tell(runId: string, order: Order): Promise<Run | undefined> {
-    return this.#store.tell(runId, order);
+  async tell(runId: string, order: Order): Promise<Run | undefined> {
+    const run = await this.#store.tell(runId, order);
+    // Whoever ended a run finds its children ended too.
+    if (this.#carrying !== null) await this.#carried.wait(() => this.#store.newestCancel());
+    return run;
   }
 
   /** Ends the delays of the run's queued tasks. */
@@ -125,7 +131,7 @@ export class Runs {
    * unchanged.
    */
   cancel(runId: string, reason?: string): Promise<Run | undefined> {
-    return this.#store.tell(runId, reason === undefined ? { kind: "cancel" } : { kind: "cancel", error: reason });
+    return this.tell(runId, reason === undefined ? { kind: "cancel" } : { kind: "cancel", error: reason });
   }
 
   /**
@@ -181,6 +187,7 @@ export class Runs {
     if (this.#carrying !== null || this.#closed) return;
     this.#carrying = this.#carryAll().finally(() => {
       this.#carrying = null;
+      if (!this.#moreLeft) this.#carried.stopped();
       if (this.#moreLeft) this.carry();
     });
   }
@@ -224,6 +231,7 @@ export class Runs {
         try {
           await this.#deliver(stored);
           carried = true;
+          this.#carried.reached(stored.id);
         } catch (error) {
           if (isTransient(error) || isClosing(error)) throw error;
           // A message that cannot be carried out, such as a start in an unknown dialect, does not block the others.

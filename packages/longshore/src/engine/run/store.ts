@@ -76,6 +76,8 @@ export interface RunStore {
   hasten(runId: string): Promise<boolean>;
   /** A page of the messages between runs that have not been carried out, oldest first. `after` is the id of the last one of the page before. */
   messages(after?: number): Promise<StoredMessage[]>;
+  /** The id of the newest message that cancels a child; 0 before the first. */
+  newestCancel(): number;
   /** Carries out one message and removes it, in one transaction. */
   deliver(message: StoredMessage, child: NewChild | null): Promise<void>;
 }
