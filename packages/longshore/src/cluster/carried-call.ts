@@ -13,4 +13,6 @@ export interface CarriedCall {
   readonly deadline?: number;
   /** One of our ids, made by the node. */
   readonly id: string;
+  /** True when the call was begun before under the same id. */
+  readonly isRepeat?: true;
 }

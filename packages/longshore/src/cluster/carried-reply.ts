@@ -3,7 +3,7 @@
 import { Readable } from "node:stream";
 import { LongBytes } from "../core/long-bytes.ts";
 import { type GrpcCode, GrpcError } from "../net/grpc/status.ts";
-import type { HttpReply } from "../net/http/http.ts";
+import type { HttpReply, Problem } from "../net/http/http.ts";
 
 export interface CarriedReply {
   readonly status: number;
@@ -13,6 +13,10 @@ export interface CarriedReply {
   readonly bytes?: string;
   /** The body follows in pieces under this name. */
   readonly body?: string;
+  /** How many bytes it has, where the owner knows. The node passes such a body on in one piece, as a server of its own does. */
+  readonly length?: number;
+  /** A refusal of the owner's listener code, which the node's listener puts into the words of the protocol. */
+  readonly problem?: Problem;
   /** Server-sent events follow under this name. */
   readonly events?: string;
   /** The owner waits to hear whether the client got the reply. */

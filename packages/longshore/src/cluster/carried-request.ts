@@ -4,8 +4,10 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { Readable } from "node:stream";
 import { type Caller, callerWith, type TokenScope } from "../core/actions.ts";
+import type { ByteBudget } from "../core/byte-budget.ts";
 import type { Parsed } from "../core/json/json-slices.ts";
 import type { HttpRequest } from "../net/http/http.ts";
+import { collectText } from "../net/listener/body-reading.ts";
 
 export interface CarriedRequest {
   /** The method and path of its route, as the table has them. */
@@ -23,6 +25,8 @@ export interface CarriedRequest {
   readonly bytes?: string;
   /** The pieces of a longer one are sent under this name. */
   readonly upload?: string;
+  /** True when the request was begun before under the same id, in another way than by the call that carries it. */
+  readonly isRepeat?: true;
 }
 
 export interface CarriedCaller {
@@ -32,11 +36,13 @@ export interface CarriedCaller {
 
 /** Headers of the connection and of its encoding, and those with secrets: no route needs them. */
 const leftOut: ReadonlySet<string> = new Set([
-  ...["authorization", "x-authorization", "cookie", "connection", "keep-alive", "accept-encoding", "content-length", "transfer-encoding"],
+  ...["authorization", "x-authorization", "proxy-authorization", "cookie"],
+  ...["connection", "keep-alive", "accept-encoding", "content-length", "transfer-encoding"],
 ]);
 
-export function carriedHeaders(headers: IncomingHttpHeaders): IncomingHttpHeaders {
-  const carried: IncomingHttpHeaders = {};
+/** What is carried of the headers of a request, or of the metadata of a call. */
+export function carriedHeaders<Headers extends IncomingHttpHeaders>(headers: Headers): Headers {
+  const carried = {} as Headers;
   for (const name in headers) if (!leftOut.has(name)) carried[name] = headers[name];
   return carried;
 }
@@ -74,6 +80,8 @@ export interface Performing {
   /** Its signal is made on first use. */
   readonly call: { readonly signal: AbortSignal };
   readonly stream: Readable;
+  /** For bodies that the route reads as text: the bytes of all of them, and the JSON values in one. */
+  readonly texts: { readonly budget: ByteBudget; readonly valuesMax: number };
 }
 
 /** The request as a route sees it. */
@@ -87,10 +95,11 @@ export class PerformedRequest implements HttpRequest {
   readonly caller: Caller;
   readonly stream: Readable;
   readonly #call: Performing["call"];
+  readonly #texts: Performing["texts"];
   readonly #query: string;
   #parsedQuery: URLSearchParams | undefined;
 
-  constructor(carried: CarriedRequest, { caller, call, stream }: Performing, parsed: Parsed | undefined) {
+  constructor(carried: CarriedRequest, { caller, call, stream, texts }: Performing, parsed: Parsed | undefined) {
     this.method = carried.route.slice(0, carried.route.indexOf(" "));
     this.path = carried.path;
     this.params = carried.params;
@@ -101,6 +110,7 @@ export class PerformedRequest implements HttpRequest {
     this.caller = caller;
     this.#call = call;
     this.stream = stream;
+    this.#texts = texts;
   }
 
   get gone(): AbortSignal {
@@ -112,11 +122,10 @@ export class PerformedRequest implements HttpRequest {
     return this.#parsedQuery;
   }
 
-  /** The node that received the body has checked its size. */
-  async streamText(_bytesMax: number): Promise<string> {
-    const pieces: Buffer[] = [];
-    for await (const piece of this.stream) pieces.push(Buffer.from(piece as Uint8Array));
-    return Buffer.concat(pieces).toString("utf8");
+  /** The node that received the body passes it on unread, and does not know the limits of its text. */
+  streamText(bytesMax: number): Promise<string> {
+    const { budget, valuesMax } = this.#texts;
+    return collectText(this.stream, { bytesMax, valuesMax }, budget);
   }
 }
 

@@ -1,15 +1,22 @@
 // Tells the owner which replies have reached their clients: it takes back what the others had granted. Those of one turn go together.
 
+import type { Clock } from "../core/clock.ts";
+import { LongshoreError } from "../core/errors.ts";
 import type { CallOwner } from "./forwarder.ts";
+
+/** The pause before confirmations are sent again for which the link had no room. */
+const retryMs = 100;
 
 export class Confirmations {
   readonly #owner: CallOwner;
+  readonly #clock: Clock;
   #delivered: string[] = [];
   #undelivered: string[] = [];
   #scheduled = false;
 
-  constructor(owner: CallOwner) {
+  constructor(owner: CallOwner, clock: Clock) {
     this.#owner = owner;
+    this.#clock = clock;
   }
 
   delivered(id: string): void {
@@ -31,7 +38,13 @@ export class Confirmations {
       this.#delivered = [];
       this.#undelivered = [];
       // When the link breaks, the owner takes back what is not confirmed; the next owner waits for the ends of the leases.
-      this.#owner.call("confirm", { delivered, undelivered }, { repeat: false }).catch(() => {});
+      this.#owner.call("confirm", { delivered, undelivered }, { repeat: false }).catch((error: unknown) => {
+        if (!(error instanceof LongshoreError && error.code === "LONGSHORE_LIMIT")) return;
+        // The link is full. The owner must hear it all the same: with the link it would take back what was delivered.
+        for (const id of delivered) this.#delivered.push(id);
+        for (const id of undelivered) this.#undelivered.push(id);
+        this.#clock.at(this.#clock.now() + retryMs, () => this.#schedule());
+      });
     });
   }
 }

@@ -7,6 +7,7 @@ import { LongshoreError } from "../core/errors.ts";
 import type { MakeId } from "../core/ids.ts";
 import type { GrpcCall, GrpcMethod, GrpcSink } from "../net/grpc/service.ts";
 import type { EventSink, HttpReply, HttpRequest, Route, ServerSentEvent } from "../net/http/http.ts";
+import { problemError } from "../net/listener/problems.ts";
 import type { CarriedCall } from "./carried-call.ts";
 import { type CarriedReply, type CarriedStatus, statusFrom } from "./carried-reply.ts";
 import { type CarriedRequest, carriedCaller, carriedHeaders, routeName } from "./carried-request.ts";
@@ -37,6 +38,8 @@ const inlineBytesMax = 1_048_576;
 const pieceBytes = 262_144;
 /** How often a stream is opened again after its owner was lost, without a piece in between. */
 const reopenedMax = 20;
+/** How often a request is performed again because its owner was lost in the middle of a long reply. */
+const refetchedMax = 3;
 
 export class Forwarder {
   readonly #deps: ForwarderDeps;
@@ -44,20 +47,29 @@ export class Forwarder {
 
   constructor(deps: ForwarderDeps) {
     this.#deps = deps;
-    this.#confirmations = new Confirmations(deps.owner);
+    this.#confirmations = new Confirmations(deps.owner, deps.clock);
   }
 
-  async request(route: Route, request: HttpRequest): Promise<HttpReply> {
-    const { owner } = this.#deps;
-    const carried = this.#carried(route, request);
+  /** `begunAs` is the id of a request that was begun here, before this node lost the data. */
+  async request(route: Route, request: HttpRequest, begunAs?: string): Promise<HttpReply> {
+    const carried = this.#carried(route, request, begunAs);
     if (route.body === "stream") return this.#upload(carried, request);
     const signal = carried.text.length <= watchedCharsMax ? request.gone : undefined;
-    const reply = (await owner.call("request", carried, { signal })) as CarriedReply;
+    const ask = async (again: CarriedRequest) => (await this.#deps.owner.call("request", again, { signal })) as CarriedReply;
+    let reply = await ask(carried);
+    for (let fetched = 0; reply.length !== undefined; fetched++) {
+      try {
+        return this.#reply({ ...reply, body: undefined }, carried, await this.#whole(reply));
+      } catch (error) {
+        if (fetched === refetchedMax || signal?.aborted) throw error;
+      }
+      reply = await ask({ ...carried, isRepeat: true });
+    }
     return this.#reply(reply, carried);
   }
 
-  async unary(method: GrpcMethod, message: unknown, call: GrpcCall): Promise<unknown> {
-    const carried = this.#carriedCall(method, message, call);
+  async unary(method: GrpcMethod, message: unknown, call: GrpcCall, begunAs?: string): Promise<unknown> {
+    const carried = this.#carriedCall(method, message, call, begunAs);
     const { status, message: bytes } = (await this.#deps.owner.call("grpc", carried, { signal: call.gone })) as Answer;
     if (status !== undefined) throw statusFrom(status);
     return method.response.decode(Buffer.from(bytes as string, "base64"));
@@ -73,46 +85,61 @@ export class Forwarder {
     });
   }
 
-  #carried(route: Route, request: HttpRequest): CarriedRequest {
+  #carried(route: Route, request: HttpRequest, begunAs: string | undefined): CarriedRequest {
     const { path, params, query, headers, text, caller } = request;
     return {
       ...{ route: routeName(route), path, params, query: query.toString(), text },
       headers: carriedHeaders(headers),
       caller: carriedCaller(caller),
-      id: this.#newId(),
+      ...this.#idOf(begunAs),
     };
   }
 
-  #carriedCall(method: GrpcMethod, message: unknown, call: GrpcCall): CarriedCall {
-    const { authorization: _, ...metadata } = call.metadata;
+  #carriedCall(method: GrpcMethod, message: unknown, call: GrpcCall, begunAs?: string): CarriedCall {
     const { authority, peer, deadline } = call;
     const bytes = Buffer.from(method.request.encode(message)).toString("base64");
     return {
       path: method.path,
       message: bytes,
-      metadata,
+      metadata: carriedHeaders(call.metadata),
       caller: carriedCaller(call.caller),
       authority,
       peer,
       deadline,
-      id: this.#newId(),
+      ...this.#idOf(begunAs),
     };
+  }
+
+  #idOf(begunAs: string | undefined): { id: string; isRepeat?: true } {
+    return begunAs === undefined ? { id: this.#newId() } : { id: begunAs, isRepeat: true };
   }
 
   #newId(): string {
     return this.#deps.makeId(this.#deps.clock.now());
   }
 
-  #reply({ status, headers, text, bytes, body, events, confirm }: CarriedReply, carried: CarriedRequest): HttpReply {
+  #reply(reply: CarriedReply, carried: CarriedRequest, whole?: Buffer): HttpReply {
+    const { status, headers, text, bytes, body, events, confirm, problem } = reply;
+    if (problem !== undefined) throw problemError(problem);
     const { id } = carried;
     const confirmed = confirm
       ? { delivered: () => this.#confirmations.delivered(id), undelivered: () => this.#confirmations.undelivered(id) }
       : {};
     const head = headers === undefined ? { status, ...confirmed } : { status, headers, ...confirmed };
     if (events !== undefined) return { ...head, events: (sink) => void this.#events(events, carried, sink) };
+    if (whole !== undefined) return { ...head, body: whole };
     if (body !== undefined) return { ...head, body: Readable.from(this.#pieces(body), { objectMode: false }) };
     if (bytes !== undefined) return { ...head, body: Buffer.from(bytes, "base64") };
     return text === undefined ? head : { ...head, body: text };
+  }
+
+  /** A long body whose length is known: in one piece, as the route has made it. */
+  async #whole({ body, length }: CarriedReply): Promise<Buffer> {
+    const pieces: Buffer[] = [];
+    for await (const piece of this.#pieces(body as string)) pieces.push(piece);
+    const whole = Buffer.concat(pieces);
+    if (whole.length === length) return whole;
+    throw new LongshoreError("LONGSHORE_STORE_UNAVAILABLE", `The owner sent ${whole.length} bytes of a reply of ${length}.`);
   }
 
   /** The body of a reply. When its owner is lost in the middle, the client is disconnected: the rest is not known. */
@@ -198,13 +225,17 @@ export class Forwarder {
       return this.#reply((await owner.call("request", { ...carried, bytes })) as CarriedReply, carried);
     }
     const upload = carried.id;
-    const replied = owner.call("request", { ...carried, upload }, { repeat: false });
+    let isReplied = false;
+    const replied = owner.call("request", { ...carried, upload }, { repeat: false }).finally(() => {
+      isReplied = true;
+    });
     const send = (piece?: Buffer) => owner.call("piece", { upload, bytes: piece?.toString("base64") }, { repeat: false });
     const sent = (async () => {
       await send(first);
       if (second !== undefined) await send(second.value);
-      for (let next = await pieces.next(); !next.done; next = await pieces.next()) await send(next.value);
-      await send();
+      // A route may reply without reading all of it; the listener discards the rest.
+      for (let next = await pieces.next(); !next.done && !isReplied; next = await pieces.next()) await send(next.value);
+      if (!isReplied) await send();
     })();
     sent.catch(() => owner.call("piece", { upload, isBroken: true }, { repeat: false }).catch(() => {}));
     return this.#reply((await replied) as CarriedReply, carried);

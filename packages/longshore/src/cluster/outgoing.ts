@@ -5,6 +5,7 @@ import type { Clock } from "../core/clock.ts";
 import { LongshoreError } from "../core/errors.ts";
 import type { EventSink, ServerSentEvent } from "../net/http/http.ts";
 import { carriedError } from "./link/carried-error.ts";
+import type { LinkEnd } from "./link/service.ts";
 
 /** The pieces that the node has asked for. Without `end`, more may follow. */
 export interface Pulled {
@@ -16,18 +17,24 @@ export interface Pulled {
 
 /** Characters that wait for a node: as much as a connection of this server buffers. */
 const waitingCharsMax = 1_048_576;
+/** Characters of all streams together. When they are reached, a stream in which something waits gets no more. */
+const allCharsMax = 67_108_864;
+/** What a piece takes besides its characters: many small ones fill a stream, too. */
+const pieceChars = 64;
+/** Streams of one link: one for each connection of a full listener. */
+const streamsMax = 10_000;
 /** A stream whose node asks for nothing for this long is given up. The listener of that node disconnects a client that stops reading sooner. */
 const idleMsMax = 60_000;
 
 interface Waiting {
   readonly piece: unknown;
-  readonly chars: number;
   readonly left: () => void;
 }
 
 /** One stream to a node. */
 export class Outgoing {
   readonly #waiting: Waiting[] = [];
+  readonly #all: { chars: number };
   #chars = 0;
   #ended = false;
   #error: unknown;
@@ -35,13 +42,18 @@ export class Outgoing {
   #roomy: (() => void)[] = [];
   readonly #gone = new AbortController();
 
+  /** `all` counts the characters of all streams. */
+  constructor(all: { chars: number } = { chars: 0 }) {
+    this.#all = all;
+  }
+
   /** Aborts when the node does not want more. */
   get gone(): AbortSignal {
     return this.#gone.signal;
   }
 
   get isFull(): boolean {
-    return this.#chars >= waitingCharsMax;
+    return this.#chars >= waitingCharsMax || (this.#chars > 0 && this.#all.chars >= allCharsMax);
   }
 
   get isIdle(): boolean {
@@ -52,8 +64,9 @@ export class Outgoing {
   send(piece: unknown, chars: number): Promise<void> {
     if (this.#ended || this.#gone.signal.aborted) return Promise.resolve();
     return new Promise((resolve) => {
-      this.#waiting.push({ piece, chars, left: resolve });
-      this.#chars += chars;
+      this.#waiting.push({ piece, left: resolve });
+      this.#chars += chars + pieceChars;
+      this.#all.chars += chars + pieceChars;
       this.#wake?.();
     });
   }
@@ -78,10 +91,7 @@ export class Outgoing {
         signal.addEventListener("abort", () => resolve(), { once: true });
       });
     this.#wake = undefined;
-    const taken = this.#waiting.splice(0);
-    this.#chars = 0;
-    for (const { left } of taken) left();
-    for (const roomy of this.#roomy.splice(0)) roomy();
+    const taken = this.#empty();
     const pieces = taken.map(({ piece }) => piece);
     if (!this.#ended) return { pieces };
     return this.#error === undefined ? { pieces, end: true } : { pieces, end: true, error: carriedError(this.#error) };
@@ -91,9 +101,17 @@ export class Outgoing {
   drop(): void {
     this.#ended = true;
     this.#gone.abort();
-    for (const { left } of this.#waiting.splice(0)) left();
-    for (const roomy of this.#roomy.splice(0)) roomy();
+    this.#empty();
     this.#wake?.();
+  }
+
+  #empty(): Waiting[] {
+    const taken = this.#waiting.splice(0);
+    this.#all.chars -= this.#chars;
+    this.#chars = 0;
+    for (const { left } of taken) left();
+    for (const roomy of this.#roomy.splice(0)) roomy();
+    return taken;
   }
 }
 
@@ -117,15 +135,23 @@ export function eventSink(stream: Outgoing): EventSink {
 /** The streams of all nodes, by name. */
 export class OutgoingStreams {
   readonly #clock: Clock;
-  readonly #streams = new Map<string, { readonly stream: Outgoing; readonly node: string; cancel: () => void }>();
+  readonly #streams = new Map<string, { readonly stream: Outgoing; readonly link: LinkEnd; cancel: () => void }>();
+  readonly #counts = new Map<LinkEnd, number>();
+  readonly #all = { chars: 0 };
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  add(name: string, node: string): Outgoing {
-    const stream = new Outgoing();
-    this.#streams.set(name, { stream, node, cancel: this.#dropLater(name) });
+  /** Throws LONGSHORE_LIMIT when the node has too many. */
+  add(name: string, link: LinkEnd): Outgoing {
+    // The same request on an earlier link.
+    this.drop(name);
+    const count = this.#counts.get(link) ?? 0;
+    if (count >= streamsMax) throw new LongshoreError("LONGSHORE_LIMIT", `${streamsMax} streams to this node are open; close some first.`);
+    this.#counts.set(link, count + 1);
+    const stream = new Outgoing(this.#all);
+    this.#streams.set(name, { stream, link, cancel: this.#dropLater(name) });
     return stream;
   }
 
@@ -135,6 +161,7 @@ export class OutgoingStreams {
     if (found === undefined) throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no stream ${name} any more.`);
     found.cancel();
     const pulled = await found.stream.pull(signal);
+    if (this.#streams.get(name) !== found) return pulled;
     if (signal.aborted || pulled.end) this.drop(name);
     else found.cancel = this.#dropLater(name);
     return pulled;
@@ -142,13 +169,17 @@ export class OutgoingStreams {
 
   drop(name: string): void {
     const found = this.#streams.get(name);
+    if (found === undefined) return;
     this.#streams.delete(name);
-    found?.cancel();
-    found?.stream.drop();
+    const left = (this.#counts.get(found.link) as number) - 1;
+    if (left === 0) this.#counts.delete(found.link);
+    else this.#counts.set(found.link, left);
+    found.cancel();
+    found.stream.drop();
   }
 
-  dropOf(node: string): void {
-    for (const [name, found] of [...this.#streams]) if (found.node === node) this.drop(name);
+  dropOf(link: LinkEnd): void {
+    for (const [name, found] of [...this.#streams]) if (found.link === link) this.drop(name);
   }
 
   close(): void {

@@ -1,7 +1,8 @@
 // The owner's side: performs the requests that other nodes carry to it, with the same routes and methods that serve its own port.
 
-import { PassThrough, Readable } from "node:stream";
+import { Readable } from "node:stream";
 import { type Action, actions } from "../core/actions.ts";
+import { ByteBudget } from "../core/byte-budget.ts";
 import type { Clock } from "../core/clock.ts";
 import { LongshoreError } from "../core/errors.ts";
 import { parseLarge, sliceChars } from "../core/json/json-slices.ts";
@@ -9,12 +10,15 @@ import type { RequestIds } from "../core/request-ids.ts";
 import type { GrpcCall, GrpcMethod, GrpcSink } from "../net/grpc/service.ts";
 import { GrpcError } from "../net/grpc/status.ts";
 import type { HttpReply, Route, RouteGroup } from "../net/http/http.ts";
+import { type HttpLimits, httpLimits } from "../net/listener/limits.ts";
+import { problemIn } from "../net/listener/problems.ts";
 import type { CarriedCall } from "./carried-call.ts";
 import type { CarriedReply } from "./carried-reply.ts";
 import { carriedStatus, piecesOf, wholeReply } from "./carried-reply.ts";
-import { Callers, type CarriedRequest, noStream, PerformedRequest, routeName } from "./carried-request.ts";
-import type { LinkCall, LinkService } from "./link/service.ts";
+import { Callers, type CarriedRequest, noStream, PerformedRequest, type Performing, routeName } from "./carried-request.ts";
+import type { LinkCall, LinkEnd, LinkService } from "./link/service.ts";
 import { eventSink, type Outgoing, OutgoingStreams } from "./outgoing.ts";
+import { type CarriedPiece, Uploads } from "./uploads.ts";
 
 /** The routes and methods of the protocols on the owned data. */
 export interface LiveTable {
@@ -30,6 +34,8 @@ export interface PerformerDeps {
   program(verb: string, given: readonly unknown[]): Promise<unknown>;
   /** The answers that are kept with the data, by the id of their request. */
   readonly answers: { answer(id: string): Promise<string | null>; keepAnswer(id: string, answer: string): Promise<void> };
+  /** Of the listener. */
+  readonly limits?: Partial<Pick<HttpLimits, "receivingBytes" | "payloadValues">>;
   /** True when this node does not own the data any more: nothing it says may count. */
   isOver(): boolean;
 }
@@ -60,7 +66,8 @@ export class Performer implements LinkService {
   readonly #methods = new Map<string, GrpcMethod>();
   readonly #callers = new Callers();
   readonly #streams: OutgoingStreams;
-  readonly #uploads = new Map<string, PassThrough>();
+  readonly #uploads: Uploads = new Uploads();
+  readonly #texts: Performing["texts"];
   /** Tracked requests that are being performed: one that is sent again meanwhile waits for the first. */
   readonly #underWay = new Map<string, Promise<unknown>>();
   #inProgress = 0;
@@ -70,11 +77,13 @@ export class Performer implements LinkService {
   /** Called when something has ended that `drain` may wait for. */
   #changed: (() => void) | undefined;
   /** Replies that their nodes have not confirmed, by request. */
-  readonly #unconfirmed = new Map<string, { readonly node: string; readonly undelivered: () => void }>();
+  readonly #unconfirmed = new Map<string, { readonly link: LinkEnd; readonly undelivered: () => void }>();
 
   constructor(deps: PerformerDeps) {
     this.#deps = deps;
     this.#streams = new OutgoingStreams(deps.clock);
+    const { receivingBytes, payloadValues } = { ...httpLimits, ...deps.limits };
+    this.#texts = { budget: new ByteBudget(receivingBytes), valuesMax: payloadValues };
     for (const group of deps.table.groups) for (const route of group.routes) this.#routes.set(routeName(route), { route, group });
     for (const method of deps.table.methods) this.#methods.set(method.path, method);
   }
@@ -124,11 +133,12 @@ export class Performer implements LinkService {
     throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no stream ${name}.`);
   }
 
-  /** The link to a node broke: what it has not confirmed did not reach a client. */
-  left(node: string): void {
-    this.#streams.dropOf(node);
+  /** A link broke: what its node has not confirmed did not reach a client, and the bodies on their way do not arrive. */
+  left(link: LinkEnd): void {
+    this.#streams.dropOf(link);
+    this.#uploads.breakOf(link);
     for (const [id, reply] of [...this.#unconfirmed]) {
-      if (reply.node !== node) continue;
+      if (reply.link !== link) continue;
       this.#unconfirmed.delete(id);
       reply.undelivered();
     }
@@ -137,8 +147,7 @@ export class Performer implements LinkService {
   close(): void {
     this.#streams.close();
     this.#unconfirmed.clear();
-    for (const upload of this.#uploads.values()) upload.destroy();
-    this.#uploads.clear();
+    this.#uploads.close();
   }
 
   #perform(name: string, args: unknown, call: LinkCall): Promise<unknown> | unknown {
@@ -150,7 +159,7 @@ export class Performer implements LinkService {
       case "drop":
         return this.#streams.drop(args as string);
       case "piece":
-        return this.#piece(args as CarriedPiece);
+        return this.#uploads.piece(args as CarriedPiece);
       case "confirm":
         return this.#confirm(args as { delivered: readonly string[]; undelivered: readonly string[] });
       case "program": {
@@ -167,25 +176,29 @@ export class Performer implements LinkService {
     if (found === undefined) throw new LongshoreError("LONGSHORE_NOT_FOUND", `The owner of the data has no route ${carried.route}.`);
     const { route, group } = found;
     const parsed = carried.text.length > sliceChars && !route.countsValues ? await parseLarge(carried.text) : undefined;
-    const stream = this.#bodyOf(carried);
-    const request = new PerformedRequest(carried, { caller: this.#callers.of(carried.caller), call, stream }, parsed);
+    const stream = this.#bodyOf(carried, call.link);
+    const performing = { caller: this.#callers.of(carried.caller), call, stream, texts: this.#texts };
+    const request = new PerformedRequest(carried, performing, parsed);
     const work = async () => {
       try {
         return this.#carried(await route.handle(request), carried.id, call);
       } catch (error) {
+        const problem = problemIn(error);
+        if (problem !== undefined) return { status: problem.status, problem };
         const thrown = group.thrown?.(error);
         if (thrown === undefined) throw error;
         return this.#carried(thrown, carried.id, call);
       } finally {
-        if (carried.upload !== undefined) this.#uploads.delete(carried.upload);
+        if (carried.upload !== undefined) this.#uploads.end(carried.upload);
       }
     };
-    return isTracked(route.action) ? this.#once(route.action, carried.id, call, work) : work();
+    return isTracked(route.action) ? this.#once(route.action, carried, call, work) : work();
   }
 
   /** Performs a tracked request, or returns the answer that was kept when it was performed before. */
-  async #once<T extends object>(action: Action, id: string, { isRepeat }: LinkCall, work: () => Promise<T>): Promise<T> {
+  async #once<T extends object>(action: Action, { id, isRepeat: again }: Tracked, call: LinkCall, work: () => Promise<T>): Promise<T> {
     const { answers, ids } = this.#deps;
+    const isRepeat = call.isRepeat || again === true;
     // Its own error belongs to the first.
     await this.#underWay.get(id)?.catch(() => {});
     const kept = isRepeat && keepsAnswer.has(action) ? await answers.answer(id) : null;
@@ -211,50 +224,39 @@ export class Performer implements LinkService {
     await this.#deps.answers.keepAnswer(id, text).catch(() => {});
   }
 
-  #carried(reply: HttpReply, id: string, { node }: LinkCall): CarriedReply {
+  #carried(reply: HttpReply, id: string, { link }: LinkCall): CarriedReply {
     const { status, headers, body, events, undelivered } = reply;
     const head = headers === undefined ? { status } : { status, headers };
-    if (undelivered !== undefined) this.#unconfirmed.set(id, { node, undelivered });
+    if (link.isOver) return this.#unheard(reply, head);
+    if (undelivered !== undefined) this.#unconfirmed.set(id, { link, undelivered });
     const confirm = undelivered === undefined ? {} : { confirm: true as const };
     if (events !== undefined) {
-      const stream = this.#streams.add(id, node);
+      const stream = this.#streams.add(id, link);
       events(eventSink(stream));
       return { ...head, ...confirm, events: id };
     }
     const whole = wholeReply(reply);
     if (whole !== undefined) return undelivered === undefined ? whole : { ...whole, ...confirm };
-    const stream = this.#streams.add(id, node);
+    const long = typeof body === "string" ? Buffer.from(body) : (body as Exclude<HttpReply["body"], undefined | string>);
+    const stream = this.#streams.add(id, link);
     this.#bodies++;
-    void sendBody(stream, body as Exclude<HttpReply["body"], undefined>).finally(() => {
+    void sendBody(stream, long).finally(() => {
       this.#bodies--;
       this.#changed?.();
     });
-    return { ...head, ...confirm, body: id };
+    return { ...head, ...confirm, body: id, ...(long instanceof Readable ? {} : { length: long.byteLength }) };
   }
 
-  #bodyOf({ upload, bytes }: CarriedRequest): Readable {
+  /** The link broke before there was a reply: the node asks again, and what the reply granted goes back. */
+  #unheard({ body, undelivered }: HttpReply, head: CarriedReply): CarriedReply {
+    if (body instanceof Readable) body.destroy();
+    undelivered?.();
+    return head;
+  }
+
+  #bodyOf({ upload, bytes }: CarriedRequest, link: LinkEnd): Readable {
     if (bytes !== undefined) return Readable.from([Buffer.from(bytes, "base64")]);
-    if (upload === undefined) return noStream();
-    const stream = new PassThrough();
-    this.#uploads.set(upload, stream);
-    return stream;
-  }
-
-  /** Resolves when the route has taken the piece, so that the node sends no more than the route reads. */
-  #piece({ upload, bytes, isBroken }: CarriedPiece): Promise<void> | undefined {
-    const stream = this.#uploads.get(upload);
-    // The route has replied without reading all of it.
-    if (stream === undefined || stream.destroyed) return undefined;
-    if (isBroken) stream.destroy(new Error("The body broke off."));
-    if (bytes === undefined) {
-      stream.end();
-      return undefined;
-    }
-    if (stream.write(Buffer.from(bytes, "base64"))) return undefined;
-    return new Promise((resolve) => {
-      stream.once("drain", resolve);
-      stream.once("close", resolve);
-    });
+    return upload === undefined ? noStream() : this.#uploads.begin(upload, link);
   }
 
   #confirm({ delivered, undelivered }: { delivered: readonly string[]; undelivered: readonly string[] }): void {
@@ -283,11 +285,11 @@ export class Performer implements LinkService {
         throw error;
       }
     };
-    return isTracked(method.action) ? this.#once<object>(method.action, carried.id, link, work) : work();
+    return isTracked(method.action) ? this.#once<object>(method.action, carried, link, work) : work();
   }
 
-  #openStream(method: GrpcMethod, request: unknown, call: Omit<GrpcCall, "gone">, id: string, { node }: LinkCall): string {
-    const stream = this.#streams.add(id, node);
+  #openStream(method: GrpcMethod, request: unknown, call: Omit<GrpcCall, "gone">, id: string, { link }: LinkCall): string {
+    const stream = this.#streams.add(id, link);
     const end = (error?: unknown) => {
       const status = error instanceof GrpcError ? carriedStatus(error) : undefined;
       if (status === undefined) stream.end(error);
@@ -317,12 +319,10 @@ export class Performer implements LinkService {
   }
 }
 
-interface CarriedPiece {
-  readonly upload: string;
-  /** In base64; absent at the end. */
-  readonly bytes?: string;
-  /** The client broke off: what came is not the whole body. */
-  readonly isBroken?: boolean;
+/** A request or a call with an id. */
+interface Tracked {
+  readonly id: string;
+  readonly isRepeat?: true;
 }
 
 async function sendBody(stream: Outgoing, body: Exclude<HttpReply["body"], undefined>): Promise<void> {

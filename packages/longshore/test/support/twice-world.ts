@@ -59,7 +59,7 @@ export async function openOwner(directory: string, { forgets = false } = {}) {
   };
   onTestFinished(close);
   const call = (name: string, args: unknown, isRepeat: boolean) =>
-    performer.call(name, args, { key: "", node: "node", isRepeat, signal: new AbortController().signal });
+    performer.call(name, args, { key: "", node: "node", link: { isOver: false }, isRepeat, signal: new AbortController().signal });
   return {
     engine,
     groups,

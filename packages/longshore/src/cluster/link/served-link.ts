@@ -6,7 +6,7 @@ import { carriedError } from "./carried-error.ts";
 import { BadFrame, exceeds } from "./frames.ts";
 import type { LinkLimits } from "./limits.ts";
 import { kinds, messageOf, repeatMark, signOf } from "./messages.ts";
-import type { LinkCall, LinkService, LinkStream } from "./service.ts";
+import type { LinkCall, LinkEnd, LinkService, LinkStream } from "./service.ts";
 import type { Wire, WireEvents } from "./wire.ts";
 
 export interface ServedLinkOptions {
@@ -23,7 +23,7 @@ export interface ServedLinkOptions {
   ended(reason: string): void;
 }
 
-export class ServedLink implements WireEvents {
+export class ServedLink implements WireEvents, LinkEnd {
   readonly #options: ServedLinkOptions;
   readonly #wire: Wire;
   readonly #calls = new Map<number, ServedCall>();
@@ -32,6 +32,10 @@ export class ServedLink implements WireEvents {
   constructor(options: ServedLinkOptions) {
     this.#options = options;
     this.#wire = options.wire;
+  }
+
+  get isOver(): boolean {
+    return this.#wire.broken;
   }
 
   /** Calls that are being carried out. */
@@ -58,14 +62,14 @@ export class ServedLink implements WireEvents {
     this.#streams.clear();
     for (const call of calls) call.abort();
     for (const stream of streams) this.#release(stream);
-    this.#options.service.left?.(this.#options.node);
+    this.#options.service.left?.(this);
     this.#options.ended(reason);
   }
 
   #call(id: number, name: string, args: unknown, isRepeat: boolean): void {
     const { service, limits, node, life } = this.#options;
     if (this.#calls.has(id)) throw new BadFrame(`Call ${id} was sent twice.`);
-    const call = new ServedCall(node, life, id, isRepeat);
+    const call = new ServedCall({ node, life, link: this }, id, isRepeat);
     this.#calls.set(id, call);
     this.#options.began();
     if (this.#calls.size > limits.calls) return this.#fail(id, tooManyCalls(limits.calls));
@@ -158,6 +162,7 @@ interface ServedStream {
 
 class ServedCall implements LinkCall {
   readonly node: string;
+  readonly link: LinkEnd;
   readonly isRepeat: boolean;
   readonly #life: string;
   readonly #id: number;
@@ -165,8 +170,9 @@ class ServedCall implements LinkCall {
   #controller: AbortController | undefined;
   #aborted = false;
 
-  constructor(node: string, life: string, id: number, isRepeat: boolean) {
+  constructor({ node, life, link }: { node: string; life: string; link: LinkEnd }, id: number, isRepeat: boolean) {
     this.node = node;
+    this.link = link;
     this.isRepeat = isRepeat;
     this.#life = life;
     this.#id = id;

@@ -1,11 +1,18 @@
 // What the owner serves to nodes: verbs by name, with JSON values. The link knows nothing of what they mean.
 
+/** One link, as the owner sees it: a node that comes again has another. */
+export interface LinkEnd {
+  /** True when it broke: what is sent on it reaches nobody. */
+  readonly isOver: boolean;
+}
+
 /** A call, as the owner sees it. */
 export interface LinkCall {
   /** The same when a node sends a call again after the link broke, and of no other call. */
   readonly key: string;
   /** The node that calls. */
   readonly node: string;
+  readonly link: LinkEnd;
   /** True when the node has sent this call before, to this owner or to an earlier one: it may have been carried out. */
   readonly isRepeat: boolean;
   /** Aborts when the caller does not want the answer any more, and when the link breaks. */
@@ -31,6 +38,6 @@ export interface LinkService {
    * link breaks. It is not called for a stream that the owner has ended. An error that is thrown ends the stream with it.
    */
   open(name: string, args: unknown, stream: LinkStream): () => void;
-  /** The link to a node is over. Called after the signals of its calls were aborted. */
-  left?(node: string): void;
+  /** A link is over. Called after the signals of its calls were aborted, perhaps when its node has another one already. */
+  left?(link: LinkEnd): void;
 }

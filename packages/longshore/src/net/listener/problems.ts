@@ -77,6 +77,11 @@ export function problemError(problem: Problem): LongshoreError {
   return new ProblemError(problem);
 }
 
+/** The refusal that an error carries. */
+export function problemIn(error: unknown): Problem | undefined {
+  return error instanceof ProblemError ? error.problem : undefined;
+}
+
 export function tooManyValues(valuesMax: number): Problem {
   const message = `The body holds more than ${valuesMax} JSON values and names, the limit of this route: send less at once, or store it as a blob.`;
   return { kind: "too-large", status: 413, message, detail: { field: "body", expected: `at most ${valuesMax} values` } };

@@ -1,0 +1,77 @@
+// Bodies that nodes send in pieces while the owner performs their requests.
+
+import { PassThrough, type Readable } from "node:stream";
+import { LongshoreError } from "../core/errors.ts";
+import type { LinkEnd } from "./link/service.ts";
+
+export interface CarriedPiece {
+  readonly upload: string;
+  /** In base64; absent at the end. */
+  readonly bytes?: string;
+  /** The client broke off: what came is not the whole body. */
+  readonly isBroken?: boolean;
+}
+
+/** Bodies of one link on their way: as many requests as a listener performs at a time. Each holds a piece or two. */
+const uploadsMax = 1_000;
+/** Bytes that the route has not read. A node sends a piece when the one before was taken, so only a faulty one sends more. */
+const unreadBytesMax = 4_194_304;
+
+export class Uploads {
+  readonly #uploads = new Map<string, { readonly stream: PassThrough; readonly link: LinkEnd }>();
+
+  /** Bodies on their way. */
+  get size(): number {
+    return this.#uploads.size;
+  }
+
+  /** Throws LONGSHORE_LIMIT when the node sends too many. */
+  begin(name: string, link: LinkEnd): Readable {
+    const count = [...this.#uploads.values()].filter((upload) => upload.link === link).length;
+    if (count >= uploadsMax)
+      throw new LongshoreError("LONGSHORE_LIMIT", `${uploadsMax} bodies of this node are on their way already; send it again later.`);
+    const stream = new PassThrough();
+    // A body may break off while its route does not read, and an error without a listener ends the process.
+    stream.on("error", () => {});
+    this.#uploads.set(name, { stream, link });
+    return stream;
+  }
+
+  /** Resolves when the route has taken the piece, so that the node sends no more than the route reads. */
+  piece({ upload, bytes, isBroken }: CarriedPiece): Promise<void> | undefined {
+    const stream = this.#uploads.get(upload)?.stream;
+    // The route has replied without reading all of it.
+    if (stream === undefined || stream.destroyed || stream.writableEnded) return undefined;
+    if (isBroken) return void stream.destroy(brokenOff());
+    if (bytes === undefined) return void stream.end();
+    if (stream.writableLength > unreadBytesMax) return void stream.destroy(brokenOff());
+    if (stream.write(Buffer.from(bytes, "base64"))) return undefined;
+    return new Promise((resolve) => {
+      const taken = () => {
+        stream.off("drain", taken);
+        stream.off("close", taken);
+        resolve();
+      };
+      stream.on("drain", taken);
+      stream.on("close", taken);
+    });
+  }
+
+  /** The request is answered: what comes yet is not read. */
+  end(name: string): void {
+    this.#uploads.get(name)?.stream.destroy();
+    this.#uploads.delete(name);
+  }
+
+  breakOf(link: LinkEnd): void {
+    for (const { stream, link: from } of [...this.#uploads.values()]) if (from === link) stream.destroy(brokenOff());
+  }
+
+  close(): void {
+    for (const name of [...this.#uploads.keys()]) this.end(name);
+  }
+}
+
+function brokenOff(): LongshoreError {
+  return new LongshoreError("LONGSHORE_BAD_INPUT", "The body broke off before its end.");
+}
