@@ -5,8 +5,10 @@
 // A member looks every tenth of a second whether the data is free, and takes over when it is: the owner was killed, hangs, or has stopped. An
 // owner that has lost the data steps down: whatever it was performing is performed by the next owner, and nothing it says counts any more.
 
+import type { Action } from "../core/actions.ts";
 import { type Clock, pause, systemClock } from "../core/clock.ts";
 import { isClosing, isTransient, LongshoreError, toError } from "../core/errors.ts";
+import type { MakeId } from "../core/ids.ts";
 import type { Logger } from "../core/logger.ts";
 import type { GrpcCall, GrpcMethod, GrpcSink } from "../net/grpc/service.ts";
 import { GrpcCode, GrpcError } from "../net/grpc/status.ts";
@@ -19,18 +21,20 @@ export interface OwnedData {
   readonly routes: ReadonlyMap<string, Route>;
   readonly methods: ReadonlyMap<string, GrpcMethod>;
   program(verb: string, given: readonly unknown[]): Promise<unknown>;
+  /** Performs `work` as the request with this id, where the action changes something that must not be made twice. */
+  track<T>(action: Action, id: string, work: () => Promise<T>): Promise<T>;
   /** Why this node does not own the data any more; null while it does. */
   lost(): Error | null;
   /** Hands the data over after the requests in progress; with `lost`, at once. */
   close(): Promise<void>;
 }
 
-/** How requests reach another owner. */
+/** How requests reach another owner. `begunAs` is the id of one that this node has begun to perform, and may have performed. */
 export interface Elsewhere {
-  request(route: Route, request: HttpRequest): Promise<HttpReply>;
-  unary(method: GrpcMethod, message: unknown, call: GrpcCall): Promise<unknown>;
+  request(route: Route, request: HttpRequest, begunAs?: string): Promise<HttpReply>;
+  unary(method: GrpcMethod, message: unknown, call: GrpcCall, begunAs?: string): Promise<unknown>;
   stream(method: GrpcMethod, message: unknown, call: GrpcCall, sink: GrpcSink<unknown>): Promise<void>;
-  program(verb: string, given: readonly unknown[]): Promise<unknown>;
+  program(verb: string, given: readonly unknown[], begunAs?: string): Promise<unknown>;
   /** Another node may own the data now. */
   ownerChanged(): void;
   /** No node is left that could perform requests. */
@@ -45,6 +49,7 @@ export interface ClusterNodeDeps {
   /** Rejects with LONGSHORE_CONFLICT when another node was faster. */
   takeOver(): Promise<OwnedData>;
   announce(): Promise<void>;
+  readonly makeId: MakeId;
   readonly clock?: Clock;
   readonly random?: () => number;
 }
@@ -65,7 +70,9 @@ export class ClusterNode {
   #ownership: Ownership = { owner: null, isFree: false };
   #announcedAt = Number.NEGATIVE_INFINITY;
   #running: Promise<void> | null = null;
-  #ready: (() => void)[] = [];
+  #ready: { resolve: () => void; reject: (error: Error) => void }[] = [];
+  #takingOver: Promise<void> | null = null;
+  #steppingDown: Promise<void> | null = null;
   #failing = false;
   /** Times that this node took over the data. */
   #takeovers = 0;
@@ -99,7 +106,7 @@ export class ClusterNode {
   /** Resolves when requests can be performed, here or elsewhere. Rejects when the database cannot be used or refuses this node. */
   async start(): Promise<void> {
     await this.#look();
-    const ready = new Promise<void>((resolve) => this.#ready.push(resolve));
+    const ready = new Promise<void>((resolve, reject) => this.#ready.push({ resolve, reject }));
     this.#running = this.#live();
     await ready;
   }
@@ -112,18 +119,23 @@ export class ClusterNode {
     if (own === undefined) throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no route ${routeName(route)}.`);
     // The route may release the body, and the next owner needs it.
     const { text } = request;
+    const id = this.#newId();
     return this.#unlessLost(
       owned,
-      async () => this.#ending(await own.handle(request)),
-      () => this.#deps.elsewhere.request(route, withText(request, text)),
+      () => owned.track(own.action, id, async () => this.#ending(await own.handle(request))),
+      () => this.#deps.elsewhere.request(route, withText(request, text), id),
     );
   }
 
   unary(method: GrpcMethod, message: unknown, call: GrpcCall): Promise<unknown> {
     const owned = this.#owned;
-    const elsewhere = () => this.#deps.elsewhere.unary(method, message, call);
-    if (owned === null) return elsewhere();
-    return this.#unlessLost(owned, async () => owned.methods.get(method.path)?.unary?.(message, call), elsewhere);
+    if (owned === null) return this.#deps.elsewhere.unary(method, message, call);
+    const id = this.#newId();
+    return this.#unlessLost(
+      owned,
+      () => owned.track(method.action, id, async () => owned.methods.get(method.path)?.unary?.(message, call)),
+      () => this.#deps.elsewhere.unary(method, message, call, id),
+    );
   }
 
   stream(method: GrpcMethod, message: unknown, call: GrpcCall, sink: GrpcSink<unknown>): void | Promise<void> {
@@ -151,13 +163,20 @@ export class ClusterNode {
 
   program(verb: string, given: readonly unknown[]): Promise<unknown> {
     const owned = this.#owned;
-    const elsewhere = () => this.#deps.elsewhere.program(verb, given);
-    return owned === null ? elsewhere() : this.#unlessLost(owned, () => owned.program(verb, given), elsewhere);
+    if (owned === null) return this.#deps.elsewhere.program(verb, given);
+    const id = this.#newId();
+    return this.#unlessLost(
+      owned,
+      () => owned.track("run.start", id, () => owned.program(verb, given)),
+      () => this.#deps.elsewhere.program(verb, given, id),
+    );
   }
 
   /** Hands the data over. This node goes on passing requests to the next owner until `close`. */
   async resign(): Promise<void> {
     this.#resigned = true;
+    // Its failure is the business of the loop that looks.
+    await this.#takingOver?.catch(() => {});
     await this.#stepDown();
     // The others need not wait for this node to take over.
     await this.#deps.members.leave(this.#deps.id).catch(() => {});
@@ -167,8 +186,15 @@ export class ClusterNode {
     this.#resigned = true;
     this.#closing.abort();
     await this.#running;
+    await this.#takingOver?.catch(() => {});
     await this.#stepDown();
+    const closed = new LongshoreError("LONGSHORE_CLOSED", "This node was closed before any node owned the data.");
+    for (const { reject } of this.#ready.splice(0)) reject(closed);
     await this.#deps.members.leave(this.#deps.id).catch(() => {});
+  }
+
+  #newId(): string {
+    return this.#deps.makeId(this.#clock.now());
   }
 
   async #unlessLost<T>(owned: OwnedData, here: () => Promise<T>, elsewhere: () => Promise<T>): Promise<T> {
@@ -188,10 +214,25 @@ export class ClusterNode {
     return {
       ...reply,
       events: (sink) => {
-        const end = () => sink.end();
+        const forget = () => {
+          this.#sinks.delete(end);
+          sink.gone.removeEventListener("abort", forget);
+        };
+        const end = () => {
+          forget();
+          sink.end();
+        };
         this.#sinks.add(end);
-        sink.gone.addEventListener("abort", () => this.#sinks.delete(end), { once: true });
-        events(sink);
+        sink.gone.addEventListener("abort", forget, { once: true });
+        events({
+          send: (event) => sink.send(event),
+          get full() {
+            return sink.full;
+          },
+          drained: () => sink.drained(),
+          end,
+          gone: sink.gone,
+        });
       },
     };
   }
@@ -211,7 +252,7 @@ export class ClusterNode {
         if (!this.#failing) this.#deps.logger.warn("This node cannot see who owns the data", { error: toError(error) });
         this.#failing = true;
       }
-      if (this.isServing) for (const ready of this.#ready.splice(0)) ready();
+      if (this.isServing) for (const { resolve } of this.#ready.splice(0)) resolve();
       await pause(this.#clock, lookMs * (0.75 + random() / 2), this.#closing.signal);
     }
   }
@@ -227,7 +268,7 @@ export class ClusterNode {
     const ownership = await this.#deps.members.look();
     this.#seen(ownership);
     if (!ownership.isFree) return;
-    if (!this.#resigned) await this.#takeOver();
+    if (!this.#resigned) await this.#takeOverOnce();
     else if ((await this.#deps.members.list()).length === 0) this.#deps.elsewhere.nobodyLeft();
   }
 
@@ -242,6 +283,15 @@ export class ClusterNode {
     if (now - this.#announcedAt < announceMs) return;
     await this.#deps.announce();
     this.#announcedAt = now;
+  }
+
+  async #takeOverOnce(): Promise<void> {
+    this.#takingOver = this.#takeOver();
+    try {
+      await this.#takingOver;
+    } finally {
+      this.#takingOver = null;
+    }
   }
 
   async #takeOver(): Promise<void> {
@@ -263,13 +313,21 @@ export class ClusterNode {
     }
   }
 
-  async #stepDown(): Promise<void> {
+  /** A second caller waits for the first. */
+  #stepDown(): Promise<void> {
     const owned = this.#owned;
-    if (owned === null) return;
-    this.#owned = null;
+    if (owned !== null) {
+      this.#owned = null;
+      this.#steppingDown = this.#handOver(owned).finally(() => {
+        this.#steppingDown = null;
+      });
+    }
+    return this.#steppingDown ?? Promise.resolve();
+  }
+
+  async #handOver(owned: OwnedData): Promise<void> {
     this.#state = "stepping down";
-    for (const end of this.#sinks) end();
-    this.#sinks.clear();
+    for (const end of [...this.#sinks]) end();
     this.#ownership = { owner: null, isFree: false };
     try {
       await owned.close();

@@ -53,7 +53,8 @@ const keepsAnswer: ReadonlySet<Action> = new Set([
 /** A longer answer is not kept. */
 const keptCharsMax = 65_536;
 
-function isTracked(action: Action): boolean {
+/** Whether a request for this action is performed under its id. */
+export function isTracked(action: Action): boolean {
   return !actions[action].reads && !untracked.has(action);
 }
 
@@ -163,8 +164,8 @@ export class Performer implements LinkService {
       case "confirm":
         return this.#confirm(args as { delivered: readonly string[]; undelivered: readonly string[] });
       case "program": {
-        const { verb, given, id } = args as { verb: string; given: readonly unknown[]; id: string };
-        return this.#deps.ids.within({ id, isRepeat: call.isRepeat }, () => this.#deps.program(verb, given));
+        const { verb, given, id, isRepeat } = args as { verb: string; given: readonly unknown[]; id: string; isRepeat?: boolean };
+        return this.#deps.ids.within({ id, isRepeat: call.isRepeat || isRepeat === true }, () => this.#deps.program(verb, given));
       }
       default:
         throw new LongshoreError("LONGSHORE_NOT_FOUND", `The owner of the data does not know the call ${name}.`);

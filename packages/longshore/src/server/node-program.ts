@@ -36,8 +36,11 @@ export async function performProgram(
       return engine.storage.tryWrite();
     case "handle": {
       const [field, method, rest] = given as [string, string, readonly unknown[]];
-      const handle = (handles as Record<string, Record<string, (...rest: readonly unknown[]) => unknown> | null>)[field];
-      return handle?.[method]?.(...rest);
+      const handle = Object.hasOwn(handles, field) ? (handles as Record<string, Record<string, unknown> | null>)[field] : null;
+      const performed = handle != null && Object.hasOwn(handle, method) ? handle[method] : undefined;
+      if (typeof performed !== "function")
+        throw new LongshoreError("LONGSHORE_NOT_FOUND", `The owner of the data has no ${field}.${method}.`);
+      return performed.apply(handle, rest);
     }
     default:
       throw new LongshoreError("LONGSHORE_NOT_FOUND", `The owner of the data does not know ${verb}.`);

@@ -53,10 +53,11 @@ export async function serveNode({ options, store, prepared, tokens, logger }: No
   });
   const forwarder = new Forwarder({ owner: link, makeId, clock });
   const elsewhere: Elsewhere = {
-    request: (route, request) => forwarder.request(route, request),
-    unary: (method, message, call) => forwarder.unary(method, message, call),
+    request: (route, request, begunAs) => forwarder.request(route, request, begunAs),
+    unary: (method, message, call, begunAs) => forwarder.unary(method, message, call, begunAs),
     stream: (method, message, call, sink) => forwarder.stream(method, message, call, sink),
-    program: (verb, given) => link.call("program", { verb, given, id: makeId(clock.now()) }),
+    program: (verb, given, begunAs) =>
+      link.call("program", { verb, given, id: begunAs ?? makeId(clock.now()), isRepeat: begunAs !== undefined }),
     ownerChanged: () => void link.ownerChanged().catch(() => {}),
     nobodyLeft: () => void link.close(),
   };
@@ -65,7 +66,7 @@ export async function serveNode({ options, store, prepared, tokens, logger }: No
     url: () => listener.url,
   });
   const node: ClusterNode = new ClusterNode({
-    ...{ id, members, elsewhere, logger },
+    ...{ id, members, elsewhere, logger, makeId },
     takeOver: owned.take,
     announce: () => members.announce(memberOf(id, advertised(options, listener, members))),
   });

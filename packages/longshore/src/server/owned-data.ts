@@ -5,7 +5,7 @@ import type { Socket } from "node:net";
 import { routeName } from "../cluster/carried-request.ts";
 import { type LinkRequest, LinkServer } from "../cluster/link/server.ts";
 import type { OwnedData } from "../cluster/node.ts";
-import { Performer } from "../cluster/performer.ts";
+import { isTracked, Performer } from "../cluster/performer.ts";
 import { systemClock } from "../core/clock.ts";
 import { idMaker } from "../core/ids.ts";
 import type { Logger } from "../core/logger.ts";
@@ -105,7 +105,15 @@ async function openOwned(deps: TakeOverDeps, over: () => void): Promise<{ data: 
   instrument(engine, metrics);
   const methods = served.flatMap((each) => each.methods ?? []);
   const program = (verb: string, given: readonly unknown[]) => performProgram({ engine, handles: protocols.handles }, verb, given);
-  const performer = new Performer({ table: { groups, methods }, clock: engine.clock, ids, answers: engine.performed, program, isOver: () => lost() !== null });
+  const performer = new Performer({
+    table: { groups, methods },
+    clock: engine.clock,
+    ids,
+    answers: engine.performed,
+    program,
+    limits: options.limits,
+    isOver: () => lost() !== null,
+  });
   const links = new LinkServer({ secret: deps.secret, node, service: performer, logger });
   const close = async () => {
     if (lost() === null) await performer.bodies(bodyMsMax);
@@ -125,6 +133,7 @@ async function openOwned(deps: TakeOverDeps, over: () => void): Promise<{ data: 
     routes: new Map(groups.flatMap(({ routes }) => routes.map((route) => [routeName(route), route]))),
     methods: new Map(methods.map((method) => [method.path, method])),
     program,
+    track: (action, id, work) => (isTracked(action) ? ids.within({ id, isRepeat: false }, work) : work()),
     lost,
     close,
   };
