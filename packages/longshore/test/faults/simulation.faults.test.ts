@@ -7,3 +7,7 @@ const SEEDS_DEFAULT = 1_000;
 
 const seeds = Number(process.env.LONGSHORE_SIM_SEEDS ?? SEEDS_DEFAULT);
 simulationSuite(PLAYED + 1, PLAYED + seeds);
+// These take ten times as long.
+const slow = Math.ceil(seeds / 10);
+simulationSuite(PLAYED + 1, PLAYED + slow, { breaks: true });
+simulationSuite(PLAYED + 1, PLAYED + slow, { lives: true });
