@@ -85,7 +85,11 @@ function measure(url: string, serverPid: number, workflows: number, connections:
 
 /** The longest time between two answers of the node that stays, while the owner goes. The owner is replaced by a new node afterwards. */
 async function outage(nodes: Node[], store: string, lose: (owner: Node) => void): Promise<number> {
-  const owner = (await ownerOf(nodes)) as Node;
+  let owner = await ownerOf(nodes);
+  for (const begun = performance.now(); owner === undefined; owner = await ownerOf(nodes)) {
+    if (performance.now() - begun > OUTAGE_LIMIT_MS) throw new Error("no node took over");
+    await new Promise((resolve) => setTimeout(resolve, ASK_PAUSE_MS));
+  }
   const other = nodes.find((node) => node !== owner) as Node;
   const connection = await openConnection(other.url, "undici");
   try {
@@ -104,7 +108,7 @@ async function outage(nodes: Node[], store: string, lose: (owner: Node) => void)
     return longest;
   } finally {
     connection.close();
-    nodes.splice(nodes.indexOf(owner), 1, await startNode(store));
+    nodes.splice(nodes.indexOf(owner as Node), 1, await startNode(store));
   }
 }
 
