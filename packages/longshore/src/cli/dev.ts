@@ -67,7 +67,7 @@ async function dev(flags: DevFlags): Promise<void> {
 function refuseStore({ store, data, ephemeral }: DevFlags): void {
   if (store !== undefined)
     throw new CommandFailure("dev keeps its data in a folder, on SQLite. For data in PostgreSQL use `longshore start --store`.");
-  if (process.env.LONGSHORE_STORE === undefined) return;
+  if (!process.env.LONGSHORE_STORE) return;
   const place = ephemeral ? "in memory" : `in ${data}`;
   process.stderr.write(`longshore: dev does not use LONGSHORE_STORE: its data are ${place}, on SQLite.\n`);
 }

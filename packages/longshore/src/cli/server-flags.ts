@@ -84,6 +84,8 @@ interface Around {
 export function serveOptions(flags: ServerFlags, log: Around, env: Environment = process.env): ServeOptions {
   // Parsed here too, so that an error message names the flag.
   parseFlags(flags.token);
+  // A variable of the shell that is not set must not lead to an empty folder.
+  if (flags.store === "") throw new CommandFailure("--store is empty: name the address of PostgreSQL.");
   warnOfTyped(flags, log);
   return {
     port: flags.port,
@@ -119,13 +121,13 @@ function placeOf({ store, lease, advertise, ephemeral, data }: ServerFlags): Pic
 }
 
 /** The flags for data in PostgreSQL. */
-export function withStore(command: Command): Command {
+export function withStore(command: Command, env: Environment = process.env): Command {
+  const description = "keep the data in PostgreSQL: postgres://user@host/database?schema=longshore";
+  const store = new Option("--store <url>", description).conflicts(["data", "ephemeral", "acceptDamage"]);
+  // An empty variable counts as absent.
+  if (env.LONGSHORE_STORE !== "") store.env("LONGSHORE_STORE");
   return command
-    .addOption(
-      new Option("--store <url>", "keep the data in PostgreSQL: postgres://user@host/database?schema=longshore")
-        .env("LONGSHORE_STORE")
-        .conflicts(["data", "ephemeral", "acceptDamage"]),
-    )
+    .addOption(store)
     .option("--lease <duration>", "with --store: how long a server that hangs keeps others out (default: 5s)", parseDuration)
     .option("--advertise <url>", "with --store: where other servers on the same data reach this one (default: where it listens)");
 }

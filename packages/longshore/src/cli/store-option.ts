@@ -22,5 +22,5 @@ export function withStoreToLookAt(command: Command): Command {
 export function storeOf(command: Command): string | undefined {
   const { store } = command.opts<{ store?: string }>();
   if (store !== undefined) return store;
-  return command.getOptionValueSource("data") === "cli" ? undefined : process.env[variable];
+  return command.getOptionValueSource("data") === "cli" ? undefined : process.env[variable] || undefined;
 }

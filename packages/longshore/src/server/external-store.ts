@@ -39,6 +39,9 @@ export function describeStore(url: string): {
   return { shown, plain, schema, hasPassword: secrets.length > 0 };
 }
 
+/** A log never gets the address with its password. This is for texts of other programs that repeat it. */
+const hiddenCharsMin = 8;
+
 /** Null where the data are in a folder or in memory. Throws LONGSHORE_BAD_CONFIG for options that exclude each other. */
 export function externalStoreOf({ store: url, lease, data, ephemeral, acceptDamage }: ServeOptions): ExternalStore | null {
   if (url === undefined) {
@@ -56,7 +59,8 @@ export function externalStoreOf({ store: url, lease, data, ephemeral, acceptDama
   const { shown, secrets } = readAddress(url);
   return {
     shown,
-    secrets,
+    // A short one would hide harmless words.
+    secrets: secrets.filter((text) => text.length >= hiddenCharsMin && !shown.includes(text)),
     async open({ warn, node }) {
       const { openPostgres } = await import("../store/postgres/store.ts");
       return openPostgres({ url, leaseMs, warn, node });

@@ -220,8 +220,14 @@ else
         expect(await longshore(["start", "--data", "x"], { env: { LONGSHORE_STORE: url } })).toMatchObject({
           ...{ code: 2, stderr: expect.stringContaining("environment variable 'LONGSHORE_STORE' cannot be used with option '--data") },
         });
+        expect(await longshore(["start", "--store", ""])).toMatchObject({ code: 2, stderr: expect.stringContaining("--store is empty") });
         expect(await longshore(["start", "--lease", "5s"])).toMatchObject({ code: 2, stderr: expect.stringContaining("--store") });
       });
+    });
+
+    it("is absent when the variable is empty", async () => {
+      const server = await startServer(["--data", join(temporaryFolder(), "data")], { env: { LONGSHORE_STORE: "" } });
+      expect(JSON.parse(server.stdout())).not.toHaveProperty("store");
     });
 
     it("is not for dev, which says so", async () => {
