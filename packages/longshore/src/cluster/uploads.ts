@@ -17,8 +17,15 @@ const uploadsMax = 1_000;
 /** Bytes that the route has not read. A node sends a piece when the one before was taken, so only a faulty one sends more. */
 const unreadBytesMax = 4_194_304;
 
+interface Upload {
+  readonly stream: PassThrough;
+  readonly link: LinkEnd;
+  /** Settles when the route has taken what waits; null when nothing waits. One for all pieces, however many a faulty node sends. */
+  taken: Promise<void> | null;
+}
+
 export class Uploads {
-  readonly #uploads = new Map<string, { readonly stream: PassThrough; readonly link: LinkEnd }>();
+  readonly #uploads = new Map<string, Upload>();
 
   /** Bodies on their way. */
   get size(): number {
@@ -33,28 +40,31 @@ export class Uploads {
     const stream = new PassThrough();
     // A body may break off while its route does not read, and an error without a listener ends the process.
     stream.on("error", () => {});
-    this.#uploads.set(name, { stream, link });
+    this.#uploads.set(name, { stream, link, taken: null });
     return stream;
   }
 
   /** Resolves when the route has taken the piece, so that the node sends no more than the route reads. */
   piece({ upload, bytes, isBroken }: CarriedPiece): Promise<void> | undefined {
-    const stream = this.#uploads.get(upload)?.stream;
+    const found = this.#uploads.get(upload);
     // The route has replied without reading all of it.
-    if (stream === undefined || stream.destroyed || stream.writableEnded) return undefined;
+    if (found === undefined || found.stream.destroyed || found.stream.writableEnded) return undefined;
+    const { stream } = found;
     if (isBroken) return void stream.destroy(brokenOff());
     if (bytes === undefined) return void stream.end();
     if (stream.writableLength > unreadBytesMax) return void stream.destroy(brokenOff());
     if (stream.write(Buffer.from(bytes, "base64"))) return undefined;
-    return new Promise((resolve) => {
+    found.taken ??= new Promise((resolve) => {
       const taken = () => {
         stream.off("drain", taken);
         stream.off("close", taken);
+        found.taken = null;
         resolve();
       };
       stream.on("drain", taken);
       stream.on("close", taken);
     });
+    return found.taken;
   }
 
   /** The request is answered: what comes yet is not read. */
