@@ -3,7 +3,7 @@
 import type { LinkClient } from "../cluster/link/client.ts";
 import type { LinkServerFigures } from "../cluster/link/server.ts";
 import type { ClusterNode, NodeState } from "../cluster/node.ts";
-import type { Metrics } from "../core/metrics.ts";
+import { createMetrics, type Metrics } from "../core/metrics.ts";
 
 const states: readonly NodeState[] = ["member", "taking over", "owner", "stepping down"];
 
@@ -24,4 +24,12 @@ export function nodeMetrics(metrics: Metrics, node: ClusterNode, link: LinkClien
   sampled("counter", "longshore_link_connects_total", "Links to an owner that this node opened.", () => link.figures.connects);
   sampled("gauge", "longshore_link_nodes", "Nodes that are linked to this one, while it owns the data.", () => owned.links()?.links ?? 0);
   sampled("counter", "longshore_link_performed_total", "Requests of other nodes performed here.", () => owned.links()?.calls ?? 0);
+}
+
+/**
+ * What /metrics shows: this node, and the data while this node owns it. What the protocols of the idle table count is left out: they count
+ * nothing, and those on the owned data have families of the same names.
+ */
+export function withOwned(metrics: Metrics, owned: () => Metrics | null): Metrics {
+  return { ...createMetrics(), read: async () => `${await metrics.read()}${(await owned()?.read()) ?? ""}` };
 }

@@ -12,7 +12,7 @@ import { type Clock, systemClock } from "../core/clock.ts";
 import { LongshoreError } from "../core/errors.ts";
 import { idMaker } from "../core/ids.ts";
 import type { Logger } from "../core/logger.ts";
-import { createMetrics, type Metrics } from "../core/metrics.ts";
+import { createMetrics } from "../core/metrics.ts";
 import { keepProcessAlive } from "../core/process-keepalive.ts";
 import { packageVersion } from "../core/version.ts";
 import { createWatchdog } from "../core/watchdog.ts";
@@ -23,7 +23,7 @@ import { portDefault, type ServeOptions } from "./config.ts";
 import type { ExternalStore } from "./external-store.ts";
 import type { Server } from "./handle.ts";
 import { IdleTable } from "./idle-table.ts";
-import { nodeMetrics } from "./node-metrics.ts";
+import { nodeMetrics, withOwned } from "./node-metrics.ts";
 import { nodeProgram } from "./node-program.ts";
 import { takeOver } from "./owned-data.ts";
 import { loadWorkflows, noWorkflows } from "./workflows.ts";
@@ -161,11 +161,6 @@ function storageOf(node: ClusterNode): Storage {
     look: () => {},
     tryWrite: async () => void (await node.program("tryWrite", [])),
   };
-}
-
-/** What /metrics shows: this node, and the data while this node owns it. */
-function withOwned(metrics: Metrics, owned: () => Metrics | null): Metrics {
-  return { ...metrics, read: async () => `${await metrics.read()}${(await owned()?.read()) ?? ""}` };
 }
 
 interface Running {
