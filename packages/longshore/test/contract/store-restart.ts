@@ -95,6 +95,16 @@ export function restartContract(setup: Setup): void {
       expect((await world.task("t")).state).not.toBe("offered");
     });
 
+    it("an offer of a short time lasts as long as a hold, for its worker to come back", async () => {
+      const reach = { names: ["work"], labels: [] };
+      let world = await setup();
+      await world.post("t");
+      const [offered] = await world.board.offer({ reach, termMs, offerMs: 100 });
+      world = await reopen(world);
+      await world.clock.advance(termMs - 1);
+      expect((await world.board.extend(holdOf(offered), { holder: "ann" })).verdict).toBe("ok");
+    });
+
     it("an offer that is not accepted returns to its place, after its full term", async () => {
       const reach = { names: ["work"], labels: [] };
       let world = await setup();

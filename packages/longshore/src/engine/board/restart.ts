@@ -1,5 +1,5 @@
 // An open task after a restart. Every live hold and every offer gets one full term: the holder may have renewed it without a write, and no
-// worker could take an offer while the server was down.
+// worker could take an offer while the server was down. Workers need some time to come back, which a short offer would not give them.
 
 import type { TaskRow } from "./task.ts";
 
@@ -7,7 +7,7 @@ export function restored(stored: TaskRow, now: number): TaskRow {
   if (stored.state === "queued") return { ...stored, dueAt: dueAfterRestart(stored, now) };
   const { holdUntil, claimBy, claimMs } = stored;
   if (stored.state !== "offered") return { ...stored, holdUntil: holdUntil === null ? null : now + stored.termMs };
-  const lastsMs = (holdUntil ?? 0) - (stored.claimedAt ?? 0);
+  const lastsMs = Math.max((holdUntil ?? 0) - (stored.claimedAt ?? 0), stored.termMs);
   return {
     ...stored,
     holdUntil: holdUntil === null ? null : now + lastsMs,
