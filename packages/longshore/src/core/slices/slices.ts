@@ -47,6 +47,11 @@ export class Slices {
     if (bytes >= rowBytes) this.#count(Math.floor(bytes / rowBytes));
   }
 
+  /** True when text has used up this turn: a slice that may begin in it, but has not yet, asks for another turn. */
+  get isOver(): boolean {
+    return this.#rows > turnRows;
+  }
+
   #fits(rows: number): boolean {
     return this.#rows === 0 || this.#rows + rows <= turnRows;
   }

@@ -68,7 +68,7 @@ export class LocalReader implements Reader {
 
   run(id: string): Promise<Run | undefined> {
     const { runs } = this.#options;
-    return this.#options.read((tx) => runs.get(tx, id) ?? undefined);
+    return this.#whole((tx) => runs.get(tx, id) ?? undefined);
   }
 
   /** A run in memory is returned with its texts, which exist only once. */
@@ -189,7 +189,7 @@ export class LocalReader implements Reader {
 
   task(id: string): Promise<TaskRow | undefined> {
     const { tasks } = this.#options;
-    return this.#options.read((tx) => tasks.get(tx, id) ?? undefined);
+    return this.#whole((tx) => tasks.get(tx, id) ?? undefined);
   }
 
   taskHead(id: string): Promise<TaskRowHead | undefined> {
@@ -223,7 +223,6 @@ export class LocalReader implements Reader {
 
   async attempts(taskId: string, charsMax = pageCharsMax): Promise<AttemptView[]> {
     const { slices } = this.#options;
-    await slices.turn(wholeRow);
     const task = charsMax > 0 ? await this.task(taskId) : await this.taskHead(taskId);
     if (task === undefined) return [];
     const newestFirst = [currentAttempt({ input: "", output: null, ...task })];
@@ -305,21 +304,29 @@ export class LocalReader implements Reader {
     return this.#options.slices.turn(rows * wholeRow);
   }
 
+  /** Reads one whole row. After one of megabytes, the next is read in another turn of the event loop, whoever asks for it. */
+  async #whole<T extends Run | TaskRow>(load: (tx: ReadTx) => T | undefined): Promise<T | undefined> {
+    const { slices, read } = this.#options;
+    do await slices.turn(wholeRow);
+    while (slices.isOver);
+    return read((tx) => {
+      const row = load(tx);
+      if (row !== undefined) slices.spent(textOf(row));
+      return row;
+    });
+  }
+
   async #page<T extends Run | TaskRow>(
     found: { ids: string[]; next: string | null },
     load: (id: string) => Promise<T | undefined>,
   ): Promise<Page<T>> {
-    const { slices } = this.#options;
     const items: T[] = [];
     let chars = 0;
     for (const id of found.ids) {
-      await slices.turn(wholeRow);
       const item = await load(id);
       if (item === undefined) continue;
-      const size = textOf(item);
-      slices.spent(size);
       items.push(item);
-      chars += size;
+      chars += textOf(item);
       if (chars >= pageCharsMax && id !== found.ids.at(-1)) return { items, next: id };
     }
     return { items, next: found.next };
@@ -330,13 +337,9 @@ export class LocalReader implements Reader {
     ids: readonly string[],
     load: (id: string) => Promise<T | undefined>,
   ): AsyncGenerator<T, void, void> {
-    const { slices } = this.#options;
     for (const id of ids) {
-      await slices.turn(wholeRow);
       const item = await load(id);
-      if (item === undefined) continue;
-      slices.spent(textOf(item));
-      yield item;
+      if (item !== undefined) yield item;
     }
   }
 

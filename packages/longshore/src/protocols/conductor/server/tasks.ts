@@ -6,6 +6,7 @@
 import type { Clock } from "../../../core/clock.ts";
 import type { Json } from "../../../core/json/json.ts";
 import { parseExact, writeExact } from "../../../core/json/json-exact.ts";
+import type { Growth } from "../../../core/list-text.ts";
 import type { Board } from "../../../engine/board/board.ts";
 import { type Hold, isOpen, type TaskRow } from "../../../engine/board/task.ts";
 import type { Workers } from "../../../engine/board/workers.ts";
@@ -98,17 +99,24 @@ export class Tasks {
 
   get = async (request: HttpRequest): Promise<HttpReply> => {
     const taskId = request.params.task as string;
-    const shown = await this.textOf(taskId);
-    if (shown === undefined) throw notFound(`Task not found for taskId: ${taskId}`);
-    return jsonText(shown);
+    const body = await this.#deps.reader.longBody(async (growth) => {
+      const shown = await this.#textOf(taskId, growth);
+      if (shown === undefined) throw notFound(`Task not found for taskId: ${taskId}`);
+      return [shown];
+    });
+    return jsonText(body);
   };
 
   /** One try of a task, the newest or an earlier one. */
-  async textOf(attemptId: string): Promise<string | undefined> {
+  async #textOf(attemptId: string, growth: Growth): Promise<string | undefined> {
+    const { reader } = this.#deps;
     const id = parseAttemptId(attemptId);
-    const task = id === undefined ? undefined : await this.#deps.board.task(id.taskId);
+    const task = id === undefined ? undefined : await reader.task(id.taskId);
     if (id === undefined || task === undefined || task.state === "forgotten" || id.attempt > task.attempt) return undefined;
-    const run = task.runId === null ? undefined : await this.#deps.runs.run(task.runId);
+    // The earlier tries may have as much again, so the turn of this task must have come before they are read.
+    growth.count(task.input.length + (task.output?.length ?? 0));
+    await growth.turn();
+    const run = task.runId === null ? undefined : await reader.runHead(task.runId);
     if (run === undefined) return id.attempt === task.attempt ? this.#render(task) : undefined;
     const view = await this.#deps.renderer.viewOf(run);
     const records = await this.#deps.renderer.recordsOf(task, view);

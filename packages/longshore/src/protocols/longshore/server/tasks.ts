@@ -94,7 +94,7 @@ export function taskOperations(deps: TaskDeps): Operation[] {
       answers: { 200: { description: "The last one is the current one.", schema: pageOf(attemptShape) }, ...noSuchTask },
       async handle({ params }) {
         const { id } = await knownTask(deps, params.id as string);
-        return json(200, { items: (await reader.attempts(id)).map(attemptBody), next: null });
+        return json(200, { items: (await reader.attempts(id, 0)).map(attemptBody), next: null });
       },
     }),
     operation({
