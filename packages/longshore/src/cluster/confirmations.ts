@@ -37,10 +37,10 @@ export class Confirmations {
       const [delivered, undelivered] = [this.#delivered, this.#undelivered];
       this.#delivered = [];
       this.#undelivered = [];
-      // When the link breaks, the owner takes back what is not confirmed; the next owner waits for the ends of the leases.
-      this.#owner.call("confirm", { delivered, undelivered }, { repeat: false }).catch((error: unknown) => {
+      // Sent again when the link breaks. The next owner knows nothing of them, and waits for the ends of the leases.
+      this.#owner.call("confirm", { delivered, undelivered }).catch((error: unknown) => {
         if (!(error instanceof LongshoreError && error.code === "LONGSHORE_LIMIT")) return;
-        // The link is full. The owner must hear it all the same: with the link it would take back what was delivered.
+        // The link is full. The owner must hear it all the same.
         for (const id of delivered) this.#delivered.push(id);
         for (const id of undelivered) this.#undelivered.push(id);
         this.#clock.at(this.#clock.now() + retryMs, () => this.#schedule());

@@ -58,6 +58,9 @@ export function isTracked(action: Action): boolean {
   return !actions[action].reads && !untracked.has(action);
 }
 
+/** How long a node whose link broke may take to come again. It tries each second. */
+const unconfirmedMsMax = 60_000;
+
 /** Never settles; a new one each time, so that what waits for it can be forgotten. */
 const never = (): Promise<never> => new Promise(() => {});
 
@@ -134,15 +137,20 @@ export class Performer implements LinkService {
     throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no stream ${name}.`);
   }
 
-  /** A link broke: what its node has not confirmed did not reach a client, and the bodies on their way do not arrive. */
+  /**
+   * A link broke. What its node has not confirmed may have reached a client all the same, so it is not taken back yet: the node comes
+   * again, and then confirms it, or asks again for what it did not get. When it does not come, what was granted ends by itself. The bodies
+   * on their way do not arrive.
+   */
   left(link: LinkEnd): void {
     this.#streams.dropOf(link);
     this.#uploads.breakOf(link);
-    for (const [id, reply] of [...this.#unconfirmed]) {
-      if (reply.link !== link) continue;
-      this.#unconfirmed.delete(id);
-      reply.undelivered();
-    }
+    const { clock } = this.#deps;
+    const left = [...this.#unconfirmed].filter(([, reply]) => reply.link === link);
+    if (left.length === 0) return;
+    clock.at(clock.now() + unconfirmedMsMax, () => {
+      for (const [id, reply] of left) if (this.#unconfirmed.get(id) === reply) this.#unconfirmed.delete(id);
+    });
   }
 
   close(): void {
@@ -173,6 +181,8 @@ export class Performer implements LinkService {
   }
 
   async #request(carried: CarriedRequest, call: LinkCall): Promise<CarriedReply> {
+    // The node asks again: it did not get the reply.
+    if (call.isRepeat || carried.isRepeat) this.#takeBack(carried.id);
     const found = this.#routes.get(carried.route);
     if (found === undefined) throw new LongshoreError("LONGSHORE_NOT_FOUND", `The owner of the data has no route ${carried.route}.`);
     const { route, group } = found;
@@ -262,12 +272,14 @@ export class Performer implements LinkService {
 
   #confirm({ delivered, undelivered }: { delivered: readonly string[]; undelivered: readonly string[] }): void {
     for (const id of delivered) this.#unconfirmed.delete(id);
-    for (const id of undelivered) {
-      const reply = this.#unconfirmed.get(id);
-      this.#unconfirmed.delete(id);
-      reply?.undelivered();
-    }
+    for (const id of undelivered) this.#takeBack(id);
     this.#changed?.();
+  }
+
+  #takeBack(id: string): void {
+    const reply = this.#unconfirmed.get(id);
+    this.#unconfirmed.delete(id);
+    reply?.undelivered();
   }
 
   async #grpc(carried: CarriedCall, link: LinkCall): Promise<unknown> {
