@@ -6,10 +6,12 @@ import { join } from "node:path";
 import { connect } from "../../src/cli/client.ts";
 import { liveSource } from "../../src/cli/verify-live.ts";
 import { verify } from "../../src/verify/verify.ts";
+import type { ClusterOptions } from "../support/cluster.ts";
 import { freePort } from "../support/port.ts";
 import type { createWorkflow } from "./api.ts";
 import { check, describeViolations } from "./checker.ts";
 import { type Client, openClient } from "./client.ts";
+import { openClusterServer } from "./cluster-server.ts";
 import { type Entry, type HistoryWriter, openHistory, readHistory } from "./history.ts";
 import { type Link, openLink } from "./link.ts";
 import { type ManagedProcess, ownWorkerProcess, type ServerOptions, serverProcess, workerProcess } from "./processes.ts";
@@ -54,14 +56,23 @@ export interface Wire {
   habits?: Record<string, unknown>;
 }
 
-export async function openArena(other: Pick<ServerOptions, "command"> & { data?: string; wire?: Wire } = {}): Promise<Arena> {
+export interface ArenaOptions extends Pick<ServerOptions, "command"> {
+  data?: string;
+  wire?: Wire;
+  /** Several servers in place of one, with their data in PostgreSQL. */
+  cluster?: Pick<ClusterOptions, "postgres" | "nodes" | "own">;
+}
+
+export async function openArena(other: ArenaOptions = {}): Promise<Arena> {
   const directory = mkdtempSync(join(tmpdir(), "longshore-faults-"));
   mkdirSync(join(directory, "workflows"));
-  const port = await freePort();
-  const url = `http://127.0.0.1:${port}`;
   const chaos = openHistory(join(directory, "chaos.0.jsonl"));
+  const flags = other.wire?.flags(directory) ?? [];
+  const cluster = other.cluster && (await openClusterServer({ ...other.cluster, directory, history: chaos, flags }));
+  const port = cluster?.port ?? (await freePort());
+  const url = `http://127.0.0.1:${port}`;
   const data = other.data ?? join(directory, "data");
-  const server = serverProcess({ directory, port, data, history: chaos, command: other.command, flags: other.wire?.flags(directory) });
+  const server = cluster?.server ?? serverProcess({ directory, port, data, history: chaos, command: other.command, flags });
   const client = openClient(url, join(directory, "client.0.jsonl"), other.wire?.define);
   const workers: ManagedProcess[] = [];
   const links: (Link & { name: string })[] = [];
@@ -103,6 +114,7 @@ export async function openArena(other: Pick<ServerOptions, "command"> & { data?:
     },
     async close({ keepFiles }) {
       await Promise.all([...workers, server].map((process) => process.kill()));
+      await cluster?.close();
       await Promise.all(links.map((link) => link.close()));
       client.close();
       chaos.close();

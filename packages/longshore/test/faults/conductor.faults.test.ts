@@ -1,10 +1,11 @@
 // Conductor's server, killed up to two hundred times at any moment while workers of its wire poll, report and start runs.
 import { Agent } from "node:http";
 import { setTimeout as pause } from "node:timers/promises";
-import { expect, it } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import { conductorConversation, type RestTask } from "../support/conductor-rest.ts";
 import { fork, operator, simple } from "../support/conductor-world.ts";
-import { faultSeed, inArena } from "./arena.ts";
+import { postgresMissing, TestPostgres } from "../support/postgres.ts";
+import { type ArenaOptions, faultSeed, inArena } from "./arena.ts";
 import { type Conversation, insist, REST_MS } from "./conductor-insist.ts";
 import { seededRandom } from "./random.ts";
 
@@ -40,7 +41,16 @@ async function work(c: Conversation, type: string, stopped: () => boolean, said:
   }
 }
 
-it("[C126] brings every run to its one end over up to two hundred kills of the server", async () => {
+it("[C126] brings every run to its one end over up to two hundred kills of the server", () => playKills());
+
+it("brings every run to its one end over kills of either node of a cluster", async (context) => {
+  if (postgresMissing !== undefined) return context.skip(`needs ${postgresMissing}`);
+  const postgres = await TestPostgres.start();
+  onTestFinished(() => postgres.remove());
+  await playKills({ cluster: { postgres, nodes: 2 } }, KILLS_MIN);
+});
+
+async function playKills(other?: ArenaOptions, killsMax = KILLS_MAX): Promise<void> {
   const random = seededRandom(faultSeed());
   await inArena(async ({ url, server }) => {
     const agent = new Agent({ keepAlive: true });
@@ -55,7 +65,7 @@ it("[C126] brings every run to its one end over up to two hundred kills of the s
     });
     const until = Date.now() + KILLING_MS_MAX;
     let kills = 0;
-    for (; kills < KILLS_MAX && Date.now() < until; kills++) {
+    for (; kills < killsMax && Date.now() < until; kills++) {
       await pause(random.between(0, LIFE_MS_MAX));
       await server.kill();
       await server.start();
@@ -91,5 +101,5 @@ it("[C126] brings every run to its one end over up to two hundred kills of the s
     const children = JSON.parse(await insist(c, "GET", "/workflow/search?size=1&query=workflowType%3D'child'")) as { totalHits: number };
     expect(children.totalHits).toBe(RUNS);
     agent.destroy();
-  });
-});
+  }, other);
+}

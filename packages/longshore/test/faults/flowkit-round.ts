@@ -5,10 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import type { ClusterOptions } from "../support/cluster.ts";
 import { JavaKafka, JavaMongo } from "../support/java-service.ts";
 import { freePort } from "../support/port.ts";
 import { type FaultCounts, killAgainAndAgain, planFaults, playFaults } from "./chaos.ts";
 import { describeViolations } from "./checker.ts";
+import { openClusterServer } from "./cluster-server.ts";
 import { checkGraphs, type FinalGraph, type FinalPart } from "./flowkit-checker.ts";
 import { graphOf, type Shape } from "./flowkit-shape.ts";
 import { type HistoryWriter, openHistory, readHistory } from "./history.ts";
@@ -27,6 +29,10 @@ export interface FlowkitRound {
   counts: Partial<FaultCounts>;
   /** How long the broker lives, at least and at most, before it is killed. Absent: it lives on. */
   brokerLifeMs?: [number, number];
+  /** Without a broker, on the server's own bus. */
+  ownBus?: boolean;
+  /** Several servers in place of one. */
+  cluster?: Pick<ClusterOptions, "postgres" | "nodes">;
 }
 
 const WORKER_PROGRAM = fileURLToPath(new URL("./flowkit-worker.mjs", import.meta.url));
@@ -66,16 +72,21 @@ async function openFlowkitArena(round: FlowkitRound) {
   const directory = mkdtempSync(join(tmpdir(), "longshore-faults-"));
   mkdirSync(join(directory, "workflows"));
   const history = openHistory(join(directory, "chaos.0.jsonl"));
-  const [kafka, mongo] = await Promise.all([JavaKafka.start(), round.store === "mongo" ? JavaMongo.start() : undefined]);
-  const port = await freePort();
-  const url = `http://127.0.0.1:${port}`;
+  const [kafka, mongo] = await Promise.all([
+    round.ownBus ? undefined : JavaKafka.start(),
+    round.store === "mongo" ? JavaMongo.start() : undefined,
+  ]);
   const config = join(directory, "flowkit.json");
   writeFileSync(config, JSON.stringify({ worker_types: Object.values(ROLES), offer_sec: OFFER_SEC, lease_ttl_sec: LEASE_SEC }));
-  const flags = ["--flowkit-brokers", kafka.broker, "--flowkit-config", config];
+  const flags = [...(kafka === undefined ? [] : ["--flowkit-brokers", kafka.broker]), "--flowkit-config", config];
   if (mongo !== undefined) flags.push("--flowkit-mongo", `${mongo.url}/flowkit`);
-  const server = serverProcess({ directory, port, data: join(directory, "data"), history, flags });
+  const cluster = round.cluster && (await openClusterServer({ ...round.cluster, directory, history, flags }));
+  const port = cluster?.port ?? (await freePort());
+  const url = `http://127.0.0.1:${port}`;
+  const server = cluster?.server ?? serverProcess({ directory, port, data: join(directory, "data"), history, flags });
   const store = mongo === undefined ? { url } : { mongo: `${mongo.url}/flowkit` };
-  const settings = { brokers: kafka.broker, ...store, roles: ROLES, slots: SLOTS, leaseTtlSec: LEASE_SEC, hbIntervalSec: BEAT_SEC };
+  const bus = kafka === undefined ? {} : { brokers: kafka.broker };
+  const settings = { ...bus, ...store, roles: ROLES, slots: SLOTS, leaseTtlSec: LEASE_SEC, hbIntervalSec: BEAT_SEC };
   const workers = Array.from({ length: round.workers }, (_, index) => {
     const name = `worker-${index}`;
     return programProcess(name, WORKER_PROGRAM, { ...settings, ms: round.shape.ms, workerId: name }, directory, history);
@@ -84,7 +95,7 @@ async function openFlowkitArena(round: FlowkitRound) {
     play: () => play(round, { directory, url, kafka, server, workers, history }),
     async close({ keepFiles }: { keepFiles: boolean }) {
       await Promise.all([...workers, server].map((process) => process.kill()));
-      await Promise.all([kafka.remove(), mongo?.remove()]);
+      await Promise.all([cluster?.close(), kafka?.remove(), mongo?.remove()]);
       history.close();
       if (!keepFiles) rmSync(directory, { recursive: true });
     },
@@ -94,7 +105,7 @@ async function openFlowkitArena(round: FlowkitRound) {
 interface FlowkitArena {
   directory: string;
   url: string;
-  kafka: JavaKafka;
+  kafka: JavaKafka | undefined;
   server: ManagedProcess;
   workers: ManagedProcess[];
   history: HistoryWriter;
@@ -117,7 +128,7 @@ async function play(round: FlowkitRound, arena: FlowkitArena): Promise<FlowkitVe
   const counts = { ...NO_FAULTS, ...round.counts };
   const faults = planFaults({ seed, durationMs, workers: workers.length, links: 0, termMs: LEASE_SEC * 1000, counts });
   const over = new AbortController();
-  const beside = brokerLifeMs === undefined ? undefined : killAgainAndAgain("Kafka", kafka, seed, brokerLifeMs)(over.signal);
+  const beside = brokerLifeMs === undefined || kafka === undefined ? undefined : killAgainAndAgain("Kafka", kafka, seed, brokerLifeMs)(over.signal);
   const targets = { server, workers, links: [], cancelOne: async () => {}, note: () => {} };
   await Promise.all([submitAll(), playFaults(faults, seed, targets)]).finally(() => over.abort());
   await beside;

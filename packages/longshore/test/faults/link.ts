@@ -22,7 +22,9 @@ interface Pair {
   inside: Socket;
 }
 
-export async function openLink(serverPort: number): Promise<Link> {
+/** The way leads to one port, or for each connection to the one that is asked for. */
+export async function openLink(serverPort: number | (() => number)): Promise<Link> {
+  const portNow = typeof serverPort === "number" ? () => serverPort : serverPort;
   const pairs = new Set<Pair>();
   /** Set while silent: what is to be done when sound comes back. */
   let held: (() => void)[] | undefined;
@@ -45,7 +47,7 @@ export async function openLink(serverPort: number): Promise<Link> {
   };
 
   const join = (outside: Socket): void => {
-    const inside = dial({ port: serverPort, host: "127.0.0.1", allowHalfOpen: true, noDelay: true });
+    const inside = dial({ port: portNow(), host: "127.0.0.1", allowHalfOpen: true, noDelay: true });
     const pair = { outside, inside };
     pairs.add(pair);
     pass(pair, outside, inside);

@@ -35,6 +35,7 @@ type Presence = "there" | "leaving" | "away";
 /** A node, and since when it is what it is: a client that asked before need not be disappointed. */
 export class NodeProcess {
   readonly index: number;
+  readonly port: number;
   readonly url: string;
   readonly process: ManagedProcess;
   #presence: Presence = "away";
@@ -42,6 +43,7 @@ export class NodeProcess {
 
   constructor(index: number, port: number, process: ManagedProcess) {
     this.index = index;
+    this.port = port;
     this.url = `http://127.0.0.1:${port}`;
     this.process = process;
   }
@@ -129,11 +131,22 @@ export class Cluster {
 
   /** The node that owns the data, by the row of PostgreSQL; waits until there is one among the nodes that are there. */
   async owner(): Promise<NodeProcess> {
-    return untilElsewhere(async () => {
-      const name = await this.#ownerName().catch(() => "");
-      return this.nodes.find((node) => node.isThere && name.split("/").at(-2) === String(node.process.pid())) ?? false;
-    });
+    return untilElsewhere(async () => (await this.ownerNow()) ?? false);
   }
+
+  /** Null when no node that is there owns the data. */
+  async ownerNow(): Promise<NodeProcess | null> {
+    const name = await this.#ownerName().catch(() => "");
+    return this.nodes.find((node) => node.isThere && name.split("/").at(-2) === String(node.process.pid())) ?? null;
+  }
+
+  #turn = 0;
+
+  /** The port of the next node that is there, as a balancer would choose it. */
+  readonly nextPort = (): number => {
+    const there = this.nodes.filter((node) => node.isThere);
+    return ((there[this.#turn++ % there.length] ?? this.nodes[0]) as NodeProcess).port;
+  };
 
   /** The others, in their order. */
   async members(): Promise<NodeProcess[]> {
