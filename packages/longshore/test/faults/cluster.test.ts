@@ -122,7 +122,8 @@ else
         const [owner, other] = cluster.nodes as [NodeProcess, NodeProcess];
         const { client, troubles } = load({ through: () => [other] });
         await client.create("one", independent(1));
-        const performed = async () => /^longshore_link_performed_total (\d+)/m.exec(await (await fetch(`${owner.url}/metrics`)).text())?.[1];
+        const performed = async () =>
+          /^longshore_link_performed_total (\d+)/m.exec(await (await fetch(`${owner.url}/metrics`)).text())?.[1];
         const before = await performed();
         const poll = claimJob(client.connection, { workerId: "idle", ttlSecs: 5, waitSecs: 20 });
         // The claim has reached the owner.

@@ -128,7 +128,8 @@ async function play(round: FlowkitRound, arena: FlowkitArena): Promise<FlowkitVe
   const counts = { ...NO_FAULTS, ...round.counts };
   const faults = planFaults({ seed, durationMs, workers: workers.length, links: 0, termMs: LEASE_SEC * 1000, counts });
   const over = new AbortController();
-  const beside = brokerLifeMs === undefined || kafka === undefined ? undefined : killAgainAndAgain("Kafka", kafka, seed, brokerLifeMs)(over.signal);
+  const beside =
+    brokerLifeMs === undefined || kafka === undefined ? undefined : killAgainAndAgain("Kafka", kafka, seed, brokerLifeMs)(over.signal);
   const targets = { server, workers, links: [], cancelOne: async () => {}, note: () => {} };
   await Promise.all([submitAll(), playFaults(faults, seed, targets)]).finally(() => over.abort());
   await beside;
