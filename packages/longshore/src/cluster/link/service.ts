@@ -2,7 +2,7 @@
 
 /** One link, as the owner sees it: a node that comes again has another. */
 export interface LinkEnd {
-  /** True when it broke: what is sent on it reaches nobody. */
+  /** True when it broke: what is sent on it does not arrive. */
   readonly isOver: boolean;
 }
 
