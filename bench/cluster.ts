@@ -1,4 +1,4 @@
-// Claim and complete over HTTP on the nodes of a cluster: at the node that owns the data, and through others; and how long nobody answers when
+// Claim and complete over HTTP on the nodes of a cluster: at the node that owns the data, and through others; and how long there is no answer when
 // the owner is killed, or stops.
 import { withFolder } from "./environment.ts";
 import { type HttpConnection, openConnection } from "./http-connection.ts";

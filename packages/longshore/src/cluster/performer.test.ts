@@ -34,7 +34,14 @@ function setup() {
   const call = (name: string, args: unknown, isRepeat = false) =>
     performer.call(name, args, { key: "", node: "n", link, isRepeat, signal: new AbortController().signal });
   const claim = async (id: string, isRepeat = false) => ((await call("request", request(id), isRepeat)) as { text: string }).text;
-  return { takenBack, link, performer, clock, claim, confirm: (told: object) => call("confirm", { delivered: [], undelivered: [], ...told }) };
+  return {
+    takenBack,
+    link,
+    performer,
+    clock,
+    claim,
+    confirm: (told: object) => call("confirm", { delivered: [], undelivered: [], ...told }),
+  };
 }
 
 describe("a reply that grants something", () => {

@@ -12,7 +12,8 @@ import { type LongshoreError, toError } from "../core/errors.ts";
 import { closedError, Postponed, unavailableError } from "./commit-errors.ts";
 import { type Job, untried } from "./commit-job.ts";
 import { CommittedReads, type ReadCounts } from "./committed-reads.ts";
-import { Missing, type RowStore, Unavailable } from "./rows.ts";
+import { Missing } from "./missing.ts";
+import { type RowStore, Unavailable } from "./rows.ts";
 import type { Later, ReadTx, Tx } from "./tx.ts";
 import { type Writable, Writables } from "./writables.ts";
 

@@ -13,7 +13,8 @@
 // shows that none had.
 
 import { unavailableError } from "./commit-errors.ts";
-import { Missing, type RowStore, Unavailable } from "./rows.ts";
+import { Missing } from "./missing.ts";
+import { type RowStore, Unavailable } from "./rows.ts";
 import type { Later, ReadTx } from "./tx.ts";
 
 type Work<T> = (tx: ReadTx) => Later<T>;

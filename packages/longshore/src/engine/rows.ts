@@ -2,6 +2,7 @@
 // decides nothing: the engine decides what a row means and when it changes.
 
 import type { LongshoreError } from "../core/errors.ts";
+import { Missing } from "./missing.ts";
 import type { ReadTx } from "./tx.ts";
 
 export type Value = string | number | null | Uint8Array;
@@ -142,22 +143,6 @@ export class Unavailable extends Error {
 export class Taken extends Error {
   constructor(cause: Error) {
     super(cause.message, { cause });
-  }
-}
-
-/**
- * Thrown by a read that the store cannot do synchronously. The group commit undoes the operation, loads the row, and performs the operation
- * again.
- */
-export class Missing extends Error {
-  /** What the store needs to load the row; `all` has several reads instead. */
-  readonly read: unknown;
-  readonly all: readonly Missing[];
-
-  constructor(read: unknown) {
-    super("The rows are not at hand.");
-    this.read = read;
-    this.all = Array.isArray(read) ? (read as Missing[]).flatMap(({ all }) => all) : [this];
   }
 }
 

@@ -1,6 +1,7 @@
 // Rows that are only read as the source for `longshore verify`: those of a data folder, or of PostgreSQL.
 
-import { Missing, type RowStore } from "../engine/rows.ts";
+import { Missing } from "../engine/missing.ts";
+import type { RowStore } from "../engine/rows.ts";
 import type { Dialect } from "../engine/run/dialect.ts";
 import { LocalHistory } from "../engine/run/local-history.ts";
 import type { Plan, PlanNode } from "../engine/run/plan.ts";

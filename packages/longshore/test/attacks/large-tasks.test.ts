@@ -1,5 +1,5 @@
 // The attacker holds a worker token, fails a task of Conductor with outputs of megabytes, and looks at that task many times at once. A row of
-// megabytes is read in a turn of the event loop of its own, whoever asks for it, and the tries of the task are in memory for one at a time.
+// megabytes is read in a turn of the event loop of its own, for all callers together, and the tries of the task are in memory for one at a time.
 
 import { expect, it, vi } from "vitest";
 import { LocalReader } from "../../src/engine/run/local-reader.ts";

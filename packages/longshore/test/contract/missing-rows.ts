@@ -2,7 +2,8 @@
 // `GroupCommit.read` always throws. Commits take some turns of the event loop, and what is loaded arrives some turns after it was read. So it
 // behaves like a database on another machine, with SQLite's rows.
 
-import { Missing, type Row, type RowStore, type Scan, type TableRows, type TableSpec } from "../../src/engine/rows.ts";
+import { Missing } from "../../src/engine/missing.ts";
+import type { Row, RowStore, Scan, TableRows, TableSpec } from "../../src/engine/rows.ts";
 import type { ReadTx } from "../../src/engine/tx.ts";
 
 interface Read {

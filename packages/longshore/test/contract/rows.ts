@@ -2,7 +2,8 @@
 // here knows what a row means; the behaviour of the engine on them is in store.ts.
 
 import { afterEach, describe, expect, it } from "vitest";
-import { type Column, Missing, type RowStore, type Scan, type TableSpec, Unavailable } from "../../src/engine/rows.ts";
+import { Missing } from "../../src/engine/missing.ts";
+import { type Column, type RowStore, type Scan, type TableSpec, Unavailable } from "../../src/engine/rows.ts";
 import type { ReadTx } from "../../src/engine/tx.ts";
 
 /** Opened rows. */

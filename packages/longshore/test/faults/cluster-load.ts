@@ -79,7 +79,7 @@ export class Load {
     const workflows = [await this.client.create("chain", chain(3)), await this.client.create("diamond", diamond())];
     const starting = async (start: (workflow: string) => Promise<string>) => {
       for (let turn = 0; !this.#starting.signal.aborted; turn++) {
-        // One without a key whose node died may have made a run that nobody was told of: it is not sent again.
+        // One without a key whose node died may have made a run whose id no client got: it is not sent again.
         const id = await start(workflows[turn % workflows.length] as string).catch(() => null);
         if (id !== null) this.#runs.push(id);
         await pause(everyMs);

@@ -1,9 +1,9 @@
 // Lets a caller wait for messages between runs. They are carried out after the transaction that leaves them, and a store on another machine
-// takes some time for that: whoever cancels a run must find its children cancelled, with any store.
+// takes some time for that: a caller that cancels a run must find its children cancelled, with any store.
 
 import { type Clock, pause } from "../../core/clock.ts";
 
-/** Whoever waits goes on after this time: the messages are durable, and others may be before them. */
+/** A caller goes on after this time: the messages are durable, and others may be before them. */
 const waitMsMax = 1_000;
 /** Children within children: each generation is told by a message of the one before. */
 const generationsMax = 16;

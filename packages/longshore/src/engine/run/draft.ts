@@ -8,7 +8,7 @@ import { newTask } from "../board/new-task.ts";
 import { keptError } from "../board/report-texts.ts";
 import type { ReservedLanes } from "../board/reserved-lanes.ts";
 import type { Deadline, EndState, Fault, TaskRow } from "../board/task.ts";
-import { Missing } from "../rows.ts";
+import { Missing } from "../missing.ts";
 import type { Change, Decision, Frontier, Need, Recorded } from "./decide.ts";
 import type { Dialect, Needs, Resolved, Scope, Unplaced } from "./dialect.ts";
 import type { Placement, Plan, Template } from "./plan.ts";

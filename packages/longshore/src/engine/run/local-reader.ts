@@ -304,7 +304,7 @@ export class LocalReader implements Reader {
     return this.#options.slices.turn(rows * wholeRow);
   }
 
-  /** Reads one whole row. After one of megabytes, the next is read in another turn of the event loop, whoever asks for it. */
+  /** Reads one whole row. After one of megabytes, the next is read in another turn of the event loop, also for another caller. */
   async #whole<T extends Run | TaskRow>(load: (tx: ReadTx) => T | undefined): Promise<T | undefined> {
     const { slices, read } = this.#options;
     do await slices.turn(wholeRow);

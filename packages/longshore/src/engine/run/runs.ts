@@ -106,7 +106,7 @@ export class Runs {
   /** Returns the run afterwards; undefined when there is none. Orders that do not apply to its state change nothing. */
   async tell(runId: string, order: Order): Promise<Run | undefined> {
     const run = await this.#store.tell(runId, order);
-    // Whoever ended a run finds its children ended too.
+    // A caller that ended a run finds its children ended too.
     if (this.#carrying !== null) await this.#carried.wait(() => this.#store.newestCancel());
     return run;
   }

@@ -2,7 +2,8 @@
 // writes of a commit are one message as well.
 
 import type { LongshoreError } from "../../core/errors.ts";
-import { Missing, type Row, type RowStore, type Scan, type TableRows, type TableSpec, type Value } from "../../engine/rows.ts";
+import { Missing } from "../../engine/missing.ts";
+import type { Row, RowStore, Scan, TableRows, TableSpec, Value } from "../../engine/rows.ts";
 import type { ReadTx } from "../../engine/tx.ts";
 import { boundsOf, limitOf, type SelectSql, selectSql, shapeOf } from "../scan-sql.ts";
 import { ArrayEncoder, type ColumnType, decode } from "./binary.ts";

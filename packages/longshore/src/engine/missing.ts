@@ -1,0 +1,17 @@
+// What a read throws whose rows are not in memory. Pure decisions read rows through functions that may throw it, and let it pass.
+
+/**
+ * Thrown by a read that the store cannot do synchronously. The group commit undoes the operation, loads the row, and performs the operation
+ * again.
+ */
+export class Missing extends Error {
+  /** What the store needs to load the row; `all` has several reads instead. */
+  readonly read: unknown;
+  readonly all: readonly Missing[];
+
+  constructor(read: unknown) {
+    super("The rows are not at hand.");
+    this.read = read;
+    this.all = Array.isArray(read) ? (read as Missing[]).flatMap(({ all }) => all) : [this];
+  }
+}
