@@ -295,8 +295,12 @@ export class GroupCommit {
     this.#takeBack(0);
     this.#after.length = 0;
     if (jobs.length > 1) return this.#oneByOne(jobs, 0);
-    (jobs[0] as Job).error ??= failure;
-    (jobs[0] as Job).until = null;
+    const [job] = jobs;
+    // A batch may have deferred changes only; they stay for the next.
+    if (job !== undefined) {
+      job.error ??= failure;
+      job.until = null;
+    }
     return this.#answer(jobs, null);
   }
 

@@ -259,6 +259,18 @@ describe("a batch on rows that are read later", () => {
     await expect(reading).rejects.toMatchObject({ code: "LONGSHORE_STORE_UNAVAILABLE" });
   });
 
+  it("without an operation may fail: what is deferred stays for the next", async () => {
+    const touch = commit.joinWhenTouched({ dirty: true, write: () => {}, applied: () => touch() });
+    touch();
+    isReplaced = true;
+    const refused = expect(commit.run(() => {})).rejects.toThrow("another server has taken over");
+    // Closing performs the operation at once; the batch that was planned for it comes after that, and is empty.
+    await commit.close();
+    await refused;
+    await new Promise((resolve) => setImmediate(resolve));
+    await commit.quiet();
+  });
+
   it("is carried out before the store closes", async () => {
     const last = commit.run((tx) => add(tx, "a"));
     await commit.close();
