@@ -43,7 +43,7 @@ export const SERVER_PROGRAM = join(REPOSITORY, "packages/longshore/dist/cli/main
 const WORKER_PROGRAM = fileURLToPath(new URL("./worker-process.ts", import.meta.url));
 
 /** A loaded machine may take seconds to start a process; one that takes this long has failed. */
-const START_MS_MAX = 30_000;
+const START_MS_MAX = 90_000;
 /** What an orderly end may take: the server waits up to ten seconds for requests in flight. */
 const END_MS_MAX = 20_000;
 
