@@ -287,3 +287,16 @@ it("a slow reader of events holds up the route at the owner, which keeps about a
   expect(sent).toBeGreaterThan(500);
   expect(sent).toBeLessThan(1_100);
 });
+
+it("a client that leaves while there is no link is no failure of the request", async () => {
+  const client = new AbortController();
+  const asked = new LongshoreError("LONGSHORE_CLOSED", "asked");
+  const owner: CallOwner = { call: (name) => (name === "request" ? Promise.reject(client.abort(asked) ?? asked) : Promise.resolve()) };
+  const forwarder = new Forwarder({ owner, makeId: idMaker(), clock: systemClock });
+  await expect(
+    forwarder.request(
+      routeOf(() => ({ status: 200 })),
+      requestOf({ gone: client.signal }),
+    ),
+  ).resolves.toEqual({ status: 503 });
+});

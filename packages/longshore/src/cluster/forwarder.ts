@@ -55,15 +55,18 @@ export class Forwarder {
     const carried = this.#carried(route, request, begunAs);
     if (route.body === "stream") return this.#upload(carried, request);
     const signal = carried.text.length <= watchedCharsMax ? request.gone : undefined;
-    const ask = async (again: CarriedRequest) => {
-      try {
-        return (await this.#deps.owner.call("request", again, { signal })) as CarriedReply;
-      } catch (error) {
-        // The link broke, and the client is gone: whatever the owner granted reaches no client.
-        if (signal?.aborted) this.#confirmations.undelivered(carried.id);
-        throw error;
-      }
-    };
+    try {
+      return await this.#ask(carried, signal);
+    } catch (error) {
+      if (!signal?.aborted) throw error;
+      // The link broke, and the client is gone: what the owner granted reaches no worker, and this reply no client.
+      this.#confirmations.undelivered(carried.id);
+      return { status: 503 };
+    }
+  }
+
+  async #ask(carried: CarriedRequest, signal: AbortSignal | undefined): Promise<HttpReply> {
+    const ask = async (again: CarriedRequest) => (await this.#deps.owner.call("request", again, { signal })) as CarriedReply;
     let reply = await ask(carried);
     for (let fetched = 0; reply.length !== undefined; fetched++) {
       try {
