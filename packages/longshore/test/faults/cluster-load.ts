@@ -94,7 +94,8 @@ export class Load {
     });
     this.#going = Promise.all([
       starting((workflow) => this.client.start(workflow)),
-      starting((workflow) => this.client.startOnce(workflow)),
+      // One that is refused may have been carried out, and without a key nobody can tell.
+      ...(this.#options.mayRefuse ? [] : [starting((workflow) => this.client.startOnce(workflow))]),
       this.#pollConductor(),
       ...working,
     ]);

@@ -75,12 +75,14 @@ else
         await work.begin();
         const at = tickNow();
         for (let turn = 0; turn < 10; turn++) {
-          await work.more();
+          await work.more(60);
           for (const link of links) link.cut();
         }
+        await back(work);
         for (const link of links) link.hush();
         await later(SILENT_MS);
         for (const link of links) link.restore();
+        await back(work);
         for (const link of links) link.silence();
         await later(SILENT_MS);
         for (const link of links) link.restore();
