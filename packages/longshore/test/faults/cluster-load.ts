@@ -79,7 +79,7 @@ export class Load {
     const workflows = [await this.client.create("chain", chain(3)), await this.client.create("diamond", diamond())];
     const starting = async (start: (workflow: string) => Promise<string>) => {
       for (let turn = 0; !this.#starting.signal.aborted; turn++) {
-        // One without a key whose node died may have made a run whose id no client got: it is not sent again.
+        // One without a key whose node died may have made a run that no client knows: it is not sent again.
         const id = await start(workflows[turn % workflows.length] as string).catch(() => null);
         if (id !== null) this.#runs.push(id);
         await pause(everyMs);
@@ -94,7 +94,7 @@ export class Load {
     });
     this.#going = Promise.all([
       starting((workflow) => this.client.start(workflow)),
-      // One that is refused may have been carried out, and without a key nobody can tell.
+      // One that is refused may have been carried out, and without a key no client can tell.
       ...(this.#options.mayRefuse ? [] : [starting((workflow) => this.client.startOnce(workflow))]),
       this.#pollConductor(),
       ...working,

@@ -56,8 +56,9 @@ export async function openClusterServer(options: ClusterOptions): Promise<Cluste
       for (const node of cluster.nodes) if (!node.isThere && node !== paused) await node.process.stumble(afterMs);
     },
     async end() {
-      await target().end();
+      // From here on: the next owner takes over before this process has ended.
       write("process-ended");
+      await target().end();
     },
     // The next owner gives every hold a whole term, as a server that was killed and started does.
     pause() {
