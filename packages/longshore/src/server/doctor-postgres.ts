@@ -22,8 +22,9 @@ export async function diagnosePostgres(url: string): Promise<Finding[]> {
 
 /** The first sentence is what was seen, the rest what to do. */
 function halves(message: string): Pick<Finding, "seen" | "advice"> {
-  const [, seen = message, advice] = /^(.*?[^.])\.? (?=(?:Start|Install|Give|Name|Run|In) )(.*)$/s.exec(message) ?? [];
-  return advice === undefined ? { seen: message, advice: "Correct the address, or the rights of the role." } : { seen, advice };
+  const at = message.search(/ (?:Start|Install|Give|Name|Run|In) /);
+  if (at === -1) return { seen: message, advice: "Correct the address, or the rights of the role." };
+  return { seen: message.slice(0, at).replace(/\.$/, ""), advice: message.slice(at + 1) };
 }
 
 function findingsOf(found: PostgresExamination, shown: string): Finding[] {

@@ -170,7 +170,7 @@ else
     });
 
     it("accepts nothing after another server took over while commits were under way", async () => {
-      const { engine, store, url, schema } = await setup();
+      const { engine, store, proxy, url, schema } = await setup();
       const accepted: { id: string; asked: number }[] = [];
       let more = true;
       let [count, takenAt] = [0, Number.POSITIVE_INFINITY];
@@ -183,7 +183,8 @@ else
       };
       const callers = Array.from({ length: 3 }, caller);
       await untilElsewhere(() => accepted.length > 20);
-      // The first one locks again by itself, unless its lease is over as well.
+      // Cut off from its lock, the first one goes on with its commits: only the fence of a commit tells it.
+      proxy.refuse();
       await server.query(`UPDATE ${schema}.shard SET expires_at = now() - interval '1 second'`);
       await endSessions(schema, "lease");
       const second = await takeOver(url).then((opened) => {

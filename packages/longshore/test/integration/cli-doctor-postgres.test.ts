@@ -62,8 +62,8 @@ else
       const server = await startServer(["--store", url]);
       const { code, of } = await findings(url, { LONGSHORE_STORE: url });
       expect(code).toBe(0);
-      expect(of.Data?.seen).toMatch(/^schema version \d+, \S+\/\d+ has it \(epoch 1\), its lease ends in \d/);
-      expect(of.Data?.figures).toMatchObject({ epoch: 1, owner: expect.stringContaining(`/${server.pid}`) });
+      expect(of.Data?.seen).toMatch(/^schema version \d+, \S+\/\d+\/\w+ has it \(epoch 1\), its lease ends in \d/);
+      expect(of.Data?.figures).toMatchObject({ epoch: 1, owner: expect.stringContaining(`/${server.pid}/`) });
       server.kill("SIGTERM");
       await server.ended;
       expect((await findings(url)).of.Data?.seen).toMatch(/no server has it \(epoch 1\)$/);

@@ -33,12 +33,12 @@ export class CarriedMessages {
     for (const { resolve } of this.#waiters) resolve();
   }
 
-  /** Waits for the message with the id that `newest` returns, and for those that carrying it out leaves. */
-  async wait(newest: () => number): Promise<void> {
+  /** Waits for the message with the id that `newest` returns, and for those that carrying it out leaves, while messages are carried out. */
+  async wait(newest: () => number, isCarrying: () => boolean): Promise<void> {
     const given = this.#clock.now() + waitMsMax;
     for (let generation = 0; generation < generationsMax; generation++) {
       const upTo = newest();
-      if (upTo <= this.#upTo || this.#clock.now() >= given) return;
+      if (upTo <= this.#upTo || this.#clock.now() >= given || !isCarrying()) return;
       await this.#waitFor(upTo, given);
     }
   }

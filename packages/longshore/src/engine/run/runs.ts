@@ -107,7 +107,10 @@ export class Runs {
   async tell(runId: string, order: Order): Promise<Run | undefined> {
     const run = await this.#store.tell(runId, order);
     // A caller that ended a run finds its children ended too.
-    if (this.#carrying !== null) await this.#carried.wait(() => this.#store.newestCancel());
+    await this.#carried.wait(
+      () => this.#store.newestCancel(),
+      () => this.#carrying !== null,
+    );
     return run;
   }
 

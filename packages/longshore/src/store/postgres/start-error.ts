@@ -13,8 +13,9 @@ const noPassword = /SASL|client password must be a string/;
 const pooler = /unsupported startup parameter/;
 /** Codes of PostgreSQL that mean that it is away or busy. */
 const away = /^(?:08|25006|53|57)/;
-/** Codes of the machine, such as EPIPE, have no digit. */
-const sqlState = /^(?=.*\d)[0-9A-Z]{5}$/;
+const sqlState = /^[0-9A-Z]{5}$/;
+/** Codes of the machine, such as EPIPE, have none. */
+const digit = /\d/;
 
 export function startError(error: unknown, { shown }: Pick<PostgresAddress, "shown">): unknown {
   if (error instanceof LongshoreError) return error;
@@ -27,7 +28,7 @@ export function startError(error: unknown, { shown }: Pick<PostgresAddress, "sho
   if (pooler.test(message))
     return refused(`is behind a connection pooler (${message}). Name PostgreSQL itself: Longshore needs whole sessions.`);
   if (refusals.test(code)) return refused(`refuses this server: ${message}.`);
-  if (sqlState.test(code) && !away.test(code)) return error;
+  if (sqlState.test(code) && digit.test(code) && !away.test(code)) return error;
   return new LongshoreError(
     "LONGSHORE_STORE_UNAVAILABLE",
     `PostgreSQL at ${shown} cannot be used: ${message}. Start it, or name another with --store.`,

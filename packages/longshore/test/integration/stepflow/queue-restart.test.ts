@@ -46,7 +46,10 @@ describe("after a restart", () => {
     const bob = world.pull("python", "bob");
     expect((await bob.next()).taskId).toBe("queued-1");
     await world.heartbeat("queued-1", "bob");
-    await world.clock.advance(5_000);
+    await world.clock.advance(4_000);
+    await world.heartbeat("held-1");
+    await world.heartbeat("queued-1", "bob");
+    await world.clock.advance(1_000);
     expect((await bob.next()).taskId).toBe("offered-3");
     await expect(world.heartbeat("offered-1", "ann")).rejects.toMatchObject({ code: GrpcCode.NOT_FOUND });
   });

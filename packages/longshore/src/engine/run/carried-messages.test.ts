@@ -1,0 +1,39 @@
+import { expect, it } from "vitest";
+import { TestClock } from "../../testing/clock.ts";
+import { CarriedMessages } from "./carried-messages.ts";
+
+it("a caller waits for the messages that a message leaves, too", async () => {
+  const carried = new CarriedMessages(new TestClock());
+  let newest = 1;
+  const order: string[] = [];
+  const waiting = carried
+    .wait(
+      () => newest,
+      () => true,
+    )
+    .then(() => order.push("answered"));
+  newest = 2;
+  carried.reached(1);
+  await turn();
+  order.push("second");
+  carried.reached(2);
+  await waiting;
+  expect(order).toEqual(["second", "answered"]);
+});
+
+it("a caller goes on when carrying stops, though the message was never stored", async () => {
+  const carried = new CarriedMessages(new TestClock());
+  let isCarrying = true;
+  const waiting = carried.wait(
+    () => 7,
+    () => isCarrying,
+  );
+  isCarrying = false;
+  carried.stopped();
+  // The clock stands still: only the stop lets the caller go on.
+  await waiting;
+});
+
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
