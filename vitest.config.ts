@@ -1,7 +1,8 @@
-// Four projects, so that one command picks what it runs by name: `npm test` takes unit and integration.
+// Five projects, so that one command picks what it runs by name: `npm test` takes unit and integration.
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { defineConfig, type Plugin } from "vitest/config";
+import { clusterChapters, ofClusters } from "./packages/conformance/src/cluster-chapters.ts";
 
 const PACKAGE = new URL("./packages/longshore/", import.meta.url);
 const { exports } = JSON.parse(readFileSync(new URL("package.json", PACKAGE), "utf8")) as { exports: Record<string, { default?: string }> };
@@ -35,6 +36,18 @@ const LONG_FAULTS = "packages/longshore/test/**/*.faults.test.ts";
 // Real processes and sockets are slow to start on a loaded machine; a test that hangs must still end the run.
 const PROCESS_TEST_TIMEOUT_MS = 60_000;
 const LONG_TEST_TIMEOUT_MS = 600_000;
+
+/** LONGSHORE_CLUSTER_CHAPTERS=all: not only those of every run. */
+const CLUSTER = clusterChapters(process.env.LONGSHORE_CLUSTER_CHAPTERS === "all");
+
+const CONFORMANCE = {
+  pool: "forks" as const,
+  fileParallelism: false,
+  testTimeout: LONG_TEST_TIMEOUT_MS,
+  hookTimeout: LONG_TEST_TIMEOUT_MS,
+  // What other people's servers answer depends on when they are asked; ours is proved by the other projects, which try once.
+  retry: 2,
+};
 
 export default defineConfig({
   test: {
@@ -95,16 +108,17 @@ export default defineConfig({
       {
         resolve: { alias },
         test: {
-          name: "conformance",
-          globalSetup: BUILD,
-          pool: "forks",
-          fileParallelism: false,
+          ...{ name: "conformance", globalSetup: BUILD, ...CONFORMANCE },
           include: ["packages/conformance/**/*.test.ts"],
-          exclude: EVERYWHERE_EXCLUDED,
-          testTimeout: LONG_TEST_TIMEOUT_MS,
-          hookTimeout: LONG_TEST_TIMEOUT_MS,
-          // What other people's servers answer depends on when they are asked; ours is proved by the other projects, which try once.
-          retry: 2,
+          exclude: [...EVERYWHERE_EXCLUDED, ...ofClusters],
+        },
+      },
+      {
+        resolve: { alias },
+        test: {
+          ...{ name: "cluster", globalSetup: [...BUILD, "./packages/conformance/src/cluster-database.ts"], ...CONFORMANCE },
+          include: CLUSTER.include,
+          exclude: [...EVERYWHERE_EXCLUDED, ...CLUSTER.exclude],
         },
       },
     ],

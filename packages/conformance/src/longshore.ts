@@ -3,6 +3,7 @@ import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Child } from "./child.ts";
+import { bothNodes, sharedStore } from "./cluster.ts";
 import type { Stage } from "./stage.ts";
 
 const command = fileURLToPath(new URL("../../longshore/dist/cli/main.js", import.meta.url));
@@ -10,7 +11,10 @@ const command = fileURLToPath(new URL("../../longshore/dist/cli/main.js", import
 export interface OurServer {
   readonly url: string;
   readonly data: string;
+  /** Of a cluster, both nodes. */
   readonly child: Child;
+  /** The node that owned the data at the start, where our server is a cluster. */
+  readonly owner?: Child;
 }
 
 export interface OurServerOptions {
@@ -24,15 +28,24 @@ export interface OurServerOptions {
   flowkit?: { brokers: string; mongo?: string; config?: Record<string, unknown> };
 }
 
+/** Our server; in the tests of a cluster two nodes, and the address is that of the node that does not own the data. */
 export async function startOurServer(stage: Stage, options: OurServerOptions = {}): Promise<OurServer> {
   const data = options.data ?? stage.folder();
-  const args = ["start", "--port", String(options.port ?? 0), "--data", data, "--stepflow-files", stage.folder(), "--json"];
-  if (options.workflows) args.push("--workflows", options.workflows);
-  if (options.stepflow !== undefined) args.push("--stepflow-config", stepflowConfig(data, options.stepflow));
-  if (options.flowkit !== undefined) args.push(...flowkitFlags(data, options.flowkit));
-  const child = stage.start(process.execPath, [builtCommand(), ...args], { name: "longshore start", cwd: data });
-  const [line] = await child.printed(/^\{.*"ready":\s*true.*\}$/m);
-  return { url: (JSON.parse(line) as { url: string }).url, data, child };
+  const flags = ["--stepflow-files", stage.folder(), "--json"];
+  if (options.workflows) flags.push("--workflows", options.workflows);
+  if (options.stepflow !== undefined) flags.push("--stepflow-config", stepflowConfig(data, options.stepflow));
+  if (options.flowkit !== undefined) flags.push(...flowkitFlags(data, options.flowkit));
+  const start = async (place: readonly string[], port = 0) => {
+    const args = [builtCommand(), "start", "--port", String(port), ...place, ...flags];
+    const child = stage.start(process.execPath, args, { name: "longshore start", cwd: data });
+    const [line] = await child.printed(/^\{.*"ready":\s*true.*\}$/m);
+    return { child, url: (JSON.parse(line) as { url: string }).url };
+  };
+  const store = sharedStore(data);
+  if (store === undefined) return { data, ...(await start(["--data", data], options.port)) };
+  const { child: owner } = await start(["--store", store]);
+  const other = await start(["--store", store], options.port);
+  return { data, url: other.url, child: bothNodes(owner, other.child), owner };
 }
 
 function flowkitFlags(folder: string, { brokers, mongo, config = {} }: NonNullable<OurServerOptions["flowkit"]>): string[] {

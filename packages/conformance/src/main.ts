@@ -10,6 +10,8 @@ import { runInPrivateNetwork } from "./private-network.ts";
 import { requireTool, type ToolName } from "./tools.ts";
 
 const root = fileURLToPath(new URL("../../..", import.meta.url));
+/** All tests that our server takes part in, with a cluster of two nodes as our server. */
+const clusterFlag = "--cluster";
 const say = (line: string): void => void process.stderr.write(`conformance: ${line}\n`);
 
 for (const tool of ["python", "go", "nats"] satisfies ToolName[]) attempt(() => requireTool(tool));
@@ -18,7 +20,12 @@ const fetches = [fetchPeers(crateNames, say), fetchConductor(say), fetchStepflow
 await Promise.all(fetches.map((fetching) => fetching.catch(complain)));
 
 const vitest = fileURLToPath(new URL("../../../node_modules/vitest/vitest.mjs", import.meta.url));
-const suite = [process.execPath, vitest, "run", "--project", "conformance", ...process.argv.slice(2)];
+const given = process.argv.slice(2);
+const isCluster = given.includes(clusterFlag);
+const projects = isCluster ? ["cluster"] : ["conformance", "cluster"];
+if (isCluster) process.env.LONGSHORE_CLUSTER_CHAPTERS = "all";
+const rest = given.filter((word) => word !== clusterFlag);
+const suite = [process.execPath, vitest, "run", ...projects.flatMap((project) => ["--project", project]), ...rest];
 if (attempt(() => requireTool("unshare"))) {
   process.exitCode = await runInPrivateNetwork(suite, { cwd: root });
 } else {

@@ -15,6 +15,8 @@ export interface RecordingProxy {
   readonly url: string;
   /** Finished exchanges, in the order in which they were answered. */
   readonly exchanges: readonly Exchange[];
+  /** The paths of requests whose connection to the server broke before the answer. */
+  readonly broken: readonly string[];
   /** Where requests go; may change when the server comes back on another port. */
   forwardTo(url: string): void;
   /** How many requests are still being answered. */
@@ -27,6 +29,7 @@ type State = "open" | "held" | "cut";
 
 export async function openRecordingProxy(stage: Stage, upstream: string): Promise<RecordingProxy> {
   const exchanges: Exchange[] = [];
+  const broken: string[] = [];
   let target = new URL(upstream);
   let state: State = "open";
   let waiting: (() => void)[] = [];
@@ -36,7 +39,11 @@ export async function openRecordingProxy(stage: Stage, upstream: string): Promis
   const server = createServer((incoming, outgoing) => {
     const place = begun++;
     const finished = (exchange: Omit<Exchange, "place">): void => void exchanges.push({ place, ...exchange });
-    const forward = (): void => void relay(incoming, outgoing, target, finished).finally(() => ended++);
+    const relayed = (isAnswered: boolean): void => {
+      ended++;
+      if (!isAnswered) broken.push(incoming.url ?? "");
+    };
+    const forward = (): void => void relay(incoming, outgoing, target, finished).then(relayed);
     if (state === "cut") incoming.socket.destroy();
     else if (state === "held") waiting.push(forward);
     else forward();
@@ -53,6 +60,7 @@ export async function openRecordingProxy(stage: Stage, upstream: string): Promis
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     exchanges,
+    broken,
     unfinished: () => begun - ended,
     forwardTo(url) {
       target = new URL(url);
@@ -67,12 +75,14 @@ export async function openRecordingProxy(stage: Stage, upstream: string): Promis
   };
 }
 
+/** Returns false when the server broke the connection. */
 async function relay(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
   target: URL,
   finished: (exchange: Omit<Exchange, "place">) => void,
-): Promise<void> {
+): Promise<boolean> {
+  let isPeerGone = false;
   try {
     const body = await readAll(incoming);
     const { method = "GET", url: path = "/" } = incoming;
@@ -81,7 +91,10 @@ async function relay(
       const forwarded = request({ hostname: target.hostname, port: target.port, method, path, headers, agent: false }, resolve);
       forwarded.on("error", reject);
       // A client that goes away must be seen to go away behind the proxy too.
-      outgoing.on("close", () => forwarded.destroy());
+      outgoing.on("close", () => {
+        isPeerGone = true;
+        forwarded.destroy();
+      });
       forwarded.end(body);
     });
     outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
@@ -103,9 +116,11 @@ async function relay(
       answer: { status: answer.statusCode ?? 0, headers: answer.headers, body: Buffer.concat(parts).toString("utf8") },
     });
     outgoing.end();
+    return true;
   } catch {
     // The server is down or went away: the peer sees what it would see without a proxy, a broken connection.
     outgoing.destroy();
+    return isPeerGone;
   }
 }
 

@@ -34,9 +34,35 @@ export interface PostgresOptions {
 /** PostgreSQL refuses to run as root: this user exists everywhere. */
 const nobody = 65_534;
 const isRoot = process.getuid?.() === 0;
-const asUser = isRoot ? { uid: nobody, gid: nobody } : {};
+/** In the private network of the conformance tests the only user is root, who looks like another one in a namespace within it. */
+const isOnlyRoot = isRoot && !hasUser(nobody);
+const asUser = isRoot && !isOnlyRoot ? { uid: nobody, gid: nobody } : {};
 /** Texts are compared as bytes, whatever the machine speaks. */
 const environment = { ...process.env, LC_ALL: "C", TZ: "UTC" };
+
+function hasUser(id: number): boolean {
+  const file = "/proc/self/uid_map";
+  if (!existsSync(file)) return true;
+  // Each line is a range: its first id, that id outside, its length.
+  const ranges = readFileSync(file, "utf8")
+    .trim()
+    .split("\n")
+    .map((line) => line.trim().split(/\s+/).map(Number));
+  return ranges.some(([first = 0, , count = 0]) => id >= first && id < first + count);
+}
+
+/** A program of PostgreSQL, with the arguments to start it. */
+function program(name: string, args: readonly string[]): [string, string[]] {
+  const path = join(binaries as string, name);
+  if (!isOnlyRoot) return [path, [...args]];
+  return ["unshare", ["--user", `--map-user=${nobody}`, `--map-group=${nobody}`, path, ...args]];
+}
+
+function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "longshore-postgres-"));
+  if ("uid" in asUser) chownSync(folder, nobody, nobody);
+  return folder;
+}
 
 export class TestPostgres {
   readonly port: number;
@@ -52,10 +78,9 @@ export class TestPostgres {
   }
 
   static async start(options: PostgresOptions = {}): Promise<TestPostgres> {
-    const folder = mkdtempSync(join(tmpdir(), "longshore-postgres-"));
-    if (isRoot) chownSync(folder, nobody, nobody);
+    const folder = newFolder();
     const flags = ["-D", join(folder, "data"), "--username=longshore", "--auth=trust", "--encoding=UTF8", "--no-sync", "--no-instructions"];
-    const made = spawnSync(join(binaries as string, "initdb"), flags, { ...asUser, env: environment, cwd: folder, encoding: "utf8" });
+    const made = spawnSync(...program("initdb", flags), { ...asUser, env: environment, cwd: folder, encoding: "utf8" });
     if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr}`);
     const server = new TestPostgres(await freePort(), folder, options);
     await server.up();
@@ -64,10 +89,9 @@ export class TestPostgres {
 
   /** Follows this server and only reads, until it is promoted. */
   async standby(): Promise<TestPostgres> {
-    const folder = mkdtempSync(join(tmpdir(), "longshore-postgres-"));
-    if (isRoot) chownSync(folder, nobody, nobody);
+    const folder = newFolder();
     const flags = ["-D", join(folder, "data"), "-h", "127.0.0.1", "-p", String(this.port), "-U", "longshore", "-R", "--checkpoint=fast"];
-    const made = spawnSync(join(binaries as string, "pg_basebackup"), flags, {
+    const made = spawnSync(...program("pg_basebackup", flags), {
       ...asUser,
       env: environment,
       cwd: folder,
@@ -131,13 +155,10 @@ export class TestPostgres {
         ? ["session_preload_libraries=auto_explain", "auto_explain.log_min_duration=0", "log_line_prefix=%a: "]
         : []),
     ];
-    const child = spawn(
-      join(binaries as string, "postgres"),
-      ["-D", join(this.#folder, "data"), ...settings.flatMap((each) => ["-c", each])],
-      {
-        ...{ ...asUser, env: environment, cwd: this.#folder, stdio: ["ignore", "ignore", openSync(this.#log, "a")] },
-      },
-    );
+    const flags = ["-D", join(this.#folder, "data"), ...settings.flatMap((each) => ["-c", each])];
+    const child = spawn(...program("postgres", flags), {
+      ...{ ...asUser, env: environment, cwd: this.#folder, stdio: ["ignore", "ignore", openSync(this.#log, "a")] },
+    });
     this.#process = child;
     // It must not outlive a run that fails before it is removed.
     process.once("exit", () => child.kill("SIGQUIT"));

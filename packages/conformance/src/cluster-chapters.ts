@@ -1,0 +1,23 @@
+// Which tests run with a cluster of two nodes as our server. Read by the configuration of the test runner.
+
+const of = (...paths: readonly string[]): string[] => paths.map((path) => `packages/conformance/${path}.test.ts`);
+
+/** What only a cluster can show. */
+export const ofClusters = of("cluster/**/*");
+
+/** In every run, beside the same tests with a single server: for each protocol the requests whose answers are recorded, or its fastest workers. */
+const inEveryRun = of(
+  "conductor/differential/differential",
+  "stepflow/differential/differential",
+  "workflow-graph/differential/differential",
+);
+
+/** In these nothing of ours serves: foreign programs among themselves, our workers with foreign servers, the tools of these tests. */
+const withoutOurServer = [
+  ...of("**/fixtures", "**/peers", "**/our-worker", "**/compare", "**/guards"),
+  ...of("stepflow/tables", "stepflow/grpcio", "flowkit/group", "flowkit/faults"),
+];
+
+export function clusterChapters(all: boolean): { include: string[]; exclude: string[] } {
+  return all ? { include: of("**/*"), exclude: withoutOurServer } : { include: [...ofClusters, ...inEveryRun], exclude: [] };
+}
