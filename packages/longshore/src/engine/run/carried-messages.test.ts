@@ -30,7 +30,7 @@ it("a caller goes on when carrying stops, though the message was never stored", 
   );
   isCarrying = false;
   carried.stopped();
-  // The clock stands still: only the stop lets the caller go on.
+  // The clock does not move: only the stop lets the caller go on.
   await waiting;
 });
 
