@@ -48,6 +48,8 @@ export class Link {
   readonly #responseMs: number;
   #session: Promise<Session> | null = null;
   #pending = 0;
+  /** Settles with the last call; never rejects. */
+  #last: Promise<void> = Promise.resolve();
   #closed = false;
   /** Called when an open connection ends. */
   onLost: () => void = () => {};
@@ -57,25 +59,30 @@ export class Link {
     this.#responseMs = responseMs;
   }
 
-  /** What is sent and not responded to. */
+  /** Calls that are not responded to. */
   get pending(): number {
     return this.#pending;
   }
 
   /** The rows of each call. Rejects with `Lost` when the transaction may have been committed. */
-  async run(calls: readonly Call[]): Promise<RawRow[][]> {
+  run(calls: readonly Call[]): Promise<RawRow[][]> {
+    // One after another: the client library is about to end its own queue. What waits here survives the loss of the connection.
+    const done = this.#pending === 0 ? this.#send(calls) : this.#last.then(() => this.#send(calls));
     this.#pending++;
-    try {
-      const session = await this.#open().catch((error: unknown) => {
-        throw new Unsent(toError(error));
-      });
-      return await new Promise((resolve, reject) => {
-        const pipeline = new Pipeline(session, calls, resolve, reject);
-        session.client.query(pipeline);
-      });
-    } finally {
+    const over = () => {
       this.#pending--;
-    }
+    };
+    this.#last = done.then(over, over);
+    return done;
+  }
+
+  async #send(calls: readonly Call[]): Promise<RawRow[][]> {
+    const session = await this.#open().catch((error: unknown) => {
+      throw new Unsent(toError(error));
+    });
+    return new Promise((resolve, reject) => {
+      session.client.query(new Pipeline(session, calls, resolve, reject));
+    });
   }
 
   /** Ends the connection without a word; the next call opens another. */
