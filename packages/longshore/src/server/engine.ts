@@ -24,12 +24,13 @@ import { Retention, type RetentionPolicy, retentionDefault } from "../engine/run
 import { brainOf, Runs } from "../engine/run/runs.ts";
 import type { Store } from "../engine/store.ts";
 import { StoreState } from "../engine/store-state.ts";
-import type { ChangeListener, NodeView, ProtocolEngine, TaskOrigin } from "../protocols/server-half.ts";
+import type { ChangeListener, NodeView, ProtocolEngine } from "../protocols/server-half.ts";
 import { openSqlite, type SqliteOptions } from "../store/sqlite/store.ts";
 import { type DataStore, openDataStore } from "./data-store.ts";
 import { displayedInputBy } from "./displayed-input.ts";
 import { plainDialects, reservedLanes } from "./protocols.ts";
 import { openSideStores } from "./side-stores.ts";
+import { taskOriginBy } from "./task-origin.ts";
 
 export interface EngineOptions {
   /**
@@ -177,15 +178,10 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     deadLetterSources,
     deadLetters: async (task) => (await Promise.all([...deadLetterSources].map((source) => source.deadLetters(task)))).flat(),
     plan: (definition) => store.runs.definitions.planNow(definition),
-    originOf({ runId, node }) {
-      if (runId === null) return noOrigin;
-      return store.commit.look((tx) => {
-        const run = store.runs.runs.get(tx, runId);
-        const definition = run === null ? null : store.runs.definitions.byId(tx, run.definitionId);
-        const isHidden = definition !== null && store.runs.definitions.planNow(definition).nodes[node]?.hidden === true;
-        return { workflow: run?.workflow ?? null, isHidden };
-      });
-    },
+    originOf: taskOriginBy({
+      ...{ read: (work) => store.commit.look(work), runs: store.runs.runs, definitions: store.runs.definitions },
+      plan: (definition) => store.runs.definitions.planNow(definition),
+    }),
     listen(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);
@@ -207,8 +203,6 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
 function aloneSince(startedAt: number, seenAt: number): Omit<NodeView, "id" | "url"> {
   return { version: packageVersion(), state: "owner", startedAt, seenAt, epoch: null, leaseMs: null };
 }
-
-const noOrigin: TaskOrigin = { workflow: null, isHidden: false };
 
 function historyOf({ rows, commit, runs: { definitions } }: DataStore): HistoryReader {
   const kindOf: LocalHistoryDeps["kindOf"] = (tx, definitionId, node) => {

@@ -5,6 +5,7 @@ import { durationMs } from "../core/duration.ts";
 import { LongshoreError } from "../core/errors.ts";
 import type { Store } from "../engine/store.ts";
 import { isAddress, readAddress } from "../store/postgres/address.ts";
+import type { SharedRows } from "../store/postgres/shared-rows.ts";
 import type { ServeOptions } from "./config.ts";
 
 export interface ExternalStore {
@@ -16,6 +17,8 @@ export interface ExternalStore {
   open(options: { readonly warn?: (message: string) => void; readonly node?: string }): Promise<Store>;
   /** The servers that share it. */
   members(): Promise<Members>;
+  /** Its rows, for a server that does not own them. */
+  sharedRows(): Promise<SharedRows>;
 }
 
 /** A shorter lease ends while a busy machine renews it. */
@@ -68,6 +71,10 @@ export function externalStoreOf({ store: url, lease, data, ephemeral, acceptDama
     async members() {
       const { openMembers } = await import("../store/postgres/members.ts");
       return openMembers(url);
+    },
+    async sharedRows() {
+      const { openSharedRows } = await import("../store/postgres/shared-rows.ts");
+      return openSharedRows(url);
     },
   };
 }

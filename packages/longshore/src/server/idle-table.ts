@@ -1,21 +1,26 @@
 // The routes and methods of a node. They are those of the protocols, opened on an engine in memory that holds nothing and starts nothing: from
-// them the listener knows paths, actions and limits. Performing is left to the node, except for what is about this process alone.
+// them the listener knows paths, actions and limits. Performing is left to the node, except for what is about this process alone, and for what
+// can be read from the rows that all nodes share.
 
 import type { ClusterNode } from "../cluster/node.ts";
 import type { Action } from "../core/actions.ts";
 import type { Logger } from "../core/logger.ts";
 import type { Metrics } from "../core/metrics.ts";
+import { NeedsOwner } from "../engine/needs-owner.ts";
 import type { GrpcMethod } from "../net/grpc/service.ts";
-import type { Route, RouteGroup } from "../net/http/http.ts";
+import type { HttpReply, HttpRequest, Route, RouteGroup } from "../net/http/http.ts";
 import type { Auth } from "../net/listener/auth.ts";
 import type { NodeView, PreparedProtocol, Storage } from "../protocols/server-half.ts";
+import type { SharedRows } from "../store/postgres/shared-rows.ts";
 import { type Engine, openEngine } from "./engine.ts";
 import { type OpenProtocols, openProtocols } from "./protocols.ts";
 import { tableOf } from "./server-port.ts";
+import { storedEngine } from "./stored-engine.ts";
 
 export interface IdleTableDeps {
   readonly prepared: readonly PreparedProtocol[];
   readonly node: ClusterNode;
+  readonly shared: SharedRows;
   readonly auth: Auth;
   readonly logger: Logger;
   readonly metrics: Metrics;
@@ -35,24 +40,40 @@ export class IdleTable {
   readonly handles: object;
   readonly #engine: Engine;
   readonly #protocols: OpenProtocols;
+  readonly #reads: NodeReads;
 
   static async open(deps: IdleTableDeps): Promise<IdleTable> {
     const dialects = deps.prepared.flatMap((each) => each.dialects);
     const engine = await openEngine({ directory: null, dialects });
-    const protocols = await openProtocols(deps.prepared, { ...engine, ...deps.own }, deps.logger, { isIdle: true });
-    const { metrics, auth } = deps;
+    const reads = new NodeReads();
+    const { metrics, auth, shared, own } = deps;
+    const stored = storedEngine({ idle: { ...engine, ...own }, dialects, shared, isIdle: () => !reads.areServed });
+    const protocols = await openProtocols(deps.prepared, stored, deps.logger, { isIdle: true });
     const table = await tableOf({ engine, protocols: protocols.list, metrics, auth });
-    return new IdleTable(deps.node, engine, protocols, table);
+    reads.areServed = true;
+    return new IdleTable(deps.node, engine, protocols, table, reads);
   }
 
-  private constructor(node: ClusterNode, engine: Engine, protocols: OpenProtocols, table: Awaited<ReturnType<typeof tableOf>>) {
+  private constructor(
+    node: ClusterNode,
+    engine: Engine,
+    protocols: OpenProtocols,
+    table: Awaited<ReturnType<typeof tableOf>>,
+    reads: NodeReads,
+  ) {
     this.#engine = engine;
     this.#protocols = protocols;
+    this.#reads = reads;
     this.handles = protocols.handles;
-    const groups = new Map(table.groups.map((group) => [group, nodeGroup(node, group)]));
+    const groups = new Map(table.groups.map((group) => [group, nodeGroup(node, group, reads)]));
     this.groups = [...groups.values()];
     this.fallback = table.fallback === undefined ? undefined : groups.get(table.fallback);
     this.methods = table.served.flatMap(({ methods = [] }) => methods).map((method) => nodeMethod(node, method));
+  }
+
+  /** Requests that this node answered from the rows that all nodes share. */
+  get reads(): number {
+    return this.#reads.answered;
   }
 
   /** The node closes: it is not ready any more. */
@@ -61,14 +82,37 @@ export class IdleTable {
   }
 
   async close(): Promise<void> {
+    this.#reads.areServed = false;
     await this.#protocols.close();
     await this.#engine.close();
   }
 }
 
-function nodeGroup(node: ClusterNode, group: RouteGroup): RouteGroup {
-  const handled = (route: Route): Route =>
-    ofThisProcess.has(route.action) ? route : { ...route, handle: (request) => node.handle(route, request) };
+/** What a node reads by itself. */
+class NodeReads {
+  areServed = false;
+  answered = 0;
+
+  /** Reads from the shared rows, and passes on what they do not show. The owner performs its own requests: it has more in memory. */
+  async handle(node: ClusterNode, route: Route, request: HttpRequest): Promise<HttpReply> {
+    if (!this.areServed || node.state === "owner") return node.handle(route, request);
+    try {
+      const reply = await route.handle(request);
+      this.answered++;
+      return reply;
+    } catch (error) {
+      if (!(error instanceof NeedsOwner)) throw error;
+      return node.handle(route, request);
+    }
+  }
+}
+
+function nodeGroup(node: ClusterNode, group: RouteGroup, reads: NodeReads): RouteGroup {
+  const handled = (route: Route): Route => {
+    if (ofThisProcess.has(route.action)) return route;
+    if (route.stored) return { ...route, handle: (request) => reads.handle(node, route, request) };
+    return { ...route, handle: (request) => node.handle(route, request) };
+  };
   const { name, thrown } = group;
   return {
     name,

@@ -7,7 +7,13 @@ import { createMetrics, type Metrics } from "../core/metrics.ts";
 
 const states: readonly NodeState[] = ["member", "taking over", "owner", "stepping down"];
 
-export function nodeMetrics(metrics: Metrics, node: ClusterNode, link: LinkClient, owned: { links(): LinkServerFigures | null }): void {
+export function nodeMetrics(
+  metrics: Metrics,
+  node: ClusterNode,
+  link: LinkClient,
+  owned: { links(): LinkServerFigures | null },
+  table: { readonly reads: number },
+): void {
   const { sampled } = metrics;
   sampled(
     "gauge",
@@ -19,6 +25,7 @@ export function nodeMetrics(metrics: Metrics, node: ClusterNode, link: LinkClien
   sampled("counter", "longshore_node_takeovers_total", "Times that this node took over the data.", () => node.takeovers);
   sampled("gauge", "longshore_node_epoch", "The epoch of the owner that this node knows.", () => node.owner?.epoch ?? 0);
   sampled("counter", "longshore_link_calls_total", "Requests that this node passed on to the owner.", () => link.figures.calls);
+  sampled("counter", "longshore_node_reads_total", "Requests that this node answered from the database itself.", () => table.reads);
   sampled("counter", "longshore_link_resent_total", "Requests that were sent again after a link broke.", () => link.figures.resent);
   sampled("gauge", "longshore_link_unanswered", "Requests that wait for the owner.", () => link.figures.unanswered);
   sampled("counter", "longshore_link_connects_total", "Links to an owner that this node opened.", () => link.figures.connects);

@@ -19,6 +19,7 @@ import { createWatchdog } from "../core/watchdog.ts";
 import { createAuth, type Token } from "../net/listener/auth.ts";
 import { type HttpServer, listen } from "../net/listener/listener.ts";
 import type { NodeView, PreparedProtocol, Storage } from "../protocols/server-half.ts";
+import type { SharedRows } from "../store/postgres/shared-rows.ts";
 import { portDefault, type ServeOptions } from "./config.ts";
 import type { ExternalStore } from "./external-store.ts";
 import type { Server } from "./handle.ts";
@@ -46,6 +47,7 @@ export async function serveNode({ options, store, prepared, tokens, logger }: No
   const makeId = idMaker();
   const id = `${hostname()}/${process.pid}/${makeId(clock.now()).slice(-6)}`;
   const members = await store.members();
+  const shared = await sharedOrClose(store, members);
   const link = new LinkClient({
     ...{ secret: members.secret, node: id, logger },
     owner: () => currentOwner(members),
@@ -70,16 +72,17 @@ export async function serveNode({ options, store, prepared, tokens, logger }: No
     takeOver: owned.take,
     announce: () => members.announce(memberOf(id, advertised(options, listener, members))),
   });
-  nodeMetrics(metrics, node, link, owned);
   const own = { storage: storageOf(node), nodes: async () => (await members.list()).map(viewOf) };
   const table = await IdleTable.open({
     prepared,
     node,
+    shared,
     auth,
     logger,
     metrics: withOwned(metrics, owned.metrics),
     own,
   });
+  nodeMetrics(metrics, node, link, owned, table);
   const { host, hosts, origins, insecure, limits, tls } = options;
   const listener = await listen({
     ...{ groups: table.groups, methods: table.methods, fallback: table.fallback },
@@ -87,7 +90,7 @@ export async function serveNode({ options, store, prepared, tokens, logger }: No
     ...{ auth, clock, host, hosts, origins, insecure, limits, tls, metrics, logger, watch },
     upgrade: { path: linkPath, take: (request, socket, head) => owned.link(request, socket, head) },
   });
-  const close = closing({ node, members, link, owned, table, listener, logger, watch, clock });
+  const close = closing({ node, members, shared, link, owned, table, listener, logger, watch, clock });
   try {
     await node.start();
     const { program, handles } = nodeProgram(node, table);
@@ -107,6 +110,16 @@ export async function serveNode({ options, store, prepared, tokens, logger }: No
     return { ...side, ...handles, url: listener.url, port: listener.port, workflows, close, [Symbol.asyncDispose]: () => close() };
   } catch (error) {
     await close(0);
+    throw error;
+  }
+}
+
+/** When a step of the start fails, nothing stays open. */
+async function sharedOrClose(store: ExternalStore, members: Members): Promise<SharedRows> {
+  try {
+    return await store.sharedRows();
+  } catch (error) {
+    await members.close();
     throw error;
   }
 }
@@ -166,6 +179,7 @@ function storageOf(node: ClusterNode): Storage {
 interface Running {
   readonly node: ClusterNode;
   readonly members: Members;
+  readonly shared: SharedRows;
   readonly link: LinkClient;
   readonly owned: ReturnType<typeof takeOver>;
   readonly table: IdleTable;
@@ -176,7 +190,7 @@ interface Running {
 }
 
 /** First the data is handed over, so that the requests of this node's clients are performed elsewhere while the listener closes. */
-function closing({ node, members, link, owned, table, listener, logger, watch }: Running): (deadlineMs?: number) => Promise<void> {
+function closing({ node, members, shared, link, owned, table, listener, logger, watch }: Running): (deadlineMs?: number) => Promise<void> {
   let closed: Promise<void> | undefined;
   return (deadlineMs) => {
     closed ??= (async () => {
@@ -189,6 +203,7 @@ function closing({ node, members, link, owned, table, listener, logger, watch }:
         await node.close();
         await link.close();
         await table.close();
+        await shared.close();
         await members.close();
         logger.info("The server has stopped");
       } finally {

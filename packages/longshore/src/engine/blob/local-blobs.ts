@@ -30,7 +30,7 @@ interface Use {
 }
 
 /** A use is written at most this often: retention counts in days. */
-const useMs = 3_600_000;
+export const useMs = 3_600_000;
 /** Maximum number of uses that wait to be written. Further uses are dropped: the blob then counts as unused for longer than it is. */
 const usesMax = 10_000;
 /** Counted for each blob in addition to content and note: even a short file takes a disk block and a directory entry. */
@@ -214,7 +214,7 @@ function countOf(bytes: number, note: string | null): number {
   return blobFileBytes + bytes + (note === null ? 0 : Buffer.byteLength(note));
 }
 
-function storedOf({ hash, bytes, note }: Blob): StoredBlob {
+export function storedOf({ hash, bytes, note }: Blob): StoredBlob {
   return { hash, bytes, note };
 }
 

@@ -59,7 +59,7 @@ export class LocalLogs implements LogStore {
     this.#bytesMax = taskBytesMax;
     const rows = store.table(logTable);
     const heads = store.table(logHeadTable);
-    this.#reads = new LogReads({ rows, heads, commit, slices });
+    this.#reads = new LogReads({ rows, heads, read: (work) => commit.read(work), slices });
     this.#tails = new Tails(rows, heads);
     this.#added = new Additions(
       commit,

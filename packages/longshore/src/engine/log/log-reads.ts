@@ -3,15 +3,15 @@
 // for it.
 
 import { rowBytes, Slices, wholeRow } from "../../core/slices/slices.ts";
-import type { GroupCommit } from "../commit.ts";
 import type { Enough, Scan, TableRows } from "../rows.ts";
 import { type LogHead, type LogRow, unpacked } from "../tables/log.ts";
+import type { ReadRows } from "../tx.ts";
 import { type LogChunk, type LogSource, pageBytesMax, type StoredChunk } from "./store.ts";
 
 export interface LogReadsDeps {
   readonly rows: TableRows<LogRow>;
   readonly heads: TableRows<LogHead>;
-  readonly commit: GroupCommit;
+  readonly read: ReadRows;
   readonly slices?: Slices;
 }
 
@@ -27,20 +27,20 @@ const enough: Enough = { chars: 2 * pageBytesMax, of: ["chunks"] };
 export class LogReads {
   readonly #rows: TableRows<LogRow>;
   readonly #heads: TableRows<LogHead>;
-  readonly #commit: GroupCommit;
+  readonly #read: ReadRows;
   readonly #slices: Slices;
 
-  constructor({ rows, heads, commit, slices = new Slices() }: LogReadsDeps) {
+  constructor({ rows, heads, read, slices = new Slices() }: LogReadsDeps) {
     this.#rows = rows;
     this.#heads = heads;
-    this.#commit = commit;
+    this.#read = read;
     this.#slices = slices;
   }
 
   /** Returns a task's chunks, earlier attempts first. */
   async ofTask(taskId: string, after: number, limit: number): Promise<StoredChunk[]> {
     const from = rowOf(after);
-    const attempt = from === 0 ? -1 : await this.#commit.read((tx) => this.#heads.get(tx, from)?.attempt ?? -1);
+    const attempt = from === 0 ? -1 : await this.#read((tx) => this.#heads.get(tx, from)?.attempt ?? -1);
     return this.#page({ by: ["task_id", "attempt", "id"], equal: [taskId], above: [attempt, from - 1] }, after, limit);
   }
 
@@ -58,10 +58,10 @@ export class LogReads {
   async lastLine(taskId: string): Promise<string | null> {
     const scan: Scan = { by: ["task_id", "attempt", "id"], equal: [taskId], backwards: true, limit: lastRows };
     await this.#slices.turn(wholeRow);
-    const heads = await this.#commit.read((tx) => within(this.#heads.scan(tx, scan), lastBytesMax));
+    const heads = await this.#read((tx) => within(this.#heads.scan(tx, scan), lastBytesMax));
     if (heads.length === 0) return null;
     await this.#slices.turn(costOf(heads));
-    return this.#commit.read((tx) => {
+    return this.#read((tx) => {
       for (const row of this.#rows.scan(tx, { ...scan, limit: heads.length })) {
         const line = lastLineOf(unpacked(row.chunks));
         if (line !== null) return line;
@@ -74,10 +74,10 @@ export class LogReads {
     // A row has at least one chunk, and the first row may already have been returned.
     const scan = { ...rows, limit: limit + 1 };
     await this.#slices.turn(wholeRow);
-    const heads = await this.#commit.read((tx) => untilMore(this.#heads.scan(tx, scan), pageBytesMax));
+    const heads = await this.#read((tx) => untilMore(this.#heads.scan(tx, scan), pageBytesMax));
     if (heads.length === 0) return [];
     await this.#slices.turn(costOf(heads));
-    return this.#commit.read((tx) => collect(this.#rows.scan(tx, { ...scan, enough }), after, limit));
+    return this.#read((tx) => collect(this.#rows.scan(tx, { ...scan, enough }), after, limit));
   }
 }
 

@@ -83,6 +83,11 @@ export interface Route {
   readonly takesLarge?: boolean;
   /** True when the route reads its `text` body in slices and counts the JSON values itself; otherwise the listener counts them. */
   readonly countsValues?: boolean;
+  /**
+   * True for a route without a body that reads only through the engine: any node of a cluster may perform it on the rows that all nodes share,
+   * and passes it on when they do not suffice.
+   */
+  readonly stored?: true;
   /** True when a reply may be a stream or events; such replies of other routes are refused as programming errors. */
   readonly openEnded?: boolean;
   handle(request: HttpRequest): HttpReply | Promise<HttpReply>;

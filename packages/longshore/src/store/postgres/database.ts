@@ -6,10 +6,10 @@ import { incompleteName, type Marks, movedName, readMark, refuseMarked } from ".
 import { readAddress } from "./address.ts";
 import { PostgresBlobs } from "./blobs.ts";
 import { connectMsMax, connector } from "./connect.ts";
-import { inWords } from "./errors.ts";
-import { type Call, Link, responseMsDefault, Unsent } from "./link.ts";
+import { type Call, Link, responseMsDefault } from "./link.ts";
 import { leaseMsDefault, Owner } from "./owner.ts";
 import type { Parameter, RawRow } from "./package.ts";
+import { Readers } from "./readers.ts";
 import { postgresRows } from "./row-store.ts";
 import { type Catalog, migrate, readCatalog } from "./schema.ts";
 import { readSettings, weaknessesOf } from "./settings.ts";
@@ -86,11 +86,10 @@ export async function openDatabase({
     () => connect("lease", `-c search_path=${schema}`, Math.min(connectMsMax, renewMs)),
     Math.min(responseMs, renewMs),
   );
-  const readers = Array.from({ length: readersMax }, () => new Link(() => connect("read", settings), responseMs));
+  const readers = new Readers(readersMax, () => connect("read", settings), responseMs);
   const statements = new Statements();
   const time = new ServerTime();
-  const closeLinks = () => Promise.all([write, lease, ...readers].map((link) => link.close()));
-  const read = (calls: readonly Call[]) => readOnce(leastBusy(readers), calls);
+  const closeLinks = () => Promise.all([write, lease, readers].map((link) => link.close()));
   let owner: Owner | undefined;
   try {
     const taken = await Owner.take({
@@ -104,14 +103,14 @@ export async function openDatabase({
     });
     owner = taken;
     const callOf = ([text, ...values]: Sql): Call => ({ statement: statements.of(text), values });
-    const query = async (...sql: Sql) => (await read([callOf(sql)]))[0] ?? [];
+    const query = async (...sql: Sql) => (await readers.read([callOf(sql)]))[0] ?? [];
     const marks = await readMarks(query);
     if (!acceptMarked) refuseMarked(address.shown, marks, undoOf(schema));
     const rows = postgresRows({
       catalog,
       statements,
       commit: (calls) => taken.commit(calls),
-      read,
+      read: (calls) => readers.read(calls),
       versions: taken,
       isOwned: () => taken.isOwned(),
       isGone: () => taken.isGone(),
@@ -120,7 +119,7 @@ export async function openDatabase({
       await taken.close();
       await closeLinks();
     };
-    const blobs = new PostgresBlobs({ statements, run: (calls) => runOnce(leastBusy(readers), calls), now: time.now });
+    const blobs = new PostgresBlobs({ statements, run: (calls) => readers.run(calls), now: time.now });
     await blobs.clean();
     return {
       ...{ rows, blobs, clock: clockOf(time.now), wasServed: taken.wasServed, weaknesses, marks, catalog, query, close },
@@ -162,30 +161,4 @@ class ServerTime {
   }
 
   readonly now = (): number => this.#now?.() ?? Date.now();
-}
-
-async function runOnce(link: Link, calls: readonly Call[]): Promise<RawRow[][]> {
-  try {
-    return await link.run(calls);
-  } catch (error) {
-    throw inWords(error);
-  }
-}
-
-/** A read changes nothing: one whose connection was lost is sent again. */
-async function readOnce(link: Link, calls: readonly Call[]): Promise<RawRow[][]> {
-  try {
-    return await link.run(calls);
-  } catch (first) {
-    if (first instanceof Unsent || isOfStatement(first)) throw inWords(first);
-    return runOnce(link, calls);
-  }
-}
-
-function isOfStatement(error: unknown): boolean {
-  return (error as { severity?: unknown }).severity === "ERROR";
-}
-
-function leastBusy(links: readonly Link[]): Link {
-  return links.reduce((best, link) => (link.pending < best.pending ? link : best));
 }

@@ -100,6 +100,11 @@ function route(method: Route["method"], path: string, action: Action, body: Rout
   return { method, path: `/api${path}`, action, body, bodyMax, takesLarge: isReport, handle };
 }
 
+/** A read of runs, tasks or logs, which any node of a cluster may perform. */
+function read(path: string, action: Action, handler: Handler): Route {
+  return { ...route("GET", path, action, "none", handler), stored: true };
+}
+
 function taskRoutes(tasks: Tasks, references: ReportsByReference, logs: TaskLogs, queues: Queues, search: Search): Route[] {
   return [
     route("GET", "/tasks/poll/:type", "task.claim", "none", tasks.poll),
@@ -112,8 +117,8 @@ function taskRoutes(tasks: Tasks, references: ReportsByReference, logs: TaskLogs
     route("POST", "/tasks/:workflow/:status/signal", "task.signal", "text", references.signal),
     { ...route("POST", "/tasks/:workflow/:status/signal/sync", "task.signal", "text", references.signalSync), also: "run.read" },
     route("POST", "/tasks/:task/log", "log.write", "text", logs.append),
-    route("GET", "/tasks/:task/log", "log.read", "none", logs.list),
-    route("GET", "/tasks/:task", "task.look", "none", tasks.get),
+    read("/tasks/:task/log", "log.read", logs.list),
+    read("/tasks/:task", "task.look", tasks.get),
     route("GET", "/tasks/queue/size", "queue.read", "none", queues.size),
     route("GET", "/tasks/queue/sizes", "queue.read", "none", queues.sizes),
     route("GET", "/tasks/queue/all", "queue.read", "none", queues.all),
@@ -121,8 +126,8 @@ function taskRoutes(tasks: Tasks, references: ReportsByReference, logs: TaskLogs
     route("GET", "/tasks/queue/polldata", "worker.read", "none", tasks.pollData),
     route("GET", "/tasks/queue/polldata/all", "worker.read", "none", tasks.allPollData),
     route("POST", "/tasks/queue/requeue/:type", "queue.steer", "none", queues.requeue),
-    route("GET", "/tasks/search", "task.read", "none", search.tasks),
-    route("GET", "/tasks/search-v2", "task.read", "none", search.tasksWhole),
+    read("/tasks/search", "task.read", search.tasks),
+    read("/tasks/search-v2", "task.read", search.tasksWhole),
   ];
 }
 
@@ -133,9 +138,9 @@ function workflowRoutes(workflows: Workflows, search: Search, execute: Handler):
     route("POST", "/workflow/start/:name/:version", "run.start", "text", workflows.startByName),
     route("POST", "/workflow/execute/:name", "run.start", "text", execute),
     route("POST", "/workflow/execute/:name/:version", "run.start", "text", execute),
-    route("GET", "/workflow/:workflow", "run.read", "none", workflows.get),
-    route("GET", "/workflow/:workflow/status", "run.read", "none", workflows.status),
-    route("GET", "/workflow/:workflow/tasks", "run.read", "none", workflows.tasks),
+    read("/workflow/:workflow", "run.read", workflows.get),
+    read("/workflow/:workflow/status", "run.read", workflows.status),
+    read("/workflow/:workflow/tasks", "run.read", workflows.tasks),
     route("DELETE", "/workflow/:workflow", "run.steer", "none", workflows.terminate),
     route("DELETE", "/workflow/:workflow/remove", "run.remove", "none", workflows.remove),
     route("DELETE", "/workflow/:workflow/terminate-remove", "run.remove", "none", workflows.terminateAndRemove),
@@ -147,13 +152,13 @@ function workflowRoutes(workflows: Workflows, search: Search, execute: Handler):
     route("POST", "/workflow/:workflow/retry", "run.steer", "none", workflows.retry),
     route("POST", "/workflow/:workflow/resetcallbacks", "run.steer", "none", workflows.resetCallbacks),
     route("PUT", "/workflow/decide/:workflow", "run.steer", "none", workflows.decide),
-    route("GET", "/workflow/running/:name", "run.read", "none", workflows.running),
-    route("GET", "/workflow/:name/correlated/:correlation", "run.read", "none", workflows.correlated),
+    read("/workflow/running/:name", "run.read", workflows.running),
+    read("/workflow/:name/correlated/:correlation", "run.read", workflows.correlated),
     route("POST", "/workflow/:name/correlated", "run.read", "text", workflows.correlatedList),
-    route("GET", "/workflow/search", "run.read", "none", search.workflows),
-    route("GET", "/workflow/search-v2", "run.read", "none", search.workflowsWhole),
-    route("GET", "/workflow/search-by-tasks", "run.read", "none", search.byTasks),
-    route("GET", "/workflow/search-by-tasks-v2", "run.read", "none", search.byTasksWhole),
+    read("/workflow/search", "run.read", search.workflows),
+    read("/workflow/search-v2", "run.read", search.workflowsWhole),
+    read("/workflow/search-by-tasks", "run.read", search.byTasks),
+    read("/workflow/search-by-tasks-v2", "run.read", search.byTasksWhole),
   ];
 }
 

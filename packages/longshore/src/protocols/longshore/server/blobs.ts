@@ -43,7 +43,7 @@ export function blobOperations({ blobs }: BlobDeps): Operation[] {
       handle: (request) => put(request, request.params.hash as string),
     }),
     operation({
-      ...{ id: "getBlob", tag, method: "GET", path: "/blobs/:hash", action: "blob.read" },
+      ...{ id: "getBlob", tag, method: "GET", path: "/blobs/:hash", action: "blob.read", stored: true },
       summary: "Read content.",
       openEnded: true,
       answers: { 200: { description: "The content.", contentType: anyType }, 404: { description: "There is no such blob." } },

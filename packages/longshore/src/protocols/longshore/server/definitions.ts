@@ -36,7 +36,7 @@ export function definitionOperations(deps: DefinitionDeps): Operation[] {
   const { reader, files } = deps;
   return [
     operation({
-      ...{ id: "listDefinitions", tag, method: "GET", path: "/definitions", action: "definition.read" },
+      ...{ id: "listDefinitions", tag, method: "GET", path: "/definitions", action: "definition.read", stored: true },
       summary: "List the newest version of each definition, in the order in which they were first defined.",
       query: z.strictObject({ limit, after: position, dialect: z.string().max(64).optional().describe("only those of this dialect") }),
       answers: { 200: { description: "A page.", schema: pageOf(definitionShape) } },
@@ -48,7 +48,7 @@ export function definitionOperations(deps: DefinitionDeps): Operation[] {
       },
     }),
     operation({
-      ...{ id: "getDefinition", tag, method: "GET", path: "/definitions/:name", action: "definition.read" },
+      ...{ id: "getDefinition", tag, method: "GET", path: "/definitions/:name", action: "definition.read", stored: true },
       summary: "Look at the newest version of one definition, or at an earlier one by its id.",
       query: z.strictObject({ id: z.string().max(64).optional().describe("the id of a version") }),
       answers: {

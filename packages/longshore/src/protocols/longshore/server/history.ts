@@ -90,7 +90,7 @@ export function historyOperations({ history, slices }: HistoryDeps): Operation[]
       },
     }),
     operation({
-      ...{ id: "listRunIds", tag, method: "GET", path: "/history/runs", action: "run.read" },
+      ...{ id: "listRunIds", tag, method: "GET", path: "/history/runs", action: "run.read", stored: true },
       summary: "List the ids of all runs, oldest first.",
       query: page,
       answers: { 200: { description: "A page.", schema: pageOf(z.string()) } },
@@ -101,7 +101,7 @@ export function historyOperations({ history, slices }: HistoryDeps): Operation[]
       },
     }),
     operation({
-      ...{ id: "getRunHistory", tag, method: "GET", path: "/history/runs/:id", action: "run.read" },
+      ...{ id: "getRunHistory", tag, method: "GET", path: "/history/runs/:id", action: "run.read", stored: true },
       summary: "Get a run with a page of its tasks and all of their attempts, for a checker.",
       query: page,
       answers: { 200: { description: "The run.", schema: runHistoryShape }, 404: { description: "There is no such run." } },
@@ -116,7 +116,7 @@ export function historyOperations({ history, slices }: HistoryDeps): Operation[]
       },
     }),
     operation({
-      ...{ id: "listTaskHistory", tag, method: "GET", path: "/history/tasks", action: "task.read" },
+      ...{ id: "listTaskHistory", tag, method: "GET", path: "/history/tasks", action: "task.read", stored: true },
       summary: "List the tasks without a run, oldest first, with all of their attempts.",
       query: page,
       answers: { 200: { description: "A page; it may be short, even empty, and still have a next.", schema: pageOf(taskHistoryShape) } },
@@ -126,7 +126,7 @@ export function historyOperations({ history, slices }: HistoryDeps): Operation[]
       },
     }),
     operation({
-      ...{ id: "getTaskHistory", tag, method: "GET", path: "/history/tasks/:id", action: "task.read" },
+      ...{ id: "getTaskHistory", tag, method: "GET", path: "/history/tasks/:id", action: "task.read", stored: true },
       summary: "Get one task with all of its attempts, for a checker.",
       answers: { 200: { description: "The task.", schema: taskHistoryShape }, 404: { description: "There is no such task." } },
       async handle({ params }) {

@@ -28,7 +28,7 @@ export function logOperations(deps: LogDeps): Operation[] {
   wakeAtTheEnd(deps);
   return [
     operation({
-      ...{ id: "listRunLogs", tag, method: "GET", path: "/runs/:id/logs", action: "log.read" },
+      ...{ id: "listRunLogs", tag, method: "GET", path: "/runs/:id/logs", action: "log.read", stored: true },
       summary: "Read the logs of one run, in order of arrival.",
       query: z.strictObject({ step, after: position, limit }),
       answers: { 200: { description: "A page. `next` is null when there is nothing more now.", schema: pageOf(chunkShape) }, ...noSuchRun },

@@ -65,6 +65,8 @@ export interface OperationSpec<Query extends z.ZodObject, Body extends z.ZodType
   readonly query?: Query;
   readonly body?: Body;
   readonly openEnded?: boolean;
+  /** Any node of a cluster may perform it: see `Route`. */
+  readonly stored?: true;
   readonly answers: Readonly<Record<number, Answer>>;
   handle(request: ReadRequest<z.output<Query>, z.output<Body>>): HttpReply | Promise<HttpReply>;
 }
@@ -108,8 +110,16 @@ export function rawOperation(
 }
 
 function described(spec: Omit<OperationSpec<z.ZodObject, z.ZodType>, "body" | "handle"> & { body?: Description["body"] }) {
-  const { id, summary, tag, method, path, root, action, page, openEnded, query, body, answers } = spec;
-  return { method, path: root ? path : apiPrefix + path, action, page, openEnded, description: { id, summary, tag, query, body, answers } };
+  const { id, summary, tag, method, path, root, action, page, openEnded, stored, query, body, answers } = spec;
+  return {
+    method,
+    path: root ? path : apiPrefix + path,
+    action,
+    page,
+    openEnded,
+    stored,
+    description: { id, summary, tag, query, body, answers },
+  };
 }
 
 /** Turns a conflict into a response of this API; the listener explains any other error. */

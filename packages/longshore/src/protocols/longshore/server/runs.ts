@@ -76,7 +76,7 @@ export function runOperations({ runs, reader, shown }: RunDeps): Operation[] {
       },
     }),
     operation({
-      ...{ id: "listRuns", tag, method: "GET", path: "/runs", action: "run.read" },
+      ...{ id: "listRuns", tag, method: "GET", path: "/runs", action: "run.read", stored: true },
       summary: "List runs, newest first.",
       query: listQuery,
       answers: { 200: { description: "A page; it may be short, even empty, and still have a next.", schema: pageOf(runShape) } },
@@ -86,7 +86,7 @@ export function runOperations({ runs, reader, shown }: RunDeps): Operation[] {
       },
     }),
     operation({
-      ...{ id: "getRun", tag, method: "GET", path: "/runs/:id", action: "run.read" },
+      ...{ id: "getRun", tag, method: "GET", path: "/runs/:id", action: "run.read", stored: true },
       summary: "Look at one run.",
       answers: { 200: { description: "Its current state.", schema: runShape }, ...noSuchRun },
       handle: async ({ params }) => json(200, await bodyOf(await knownRun((id) => runs.run(id), params.id))),

@@ -39,7 +39,7 @@ export function taskOperations(deps: TaskDeps): Operation[] {
   };
   return [
     operation({
-      ...{ id: "listRunTasks", tag, method: "GET", path: "/runs/:id/tasks", action: "task.read" },
+      ...{ id: "listRunTasks", tag, method: "GET", path: "/runs/:id/tasks", action: "task.read", stored: true },
       summary: "List the tasks of one run, in the order of its steps.",
       query: z.strictObject({ limit, after: position }),
       answers: {
@@ -73,7 +73,7 @@ export function taskOperations(deps: TaskDeps): Operation[] {
       },
     }),
     operation({
-      ...{ id: "listTasks", tag, method: "GET", path: "/tasks", action: "task.read" },
+      ...{ id: "listTasks", tag, method: "GET", path: "/tasks", action: "task.read", stored: true },
       summary: "List tasks of all runs, newest first.",
       query: listQuery,
       answers: { 200: { description: "A page; it may be short, even empty, and still have a next.", schema: pageOf(taskShape) } },
@@ -83,13 +83,13 @@ export function taskOperations(deps: TaskDeps): Operation[] {
       },
     }),
     operation({
-      ...{ id: "getTask", tag, method: "GET", path: "/tasks/:id", action: "task.read" },
+      ...{ id: "getTask", tag, method: "GET", path: "/tasks/:id", action: "task.read", stored: true },
       summary: "Look at one task.",
       answers: { 200: { description: "Its current state.", schema: taskShape }, ...noSuchTask },
       handle: async ({ params }) => json(200, await body(await knownTask(deps, params.id as string))),
     }),
     operation({
-      ...{ id: "listTaskAttempts", tag, method: "GET", path: "/tasks/:id/attempts", action: "task.read" },
+      ...{ id: "listTaskAttempts", tag, method: "GET", path: "/tasks/:id/attempts", action: "task.read", stored: true },
       summary: "List the attempts of one task, oldest first.",
       answers: { 200: { description: "The last one is the current one.", schema: pageOf(attemptShape) }, ...noSuchTask },
       async handle({ params }) {

@@ -33,6 +33,7 @@ export class BlobRoutes {
         method: "GET",
         path: "/api/v1/blobs/:blob",
         action: "blob.read",
+        stored: true,
         body: "none",
         openEnded: true,
         handle: (request) => this.#get(request),

@@ -49,12 +49,12 @@ function flowRoutes({ flows }: Services): Route[] {
       const flow = (await inBodyTurns(request.text, memberTexts(request.text))).get("flow") ?? "{}";
       return json(await flows.store(await inBodyTurns(flow, compactText(flow)), read.flagOf(body, "dryRun")));
     }),
-    route("GET", "/flows/:flow", "definition.read", async ({ params }) => json(await flows.get(params.flow as string))),
+    stored("/flows/:flow", "definition.read", async ({ params }) => json(await flows.get(params.flow as string))),
     route("DELETE", "/flows/:flow", "definition.remove", ({ params }) => {
       flows.checkId(params.flow as string);
       return json({});
     }),
-    route("GET", "/flows/:flow/variables", "definition.read", async ({ params }) => json(await flows.variables(params.flow as string))),
+    stored("/flows/:flow/variables", "definition.read", async ({ params }) => json(await flows.variables(params.flow as string))),
   ];
 }
 
@@ -77,8 +77,8 @@ function runRoutes({ runs, events }: Services): Route[] {
         return ended === undefined ? json({ ...first, results: [] }) : resultsReply(ended, ResultOrder.BY_INDEX, first);
       });
     }),
-    route("GET", "/runs", "run.read", async (request) => json({ runs: (await runs.list(listFilter(request))).runs.map(summaryJson) })),
-    route("GET", "/runs/:run", "run.read", async (request) => {
+    stored("/runs", "run.read", async (request) => json({ runs: (await runs.list(listFilter(request))).runs.map(summaryJson) })),
+    stored("/runs/:run", "run.read", async (request) => {
       const { summary, run } = await runs.get(id(request), waitOptions(request));
       return stepsReply(run, undefined, { summary: summaryJson(summary) });
     }),
@@ -86,16 +86,16 @@ function runRoutes({ runs, events }: Services): Route[] {
       await runs.remove(id(request));
       return json({});
     }),
-    route("GET", "/runs/:run/items", "run.read", async (request) => {
+    stored("/runs/:run/items", "run.read", async (request) => {
       const order = read.queryEnum(request, "resultOrder", ResultOrder, "RESULT_ORDER_") ?? ResultOrder.BY_INDEX;
       return resultsReply(await runs.findHead(id(request)), order);
     }),
-    route("GET", "/runs/:run/flow", "definition.read", async (request) => json(await runs.flow(id(request)))),
-    route("GET", "/runs/:run/steps", "run.read", async (request) => {
+    stored("/runs/:run/flow", "definition.read", async (request) => json(await runs.flow(id(request)))),
+    stored("/runs/:run/steps", "run.read", async (request) => {
       const itemIndex = read.queryWhole(request, "itemIndex");
       return stepsReply(await runs.findHead(id(request)), itemIndex);
     }),
-    route("GET", "/runs/:run/steps/:step", "run.read", async (request) => {
+    stored("/runs/:run/steps/:step", "run.read", async (request) => {
       const step = request.params.step as string;
       const found = await runs.step(id(request), step, read.queryWhole(request, "itemIndex"), read.queryWhole(request, "asof"));
       return json({ step: stepJson(found.step) });
@@ -188,6 +188,11 @@ function listFilter(request: HttpRequest) {
 function route(method: Route["method"], path: string, action: Action, handle: Handler): Route {
   const body = method === "POST" ? "text" : "none";
   return answering({ method, path: `/api/v1${path}`, action, body, bodyMax, handle });
+}
+
+/** A read of flows or runs, which any node of a cluster may perform. */
+function stored(path: string, action: Action, handle: Handler): Route {
+  return { ...route("GET", path, action, handle), stored: true };
 }
 
 /** Converts errors of the services to REST answers. */

@@ -1,0 +1,66 @@
+// Tasks, runs and definitions as their rows show them, for a server that does not own the data. Not every row shows what is true: renewals of
+// holds are in the owner's memory first, and the tasks of a run that ended or starts again are written in slices. Such rows need the owner.
+
+import { isOpen, type TaskRow } from "../board/task.ts";
+import { NeedsOwner } from "../needs-owner.ts";
+import type { RowStore, Scan } from "../rows.ts";
+import { definitionTable } from "../tables/definition.ts";
+import { runStateTable, runTable } from "../tables/run.ts";
+import { taskTable } from "../tables/task.ts";
+import type { ReadTx } from "../tx.ts";
+import type { LocalReaderDeps } from "./local-reader.ts";
+import { messageTable } from "./messages.ts";
+import { isRunOpen } from "./run.ts";
+
+const anyMessage: Scan = { by: ["id"], limit: 1 };
+
+export function storedRows(store: RowStore): Pick<LocalReaderDeps, "tasks" | "runs" | "definitions" | "lanes" | "counts"> {
+  const tasks = store.table(taskTable);
+  const runs = store.table(runTable);
+  const states = store.table(runStateTable);
+  const messages = store.table(messageTable);
+  const definitions = store.table(definitionTable);
+  /** Messages are what is left to do about runs, the slices included; they are rarely stored for longer than a moment. */
+  const settled = (tx: ReadTx, task: TaskRow): TaskRow => {
+    if (isOpen(task.state)) throw new NeedsOwner();
+    if (task.runId === null) return task;
+    const run = states.get(tx, task.runId);
+    if (run === null || isRunOpen(run.state)) throw new NeedsOwner();
+    for (const _ of messages.scan(tx, anyMessage)) throw new NeedsOwner();
+    return task;
+  };
+  return {
+    tasks: {
+      get(tx, id) {
+        const task = tasks.get(tx, id);
+        return task === null ? null : settled(tx, task);
+      },
+      newest: (tx, _id, task) => settled(tx, task),
+      kept: () => undefined,
+    },
+    runs: { get: (tx, id) => runs.get(tx, id), kept: () => undefined },
+    definitions: {
+      byId: (tx, id) => definitions.get(tx, id),
+      newest(tx, name) {
+        const [newest = null] = definitions.scan(tx, { by: ["name", "version"], equal: [name], backwards: true, limit: 1 });
+        return newest;
+      },
+    },
+    lanes: {
+      all() {
+        throw new NeedsOwner();
+      },
+    },
+    counts: {
+      // Only chooses an index, and PostgreSQL has one for open runs in the order of their ids.
+      openRuns: 0,
+      get endedRuns(): number {
+        throw new NeedsOwner();
+      },
+      get endedTasks(): number {
+        throw new NeedsOwner();
+      },
+      counted: () => Promise.reject(new NeedsOwner()),
+    },
+  };
+}

@@ -1,0 +1,89 @@
+// The engine of a node for the routes that it performs itself: they read the rows that all nodes share. What these do not show needs the owner:
+// every other part of the engine throws `NeedsOwner` when a route uses it, and the node passes the request on.
+
+import { StoredBlobs } from "../engine/blob/stored-blobs.ts";
+import { Logs } from "../engine/log/log.ts";
+import { storedLogs } from "../engine/log/stored-logs.ts";
+import { NeedsOwner } from "../engine/needs-owner.ts";
+import type { Dialect } from "../engine/run/dialect.ts";
+import { servedHistory } from "../engine/run/local-history.ts";
+import { LocalReader } from "../engine/run/local-reader.ts";
+import type { Runs } from "../engine/run/runs.ts";
+import { storedRows } from "../engine/run/stored-rows.ts";
+import { storedReads } from "../engine/stored-reads.ts";
+import { blobTable } from "../engine/tables/blob.ts";
+import type { ProtocolEngine } from "../protocols/server-half.ts";
+import type { SharedRows } from "../store/postgres/shared-rows.ts";
+import { displayedInputBy } from "./displayed-input.ts";
+import { taskOriginBy } from "./task-origin.ts";
+
+export interface StoredEngineDeps {
+  /** One without data: the parts of it that depend on none are used. */
+  readonly idle: ProtocolEngine;
+  readonly dialects: readonly Dialect[];
+  readonly shared: SharedRows;
+  /** True while the protocols are opened and closed: they may use the idle engine then. */
+  isIdle(): boolean;
+}
+
+/** The parts of an engine that live in the owner's memory, or write. */
+const ofOwner = ["board", "documents", "parts", "busLog", "outboxStore", "lanes", "workers", "carriers"] as const;
+
+export function storedEngine({ idle, dialects: known, shared, isIdle }: StoredEngineDeps): ProtocolEngine {
+  const { rows: store } = shared;
+  const { slices, plan } = idle;
+  const dialects = new Map(known.map((dialect) => [dialect.name, dialect]));
+  const read = storedReads(store);
+  const rows = storedRows(store);
+  const logStore = storedLogs({ store, read, slices });
+  const kindOf: Parameters<typeof servedHistory>[0]["kindOf"] = (tx, definitionId, node) => {
+    const definition = rows.definitions.byId(tx, definitionId);
+    return definition === null ? undefined : plan(definition).nodes[node]?.kind;
+  };
+  const needsOwner = (): never => {
+    throw new NeedsOwner();
+  };
+  const guarded = Object.fromEntries(ofOwner.map((part) => [part, guard(idle[part], isIdle)]));
+  const reader = new LocalReader({ store, read, slices, ...rows });
+  const runReads: Partial<Runs> = {
+    run: (id) => reader.run(id),
+    definition: (name) => reader.definition(name),
+    definitionById: (id) => reader.definitionById(id),
+  };
+  return {
+    ...idle,
+    ...(guarded as Pick<ProtocolEngine, (typeof ofOwner)[number]>),
+    runs: guard(idle.runs, isIdle, runReads),
+    reader,
+    history: servedHistory({ store, kindOf }, read),
+    shown: displayedInputBy({ dialects, read, ...rows }),
+    logs: new Logs(logStore),
+    logStore,
+    blobs: new StoredBlobs({ rows: store.table(blobTable), read, contents: shared.contents, now: shared.now }),
+    // The reader returns tasks that have ended: those wait for nothing.
+    waiting: () => async () => null,
+    deadLetters: async () => needsOwner(),
+    originOf: taskOriginBy({ ...rows, read, plan }),
+    listen: (listener) => (isIdle() ? idle.listen(listener) : needsOwner()),
+    removeRun: async () => needsOwner(),
+  };
+}
+
+/** Throws `NeedsOwner` for every use that is made of `part` while the node serves, except for what is in `allowed`. */
+function guard<T extends object>(part: T, isIdle: () => boolean, allowed: Partial<T> = {}): T {
+  const refuse = () => {
+    if (!isIdle()) throw new NeedsOwner();
+  };
+  return new Proxy(part, {
+    get(target, name) {
+      if (Object.hasOwn(allowed, name)) return Reflect.get(allowed, name);
+      refuse();
+      const value: unknown = Reflect.get(target, name, target);
+      if (typeof value !== "function") return value;
+      return (...args: unknown[]) => {
+        refuse();
+        return value.apply(target, args);
+      };
+    },
+  });
+}
