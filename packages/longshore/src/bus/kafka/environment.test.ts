@@ -37,10 +37,10 @@ describe("the way to Kafka from the environment", () => {
       { ...ann, KAFKA_SECURITY_PROTOCOL: "SASL_SSL", KAFKA_SASL_MECHANISM: "GSSAPI" },
       'KAFKA_SASL_MECHANISM is "GSSAPI", expected PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512.',
     ],
-    [{ KAFKA_SECURITY_PROTOCOL: "SASL_SSL" }, "KAFKA_SASL_USERNAME is absent, expected the name that Kafka knows us by."],
+    [{ KAFKA_SECURITY_PROTOCOL: "SASL_SSL" }, "KAFKA_SASL_USERNAME is absent, expected the name of a Kafka user."],
     [
       { KAFKA_SECURITY_PROTOCOL: "SASL_SSL", KAFKA_SASL_USERNAME: "ann" },
-      "KAFKA_SASL_PASSWORD is absent, expected the password of that name.",
+      "KAFKA_SASL_PASSWORD is absent, expected the password of that user.",
     ],
     [{ KAFKA_SECURITY_PROTOCOL: "SSL", KAFKA_SSL_CA_FILE: "/no/such.pem" }, /^KAFKA_SSL_CA_FILE is \/no\/such\.pem, which cannot be read/],
   ])("reports what is wrong with %o", (env, message) => {

@@ -9,7 +9,7 @@ import type { KafkaBusOptions, KafkaSasl, KafkaTls } from "./options.ts";
 const protocols = ["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"];
 const mechanisms = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] as const;
 
-/** Returns nothing when KAFKA_SECURITY_PROTOCOL is not set: the other variables have an effect only with it. */
+/** Empty when KAFKA_SECURITY_PROTOCOL is not set: the other variables have an effect only with it. */
 export function kafkaSecurityIn(env: Environment): Pick<KafkaBusOptions, "ssl" | "sasl"> {
   const protocol = variable(env, "KAFKA_SECURITY_PROTOCOL")?.toUpperCase();
   if (protocol === undefined) return {};
@@ -34,10 +34,10 @@ function saslIn(env: Environment): KafkaSasl {
   const mechanism = mechanisms.find((each) => each === name);
   if (mechanism === undefined) throw bad("KAFKA_SASL_MECHANISM", JSON.stringify(name), listed(mechanisms));
   const username = variable(env, "KAFKA_SASL_USERNAME");
-  if (username === undefined) throw bad("KAFKA_SASL_USERNAME", "absent", "the name that Kafka knows us by");
+  if (username === undefined) throw bad("KAFKA_SASL_USERNAME", "absent", "the name of a Kafka user");
   // Not trimmed: spaces may be part of a password.
   const password = env.KAFKA_SASL_PASSWORD;
-  if (password === undefined || password === "") throw bad("KAFKA_SASL_PASSWORD", "absent", "the password of that name");
+  if (password === undefined || password === "") throw bad("KAFKA_SASL_PASSWORD", "absent", "the password of that user");
   return { mechanism, username, password };
 }
 

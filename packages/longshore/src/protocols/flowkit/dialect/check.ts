@@ -80,7 +80,8 @@ function checkFunction(node: GraphNode, at: string, ids: ReadonlySet<string>, ch
 function checkMerge(nodeId: string, { from_nodes, target }: JsonObject, at: string, ids: ReadonlySet<string>): void {
   if (!Array.isArray(from_nodes) || from_nodes.length === 0) throw refusal(`${at}.from_nodes`, "is absent, expected a list of nodes");
   from_nodes.forEach((id, place) => {
-    if (!ids.has(id as string)) throw refusal(`${at}.from_nodes[${place}]`, `names ${JSON.stringify(id)}, which is no node of the graph`);
+    if (!ids.has(id as string))
+      throw refusal(`${at}.from_nodes[${place}]`, `names ${JSON.stringify(id)}, which is not a node of the graph`);
   });
   const isTarget = typeof target === "object" && target !== null && !Array.isArray(target) && Object.keys(target).length > 0;
   if (!isTarget) throw refusal(`${at}.target`, `is ${JSON.stringify(target)}, expected an object such as {"key": "merged"}`);

@@ -155,7 +155,7 @@ describe("what could never run is refused with its place", () => {
     [
       "[A13] an unknown dependency",
       { nodes: [worker("a", { depends_on: ["x"] })] },
-      'graph.nodes[0].depends_on[0] names "x", which is no node of the graph.',
+      'graph.nodes[0].depends_on[0] names "x", which is not a node of the graph.',
     ],
     [
       "[A13] a circle",
@@ -211,7 +211,7 @@ describe("what could never run is refused with its place", () => {
     ],
     ["a start", { nodes: [worker("a", { io: { start_when: "soon" } })] }, /expected "ready" or "first_batch"/],
     ["an unknown source", { nodes: [worker("a", pulls(["x"]))] }, /input_args.from_nodes names "x"/],
-    ["an edge to nowhere", { nodes: [worker("a")], edges: [["a", "x"]] }, 'graph.edges[0][1] names "x", which is no node of the graph.'],
+    ["an edge to nowhere", { nodes: [worker("a")], edges: [["a", "x"]] }, 'graph.edges[0][1] names "x", which is not a node of the graph.'],
     ["an edge", { nodes: [worker("a")], edges: ["a"] }, 'graph.edges[0] is "a", expected ["from", "to"].'],
     [
       "a trigger",

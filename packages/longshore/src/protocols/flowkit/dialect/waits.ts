@@ -17,11 +17,11 @@ export interface Waits {
 
 type Find = (field: string, id: string) => number;
 
-/** In the order of the nodes. */
+/** One for each node, in the order of the nodes. */
 export function* waitsOf(graph: Graph, index: ReadonlyMap<string, number>, at: string): Sliced<Waits[]> {
   const find: Find = (field, id) => {
     const position = index.get(id);
-    if (position === undefined) throw refusal(field, `names ${JSON.stringify(id)}, which is no node of the graph`);
+    if (position === undefined) throw refusal(field, `names ${JSON.stringify(id)}, which is not a node of the graph`);
     return position;
   };
   const routes = routesOf(graph, find, at);
@@ -37,7 +37,7 @@ export function* waitsOf(graph: Graph, index: ReadonlyMap<string, number>, at: s
   });
 }
 
-/** A node that starts with first batches waits for nothing else, as in the reference: for k sources with `count:k`, else for one. */
+/** As in the reference, a node that starts with first batches waits only for these: from k sources with `count:k`, else from one. */
 function streamed(
   node: GraphNode,
   field: string,
@@ -51,7 +51,7 @@ function streamed(
   }
   const sources = [...new Set([...(named.length > 0 ? named : depends), ...(triggers ?? [])])];
   if (sources.length === 0) {
-    throw refusal(`${field}.io.start_when`, "is first_batch, but neither input_args.from_nodes nor depends_on names whose");
+    throw refusal(`${field}.io.start_when`, "is first_batch, but neither input_args.from_nodes nor depends_on names a source");
   }
   const threshold = node.fan_in.startsWith("count:") ? countOf(node, field, sources.length) : 1;
   return { after: sources, waitsFor: "done", onFirstPart: sources, threshold };
@@ -79,7 +79,7 @@ interface Route {
   /** The nodes whose success, or failure, leads here. */
   readonly success: number[];
   readonly failure: number[];
-  /** The source has edges, which take precedence over its routing. */
+  /** True when a source routes here, but has edges, and none leads here: edges take precedence over routing. */
   blocked: boolean;
 }
 

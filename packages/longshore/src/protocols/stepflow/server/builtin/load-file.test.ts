@@ -49,7 +49,7 @@ describe("load_file", () => {
       data: { a: { b: [1, null] }, c: { b: [1, null] }, d: "x".repeat(hereCharsMax) },
     });
     write("broken.yaml", `${"a: 1\n".repeat(hereCharsMax)}`);
-    await expect(load({ path: "broken.yaml" })).rejects.toThrow(failure("COMPONENT_FAILED", "is no yaml: Map keys must be unique"));
+    await expect(load({ path: "broken.yaml" })).rejects.toThrow(failure("COMPONENT_FAILED", "is not valid yaml: Map keys must be unique"));
     expect(yamlThreads.started).toBe(before + 2);
   });
 
@@ -113,11 +113,11 @@ describe("load_file", () => {
     write("bad.json", "{nope");
     write("bad.yaml", "a: [1");
     write("bomb.yaml", ["a: &a [x]", ...Array.from({ length: 9 }, (_, at) => `b${at}: [${Array(20).fill("*a").join(",")}]`)].join("\n"));
-    await expect(load({ path: "bad.json" })).rejects.toThrow(failure("COMPONENT_FAILED", '"bad.json" is no json'));
-    await expect(load({ path: "bad.yaml" })).rejects.toThrow(failure("COMPONENT_FAILED", '"bad.yaml" is no yaml'));
+    await expect(load({ path: "bad.json" })).rejects.toThrow(failure("COMPONENT_FAILED", '"bad.json" is not valid json'));
+    await expect(load({ path: "bad.yaml" })).rejects.toThrow(failure("COMPONENT_FAILED", '"bad.yaml" is not valid yaml'));
     await expect(load({ path: "bomb.yaml" })).rejects.toThrow(failure("COMPONENT_FAILED", "alias"));
     await expect(load({ path: "nothing.txt" })).rejects.toThrow(failure("COMPONENT_FAILED", "there is no such file"));
-    await expect(load({ path: "sub" })).rejects.toThrow(failure("INVALID_INPUT", '"sub" is no file'));
+    await expect(load({ path: "sub" })).rejects.toThrow(failure("INVALID_INPUT", '"sub" is not a file'));
     await expect(load({})).rejects.toThrow(failure("INVALID_INPUT", "path is missing"));
     const refused = await load({ path: "nothing.txt" }).catch((error: Error) => error.message);
     expect(refused).not.toContain(folder);

@@ -1,5 +1,5 @@
-// load_file: reads a file below the one folder that the operator has configured. Without that setting it reads nothing. Nothing outside the
-// folder can be read, neither with `..` nor through a link, and no file inside it in which the server keeps secrets.
+// load_file: reads a file below the one folder that the operator has configured. Without that setting it reads nothing. It
+// reads no file outside the folder, not with `..` and not through a symbolic link, and no file in it that has secrets of the server.
 
 import { constants } from "node:fs";
 import { open, realpath } from "node:fs/promises";
@@ -28,7 +28,7 @@ export interface FlowFiles {
 export function loadFile(files: FlowFiles | null): Component {
   return {
     path: "/load_file",
-    description: "Reads a file (JSON, YAML or text) below the folder that the server has for them.",
+    description: "Reads a file (JSON, YAML or text) below the folder that the server has for such files.",
     inputSchema: objectSchema(
       "LoadFileInput",
       {
@@ -61,17 +61,17 @@ export function loadFile(files: FlowFiles | null): Component {
   };
 }
 
-const off = "this server reads no files for flows; start it with --stepflow-files FOLDER to name the ones that everyone may read";
+const off = "this server reads no files for flows; start it with --stepflow-files FOLDER to name a folder that every flow may read";
 
 function formatOf(call: ComponentWork, path: string): Format {
-  const said = optionalText(call, "format");
-  if (said === undefined) return /\.json$/i.test(path) ? "json" : /\.ya?ml$/i.test(path) ? "yaml" : "text";
-  const known = formats.find((format) => format === said);
-  if (known === undefined) throw invalid(call, `format is ${JSON.stringify(said)}, expected one of ${formats.join(", ")}`);
+  const given = optionalText(call, "format");
+  if (given === undefined) return /\.json$/i.test(path) ? "json" : /\.ya?ml$/i.test(path) ? "yaml" : "text";
+  const known = formats.find((format) => format === given);
+  if (known === undefined) throw invalid(call, `format is ${JSON.stringify(given)}, expected one of ${formats.join(", ")}`);
   return known;
 }
 
-/** The real path of a file, with links resolved. Only inside the folder does the error say whether a file is missing or unreadable. */
+/** The real path of a file, with links resolved. The error reports that a file is missing or unreadable only for a path inside the folder. */
 async function inside(call: ComponentWork, { folder, hidden }: FlowFiles, wanted: string): Promise<{ path: string; shown: string }> {
   const outside = () => invalid(call, `path ${JSON.stringify(wanted)} leads out of the folder for flows`);
   if (wanted.includes("\0")) throw invalid(call, "path has a NUL character in it");
@@ -106,7 +106,7 @@ async function read(call: ComponentWork, path: string, wanted: string): Promise<
     const file = await open(path, flags);
     try {
       const found = await file.stat();
-      if (!found.isFile()) throw invalid(call, `${JSON.stringify(wanted)} is no file`);
+      if (!found.isFile()) throw invalid(call, `${JSON.stringify(wanted)} is not a file`);
       if (found.size > fileBytesMax) {
         throw invalid(call, `${JSON.stringify(wanted)} has ${found.size} bytes, expected at most ${fileBytesMax}`);
       }
@@ -125,7 +125,7 @@ async function parsed(call: ComponentWork, text: string, format: Format, wanted:
     if (format === "json") return parseExact(text) as Json;
     return toJson(await parseYaml(text));
   } catch (error) {
-    throw failed(call, `${JSON.stringify(wanted)} is no ${format}: ${toError(error).message}`);
+    throw failed(call, `${JSON.stringify(wanted)} is not valid ${format}: ${toError(error).message}`);
   }
 }
 
