@@ -3,7 +3,7 @@
 //   member -> taking over -> owner -> stepping down -> member
 //
 // A member looks every tenth of a second whether the data is free, and takes over when it is: the owner was killed, hangs, or has stopped. An
-// owner that has lost the data steps down: whatever it was performing is performed by the next owner, and nothing it says counts any more.
+// owner that has lost the data steps down: the next owner performs the requests that it has not answered, and its own results do not count.
 
 import type { Action } from "../core/actions.ts";
 import { type Clock, pause, systemClock } from "../core/clock.ts";

@@ -92,13 +92,13 @@ export class Board {
     return ended;
   }
 
-  /** Hands out tasks to a known owner, best first. Returns an empty list when no task was ready until the end of the wait. */
+  /** Hands out tasks to a known holder, best first. Returns an empty list when no task was ready until the end of the wait. */
   claim(claim: Claim): Promise<TaskRow[]> {
     return this.#handOut(claim, claim.holder);
   }
 
   /**
-   * Hands out tasks whose owner becomes known at its first extend. Waits like a claim. An offer that no worker takes in time is queued
+   * Hands out tasks whose holder becomes known with the first extend. Waits like a claim. An offer that no worker takes in time is queued
    * again and uses up no attempt.
    */
   offer(offer: Offer): Promise<TaskRow[]> {

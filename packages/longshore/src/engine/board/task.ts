@@ -3,8 +3,8 @@
 // A task is one activation of a step. An attempt is one try of it. A grant is one hand-out of an attempt: the counter rises when the task
 // leaves `queued` and again when it is queued again. So a hold is current only while its grant equals the task's.
 //
-//    queued      no worker has it; claimable from `dueAt` on
-//   offered     handed out, owner not yet known; its first extend names the owner, and the attempt begins. Without one it is queued again
+//   queued      no worker has it; claimable from `dueAt` on
+//   offered     handed out, holder not yet known; the first extend names it, and the attempt begins. Without one it is queued again
 //   held        a holder works on it until `holdUntil`
 //   cancelling  held, but no longer wanted; ends as cancelled however the holder reports
 //   done, failed, cancelled, skipped   ended; nothing moves it but pruning, or a retry of its run

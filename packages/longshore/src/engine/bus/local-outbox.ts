@@ -30,6 +30,7 @@ export class LocalOutbox implements OutboxStore {
   readonly #stored: TableRows<OutboxRow>;
   readonly #ids: TableRows<Pick<OutboxRow, "id">>;
   readonly #removals: Additions<number>;
+  /** Owners that have not left. The next one that reads takes over the pending messages of the others. */
   readonly #live = new Set<string>();
   /** Null until the first operation reads it. */
   #lastId: number | null = null;

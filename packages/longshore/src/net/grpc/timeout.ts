@@ -2,7 +2,8 @@
 import { GrpcCode, GrpcError } from "./status.ts";
 
 const unitMs: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1_000, m: 1, u: 0.001, n: 0.000_001 };
-const DIGITS_MAX = 99_999_999;
+/** Eight digits. */
+const valueMax = 99_999_999;
 
 /** In milliseconds; undefined when the caller waits without a limit. @throws GrpcError for an invalid value. */
 export function parseTimeout(text: string | undefined): number | undefined {
@@ -17,9 +18,9 @@ export function parseTimeout(text: string | undefined): number | undefined {
   return Number(match[1]) * (unitMs[match[2] as string] as number);
 }
 
-/** In the finest unit that can hold it, rounded down. */
+/** In milliseconds, or in seconds when the milliseconds have more than eight digits. Rounded down. */
 export function formatTimeout(ms: number): string {
   const whole = Math.max(0, Math.floor(ms));
-  if (whole <= DIGITS_MAX) return `${whole}m`;
-  return `${Math.min(Math.floor(whole / 1_000), DIGITS_MAX)}S`;
+  if (whole <= valueMax) return `${whole}m`;
+  return `${Math.min(Math.floor(whole / 1_000), valueMax)}S`;
 }

@@ -10,7 +10,7 @@ import type { HttpLimits } from "./limits.ts";
 export interface EventStreams {
   /** Opens a stream on a response whose headers were written. */
   open(response: ServerResponse): EventStream;
-  /** Ends every stream after what was accepted, and aborts each sink's `gone` so that its owner stops. */
+  /** Ends every stream after the events that were accepted, and aborts its `gone`, so that its sender stops. */
   endAll(): void;
 }
 
@@ -74,7 +74,7 @@ export class EventStream implements EventSink {
   private closed = false;
   private quiet = true;
   private stalls = 0;
-  private waiting: (() => void)[] = [];
+  private waitingSenders: (() => void)[] = [];
   /** The bytes reserved in the budget until the reader has caught up. */
   private held = 0;
 
@@ -107,7 +107,7 @@ export class EventStream implements EventSink {
 
   drained(): Promise<void> {
     if (this.closed || !this.full) return Promise.resolve();
-    return new Promise((resolve) => this.waiting.push(resolve));
+    return new Promise((resolve) => this.waitingSenders.push(resolve));
   }
 
   end(): void {
@@ -143,7 +143,7 @@ export class EventStream implements EventSink {
     else this.hold();
   }
 
-  /** The reader has not taken everything. When the budget has no room for the rest, the slow reader is disconnected: it can resume. */
+  /** The reader has not taken everything. When the budget has no room for the rest, the slow reader is disconnected: it can connect again and resume. */
   private hold(): void {
     const more = this.response.writableLength - this.held;
     if (more <= 0) return;
@@ -159,19 +159,19 @@ export class EventStream implements EventSink {
   private caughtUp(): void {
     this.stalls = 0;
     this.giveBack();
-    this.letGo();
+    this.resumeSenders();
   }
 
-  private letGo(): void {
-    const waiting = this.waiting;
-    this.waiting = [];
+  private resumeSenders(): void {
+    const waiting = this.waitingSenders;
+    this.waitingSenders = [];
     for (const resolve of waiting) resolve();
   }
 
   private close(): void {
     if (this.closed) return;
     this.closed = true;
-    this.letGo();
+    this.resumeSenders();
     this.around.closed(this);
   }
 }

@@ -48,7 +48,7 @@ export type Sql = readonly [text: string, ...values: Parameter[]];
 
 /** Connections that read. */
 const readersMax = 4;
-/** Of one server: those that read, one that writes, one for the lease, one for the start. */
+/** Of a server that owns the data: those that read, one that writes, one for the lease, one for the list of nodes. */
 export const connectionsOfServer: number = readersMax + 3;
 /**
  * A statement with arrays is planned for unknown arrays once, and by index: planned again at each execution, or for a table without statistics,

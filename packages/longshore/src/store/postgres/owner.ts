@@ -152,7 +152,7 @@ export class Owner {
     }
   }
 
-  /** Lets another server in at once. */
+  /** Another server can take over at once. */
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
@@ -202,7 +202,7 @@ export class Owner {
     this.#timer.unref();
   }
 
-  /** Also hears the time. What fails is tried again: a server that comes too late is fenced. */
+  /** Also reads the time of PostgreSQL. A renewal that fails is tried again; when it is too late for one, the row names another owner. */
   async #renew(): Promise<void> {
     const renewed = `UPDATE shard SET expires_at = now() + ?::interval WHERE ${mine} RETURNING ${now}`;
     try {
@@ -216,7 +216,7 @@ export class Owner {
       this.#renewed(askedAt);
       if (locking.length > 0) this.#locked(found.at(-2)?.[0] ?? []);
     } catch {
-      // The next renewal tells more.
+      // The next renewal finds out why.
     }
   }
 
@@ -233,7 +233,7 @@ export class Owner {
     this.#lockedBy = String(session);
   }
 
-  /** The lease lasts from when PostgreSQL was asked, at least. */
+  /** PostgreSQL has counted the lease from a moment after it was asked, so it lasts at least this long. */
   #renewed(askedAt: number): void {
     this.#ownedUntil = Math.max(this.#ownedUntil, askedAt + this.#leaseMs * trusted);
   }

@@ -1,4 +1,5 @@
-// `taskToDomain`: for types of tasks, or `*` for all, a list of domains with commas between. It comes with a start, or from data.
+// `taskToDomain` maps a task type, or `*` for all types, to a list of domains with commas between. It comes from the request that starts a
+// run, or from the task that starts a child run.
 
 import type { JsonObject } from "../../../core/json/json.ts";
 import { ExactNumber } from "../../../core/json/json-exact.ts";
@@ -7,7 +8,7 @@ import { lanesMax } from "../../../engine/board/lane-bounds.ts";
 import { nameFault } from "./task-def.ts";
 import { type Checked, Violations } from "./violation.ts";
 
-/** As many as a definition may have tasks. */
+/** The maximum number of tasks in a definition. */
 const typesMax = 5_000;
 
 export type TaskToDomain = { readonly [taskType: string]: string };

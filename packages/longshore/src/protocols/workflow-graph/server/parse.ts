@@ -46,7 +46,7 @@ export function parseRegister(text: string): RegisterRequest {
 export function parseClaim(text: string): Claim {
   const body = parseObject(text, "ClaimJob");
   const ttl = body.lease_ttl_secs ?? leaseTtlSecsDefault;
-  // Null is not the same as absent here: the wire refuses it.
+  // Null is not the same as absent here: the protocol refuses it.
   if (!isWhole(ttl) || body.lease_ttl_secs === null) throw wrongType(text, ["lease_ttl_secs"], body.lease_ttl_secs, "u64");
   const wait = body.wait_secs ?? 0;
   if (!isWhole(wait)) throw wrongType(text, ["wait_secs"], wait, "u64");
@@ -84,7 +84,7 @@ export function parseLogs(text: string): LogChunk[] {
   return chunks.map((chunk, at) => chunkOf(text, chunk, at));
 }
 
-/** Parses a body that must be an object. `name` is what the wire calls it in refusals. */
+/** Parses a body that must be an object. `name` is the name of its type in error messages. */
 export function parseObject(text: string, name: string, parse: (text: string) => unknown = JSON.parse): { [key: string]: unknown } {
   let value: unknown;
   try {

@@ -24,7 +24,7 @@ export function dispatch(job: QueuedJob, tasks: ReadonlyMap<string, Task>, shell
   return { task: found, input: withUpstream(input, upstream), upstream };
 }
 
-/** The kind that the server sends counts. Without one the text decides, as its author wrote it: such servers put no data into commands. */
+/** The `kind` of the job decides. A server that sends no kind puts no data into commands, so their text can decide. */
 function commandOf(job: QueuedJob): Command {
   const { kind, command } = job;
   if (kind === "shell") return { kind };

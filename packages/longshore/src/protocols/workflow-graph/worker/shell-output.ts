@@ -12,7 +12,7 @@ import { open } from "node:fs/promises";
 import { refusal } from "../../../core/errors.ts";
 import type { Outputs } from "../wire/shapes.ts";
 
-/** Half of what the reference accepts in one request, so that quoting in JSON still fits. */
+/** Half of what the reference accepts in one request: JSON makes the outputs longer, because it escapes some characters. */
 const outputBytesMax = 1024 * 1024;
 /** A line longer than this is logged in pieces, so that a command without newlines cannot fill the memory. */
 const lineCharsMax = 64 * 1024;
@@ -27,7 +27,7 @@ export class OutputLines {
   readonly #decoder = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true });
   readonly #onLines: (text: string) => void;
   #rest = "";
-  #outputBytes = 0;
+  #outputChars = 0;
 
   /** `onLines` gets one or more whole lines, each with its newline; the last one of the stream may lack it. */
   constructor(onLines: (text: string) => void) {
@@ -46,8 +46,8 @@ export class OutputLines {
 
   /** Throws when the outputs are too large to be reported. */
   checkOutputs(): void {
-    if (this.#outputBytes <= outputBytesMax) return;
-    throw refusal("LONGSHORE_LIMIT", `::set-output was given ${this.#outputBytes} characters, expected at most ${outputBytesMax}.`);
+    if (this.#outputChars <= outputBytesMax) return;
+    throw refusal("LONGSHORE_LIMIT", `::set-output was given ${this.#outputChars} characters, expected at most ${outputBytesMax}.`);
   }
 
   #take(text: string): void {
@@ -70,12 +70,12 @@ export class OutputLines {
     const match = /^::set-output\s+([^=\s]+)=(.*?)\r?$/.exec(line);
     if (match === null) return;
     const [, key, value] = match as unknown as [string, string, string];
-    this.#outputBytes += key.length + value.length;
-    if (this.#outputBytes <= outputBytesMax) this.outputs[key] = value;
+    this.#outputChars += key.length + value.length;
+    if (this.#outputChars <= outputBytesMax) this.outputs[key] = value;
   }
 }
 
-/** A command may replace the file: opening a pipe, or reading a device, would wait without an end. */
+/** The command may have replaced the file with a pipe or a device, where a plain open or read could wait without an end. */
 const plainFile = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 export async function readOutputFile(path: string): Promise<Outputs> {

@@ -53,7 +53,7 @@ export class TaskContext {
     return this.#task;
   }
 
-  /** Travels with the result, also when the handler fails. */
+  /** Sent with the result, also when the handler fails. */
   addLog(message: string): void {
     this.#logs.push({ log: message, createdTime: Date.now(), ...(this.#task.taskId === undefined ? {} : { taskId: this.#task.taskId }) });
     this.#context?.log(message);

@@ -28,7 +28,7 @@ export interface KeeperOptions<T> {
 }
 
 const restartPolicy: Backoff = { kind: "exponential", delayMs: 200, maxMs: 30_000, jitter: 0.1 };
-/** After this time up, the backoff begins again. */
+/** When it was up for this long, the backoff begins again with its shortest pause. */
 const calmMs = 60_000;
 
 export class Keeper<T> {

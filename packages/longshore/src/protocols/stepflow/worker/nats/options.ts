@@ -11,7 +11,7 @@ export interface StepflowNatsOptions extends QueueOptions {
    * The stream with the tasks of this worker's queue. Default: `STEPFLOW_NATS_STREAM`, else the name of the queue, else `STEPFLOW_TASKS`.
    */
   readonly stream?: string;
-  /** The queue, where each queue has a stream of its name. Default: `STEPFLOW_QUEUE_NAME`. */
+  /** The queue, for servers on which each queue has a stream of the same name. Default: `STEPFLOW_QUEUE_NAME`. */
   readonly queue?: string;
   /** The durable consumer that the workers of a queue share. Default: `STEPFLOW_NATS_CONSUMER`, else `stepflow-default`. */
   readonly consumer?: string;
