@@ -18,7 +18,7 @@ import { packageVersion } from "../core/version.ts";
 import { createWatchdog } from "../core/watchdog.ts";
 import { createAuth, type Token } from "../net/listener/auth.ts";
 import { type HttpServer, listen } from "../net/listener/listener.ts";
-import type { NodeView, PreparedProtocol, Storage } from "../protocols/server-half.ts";
+import type { NodeView, PreparedProtocol } from "../protocols/server-half.ts";
 import type { SharedRows } from "../store/postgres/shared-rows.ts";
 import { portDefault, type ServeOptions } from "./config.ts";
 import type { ExternalStore } from "./external-store.ts";
@@ -26,6 +26,7 @@ import type { Server } from "./handle.ts";
 import { IdleTable } from "./idle-table.ts";
 import { nodeMetrics, withOwned } from "./node-metrics.ts";
 import { nodeProgram } from "./node-program.ts";
+import { nodeStorage } from "./node-storage.ts";
 import { takeOver } from "./owned-data.ts";
 import { loadWorkflows, noWorkflows } from "./workflows.ts";
 
@@ -72,7 +73,7 @@ export async function serveNode({ options, store, prepared, tokens, logger }: No
     takeOver: owned.take,
     announce: () => members.announce(memberOf(id, advertised(options, listener, members))),
   });
-  const own = { storage: storageOf(node), nodes: async () => (await members.list()).map(viewOf) };
+  const own = { storage: nodeStorage(node), nodes: async () => (await members.list()).map(viewOf) };
   const table = await IdleTable.open({
     prepared,
     node,
@@ -160,20 +161,6 @@ function checkAdvertised({ advertise }: ServeOptions): void {
 /** Nodes recognise each other by their secret, and bind that to the TLS session; a certificate of their own authority is not needed. */
 function linkTls({ tls }: ServeOptions) {
   return tls === undefined ? undefined : {};
-}
-
-/** A node can take work when its requests are performed somewhere. */
-function storageOf(node: ClusterNode): Storage {
-  return {
-    get commits() {
-      return 0;
-    },
-    get unavailable() {
-      return node.isServing ? null : new LongshoreError("LONGSHORE_STORE_UNAVAILABLE", "No node owns the data now.");
-    },
-    look: () => {},
-    tryWrite: async () => void (await node.program("tryWrite", [])),
-  };
 }
 
 interface Running {

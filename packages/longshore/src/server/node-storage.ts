@@ -1,0 +1,53 @@
+// What a node of a cluster reports about its store: it can take work when its requests are performed somewhere.
+
+import { type Clock, systemClock } from "../core/clock.ts";
+import { LongshoreError } from "../core/errors.ts";
+import { untilAborted } from "../core/until-aborted.ts";
+import type { Storage } from "../protocols/server-half.ts";
+
+/** The part of a node that is asked. */
+export interface AskedNode {
+  readonly isServing: boolean;
+  program(verb: string, given: readonly unknown[]): Promise<unknown>;
+}
+
+/** How long a try may take. Probes of balancers give up after one to a few seconds, and then nobody reads the reason. */
+const tryMsMax = 900;
+
+/** Without an owner, the reason is known at once. A call for the owner would wait for the next one. */
+export function nodeStorage(node: AskedNode, clock: Clock = systemClock): Storage {
+  const unavailable = () => (node.isServing ? null : unusable("No node owns the data now."));
+  let trying: Promise<unknown> | undefined;
+  return {
+    get commits() {
+      return 0;
+    },
+    get unavailable() {
+      return unavailable();
+    },
+    look: () => {},
+    async tryWrite() {
+      const why = unavailable();
+      if (why !== null) throw why;
+      // One for all who ask: an owner that hangs must not gather them.
+      trying ??= node.program("tryWrite", []).finally(() => {
+        trying = undefined;
+      });
+      await within(trying, tryMsMax, clock);
+    },
+  };
+}
+
+async function within(work: Promise<unknown>, msMax: number, clock: Clock): Promise<void> {
+  const late = new AbortController();
+  const cancel = clock.at(clock.now() + msMax, () => late.abort(unusable(`The owner of the data has not answered within ${msMax} ms.`)));
+  try {
+    await untilAborted(work, late.signal);
+  } finally {
+    cancel();
+  }
+}
+
+function unusable(message: string): LongshoreError {
+  return new LongshoreError("LONGSHORE_STORE_UNAVAILABLE", message);
+}
