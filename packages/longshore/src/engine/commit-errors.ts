@@ -7,7 +7,9 @@ export function closedError(): LongshoreError {
   return new LongshoreError("LONGSHORE_CLOSED", "The store has been closed.");
 }
 
+/** An error of ours says everything already. */
 export function unavailableError({ what, advice, message, cause }: Unavailable): LongshoreError {
+  if (cause instanceof LongshoreError) return cause;
   return new LongshoreError("LONGSHORE_STORE_UNAVAILABLE", `${what}: ${message}. ${advice}; service resumes by itself.`, { cause });
 }
 

@@ -8,6 +8,8 @@ import type { RowStore } from "./rows.ts";
 import type { Later } from "./tx.ts";
 
 export interface Store {
+  /** What its operator knows it as, for logs: `the data file`, `PostgreSQL`. */
+  readonly shown: string;
   /** True when a server has written to this store before: it may be an older copy of data that changed later. */
   readonly wasServed: boolean;
   /** Rows by key and by index, and their transactions. */

@@ -52,7 +52,7 @@ export interface EngineOptions {
   acceptDamage?: boolean;
   /** Receives warnings about the data folder for an operator. */
   warn?: (message: string) => void;
-  /** Called when the data file cannot be written, and when it can be again. */
+  /** Called when the store cannot be written, and when it can be again. */
   trouble?: FailureListener;
   /** Called with errors that no caller receives. */
   failed?: (what: string, error: unknown) => void;
@@ -65,7 +65,8 @@ export interface EngineOptions {
 
 /** Called while the engine works, for metrics. Without a probe, nothing is measured. */
 export interface EngineProbe {
-  committed(seconds: number): void;
+  /** `isWaiting` is true for the commit of a store that was waited for: the process did other work meanwhile. */
+  committed(seconds: number, isWaiting: boolean): void;
   logged(bytes: number): void;
 }
 
@@ -80,9 +81,6 @@ export interface Engine extends ProtocolEngine {
   readonly performed: Pick<Performed, "answer" | "keepAnswer">;
   close(): Promise<void>;
 }
-
-/** The name of this failure in the log. */
-const dataFile = "writing the data file";
 
 export async function openEngine(options: EngineOptions): Promise<Engine> {
   const { directory, random = Math.random, probe, failed = () => {} } = options;
@@ -120,7 +118,8 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   });
   options.opened?.(store);
   const { trouble } = options;
-  if (trouble !== undefined) store.commit.hear((why) => (why === null ? trouble.working(dataFile) : trouble.failing(dataFile, why)));
+  const writing = `writing ${opened.shown}`;
+  if (trouble !== undefined) store.commit.hear((why) => (why === null ? trouble.working(writing) : trouble.failing(writing, why)));
   const beside = await orClose(store, () => openSideStores(store, { clock, slices }));
   const board = new Board({ store: store.board, clock, reserved: reservedLanes });
   const runs = new Runs({ store: store.runs, clock, makeId, dialects, slices, trouble, isRepeat: options.ids?.isRepeat });
@@ -227,9 +226,9 @@ function timed(store: Store, probe: EngineProbe): Store {
   const { rows } = store;
   const commit = (write: () => void) => {
     const startedAt = performance.now();
-    const end = () => probe.committed((performance.now() - startedAt) / 1_000);
+    const end = (isWaiting: boolean) => probe.committed((performance.now() - startedAt) / 1_000, isWaiting);
     const committed = rows.commit(write);
-    return committed instanceof Promise ? committed.then(end) : end();
+    return committed instanceof Promise ? committed.then(() => end(true)) : end(false);
   };
   return { ...store, rows: { ...rows, commit } };
 }

@@ -16,9 +16,9 @@ export function engineProbe(metrics: Metrics, watch: Stopwatch): EngineProbe {
   const commits = metrics.histogram("longshore_commit_seconds", "How long a transaction took, sync included.", commitBounds).with();
   const bytes = metrics.counter("longshore_log_bytes_total", "Bytes of log text received.").with();
   return {
-    committed(seconds) {
+    committed(seconds, isWaiting) {
       commits.observe(seconds);
-      watch.ran("a transaction of the data file", seconds * 1_000);
+      if (!isWaiting) watch.ran("a transaction of the data file", seconds * 1_000);
     },
     logged: (count) => bytes.add(count),
   };

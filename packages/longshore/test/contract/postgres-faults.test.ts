@@ -45,7 +45,7 @@ else
       let store: Store | undefined;
       const openStore = async (): Promise<Store> => {
         const { rows, blobs, clock, wasServed, close } = await openDatabase({ url, node, leaseMs, responseMs });
-        store = { wasServed, rows, contents: blobs, clock, checkRest: () => {}, inWords: (error) => error, close };
+        store = { shown: "PostgreSQL", wasServed, rows, contents: blobs, clock, checkRest: () => {}, inWords: (error) => error, close };
         return store;
       };
       const engine = await openEngine({ directory: null, openStore });
@@ -198,6 +198,9 @@ else
       expect(accepted.filter(({ id }) => !stored.has(id))).toEqual([]);
       expect(accepted.filter(({ asked }) => asked > takenAt)).toEqual([]);
       await expect(engine.reader.task("t0")).rejects.toMatchObject({ code: "LONGSHORE_STORE_UNAVAILABLE" });
+      const why =
+        "Another Longshore server has taken over these data, because this one did not renew its lease in time. Nothing more is written here.";
+      await expect(engine.board.post([newTask("late")])).rejects.toMatchObject({ message: why });
       expect((await second.engine.reader.task(accepted[0]?.id as string))?.state).toBe("queued");
     });
 

@@ -135,8 +135,11 @@ else
       expect(refused.status).toBe(503);
       expect(await refused.json()).toMatchObject({ error: { code: "LONGSHORE_STORE_UNAVAILABLE" } });
       expect((await fetch(`${server.url}/health`)).status).toBe(503);
+      await server.printed(/Trouble with writing PostgreSQL/);
       await own.up();
       await untilElsewhere(async () => (await start()).status < 300);
+      await server.printed(/No more trouble with writing PostgreSQL/);
+      expect(server.text()).not.toContain("data file");
       await work();
       await untilElsewhere(async () => (await stateOf(server.url, id)) === "succeeded");
       expect((await longshore(["verify", "--on", server.url])).code).toBe(0);

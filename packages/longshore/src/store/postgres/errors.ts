@@ -33,6 +33,6 @@ export function isFenced(error: unknown): boolean {
 export function deposed(): LongshoreError {
   return new LongshoreError(
     "LONGSHORE_STORE_UNAVAILABLE",
-    "Another Longshore server has taken over these data, because this one did not renew its lease in time. Nothing more is written here: stop this server.",
+    "Another Longshore server has taken over these data, because this one did not renew its lease in time. Nothing more is written here.",
   );
 }

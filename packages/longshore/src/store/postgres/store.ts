@@ -18,7 +18,8 @@ export async function openPostgres({ url, leaseMs, node = nodeName(), warn = () 
   try {
     const { rows, blobs, clock, wasServed, weaknesses, close } = await openDatabase({ url, leaseMs, node });
     for (const weakness of weaknesses) warn(`PostgreSQL at ${address.shown}: ${weakness}`);
-    return { wasServed, rows, contents: blobs, clock, checkRest: () => {}, inWords: (error) => startError(error, address), close };
+    const inWords = (error: unknown) => startError(error, address);
+    return { shown: "PostgreSQL", wasServed, rows, contents: blobs, clock, checkRest: () => {}, inWords, close };
   } catch (error) {
     throw startError(error, address);
   }

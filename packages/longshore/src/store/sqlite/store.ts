@@ -32,6 +32,7 @@ function storeOn({ db, wasServed, isGone, checkRest, close }: DataFile, director
   const contents = new BlobFiles(directory === null ? null : join(directory, blobFolderName));
   return {
     db,
+    shown: "the data file",
     wasServed,
     rows: sqliteRows(db, isGone),
     contents,
