@@ -53,6 +53,7 @@ export class GroupCommit {
   #away: Unavailable | null = null;
   #restUntil = 0;
   #commits = 0;
+  #operations = 0;
   /** The version of the data that memory has. */
   #version: number | undefined;
   #steps = 0;
@@ -140,6 +141,11 @@ export class GroupCommit {
   /** The number of committed transactions; shows that operations share commits. */
   get commits(): number {
     return this.#commits;
+  }
+
+  /** The number of operations in these transactions. */
+  get operations(): number {
+    return this.#operations;
   }
 
   /** Why the store cannot be written; null when it can. */
@@ -290,8 +296,12 @@ export class GroupCommit {
   }
 
   #end(jobs: Job[], failure: Error | null, commitsBefore: number): Later<void> {
-    // Memory keeps what was committed: the file may come back. But no caller may rely on it.
-    if (failure === null) return this.#answer(jobs, this.#commits === commitsBefore ? null : this.#gone);
+    if (failure === null) {
+      const isCommitted = this.#commits !== commitsBefore;
+      if (isCommitted) this.#operations += jobs.length;
+      // Memory keeps what was committed: the file may come back. But no caller may rely on it.
+      return this.#answer(jobs, isCommitted ? this.#gone : null);
+    }
     this.#takeBack(0);
     this.#after.length = 0;
     if (jobs.length > 1) return this.#oneByOne(jobs, 0);

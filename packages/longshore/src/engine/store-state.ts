@@ -23,6 +23,11 @@ export class StoreState {
     return this.#commit.commits;
   }
 
+  /** The number of operations in these transactions. */
+  get operations(): number {
+    return this.#commit.operations;
+  }
+
   /** Why the store cannot be written; null when it can. */
   get unavailable(): LongshoreError | null {
     return this.#commit.unavailable;

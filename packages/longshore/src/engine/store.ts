@@ -7,6 +7,14 @@ import type { BlobContents } from "./blob/contents.ts";
 import type { RowStore } from "./rows.ts";
 import type { Later } from "./tx.ts";
 
+/** How long a server may write without hearing from the store. */
+export interface Lease {
+  /** Counts the servers that have had the data. */
+  readonly epoch: number;
+  /** Without a renewal; 0 when another server may have taken over. */
+  readonly msLeft: number;
+}
+
 export interface Store {
   /** What its operator knows it as, for logs: `the data file`, `PostgreSQL`. */
   readonly shown: string;
@@ -16,6 +24,8 @@ export interface Store {
   readonly rows: RowStore;
   /** The time that all servers on it agree on; absent where there is one machine. */
   readonly clock?: Clock;
+  /** The right to write, where other servers could take it; absent where there is one machine. */
+  readonly lease?: () => Lease;
   /** Contents of blobs. */
   readonly contents: BlobContents;
   /** Runs the checks that take too long for the start, and calls `refuse` when data is damaged. */

@@ -17,6 +17,7 @@ import { type Carrier, whyWaiting } from "../engine/board/wait-reason.ts";
 import { Logs } from "../engine/log/log.ts";
 import type { LogStore } from "../engine/log/store.ts";
 import type { Performed } from "../engine/performed.ts";
+import type { RowStore } from "../engine/rows.ts";
 import type { Dialect } from "../engine/run/dialect.ts";
 import type { HistoryReader } from "../engine/run/history.ts";
 import { type LocalHistoryDeps, servedHistory } from "../engine/run/local-history.ts";
@@ -67,6 +68,8 @@ export interface EngineOptions {
 export interface EngineProbe {
   /** `isWaiting` is true for the commit of a store that was waited for: the process did other work meanwhile. */
   committed(seconds: number, isWaiting: boolean): void;
+  /** Reads whose rows were not in memory, and were loaded together: of an operation, or outside of operations. */
+  loaded(reads: number, isOperation: boolean): void;
   logged(bytes: number): void;
 }
 
@@ -221,7 +224,7 @@ async function orClose<T>(store: DataStore, work: () => T | Promise<T>): Promise
   }
 }
 
-/** The store with a probe that times its commits. */
+/** The store with a probe that times its commits and counts its loads. */
 function timed(store: Store, probe: EngineProbe): Store {
   const { rows } = store;
   const commit = (write: () => void) => {
@@ -230,7 +233,11 @@ function timed(store: Store, probe: EngineProbe): Store {
     const committed = rows.commit(write);
     return committed instanceof Promise ? committed.then(() => end(true)) : end(false);
   };
-  return { ...store, rows: { ...rows, commit } };
+  const load: RowStore["load"] = (tx, missing) => {
+    probe.loaded(missing.length, tx.isOperation);
+    return rows.load(tx, missing);
+  };
+  return { ...store, rows: { ...rows, commit, load } };
 }
 
 function measured(store: LogStore, probe: EngineProbe): LogStore {

@@ -14,11 +14,25 @@ const commitBounds = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025
 /** The metrics that the engine updates while it works; create it before the engine is opened. */
 export function engineProbe(metrics: Metrics, watch: Stopwatch): EngineProbe {
   const commits = metrics.histogram("longshore_commit_seconds", "How long a transaction took, sync included.", commitBounds).with();
+  const by = ["by"];
+  const missing = metrics.counter(
+    "longshore_store_misses_total",
+    "Reads whose rows were not in memory and were loaded from the store.",
+    by,
+  );
+  const loads = metrics.counter("longshore_store_loads_total", "Times that such rows were loaded, many at once.", by);
+  const counts = (who: string) => ({ missing: missing.with(who), loads: loads.with(who) });
+  const [operations, reads] = [counts("operations"), counts("reads")];
   const bytes = metrics.counter("longshore_log_bytes_total", "Bytes of log text received.").with();
   return {
     committed(seconds, isWaiting) {
       commits.observe(seconds);
       if (!isWaiting) watch.ran("a transaction of the data file", seconds * 1_000);
+    },
+    loaded(count, isOperation) {
+      const { missing, loads } = isOperation ? operations : reads;
+      missing.add(count);
+      loads.add();
     },
     logged: (count) => bytes.add(count),
   };
@@ -46,6 +60,7 @@ export function instrument(engine: Engine, metrics: Metrics): void {
   metrics.sampled("gauge", "longshore_runs_open", "Runs that have not ended.", () => engine.openRuns());
   metrics.sampled("gauge", "longshore_log_followers", "Readers that follow a log.", () => logs.following);
   metrics.sampled("counter", "longshore_commits_total", "Transactions committed.", () => storage.commits);
+  metrics.sampled("counter", "longshore_commit_operations_total", "Operations in these transactions.", () => storage.operations);
   metrics.sampled("gauge", "longshore_store_writable", "1 when the last write went through.", () => (storage.unavailable === null ? 1 : 0));
   storedBytes(engine, metrics);
   processFigures(metrics);

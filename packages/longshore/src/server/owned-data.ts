@@ -14,6 +14,7 @@ import { quotasOf } from "../core/quotas.ts";
 import { RequestIds } from "../core/request-ids.ts";
 import type { Watchdog } from "../core/watchdog.ts";
 import { retentionPolicy } from "../engine/run/retention.ts";
+import type { Lease } from "../engine/store.ts";
 import type { Auth } from "../net/listener/auth.ts";
 import type { PreparedProtocol } from "../protocols/server-half.ts";
 import type { ServeOptions } from "./config.ts";
@@ -48,6 +49,7 @@ interface Current {
   readonly metrics: Metrics;
   readonly links: LinkServer;
   readonly performer: Performer;
+  lease(): Lease | null;
 }
 
 export function takeOver(deps: TakeOverDeps) {
@@ -55,6 +57,7 @@ export function takeOver(deps: TakeOverDeps) {
   return {
     metrics: () => current?.metrics ?? null,
     links: () => current?.links.figures ?? null,
+    lease: () => current?.lease() ?? null,
     /** A node asks for a link. */
     link(request: LinkRequest, socket: Socket, head: Buffer): void {
       if (current === null) socket.destroy();
@@ -79,11 +82,13 @@ async function openOwned(deps: TakeOverDeps, over: () => void): Promise<{ data: 
   const metrics = createMetrics();
   const ids = new RequestIds(idMaker());
   let lost = (): Error | null => null;
+  let lease = (): Lease | null => null;
   const engine = await openEngine({
     directory: null,
     openStore: async () => {
       const opened = await store.open({ node, warn: (message) => logger.warn(message) });
       lost = () => opened.rows.isGone();
+      lease = () => opened.lease?.() ?? null;
       return opened;
     },
     dialects: prepared.flatMap(({ dialects }) => dialects),
@@ -138,7 +143,7 @@ async function openOwned(deps: TakeOverDeps, over: () => void): Promise<{ data: 
     close,
   };
   await start(served, deps, close);
-  return { data: { ...data, lost: () => lost() }, current: { metrics, links, performer } };
+  return { data: { ...data, lost: () => lost() }, current: { metrics, links, performer, lease: () => lease() } };
 }
 
 async function start(

@@ -1,5 +1,6 @@
 // Two servers on the same data in PostgreSQL, in one process: clients of either see one server.
 
+import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { task } from "../../src/core/task.ts";
 import { workflowGraph } from "../../src/protocols/workflow-graph/worker/index.ts";
@@ -8,6 +9,7 @@ import { work } from "../../src/work.ts";
 import { type Ref, workflow } from "../../src/workflow.ts";
 import { postgresMissing, startMsMax, TestPostgres } from "../support/postgres.ts";
 
+const docs = new URL("../../../../docs/", import.meta.url);
 const double = task("double", async ({ n }: { n: number }) => ({ n: n * 2 }));
 const twice = workflow("twice", (w, input: Ref<{ n: number }>) => w.step(double, w.step(double, input)));
 
@@ -35,6 +37,42 @@ else
       const { id } = await second.start(twice, { n: 5 });
       expect(await first.result(id)).toMatchObject({ state: "succeeded", output: { n: 20 } });
       expect(await second.result(id)).toMatchObject({ state: "succeeded", output: { n: 20 } });
+    });
+
+    it("show in their metrics the lease, the link, misses and how many operations share a commit", async () => {
+      const store = postgres.newUrl();
+      const owner = await open(store);
+      const other = await open(store);
+      const figures = async ({ url }: Server) => {
+        const text = await (await fetch(`${url}/metrics`)).text();
+        const families = [...text.matchAll(/^# TYPE (\S+) \S+$/gm)].map(([, name]) => name as string);
+        const values = new Map([...text.matchAll(/^([^#\s]+) (\S+)$/gm)].map(([, name, value]) => [name as string, Number(value)]));
+        return { families, of: (name: string) => values.get(name) ?? Number.NaN };
+      };
+      const before = { owner: await figures(owner), other: await figures(other) };
+      const worker = await work({ tasks: [double], on: workflowGraph(other.url as string) });
+      onTestFinished(() => worker.stop());
+      const started = await Promise.all(Array.from({ length: 20 }, (_, n) => other.start(twice, { n })));
+      for (const { id } of started) await other.result(id);
+      const after = { owner: await figures(owner), other: await figures(other) };
+      const grown = (who: "owner" | "other", name: string) => after[who].of(name) - before[who].of(name);
+      for (const by of ["operations", "reads"]) {
+        expect(grown("owner", `longshore_store_misses_total{by="${by}"}`)).toBeGreaterThan(0);
+        expect(grown("owner", `longshore_store_loads_total{by="${by}"}`)).toBeGreaterThan(0);
+      }
+      expect(grown("owner", "longshore_commit_operations_total")).toBeGreaterThan(grown("owner", "longshore_commits_total"));
+      expect(["longshore_lease_seconds", "longshore_node_epoch", "longshore_link_up"].map(after.other.of)).toEqual([0, 1, 1]);
+      expect(after.owner.of("longshore_lease_seconds")).toBeGreaterThan(0);
+      expect(["longshore_node_epoch", "longshore_link_up", "longshore_link_nodes"].map(after.owner.of)).toEqual([1, 0, 1]);
+      for (const name of ["calls_total", 'bytes_total{direction="in"}', 'bytes_total{direction="out"}'])
+        expect(grown("other", `longshore_link_${name}`)).toBeGreaterThan(0);
+      expect(grown("owner", "longshore_link_performed_total")).toBeGreaterThan(0);
+      const documents = ["guides/cluster.md", "reference/http-api.md"].map((name) => readFileSync(new URL(name, docs), "utf8")).join("");
+      for (const { families } of Object.values(after))
+        expect(families.filter((name) => !documents.includes(`\`${name}\``) && !documents.includes(`\`${name}{`))).toEqual([]);
+      await owner.close();
+      await expect.poll(async () => (await figures(other)).of("longshore_node_epoch")).toBe(2);
+      expect((await figures(other)).of("longshore_lease_seconds")).toBeGreaterThan(0);
     });
 
     it("go on when the owner stops, and its clients see no error", async () => {

@@ -2,6 +2,7 @@
 
 import { type Clock, clockOf, steadyTime } from "../../core/clock.ts";
 import type { RowStore } from "../../engine/rows.ts";
+import type { Lease } from "../../engine/store.ts";
 import { incompleteName, type Marks, movedName, readMark, refuseMarked } from "../marks.ts";
 import { readAddress } from "./address.ts";
 import { PostgresBlobs } from "./blobs.ts";
@@ -32,6 +33,7 @@ export interface PostgresDatabase {
   /** PostgreSQL's, so that all servers on it agree. */
   readonly clock: Clock;
   readonly wasServed: boolean;
+  lease(): Lease;
   /** Settings with which acknowledged work may be lost, a sentence each. */
   readonly weaknesses: readonly string[];
   readonly marks: Marks;
@@ -123,6 +125,7 @@ export async function openDatabase({
     await blobs.clean();
     return {
       ...{ rows, blobs, clock: clockOf(time.now), wasServed: taken.wasServed, weaknesses, marks, catalog, query, close },
+      lease: () => taken.lease(),
       commit: (...sql) => taken.commit(sql.map(callOf)),
     };
   } catch (error) {

@@ -13,6 +13,7 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { LongshoreError, toError } from "../../core/errors.ts";
 import { Unavailable } from "../../engine/rows.ts";
+import type { Lease } from "../../engine/store.ts";
 import { deposed, inWords, isFenced, unavailable } from "./errors.ts";
 import { type Call, type Link, Lost } from "./link.ts";
 import type { Parameter, RawRow } from "./package.ts";
@@ -49,6 +50,7 @@ const now = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 export class Owner {
   readonly #options: OwnerOptions;
   readonly #leaseMs: number;
+  readonly #epoch: number;
   /** What the shard's row must have, as parameters. */
   readonly #identity: readonly Parameter[];
   #seq: number;
@@ -96,6 +98,7 @@ export class Owner {
   ) {
     this.#options = options;
     this.#leaseMs = options.leaseMs;
+    this.#epoch = epoch;
     this.#identity = [String(epoch), token];
     this.#seq = seq;
     this.#lockedBy = session;
@@ -117,6 +120,10 @@ export class Owner {
   /** Without the lock, another server may have taken over already. */
   isOwned(): boolean {
     return this.#gone === null && this.#hasLock && performance.now() < this.#ownedUntil;
+  }
+
+  lease(): Lease {
+    return { epoch: this.#epoch, msLeft: this.isOwned() ? this.#ownedUntil - performance.now() : 0 };
   }
 
   /** The number of the last transaction whose outcome is known. */

@@ -16,10 +16,10 @@ export interface PostgresOptions extends Pick<DatabaseOptions, "url" | "leaseMs"
 export async function openPostgres({ url, leaseMs, node = nodeName(), warn = () => {} }: PostgresOptions): Promise<Store> {
   const address = readAddress(url);
   try {
-    const { rows, blobs, clock, wasServed, weaknesses, close } = await openDatabase({ url, leaseMs, node });
+    const { rows, blobs, clock, lease, wasServed, weaknesses, close } = await openDatabase({ url, leaseMs, node });
     for (const weakness of weaknesses) warn(`PostgreSQL at ${address.shown}: ${weakness}`);
     const inWords = (error: unknown) => startError(error, address);
-    return { shown: "PostgreSQL", wasServed, rows, contents: blobs, clock, checkRest: () => {}, inWords, close };
+    return { shown: "PostgreSQL", wasServed, rows, contents: blobs, clock, lease, checkRest: () => {}, inWords, close };
   } catch (error) {
     throw startError(error, address);
   }
