@@ -18,9 +18,9 @@ export function withStoreToLookAt(command: Command): Command {
     });
 }
 
-/** The address that was given, or that of the environment where no folder was given. */
-export function storeOf(command: Command): string | undefined {
+/** The address that was given, or that of the environment where none of the options that name another place was given. */
+export function storeOf(command: Command, others: readonly string[] = ["data"]): string | undefined {
   const { store } = command.opts<{ store?: string }>();
   if (store !== undefined) return store;
-  return command.getOptionValueSource("data") === "cli" ? undefined : process.env[variable] || undefined;
+  return others.some((option) => command.getOptionValueSource(option) === "cli") ? undefined : process.env[variable] || undefined;
 }

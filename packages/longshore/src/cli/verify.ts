@@ -11,6 +11,7 @@ import { CommandFailure, exitFailed } from "./failure.ts";
 import { type ConnectionOptions, parseDuration, typedPassword, withConnection, withExamples, withJson } from "./options.ts";
 import { printJson } from "./print-json.ts";
 import { recordedAddresses } from "./protocols.ts";
+import { storeOf } from "./store-option.ts";
 import { oneLine, type Paint, painter } from "./terminal.ts";
 
 interface VerifyFlags extends ConnectionOptions {
@@ -34,7 +35,7 @@ export function verifyCommand(): Command {
     .argument("[recording...]", "files written by --record");
   withJson(withConnection(command))
     .option("--data <folder>", "the data folder to check, instead of a running server")
-    .option("--store <url>", "the address of data in PostgreSQL to check; a server may run meanwhile")
+    .option("--store <url>", "the address of data in PostgreSQL to check; a server may run meanwhile (env: LONGSHORE_STORE)")
     .option(
       "--retention <duration>",
       "how long ended runs are kept; older ones may be missing (default: the retention of the server)",
@@ -58,7 +59,7 @@ async function verify(recordings: string[], flags: VerifyFlags, command: Command
   const { readRecording } = await import("../verify/read-recording.ts");
   const recorded = recordings.flatMap(readRecording).sort((a, b) => a.at - b.at);
   const keptMs = flags.retention === undefined ? undefined : durationMs(flags.retention, "retention");
-  const { source, close } = await sourceOf(flags);
+  const { source, close } = await sourceOf({ ...flags, store: storeOf(command, ["data", "on"]) });
   try {
     const { verify: check } = await import("../verify/verify.ts");
     const verification = await check(source, {
@@ -84,7 +85,7 @@ function refuseSeveral({ data, store }: VerifyFlags, command: Command): void {
   ];
   if (given.length > 1) throw new CommandFailure(`${given.join(" and ")} exclude each other: name one place where the data are.`);
   if (store !== undefined && describeStore(store).hasPassword)
-    process.stderr.write(`longshore: ${typedPassword("--store")} Give it in PGPASSWORD instead.\n`);
+    process.stderr.write(`longshore: ${typedPassword("--store")} Give it in PGPASSWORD, or the address in LONGSHORE_STORE, instead.\n`);
 }
 
 async function sourceOf(flags: VerifyFlags): Promise<{ readonly source: HistorySource; close(): void | Promise<void> }> {

@@ -150,4 +150,17 @@ else
         ...{ code: 2, stderr: expect.stringContaining("There are no data of a server in postgres:") },
       });
     });
+
+    it("is not needed to verify the data that LONGSHORE_STORE names, where no option names another place", async () => {
+      const nothing = { code: 2, stderr: expect.stringContaining("There are no data of a server in postgres:") };
+      const env = { LONGSHORE_STORE: postgres.newUrl() };
+      expect(await longshore(["verify"], { env })).toMatchObject(nothing);
+      expect(await longshore(["verify"], { env: { ...env, LONGSHORE_URL: "http://127.0.0.1:1" } })).toMatchObject(nothing);
+      const elsewhere = [["--on", "http://127.0.0.1:1"], ["--data", temporaryFolder()], []] as const;
+      for (const [at, place] of elsewhere.entries()) {
+        const own = at === 2 ? { LONGSHORE_STORE: "", LONGSHORE_URL: "http://127.0.0.1:1" } : env;
+        const { code, stderr } = await longshore(["verify", ...place], { env: own });
+        expect([code, stderr]).toEqual([2, expect.not.stringContaining("postgres")]);
+      }
+    });
   });
