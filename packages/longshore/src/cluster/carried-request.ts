@@ -93,6 +93,7 @@ export class PerformedRequest implements HttpRequest {
   readonly text: string;
   readonly parsed: Parsed | undefined;
   readonly caller: Caller;
+  readonly id: string;
   readonly stream: Readable;
   readonly #call: Performing["call"];
   readonly #texts: Performing["texts"];
@@ -108,6 +109,7 @@ export class PerformedRequest implements HttpRequest {
     this.parsed = parsed;
     this.#query = carried.query;
     this.caller = caller;
+    this.id = carried.id;
     this.#call = call;
     this.stream = stream;
     this.#texts = texts;

@@ -69,16 +69,12 @@ class Shared {
     if (this.isDown) throw unavailable();
     if (this.owner !== null) throw new LongshoreError("LONGSHORE_CONFLICT", "Another node was faster.");
     const epoch = ++this.epoch;
-    let current = "";
     const data: Data = {
       ...{ node: id, epoch },
-      routes: new Map([["POST /count", { ...route, handle: () => this.perform(data, current) }]]),
+      routes: new Map([["POST /count", { ...route, handle: ({ id }) => this.perform(data, id as string) }]]),
       methods: new Map(),
       program: async () => undefined,
-      track: (_action, request, work) => {
-        current = request;
-        return work();
-      },
+      track: (_action, _request, work) => work(),
       lost: () => (this.owner === data ? null : unavailable()),
       close: async () => {
         await turn();

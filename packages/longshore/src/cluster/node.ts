@@ -120,6 +120,7 @@ export class ClusterNode {
     // The route may release the body, and the next owner needs it.
     const { text } = request;
     const id = this.#newId();
+    request.id = id;
     return this.#unlessLost(
       owned,
       () => owned.track(own.action, id, async () => this.#ending(await own.handle(request))),

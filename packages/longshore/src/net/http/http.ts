@@ -27,6 +27,11 @@ export interface HttpRequest {
   /** The caller, and what it may do. */
   readonly caller: Caller;
   /**
+   * One of our ids, in a cluster: the same when the request is performed again because an owner of the data was lost, and of no other
+   * request. Set before the route is called.
+   */
+  id?: string | undefined;
+  /**
    * Aborts when the client disconnects before the reply was written. Created on first use: most requests never read it. Reading it means
    * that the route waits for an event: `text` and `parsed` are released, because thousands of requests may wait at once.
    */

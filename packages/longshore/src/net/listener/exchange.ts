@@ -35,6 +35,7 @@ export abstract class Exchange implements HttpRequest {
   text = "";
   parsed: Parsed | undefined = undefined;
   caller: Caller = stranger;
+  id: string | undefined = undefined;
   place: string | undefined = undefined;
   slotOf: string | undefined = undefined;
   /** Called when the handler waits for an event. */

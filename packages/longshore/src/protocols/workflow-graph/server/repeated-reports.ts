@@ -1,6 +1,9 @@
 // Repeated reports (README.md, "Complete"). The wire returns 409 for the second report of a lease. A client that sends `Idempotency-Key`
 // leaves a receipt with its report: digests of the key and of its content, stored as long as the task. They distinguish a repetition from
 // another report under the same key, which is refused with its own error.
+//
+// In a cluster, a request whose owner was lost before its answer is performed by the next one. Its client has sent it once, so that it must
+// get the first answer: the id of the request is the receipt then.
 
 import { hash } from "node:crypto";
 import type { HttpReply, HttpRequest } from "../../../net/http/http.ts";
@@ -11,10 +14,10 @@ import { conflict, ok } from "./replies.ts";
 /** Stored characters of a digest, 6 bits each: enough that two reports of one lease do not collide by chance. */
 const digestChars = 16;
 
-/** Undefined for a client that does not send a key. `fields` are those of the body, in an order that never changes. */
+/** Undefined for a client that does not send a key, where a request is performed once. `fields` are those of the body, in an order that never changes. */
 export function receiptOf(request: HttpRequest, fields: { readonly [field: string]: string | boolean }): string | undefined {
   const key = request.headers[idempotencyHeader];
-  if (key === undefined) return undefined;
+  if (key === undefined) return request.id === undefined ? undefined : digest(`request ${request.id}`);
   let receipt = digest(String(key));
   for (const field in fields) receipt += ` ${field}=${digest(String(fields[field]))}`;
   return receipt;

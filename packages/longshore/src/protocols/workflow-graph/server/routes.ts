@@ -206,7 +206,7 @@ class Jobs {
     return { status: 200, headers: claimHeaders, body, undelivered: () => this.#giveBack(hold) };
   }
 
-  /** A repeated report gets 409, except for a client that proves that it is the same report. */
+  /** A repeated report gets 409, except for a client that proves that it is the same report, and where it is the same request. */
   #reported(hold: LeaseHold, receipt: string | undefined, verdict: Verdict): HttpReply | Promise<HttpReply> {
     if (statusOfVerdict[verdict] === 200) return ok;
     if (verdict !== "again" || receipt === undefined) return conflict;
