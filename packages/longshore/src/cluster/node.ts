@@ -132,6 +132,7 @@ export class ClusterNode {
     const owned = this.#owned;
     if (owned === null) return this.#deps.elsewhere.unary(method, message, call);
     const id = this.#newId();
+    call.id = id;
     return this.#unlessLost(
       owned,
       () => owned.track(method.action, id, async () => owned.methods.get(method.path)?.unary?.(message, call)),

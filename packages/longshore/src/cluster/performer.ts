@@ -291,7 +291,7 @@ export class Performer implements LinkService {
     if (method.kind === "server-stream") return { stream: this.#openStream(method, request, call, carried.id, link) };
     const work = async () => {
       try {
-        const response = await method.unary?.(request, { ...call, gone: link.signal });
+        const response = await method.unary?.(request, { ...call, gone: link.signal, id: carried.id });
         return { message: Buffer.from(method.response.encode(response)).toString("base64") };
       } catch (error) {
         if (error instanceof GrpcError) return { status: carriedStatus(error) };

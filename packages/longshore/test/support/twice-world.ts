@@ -3,6 +3,7 @@
 
 import { createHash } from "node:crypto";
 import { onTestFinished } from "vitest";
+import type { CarriedCall } from "../../src/cluster/carried-call.ts";
 import type { CarriedReply } from "../../src/cluster/carried-reply.ts";
 import type { CarriedRequest } from "../../src/cluster/carried-request.ts";
 import { Performer, type PerformerDeps } from "../../src/cluster/performer.ts";
@@ -11,6 +12,7 @@ import type { Logger } from "../../src/core/logger.ts";
 import { createMetrics } from "../../src/core/metrics.ts";
 import { RequestIds } from "../../src/core/request-ids.ts";
 import { createAuth } from "../../src/net/listener/auth.ts";
+import type { Encodable, Message, Rpc } from "../../src/net/protobuf/protobuf.ts";
 import { openProtocols, prepareProtocols } from "../../src/server/protocols.ts";
 import { tableOf } from "../../src/server/server-port.ts";
 import { openEngineWithStore } from "./engine.ts";
@@ -27,6 +29,13 @@ export interface Asked {
   readonly params?: Readonly<Record<string, string>>;
   readonly query?: string;
   readonly body?: unknown;
+}
+
+/** What an owner answers to a call of gRPC: a message in base64, a refusal, or the name of a stream. */
+export interface CarriedAnswer {
+  readonly message?: string;
+  readonly status?: unknown;
+  readonly stream?: string;
 }
 
 export type Owner = Awaited<ReturnType<typeof openOwner>>;
@@ -67,6 +76,9 @@ export async function openOwner(directory: string, { forgets = false } = {}) {
     performer,
     close,
     perform: (carried: CarriedRequest, isRepeat = false) => call("request", carried, isRepeat) as Promise<CarriedReply>,
+    performCall: (carried: CarriedCall, isRepeat = false) => call("grpc", carried, isRepeat) as Promise<CarriedAnswer>,
+    /** The next pieces of what is sent in pieces. */
+    pull: (stream: string) => call("pull", stream, false),
     /** Every row of the data, but not what is kept about requests, and not when something was last seen. */
     rows(): Record<string, string[]> {
       const { db } = engine.store;
@@ -104,6 +116,20 @@ export function carriedOf({ route, params = {}, query = "", body }: Asked): Carr
     caller: { scopes: ["operator"] },
     id: makeId(Date.now()),
     ...bytes,
+  };
+}
+
+export function carriedCallOf<Request extends Message, Response extends Message>(
+  { path, request }: Rpc<Request, Response>,
+  message: Encodable<Request>,
+): CarriedCall {
+  return {
+    path,
+    message: Buffer.from(request.encode(message)).toString("base64"),
+    metadata: {},
+    caller: { scopes: ["operator"] },
+    peer: "127.0.0.1:1",
+    id: makeId(Date.now()),
   };
 }
 

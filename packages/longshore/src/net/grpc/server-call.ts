@@ -18,6 +18,7 @@ export class ServerCall implements GrpcCall, GrpcSink<unknown> {
   readonly headers: IncomingHttpHeaders;
   readonly session: GrpcSession;
   caller: Caller = stranger;
+  id: string | undefined = undefined;
   deadline: number | undefined = undefined;
   method: GrpcMethod | undefined = undefined;
   /** Set by the host: the account that pays for its place among concurrent calls. */

@@ -33,6 +33,8 @@ export interface GrpcCall {
   readonly peer: string;
   /** When the caller gives up, in milliseconds of the server's clock. */
   readonly deadline?: number;
+  /** One of our ids, in a cluster: the same when the call is performed again because an owner of the data was lost, and of no other call. */
+  id?: string | undefined;
 }
 
 export interface GrpcSink<Response> {

@@ -12,8 +12,8 @@ import { enumIn, invalid, runIdIn } from "../refuse.ts";
 export function orchestratorMethods({ reports }: { readonly reports: Reports }): GrpcMethod[] {
   return [
     unary(OrchestratorService.TaskHeartbeat, "task.report", (request, { caller }) => reports.heartbeat(request, caller)),
-    unary(OrchestratorService.CompleteTask, "task.report", async (request) => {
-      await reports.complete(request);
+    unary(OrchestratorService.CompleteTask, "task.report", async (request, { id }) => {
+      await reports.complete(request, id);
       return {};
     }),
   ];

@@ -11,6 +11,8 @@ import { componentsMax, pathOf, type RegisteredComponent } from "../config/regis
 import { invalid } from "../refuse.ts";
 
 const prefix = "discovery-";
+/** How many answered questions are remembered: a call whose answer was lost comes again within seconds. */
+const answeredMax = 1_000;
 /** JSON values in all schemas of one list: the limit of a report. */
 const schemaValuesMax = 131_072;
 
@@ -35,6 +37,8 @@ export class Discoveries {
   readonly #clock: Clock;
   readonly #makeId: MakeId;
   readonly #open = new Map<string, Open>();
+  /** Which call has answered a question, the oldest first. */
+  readonly #answered = new Map<string, string>();
 
   constructor(clock: Clock, makeId: MakeId) {
     this.#clock = clock;
@@ -67,13 +71,25 @@ export class Discoveries {
     return this.#open.has(id);
   }
 
+  /** Whether this same call has answered the question before: it is performed again because the answer to it was lost. */
+  wasAnsweredBy(id: string, call: string): boolean {
+    return this.#answered.get(id) === call;
+  }
+
   /** Returns false when no discovery waits for this answer. Null means that the worker cannot list its components. */
-  async answer(id: string, components: readonly ComponentInfo[] | null): Promise<boolean> {
+  async answer(id: string, components: readonly ComponentInfo[] | null, call?: string): Promise<boolean> {
     const open = this.#open.get(id);
     if (open === undefined) return false;
     if (components !== null) await open.keep(registeredOf(components));
     open.end(components !== null);
+    if (call !== undefined) this.#note(id, call);
     return true;
+  }
+
+  #note(id: string, call: string): void {
+    this.#answered.set(id, call);
+    const [oldest] = this.#answered.keys();
+    if (this.#answered.size > answeredMax && oldest !== undefined) this.#answered.delete(oldest);
   }
 }
 

@@ -67,10 +67,12 @@ export class Reports {
     return { shouldAbort: verdict === "cancel", status: TaskStatus.IN_PROGRESS };
   }
 
-  async complete(request: CompleteTaskRequest): Promise<void> {
+  /** `call` is the id of the call in a cluster, where it may be performed again. */
+  async complete(request: CompleteTaskRequest, call?: string): Promise<void> {
     const { taskId: wireId, response, error, listComponents } = request;
+    if (call !== undefined && this.#deps.discoveries.wasAnsweredBy(wireId, call)) return;
     const hold = this.#holdIn(wireId);
-    if (hold === "discovery") return this.#completeDiscovery(request);
+    if (hold === "discovery") return this.#completeDiscovery(request, call);
     if (listComponents !== undefined) throw invalid("list_components", "does not answer this task, expected response or error");
     if (response === undefined && error === undefined) throw invalid("result", "is missing, expected one of response and error");
     if (response !== undefined && response.output === undefined)
@@ -93,12 +95,13 @@ export class Reports {
     return hold;
   }
 
-  async #completeDiscovery({ taskId: wireId, response, error, listComponents }: CompleteTaskRequest): Promise<void> {
+  async #completeDiscovery(request: CompleteTaskRequest, call: string | undefined): Promise<void> {
+    const { taskId: wireId, response, error, listComponents } = request;
     if (response !== undefined) throw invalid("response", "does not answer this task, expected list_components or error");
     if (error === undefined && listComponents === undefined)
       throw invalid("result", "is missing, expected one of list_components and error");
     // The server stopped waiting while this report was on its way.
-    if (!(await this.#deps.discoveries.answer(wireId, listComponents?.components ?? null))) throw notFound("task", wireId);
+    if (!(await this.#deps.discoveries.answer(wireId, listComponents?.components ?? null, call))) throw notFound("task", wireId);
   }
 
   async #extend(hold: Hold & { holder: string }, { progress, statusMessage }: TaskHeartbeatRequest): Promise<Verdict> {
