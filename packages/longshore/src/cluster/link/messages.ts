@@ -1,5 +1,13 @@
 // The messages of the link, version 1: arrays whose first item is the kind. Ids are numbers that the node counts; they stay the same when
 // a call is sent again, so that the key of a call needs no field of its own.
+//
+// A cluster is updated node by node, so nodes of two neighbouring versions speak to each other:
+// - The hello has all versions that a build speaks, its own and the one before; the owner chooses the highest that both have. Where there is
+//   none, it refuses, and the refusal names the versions of both.
+// - Within a version, fields and items at the end of a message may be added, and whoever does not know one ignores it. None is renamed, removed
+//   or becomes required, in the hello, in messages, and in what calls carry (`CarriedRequest` and its like).
+// - Any other change is a new version: a new kind or call is sent only on a link of a version that has it.
+// The other side of each version is played by hand in link-versions.test.ts.
 
 /** The versions of the messages that this build speaks, the newest last. Two neighbouring releases share at least one. */
 export const spokenVersions: readonly number[] = [1];
