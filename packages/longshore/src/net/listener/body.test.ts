@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { call, groupOf, latch, RawClient, route, startServer } from "../../../test/support/http.ts";
 import type { Route } from "../http/http.ts";
 
@@ -47,6 +47,37 @@ describe("a streamed body", () => {
     const client = new RawClient(server);
     client.send("PUT /blob HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\nabc");
     expect(await failed.opened).toBeInstanceOf(Error);
+  });
+
+  it("that breaks off before the handler reads it fails the read, and neither the process nor the server", async () => {
+    const failed = latch<unknown>();
+    const uncaught = (error: unknown) => failed.open(`uncaught: ${error}`);
+    process.on("uncaughtException", uncaught);
+    onTestFinished(() => void process.off("uncaughtException", uncaught));
+    const server = await serve(
+      route(
+        "PUT /blob",
+        async (request) => {
+          const { stream } = request;
+          client.socket.destroy();
+          await new Promise((resolve) => stream.once("close", resolve));
+          const read = async () => {
+            for await (const _ of stream);
+          };
+          await read().catch((error: unknown) => {
+            failed.open(error);
+            throw error;
+          });
+          return { status: 200 };
+        },
+        { body: "stream" },
+      ),
+    );
+    const client = new RawClient(server);
+    client.send("PUT /blob HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\nabc");
+    expect(await failed.opened).toMatchObject({ code: "LONGSHORE_BAD_INPUT", message: "The body broke off before its end." });
+    expect((await call(`${server.url}/other`)).status).toBe(404);
+    expect(server.log.join("\n")).not.toContain("A request failed");
   });
 
   it("that the handler leaves unread does not spoil the connection", async () => {

@@ -6,7 +6,7 @@ import { type IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { Transform, type TransformCallback } from "node:stream";
 import { pieceUnits, type Share } from "../../core/slices/loop-turns.ts";
 import { areTooTiny } from "../http/tiny-pieces.ts";
-import { bodyTooLarge, problemError } from "./problems.ts";
+import { bodyBrokeOff, bodyTooLarge, problemError } from "./problems.ts";
 
 /** The result of reading a body: its text, or why there is none. */
 export type BodyOutcome = { text: string } | "too-large" | "too-many-values" | "no-room" | "stalled" | "not-utf8";
@@ -62,7 +62,7 @@ export function decodeBody(bytes: Buffer): BodyOutcome {
   return text.includes("\ufffd") && !isUtf8(bytes) ? "not-utf8" : { text };
 }
 
-/** The body as a stream that fails with LONGSHORE_LIMIT beyond `bytesMax`, or when the client disconnects before the end. */
+/** The body as a stream that fails with LONGSHORE_LIMIT beyond `bytesMax`, and with LONGSHORE_BAD_INPUT when the client disconnects before its end. */
 export function boundedStream(request: IncomingMessage, bytesMax: number): Transform {
   let size = 0;
   const bounded = new Transform({
@@ -72,8 +72,12 @@ export function boundedStream(request: IncomingMessage, bytesMax: number): Trans
       else next(null, chunk);
     },
   });
-  // An error of the stream unpipes the request without ending it: the rest is discarded after the refusal is written.
-  request.on("error", (error) => bounded.destroy(error));
+  // The client may disconnect before its route reads, and an error without a listener ends the process. A route that reads later still gets
+  // the error.
+  bounded.on("error", () => {});
+  // An error of the stream unpipes the request without ending it: the rest is discarded after the refusal is written. A client that
+  // disconnects is no failure of the server, so its error is a refusal and not an incident in the log.
+  request.on("error", () => bounded.destroy(problemError(bodyBrokeOff())));
   return request.pipe(bounded);
 }
 

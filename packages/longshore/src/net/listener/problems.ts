@@ -58,6 +58,11 @@ export function bodyTooLarge(bytesMax: number): Problem {
   return { kind: "too-large", status: 413, message: tooLargeMessage(bytesMax), detail: bodyDetail(bytesMax) };
 }
 
+/** No client reads this refusal, because it is gone: it ends the route, and is counted. */
+export function bodyBrokeOff(): Problem {
+  return badRequest("The body broke off before its end.", "body", "a whole body");
+}
+
 export function notUtf8(): Problem {
   return badRequest("The body is not valid UTF-8.", "body", "UTF-8");
 }
