@@ -177,6 +177,20 @@ describe.each(carriers)("a refusal, carried %s", (carried) => {
   });
 });
 
+it.each([
+  ["shorter", "a part", "6 of 10 bytes"],
+  ["longer", "much more than that", "more than the 10 bytes"],
+])("a streamed reply %s than its stated length is cut, and no other reply follows on its connection", async (_, body, logged) => {
+  const server = await serve(
+    route("GET /x", () => ({ status: 200, headers: { "content-length": "10" }, body: Readable.from([body]) }), { openEnded: true }),
+    route("GET /next", () => ({ status: 200, body: "the next reply" })),
+  );
+  const client = new RawClient(server);
+  client.send("GET /x HTTP/1.1\r\nhost: localhost\r\n\r\nGET /next HTTP/1.1\r\nhost: localhost\r\n\r\n");
+  expect(await client.closed()).not.toMatch(/the next reply|than that/);
+  expect(server.log.join()).toContain(logged);
+});
+
 describe.each(carriers)("a reply, carried %s", (carried) => {
   const call = callCarried(carried);
   const open = { openEnded: true };

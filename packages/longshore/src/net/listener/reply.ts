@@ -8,6 +8,7 @@ import { LongBytes } from "../../core/long-bytes.ts";
 import { PacedWrite, pieceBytes } from "../../core/paced-write.ts";
 import type { HttpReply } from "../http/http.ts";
 import type { Connections } from "./connections.ts";
+import { exactLength, LengthMismatch } from "./exact-length.ts";
 import type { Exchange } from "./exchange.ts";
 import { noRoomForAnswer, problemError } from "./problems.ts";
 import type { SendBudget } from "./send-budget.ts";
@@ -124,10 +125,15 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
       return;
     }
     // A source that fails in the middle closes the connection: the client must not take a part for the whole.
-    pipeline(body, response, (error) => {
-      if (error) logger.debug("A streamed reply was cut short", { route: exchange.entry?.route.path, error });
-      if (!error) delivered(exchange);
-    });
+    const sent = (error: Error | null | undefined) => {
+      if (!error) return delivered(exchange);
+      // The other errors are those of clients that disconnect.
+      const level = error instanceof LengthMismatch ? "error" : "debug";
+      logger[level]("A streamed reply was cut short", { route: exchange.entry?.route.path, path: exchange.path, error });
+    };
+    const announced = reply.headers?.["content-length"];
+    if (announced === undefined) pipeline(body, response, sent);
+    else pipeline(body, exactLength(Number(announced)), response, sent);
   }
 
   function writeEvents(exchange: Exchange, response: ServerResponse, reply: HttpReply, start: NonNullable<HttpReply["events"]>): void {
