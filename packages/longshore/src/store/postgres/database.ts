@@ -50,8 +50,10 @@ export type Sql = readonly [text: string, ...values: Parameter[]];
 
 /** Connections that read. */
 const readersMax = 4;
-/** Of a server that owns the data: those that read, one that writes, one for the lease, one for the list of nodes. */
-export const connectionsOfServer: number = readersMax + 3;
+/** Of a server that does not own the data, beside the owner. They stay open when it takes over. */
+export const sharedReadersMax = 2;
+/** Of one server: those that read, one that writes, one for the lease, one for the list of servers, one for the start. */
+export const connectionsOfServer: number = readersMax + sharedReadersMax + 4;
 /**
  * A statement with arrays is planned for unknown arrays once, and by index: planned again at each execution, or for a table without statistics,
  * 20 rows took nine times as long.

@@ -5,7 +5,7 @@ import type { RowStore } from "../../engine/rows.ts";
 import { readAddress } from "./address.ts";
 import { PostgresBlobs } from "./blobs.ts";
 import { connector } from "./connect.ts";
-import { planSettings } from "./database.ts";
+import { planSettings, sharedReadersMax } from "./database.ts";
 import { Readers } from "./readers.ts";
 import { postgresRows } from "./row-store.ts";
 import { type Catalog, readCatalog } from "./schema.ts";
@@ -20,8 +20,6 @@ export interface SharedRows {
   close(): Promise<void>;
 }
 
-/** Connections of one server. They are opened when they are needed. */
-const readersMax = 2;
 /** The statements of one message are one transaction, and with this they see one state of the data. */
 const oneState = "-c default_transaction_isolation=repeatable\\ read";
 
@@ -39,7 +37,7 @@ export async function openSharedRows(url: string): Promise<SharedRows> {
     await setup.end();
   }
   const statements = new Statements();
-  const readers = new Readers(readersMax, () => connect({ role: "read", settings }));
+  const readers = new Readers(sharedReadersMax, () => connect({ role: "read", settings }));
   const rows = postgresRows({
     ...{ catalog, statements, isOwned: () => false, isGone: () => null },
     read: (calls) => readers.read(calls),
