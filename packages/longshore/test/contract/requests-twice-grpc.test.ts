@@ -17,13 +17,13 @@ import {
 import { wireTaskId } from "../../src/protocols/stepflow/wire/task-id.ts";
 import { type CarriedAnswer, carriedCallOf, type Owner, openOwner, temporaryFolder } from "../support/twice-world.ts";
 
-/** It hands out tasks: opened again, it goes on with those that nobody has. */
+/** It hands out tasks: opened again, it goes on with those that no worker has. */
 const handsOut = TasksService.PullTasks.path;
 
 /** Its answer has the time. */
 const health = HealthService.HealthCheck.path;
 
-/** A run that was removed is not there: without the answer that was kept, nobody knows that this request has removed it. */
+/** A run that was removed is not there: without the answer that was kept, the owner cannot know that this request has removed it. */
 const needsKeptAnswer = RunsService.DeleteRun.path;
 
 const flow = { name: "f", steps: [{ id: "one", component: "/queue/one", input: {} }], output: { $step: "one" } };

@@ -98,7 +98,7 @@ else
         of: { Rights: { state: "bad", seen: "the role may not create a schema in this database" } },
       });
       const narrow = await as("narrow");
-      expect(narrow.of.Connections).toMatchObject({ state: expect.stringMatching(/warn|bad/), figures: { max: 9, needed: 7 } });
+      expect(narrow.of.Connections).toMatchObject({ state: expect.stringMatching(/warn|bad/), figures: { max: 9, needed: 10 } });
       const away = await findings("postgres://longshore@127.0.0.1:1/postgres");
       expect(away).toMatchObject({ code: 1, ok: false });
       expect(away.of.PostgreSQL).toMatchObject({
