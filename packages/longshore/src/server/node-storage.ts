@@ -11,7 +11,7 @@ export interface AskedNode {
   program(verb: string, given: readonly unknown[]): Promise<unknown>;
 }
 
-/** How long a try may take. Probes of balancers give up after one to a few seconds, and then nobody reads the reason. */
+/** How long a try may take. Probes of balancers give up after one to a few seconds, and the reason would come too late. */
 const tryMsMax = 900;
 
 /** Without an owner, the reason is known at once. A call for the owner would wait for the next one. */

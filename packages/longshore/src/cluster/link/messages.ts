@@ -4,7 +4,7 @@
 // A cluster is updated node by node, so nodes of two neighbouring versions speak to each other:
 // - The hello has all versions that a build speaks, its own and the one before; the owner chooses the highest that both have. Where there is
 //   none, it refuses, and the refusal names the versions of both.
-// - Within a version, fields and items at the end of a message may be added, and whoever does not know one ignores it. None is renamed, removed
+// - Within a version, fields and items at the end of a message may be added, and a node that does not know one ignores it. None is renamed, removed
 //   or becomes required, in the hello, in messages, and in what calls carry (`CarriedRequest` and its like).
 // - Any other change is a new version: a new kind or call is sent only on a link of a version that has it.
 // The other side of each version is played by hand in link-versions.test.ts.
