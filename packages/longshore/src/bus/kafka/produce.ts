@@ -39,12 +39,14 @@ const acksAll = -1;
 const produceKey = 0;
 /** The first version of the request with the layout that `#request` writes. */
 const produceVersionMin = 9;
-const sequences = 2 ** 31;
+/** After this many messages to a partition, their numbers start at 0 again. */
+const sequenceCount = 2 ** 31;
 
 export class Produce {
   readonly #kafka: KafkaModule;
   /** Used for connections and metadata. Its own `send` is not used. */
   readonly #client: Producer;
+  /** The number of the next message, by topic and partition. */
   readonly #sequences = new Map<string, number>();
   readonly #late: AbortSignal;
   #identity: Identity | undefined;
@@ -108,7 +110,7 @@ export class Produce {
           const batch = batches.get(nameOf(name, index));
           if (errorCode !== 0 || batch === undefined) continue;
           const sequence = this.#sequences.get(nameOf(name, index)) ?? 0;
-          this.#sequences.set(nameOf(name, index), (sequence + batch.messages.length) % sequences);
+          this.#sequences.set(nameOf(name, index), (sequence + batch.messages.length) % sequenceCount);
           for (const message of batch.messages) done.add(message);
         }
       }

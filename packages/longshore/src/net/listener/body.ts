@@ -1,5 +1,5 @@
-// Request bodies: their announced length, large ones as a bounded stream, and discarding when they are not needed. body-reading.ts reads
-// whole bodies.
+// What can be done with a request body: check its announced length, read a large one as a bounded stream, or discard it. body-reading.ts
+// reads whole bodies.
 
 import { isUtf8 } from "node:buffer";
 import { type IncomingHttpHeaders, IncomingMessage } from "node:http";
@@ -11,7 +11,7 @@ import { bodyBrokeOff, bodyTooLarge, problemError } from "./problems.ts";
 /** The result of reading a body: its text, or why there is none. */
 export type BodyOutcome = { text: string } | "too-large" | "too-many-values" | "no-room" | "stalled" | "not-utf8";
 
-/** True when a body is announced: by a length above zero or by chunked encoding, which may turn out empty. */
+/** True when the headers announce a body, by a length above zero or by chunked encoding. A chunked body may still be empty. */
 export function announcesBody(headers: IncomingHttpHeaders): boolean {
   const length = headers["content-length"];
   return length === undefined ? headers["transfer-encoding"] !== undefined : length !== "0";
@@ -56,7 +56,7 @@ export class BodyRequest extends IncomingMessage {
   }
 }
 
-/** The replacement character is rare, so only a text that contains one is checked a second time. */
+/** Decoding replaces what is not UTF-8 by U+FFFD. This character is rare, so only a text that contains it is checked a second time. */
 export function decodeBody(bytes: Buffer): BodyOutcome {
   const text = bytes.toString("utf8");
   return text.includes("\ufffd") && !isUtf8(bytes) ? "not-utf8" : { text };
@@ -72,11 +72,11 @@ export function boundedStream(request: IncomingMessage, bytesMax: number): Trans
       else next(null, chunk);
     },
   });
-  // The client may disconnect before its route reads, and an error without a listener ends the process. A route that reads later still gets
-  // the error.
+  // The client may disconnect before the route begins to read, and an error without a listener ends the process. A route that reads later
+  // still gets the error.
   bounded.on("error", () => {});
-  // An error of the stream unpipes the request without ending it: the rest is discarded after the refusal is written. A client that
-  // disconnects is no failure of the server, so its error is a refusal and not an incident in the log.
+  // An error of the stream unpipes the request without ending it: the rest is discarded after the refusal is written. When a client
+  // disconnects, the server has not failed. So the error is one that refuses the request, and it is not logged as a failure.
   request.on("error", () => bounded.destroy(problemError(bodyBrokeOff())));
   return request.pipe(bounded);
 }

@@ -3,14 +3,14 @@
 
 import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
 
-/** A server refuses a longer wait of a poll with 400. */
+/** The longest time that a poll may wait. A server refuses a longer one with status 400. */
 export const pollTimeoutMsMax = 5_000;
 /** The default wait of a poll. */
 export const pollTimeoutMsDefault = 100;
-/** The most tasks that one poll requests. */
+/** Maximum number of tasks that one poll of our worker requests. */
 export const pollCountMax = 100;
 
-/** The path of each call, below `{server}/api`; texts in braces are one percent-encoded segment. */
+/** The path of each call, below `{server}/api`. A name in braces is a placeholder for one percent-encoded segment. */
 export const paths = {
   poll: "/tasks/poll/batch/{tasktype}",
   update: "/tasks",
@@ -23,20 +23,21 @@ export const paths = {
   taskDef: "/metadata/taskdefs/{tasktype}",
 } as const;
 
-/** Carries the token of `POST /api/token`, bare. */
+/** Carries the token of `POST /api/token`, without the word `Bearer`. */
 export const tokenHeader = "x-authorization";
 
 /**
- * Ours, on every answer to a poll: this server gives back the tasks of a poll whose connection is gone. A worker that stops may then end
- * its polls; with other servers it waits for their answers, because tasks they have popped would be lost until their response timeout.
+ * Our server sends this header in the response to a poll. It means: when the client disconnects during a poll, the server queues the tasks
+ * of the poll again. So a worker that stops may cut its polls. With other servers it waits for the response: a task that the server has
+ * already taken from its queue would be lost until its response timeout.
  */
 export const pollReturnsHeader = "longshore-poll-returns";
 
-/** The states that a worker may report. The server also has CANCELED, and its own states below. */
+/** The states that a worker may report. */
 export type ResultStatus = "IN_PROGRESS" | "COMPLETED" | "FAILED" | "FAILED_WITH_TERMINAL_ERROR";
 export const resultStatuses: readonly ResultStatus[] = ["IN_PROGRESS", "COMPLETED", "FAILED", "FAILED_WITH_TERMINAL_ERROR"];
 
-/** The status of a task in the API of Conductor. */
+/** The status of a task in the API of Conductor: what a worker reported, or a state that only the server sets. */
 export type TaskStatus =
   | ResultStatus
   | "SCHEDULED"
@@ -47,7 +48,7 @@ export type TaskStatus =
   /** What a newer server may add. */
   | (string & {});
 
-/** A polled task: what a worker needs, and whatever else the server sent. */
+/** A polled task: the fields that a worker needs, and all others that the server sent. */
 export interface PolledTask {
   readonly taskId: string;
   readonly workflowInstanceId: string;
@@ -56,7 +57,7 @@ export interface PolledTask {
   readonly status: TaskStatus;
   readonly inputData: JsonObject;
   readonly outputData: JsonObject;
-  /** 1 on the first poll; rises with every hand-out, so also after an IN_PROGRESS result. */
+  /** 1 for the first poll. Rises each time the task is handed out, for example after an IN_PROGRESS result. */
   readonly pollCount: number;
   readonly retryCount: number;
   /** 0 when there is none. */
@@ -78,11 +79,11 @@ export interface TaskResult {
   /** The address of an output that was too large to be sent. */
   readonly externalOutputPayloadStoragePath?: string;
   readonly subWorkflowId?: string;
-  /** With IN_PROGRESS: a heartbeat, nothing else of the result counts. */
+  /** True together with IN_PROGRESS: the result is a heartbeat, and the server uses only its ids. */
   readonly extendLease?: boolean;
 }
 
-/** The text's field is `log` on the wire; servers of ours also take `message`. */
+/** The text is in `log`; our server also accepts `message`. */
 export interface TaskExecLog {
   readonly log: string;
   readonly taskId?: string;
@@ -103,7 +104,7 @@ export interface SchemaRef {
   readonly type?: SchemaType;
 }
 
-/** A task definition. Only `name` must be there; servers fill in the rest. */
+/** A task definition. Only `name` is required; servers fill in the rest. */
 export interface TaskDef {
   readonly name: string;
   readonly description?: string;
@@ -153,7 +154,7 @@ export interface PollData {
   readonly lastPollTime: number;
 }
 
-/** Every refusal of a Conductor server. */
+/** The body of every response in which a Conductor server refuses a request. */
 export interface ErrorBody {
   readonly status: number;
   readonly message: string;
@@ -164,7 +165,7 @@ export interface ErrorBody {
   readonly error?: string;
 }
 
-/** Undefined for an entry without its ids, which could never be reported. */
+/** Returns undefined for an entry without ids, because no report could name it. */
 export function parsePolledTask(value: unknown, polledFor: string): PolledTask | undefined {
   if (!isObject(value)) return undefined;
   const taskId = text(value.taskId);
@@ -187,7 +188,7 @@ export function parsePolledTask(value: unknown, polledFor: string): PolledTask |
   };
 }
 
-/** Whether a received task has the requested type; a task without a type does. */
+/** Whether a received task has the requested type. A task that came without a type has it (`parsePolledTask`). */
 export function isOfType(task: PolledTask, type: string): boolean {
   return task.taskDefName === type || task.taskType === type;
 }

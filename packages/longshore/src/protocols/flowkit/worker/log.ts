@@ -1,5 +1,6 @@
-// The log of a worker about its runs: one object for each event. Events have the names of the reference, and messages are those of its
-// guide. Nothing is logged without a listener: a function in the options, or FLOWKIT_LOG_STDOUT in the environment.
+// The log of a worker about its runs: one object for each event. The names of events are those of the reference implementation, and the
+// messages are those of its guide. Nothing is logged without a listener: a function in the options, or FLOWKIT_LOG_STDOUT in the
+// environment.
 
 import type { Clock } from "../../../core/clock.ts";
 import { type Environment, variable } from "../../../core/environment.ts";
@@ -25,7 +26,7 @@ export type LogSink = (entry: WorkerLogEntry) => void;
 /** Without a listener, `fields` are not read. */
 export type WorkerLog = (level: LogLevel, event: string, fields?: { readonly [field: string]: unknown }) => void;
 
-/** The prefix that the reference removes from an event's name in the message. One event has a longer prefix. */
+/** A message is the name of its event without this prefix. One event loses a longer prefix. */
 const prefix = "worker.";
 const adapterPrefix = "worker.adapter.";
 const adapterEvent = "worker.adapter.handler_conflict_ignored";

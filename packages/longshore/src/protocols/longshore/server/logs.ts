@@ -1,8 +1,8 @@
-// The logs of a run: a page of what is stored, and a stream that replays and then follows.
+// The logs of a run: a page of what is stored, and a stream that sends first what is stored, then what arrives.
 //
-//   event: log, id: <position>    one chunk, replay first, then live, without gap
+//   event: log, id: <position>    one chunk of text; none is left out
 //   event: lagged                 the reader is slower than the workers: nothing is lost, but it is behind
-//   event: end                    the run is over, its workers too, and everything has been sent
+//   event: end                    the run or the requested step has ended, no worker works for it any more, and everything has been sent
 //
 // Only `log` frames carry an id, so that a client never resumes from a control frame.
 
@@ -93,7 +93,7 @@ async function follow(deps: LogDeps, { run, source, body }: Followed, after: num
     const state = (await deps.reader.run(run.id))?.state ?? run.state;
     await send(sink, { event: "end", data: JSON.stringify({ state }) });
   } catch {
-    // The missing `end` shows the error, as above.
+    // The stream ends without the event `end`, which shows the client that something failed.
   } finally {
     sink.end();
   }

@@ -33,7 +33,7 @@ export interface Delivery {
   readonly outcome: Promise<Outcome | "left">;
   /** The task has not reached a worker: it returns to its lane at once. A worker that has claimed it meanwhile keeps it. */
   giveBack(): Promise<void>;
-  /** The worker has disconnected without claiming it: it returns to its lane, unless it seems too large for any worker. */
+  /** The worker has disconnected and has not claimed the task: it returns to its lane, or fails when it seems too large for every worker. */
   drop(): Promise<void>;
   /** Stops waiting for the outcome. A worker may still claim the task. */
   leave(): void;
@@ -56,8 +56,8 @@ export interface TaskQueue {
   /** The lane of its tasks. */
   readonly lane: Lane;
   /**
-   * Waits a limited time for the next task: undefined when none came or `signal` aborted. Rejects with LONGSHORE_SHUTDOWN when the server
-   * is closing, and with LONGSHORE_STORE_UNAVAILABLE while nothing can be written.
+   * Waits a limited time for the next task. Returns undefined when none came or `signal` aborted. Rejects with LONGSHORE_SHUTDOWN when the
+   * server is closing, and with LONGSHORE_STORE_UNAVAILABLE while nothing can be written.
    */
   next(options: NextOptions): Promise<Delivery | undefined>;
   /** An assignment that requests a worker's components. Deliver it like any other. */
@@ -67,7 +67,7 @@ export interface TaskQueue {
 
 /** A wait without a task ends after this time and begins again, so that the list of workers stays current. */
 const waitMs = 30_000;
-/** Components of a worker whose own lanes are searched too: each costs a little with every task. */
+/** Maximum number of components of one worker whose lanes are searched, too. Each lane adds a little to the cost of every task. */
 const sharedLanesMax = 200;
 
 export interface QueueDeps {
@@ -87,10 +87,10 @@ export class BoardQueue implements TaskQueue {
   readonly #deps: QueueDeps;
   readonly #shared: boolean;
   readonly #own: Reach;
-  /** By the list of components from which the lanes are made. */
+  /** The lanes of a worker, by its list of components. */
   readonly #reaches = new WeakMap<readonly RegisteredComponent[], Reach>();
 
-  /** `shared`: its workers also take tasks from the lanes of their components, which workers of other protocols may serve too. */
+  /** `shared`: its workers also take tasks from the lanes of their components. Workers of other protocols may take from these lanes, too. */
   constructor(name: string, deps: QueueDeps, documents: DocumentStore, shared = false) {
     this.name = name;
     this.lane = { name: queueLane(name), labels: [] };
@@ -139,7 +139,10 @@ export class BoardQueue implements TaskQueue {
   }
 }
 
-/** A step that was placed before this worker registered its component waits on the lane of that name, with its bare input. */
+/**
+ * The call of a component for a task from the component's own lane, not from the lane of the queue. Its step was placed there before this
+ * worker registered the component, so the input of the task is the input of the component and nothing else.
+ */
 function componentOnLane({ lane, input }: TaskRow): ComponentTask {
   return { component: `/${lane?.name ?? ""}`, input: parseExact(input) as Json };
 }
@@ -194,7 +197,7 @@ class Watched {
 
   async #refuse(error: FlowError): Promise<void> {
     this.#leave();
-    // As above; the task is then offered and refused again.
+    // If the store cannot be written now, the task is offered and refused again later.
     await this.#board.fail(this.#hold, failureReport(error)).catch(() => {});
   }
 }

@@ -2,9 +2,9 @@
 // queue share. Reports are sent to the orchestrator over gRPC. README.md of this protocol is the contract.
 //
 // The worker takes a slot for every requested message. It acknowledges a message when the task is claimed, not when the message arrives: if
-// a worker dies in between, the message is delivered again. During a long claim the server gets progress messages. When no orchestrator can
-// name the owner of the task, the message is given back with a delay. When the orchestrator does not know the task any more, the message is
-// removed.
+// a worker dies in between, the message is delivered again. During a long claim, the worker sends progress messages to the NATS server. When
+// no orchestrator can name the owner of the task, the worker gives the message back with a delay. When the orchestrator does not know the
+// task any more, the worker removes the message.
 
 import type { Backoff } from "../../../../core/backoff.ts";
 import { type Clock, pause, systemClock } from "../../../../core/clock.ts";
@@ -31,7 +31,7 @@ export function stepflowNats(url?: string, options: StepflowNatsOptions = {}): T
 }
 
 const connecting: Backoff = { kind: "exponential", delayMs: 500, maxMs: 15_000, jitter: 0.3 };
-/** The pause of the reference while its orchestrator has not created the stream yet. */
+/** While the orchestrator has not created the stream yet, the worker pauses as long as the reference implementation does. */
 const lookingAgain: Backoff = { kind: "fixed", delayMs: 2_000 };
 /** How long closing waits for a server that may be gone. */
 const closeMsMax = 2_000;
@@ -111,7 +111,7 @@ class NatsStream implements QueueSource {
   /** Pulls from the consumer until the worker drains or the connection is closed permanently. */
   async #consume(host: TransportHost, connection: NatsConnection, worker: QueueWorker, connected: () => void): Promise<void> {
     const { stream, consumer } = this.settings;
-    const line = new PullConnection(connection, {
+    const puller = new PullConnection(connection, {
       host,
       stream,
       consumer,
@@ -124,14 +124,14 @@ class NatsStream implements QueueSource {
       backoff: lookingAgain,
       over: () => connection.isClosed(),
       receive: async (opened) => {
-        await line.usable();
+        await puller.usable();
         await ensureConsumer(this.#client.jetstream, connection, stream, consumer);
         connected();
         opened();
-        await line.pull();
+        await puller.pull();
       },
     });
-    await line.end();
+    await puller.end();
   }
 
   #receive(host: TransportHost, message: NatsMessage, slot: Slot, worker: QueueWorker): void {
