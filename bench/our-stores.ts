@@ -3,7 +3,7 @@
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { type Ref, task, work, workflow } from "longshore";
+import { graph, type Ref, task, work } from "longshore";
 import type { Server } from "longshore/server";
 import type { TransportSource } from "longshore/transport";
 import type { Input, Output, Side } from "./closed-loop.ts";
@@ -110,7 +110,7 @@ export async function openChainsOn(place: Place, slots: number, handler: Handler
   const { program, counts, close } = await openEngineOn(place);
   const pass = task("pass", async (input: Input) => input);
   const last = task("last", async (input: Input) => handler(input));
-  const chain = workflow<Input, Ref<Output>>("chain", (w, input) => w.step(last, w.step(pass, w.step(pass, input))));
+  const chain = graph<Input, Ref<Output>>("chain", (g, input) => g.step(last, g.step(pass, g.step(pass, input))));
   await program.define(chain);
   const worker = await work({ tasks: [pass, last], on: program, slots });
   return {

@@ -1,7 +1,7 @@
 // Everything the benchmarks know of Longshore: its public entry points and its command.
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
-import { type Ref, task, work, workflow } from "longshore";
+import { graph, type Ref, task, work } from "longshore";
 import { serve } from "longshore/server";
 import { workflowGraph } from "longshore/workflow-graph";
 import type { Input, Output, Side } from "./closed-loop.ts";
@@ -31,7 +31,7 @@ export async function openTasks(folder: string, slots: number, handler: Handler)
 export async function openRuns(folder: string, slots: number, handler: Handler): Promise<OpenEmbedded> {
   const server = await serve({ data: folder, port: null });
   const only = noop(handler);
-  const single = workflow<Input, Ref<Output>>("single", (w, input) => w.step(only, input));
+  const single = graph<Input, Ref<Output>>("single", (g, input) => g.step(only, input));
   await server.define(single);
   const worker = await work({ tasks: [only], on: server, slots });
   return {
@@ -71,9 +71,9 @@ export async function openChain(folder: string): Promise<Chain> {
   return {
     run: async (steps, entered) => {
       onEnter = entered;
-      const chain = workflow<Link, unknown>(`chain-${steps}`, (w, input) => {
-        let last = w.step(link, input);
-        for (let index = 1; index < steps; index++) last = w.step(link, last);
+      const chain = graph<Link, unknown>(`chain-${steps}`, (g, input) => {
+        let last = g.step(link, input);
+        for (let index = 1; index < steps; index++) last = g.step(link, last);
         return last;
       });
       await server.define(chain);

@@ -3,7 +3,7 @@
 // of the rest must pass. Without names it does so for each protocol in turn; with --types it runs no tests, which `npm run check` does.
 //
 // There is one copy: what was removed is put back before the next turn, and the compiler looks again only at what changed.
-// Our own protocol is not among them: `workflow()` of the public API is its dialect.
+// Our own protocol is not among them: `graph()` of the public API is its dialect.
 import { execFileSync, spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,7 +1,7 @@
 // A workflow in code. References between steps are typed: `reserved.shlef` does not compile. `longshore work` finds the tasks of this
 // file by its exports, `longshore define` its workflow.
 
-import { type Ref, TerminalError, task, workflow } from "longshore";
+import { graph, type Ref, TerminalError, task } from "longshore";
 
 interface Order {
   item: string;
@@ -26,8 +26,8 @@ export const charge = task("charge", async ({ count }: { count: number }, ctx) =
 
 export const ship = task("ship", async ({ shelf, paid }: { shelf: string; paid: number }) => ({ shipped: `from ${shelf}, ${paid} paid` }));
 
-export const order = workflow("order", (w, input: Ref<Order>) => {
-  const reserved = w.step(reserve, input);
-  const charged = w.step(charge, { count: input.count }, { retry: { limit: 2, backoff: { kind: "fixed", delayMs: 200 } } });
-  return w.step(ship, { shelf: reserved.shelf, paid: charged.paid });
+export const order = graph("order", (g, input: Ref<Order>) => {
+  const reserved = g.step(reserve, input);
+  const charged = g.step(charge, { count: input.count }, { retry: { limit: 2, backoff: { kind: "fixed", delayMs: 200 } } });
+  return g.step(ship, { shelf: reserved.shelf, paid: charged.paid });
 });

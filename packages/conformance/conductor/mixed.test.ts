@@ -2,7 +2,7 @@
 // of workflow-graph.
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { task, workflow } from "longshore";
+import { graph, task } from "longshore";
 import { expect, it } from "vitest";
 import { exchange } from "../src/exchange.ts";
 import { startOurServer } from "../src/longshore.ts";
@@ -25,9 +25,9 @@ it("a run in code is done by a Conductor worker first and by a workflow-graph wo
 
   const greet = task("greet", ({ input }: { input: { name: string } }) => ({ text: input.name }));
   const stamp = task("stamp", (_nothing: null) => ({}));
-  const { source } = workflow<{ name: string }, unknown>("mixed", (w, input) => {
-    const greeting = w.step(greet, { input });
-    w.step(stamp, null, { after: [greeting] });
+  const { source } = graph<{ name: string }, unknown>("mixed", (g, input) => {
+    const greeting = g.step(greet, { input });
+    g.step(stamp, null, { after: [greeting] });
     return greeting;
   });
   await call("POST", "/definitions", { source });

@@ -2,7 +2,7 @@
 // both ends compare what they get with what was sent, digit by digit.
 
 import { fileURLToPath } from "node:url";
-import { task, workflow } from "longshore";
+import { graph, task } from "longshore";
 import { expect, it, onTestFinished } from "vitest";
 import { startOurServer } from "../src/longshore.ts";
 import { openStage, type Stage } from "../src/stage.ts";
@@ -10,7 +10,7 @@ import { openStage, type Stage } from "../src/stage.ts";
 const program = fileURLToPath(new URL("programs/numbers.py", import.meta.url));
 
 const echo = task("echo", (given: object) => given);
-const { source } = workflow("numbers", (w, input) => w.step(echo, w.step(echo, input, { id: "first" })));
+const { source } = graph("numbers", (g, input) => g.step(echo, g.step(echo, input, { id: "first" })));
 
 const python = (stage: Stage, role: "client" | "worker", protocol: string, url: string) =>
   stage.start("python3", [program, role, protocol], {

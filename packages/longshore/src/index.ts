@@ -1,4 +1,4 @@
-// The worker side of Longshore: the exports for programs that use `task`, `work` and `workflow`. Importing this loads no server, database,
+// The worker side of Longshore: the exports for programs that use `task`, `work` and `graph`. Importing this loads no server, database,
 // broker or HTTP client.
 
 export type { Backoff } from "./core/backoff.ts";
@@ -33,6 +33,7 @@ export {
 } from "./core/task.ts";
 export { type SpanIds, traceparent } from "./core/trace.ts";
 export type { Verdict } from "./core/verdict.ts";
+export { type Arg, type GraphBuilder, type GraphOptions, graph, type Known, type Ref, type StepOptions } from "./graph.ts";
 export type {
   EventName,
   Listener,
@@ -50,13 +51,4 @@ export type { Counts, RunnerStatus, TransportStatus } from "./runner/status.ts";
 export type { Span, SpanEnd, Telemetry, TracedWork, Tracer, WorkTrace } from "./runner/telemetry.ts";
 export type { Failure, Outcome } from "./runner/transport.ts";
 export { type WorkHandle, type WorkOptions, type WorkTarget, work } from "./work.ts";
-export {
-  type Arg,
-  type Builder,
-  type Known,
-  type Ref,
-  type StepOptions,
-  type Workflow,
-  type WorkflowOptions,
-  workflow,
-} from "./workflow.ts";
+export type { Workflow } from "./workflow-value.ts";

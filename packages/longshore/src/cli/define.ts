@@ -3,7 +3,7 @@
 import { basename, extname } from "node:path";
 import { Command } from "commander";
 import { readNamedFile } from "../core/read-named-file.ts";
-import type { Workflow } from "../workflow.ts";
+import type { Workflow } from "../workflow-value.ts";
 import type { Definition } from "./api.ts";
 import { type Client, connect, Refusal } from "./client.ts";
 import { CommandFailure } from "./failure.ts";
@@ -29,7 +29,7 @@ export function defineCommand(): Command {
   withJson(withConnection(command)).action(define);
   return withExamples(command, [
     ["longshore define ci.yml", "a definition file in YAML or JSON; it is called ci"],
-    ["longshore define workflows.mjs", "every workflow() that the module exports"],
+    ["longshore define workflows.mjs", "every workflow that the module exports"],
   ]);
 }
 
@@ -63,7 +63,7 @@ async function defineModule(client: Client, file: string): Promise<Defined[]> {
   const workflows = exportsOf(await importFile(file)).filter(isWorkflow);
   if (workflows.length === 0) {
     throw new CommandFailure(
-      `${file} exports no workflow. Write \`export const order = workflow("order", ...)\`, or name a .yml or .json file.`,
+      `${file} exports no workflow. Write \`export const order = graph("order", ...)\`, or name a .yml or .json file.`,
     );
   }
   const defined: Defined[] = [];

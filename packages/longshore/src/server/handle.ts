@@ -15,7 +15,7 @@ import type { Run, RunState } from "../engine/run/run.ts";
 import { taskOfStep } from "../engine/run/step-task.ts";
 import type { ProtocolHandles } from "../protocols/index.ts";
 import type { Transport, TransportSource } from "../runner/transport.ts";
-import type { Workflow } from "../workflow.ts";
+import type { Workflow } from "../workflow-value.ts";
 import type { Engine } from "./engine.ts";
 import { localTransport } from "./local.ts";
 import { type WaitingNews, watchWaiting } from "./waiting-tasks.ts";

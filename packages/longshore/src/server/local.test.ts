@@ -7,8 +7,8 @@ import { eventually } from "../../test/support/workflow-graph.ts";
 import type { Context } from "../core/context.ts";
 import { TerminalError } from "../core/errors.ts";
 import { task } from "../core/task.ts";
+import { graph } from "../graph.ts";
 import { work } from "../work.ts";
-import { workflow } from "../workflow.ts";
 
 type Handler = (input: unknown, ctx: Context) => Promise<unknown>;
 
@@ -18,7 +18,7 @@ async function runOf(handler: Handler, options: Parameters<typeof task>[2] = {})
   const step = task("step", handler as never, options);
   const worker = await work({ tasks: [step], on: server.server, clock: server.clock, logger: false });
   const { id } = await server.server.start(
-    workflow("w", (w) => w.step(step, null)),
+    graph("w", (g) => g.step(step, null)),
     null,
   );
   const ended = async () => {

@@ -7,8 +7,8 @@ import { startAdminServer, startOnSmallDisk } from "../../test/support/admin.ts"
 import { temporaryFolder } from "../../test/support/parts.ts";
 import { eventually, job, startGraphServer } from "../../test/support/workflow-graph.ts";
 import { task } from "../core/task.ts";
+import { graph } from "../graph.ts";
 import { work } from "../work.ts";
-import { workflow } from "../workflow.ts";
 import { type ServeOptions, serve } from "./index.ts";
 
 async function startQuietly(options: ServeOptions) {
@@ -114,7 +114,7 @@ describe("a server that closes", () => {
     const server = await startQuietly({ port: null });
     const greet = task("greet", async () => null);
     const { id } = await server.start(
-      workflow("w", (w) => w.step(greet, null)),
+      graph("w", (g) => g.step(greet, null)),
       null,
     );
     const waiting = Promise.allSettled([server.result(id), server.call(greet, null)]);

@@ -5,8 +5,8 @@ import { startAdminServer } from "../../test/support/admin.ts";
 import { deferred } from "../../test/support/until.ts";
 import type { Context } from "../core/context.ts";
 import { task } from "../core/task.ts";
+import { graph } from "../graph.ts";
 import { work } from "../work.ts";
-import { workflow } from "../workflow.ts";
 
 async function setup(produce: (ctx: Context) => Promise<unknown>, consume: (ctx: Context) => Promise<unknown>) {
   const server = await startAdminServer();
@@ -14,9 +14,9 @@ async function setup(produce: (ctx: Context) => Promise<unknown>, consume: (ctx:
   const consumer = task("consume", (_input: null, ctx) => consume(ctx));
   const worker = await work({ tasks: [producer, consumer], on: server.server, slots: 4, clock: server.clock, logger: false });
   const { id } = await server.server.start(
-    workflow("stream", (w) => {
-      const first = w.step(producer, null, { id: "first" });
-      return { read: w.step(consumer, null, { id: "second", after: [first], startWhen: "first-part" }) };
+    graph("stream", (g) => {
+      const first = g.step(producer, null, { id: "first" });
+      return { read: g.step(consumer, null, { id: "second", after: [first], startWhen: "first-part" }) };
     }),
     null,
   );

@@ -3,7 +3,7 @@
 
 import { expect, it } from "vitest";
 import { task } from "../../src/core/task.ts";
-import { type Ref, workflow } from "../../src/workflow.ts";
+import { graph, type Ref } from "../../src/graph.ts";
 import { startAdminServer } from "../support/admin.ts";
 import { startConductor } from "../support/conductor-rest.ts";
 import { simple } from "../support/conductor-world.ts";
@@ -27,7 +27,7 @@ it("two starts whose keys differ in half a pair are both refused, and none is an
 it("a start from a program is refused as well", async () => {
   const { server } = await startAdminServer();
   const double = task("double", (n: number) => n * 2);
-  const flow = workflow("doubled", (w, input: Ref<number>) => w.step(double, input));
+  const flow = graph("doubled", (g, input: Ref<number>) => g.step(double, input));
   await expect(server.start(flow, 1, { key: "a\ud800" })).rejects.toMatchObject({ code: "LONGSHORE_BAD_INPUT", detail: { field: "key" } });
 });
 

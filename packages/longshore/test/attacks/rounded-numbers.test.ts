@@ -12,9 +12,9 @@ import { parseExact } from "../../src/core/json/json-exact.ts";
 import { memberTexts } from "../../src/core/json/json-text.ts";
 import { atOnce } from "../../src/core/slices/slice-work.ts";
 import { task } from "../../src/core/task.ts";
+import { graph, type Ref } from "../../src/graph.ts";
 import { commandTopic, topicNamesDefault } from "../../src/protocols/flowkit/wire/shapes.ts";
 import { serve } from "../../src/server/index.ts";
-import { type Ref, workflow } from "../../src/workflow.ts";
 import { startConductor } from "../support/conductor-rest.ts";
 import { simple } from "../support/conductor-world.ts";
 import { openFlowkit } from "../support/flowkit-world.ts";
@@ -36,9 +36,9 @@ function expectAll(text: string, where: string): void {
 it("our own API and workflow-graph: a run's input, a step's input and result, the output", async () => {
   const server = await startGraphServer();
   const pass = task("pass", (value: JsonObject) => value);
-  const made = workflow("numbers", (w, input: Ref<{ rest: number[]; whole: number }>) => {
-    const first = w.step(pass, { all: input, one: input.whole });
-    return w.step(pass, { first, again: input.rest }, { id: "second" });
+  const made = graph("numbers", (g, input: Ref<{ rest: number[]; whole: number }>) => {
+    const first = g.step(pass, { all: input, one: input.whole });
+    return g.step(pass, { first, again: input.rest }, { id: "second" });
   });
   await server.server.define(made);
   const started = await server.send("POST", "/api/longshore/v1/runs", { body: `{"workflow":"numbers","input":${payload}}` });

@@ -5,9 +5,9 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { task } from "../../src/core/task.ts";
+import { graph } from "../../src/graph.ts";
 import { workflowGraph } from "../../src/protocols/workflow-graph/worker/index.ts";
 import { work } from "../../src/work.ts";
-import { workflow } from "../../src/workflow.ts";
 import { temporaryFolder } from "../support/parts.ts";
 import { job, startGraphServer } from "../support/workflow-graph.ts";
 
@@ -36,7 +36,7 @@ describe("a worker with a shell and handlers", () => {
       onTestFinished(() => worker.stop());
       const input = nested(levels, `$(touch ${file})`);
       const { id } = await s.server.start(
-        workflow("w", (w, given) => w.step(greet, given)),
+        graph("w", (g, given) => g.step(greet, given)),
         input as never,
       );
       const { state } = await s.server.result(id);

@@ -7,12 +7,12 @@ import { type CliOptions, longshore, type ServerProcess, startLongshore, startSe
 import { postgresMissing, startMsMax, TestPostgres } from "../support/postgres.ts";
 import { untilElsewhere } from "../support/until.ts";
 
-const flows = `import { task, workflow } from "longshore";
+const flows = `import { graph, task } from "longshore";
 export const add = task("add", async ({ a, b }, ctx) => { await ctx.emit({ a }); console.log("adding"); return { sum: a + b }; });
 export const halve = task("halve", async ({ n }) => n / 2);
-export const mean = workflow("mean", (w, input) => {
-  const added = w.step(add, { a: input.a, b: input.b });
-  return { mean: w.step(halve, { n: added.sum }) };
+export const mean = graph("mean", (g, input) => {
+  const added = g.step(add, { a: input.a, b: input.b });
+  return { mean: g.step(halve, { n: added.sum }) };
 });
 `;
 

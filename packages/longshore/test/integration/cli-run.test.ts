@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import { type CliOptions, longshore, type ServerProcess, startLongshore, startServer, temporaryFolder } from "../support/cli.ts";
 
 const definitions = `import { existsSync } from "node:fs";
-import { task, workflow } from "longshore";
+import { graph, task } from "longshore";
 export const add = task("add", async ({ a, b }, ctx) => { ctx.log(\`adding \${a} and \${b}\`); return { sum: a + b }; });
 export const halve = task("halve", async ({ n }) => { if (n % 2) throw new Error("odd: " + n); return n / 2; });
 export const patient = task("patient", async (input, ctx) => new Promise((resolve) => {
@@ -18,12 +18,12 @@ export const gated = task("gated", async (input, ctx) => {
   while (!existsSync("go")) await new Promise((resolve) => setTimeout(resolve, 20));
   ctx.log("through the gate");
 });
-export const gate = workflow("gate", (w, input) => w.step(gated, input));
-export const mean = workflow("mean", (w, input) => {
-  const added = w.step(add, { a: input.a, b: input.b });
-  return { mean: w.step(halve, { n: added.sum }) };
+export const gate = graph("gate", (g, input) => g.step(gated, input));
+export const mean = graph("mean", (g, input) => {
+  const added = g.step(add, { a: input.a, b: input.b });
+  return { mean: g.step(halve, { n: added.sum }) };
 });
-export const forever = workflow("forever", (w, input) => w.step(patient, input));
+export const forever = graph("forever", (g, input) => g.step(patient, input));
 `;
 
 interface Setup {

@@ -8,11 +8,11 @@ import { type CliOptions, longshore, type ServerProcess, startLongshore, startSe
 import { postgresMissing, startMsMax, TestPostgres } from "../support/postgres.ts";
 import { untilElsewhere } from "../support/until.ts";
 
-const flows = `import { task, workflow } from "longshore";
+const flows = `import { graph, task } from "longshore";
 export const double = task("double", ({ n }) => ({ n: 2 * n }));
-export const twice = workflow("twice", (w, input) => {
-  const once = w.step(double, { n: input.n }, { id: "once" });
-  return w.step(double, { n: once.n }, { id: "again" });
+export const twice = graph("twice", (g, input) => {
+  const once = g.step(double, { n: input.n }, { id: "once" });
+  return g.step(double, { n: once.n }, { id: "again" });
 });
 `;
 

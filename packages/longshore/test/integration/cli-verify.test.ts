@@ -7,12 +7,12 @@ import { describe, expect, it } from "vitest";
 import { openDatabase } from "../../src/store/sqlite/driver.ts";
 import { type CliOptions, longshore, startLongshore, startServer, temporaryFolder } from "../support/cli.ts";
 
-const definitions = `import { task, workflow } from "longshore";
+const definitions = `import { graph, task } from "longshore";
 export const add = task("add", async ({ a, b }, ctx) => { await ctx.emit({ a }); return { sum: a + b }; });
 export const halve = task("halve", async ({ n }) => { if (n % 2) throw new Error("odd: " + n); return n / 2; });
-export const mean = workflow("mean", (w, input) => {
-  const added = w.step(add, { a: input.a, b: input.b });
-  return { mean: w.step(halve, { n: added.sum }) };
+export const mean = graph("mean", (g, input) => {
+  const added = g.step(add, { a: input.a, b: input.b });
+  return { mean: g.step(halve, { n: added.sum }) };
 });
 `;
 

@@ -6,6 +6,7 @@ import { systemClock } from "../../src/core/clock.ts";
 import { createLogger } from "../../src/core/logger.ts";
 import { createMetrics } from "../../src/core/metrics.ts";
 import { task } from "../../src/core/task.ts";
+import { graph, type Ref } from "../../src/graph.ts";
 import { createAuth } from "../../src/net/listener/auth.ts";
 import { workflowGraph } from "../../src/protocols/workflow-graph/worker/index.ts";
 import { openEngine } from "../../src/server/engine.ts";
@@ -13,7 +14,6 @@ import { type Server, serve } from "../../src/server/index.ts";
 import { openProtocols, prepareProtocols } from "../../src/server/protocols.ts";
 import { tableOf } from "../../src/server/server-port.ts";
 import { work } from "../../src/work.ts";
-import { type Ref, workflow } from "../../src/workflow.ts";
 import { postgresMissing, startMsMax, TestPostgres } from "../support/postgres.ts";
 
 const double = task("double", async ({ n }: { n: number }, { log }) => {
@@ -27,10 +27,10 @@ const refuse = task(
   },
   { retry: { limit: 1 } },
 );
-const twice = workflow("twice", (w, input: Ref<{ n: number }>) => w.step(double, w.step(double, input)));
-const refused = workflow("refused", (w) => w.step(refuse, null));
+const twice = graph("twice", (g, input: Ref<{ n: number }>) => g.step(double, g.step(double, input)));
+const refused = graph("refused", (g) => g.step(refuse, null));
 const unserved = task("unserved", async () => null);
-const idle = workflow("idle", (w) => w.step(unserved, null));
+const idle = graph("idle", (g) => g.step(unserved, null));
 
 const conductorFlow = {
   name: "pair",

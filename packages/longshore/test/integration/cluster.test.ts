@@ -3,15 +3,15 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { task } from "../../src/core/task.ts";
+import { graph, type Ref } from "../../src/graph.ts";
 import { workflowGraph } from "../../src/protocols/workflow-graph/worker/index.ts";
 import { type Server, serve } from "../../src/server/index.ts";
 import { work } from "../../src/work.ts";
-import { type Ref, workflow } from "../../src/workflow.ts";
 import { postgresMissing, startMsMax, TestPostgres } from "../support/postgres.ts";
 
 const docs = new URL("../../../../docs/", import.meta.url);
 const double = task("double", async ({ n }: { n: number }) => ({ n: n * 2 }));
-const twice = workflow("twice", (w, input: Ref<{ n: number }>) => w.step(double, w.step(double, input)));
+const twice = graph("twice", (g, input: Ref<{ n: number }>) => g.step(double, g.step(double, input)));
 
 if (postgresMissing !== undefined) it("nodes on the same data serve the same runs", (context) => context.skip(`needs ${postgresMissing}`));
 else

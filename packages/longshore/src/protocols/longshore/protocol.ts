@@ -1,4 +1,4 @@
-// The registry's entry of our own protocol: the dialect of `workflow()`, and the API of the server.
+// The registry's entry of our own protocol: the dialect of `graph()`, and the API of the server.
 
 import type { Protocol } from "../protocol.ts";
 

@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from "vitest";
 import { task } from "../../../src/core/task.ts";
-import { workflow } from "../../../src/workflow.ts";
+import { graph } from "../../../src/graph.ts";
 import { startConductor } from "../../support/conductor-rest.ts";
 import { operator, simple } from "../../support/conductor-world.ts";
 
@@ -69,8 +69,8 @@ it("hands out the secrets and variables that a task definition names, and shows 
 it("does not change texts that look like a secret in tasks of other dialects", async () => {
   environment({ CONDUCTOR_SECRET_KEY: "hunter2" });
   const c = await startConductor();
-  const plain = workflow("plain", (w) =>
-    w.step(
+  const plain = graph("plain", (g) =>
+    g.step(
       task("plain_task", (input: { key: string }) => input.key),
       { key: literal },
     ),

@@ -1,6 +1,6 @@
 // Workers in processes of their own need nothing but a server: its address is broker and store in one.
 
-import { type Ref, task, work, workflow } from "longshore";
+import { graph, type Ref, task, work } from "longshore";
 import { conductor } from "longshore/conductor";
 import { Batch, BatchResult, flowkit, RoleHandler, streamTask, Worker, WorkerConfig } from "longshore/flowkit";
 import { serve } from "longshore/server";
@@ -68,7 +68,7 @@ describe("a worker on a server's address", () => {
     const { server, url } = await setup();
     const greet = task("greet", ({ name }: { name: string }) => ({ text: `Hello ${name}` }));
     await using _worker = await work({ tasks: [greet], on: flowkit(url), signals: false, logger: false });
-    const greeting = workflow("greeting", (w, input: Ref<{ name: string }>) => w.step(greet, { name: input.name }));
+    const greeting = graph("greeting", (g, input: Ref<{ name: string }>) => g.step(greet, { name: input.name }));
     const run = await server.start(greeting, { name: "Ada" });
     expect(await server.result(run.id)).toMatchObject({ state: "succeeded", output: { text: "Hello Ada" } });
   });

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { task } from "../../../src/core/task.ts";
-import { type Ref, workflow } from "../../../src/workflow.ts";
+import { graph, type Ref } from "../../../src/graph.ts";
 import { job, startGraphServer } from "../../support/workflow-graph.ts";
 
 describe("labels", () => {
@@ -67,7 +67,7 @@ describe("labels", () => {
   it("let a worker of this wire take the steps of a workflow that was written in code", async () => {
     const { server, take, complete, push, logs, states, cancelled, workflow: shown } = await startGraphServer();
     const greet = task("greet", async ({ name }: { name: string }) => ({ text: `Hello, ${name}!` }));
-    const greeting = workflow("greeting", (w, input: Ref<{ name: string }>) => w.step(greet, { name: input.name }, { id: "hello" }));
+    const greeting = graph("greeting", (g, input: Ref<{ name: string }>) => g.step(greet, { name: input.name }, { id: "hello" }));
     const { id } = await server.start(greeting, { name: "Ada" });
     const { job: given, lease } = await take({ labels: ["handler:greet"] });
     expect(given).toMatchObject({ job_id: "hello", workflow_id: id, run_id: id });

@@ -1,4 +1,4 @@
-// The dialect of workflows written in code: compiles the result of `workflow()`, and resolves its references.
+// The dialect of workflows written in code: compiles the result of `graph()`, and resolves its references.
 
 import { LongshoreError } from "../../../core/errors.ts";
 import { isScalar, type Json, setOwn } from "../../../core/json/json.ts";

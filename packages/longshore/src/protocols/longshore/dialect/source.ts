@@ -1,4 +1,4 @@
-// Workflows written in code, as they are stored: plain JSON, created by `workflow()` and compiled by this dialect.
+// Workflows written in code, as they are stored: plain JSON, created by `graph()` and compiled by this dialect.
 
 import type { Backoff } from "../../../core/backoff.ts";
 import type { Json, JsonObject } from "../../../core/json/json.ts";

@@ -1,4 +1,4 @@
-// A workflow written in code, as it arrives over HTTP: the JSON that `workflow()` makes. Nothing of it has been checked before.
+// A workflow written in code, as it arrives over HTTP: the JSON that `graph()` makes. Nothing of it has been checked before.
 
 import { z } from "zod";
 import { isObject } from "../../../core/json/json.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { startAdminServer } from "../../../../test/support/admin.ts";
 import { task } from "../../../core/task.ts";
-import { type Ref, workflow } from "../../../workflow.ts";
+import { graph, type Ref } from "../../../graph.ts";
 
 const yaml = { "content-type": "application/yaml" };
 const json = { "content-type": "application/json; charset=utf-8" };
@@ -29,11 +29,11 @@ describe("definitions", () => {
     expect([changed.status, changed.body.definition.version]).toEqual([201, 2]);
   });
 
-  it("written in code arrive as what workflow() makes", async () => {
+  it("written in code arrive as what graph() makes", async () => {
     const { api } = await startAdminServer();
     const greet = task("greet", async ({ name }: { name: string }) => ({ text: name }));
-    const made = workflow("greeting", (w, input: Ref<{ name: string }>) =>
-      w.step(greet, { name: input.name }, { labels: ["eu"], retry: { limit: 2 } }),
+    const made = graph("greeting", (g, input: Ref<{ name: string }>) =>
+      g.step(greet, { name: input.name }, { labels: ["eu"], retry: { limit: 2 } }),
     );
     const { status } = await api("POST", "/definitions", { source: made.source }, json);
     expect(status).toBe(201);

@@ -80,7 +80,7 @@ export function definitionOperations(deps: DefinitionDeps): Operation[] {
         json: z.union([codeBody, ...files.map(({ schema }) => z.looseObject({}).meta({ ...schema }))]),
         description: [
           ...files.map(({ title }) => `${title}, as YAML or JSON`),
-          '`{"source": ...}` with what `workflow()` makes, as JSON.',
+          '`{"source": ...}` with what `graph()` makes, as JSON.',
         ].join("; or "),
       },
       answers: {

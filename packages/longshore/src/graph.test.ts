@@ -1,8 +1,9 @@
 import { describe, expect, expectTypeOf, it } from "vitest";
 import { LongshoreError } from "./core/errors.ts";
 import { task } from "./core/task.ts";
+import { graph, type Ref } from "./graph.ts";
 import { codeDialect } from "./protocols/longshore/dialect/dialect.ts";
-import { type Ref, type Workflow, workflow } from "./workflow.ts";
+import type { Workflow } from "./workflow-value.ts";
 
 const greet = task("greet", ({ name }: { name: string }) => ({ text: `Hello, ${name}!`, words: ["Hello", name] }));
 const shout = task("shout", ({ text }: { text: string; loud?: boolean }) => text.toUpperCase());
@@ -10,9 +11,9 @@ const check = task("check", (text: string) => text.length > 3);
 
 describe("workflows in code", () => {
   it("become a graph of steps with references between them", () => {
-    const greeting = workflow("greeting", (w, input: Ref<{ name: string }>) => {
-      const hello = w.step(greet, { name: input.name });
-      const loud = w.step(shout, { text: hello.text, loud: true });
+    const greeting = graph("greeting", (g, input: Ref<{ name: string }>) => {
+      const hello = g.step(greet, { name: input.name });
+      const loud = g.step(shout, { text: hello.text, loud: true });
       return { loud, first: hello.words[0] };
     });
     expect(greeting.source).toEqual({
@@ -28,35 +29,35 @@ describe("workflows in code", () => {
   });
 
   it("have the types of their references", () => {
-    const greeting = workflow("greeting", (w, input: Ref<{ name: string }>) => {
-      const hello = w.step(greet, { name: input.name });
+    const greeting = graph("greeting", (g, input: Ref<{ name: string }>) => {
+      const hello = g.step(greet, { name: input.name });
       expectTypeOf(hello).toEqualTypeOf<Ref<{ text: string; words: string[] }>>();
       expectTypeOf(hello.text).toEqualTypeOf<Ref<string>>();
       expectTypeOf(hello.words[0]).toEqualTypeOf<Ref<string> | undefined>();
       return { said: hello.text, length: 3 as number };
     });
     expectTypeOf(greeting).toEqualTypeOf<Workflow<{ name: string }, { said: string; length: number }>>();
-    const nothing = workflow("nothing", (w) => void w.step(greet, { name: "you" }));
+    const nothing = graph("nothing", (g) => void g.step(greet, { name: "you" }));
     expectTypeOf(nothing).toEqualTypeOf<Workflow<unknown, null>>();
-    const outer = workflow("outer", (w) => w.run(greeting, { name: "you" }).said);
+    const outer = graph("outer", (g) => g.run(greeting, { name: "you" }).said);
     expectTypeOf(outer).toEqualTypeOf<Workflow<unknown, string>>();
   });
 
   it("do not compile with a misspelt field, a missing field or a value of another type", () => {
-    workflow("mistakes", (w, input: Ref<{ name: string; age: number }>) => {
+    graph("mistakes", (g, input: Ref<{ name: string; age: number }>) => {
       // @ts-expect-error The input has no such field.
-      w.step(greet, { name: input.nmae });
+      g.step(greet, { name: input.nmae });
       // @ts-expect-error The task takes a name.
-      w.step(greet, {});
+      g.step(greet, {});
       // @ts-expect-error A number is no name.
-      w.step(greet, { name: input.age });
-      const hello = w.step(greet, { name: "you" });
+      g.step(greet, { name: input.age });
+      const hello = g.step(greet, { name: "you" });
       // @ts-expect-error The result has no such field.
-      w.step(shout, { text: hello.txet });
+      g.step(shout, { text: hello.txet });
       // @ts-expect-error A text is no condition.
-      w.step(shout, { text: "a" }, { when: hello.text });
+      g.step(shout, { text: "a" }, { when: hello.text });
       // @ts-expect-error Only results of steps can be waited for.
-      expect(() => w.step(shout, { text: "a" }, { after: ["greet"] })).toThrow();
+      expect(() => g.step(shout, { text: "a" }, { after: ["greet"] })).toThrow();
     });
   });
 
@@ -71,7 +72,7 @@ describe("workflows in code", () => {
     ["as a list", (ref) => ([] as unknown[]).concat(ref), "it cannot be looked at"],
   ])("refuse that code reads a value %s that does not exist yet", (_, look, why) => {
     const build = () =>
-      workflow("looks", (_w, input: Ref<{ name: string }>) => {
+      graph("looks", (_g, input: Ref<{ name: string }>) => {
         look(input);
       });
     expect(build).toThrow(LongshoreError);
@@ -82,7 +83,7 @@ describe("workflows in code", () => {
 
   it("may be built by an async-looking mistake without hanging: a reference is no promise", async () => {
     let awaited: unknown;
-    const made = workflow("awaits", (_w, input: Ref<{ name: string }>) => {
+    const made = graph("awaits", (_g, input: Ref<{ name: string }>) => {
       awaited = Promise.resolve(input);
       return input.name;
     });
@@ -91,27 +92,27 @@ describe("workflows in code", () => {
   });
 
   it("number steps of the same task, and refuse an id that is taken", () => {
-    const made = workflow("three", (w) => {
-      w.step(greet, { name: "a" });
-      w.step(greet, { name: "b" });
-      w.step(shout, { text: "c" }, { id: "greet-3" });
-      w.step(greet, { name: "d" });
+    const made = graph("three", (g) => {
+      g.step(greet, { name: "a" });
+      g.step(greet, { name: "b" });
+      g.step(shout, { text: "c" }, { id: "greet-3" });
+      g.step(greet, { name: "d" });
     });
     expect(made.source.steps.map((step) => step.id)).toEqual(["greet", "greet-2", "greet-3", "greet-4"]);
     expect(() =>
-      workflow("twice", (w) => {
-        w.step(greet, { name: "a" }, { id: "same" });
-        w.step(greet, { name: "b" }, { id: "same" });
+      graph("twice", (g) => {
+        g.step(greet, { name: "a" }, { id: "same" });
+        g.step(greet, { name: "b" }, { id: "same" });
       }),
     ).toThrow(/two steps called same/);
   });
 
   it("keep every setting of a step", () => {
-    const made = workflow(
+    const made = graph(
       "settings",
-      (w, input: Ref<{ go: boolean }>) => {
-        const first = w.step(greet, { name: "a" });
-        w.step(
+      (g, input: Ref<{ go: boolean }>) => {
+        const first = g.step(greet, { name: "a" });
+        g.step(
           shout,
           { text: "b" },
           {
@@ -150,9 +151,9 @@ describe("workflows in code", () => {
 
   it("take retry and timeout of a task where the step sets none", () => {
     const stubborn = task("stubborn", () => 1, { retry: { limit: 7 }, timeout: "3s" });
-    const made = workflow("inherits", (w) => {
-      w.step(stubborn, {});
-      w.step(stubborn, {}, { retry: { limit: 0 }, timeout: "1s" });
+    const made = graph("inherits", (g) => {
+      g.step(stubborn, {});
+      g.step(stubborn, {}, { retry: { limit: 0 }, timeout: "1s" });
     });
     expect(made.source.steps.map((step) => [step.retry?.failures, step.timeoutMs])).toEqual([
       [7, 3_000],
@@ -162,9 +163,9 @@ describe("workflows in code", () => {
 
   it("take whole references, lists and plain data as inputs", () => {
     const passOn = task("pass-on", (value: { all: unknown; list: unknown[]; at: string; none: null }) => value);
-    const made = workflow("data", (w, input: Ref<{ a: string }>) => {
-      w.step(passOn, { all: input, list: [1, input.a, { deep: input.a }], at: new Date(0).toISOString(), none: null });
-      w.step(check, input.a);
+    const made = graph("data", (g, input: Ref<{ a: string }>) => {
+      g.step(passOn, { all: input, list: [1, input.a, { deep: input.a }], at: new Date(0).toISOString(), none: null });
+      g.step(check, input.a);
     });
     expect(made.source.steps.map((step) => step.input)).toEqual([
       {
@@ -179,12 +180,12 @@ describe("workflows in code", () => {
 
   it("wrap the user's data that looks like a reference, with true references inside", () => {
     const passOn = task("pass-on", (value: unknown) => value);
-    const made = workflow("wrapped", (w, input: Ref<{ a: string }>) => w.step(passOn, { $ref: { of: input.a } }));
+    const made = graph("wrapped", (g, input: Ref<{ a: string }>) => g.step(passOn, { $ref: { of: input.a } }));
     expect(made.source.steps[0]?.input).toEqual({ $value: { $ref: { of: { $ref: { path: ["a"] } } } } });
   });
 
   it("refuse names that are invalid in any protocol", () => {
-    for (const name of ["", "with space", "a\u0000b", "x".repeat(201)]) expect(() => workflow(name, () => null)).toThrow(/not usable/);
-    expect(workflow("team/a.b:c@1_2-3", () => null).source).toEqual({ name: "team/a.b:c@1_2-3", steps: [], output: null });
+    for (const name of ["", "with space", "a\u0000b", "x".repeat(201)]) expect(() => graph(name, () => null)).toThrow(/not usable/);
+    expect(graph("team/a.b:c@1_2-3", () => null).source).toEqual({ name: "team/a.b:c@1_2-3", steps: [], output: null });
   });
 });

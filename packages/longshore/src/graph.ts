@@ -1,4 +1,4 @@
-// Workflows written in code. `workflow()` calls its builder once, at definition time, with references instead of values: the calls of the
+// Static workflows written in code. `graph()` calls its builder once, at definition time, with references instead of values: the calls of the
 // builder become a graph. A reference has the type of its value, so a misspelt field is a compile error.
 
 import type { Backoff } from "./core/backoff.ts";
@@ -7,6 +7,7 @@ import { LongshoreError } from "./core/errors.ts";
 import type { Json } from "./core/json/json.ts";
 import type { Task } from "./core/task.ts";
 import type { Path, StepSource, Value, WorkflowSource } from "./protocols/longshore/dialect/source.ts";
+import type { Workflow } from "./workflow-value.ts";
 
 declare const stands: unique symbol;
 
@@ -63,8 +64,8 @@ export interface StepOptions {
   limits?: readonly { key: string; held?: number; rate?: { count: number; window: Duration } }[];
 }
 
-/** Adds steps to a workflow; the first argument of the function that `workflow()` calls. */
-export interface Builder {
+/** Adds steps to a workflow; the first argument of the function that `graph()` calls. */
+export interface GraphBuilder {
   /** Adds a step that runs `task`; returns a reference to its result. */
   step<Input, Output>(task: Task<Input, Output>, input: Arg<NoInfer<Input>>, options?: StepOptions): Ref<Output>;
   /** Adds a step that runs another workflow to its end. */
@@ -75,29 +76,20 @@ export interface Builder {
   ): Ref<Output>;
 }
 
-/** A workflow as a value: define it with `server.define()`, or start it with `server.start()`. */
-export interface Workflow<Input = unknown, Output = unknown> {
-  readonly name: string;
-  /** The graph, in the form in which it is stored. */
-  readonly source: WorkflowSource;
-  /** Only for the type checker. */
-  readonly types?: { input: Input; output: Output };
-}
-
-/** The options of `workflow()`. */
-export interface WorkflowOptions {
+/** The options of `graph()`. */
+export interface GraphOptions {
   /** The limit of the whole run. */
   timeout?: Duration;
 }
 
 /**
- * Makes a workflow. `build` is called once, before any value exists: it adds steps with `w.step()` and passes references between them. Its
+ * Makes a workflow whose steps are known before it starts. `build` is called once, before any value exists: it adds steps with `g.step()` and passes references between them. Its
  * return value is the output of a run.
  */
-export function workflow<Input, Result>(
+export function graph<Input, Result>(
   name: string,
-  build: (w: Builder, input: Ref<Input>) => Result,
-  options: WorkflowOptions = {},
+  build: (g: GraphBuilder, input: Ref<Input>) => Result,
+  options: GraphOptions = {},
 ): Workflow<Input, Known<Result>> {
   if (!/^[\w./:@-]{1,200}$/.test(name)) {
     throw new LongshoreError(
@@ -115,7 +107,7 @@ export function workflow<Input, Result>(
   return Object.freeze({ name, source });
 }
 
-function builder(name: string, steps: StepSource[]): Builder {
+function builder(name: string, steps: StepSource[]): GraphBuilder {
   const taken = new Set<string>();
   const uses = new Map<string, number>();
   const freeId = (called: string) => {

@@ -1,0 +1,12 @@
+// A workflow as a value of a program, the same for every way of writing one in code.
+
+import type { WorkflowSource } from "./protocols/longshore/dialect/source.ts";
+
+/** A workflow as a value: define it with `server.define()`, or start it with `server.start()`. */
+export interface Workflow<Input = unknown, Output = unknown> {
+  readonly name: string;
+  /** The workflow in the form in which a server stores it. */
+  readonly source: WorkflowSource;
+  /** Only for the type checker. */
+  readonly types?: { input: Input; output: Output };
+}
