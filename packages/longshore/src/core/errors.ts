@@ -36,6 +36,8 @@ export interface ErrorDetail {
   expected?: string;
   line?: number;
   column?: number;
+  /** The id of the run that is in the way. */
+  run?: string;
 }
 
 /** The error that Longshore throws. Compare its `code`; the message is for people and may change. */

@@ -57,6 +57,20 @@ export function runContract(setup: Setup): void {
       expect(await world.claim("a")).toBeUndefined();
     });
 
+    it("the key of a run with another input is refused by name, also when both requests arrive at once", async () => {
+      const world = await setup();
+      await world.define("w", [step("a")]);
+      await world.define("v", [step("a")]);
+      const start = (input: string, workflow = "w") => world.runs.start({ workflow, input, key: "order-1" });
+      const [first, second] = await Promise.allSettled([start('{"a":1,"b":2}'), start('{"a":2}')]);
+      const { id } = first.status === "fulfilled" ? first.value.run : { id: "" };
+      const refusal = { code: "LONGSHORE_CONFLICT", message: expect.stringContaining(id), detail: { run: id } };
+      expect(second).toMatchObject({ status: "rejected", reason: refusal });
+      await expect(start("null")).rejects.toMatchObject(refusal);
+      expect(await start('{"b":2,"a":1}')).toMatchObject({ created: false, run: { id } });
+      expect((await start("null", "v")).created).toBe(true);
+    });
+
     it("under a known id starts nothing, when requested to check, also when both arrive at once", async () => {
       const world = await setup();
       await world.define("w", [step("a")]);

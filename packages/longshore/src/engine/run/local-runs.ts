@@ -3,8 +3,10 @@
 
 import type { Clock } from "../../core/clock.ts";
 import { LongshoreError } from "../../core/errors.ts";
+import { isSameJson } from "../../core/json/json-same.ts";
 import { checkName } from "../../core/names.ts";
 import type { Slices } from "../../core/slices/slices.ts";
+import { shown } from "../../core/text.ts";
 import { type Follower, type LocalBoard, runDeadlinePrefix } from "../board/local-board.ts";
 import type { EndState, TaskRow } from "../board/task.ts";
 import { Additions, eachRow, type Rows } from "../cached-rows.ts";
@@ -247,7 +249,9 @@ export class LocalRuns implements RunStore, Follower {
     if (wanted.key) {
       const pending = this.#keys.pending(tx).find((row) => row.workflow === wanted.workflow && row.key === wanted.key)?.runId;
       const id = pending ?? this.#keyed.get(tx, wanted.workflow, wanted.key)?.runId;
-      if (id !== undefined) return this.runs.get(tx, id);
+      const keyed = id === undefined ? undefined : this.runs.get(tx, id);
+      if (keyed != null && wanted.sameInput && !isSameJson(keyed.input, wanted.input)) throw keyTaken(wanted.key, keyed);
+      if (keyed !== undefined) return keyed;
     }
     if (wanted.parentTaskId) {
       const child = this.#messages.childOf(tx, wanted.parentTaskId, wanted.parentAttempt ?? 0);
@@ -297,4 +301,12 @@ export class LocalRuns implements RunStore, Follower {
     this.runs.put(tx, run.id, { ...run, backlog: withHappening(run.backlog, happening) });
     return null;
   }
+}
+
+function keyTaken(key: string, { id, workflow }: Run): LongshoreError {
+  return new LongshoreError(
+    "LONGSHORE_CONFLICT",
+    `The key ${shown(key)} belongs to run ${id} of workflow ${workflow}, which has another input: use another key for another input.`,
+    { detail: { field: "key", expected: "a new key, or the input of that run", run: id } },
+  );
 }

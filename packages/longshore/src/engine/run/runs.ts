@@ -21,7 +21,7 @@ export interface StartOptions {
   workflow: string;
   /** JSON text. */
   input: string;
-  /** Two starts with the same key start one run. */
+  /** Two starts with the same key and input start one run. With another input, the second one is refused with LONGSHORE_CONFLICT. */
   key?: string;
   alias?: string;
   unlessRunning?: boolean;
@@ -122,7 +122,7 @@ export class Runs {
   async start(options: StartOptions): Promise<{ run: Run; created: boolean }> {
     const definition = await this.#store.definition(options.workflow);
     if (definition === undefined) throw unknownWorkflow(options.workflow);
-    return this.#startOnce({ ...options, id: this.#makeId(this.#clock.now()), definitionId: definition.id });
+    return this.#startOnce({ ...options, sameInput: true, id: this.#makeId(this.#clock.now()), definitionId: definition.id });
   }
 
   run(runId: string): Promise<Run | undefined> {

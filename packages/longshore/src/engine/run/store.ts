@@ -50,6 +50,8 @@ export interface NewRun {
   rootId?: string | null;
   /** When the key was used before for this workflow, the earlier run is returned instead of a new one. */
   key?: string | null;
+  /** An earlier run with this key must have the same input; otherwise the start is refused with LONGSHORE_CONFLICT. */
+  sameInput?: boolean;
   priority?: number;
   /** JSON texts. */
   settings?: string | null;

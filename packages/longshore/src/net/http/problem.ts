@@ -11,6 +11,8 @@ export interface ProblemBody {
   expected?: string;
   line?: number;
   column?: number;
+  /** The id of the run that is in the way. */
+  run?: string;
 }
 
 /** The codes of refusals of the access check and the listener, which have no code. */
@@ -32,10 +34,10 @@ export function refuse(problem: Problem): HttpReply {
 }
 
 export function problemReply(status: number, problem: ProblemBody): HttpReply {
-  const { code, message, field, expected, line, column } = problem;
+  const { code, message, field, expected, line, column, run } = problem;
   return {
     status,
     headers: { "content-type": "application/json" },
-    body: JSON.stringify({ error: { code, message, field, expected, line, column } }),
+    body: JSON.stringify({ error: { code, message, field, expected, line, column, run } }),
   };
 }

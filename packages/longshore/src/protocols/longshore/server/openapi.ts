@@ -25,6 +25,7 @@ const problem = z
       expected: z.string().optional(),
       line: z.number().int().optional(),
       column: z.number().int().optional(),
+      run: z.string().optional().describe("The run that is in the way."),
     }),
   })
   .meta({ id: "Problem" });

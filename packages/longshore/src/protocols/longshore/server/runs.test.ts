@@ -28,11 +28,22 @@ describe("starting a run", () => {
   it("with one key twice starts once", async () => {
     const { api, create } = await startAdminServer();
     const workflow = await create(job("a"));
-    const first = await api("POST", "/runs", { workflow, key: "order-7" });
-    const second = await api("POST", "/runs", { workflow, key: "order-7", input: 2 });
+    const first = await api("POST", "/runs", { workflow, key: "order-7", input: { a: 1, b: 2 } });
+    const second = await api("POST", "/runs", { workflow, key: "order-7", input: { b: 2, a: 1 } });
     expect([first.status, second.status]).toEqual([201, 200]);
     expect(second.body).toEqual(first.body);
     expect((await api("POST", "/runs", { workflow, key: "order-8" })).status).toBe(201);
+  });
+
+  it("with a key that a run with another input has is 409 and names the run", async () => {
+    const { api, create } = await startAdminServer();
+    const workflow = await create(job("a"));
+    const first = await api("POST", "/runs", { workflow, key: "order-7", input: 1 });
+    const { status, body } = await api("POST", "/runs", { workflow, key: "order-7", input: 2 });
+    expect(status).toBe(409);
+    expect(body.error).toMatchObject({ code: "LONGSHORE_CONFLICT", field: "key", run: first.body.id });
+    expect(body.error.message).toContain(`"order-7" belongs to run ${first.body.id}`);
+    expect((await api("GET", "/runs")).body.items).toHaveLength(1);
   });
 
   it("of an unknown workflow is 404 and names the field", async () => {

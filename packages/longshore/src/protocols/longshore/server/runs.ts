@@ -28,7 +28,7 @@ const startBody = z.strictObject({
     .max(keyCharsMax)
     .regex(plain)
     .optional()
-    .describe(`a text of 1 to ${keyCharsMax} characters; starting twice with one key starts one run`),
+    .describe(`a text of 1 to ${keyCharsMax} characters; starting twice with one key and input starts one run`),
 });
 
 const listQuery = z.strictObject({
@@ -69,6 +69,7 @@ export function runOperations({ runs, reader, shown }: RunDeps): Operation[] {
         201: { description: "It has started.", schema: runShape },
         200: { description: "A run with this key was started before; this is its current state.", schema: runShape },
         404: { description: "There is no such workflow." },
+        409: { description: "The run with this key was started with another input; `run` names it." },
       },
       async handle({ body: { workflow, input, key } }) {
         const { run, created } = await runs.start({ workflow, input: writeExact(input ?? null), key });
