@@ -10,7 +10,7 @@ import type { HttpRequest } from "../net/http/http.ts";
 import { collectText } from "../net/listener/body-reading.ts";
 
 export interface CarriedRequest {
-  /** The method and path of its route, as the table has them. */
+  /** The method and path of its route, as in the table of routes (`routeName`). */
   readonly route: string;
   readonly path: string;
   readonly params: Readonly<Record<string, string>>;
@@ -25,7 +25,7 @@ export interface CarriedRequest {
   readonly bytes?: string;
   /** The pieces of a longer one are sent under this name. */
   readonly upload?: string;
-  /** True when the request was begun before under the same id, in another way than by the call that carries it. */
+  /** True when the request was begun before under the same id. For a call that the link itself sends again, `LinkCall.isRepeat` is true. */
   readonly isRepeat?: true;
 }
 
@@ -40,7 +40,7 @@ const leftOut: ReadonlySet<string> = new Set([
   ...["connection", "keep-alive", "accept-encoding", "content-length", "transfer-encoding"],
 ]);
 
-/** What is carried of the headers of a request, or of the metadata of a call. */
+/** The headers of a request, or the metadata of a gRPC call, without those that are left out. */
 export function carriedHeaders<Headers extends IncomingHttpHeaders>(headers: Headers): Headers {
   const carried = {} as Headers;
   for (const name in headers) if (!leftOut.has(name)) carried[name] = headers[name];
@@ -48,7 +48,7 @@ export function carriedHeaders<Headers extends IncomingHttpHeaders>(headers: Hea
 }
 
 const everyScope: readonly TokenScope[] = ["worker", "operator", "read"];
-/** An action that one scope allows and no lesser one. */
+/** For each scope, an action that needs this scope. */
 const probes = { worker: "task.claim", operator: "run.start", read: "run.read" } as const;
 
 export function carriedCaller({ name, may }: Caller): CarriedCaller {
@@ -56,7 +56,7 @@ export function carriedCaller({ name, may }: Caller): CarriedCaller {
   return name === undefined ? { scopes } : { name, scopes };
 }
 
-/** Callers by name and scopes: computing what a caller may do takes longer than a request. */
+/** Callers by name and scopes. They are kept, because computing what a caller may do takes longer than a request. */
 export class Callers {
   readonly #known = new Map<string, Caller>();
 
@@ -65,7 +65,7 @@ export class Callers {
     let caller = this.#known.get(key);
     if (caller === undefined) {
       caller = callerWith(name, scopes);
-      // There are as many as tokens; the bound is for a node that names others.
+      // There are as many callers as tokens. The limit is for a faulty node that sends ever new names.
       if (this.#known.size < callersMax) this.#known.set(key, caller);
     }
     return caller;
@@ -80,7 +80,7 @@ export interface Performing {
   /** Its signal is made on first use. */
   readonly call: { readonly signal: AbortSignal };
   readonly stream: Readable;
-  /** For bodies that the route reads as text: the bytes of all of them, and the JSON values in one. */
+  /** The limits of bodies that the route reads as text: a budget of bytes for all of them, and a number of JSON values for each. */
   readonly texts: { readonly budget: ByteBudget; readonly valuesMax: number };
 }
 
@@ -124,7 +124,7 @@ export class PerformedRequest implements HttpRequest {
     return this.#parsedQuery;
   }
 
-  /** The node that received the body passes it on unread, and does not know the limits of its text. */
+  /** The owner checks the limits of the text: the node that received the body passes it on unread. */
   streamText(bytesMax: number): Promise<string> {
     const { budget, valuesMax } = this.#texts;
     return collectText(this.stream, { bytesMax, valuesMax }, budget);

@@ -1,10 +1,11 @@
-// Tells the owner which replies have reached their clients: it takes back what the others had granted. Those of one turn go together.
+// Reports to the owner which replies have reached their clients and which have not. The owner takes back what the latter had granted. The
+// confirmations of one turn of the event loop are sent in one call.
 
 import type { Clock } from "../core/clock.ts";
 import { LongshoreError } from "../core/errors.ts";
 import type { CallOwner } from "./forwarder.ts";
 
-/** The pause before confirmations are sent again for which the link had no room. */
+/** When the link had no room for confirmations, they are sent again after this pause. */
 const retryMs = 100;
 
 export class Confirmations {
@@ -37,10 +38,11 @@ export class Confirmations {
       const [delivered, undelivered] = [this.#delivered, this.#undelivered];
       this.#delivered = [];
       this.#undelivered = [];
-      // Sent again when the link breaks. The next owner knows nothing of them, and waits for the ends of the leases.
+      // The link sends this call again when it breaks. An owner that has taken over does not know these replies: there, what they granted
+      // ends with its lease.
       this.#owner.call("confirm", { delivered, undelivered }).catch((error: unknown) => {
         if (!(error instanceof LongshoreError && error.code === "LONGSHORE_LIMIT")) return;
-        // The link is full. The owner must hear it all the same.
+        // The link is full, so the confirmations are sent later.
         for (const id of delivered) this.#delivered.push(id);
         for (const id of undelivered) this.#undelivered.push(id);
         this.#clock.at(this.#clock.now() + retryMs, () => this.#schedule());

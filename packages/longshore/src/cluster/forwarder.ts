@@ -1,5 +1,5 @@
-// A node's side: passes requests on to the owner of the data, and the owner's replies on to clients. A request that was not answered when the
-// owner died is performed by the next owner; its client notices a pause.
+// Runs on a node that does not own the data: passes requests to the owner, and the replies of the owner to the clients. If the owner dies
+// before it has replied to a request, the next owner performs the request, and the client notices only a pause.
 
 import { Readable } from "node:stream";
 import type { Clock } from "../core/clock.ts";
@@ -28,15 +28,15 @@ export interface ForwarderDeps {
 }
 
 /**
- * A request with a longer body is not watched for the end of its client: until its reply, the body stays in the budget of the listener, and
- * such requests do not wait for events.
+ * For a request with a longer body, the node does not watch whether the client disconnects. To watch, it would have to release the bytes of
+ * the body from the budget of the listener, while they are still in memory. Such requests do not wait for events, so they end soon.
  */
 const watchedCharsMax = 65_536;
-/** A streamed body up to this length is sent with its request, and so can be sent again. */
+/** A streamed body up to this length is sent together with its request, so that both can be sent again. */
 const inlineBytesMax = 1_048_576;
 /** A longer one is sent in pieces of this length. */
 const pieceBytes = 262_144;
-/** How often a stream is opened again after its owner was lost, without a piece in between. */
+/** How often a stream is opened again after its owner was lost, when none of these times brought a piece. */
 const reopenedMax = 20;
 /** How often a request is performed again because its owner was lost in the middle of a long reply. */
 const refetchedMax = 3;
@@ -50,7 +50,7 @@ export class Forwarder {
     this.#confirmations = new Confirmations(deps.owner, deps.clock);
   }
 
-  /** `begunAs` is the id of a request that was begun here, before this node lost the data. */
+  /** `begunAs` is the id of a request that this node began to perform itself, as the owner, before it lost the data. */
   async request(route: Route, request: HttpRequest, begunAs?: string): Promise<HttpReply> {
     const carried = this.#carried(route, request, begunAs);
     if (route.body === "stream") return this.#upload(carried, request);
@@ -59,7 +59,8 @@ export class Forwarder {
       return await this.#ask(carried, signal);
     } catch (error) {
       if (!signal?.aborted) throw error;
-      // The link broke, and the client is gone: what the owner granted reaches no worker, and this reply no client.
+      // The link broke and the client has disconnected. What the owner granted reaches no worker, so the owner takes it back. No client
+      // receives this reply.
       this.#confirmations.undelivered(carried.id);
       return { status: 503 };
     }
@@ -144,7 +145,7 @@ export class Forwarder {
     return text === undefined ? head : { ...head, body: text };
   }
 
-  /** A long body whose length is known: in one piece, as the route has made it. */
+  /** Fetches all pieces of a long body whose length is known, and joins them. */
   async #whole({ body, length }: CarriedReply): Promise<Buffer> {
     const pieces: Buffer[] = [];
     for await (const piece of this.#pieces(body as string)) pieces.push(piece);
@@ -168,7 +169,7 @@ export class Forwarder {
     }
   }
 
-  /** Events go on at the next owner, behind the last one that was sent. */
+  /** When the owner is lost, the next owner continues with the events after the last one that was sent. */
   async #events(first: string, carried: CarriedRequest, sink: EventSink): Promise<void> {
     let lastId: string | undefined;
     let name: string | undefined = first;
@@ -258,7 +259,7 @@ interface Answer {
   readonly status?: CarriedStatus;
 }
 
-/** The bytes of a stream in pieces of a good length; the first is as long as a body that is sent with its request. */
+/** The bytes of a stream in larger pieces. The first has `inlineBytesMax` bytes, and the others `pieceBytes`, or a little more. */
 async function* piecesOf(stream: Readable): AsyncGenerator<Buffer, undefined, void> {
   let gathered: Buffer[] = [];
   let length = 0;

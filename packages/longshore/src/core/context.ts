@@ -78,10 +78,10 @@ export interface Context {
    * throws LONGSHORE_TASK_FAILED when the step did not succeed, and LONGSHORE_BAD_CONFIG where the protocol does not support parts.
    */
   parts(stepId: string, options?: { readonly signal?: AbortSignal }): AsyncIterable<StepPart>;
-  /** Sets a property of the result that only this orchestrator has; the entry point of its protocol has a named function for it. */
+  /** Sets a property of the result that other orchestrators do not have. The entry point of the protocol has a named function for it. */
   amend(name: string, value: Json): void;
   /**
-   * Calls the orchestrator for something that only this orchestrator offers; the entry point of its protocol has a named function for it.
+   * Makes a call that other orchestrators do not have. The entry point of the protocol has a named function for it.
    * Rejects with LONGSHORE_BAD_CONFIG where the protocol has no such call.
    */
   ask(name: string, value: Json): Promise<Json>;
@@ -109,7 +109,7 @@ export interface Ending {
   readonly "longshore.ending": true;
   readonly outcome:
     | { readonly kind: "done"; readonly output: unknown }
-    /** `output` is the output in spite of the failure; protocols that cannot carry it drop it. */
+    /** `output` is reported together with the failure. Protocols that cannot carry it drop it. */
     | { readonly kind: "failed"; readonly message: string; readonly retryable: boolean; readonly output?: unknown };
 }
 

@@ -29,7 +29,7 @@ function oneCompletion({ id, firstAttempt, attempts }: TaskHistory): Finding[] {
   return [finding("one-completion", id, message, ...life.slice(at))];
 }
 
-/** A completion after a cancellation left the task cancelled, and may be followed by another attempt. */
+/** A completion that arrived after a cancellation leaves the task cancelled, so another attempt may follow it. */
 function isAccepted({ closedBy, state }: AttemptHistory): boolean {
   return closedBy === "complete" && state === "done";
 }
@@ -41,7 +41,8 @@ function fencesRise({ id, grant, closedGrant, attempts }: TaskHistory): Finding[
     if (!rises) found.push(finding("fences-rise", id, "a later attempt does not have a later number and grant", before, after));
   }
   const newest = Math.max(closedGrant, ...attempts.map((attempt) => attempt.grant));
-  if (newest > grant) found.push(finding("fences-rise", id, `grant ${newest} was given and its newest grant is ${grant}`, ...attempts));
+  if (newest > grant)
+    found.push(finding("fences-rise", id, `it has the grant ${grant}, but the newer grant ${newest} was handed out`, ...attempts));
   return found;
 }
 
@@ -49,7 +50,7 @@ function holdsApart({ id, attempts }: TaskHistory): Finding[] {
   return pairs(attempts).flatMap(([before, after]) => {
     if (before.endedAt === null) return [finding("holds-apart", id, "an attempt that is not over was followed by another", before, after)];
     if (after.claimedAt === null || after.claimedAt >= before.endedAt) return [];
-    const message = `a hold began ${before.endedAt - after.claimedAt} ms before the hold before it was over`;
+    const message = `a hold began ${before.endedAt - after.claimedAt} ms before the end of the previous hold`;
     return [finding("holds-apart", id, message, before, after)];
   });
 }
@@ -57,7 +58,8 @@ function holdsApart({ id, attempts }: TaskHistory): Finding[] {
 function partsWhole({ id, grant, parts }: TaskHistory): Finding[] {
   return parts.flatMap((stretch) => {
     const { count, first, last, grantMax } = stretch;
-    if (last - first + 1 !== count) return [finding("parts-whole", id, `parts ${first} to ${last} are ${count} rows`, stretch)];
+    if (last - first + 1 !== count)
+      return [finding("parts-whole", id, `its parts ${first} to ${last} are stored in ${count} rows`, stretch)];
     return grantMax > grant ? [finding("parts-whole", id, `a part names grant ${grantMax}, the newest is ${grant}`, stretch)] : [];
   });
 }

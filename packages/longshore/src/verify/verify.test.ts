@@ -151,7 +151,7 @@ describe("a broken history", () => {
     ],
     "holds-apart": [
       [
-        "a hold that begins before the hold before it is over",
+        "a hold that begins before the end of the previous hold",
         inRun([task({ attempts: [attempt({ closedBy: "expire", endedAt: 3_500 }), retried], closedGrant: 3 })]),
       ],
     ],

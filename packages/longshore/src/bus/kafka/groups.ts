@@ -9,12 +9,12 @@ import type { KafkaBusOptions } from "./options.ts";
 
 /** Callers share a result for this time: many may read one group at once. */
 const shareMs = 1_000;
-/** Known partitions are read again after this time. They change when a topic gets more, and members take minutes to notice that. */
+/** Known partitions are read again after this time. They change when a topic gets more partitions, which members notice after minutes. */
 const partitionsMsMax = 5_000;
 
 interface Group {
   readonly members: number;
-  /** By topic, in order. */
+  /** The partitions that members read, by topic, in order. */
   readonly read: ReadonlyMap<string, readonly number[]>;
 }
 

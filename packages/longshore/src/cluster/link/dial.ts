@@ -40,9 +40,9 @@ export interface DialOptions extends WireOptions {
   readonly life: string;
   readonly speaks: readonly number[];
   readonly tls?: LinkTls;
-  /** Gives up. */
+  /** Aborted when the link is not wanted any more: `dial` gives up. */
   readonly signal: AbortSignal;
-  /** Called once both sides are proved, with a link that delivers its messages to what this returns. */
+  /** Called when both sides have proved who they are. The link delivers its messages to the returned value. */
   connected(wire: Wire): WireEvents;
 }
 
@@ -72,7 +72,7 @@ export function dial(owner: LinkOwner, options: DialOptions): Promise<void> {
       sent.on("error", (cause) => settle(new Error(`Node ${owner.node} at ${owner.url} cannot be reached: ${cause.message}.`, { cause })));
       sent.on("response", (response) => settle(refused(owner, response, options.speaks)));
       sent.on("upgrade", (response, socket, head) => {
-        // A connection that the limit of time has ended.
+        // The link was closed before the owner responded.
         if (signal.aborted) return void socket.destroy();
         wire = prove({ owner, hello, response, socket, head }, options, settle);
       });

@@ -1,21 +1,21 @@
 // Every limit of the link between a node and the owner, with the reason for its value. Tests make them small.
 
 export interface LinkLimits {
-  /** One frame. Above the largest payload with its envelope, so only a fault or another program sends more. */
+  /** The bytes of one frame. No payload with its envelope is larger, so only a faulty or foreign program sends more. */
   frameBytes: number;
   /** A frame of several messages is closed at this many characters, so that the other side parses it in a few milliseconds. */
   frameChars: number;
-  /** A frame before both sides have proved who they are: a proof, and a reason with the longest names. */
+  /** The bytes of a frame before both sides have proved who they are. It holds a proof, and a refusal may contain the longest names. */
   strangerBytes: number;
-  /** Calls of one link that wait for their answer: every long poll of a full listener, and as much again. */
+  /** Calls of one link that wait for their reply: twice as many as the long polls of a full listener. */
   calls: number;
-  /** The bytes of all calls that wait for their answer, in characters. They are kept in memory until they are answered. */
+  /** The characters of all calls that wait for their reply. Until then they are kept in memory. */
   callBytes: number;
   /** The bytes that may wait at the owner until a node reads them. A node that reads so slowly is cut off and starts again. */
   sendingBytes: number;
   /** Links of one owner: far more nodes than any cluster has. */
   links: number;
-  /** Handshakes under way at one owner. The oldest is cut for a new one, so that strangers who never finish keep no node out. */
+  /** Handshakes under way at one owner. Above this number, the oldest is cut: programs that never finish theirs must not block a node. */
   handshakes: number;
   /** The time for a connection and its handshake: several round trips of a slow line. */
   handshakeMs: number;

@@ -1,5 +1,5 @@
-// Marks on runs that change the meaning of their tasks' rows, until these rows are rewritten. A mark exists only in memory: at the start of
-// the server it is restored from the run's message that leads to the next slice of rows.
+// Marks on runs. While the rows of a run's tasks are rewritten in slices, its mark shows what the rows that are not rewritten yet mean. A
+// mark exists only in memory. At the start of the server it is restored from the message of the run that causes the next slice.
 //
 // Operations see the marks of their batch. All others see those of the last commit: while a commit is being written, its marks may still be
 // undone, and the rows that it rewrites are not in memory yet.
@@ -14,8 +14,9 @@ interface Marked<Mark> {
 }
 
 export class Marks<Mark> {
-  /** With the changes of the batch. */
+  /** The marks that operations see, with the changes of their batch. */
   readonly #runs = new Map<string, Marked<Mark>>();
+  /** The marks that all others see. */
   readonly #committed = new Map<string, Mark>();
 
   add(tx: Tx, runId: string, mark: Mark): void {

@@ -1,4 +1,4 @@
-// Histories of runs as rows, for the checker. It reads columns only, no payloads, so a run costs what its number of tasks does.
+// Reads the histories of runs from rows, for the checker. It reads no payloads, so the cost of a run depends only on its number of tasks.
 
 import { attemptsKeptMax } from "../board/task.ts";
 import { type RowStore, readAll } from "../rows.ts";
@@ -25,16 +25,16 @@ export interface LocalHistoryDeps {
   readonly store: RowStore;
   /** What a node of a definition is. Undefined for a definition that cannot be read. */
   kindOf(tx: ReadTx, definitionId: string, node: number): PlanNode["kind"] | undefined;
-  /** Also counts the parts of each task, which costs what the number of parts does. */
+  /** Also counts the parts of each task. This reads a row for each part. */
   readonly withParts: boolean;
 }
 
-/** Messages about one run that are read; they are delivered at once, so that few of them wait. */
+/** Maximum number of messages about one run that are read. Messages are delivered at once, so few of them wait. */
 const messagesMax = 100;
-/** Attempts of one page, and those that its last task has above it: what is read below 5 ms. */
+/** A page ends with the task that reaches this number of attempts: so it is read in less than 5 ms. */
 const attemptsMax = 500;
 
-/** The history of data that are served. Parts are not counted: a task may have a million, and a request must not walk them. */
+/** The history for requests to a running server. Parts are not counted: a task may have a million, and a request must not read them all. */
 export function servedHistory(deps: Omit<LocalHistoryDeps, "withParts">, read: ReadRows): HistoryReader {
   const history = new LocalHistory({ ...deps, withParts: false });
   return {
@@ -117,7 +117,7 @@ export class LocalHistory {
       ...task,
       startsRun: kind === "run",
       joins: kind === "join",
-      // A forgotten life has been written to the attempts, if it had one.
+      // When a task is forgotten, its last attempt is stored with the earlier ones, if it had one.
       attempts: [...earlier, ...(state === "forgotten" ? [] : [current])],
       parts: this.#options.withParts ? this.#parts(tx, id) : [],
     };
@@ -137,7 +137,7 @@ export class LocalHistory {
     return lives;
   }
 
-  /** Of the attempts that are kept, so that a page has no more of them than attempts. */
+  /** The child runs of the attempts that are kept. So a page has no more child runs than attempts. */
   #children(tx: ReadTx, rows: readonly TaskRecord[]): ChildHistory[] {
     const by = ["parent_task_id", "parent_attempt"];
     return readAll(rows, ({ id, attempt }) => [
@@ -175,7 +175,7 @@ function tablesOf(store: RowStore) {
 function withFewAttempts(rows: readonly TaskRecord[]): readonly TaskRecord[] {
   let attempts = 0;
   for (const [at, { attempt }] of rows.entries()) {
-    // Numbered without a gap, and the oldest are forgotten: no task has more.
+    // Attempts are numbered without a gap, and only the newest are kept, so no task has more than this.
     attempts += Math.min(attempt, attemptsKeptMax);
     if (attempts >= attemptsMax) return rows.slice(0, at + 1);
   }

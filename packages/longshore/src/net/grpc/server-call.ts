@@ -110,7 +110,7 @@ export class ServerCall implements GrpcCall, GrpcSink<unknown> {
     return this.method === undefined ? noMethod(this.path) : refuseEncoding(this.headers["grpc-encoding"] as string | undefined);
   }
 
-  /** A caller without a token, or of a method that carries no payload, needs no large requests. */
+  /** Large requests are accepted only for methods that need a token and carry a payload. */
   #requestBytesMax(): number {
     const { messageBytes, payloadBytes, callBytes, openBytes } = this.#server.limits;
     const { who, carries } = actions[(this.method as GrpcMethod).action];

@@ -40,20 +40,20 @@ export function createNodeHttp({ router, dispatch, connections, traffic, limits,
   const server = createServer({
     IncomingMessage: BodyRequest,
     maxHeaderSize: limits.headerBytes,
-    // For duplicate Host or Authorization headers, Node takes the first, but a proxy may have checked the other one. Joined, they match
-    // neither.
+    // Of two Host or Authorization headers, Node would use the first, but a proxy may have checked the other one. When they are joined, the
+    // result equals neither, and the request is refused.
     joinDuplicateHeaders: true,
     headersTimeout: Math.min(limits.headersMs, limits.requestMs),
     requestTimeout: limits.requestMs,
     connectionsCheckingInterval: limits.checkMs,
     keepAliveTimeout: limits.keepAliveMs,
   });
-  const valves = new WeakMap<Socket, SocketThrottle>();
+  const throttles = new WeakMap<Socket, SocketThrottle>();
   const serve = (request: BodyRequest, response: NodeExchange["response"], awaitsContinue: boolean) => {
     const connection = connections.of(request.socket);
     // The socket closed after the bytes arrived: there is no client to respond to.
     if (connection === undefined) return;
-    countWork(request, response, valves.get(request.socket)?.share, traffic);
+    countWork(request, response, throttles.get(request.socket)?.share, traffic);
     const path = pathOf(request.url as string);
     const match = router.find(request.method as string, path);
     const options = { awaitsContinue, discardBytes: limits.discardBytes, valuesMax: limits.payloadValues, budget: receiving, stalls };
@@ -67,9 +67,9 @@ export function createNodeHttp({ router, dispatch, connections, traffic, limits,
 
   return {
     take(socket, bytes) {
-      const valve = new SocketThrottle(socket, turns, () => server.emit("connection", socket));
-      valves.set(socket, valve);
-      valve.take(bytes);
+      const throttle = new SocketThrottle(socket, turns, () => server.emit("connection", socket));
+      throttles.set(socket, throttle);
+      throttle.take(bytes);
       socket.resume();
     },
     close: () => void server.close(),
@@ -96,7 +96,7 @@ function refuseBroken(error: NodeJS.ErrnoException, socket: Socket, traffic: Tra
   endWith(socket, (socket as { _httpMessage?: ServerResponse | null })._httpMessage, status);
 }
 
-/** During another response, the bytes of a status would mix with it. */
+/** Sends a bare status and closes the socket. When a response has begun, it only closes: the status would mix with the response. */
 function endWith(socket: Socket, busy: Pick<ServerResponse, "headersSent"> | null | undefined, status: number): void {
   if (socket.writable && !busy?.headersSent) hangUp(socket, status);
   else socket.destroySoon();
@@ -104,6 +104,6 @@ function endWith(socket: Socket, busy: Pick<ServerResponse, "headersSent"> | nul
 
 export function hangUp(socket: Socket, status: number): void {
   socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
-  // Sends what was written. Not only `end`: a peer that never closes would keep the socket.
+  // Sends what was written, then closes. `end` alone is not enough: a peer that never closes its side would keep the socket open.
   socket.destroySoon();
 }

@@ -1,4 +1,4 @@
-// The same order for many runs. Each succeeds or fails alone.
+// Requests that do the same to many runs. It succeeds or fails for each run alone.
 
 import type { Reader } from "../../../engine/run/reader.ts";
 import type { HttpReply, HttpRequest } from "../../../net/http/http.ts";
@@ -7,7 +7,7 @@ import { json, jsonText, refusedByCore } from "./replies.ts";
 import { flagInQuery, idsOf, textInQuery } from "./request.ts";
 import type { Workflows } from "./workflows.ts";
 
-/** Ids in one request. */
+/** Maximum number of ids in one request. */
 const idsMax = 1_000;
 
 export class Bulk {
@@ -75,6 +75,7 @@ export class Bulk {
   }
 }
 
+/** `counted` is how often the response lists the id of a run that succeeded: Conductor lists it once for each of two actions. */
 async function each(request: HttpRequest, path: string, act: (id: string) => Promise<void>, counted = 1): Promise<HttpReply> {
   const failed = new Map<string, string>();
   const done: string[] = [];

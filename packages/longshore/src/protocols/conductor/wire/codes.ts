@@ -20,11 +20,11 @@ const endedStatuses: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What the answer to an update means.
- *   taken       2xx, unless it brings a page: a login page or a gateway's excuse comes with a 200 too, and the result got nowhere.
- *   refused     400 or 413 in Conductor's own error shape: this result will never be taken.
- *   no-endpoint 405, 501, or a 404 that does not speak of the task or its workflow: the path is not served.
- *   failed      everything else, also 401, 403, 404 and what a proxy in between answers: worth another try.
+ * What the response to an update means.
+ *   taken       2xx without a page. (The login page of a proxy also comes with 200, and then the server has not received the result.)
+ *   refused     400 or 413 in Conductor's own error format: the server will never accept this result.
+ *   no-endpoint 405, 501, or a 404 that names neither the task nor its workflow: the server does not have this path.
+ *   failed      Everything else, such as 401, 403, a 404 that names the task, or an error of a proxy: another try may help.
  */
 export type UpdateAnswer = "taken" | "refused" | "no-endpoint" | "failed";
 
@@ -33,7 +33,7 @@ export function updateAnswer(status: number, body: string): UpdateAnswer {
   const error = parseErrorBody(body);
   if ((status === 400 || status === 413) && error !== undefined) return "refused";
   if (status === 405 || status === 501) return "no-endpoint";
-  if (status === 404) return speaksOfTask(error) ? "failed" : "no-endpoint";
+  if (status === 404) return namesTask(error) ? "failed" : "no-endpoint";
   return "failed";
 }
 
@@ -43,7 +43,7 @@ function isPage(body: string): boolean {
 }
 
 /** `No such task found by id: X`, `No such workflow found by id: X`; but not `No static resource api/tasks/update-v2.`. */
-function speaksOfTask(error: ErrorBody | undefined): boolean {
+function namesTask(error: ErrorBody | undefined): boolean {
   return error !== undefined && /\b(task|workflow)\b.*\bfound\b|no such (task|workflow)/i.test(error.message);
 }
 

@@ -1,6 +1,7 @@
-// Results that the server has not accepted, stored on disk and sent again until it does: at the start, and every half minute while there
-// are some. A result is stored from its first failed try on, so that a process that is killed between two tries loses nothing; the outbox
-// sends it only after its own tries have ended. Sending twice is harmless: a server ignores results of finished tasks.
+// Results that the server has not accepted. They are stored on disk and sent again until the server accepts them: at the start, and every
+// half minute while there are some. The sender of a result tries several times by itself. The result is stored after the first try that
+// fails, so that a process that is killed between two tries loses nothing; the outbox sends it only after the last of these tries. Sending
+// twice is harmless: a server ignores results of finished tasks.
 
 import type { Clock } from "../../../core/clock.ts";
 import { LongshoreError } from "../../../core/errors.ts";
@@ -17,7 +18,7 @@ const replayMs = 30_000;
  */
 const entriesMax = 10_000;
 const bytesMax = 64 * 1024 * 1024;
-/** The file is rewritten when this many of its lines, and more than half of them, are obsolete. */
+/** The file is rewritten when this many of its lines are obsolete, and at least as many as are still needed. */
 const droppedMax = 1_000;
 /** Older results are dropped: no task waits that long. */
 const ageMsMax = 7 * 24 * 3_600_000;
@@ -34,7 +35,7 @@ export interface OutboxOptions {
 }
 
 interface Entry extends Kept {
-  /** Its own tries continue; the outbox must not send it yet. */
+  /** The sender of the result still tries, so the outbox must not send it yet. */
   busy: boolean;
 }
 
@@ -84,7 +85,7 @@ export class Outbox {
     await this.#onDisk(this.#file.rewrite([...this.#entries.values()]));
   }
 
-  /** Its own tries have ended without success. */
+  /** The sender of the result has given up: from now on the outbox sends it. */
   release(taskId: string): void {
     const entry = this.#entries.get(taskId);
     if (entry === undefined) return;
@@ -165,7 +166,7 @@ export class Outbox {
     }
   }
 
-  /** An unwritable disk costs the protection, not the worker. */
+  /** When the disk cannot be written, results are not protected, but the worker continues. */
   async #onDisk(work: Promise<void>): Promise<void> {
     try {
       await work;

@@ -9,8 +9,9 @@ import { json, type Operation, operation } from "./operation.ts";
 import { cursor } from "./query.ts";
 
 const tag = "history";
-/** Maximum number of tasks of one page with all of their attempts, and of ids of one page: read in less than 5 ms. */
+/** Maximum number of tasks in one page, with all of their attempts. Such a page is read in less than 5 ms. */
 const tasksMax = 200;
+/** The same for a page of ids. */
 const idsMax = 1_000;
 
 const maybeTime = z.number().int().nullable();
@@ -22,7 +23,7 @@ const attemptHistoryShape = z.object({
   claimedAt: maybeTime,
   endedAt: maybeTime,
   closedBy: z.string().nullable(),
-  state: z.string().nullable().describe("What the task was at its end, or is now."),
+  state: z.string().nullable().describe("The state of the task at the end of this attempt, or now."),
 });
 
 const taskHistoryShape = z
@@ -55,7 +56,9 @@ const runHistoryShape = z
       .number()
       .int()
       .optional()
-      .describe("Rests of decisions, and ends of steps during a pause, that wait to be decided; each counts as active."),
+      .describe(
+        "How many decisions wait: the rest of a large decision, or a step that ended while the run was paused. Each counts as active.",
+      ),
     retries: z.number().int(),
     hasDefinition: z.boolean(),
     parentTaskId: z.string().nullable(),
@@ -68,8 +71,8 @@ const runHistoryShape = z
 
 const keptShape = z
   .object({
-    ageMs: z.number().nullable().describe("Counted from the end."),
-    count: z.number().nullable().describe("Above this many the oldest go, whatever their age."),
+    ageMs: z.number().nullable().describe("Counted from the end of the run."),
+    count: z.number().nullable().describe("Above this number the oldest runs are removed, whatever their age."),
   })
   .meta({ id: "Kept" });
 
@@ -82,7 +85,7 @@ export function historyOperations({ history, slices }: HistoryDeps): Operation[]
     operation({
       ...{ id: "getKept", tag, method: "GET", path: "/history/kept", action: "run.read" },
       summary: "Get how long runs are kept after their end, for a checker.",
-      answers: { 200: { description: "Null is without end.", schema: keptShape }, 404: { description: "It is not known." } },
+      answers: { 200: { description: "Null means without a limit.", schema: keptShape }, 404: { description: "It is not known." } },
       async handle() {
         const kept = await history.kept();
         if (kept === undefined) throw new LongshoreError("LONGSHORE_NOT_FOUND", "How long runs are kept is not known.");

@@ -87,7 +87,7 @@ function isItself(expression: Expression, value: Json | undefined): boolean {
   return expression.kind === "literal" && expression.value === value;
 }
 
-/** Null when the value is not a path. A path of null means the whole value. */
+/** Returns null when `value` is not a path. The value null is a path: that of the whole value. */
 function readPath(value: unknown, at: JsonPath, faults: ExpressionFault[]): Path | null {
   const parsed = typeof value === "string" ? parsePath(value) : value === null ? { path: [] } : { fault: "it is not a text" };
   if ("path" in parsed) return parsed.path;
@@ -98,10 +98,10 @@ function readPath(value: unknown, at: JsonPath, faults: ExpressionFault[]): Path
 /** The expression and all expressions inside it. */
 export function* everyExpression(expression: Expression): Generator<Expression> {
   yield expression;
-  for (const inner of partsOf(expression)) yield* everyExpression(inner);
+  for (const inner of innerOf(expression)) yield* everyExpression(inner);
 }
 
-function partsOf(expression: Expression): readonly Expression[] {
+function innerOf(expression: Expression): readonly Expression[] {
   switch (expression.kind) {
     case "if":
       return [expression.condition, expression.yes, expression.no];

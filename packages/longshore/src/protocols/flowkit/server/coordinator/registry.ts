@@ -1,7 +1,7 @@
-// The workers, their roles and their free capacity, from their announcements. Stored over a restart, because workers announce themselves
-// rarely. A worker that misses three announcements is gone; one whose hold was lost gets nothing until it sends something again. A worker
-// that only sends events of tasks is known, so that it can get stop signals, but it has no capacity and is shown only while it holds a
-// task.
+// The workers, their roles and their free capacity, from their announcements. They are stored, because workers announce themselves rarely
+// and must be known after a restart. A worker that misses three announcements is gone. A worker that lost a hold gets no task until it sends
+// something again. A worker that only sends events of tasks is known, so that it can get stop signals, but it has no capacity and is shown
+// only while it holds a task.
 
 import type { JsonObject } from "../../../../core/json/json.ts";
 import type { TaskRow } from "../../../../engine/board/task.ts";
@@ -26,7 +26,7 @@ interface Worker {
   seenAt: number;
   /** It has announced itself. */
   announced: boolean;
-  /** Its hold was lost, and it has been silent since. */
+  /** One of its holds was lost, and it has sent nothing since. */
   suspected: boolean;
   readonly held: Set<string>;
 }
@@ -35,16 +35,16 @@ const kind = "flowkit-worker";
 /** The default interval of announcements. */
 const announceMs = 60_000;
 const silentMs = 3 * announceMs;
-/** Any program that can write to the topic can name workers and roles. More than these are a mistake. */
+/** Maximum numbers of workers and roles. Any program that can write to the topic can name some; larger numbers are a mistake. */
 const workersMax = 10_000;
 const rolesMax = 1_000;
-/** Roles of all workers together: each is stored with its worker. */
+/** Maximum number of roles of all workers together. Each is stored with its worker. */
 const mentionsMax = 100_000;
 const roleShape = /^[\w.-]{1,200}$/;
 const workerIdCharsMax = 512;
-/** A version is stored with each worker, and the reason for leaving is logged. */
-const saidCharsMax = 200;
-/** Concurrent tasks of one worker. */
+/** Maximum length of texts that workers choose: the version, which is stored, and the reason for leaving, which is logged. */
+const workerTextCharsMax = 200;
+/** Maximum number of concurrent tasks of one worker. */
 const capacityMax = 10_000;
 
 export class Registry {
@@ -103,13 +103,13 @@ export class Registry {
     return this.#figures.countOf(role);
   }
 
-  /** Handles an announcement with the worker's own time. Durable when this resolves. */
+  /** Handles an announcement. `saidAt` is its time by the worker's own clock. The change is durable when this resolves. */
   async announced(announcement: Announcement, saidAt: number): Promise<void> {
     const { worker_id: id } = announcement;
     if (id.length > workerIdCharsMax || this.#isPast(id, saidAt)) return;
-    if (announcement.kind === "WORKER_OFFLINE") return this.#leave(id, (announcement.reason ?? "it said so").slice(0, saidCharsMax));
+    if (announcement.kind === "WORKER_OFFLINE") return this.#leave(id, (announcement.reason ?? "it said so").slice(0, workerTextCharsMax));
     const { capabilities, type, capacity } = announcement;
-    const version = announcement.version.slice(0, saidCharsMax);
+    const version = announcement.version.slice(0, workerTextCharsMax);
     const announced = (capabilities?.roles ?? type.split(",")).map((role) => role.trim()).filter((role) => roleShape.test(role));
     const known = this.#workers.get(id);
     // A periodic announcement of the reference has no capabilities, but the same roles in `type`.
@@ -126,7 +126,7 @@ export class Registry {
     this.#deps.came?.(worker.roles);
   }
 
-  /** Announcements have no key, so they may arrive out of order: an older one does not count. */
+  /** Announcements have no key, so they may arrive out of order. One that is older than the last one is ignored. */
   #isPast(id: string, saidAt: number): boolean {
     const before = this.#saidAt.get(id) ?? Number.NEGATIVE_INFINITY;
     // A larger difference means another clock: a worker of this name now runs elsewhere.

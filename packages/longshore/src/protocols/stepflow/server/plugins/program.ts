@@ -1,4 +1,4 @@
-// Finds a plugin's program. The system would search the child's environment, which may have no PATH at all.
+// Finds the program of a plugin. The operating system would search the PATH of the child's environment, which may have no PATH at all.
 
 import { accessSync, constants, statSync } from "node:fs";
 import { delimiter, join, resolve } from "node:path";
