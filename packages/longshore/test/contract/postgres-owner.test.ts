@@ -5,6 +5,8 @@ import { type RowStore, Unavailable } from "../../src/engine/rows.ts";
 import { type Property, propertyTable } from "../../src/engine/tables/endings.ts";
 import type { ReadTx } from "../../src/engine/tx.ts";
 import { openDatabase, type PostgresDatabase } from "../../src/store/postgres/database.ts";
+import { openMembers } from "../../src/store/postgres/members.ts";
+import { holding, lockOf } from "../../src/store/postgres/owner.ts";
 import { postgresMissing, startMsMax, TestPostgres } from "../support/postgres.ts";
 import { type Loss, openProxy } from "../support/postgres-proxy.ts";
 import { untilElsewhere } from "../support/until.ts";
@@ -21,17 +23,17 @@ else
     }, startMsMax);
     afterAll(() => server.remove(), startMsMax);
 
-    async function open(url: string, node = "first"): Promise<PostgresDatabase> {
-      const database = await openDatabase({ url, node, leaseMs });
+    async function open(url: string, node = "first", forMs = leaseMs): Promise<PostgresDatabase> {
+      const database = await openDatabase({ url, node, leaseMs: forMs });
       onTestFinished(() => database.close());
       return database;
     }
 
-    async function setup() {
+    async function setup(forMs = leaseMs) {
       const proxy = await openProxy(server.port);
       onTestFinished(() => proxy.close());
       const url = server.newUrl();
-      const database = await open(url.replace(`:${server.port}/`, `:${proxy.port}/`));
+      const database = await open(url.replace(`:${server.port}/`, `:${proxy.port}/`), "first", forMs);
       const { rows } = database;
       return { proxy, url, database, rows, put: (name: string) => put(rows, name), names: () => names(server, url) };
     }
@@ -89,7 +91,7 @@ else
       await write("one");
       // It could get its lock again, or notice by itself that it is too late.
       proxy.refuse();
-      await server.query(end.replaceAll("SCHEMA", new URL(url).searchParams.get("schema") as string));
+      await server.query(end.replaceAll("SCHEMA", schemaOf(url)));
       const second = await takeOver(() => open(url, "second"));
       expect(database.rows.isGone()).toBeNull();
       await expect(write("late")).rejects.toThrow("Another Longshore server has taken over");
@@ -97,6 +99,51 @@ else
       await expect(write("later")).rejects.toThrow("Another Longshore server has taken over");
       await put(second.rows, "two");
       expect(await found()).toEqual(["one", "two"]);
+    });
+
+    it("that hangs is replaced by one of several servers, and the others learn at once that they were too late", async () => {
+      const { proxy, url } = await setup();
+      proxy.refuse();
+      await server.query(`UPDATE ${schemaOf(url)}.shard SET expires_at = now() - interval '1 second'`);
+      const tried = await Promise.allSettled(Array.from({ length: 4 }, (_, at) => open(url, `node-${at}`)));
+      const refused = tried.filter((each) => each.status === "rejected").map(({ reason }) => (reason as { code?: unknown }).code);
+      expect(refused).toEqual(["LONGSHORE_CONFLICT", "LONGSHORE_CONFLICT", "LONGSHORE_CONFLICT"]);
+      // A session that waits for the lock would get it before the next server that looks for it.
+      const sessions = `SELECT pid FROM pg_locks WHERE ${holding(lockOf(schemaOf(url)))}`;
+      expect(await server.query(sessions.replace("granted", "true"))).toHaveLength(1);
+    });
+
+    it("is replaced when it hangs in the middle of sending a commit", async () => {
+      const { proxy, url, rows, names: found, put: write } = await setup(500);
+      await write("one");
+      proxy.lose("half request");
+      const stuck = Promise.resolve(rows.commit(() => rows.table(propertyTable).insert([{ name: "stuck", value: "x".repeat(50_000) }])));
+      stuck.catch(() => {});
+      const writers = `SELECT pid FROM pg_locks WHERE relation = '${schemaOf(url)}.shard'::regclass AND mode = 'RowExclusiveLock'`;
+      await untilElsewhere(async () => (await server.query(writers)).length > 0);
+      // As a process that is stopped: it has its sessions, and does nothing with them.
+      proxy.refuse();
+      proxy.silence("lease", "write");
+      const second = await takeOver(() => open(url, "second", 500));
+      await put(second.rows, "two");
+      expect(await found()).toEqual(["one", "two"]);
+    });
+
+    it("shares its PostgreSQL with the owner of the same schema in another database", async () => {
+      const { proxy, url } = await setup();
+      await server.query("CREATE DATABASE neighbour");
+      const neighbour = await open(url.replace("/postgres?", "/neighbour?"));
+      await put(neighbour.rows, "there");
+      const members = await openMembers(url);
+      onTestFinished(() => members.close());
+      expect(await members.look()).toMatchObject({ isFree: false });
+      proxy.refuse();
+      const sessions = `SELECT pid FROM pg_locks WHERE ${holding(lockOf(schemaOf(url)))}`;
+      await server.query(`SELECT pg_terminate_backend(pid) FROM (${sessions}) AS own`);
+      await untilElsewhere(async () => (await members.look()).isFree);
+      await server.query(`UPDATE ${schemaOf(url)}.shard SET expires_at = now() - interval '1 second'`);
+      await put((await open(url, "second")).rows, "here");
+      expect(neighbour.rows.isOwned()).toBe(true);
     });
 
     it("is away while PostgreSQL is, and goes on by itself", async () => {
@@ -126,7 +173,7 @@ else
 
     it("relies on memory only while it has its lock, and gets it again when its connection is lost", async () => {
       const { rows, url } = await setup();
-      const schema = new URL(url).searchParams.get("schema") as string;
+      const schema = schemaOf(url);
       const locks = `SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND objid::bigint = hashtext('${schema}/0') & 4294967295`;
       const [before] = await server.query(locks);
       // Another session waits for the lock, and has it the moment the owner loses it.
@@ -169,6 +216,10 @@ else
     });
   });
 
+function schemaOf(url: string): string {
+  return new URL(url).searchParams.get("schema") as string;
+}
+
 /** The end of a session is not known at once to the others. */
 async function takeOver(open: () => Promise<PostgresDatabase>): Promise<PostgresDatabase> {
   for (;;) {
@@ -206,6 +257,5 @@ async function versionOf(rows: RowStore): Promise<unknown> {
 }
 
 async function names(server: TestPostgres, url: string): Promise<unknown[]> {
-  const schema = new URL(url).searchParams.get("schema");
-  return (await server.query(`SELECT name FROM ${schema}.property ORDER BY name`)).map(({ name }) => name);
+  return (await server.query(`SELECT name FROM ${schemaOf(url)}.property ORDER BY name`)).map(({ name }) => name);
 }

@@ -2,14 +2,16 @@
 
 import { type AddressInfo, createServer, connect as dial, type Socket } from "node:net";
 
-/** What happens to the next message of the writing connection; the connection is reset then. */
+/** What happens to the next message of the writing connection. Where nothing else is said, the connection is reset then. */
 export type Loss =
   /** It never arrives. */
   | "request"
   /** It is carried out, and the response never arrives. */
   | "response"
   /** It arrives when `deliver` is called. */
-  | "late request";
+  | "late request"
+  /** Its first half arrives, and the connection is silent from then on, without being reset. */
+  | "half request";
 
 /** What a connection is for, by the name that it gives itself. */
 export type Role = "write" | "lease" | "read";
@@ -64,7 +66,10 @@ export async function openProxy(serverPort: number): Promise<PostgresProxy> {
       const now = writes && !bytes.includes("longshore write") ? loss : null;
       if (now !== null) loss = null;
       if (now === null) inside.write(bytes);
-      else if (now === "response") {
+      else if (now === "half request") {
+        inside.write(bytes.subarray(0, bytes.length / 2));
+        own.kept = [];
+      } else if (now === "response") {
         holdsBack = true;
         inside.write(bytes);
       } else {

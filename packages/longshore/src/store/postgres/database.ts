@@ -84,10 +84,11 @@ export async function openDatabase({
   }
   const settings = `${planSettings} -c search_path=${schema}`;
   const write = new Link(() => connect("write", settings), responseMs);
-  // One that does not respond is replaced while the lease still lasts.
+  // One that does not respond is replaced while the lease still lasts. One that waits for a row is not: the lock would be lost with it.
   const renewMs = leaseMs / 3;
+  const waitMs = Math.ceil(Math.min(responseMs, renewMs) / 2);
   const lease = new Link(
-    () => connect("lease", `-c search_path=${schema}`, Math.min(connectMsMax, renewMs)),
+    () => connect("lease", `-c search_path=${schema} -c lock_timeout=${waitMs}`, Math.min(connectMsMax, renewMs)),
     Math.min(responseMs, renewMs),
   );
   const readers = new Readers(readersMax, () => connect("read", settings), responseMs);

@@ -8,6 +8,7 @@ import { Lost, Unsent } from "./link.ts";
 const passing = /^(?:08|53|57|58|40|25006|55P03)/;
 const uniqueViolation = "23505";
 const divisionByZero = "22012";
+const lockNotAvailable = "55P03";
 
 function codeOf(error: unknown): string {
   return String((error as { code?: unknown }).code ?? "");
@@ -28,6 +29,11 @@ export function unavailable(error: unknown): Unavailable {
 /** The first statement of each transaction found that another server has the data. */
 export function isFenced(error: unknown): boolean {
   return codeOf(error) === divisionByZero;
+}
+
+/** The session has waited for a lock for as long as it may. */
+export function isLockTimeout(error: unknown): boolean {
+  return codeOf(error) === lockNotAvailable;
 }
 
 export function deposed(): LongshoreError {

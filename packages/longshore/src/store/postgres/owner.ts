@@ -14,7 +14,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { LongshoreError, toError } from "../../core/errors.ts";
 import { Unavailable } from "../../engine/rows.ts";
 import type { Lease } from "../../engine/store.ts";
-import { deposed, inWords, isFenced, unavailable } from "./errors.ts";
+import { deposed, inWords, isFenced, isLockTimeout, unavailable } from "./errors.ts";
 import { type Call, type Link, Lost } from "./link.ts";
 import type { Parameter, RawRow } from "./package.ts";
 import type { Statements } from "./statements.ts";
@@ -44,6 +44,9 @@ const settleMsMax = 60_000;
 const settlePauseMs = 100;
 /** Between two tries to get the lock again. */
 const lockPauseMs = 100;
+/** How long PostgreSQL may take to end the session of an owner that hangs. It usually takes a millisecond. */
+const endMsMax = 1_000;
+const endPauseMs = 5;
 
 const now = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
@@ -68,28 +71,28 @@ export class Owner {
 
   /** Rejects with LONGSHORE_CONFLICT while another server has the data. */
   static async take(options: OwnerOptions): Promise<Owner> {
-    const run = async (sql: string, ...values: Parameter[]) => {
-      const askedAt = performance.now();
-      const [rows = []] = await options.lease.run([{ statement: options.statements.of(sql), values }]);
-      return { row: rows[0] ?? [], askedAt };
-    };
-    const lock = lockOf(options.schema);
-    const isLocked = (await run(lockSql(lock))).row[0] === "t";
-    if (!isLocked) {
-      const [isLive, node] = (await run("SELECT expires_at > now(), node FROM shard WHERE id = 0")).row;
-      if (isLive === "t") throw conflict(options.schema, node ?? null);
-      // It hangs, and its session with it.
-      await run(`SELECT count(pg_terminate_backend(pid)) FROM pg_locks WHERE ${holding(lock)}`);
-      await run(`SELECT pg_advisory_lock(${lock})`);
-    }
     const token = randomUUID();
-    const taken = await run(
-      `UPDATE shard SET epoch = epoch + 1, token = ?::uuid, node = ?, expires_at = now() + ?::interval WHERE id = 0 RETURNING epoch, seq, ${now}, pg_backend_pid()`,
-      ...[token, options.node, interval(options.leaseMs)],
-    );
-    const [epoch, seq, time, session] = taken.row.map(Number) as [number, number, number, number];
-    options.heard(time, taken.askedAt);
-    return new Owner(options, { epoch, seq, token, session: String(session), takenAt: taken.askedAt });
+    const statements = takingSql(options.schema);
+    const lease = interval(options.leaseMs);
+    for (const givesUpAt = performance.now() + endMsMax; ; await delay(endPauseMs)) {
+      const askedAt = performance.now();
+      const calls = statements.map((sql) => ({
+        statement: options.statements.of(sql),
+        values: sql.startsWith("UPDATE") ? [token, options.node, lease] : [],
+      }));
+      const found = await options.lease.run(calls).catch((error: unknown) => {
+        // A transaction of the owner is under way, and its lease is not over.
+        throw isLockTimeout(error) ? conflict(options.schema, null) : error;
+      });
+      const [taken, [isLive, node] = []] = found.slice(-2).map((rows) => rows[0]);
+      if (taken !== undefined) {
+        const [epoch, seq, time, session] = taken.map(Number) as [number, number, number, number];
+        options.heard(time, askedAt);
+        return new Owner(options, { epoch, seq, token, session: String(session), takenAt: askedAt });
+      }
+      // The lease of an owner that hangs is over: its session with the lock is about to end.
+      if (isLive === "t" || performance.now() > givesUpAt) throw conflict(options.schema, node ?? null);
+    }
   }
 
   private constructor(
@@ -267,10 +270,33 @@ export function lockOf(schema: string): string {
   return `hashtext('longshore'), hashtext('${schema}/0')`;
 }
 
-/** The sessions that have a lock with these two numbers. */
+/** The sessions that have a lock with these two numbers. Other databases of the same PostgreSQL may have locks with the same ones. */
 export function holding(lock: string): string {
   const [first, second] = lock.split(", ");
-  return `locktype = 'advisory' AND objsubid = 2 AND classid::bigint = ${first} & 4294967295 AND objid::bigint = ${second} & 4294967295 AND granted`;
+  const numbers = `classid::bigint = ${first} & 4294967295 AND objid::bigint = ${second} & 4294967295`;
+  return `locktype = 'advisory' AND objsubid = 2 AND ${numbers} AND granted AND ${inThisDatabase}`;
+}
+
+const inThisDatabase = "database = (SELECT oid FROM pg_database WHERE datname = current_database())";
+
+/**
+ * One transaction, so that of several servers that take over one does all of it before the next begins. When the lease of the owner is over, it hangs:
+ * its session with the lock is ended, and one that is stuck in the middle of a transaction. The last two statements return the new row, if
+ * the lock was free, and who has the data.
+ */
+function takingSql(schema: string): string[] {
+  const lock = lockOf(schema);
+  const isOver = "EXISTS (SELECT 1 FROM shard WHERE id = 0 AND expires_at <= now())";
+  const writing = `relation = 'shard'::regclass AND mode = 'RowExclusiveLock' AND ${inThisDatabase}`;
+  const sessions = `SELECT DISTINCT pid FROM pg_locks WHERE ((${holding(lock)}) OR (${writing})) AND pid <> pg_backend_pid() AND ${isOver}`;
+  const isMine = `EXISTS (SELECT 1 FROM pg_locks WHERE ${holding(lock)} AND pid = pg_backend_pid())`;
+  return [
+    `SELECT pg_advisory_xact_lock(hashtext('longshore'), hashtext('${schema}/taking'))`,
+    `SELECT count(pg_terminate_backend(pid)) FROM (${sessions}) AS ended`,
+    lockSql(lock),
+    `UPDATE shard SET epoch = epoch + 1, token = ?::uuid, node = ?, expires_at = now() + ?::interval WHERE id = 0 AND ${isMine} RETURNING epoch, seq, ${now}, pg_backend_pid()`,
+    "SELECT expires_at > now(), node FROM shard WHERE id = 0",
+  ];
 }
 
 /** Whether the lock was free, and the session that asked. */
