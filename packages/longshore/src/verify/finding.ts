@@ -5,7 +5,7 @@ export const rules = {
   "run-can-move": "A running run has an open task; its count of open steps is right.",
   "run-is-quiet": "No task of an ended run is open, except one that its worker must give up.",
   "join-can-move": "If all open steps of a running run wait for other steps of it, the run has something left to decide.",
-  "child-can-move": "A step that waits for a child run has one that is open, or a message about it that waits to be delivered.",
+  "child-can-move": "A step that waits for a child run has a child run that is open, or a message about it waits to be delivered.",
   "task-state": "A task has ended exactly when it has an end time; a done task of a worker has its output.",
   "one-completion": "In one life of a task at most one completion is accepted, and no attempt follows it.",
   "fences-rise": "Attempts and grants only rise, and no closed grant is newer than the task's own.",
