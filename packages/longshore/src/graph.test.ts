@@ -1,8 +1,9 @@
 import { describe, expect, expectTypeOf, it } from "vitest";
 import { LongshoreError } from "./core/errors.ts";
 import { task } from "./core/task.ts";
-import { graph, type Ref } from "./graph.ts";
+import { graph } from "./graph.ts";
 import { codeDialect } from "./protocols/longshore/dialect/dialect.ts";
+import type { Ref } from "./reference.ts";
 import type { Workflow } from "./workflow-value.ts";
 
 const greet = task("greet", ({ name }: { name: string }) => ({ text: `Hello, ${name}!`, words: ["Hello", name] }));
@@ -187,5 +188,53 @@ describe("workflows in code", () => {
   it("refuse names that are invalid in any protocol", () => {
     for (const name of ["", "with space", "a\u0000b", "x".repeat(201)]) expect(() => graph(name, () => null)).toThrow(/not usable/);
     expect(graph("team/a.b:c@1_2-3", () => null).source).toEqual({ name: "team/a.b:c@1_2-3", steps: [], output: null });
+  });
+});
+
+describe("a graph that runs other workflows", () => {
+  const inner = graph("inner", (g) => g.step(greet, { name: "you" }));
+
+  it("records each of them once", () => {
+    const outer = graph("outer", (g) => [g.run(inner, null), g.run(inner, null), g.run("elsewhere", { any: 1 })]);
+    expect(outer.uses).toEqual([inner]);
+    expect(outer.source.steps.map(({ id, workflow }) => [id, workflow])).toEqual([
+      ["inner", "inner"],
+      ["inner-2", "inner"],
+      ["elsewhere", "elsewhere"],
+    ]);
+    expect(inner.uses).toBeUndefined();
+  });
+
+  it("knows no type of a workflow that it names, and takes one", () => {
+    graph("typed", (g) => {
+      expectTypeOf(g.run("elsewhere", null)).toEqualTypeOf<Ref<unknown>>();
+      expectTypeOf(g.run<{ n: number }>("elsewhere", null).n).toEqualTypeOf<Ref<number>>();
+    });
+  });
+
+  it.each([
+    ["nothing", undefined, /workflow outer got undefined, expected a workflow .* Do two files import each other\?/],
+    ["a task", greet, /workflow outer got the task greet, expected a workflow: use g.step\(\)/],
+    ["anything else", { name: "inner" }, /workflow outer got {"name":"inner"}, expected a workflow or the name of one/],
+  ])("refuses %s in the place of a workflow", (_, child, message) => {
+    expect(() => graph("outer", (g) => g.run(child as never, null))).toThrow(message);
+  });
+});
+
+describe("an async builder", () => {
+  it("is refused with the name of the workflow and the way out", async () => {
+    const define = () => graph("order", async (g) => g.step(greet, { name: "you" }));
+    expect(define).toThrow(/builder of workflow order is async: .* use workflow\("order", async \(w, input\) => \.\.\.\)/);
+    expect(define).toThrow(LongshoreError);
+  });
+
+  it("that rejects does so silently, because its caller has the error", async () => {
+    const rejections: unknown[] = [];
+    const hear = (reason: unknown) => rejections.push(reason);
+    process.on("unhandledRejection", hear);
+    expect(() => graph("order", async () => Promise.reject(new Error("late")))).toThrow(/is async/);
+    await new Promise((resolve) => setImmediate(resolve));
+    process.off("unhandledRejection", hear);
+    expect(rejections).toEqual([]);
   });
 });

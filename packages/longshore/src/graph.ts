@@ -4,36 +4,11 @@
 import type { Backoff } from "./core/backoff.ts";
 import { type Duration, durationMs } from "./core/duration.ts";
 import { LongshoreError } from "./core/errors.ts";
-import type { Json } from "./core/json/json.ts";
 import type { Task } from "./core/task.ts";
-import type { Path, StepSource, Value, WorkflowSource } from "./protocols/longshore/dialect/source.ts";
+import { shown } from "./core/text.ts";
+import type { StepSource, WorkflowSource } from "./protocols/longshore/dialect/source.ts";
+import { type Arg, isReference, type Known, type Ref, reference, stepOf, toValue } from "./reference.ts";
 import type { Workflow } from "./workflow-value.ts";
-
-declare const stands: unique symbol;
-
-/** A placeholder for a value that will exist when the workflow runs. Its fields are references too. */
-export type Ref<T> = { readonly [stands]: T } & (T extends readonly (infer Item)[]
-  ? { readonly [index: number]: Ref<Item> }
-  : T extends object
-    ? { readonly [Key in keyof T]-?: Ref<Exclude<T[Key], undefined>> }
-    : unknown);
-
-/** A value that may contain references in place of any of its parts. */
-export type Arg<T> =
-  | Ref<T>
-  | (T extends readonly (infer Item)[] ? readonly Arg<Item>[] : T extends object ? { readonly [Key in keyof T]: Arg<T[Key]> } : T);
-
-/** The type of a builder's result after every reference in it is resolved. */
-// biome-ignore lint/suspicious/noConfusingVoidType: a builder that returns nothing has exactly this result.
-export type Known<R> = [R] extends [void]
-  ? null
-  : R extends { readonly [stands]: infer T }
-    ? T
-    : R extends readonly (infer Item)[]
-      ? Known<Item>[]
-      : R extends object
-        ? { [Key in keyof R]: Known<R[Key]> }
-        : R;
 
 /** The options of one step of a workflow. */
 export interface StepOptions {
@@ -64,16 +39,17 @@ export interface StepOptions {
   limits?: readonly { key: string; held?: number; rate?: { count: number; window: Duration } }[];
 }
 
+/** The options of a step that runs another workflow. */
+export type RunStepOptions = Pick<StepOptions, "id" | "after" | "when" | "always" | "totalTimeout">;
+
 /** Adds steps to a workflow; the first argument of the function that `graph()` calls. */
 export interface GraphBuilder {
   /** Adds a step that runs `task`; returns a reference to its result. */
   step<Input, Output>(task: Task<Input, Output>, input: Arg<NoInfer<Input>>, options?: StepOptions): Ref<Output>;
-  /** Adds a step that runs another workflow to its end. */
-  run<Input, Output>(
-    workflow: Workflow<Input, Output>,
-    input: Arg<NoInfer<Input>>,
-    options?: Pick<StepOptions, "id" | "after" | "when" | "always" | "totalTimeout">,
-  ): Ref<Output>;
+  /** Adds a step that runs another workflow to its end. The server defines that workflow before this one. */
+  run<Input, Output>(workflow: Workflow<Input, Output>, input: Arg<NoInfer<Input>>, options?: RunStepOptions): Ref<Output>;
+  /** The same for a workflow that the server has under this name, written in any way. */
+  run<Output = unknown>(workflow: string, input: unknown, options?: RunStepOptions): Ref<Output>;
 }
 
 /** The options of `graph()`. */
@@ -83,8 +59,8 @@ export interface GraphOptions {
 }
 
 /**
- * Makes a workflow whose steps are known before it starts. `build` is called once, before any value exists: it adds steps with `g.step()` and passes references between them. Its
- * return value is the output of a run.
+ * Makes a workflow whose steps are known before it starts. `build` is called once, before any value exists: it adds steps with `g.step()`
+ * and passes references between them. Its return value is the output of a run. Throws LONGSHORE_BAD_DEFINITION for a mistake in the graph.
  */
 export function graph<Input, Result>(
   name: string,
@@ -92,50 +68,75 @@ export function graph<Input, Result>(
   options: GraphOptions = {},
 ): Workflow<Input, Known<Result>> {
   if (!/^[\w./:@-]{1,200}$/.test(name)) {
-    throw new LongshoreError(
-      "LONGSHORE_BAD_DEFINITION",
-      `The workflow name ${JSON.stringify(name)} is not usable, expected 1 to 200 letters, digits and . _ - / : @`,
-      {
-        detail: { field: "name", expected: "letters, digits and . _ - / : @" },
-      },
-    );
+    throw bad(`The workflow name ${JSON.stringify(name)} is not usable, expected 1 to 200 letters, digits and . _ - / : @`, "name");
   }
-  const steps: StepSource[] = [];
-  const output = build(builder(name, steps), reference(undefined, []) as Ref<Input>);
+  const { g, steps, uses } = builder(name);
+  const output = build(g, reference(undefined, []) as Ref<Input>);
+  if (isPromise(output)) throw asyncBuilder(name, output);
   const source: WorkflowSource = { name, steps, output: output === undefined ? null : toValue(output) };
   if (options.timeout !== undefined) source.timeoutMs = durationMs(options.timeout, `timeout of workflow ${name}`);
-  return Object.freeze({ name, source });
+  return Object.freeze({ name, source, ...(uses.size === 0 ? {} : { uses: [...uses] }) });
 }
 
-function builder(name: string, steps: StepSource[]): GraphBuilder {
+function builder(name: string): { g: GraphBuilder; steps: StepSource[]; uses: ReadonlySet<Workflow> } {
+  const steps: StepSource[] = [];
+  const uses = new Set<Workflow>();
   const taken = new Set<string>();
-  const uses = new Map<string, number>();
+  const counts = new Map<string, number>();
   const freeId = (called: string) => {
-    for (let use = (uses.get(called) ?? 0) + 1; ; use++) {
-      uses.set(called, use);
-      const id = use === 1 ? called : `${called}-${use}`;
+    for (let count = (counts.get(called) ?? 0) + 1; ; count++) {
+      counts.set(called, count);
+      const id = count === 1 ? called : `${called}-${count}`;
       if (!taken.has(id)) return id;
     }
   };
   const add = (what: Pick<StepSource, "task" | "workflow">, input: unknown, options: StepOptions, called: string) => {
     const id = options.id ?? freeId(called);
-    if (taken.has(id)) {
-      throw new LongshoreError("LONGSHORE_BAD_DEFINITION", `Workflow ${name} has two steps called ${id}: give one of them another id.`, {
-        detail: { field: `steps.${id}` },
-      });
-    }
+    if (taken.has(id)) throw bad(`Workflow ${name} has two steps called ${id}: give one of them another id.`, `steps.${id}`);
     taken.add(id);
     steps.push({ id, ...what, input: toValue(input), ...stepSettings(options, id) });
-    return reference(id, []);
+    return reference(id, []) as never;
   };
-  return {
+  const g: GraphBuilder = {
     step: (task, input, options = {}) => {
       const retry = options.retry ?? task.retry;
       const timeout = options.timeout ?? task.timeoutMs;
-      return add({ task: task.name }, input, { ...options, retry, timeout }, task.name) as never;
+      return add({ task: task.name }, input, { ...options, retry, timeout }, task.name);
     },
-    run: (child, input, options = {}) => add({ workflow: child.name }, input, options, child.name) as never,
+    run: (child: Workflow | string, input: unknown, options: RunStepOptions = {}) => {
+      const workflow = typeof child === "string" ? child : childName(name, child);
+      if (typeof child !== "string") uses.add(child);
+      return add({ workflow }, input, options, workflow);
+    },
   };
+  return { g, steps, uses };
+}
+
+function childName(parent: string, child: Partial<Workflow> | undefined): string {
+  if (typeof child?.name === "string" && child.source !== undefined) return child.name;
+  if (typeof (child as Partial<Task> | undefined)?.handle === "function")
+    throw bad(`g.run() in workflow ${parent} got the task ${child?.name}, expected a workflow: use g.step() for a task.`, "workflow");
+  const got = child === undefined ? "undefined" : shown(child);
+  const hint = child === undefined ? " Do two files import each other?" : "";
+  throw bad(`g.run() in workflow ${parent} got ${got}, expected a workflow or the name of one.${hint}`, "workflow");
+}
+
+function isPromise(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === "object" && value !== null && !isReference(value) && typeof (value as { then?: unknown }).then === "function";
+}
+
+/** An async builder may also reject, which must not end the process: its caller gets this error instead. */
+function asyncBuilder(name: string, promise: PromiseLike<unknown>): LongshoreError {
+  promise.then(undefined, () => {});
+  return bad(
+    `The builder of workflow ${name} is async: graph() calls it once, before any value exists, and cannot wait for it. Remove async and ` +
+      `await, or use workflow(${JSON.stringify(name)}, async (w, input) => ...) for a function that awaits its steps.`,
+    "build",
+  );
+}
+
+function bad(message: string, field: string): LongshoreError {
+  return new LongshoreError("LONGSHORE_BAD_DEFINITION", message, { detail: { field } });
 }
 
 function stepSettings(options: StepOptions, id: string): Partial<StepSource> {
@@ -159,71 +160,4 @@ function stepSettings(options: StepOptions, id: string): Partial<StepSource> {
     }));
   }
   return settings;
-}
-
-const placeOf = Symbol("longshore.reference");
-interface Place {
-  step: string | undefined;
-  path: Path;
-}
-
-/** Every property of a reference is a reference one level deeper. A reference can only be passed on; its value cannot be read. */
-function reference(step: string | undefined, path: Path): object {
-  const place: Place = { step, path };
-  return new Proxy(
-    {},
-    {
-      get(_, key) {
-        if (key === placeOf) return place;
-        // With a `then`, an `await` of the reference would never end. A text made of a reference would always be wrong, so it is refused.
-        if (key === "then") return undefined;
-        if (typeof key === "symbol" || key === "toJSON") return refuse(place, impossible.get(key) ?? "it cannot be looked at");
-        return reference(step, [...path, /^(0|[1-9]\d*)$/.test(key) ? Number(key) : key]);
-      },
-      has: (_, key) => key === placeOf,
-      ownKeys: () => refuse(place, "its fields cannot be listed"),
-    },
-  );
-}
-
-/** The operation that a program attempts when it reads these properties of a reference. */
-const impossible: ReadonlyMap<string | symbol, string> = new Map<string | symbol, string>([
-  [Symbol.toPrimitive, "no text or number can be made of it"],
-  [Symbol.iterator, "its items cannot be gone through"],
-  ["toJSON", "no JSON can be made of it"],
-]);
-
-function refuse(place: Place, what: string): never {
-  const where = [place.step ?? "input", ...place.path].join(".");
-  throw new LongshoreError(
-    "LONGSHORE_BAD_DEFINITION",
-    `${where} is a placeholder for a value that exists only when the workflow runs: ${what} while it is defined. Do that in a task.`,
-  );
-}
-
-function isReference(value: unknown): value is { [placeOf]: Place } {
-  return typeof value === "object" && value !== null && placeOf in value;
-}
-
-function stepOf(ref: unknown, id: string): string {
-  const step = isReference(ref) ? ref[placeOf].step : undefined;
-  if (step === undefined)
-    throw new LongshoreError("LONGSHORE_BAD_DEFINITION", `"after" of step ${id} must list results of earlier steps.`, {
-      detail: { field: `steps.${id}.after` },
-    });
-  return step;
-}
-
-function toValue(value: unknown): Value {
-  if (isReference(value)) {
-    const { step, path } = value[placeOf];
-    return { $ref: step === undefined ? { path: [...path] } : { step, path: [...path] } };
-  }
-  if (Array.isArray(value)) return value.map(toValue);
-  if (typeof value !== "object" || value === null) return value === undefined ? null : (value as Json);
-  if ("toJSON" in value) return JSON.parse(JSON.stringify(value)) as Json;
-  const made: { [key: string]: Json } = {};
-  for (const [key, part] of Object.entries(value)) if (part !== undefined) made[key] = toValue(part);
-  const keys = Object.keys(made);
-  return keys.length === 1 && (keys[0] === "$ref" || keys[0] === "$value") ? { $value: made } : made;
 }

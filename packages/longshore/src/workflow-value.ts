@@ -7,6 +7,8 @@ export interface Workflow<Input = unknown, Output = unknown> {
   readonly name: string;
   /** The workflow in the form in which a server stores it. */
   readonly source: WorkflowSource;
+  /** The workflows that this one runs. A server defines them before this one. */
+  readonly uses?: readonly Workflow[];
   /** Only for the type checker. */
   readonly types?: { input: Input; output: Output };
 }

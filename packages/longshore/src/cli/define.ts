@@ -3,6 +3,7 @@
 import { basename, extname } from "node:path";
 import { Command } from "commander";
 import { readNamedFile } from "../core/read-named-file.ts";
+import { workflowFamily } from "../core/workflow-family.ts";
 import type { Workflow } from "../workflow-value.ts";
 import type { Definition } from "./api.ts";
 import { type Client, connect, Refusal } from "./client.ts";
@@ -67,7 +68,7 @@ async function defineModule(client: Client, file: string): Promise<Defined[]> {
     );
   }
   const defined: Defined[] = [];
-  for (const { source } of new Set(workflows)) defined.push(await client.post<Defined>("/definitions", { source }));
+  for (const { source } of workflowFamily(workflows)) defined.push(await client.post<Defined>("/definitions", { source }));
   return defined;
 }
 

@@ -7,6 +7,7 @@ import { LongshoreError } from "../core/errors.ts";
 import type { Json } from "../core/json/json.ts";
 import { toJson } from "../core/json/to-json.ts";
 import type { RetryHint, Task } from "../core/task.ts";
+import { workflowFamily } from "../core/workflow-family.ts";
 import type { BlobStore } from "../engine/blob/blob.ts";
 import type { TaskRow as BoardTask } from "../engine/board/task.ts";
 import type { Definition } from "../engine/run/dialect.ts";
@@ -48,7 +49,7 @@ export interface Server extends ProtocolHandles, TransportSource, AsyncDisposabl
   readonly port: number | null;
   /** The result of loading the definition files. */
   readonly workflows: LoadedWorkflows;
-  /** Stores a workflow, or a new version of it, so that it can be started by name. */
+  /** Stores a workflow, or a new version of it, so that it can be started by name. The workflows that it runs are stored before it. */
   define(workflow: Workflow): Promise<Definition>;
   /**
    * Starts a run. A Workflow value is defined first; a name must be defined already. A second start with the same `key` starts nothing and
@@ -77,7 +78,7 @@ export function programSide(
   engine: Engine,
 ): Omit<Server, "url" | "port" | "workflows" | "close" | keyof ProtocolHandles | typeof Symbol.asyncDispose> {
   const { board, runs, workers, logs, clock, makeId } = engine;
-  const define = (workflow: Workflow) => runs.define({ name: workflow.name, dialect: "code", source: JSON.stringify(workflow.source) });
+  const define = (workflow: Workflow) => defineFamily(workflow, (definition) => runs.define(definition));
   return {
     define,
     async start(workflow, input, options = {}) {
@@ -105,6 +106,17 @@ export function programSide(
         holder: `local-${makeId(clock.now())}`,
       }),
   };
+}
+
+/** Defines the workflows that a workflow runs, then the workflow itself. */
+export async function defineFamily(
+  workflow: Workflow,
+  define: (definition: { name: string; dialect: string; source: string }) => Promise<Definition>,
+): Promise<Definition> {
+  let defined: Definition | undefined;
+  for (const { name, source } of workflowFamily([workflow]))
+    defined = await define({ name, dialect: "code", source: JSON.stringify(source) });
+  return defined as Definition;
 }
 
 /** Blobs for a handler: read and written as a whole, and addressed by their hash. */

@@ -5,7 +5,7 @@ import { LongshoreError } from "../core/errors.ts";
 import type { Definition } from "../engine/run/dialect.ts";
 import type { ProtocolHandles } from "../protocols/index.ts";
 import type { Engine } from "./engine.ts";
-import { programSide, type Server } from "./handle.ts";
+import { defineFamily, programSide, type Server } from "./handle.ts";
 
 type ProgramSide = ReturnType<typeof programSide>;
 
@@ -50,7 +50,7 @@ export async function performProgram(
 export function nodeProgram(node: ClusterNode, { handles }: { handles: object }): { program: NodeProgram; handles: ProtocolHandles } {
   const ask = <T>(verb: string, ...given: readonly unknown[]) => node.program(verb, given) as Promise<T>;
   const defineSource: NodeProgram["defineSource"] = (definition) => ask("define", definition);
-  const define: Server["define"] = ({ name, source }) => defineSource({ name, dialect: "code", source: JSON.stringify(source) });
+  const define: Server["define"] = (workflow) => defineFamily(workflow, defineSource);
   const program: NodeProgram = {
     defineSource,
     define,

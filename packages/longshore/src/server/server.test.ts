@@ -8,6 +8,7 @@ import { temporaryFolder } from "../../test/support/parts.ts";
 import { eventually, job, startGraphServer } from "../../test/support/workflow-graph.ts";
 import { task } from "../core/task.ts";
 import { graph } from "../graph.ts";
+import type { Ref } from "../reference.ts";
 import { work } from "../work.ts";
 import { type ServeOptions, serve } from "./index.ts";
 
@@ -128,6 +129,49 @@ describe("a server that closes", () => {
     await server.close();
     await worker.stop();
     expect(worker.status().state).toBe("stopped");
+  });
+});
+
+describe("a workflow that runs others", () => {
+  const double = task("double", async (n: number) => 2 * n);
+  const inner = graph("inner", (g, n: Ref<number>) => g.step(double, n));
+  const middle = graph("middle", (g, n: Ref<number>) => g.run(inner, n));
+
+  it("is started with all of them defined", async () => {
+    const server = await startQuietly({ port: null });
+    const worker = await work({ tasks: [double], on: server });
+    const outer = graph("outer", (g, n: Ref<number>) => g.run(middle, g.run(inner, n)));
+    const { id } = await server.start(outer, 3);
+    expect(await server.result(id)).toMatchObject({ state: "succeeded", output: 12 });
+    await worker.stop();
+  });
+
+  it("by name finds them on the server, written in any way", async () => {
+    const workflows = temporaryFolder();
+    writeFileSync(join(workflows, "nightly.yml"), "name: N\non: push\njobs:\n  a: { run: 'true' }\n");
+    const server = await startQuietly({ port: null, workflows });
+    expect(await server.define(graph("outer", (g) => g.run("nightly", null)))).toMatchObject({ name: "outer", version: 1 });
+    const { id } = await server.start("outer", null);
+    await server.cancel(id);
+    expect((await server.result(id)).state).toBe("cancelled");
+  });
+
+  it("by a name that the server does not know is refused with the step", async () => {
+    const server = await startQuietly({ port: null });
+    const outer = graph("outer", (g) => g.run("iner", 1, { id: "call" }));
+    await expect(server.start(outer, null)).rejects.toThrow(
+      "Step call of workflow outer runs the workflow iner, which is not defined. Define iner first.",
+    );
+    expect(await server.define(graph("again", (g, go: Ref<boolean>) => void g.run("again", false, { when: go })))).toMatchObject({
+      name: "again",
+    });
+  });
+
+  it("gets no new version of any of them by a second start", async () => {
+    const server = await startQuietly({ port: null });
+    await server.start(middle, 1);
+    await server.start(middle, 2);
+    expect(await Promise.all([inner, middle].map((workflow) => server.define(workflow)))).toMatchObject([{ version: 1 }, { version: 1 }]);
   });
 });
 

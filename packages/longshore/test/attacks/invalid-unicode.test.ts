@@ -3,7 +3,8 @@
 
 import { expect, it } from "vitest";
 import { task } from "../../src/core/task.ts";
-import { graph, type Ref } from "../../src/graph.ts";
+import { graph } from "../../src/graph.ts";
+import type { Ref } from "../../src/reference.ts";
 import { startAdminServer } from "../support/admin.ts";
 import { startConductor } from "../support/conductor-rest.ts";
 import { simple } from "../support/conductor-world.ts";

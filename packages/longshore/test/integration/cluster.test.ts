@@ -3,8 +3,9 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { task } from "../../src/core/task.ts";
-import { graph, type Ref } from "../../src/graph.ts";
+import { graph } from "../../src/graph.ts";
 import { workflowGraph } from "../../src/protocols/workflow-graph/worker/index.ts";
+import type { Ref } from "../../src/reference.ts";
 import { type Server, serve } from "../../src/server/index.ts";
 import { work } from "../../src/work.ts";
 import { postgresMissing, startMsMax, TestPostgres } from "../support/postgres.ts";

@@ -1,6 +1,7 @@
 // The sample workflow: an order from price to receipt. Each step starts as soon as its inputs exist.
 
-import { graph, type Ref } from "../../graph.ts";
+import { graph } from "../../graph.ts";
+import type { Ref } from "../../reference.ts";
 import { charge, checkAddress, label, type Order, pack, price, reserve, ship, thank } from "./tasks.ts";
 
 export const sampleOrder: Order = {

@@ -82,11 +82,33 @@ export class Runs {
     return plan;
   }
 
-  /** Stores a definition under its name. The dialect's parser has accepted `source`; compiling it here proves that it can run. */
+  /**
+   * Stores a definition under its name. The dialect's parser has accepted `source`; compiling it here proves that it can run. Rejects with
+   * LONGSHORE_BAD_DEFINITION when it runs a workflow that is not defined.
+   */
   async define(definition: { name: string; dialect: string; source: string; id?: string }): Promise<Definition> {
+    // A program that starts a workflow value defines it each time.
+    const newest = definition.id === undefined ? await this.#store.definition(definition.name) : undefined;
+    if (newest?.dialect === definition.dialect && newest.source === definition.source) return newest;
     const plan = await this.check(definition.dialect, definition.source);
+    await this.#refuseMissing(definition.name, plan);
     const { name, dialect, source, id = this.#makeId(this.#clock.now()) } = definition;
     return this.#store.define({ id, name, dialect, source }, plan);
+  }
+
+  /** A definition may run itself. */
+  async #refuseMissing(name: string, { nodes }: Plan): Promise<void> {
+    const looked = new Set([name]);
+    for (const node of nodes) {
+      if (node.kind !== "run" || node.workflow === null || looked.has(node.workflow)) continue;
+      looked.add(node.workflow);
+      if ((await this.#store.definition(node.workflow)) !== undefined) continue;
+      throw new LongshoreError(
+        "LONGSHORE_BAD_DEFINITION",
+        `Step ${node.id} of workflow ${name} runs the workflow ${node.workflow}, which is not defined. Define ${node.workflow} first.`,
+        { detail: { field: `steps.${node.id}.workflow`, expected: "the name of a definition" } },
+      );
+    }
   }
 
   definition(name: string): Promise<Definition | undefined> {

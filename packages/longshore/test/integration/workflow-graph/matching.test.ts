@@ -2,7 +2,8 @@
 
 import { describe, expect, it } from "vitest";
 import { task } from "../../../src/core/task.ts";
-import { graph, type Ref } from "../../../src/graph.ts";
+import { graph } from "../../../src/graph.ts";
+import type { Ref } from "../../../src/reference.ts";
 import { job, startGraphServer } from "../../support/workflow-graph.ts";
 
 describe("labels", () => {

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { startAdminServer } from "../../../../test/support/admin.ts";
 import { task } from "../../../core/task.ts";
-import { graph, type Ref } from "../../../graph.ts";
+import { graph } from "../../../graph.ts";
+import type { Ref } from "../../../reference.ts";
 
 const yaml = { "content-type": "application/yaml" };
 const json = { "content-type": "application/json; charset=utf-8" };

@@ -1,0 +1,45 @@
+// A workflow and the workflows that it runs, which must be defined with it.
+
+import { LongshoreError } from "./errors.ts";
+
+interface Member<Source> {
+  readonly name: string;
+  readonly source: Source;
+  readonly uses?: readonly Member<Source>[];
+}
+
+/**
+ * The workflows and all that they run, each once, and each behind those that it runs. Throws LONGSHORE_BAD_DEFINITION for a workflow that
+ * runs itself, and for two different workflows with one name.
+ */
+export function workflowFamily<Family extends Member<unknown>>(workflows: readonly Family[]): Family[] {
+  const known = new Map<string, Family>();
+  const path: Family[] = [];
+  const add = (workflow: Family) => {
+    const { name, uses = [] } = workflow;
+    if (path.includes(workflow))
+      throw bad(
+        `${[...path.slice(path.indexOf(workflow)), workflow].map((one) => one.name).join(" runs ")}: a workflow cannot run itself.`,
+      );
+    const other = known.get(name);
+    if (other !== undefined) {
+      if (other === workflow || isSame(other, workflow)) return;
+      throw bad(`Two different workflows are called ${name}: give one of them another name.`);
+    }
+    path.push(workflow);
+    for (const child of uses as readonly Family[]) add(child);
+    path.pop();
+    known.set(name, workflow);
+  };
+  for (const workflow of workflows) add(workflow);
+  return [...known.values()];
+}
+
+/** Two files may have imported the same workflow from two copies of a module. */
+function isSame(one: Member<unknown>, other: Member<unknown>): boolean {
+  return JSON.stringify(one.source) === JSON.stringify(other.source);
+}
+
+function bad(message: string): LongshoreError {
+  return new LongshoreError("LONGSHORE_BAD_DEFINITION", message, { detail: { field: "workflow" } });
+}
