@@ -15,6 +15,7 @@ export function nodesCommand(): Command {
 function nodes(flags: ConnectionOptions & { json?: boolean }): Promise<void> {
   return printList<Node>(flags, {
     path: "/nodes",
+    isWhole: true,
     empty: "No server is in the list.",
     columns: ["NODE", "URL", "STATE", "EPOCH", "LEASE", "VERSION", "UP", "SEEN"],
     row: ({ id, url, state, epoch, leaseMs, version, startedAt, seenAt }, paint) => [

@@ -1,14 +1,19 @@
-// Prints one page of a list of the server: as JSON, as a table, or a sentence when it is empty.
+// Prints a list of the server: as JSON, as a table, or a sentence when it is empty.
 
 import type { Page } from "./api.ts";
 import { connect } from "./client.ts";
 import type { ConnectionOptions } from "./options.ts";
+import { readList } from "./pages.ts";
 import { printJson } from "./print-json.ts";
 import { type Paint, painter, table } from "./terminal.ts";
 
 export interface PrintedList<Item> {
-  /** The path of the API, with its query. */
+  /** The path of the API. */
   readonly path: string;
+  /** The maximum number of items. Default: all. */
+  readonly limit?: number;
+  /** True for a list that the server returns in one piece. */
+  readonly isWhole?: true;
   readonly empty: string;
   readonly columns: readonly string[];
   /** The cells of an item. */
@@ -16,7 +21,9 @@ export interface PrintedList<Item> {
 }
 
 export async function printList<Item>(flags: ConnectionOptions & { json?: boolean }, list: PrintedList<Item>): Promise<void> {
-  const page = await connect(flags).get<Page<Item>>(list.path);
+  const client = connect(flags);
+  const { path, limit, isWhole = false } = list;
+  const page = isWhole ? await client.get<Page<Item>>(path) : await readList<Item>(client, { path, cursor: "after", limit });
   if (flags.json) {
     printJson(page);
     return;
@@ -27,5 +34,5 @@ export async function printList<Item>(flags: ConnectionOptions & { json?: boolea
   }
   const paint = painter(process.stdout);
   const rows = page.items.map((item) => list.row(item, paint));
-  process.stdout.write(`${table(list.columns, rows, paint).join("\n")}\n`);
+  process.stdout.write(`${table(list.columns, rows, paint, process.stdout.columns).join("\n")}\n`);
 }

@@ -15,7 +15,7 @@ export function queuesCommand(): Command {
 
 function queues(flags: ConnectionOptions & { json?: boolean }): Promise<void> {
   return printList<Queue>(flags, {
-    path: "/queues?limit=1000",
+    path: "/queues",
     empty: "No lane has been used since the server started.",
     columns: ["LANE", "LABELS", "READY", "SENT", "WORKERS", "OLDEST", "WHY IT WAITS"],
     row: (queue, paint) => [

@@ -53,3 +53,21 @@ it("a table aligns its columns, also when their text is coloured", () => {
   );
   expect(lines.map(widthOf)).toEqual([widthOf("long-name  failed  "), widthOf("long-name  failed  x"), widthOf("long-name  ok      ")]);
 });
+
+it("a table is cut to the width of the terminal: the widest columns first, and never the first one", () => {
+  const paint = painter({ write: () => true }, { FORCE_COLOR: "1" });
+  const id = "01M7QGMZGKFHYS9CD9AYFZY6YV";
+  const rows = [
+    [id, "order", paint("red", "failed"), "2026-11-18 14:23:24", "the bank did not answer within thirty seconds"],
+    [id, "a-workflow-with-a-long-name", "ok", "2026-11-18 14:23:24", ""],
+  ];
+  const lines = table(["RUN", "WORKFLOW", "STATE", "STARTED", ""], rows, plain, 80);
+  for (const line of lines) expect(widthOf(line)).toBeLessThanOrEqual(80);
+  expect(lines[1]).toMatch(/^01M7QGMZGKFHYS9CD9AYFZY6YV {2}order .*failed.* {2}2026-11-18 \S*… {2}the bank.*…$/);
+  expect(lines[2]).toMatch(/a-workflow-w…/);
+  // A style that begins in the part that is shown also ends.
+  const [, coloured] = table(["A", "B"], [["a", paint("red", "x".repeat(50))]], plain, 20);
+  expect(coloured).toBe(`a  ${paint("red", `${"x".repeat(16)}…`)}`);
+  // Without a terminal nothing is cut.
+  expect(table(["A", "B"], [["a", "x".repeat(500)]], plain)[1]).toBe(`a  ${"x".repeat(500)}`);
+});

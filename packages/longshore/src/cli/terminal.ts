@@ -57,13 +57,62 @@ export function printable(line: string): string {
   return line.replace(controls, (found) => (ours.test(found) ? found : found.length === 1 ? " " : ""));
 }
 
-/** Rows under a heading; the last column is not padded. */
-export function table(headings: readonly string[], given: readonly (readonly string[])[], paint: Paint): string[] {
+/** A column that is cut keeps at least this many characters, or its heading. */
+const cutWidthMin = 6;
+const gap = 2;
+
+/**
+ * Rows under a heading; the last column is not padded. In a terminal of `width` columns, the widest columns are cut until a row fits on one
+ * line. The first column is never cut: it has the name by which the reader refers to the row.
+ */
+export function table(headings: readonly string[], given: readonly (readonly string[])[], paint: Paint, width = Infinity): string[] {
   const rows = given.map((row) => row.map(printable));
-  const widths = headings.map((heading, column) => Math.max(heading.length, ...rows.map((row) => widthOf(row[column] ?? ""))));
+  const natural = headings.map((heading, column) => Math.max(heading.length, ...rows.map((row) => widthOf(row[column] ?? ""))));
+  const widths = fitting(headings, natural, width);
   const line = (cells: readonly string[]) =>
-    cells.map((cell, column) => pad(cell, column === cells.length - 1 ? 0 : (widths[column] ?? 0))).join("  ");
+    cells
+      .map((cell, column) => {
+        const room = widths[column] ?? 0;
+        const text = widthOf(cell) > room ? cut(cell, room) : cell;
+        return column === cells.length - 1 ? text : pad(text, room);
+      })
+      .join(" ".repeat(gap));
   return [paint("dim", line(headings)), ...rows.map(line)];
+}
+
+function fitting(headings: readonly string[], natural: readonly number[], width: number): number[] {
+  const widths = [...natural];
+  const least = headings.map((heading, column) => (column === 0 ? Infinity : Math.max(heading.length, cutWidthMin)));
+  let over = widths.reduce((sum, each) => sum + each + gap, -gap) - width;
+  for (; over > 0; over--) {
+    const widest = widths.reduce(
+      (best, each, column) => (each > (least[column] as number) && each > (widths[best] ?? 0) ? column : best),
+      -1,
+    );
+    if (widest === -1) break;
+    widths[widest] = (widths[widest] as number) - 1;
+  }
+  return widths;
+}
+
+const styled = new RegExp(`(${escapes.source})`);
+
+/** The first characters of a line of ours, with "…" at the end. Styles that it begins also end. */
+function cut(text: string, width: number): string {
+  let room = Math.max(0, width - 1);
+  let hasEnded = false;
+  return text
+    .split(styled)
+    .map((part, at) => {
+      if (at % 2 === 1) return part;
+      const chars = [...part];
+      const kept = chars.slice(0, room).join("");
+      const mark = chars.length > room && !hasEnded ? "…" : "";
+      hasEnded ||= mark !== "";
+      room -= Math.min(room, chars.length);
+      return kept + mark;
+    })
+    .join("");
 }
 
 export function pad(text: string, width: number): string {

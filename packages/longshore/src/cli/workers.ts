@@ -20,7 +20,7 @@ export function workersCommand(): Command {
 
 function workers(flags: ConnectionOptions & { json?: boolean }): Promise<void> {
   return printList<Worker>(flags, {
-    path: "/workers?limit=1000",
+    path: "/workers",
     empty: `No worker is known. Start one with \`longshore work FILE --on ${flags.on}\`.`,
     columns: ["WORKER", "STATUS", "PROTOCOL", "SEEN", "DOES", "HOLDS", "LABELS"],
     row: (worker, paint) => [
