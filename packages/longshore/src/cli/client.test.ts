@@ -24,7 +24,9 @@ describe("a refusal becomes one sentence", () => {
   });
 
   it("with what to do about tokens", async () => {
-    await expect(connect({ on: await saying(401, "{}") }).get("/runs")).rejects.toThrow(/requires a token.*LONGSHORE_TOKEN/);
+    const unauthorized = await saying(401, "{}");
+    await expect(connect({ on: unauthorized }).get("/runs")).rejects.toThrow(/requires a token.*LONGSHORE_TOKEN/);
+    await expect(connect({ on: unauthorized, token: "x" }).get("/runs")).rejects.toThrow(/does not know the token.*LONGSHORE_TOKEN/);
     const forbidden = await saying(403, '{"error":{"message":"This needs the scope operator."}}');
     await expect(connect({ on: forbidden }).get("/runs")).rejects.toThrow("This needs the scope operator. Give a token that allows more.");
   });

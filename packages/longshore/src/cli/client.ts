@@ -2,6 +2,7 @@
 
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from "node:http";
 import { request as httpsRequest } from "node:https";
+import { type ErrorCode, errorCodes } from "../core/errors.ts";
 import { parseExact, writeExact } from "../core/json/json-exact.ts";
 import { type EventMessage, readEvents } from "../net/http/read-events.ts";
 import { CommandFailure } from "./failure.ts";
@@ -28,15 +29,19 @@ export class Refusal extends CommandFailure {
   readonly place: { readonly line: number; readonly column: number } | undefined;
   readonly status: number;
 
-  constructor(problem: string, status: number, place?: Refusal["place"]) {
-    super(place === undefined ? problem : `${place.line}:${place.column}: ${problem}`);
+  constructor(problem: string, status: number, { place, code }: { place?: Refusal["place"]; code?: ErrorCode } = {}) {
+    super(place === undefined ? problem : `${place.line}:${place.column}: ${problem}`, undefined, { code });
     this.status = status;
     this.place = place;
   }
 }
 
 /** No server responds at the address, or the connection broke. */
-export class Unreachable extends CommandFailure {}
+export class Unreachable extends CommandFailure {
+  constructor(message: string, cause: Error) {
+    super(message, undefined, { cause, code: "LONGSHORE_UNREACHABLE" });
+  }
+}
 
 /** How long a connection may be silent. Event streams send heartbeats far more often. */
 const silenceMsMax = 60_000;
@@ -58,7 +63,7 @@ export function connect({ on, token }: ConnectionOptions): Client {
     const response = await send(base, path, query, options, body);
     const text = await readText(response, base);
     if (isSuccess(response)) return parseAnswer(text, base) as Answer;
-    throw refusal(response.statusCode ?? 0, text, base);
+    throw refusal(response.statusCode ?? 0, text, base, token);
   }
 
   return {
@@ -70,7 +75,7 @@ export function connect({ on, token }: ConnectionOptions): Client {
       const resume = lastEventId === undefined ? {} : { "last-event-id": lastEventId };
       const options: RequestOptions = { headers: { ...headers, accept: "text/event-stream", ...resume }, signal };
       const response = await send(base, path, query, options);
-      if (!isSuccess(response)) throw refusal(response.statusCode ?? 0, await readText(response, base), base);
+      if (!isSuccess(response)) throw refusal(response.statusCode ?? 0, await readText(response, base), base, token);
       try {
         yield* readEvents(response);
       } catch (error) {
@@ -118,22 +123,30 @@ function isSuccess(response: IncomingMessage): boolean {
   return status >= 200 && status < 300;
 }
 
-function refusal(status: number, text: string, base: URL): CommandFailure {
-  if (status === 401) return new CommandFailure(`${base.origin} requires a token. Give one with --token, or better in LONGSHORE_TOKEN.`);
-  const problem = problemOf(status, text);
+function refusal(status: number, text: string, base: URL, token: string | undefined): CommandFailure {
+  if (status === 401) {
+    const message =
+      token === undefined
+        ? `${base.origin} requires a token. Give one with --token, or better in LONGSHORE_TOKEN.`
+        : `${base.origin} does not know the token that was given. Check --token and LONGSHORE_TOKEN: --token is used when both are set.`;
+    return new Refusal(message, status, { code: "LONGSHORE_UNAUTHORIZED" });
+  }
+  const problem = problemOf(text);
   if (problem === undefined) {
     return new CommandFailure(`${base.origin} answered ${status}: ${text.slice(0, problemCharsMax)}. Is that a Longshore server?`);
   }
-  return status === 403 ? new Refusal(`${problem.message} Give a token that allows more.`, status) : problem;
+  const { message, ...rest } = problem;
+  return new Refusal(status === 403 ? `${message} Give a token that allows more.` : message, status, rest);
 }
 
 /** The error in the format of our API; undefined for any other format. */
-function problemOf(status: number, text: string): Refusal | undefined {
+function problemOf(text: string): { message: string; code?: ErrorCode; place?: Refusal["place"] } | undefined {
   try {
-    const { error } = JSON.parse(text) as { error?: { message?: unknown; line?: number; column?: number } };
+    const { error } = JSON.parse(text) as { error?: { message?: unknown; code?: unknown; line?: number; column?: number } };
     if (typeof error?.message !== "string") return undefined;
     const { message, line, column = 1 } = error;
-    return new Refusal(message, status, line === undefined ? undefined : { line, column });
+    const code = errorCodes.find((known) => known === error.code);
+    return { message, ...(code === undefined ? {} : { code }), ...(line === undefined ? {} : { place: { line, column } }) };
   } catch {
     // Not an error of our API; the caller quotes the text.
     return undefined;
@@ -145,12 +158,11 @@ function unreachable(base: URL, cause: Error): Unreachable {
   if (/CERT|ALTNAME|SIGNATURE/.test(why)) {
     return new Unreachable(
       `the certificate of ${base.origin} is not trusted (${why}). Name its file in NODE_EXTRA_CA_CERTS to trust it.`,
-      undefined,
-      { cause },
+      cause,
     );
   }
   const message = `no server answers at ${base.origin} (${why}). Start one with \`longshore dev\`, or name its address with --on or LONGSHORE_URL.`;
-  return new Unreachable(message, undefined, { cause });
+  return new Unreachable(message, cause);
 }
 
 function parseUrl(text: string): URL {

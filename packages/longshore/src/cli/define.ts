@@ -7,7 +7,7 @@ import { workflowFamily } from "../core/workflow-family.ts";
 import type { Workflow } from "../workflow-value.ts";
 import type { Definition } from "./api.ts";
 import { type Client, connect, Refusal } from "./client.ts";
-import { CommandFailure } from "./failure.ts";
+import { CommandFailure, warn } from "./failure.ts";
 import { type ConnectionOptions, withConnection, withExamples, withJson } from "./options.ts";
 import { printJson } from "./print-json.ts";
 import { printable } from "./terminal.ts";
@@ -38,11 +38,17 @@ async function define(files: string[], flags: ConnectionOptions & { json?: boole
   const client = connect(flags);
   for (const file of files) {
     for (const { definition, warnings } of await defineFile(client, file)) {
-      for (const { message, line, column } of warnings) process.stderr.write(`${printable(`${file}:${line}:${column}: ${message}`)}\n`);
+      for (const { message, line, column } of warnings) warnAt(`${file}:${line}:${column}`, message, flags.json ?? false);
       if (flags.json) printJson(definition);
       else process.stdout.write(`${printable(`${definition.name} version ${definition.version}`)}\n`);
     }
   }
+}
+
+/** As text in the usual form, which editors turn into a link. */
+function warnAt(place: string, message: string, json: boolean): void {
+  if (json) warn(`${place}: ${message}`, json);
+  else process.stderr.write(`${printable(`${place}: ${message}`)}\n`);
 }
 
 async function defineFile(client: Client, file: string): Promise<Defined[]> {
@@ -55,7 +61,10 @@ async function defineFile(client: Client, file: string): Promise<Defined[]> {
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     // The usual form, which editors turn into a link: `file:line:column: message`.
-    throw new CommandFailure(`${file}:${error.place === undefined ? " " : ""}${error.message}`, error.exitCode, { cause: error });
+    throw new CommandFailure(`${file}:${error.place === undefined ? " " : ""}${error.message}`, error.exitCode, {
+      cause: error,
+      code: error.code,
+    });
   }
 }
 

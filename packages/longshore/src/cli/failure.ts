@@ -1,7 +1,8 @@
-// How a command fails: one message for the person who typed it, and an exit code for scripts.
+// How a command fails: one message for the person who typed it, or one JSON object for a program, and an exit code for scripts.
 
 import { CommanderError } from "commander";
-import { LongshoreError, toError } from "../core/errors.ts";
+import { type ErrorCode, LongshoreError, toError } from "../core/errors.ts";
+import { jsonText } from "./print-json.ts";
 import { printable } from "./terminal.ts";
 
 /** The run failed, or a check found a problem. */
@@ -13,28 +14,55 @@ const exitUsage = 2;
 export class CommandFailure extends Error {
   override readonly name = "CommandFailure";
   readonly exitCode: number;
+  /** For programs; absent where the exit code says enough. */
+  readonly code: ErrorCode | undefined;
 
-  constructor(message: string, exitCode: number = exitUsage, options?: { cause?: unknown }) {
-    super(message, options);
+  constructor(message: string, exitCode: number = exitUsage, options: { cause?: unknown; code?: ErrorCode } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.exitCode = exitCode;
+    this.code = options.code;
   }
 }
 
-/** Reports an error once and returns the exit code. A stack trace is printed only for unexpected errors. */
-export function exitCodeOf(thrown: unknown, write: (line: string) => void): number {
+/** Whether a command line asks for JSON. Read from the arguments themselves, because a mistake in them must be reported as JSON too. */
+export function wantsJson(argv: readonly string[]): boolean {
+  const end = argv.indexOf("--");
+  return (end === -1 ? argv : argv.slice(0, end)).includes("--json");
+}
+
+/** Prints a remark on standard error: as a line, or as `{"warning":{"message":...}}` when the command prints JSON. */
+export function warn(message: string, json: boolean): void {
+  process.stderr.write(`${json ? jsonText({ warning: { message } }) : printable(`longshore: ${message}`)}\n`);
+}
+
+/**
+ * Reports an error once and returns the exit code. With `json` it is reported as `{"error":{"code":...,"message":...}}`. A stack trace is
+ * printed only for unexpected errors.
+ */
+export function exitCodeOf(thrown: unknown, write: (line: string) => void, json = false): number {
+  const { exitCode, code, message, isPrinted = false } = failureOf(thrown);
+  if (message === "" || exitCode === 0) return exitCode;
+  if (json) write(jsonText({ error: { ...(code === undefined ? {} : { code }), message } }));
   // A message may quote the response of a server, which must not send control codes to the terminal.
-  const tell = (message: string) => write(message.split("\n").map(printable).join("\n"));
-  // Commander has already printed its help, its version or its error.
-  if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? 0 : exitUsage;
+  else if (!isPrinted) write(`longshore: ${message}`.split("\n").map(printable).join("\n"));
+  return exitCode;
+}
+
+interface Failure {
+  readonly exitCode: number;
+  readonly code?: ErrorCode | undefined;
+  readonly message: string;
+  /** True for what commander has already printed as text: its help, its version or its error. */
+  readonly isPrinted?: boolean;
+}
+
+function failureOf(thrown: unknown): Failure {
+  if (thrown instanceof CommanderError) {
+    const message = thrown.message.replace(/^error: /, "");
+    return { exitCode: thrown.exitCode === 0 ? 0 : exitUsage, code: "LONGSHORE_BAD_INPUT", message, isPrinted: true };
+  }
   const error = toError(thrown);
-  if (error instanceof CommandFailure) {
-    if (error.message !== "") tell(`longshore: ${error.message}`);
-    return error.exitCode;
-  }
-  if (error instanceof LongshoreError) {
-    tell(`longshore: ${error.message}`);
-    return exitUsage;
-  }
-  tell(`longshore: ${error.stack ?? error.message}`);
-  return exitUsage;
+  if (error instanceof CommandFailure) return error;
+  if (error instanceof LongshoreError) return { exitCode: exitUsage, code: error.code, message: error.message };
+  return { exitCode: exitUsage, code: "LONGSHORE_INTERNAL", message: error.stack ?? error.message };
 }

@@ -1,7 +1,7 @@
 // The `longshore` command. Exit codes: 0 success; 1 the run that was followed did not succeed, or a check found a problem; 2 the command
 // could not do its work: a mistake in its arguments, or a server that cannot be reached or refuses.
 
-import { exitCodeOf } from "./failure.ts";
+import { exitCodeOf, wantsJson } from "./failure.ts";
 import { createProgram } from "./program.ts";
 
 // The reader may have closed the pipe (`longshore runs | head -1`): then there is nothing left to print. A service continues when its log
@@ -12,10 +12,11 @@ process.stderr.on("error", () => {});
 /** Long enough for pending output, and shorter than supervisors wait before they kill. */
 const restMs = 2_000;
 
+const json = wantsJson(process.argv);
 try {
-  await createProgram().parseAsync(process.argv);
+  await createProgram({ json }).parseAsync(process.argv);
 } catch (error) {
-  process.exitCode = exitCodeOf(error, (line) => process.stderr.write(`${line}\n`));
+  process.exitCode = exitCodeOf(error, (line) => process.stderr.write(`${line}\n`), json);
 }
 // A command is over when it returns. A file that was loaded for its tasks may keep the process alive, for example with a connection pool.
 setTimeout(() => process.exit(), restMs).unref();

@@ -3,6 +3,7 @@
 import { Command } from "commander";
 import { counted } from "../core/text.ts";
 import type { Migrated, MoveProgress } from "../server/migrate.ts";
+import { warn } from "./failure.ts";
 import { typedPassword, withExamples, withJson } from "./options.ts";
 import { printJson } from "./print-json.ts";
 
@@ -33,10 +34,9 @@ export function migrateCommand(): Command {
   );
 }
 
-async function migrate({ from, to, json }: MigrateFlags): Promise<void> {
+async function migrate({ from, to, json = false }: MigrateFlags): Promise<void> {
   const { migrateData } = await import("../server/migrate.ts");
-  const warn = (message: string) => void process.stderr.write(`longshore: ${message}\n`);
-  const migrated = await migrateData({ from, to, progress: progressPrinter(), warn });
+  const migrated = await migrateData({ from, to, progress: progressPrinter(), warn: (message) => warn(message, json) });
   if (json) printJson(migrated);
   else process.stdout.write(`${asText(migrated).join("\n")}\n`);
 }
@@ -53,7 +53,7 @@ async function warnOfPasswords(flags: MigrateFlags): Promise<void> {
   const { describeStore, isStoreAddress } = await import("../server/external-store.ts");
   for (const name of ["from", "to"] as const)
     if (isStoreAddress(flags[name]) && describeStore(flags[name]).hasPassword)
-      process.stderr.write(`longshore: ${typedPassword(`--${name}`)} Give it in PGPASSWORD instead.\n`);
+      warn(`${typedPassword(`--${name}`)} Give it in PGPASSWORD instead.`, flags.json ?? false);
 }
 
 /** Prints a line on standard error for each tenth. */

@@ -3,6 +3,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { type Duration, durationMs } from "../core/duration.ts";
 import { dataDefault, portDefault } from "../server/config.ts";
+import { warn } from "./failure.ts";
 
 const urlDefault = `http://127.0.0.1:${portDefault}`;
 
@@ -33,7 +34,7 @@ export function withRecord(command: Command): Command {
 function warnOfTypedToken(command: Command): Command {
   return command.hook("preAction", (_command, action) => {
     if (action.getOptionValueSource("token") === "cli")
-      process.stderr.write(`longshore: ${typedToken} Give it in LONGSHORE_TOKEN instead.\n`);
+      warn(`${typedToken} Give it in LONGSHORE_TOKEN instead.`, action.opts<{ json?: boolean }>().json === true);
   });
 }
 

@@ -43,10 +43,12 @@ Exit codes:
   0  it worked
   1  the run did not succeed, or doctor or verify found something wrong
   2  wrong arguments, or the server could not be reached or refused
+  130, 143  Ctrl-C or SIGTERM ended --follow; the run goes on
 
 Settings: LONGSHORE_URL is the default of --on, LONGSHORE_TOKEN of --token. NO_COLOR switches colours off.`;
 
-export function createProgram(): Command {
+/** With `json`, commander prints no mistakes in the arguments: the caller reports them as JSON. */
+export function createProgram({ json = false } = {}): Command {
   const program = new Command("longshore")
     .description("Durable tasks and workflows: one server for every worker, one worker for every server.")
     .version(packageVersion(), "-V, --version", "print the version")
@@ -58,6 +60,7 @@ export function createProgram(): Command {
   }
   // A process ends by itself when its work is over; `exitOverride` prevents commander from ending it in the middle of a write.
   for (const command of [program, ...program.commands, ...program.commands.flatMap((one) => one.commands)]) {
+    if (json) command.configureOutput({ writeErr: () => {} });
     command
       .exitOverride()
       .helpOption("-h, --help", "print help")

@@ -2,6 +2,7 @@
 
 import { type Command, Option } from "commander";
 import { describeStore } from "../server/external-store.ts";
+import { warn } from "./failure.ts";
 import { typedPassword } from "./options.ts";
 
 const variable = "LONGSHORE_STORE";
@@ -12,9 +13,9 @@ export function withStoreToLookAt(command: Command): Command {
       new Option("--store <url>", `the address of the data in PostgreSQL, instead of a folder (env: ${variable})`).conflicts("data"),
     )
     .hook("preAction", (_command, action) => {
-      const { store } = action.opts<{ store?: string }>();
+      const { store, json = false } = action.opts<{ store?: string; json?: boolean }>();
       if (store !== undefined && describeStore(store).hasPassword)
-        process.stderr.write(`longshore: ${typedPassword("--store")} Give it in PGPASSWORD, or the address in ${variable}, instead.\n`);
+        warn(`${typedPassword("--store")} Give it in PGPASSWORD, or the address in ${variable}, instead.`, json);
     });
 }
 

@@ -7,7 +7,7 @@ import { counted } from "../core/text.ts";
 import { describeStore } from "../server/external-store.ts";
 import type { Finding } from "../verify/finding.ts";
 import type { HistorySource, Verification } from "../verify/verify.ts";
-import { CommandFailure, exitFailed } from "./failure.ts";
+import { CommandFailure, exitFailed, warn } from "./failure.ts";
 import { type ConnectionOptions, parseDuration, typedPassword, withConnection, withExamples, withJson } from "./options.ts";
 import { printJson } from "./print-json.ts";
 import { recordedAddresses } from "./protocols.ts";
@@ -77,7 +77,7 @@ async function verify(recordings: string[], flags: VerifyFlags, command: Command
   }
 }
 
-function refuseSeveral({ data, store }: VerifyFlags, command: Command): void {
+function refuseSeveral({ data, store, json = false }: VerifyFlags, command: Command): void {
   const given = [
     ...(data === undefined ? [] : ["--data"]),
     ...(store === undefined ? [] : ["--store"]),
@@ -85,7 +85,7 @@ function refuseSeveral({ data, store }: VerifyFlags, command: Command): void {
   ];
   if (given.length > 1) throw new CommandFailure(`${given.join(" and ")} exclude each other: name one place where the data are.`);
   if (store !== undefined && describeStore(store).hasPassword)
-    process.stderr.write(`longshore: ${typedPassword("--store")} Give it in PGPASSWORD, or the address in LONGSHORE_STORE, instead.\n`);
+    warn(`${typedPassword("--store")} Give it in PGPASSWORD, or the address in LONGSHORE_STORE, instead.`, json);
 }
 
 async function sourceOf(flags: VerifyFlags): Promise<{ readonly source: HistorySource; close(): void | Promise<void> }> {
