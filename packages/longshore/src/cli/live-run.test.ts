@@ -17,12 +17,13 @@ class FakeTerminal implements Screen {
   #at = 0;
 
   write(text: string): boolean {
-    const sequences = new RegExp(`${control}\\[(\\??\\d+)([AKlhm])|\\n|([^${control}\\n]+)`, "g");
+    const sequences = new RegExp(`${control}\\[(\\??\\d+)([AJKlhm])|\\n|([^${control}\\n]+)`, "g");
     for (const [whole, count, kind, words] of text.matchAll(sequences)) {
       if (whole === "\n") this.#at++;
       else if (words !== undefined) this.lines[this.#at] = (this.lines[this.#at] ?? "") + words;
       else if (kind === "A") this.#at -= Number(count);
       else if (kind === "K") this.lines[this.#at] = "";
+      else if (kind === "J") this.lines.length = this.#at;
       else if (kind === "l" || kind === "h") this.cursorShown = kind === "h";
     }
     return true;
@@ -58,10 +59,33 @@ it("draws over itself, leaves the end on the screen and gives the cursor back", 
   expect(terminal.cursorShown).toBe(true);
 });
 
+it("never draws more lines than the terminal has, and removes lines that are not drawn again", async () => {
+  const terminal = new FakeTerminal();
+  const states: Step["state"][] = ["held", "done"];
+  let at = 0;
+  const get = async (path: string) => {
+    if (!path.endsWith("/steps"))
+      return { id: "R1", workflow: "w", state: at < 2 ? "paused" : "failed", createdAt: Date.now(), endedAt: null };
+    const items = Array.from({ length: at === 0 ? 200 : 3 }, (_, n) => {
+      const state = n === 2 ? "failed" : states[Math.min(at, 1)];
+      return { id: `s${n}`, after: [], attempt: 1, error: null, startedAt: null, endedAt: null, lastLine: null, state };
+    });
+    at++;
+    return { items, next: null };
+  };
+  const drawn: number[] = [];
+  const write = (text: string) => terminal.write(text) && drawn.push(terminal.lines.length) > 0;
+  const screen: Screen = { isTTY: true, columns: 60, rows: 10, write };
+  await showRun({ url: "", get: get as Client["get"], post: get as Client["post"], async *events() {} }, "R1", screen);
+  expect(Math.max(...drawn)).toBe(9);
+  expect(terminal.lines.map((line) => line.split(" ")[1])).toEqual(["", "s0", "s1", "s2"]);
+});
+
 it("continues when the server is down at the first request", async () => {
   const client = clientOf([{ state: "succeeded", step: { state: "done" } }]);
   let away = 1;
-  const get = (path: string) => (away-- > 0 ? Promise.reject(new Unreachable("no server answers")) : client.get(path));
+  const get = (path: string) =>
+    away-- > 0 ? Promise.reject(new Unreachable("no server answers", new Error("ECONNREFUSED"))) : client.get(path);
   const lines: string[] = [];
   const output = { isTTY: false, write: (text: string) => lines.push(text) > 0 };
   const { run } = await showRun({ ...client, get: get as Client["get"] }, "R1", output);

@@ -14,6 +14,8 @@ export interface Screen extends Output {
 const redrawMs = 100;
 const columnsDefault = 100;
 const rowsDefault = 24;
+/** The head, one step, and the counts of the others. */
+const rowsMin = 3;
 const control = String.fromCharCode(27);
 
 /** Resolves with the last view, when the run has ended; rejects when `signal` aborts. */
@@ -39,11 +41,11 @@ async function drawRun(client: Client, runId: string, output: Screen, signal?: A
     if (latest === undefined) return;
     const { columns = columnsDefault, rows = rowsDefault } = output;
     // A wrapped line, or more lines than the screen has, could not be overwritten by moving the cursor up.
-    const lines = renderRun(latest, { now: Date.now(), width: columns - 1, paint });
-    const shown = latest.run.state === "running" ? lines.slice(0, rows - 1) : lines;
+    const lines = renderRun(latest, { now: Date.now(), width: columns - 1, rows: Math.max(rows - 1, rowsMin), paint });
     const up = drawn === 0 ? "" : `${control}[${drawn}A`;
-    output.write(`${up}${shown.map((line) => `${control}[2K${line}\n`).join("")}`);
-    drawn = shown.length;
+    // There may be fewer lines than before: what is below them is removed.
+    output.write(`${up}${lines.map((line) => `${control}[2K${line}\n`).join("")}${lines.length < drawn ? `${control}[0J` : ""}`);
+    drawn = lines.length;
   };
   output.write(`${control}[?25l`);
   const ticking = setInterval(draw, redrawMs);

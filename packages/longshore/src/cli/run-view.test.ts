@@ -83,6 +83,35 @@ describe("a run in a terminal", () => {
     }
   });
 
+  it("with more steps than lines shows what failed and what runs, and counts the others", () => {
+    const many = Array.from({ length: 200 }, (_, n) => {
+      const id = `s${n}`;
+      if (n === 150) return step(id, { state: "failed", attempt: 1, startedAt: at, endedAt: at, error: "no ink" });
+      if (n === 151 || n === 152) return step(id, { state: "held", attempt: 1, startedAt: at });
+      if (n === 153) return step(id, { state: "queued", attempt: 1, waiting: { reason: "no-worker", text: "no worker is connected" } });
+      if (n > 153) return step(id, n < 160 ? { state: "queued", attempt: 1 } : { after: [`s${n - 1}`] });
+      return step(id, { state: "done", attempt: 1, startedAt: at, endedAt: at + n });
+    });
+    const frame = { now: at, width: 60, paint };
+    expect(renderRun({ run: run(), steps: many }, { ...frame, rows: 14 })).toEqual([
+      "order  running  0 ms  R1",
+      "✓ s148  done        148 ms",
+      "✓ s149  done        149 ms",
+      "✗ s150  failed        0 ms  no ink",
+      "● s151  running       0 ms",
+      "● s152  running       0 ms",
+      "○ s153  queued              no worker is connected",
+      ...[154, 155, 156, 157, 158, 159].map((n) => `○ s${n}  queued`),
+      "… and 148 done, 40 waiting",
+    ]);
+    expect(renderRun({ run: run(), steps: many }, { ...frame, rows: 3 })).toEqual([
+      "order  running  0 ms  R1",
+      "✗ s150  failed        0 ms  no ink",
+      "… and 150 done, 2 running, 7 queued, 40 waiting",
+    ]);
+    expect(renderRun({ run: run(), steps: many }, { ...frame, rows: 201 })).toHaveLength(201);
+  });
+
   it("shows that steps that were never reached did not run", () => {
     const [, line] = renderRun({ run: run({ state: "failed", endedAt: at }), steps: [step("ship")] }, { now: at, width: 80, paint });
     expect(line).toBe("· ship  not run");

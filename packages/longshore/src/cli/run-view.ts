@@ -4,6 +4,7 @@ import { formatDuration } from "../core/duration.ts";
 import { isRunOpen } from "../engine/run/run.ts";
 import type { Run, Step } from "./api.ts";
 import { isStuck } from "./manual-states.ts";
+import { selectSteps } from "./step-selection.ts";
 import { fit, type Paint, pad, printable, type Style, widthOf } from "./terminal.ts";
 import type { RunView } from "./watch-run.ts";
 
@@ -42,20 +43,51 @@ export function titleOf({ workflow }: Pick<Run, "workflow">): string {
 const wordWidth = 9;
 const timeWidth = 7;
 
-/** All steps in their state at `now`, each on a line of at most `width` columns. */
-export function renderRun({ run, steps }: RunView, { now, width, paint }: { now: number; width: number; paint: Paint }): string[] {
+export interface RunFrame {
+  readonly now: number;
+  readonly width: number;
+  /** The maximum number of lines. Default: as many as there are. */
+  readonly rows?: number;
+  /** Further lines below a step. */
+  readonly below?: (step: Step) => readonly string[];
+  readonly paint: Paint;
+}
+
+/**
+ * The steps in their state at `now`, each on a line of at most `width` columns. When they need more than `rows` lines, those that failed and
+ * those that run are shown, and the last line counts the others.
+ */
+export function renderRun({ run, steps }: RunView, frame: RunFrame): string[] {
+  const { now, paint, rows = Infinity } = frame;
   const idWidth = Math.max(...steps.map((step) => step.id.length), 4);
   const ended = !isRunOpen(run.state);
   const head = `${paint("bold", titleOf(run))}  ${paint(runStyles[run.state], run.state)}  ${formatDuration((run.endedAt ?? now) - run.createdAt)}  ${paint("dim", run.id)}`;
-  const lines = steps.flatMap((step) => {
-    const look = lookOf(step, ended);
-    const time = step.startedAt === null ? "" : formatDuration((step.endedAt ?? now) - step.startedAt);
-    const start = `${paint(look.style, look.mark)} ${pad(step.id, idWidth)}  ${paint(look.style, pad(look.word, wordWidth))}  ${time.padStart(timeWidth)}  `;
-    const room = width - widthOf(start);
-    const line = room < 4 ? start.trimEnd() : `${start}${noteOf(step, room, paint)}`.trimEnd();
-    return [line, ...deadLetterLines(step).map((text) => paint("red", fit(`    ${text}`, width)))];
-  });
-  return [head, ...lines].map(printable);
+  const linesOf = (step: Step) => [...stepLines(step, { ...frame, idWidth, ended }), ...(frame.below?.(step) ?? [])];
+  const lines = steps.flatMap(linesOf);
+  if (lines.length < rows) return [head, ...lines].map(printable);
+  // The head and the counts take a line each.
+  const { shown, left } = selectSteps(steps, rows - 2, (step) => linesOf(step).length);
+  const counts = fit(`… and ${countsOf(left, ended)}`, frame.width);
+  return [head, ...shown.flatMap(linesOf), paint("dim", counts)].map(printable);
+}
+
+function stepLines(step: Step, { now, width, paint, idWidth, ended }: RunFrame & { idWidth: number; ended: boolean }): string[] {
+  const look = lookOf(step, ended);
+  const time = step.startedAt === null ? "" : formatDuration((step.endedAt ?? now) - step.startedAt);
+  const start = `${paint(look.style, look.mark)} ${pad(step.id, idWidth)}  ${paint(look.style, pad(look.word, wordWidth))}  ${time.padStart(timeWidth)}  `;
+  const room = width - widthOf(start);
+  const line = room < 4 ? start.trimEnd() : `${start}${noteOf(step, room, paint)}`.trimEnd();
+  return [line, ...deadLetterLines(step).map((text) => paint("red", fit(`    ${text}`, width)))];
+}
+
+/** `150 done, 3 running, 20 waiting`. */
+function countsOf(steps: readonly Step[], ended: boolean): string {
+  const counts = new Map<string, number>();
+  for (const step of steps) {
+    const { word } = lookOf(step, ended);
+    counts.set(word, (counts.get(word) ?? 0) + 1);
+  }
+  return [...counts].map(([word, count]) => `${count} ${word === "waits" ? "waiting" : word}`).join(", ");
 }
 
 /** The changes between two views, one line each. `before` is absent for the first view. */

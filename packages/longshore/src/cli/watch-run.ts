@@ -1,9 +1,11 @@
 // Follows one run to its end: reads the run and all its steps whenever they may have changed.
 
+import { setTimeout as sleep } from "node:timers/promises";
 import { isRunOpen } from "../engine/run/run.ts";
-import type { Page, Run, Step } from "./api.ts";
+import type { Run, Step } from "./api.ts";
 import type { Client } from "./client.ts";
 import { patiently } from "./follow.ts";
+import { readList } from "./pages.ts";
 
 export interface RunView {
   readonly run: Run;
@@ -14,22 +16,26 @@ export interface RunView {
 const lookMsMax = 1_000;
 /** Events within this time cause one read. */
 const lookMsMin = 100;
-/** The limit of steps that are shown: more than a screen holds. */
-const stepsMax = 1_000;
+/** The pause between two reads, as a multiple of the time of a read: the steps of a large run are read in many pages. */
+const lookShare = 4;
+/** The limit of steps that are read. */
+const stepsMax = 20_000;
 
 /**
  * Calls `show` with each state; the last one is the end, which is also the result. Rejects when `signal` aborts. The caller has just used
  * this server, so an unreachable server is retried from the first read on.
  */
 export async function watchRun(client: Client, runId: string, show: (view: RunView) => void, signal?: AbortSignal): Promise<RunView> {
-  const news = listenFor(client, runId);
+  const news = listenFor(client, runId, signal);
   try {
     for (;;) {
-      const looked = new Promise((resolve) => setTimeout(resolve, lookMsMin));
+      const sinceMs = Date.now();
       const view = await patiently(() => look(client, runId), signal);
+      const tookMs = Date.now() - sinceMs;
+      signal?.throwIfAborted();
       show(view);
       if (!isRunOpen(view.run.state)) return view;
-      await looked;
+      await sleep(Math.max(lookMsMin, lookShare * tookMs), undefined, { signal });
       await news.next(lookMsMax - lookMsMin);
       signal?.throwIfAborted();
     }
@@ -42,7 +48,8 @@ export async function watchRun(client: Client, runId: string, show: (view: RunVi
 export async function look(client: Client, runId: string): Promise<RunView> {
   // Reads the run first: when it has ended, the steps that are read after it have ended too.
   const run = await client.get<Run>(`/runs/${encodeURIComponent(runId)}`);
-  const { items } = await client.get<Page<Step>>(`/runs/${encodeURIComponent(runId)}/steps`, { limit: stepsMax, lines: "true" });
+  const path = `/runs/${encodeURIComponent(runId)}/steps`;
+  const { items } = await readList<Step>(client, { path, query: { lines: "true" }, cursor: "after", limit: stepsMax });
   return { run, steps: items };
 }
 
@@ -53,7 +60,7 @@ interface News {
 }
 
 /** Events are only hints: without them, or when the stream breaks because the server restarts, the run is still read once a second. */
-function listenFor(client: Client, runId: string): News {
+function listenFor(client: Client, runId: string, signal?: AbortSignal): News {
   const stopping = new AbortController();
   let pending = false;
   let wake: () => void = () => {};
@@ -63,6 +70,8 @@ function listenFor(client: Client, runId: string): News {
       wake();
     }
   };
+  const wakeNow = () => wake();
+  signal?.addEventListener("abort", wakeNow);
   void listen().catch(() => {
     // Ended by `stop`, or by a server that is closing: the next read shows that.
   });
@@ -81,6 +90,9 @@ function listenFor(client: Client, runId: string): News {
         };
       });
     },
-    stop: () => stopping.abort(),
+    stop() {
+      signal?.removeEventListener("abort", wakeNow);
+      stopping.abort();
+    },
   };
 }
