@@ -8,11 +8,13 @@ import type {
   queueShape,
   runShape,
   stepShape,
+  taskShape,
   workerShape,
 } from "../protocols/longshore/wire/shapes.ts";
 
 export type Run = z.output<typeof runShape>;
 export type Step = z.output<typeof stepShape>;
+export type Task = z.output<typeof taskShape>;
 export type Definition = z.output<typeof definitionShape>;
 export type LogChunk = z.output<typeof chunkShape>;
 export type Worker = z.output<typeof workerShape>;

@@ -25,20 +25,21 @@ export async function patiently<Answer>(ask: () => Promise<Answer>, signal?: Abo
  * The events of a stream, resumed where the connection broke. Does not end while the server is reachable: the caller knows which event is
  * the last. The first connection is not retried: a wrong address is reported at once.
  */
-export async function* resumed(client: Client, path: string, query: Query): AsyncGenerator<EventMessage, void, void> {
+export async function* resumed(client: Client, path: string, query: Query, signal?: AbortSignal): AsyncGenerator<EventMessage, void, void> {
   let lastEventId: string | undefined;
   let seenMs: number | undefined;
   for (;;) {
     try {
-      for await (const message of client.events(path, { query, lastEventId })) {
+      for await (const message of client.events(path, { query, lastEventId, signal })) {
         seenMs = Date.now();
         lastEventId = message.id ?? lastEventId;
         yield message;
       }
       seenMs = Date.now();
     } catch (error) {
+      signal?.throwIfAborted();
       if (!(error instanceof Unreachable) || seenMs === undefined || Date.now() - seenMs > awayMsMax) throw error;
     }
-    await sleep(retryMs);
+    await sleep(retryMs, undefined, { signal });
   }
 }

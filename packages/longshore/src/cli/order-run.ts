@@ -7,6 +7,7 @@ import { type RecordOptions, withJson, withRecord } from "./options.ts";
 import { printJson } from "./print-json.ts";
 import { recordRun } from "./record.ts";
 import { finish } from "./run.ts";
+import { runIdOf } from "./run-id.ts";
 import { printable } from "./terminal.ts";
 
 interface OrderFlags extends RecordOptions {
@@ -27,7 +28,8 @@ export function withOrder(command: Command, { verb, recorded, line }: RunOrder):
     .option("--follow", "show the run until it has ended")
     .action(async (runId: string, flags: OrderFlags) => {
       const client = connect(flags);
-      const run = await client.post<Run>(`/runs/${encodeURIComponent(runId)}/${verb}`);
+      const id = await runIdOf(client, runId);
+      const run = await client.post<Run>(`/runs/${encodeURIComponent(id)}/${verb}`);
       recordRun(flags.record, recorded, run);
       if (flags.follow) return finish(client, run.id, flags);
       if (flags.json) printJson(run);

@@ -7,7 +7,7 @@ import { withOrder } from "./order-run.ts";
 export function rerunCommand(): Command {
   const command = new Command("rerun")
     .description("start a new run of the same version with the same input")
-    .argument("<run>", "the id of the old run");
+    .argument("<run>", "the id of the old run, or its beginning");
   withOrder(command, { verb: "rerun", recorded: "run-started", line: ({ id }) => id });
-  return withExamples(command, [["longshore rerun 0198c0de", "prints the new run's id"]]);
+  return withExamples(command, [["longshore rerun 01KA3F7Q", "prints the new run's id"]]);
 }

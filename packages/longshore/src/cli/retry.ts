@@ -7,10 +7,10 @@ import { withOrder } from "./order-run.ts";
 export function retryCommand(): Command {
   const command = new Command("retry")
     .description("repeat the failed steps of a run; steps that succeeded keep their results")
-    .argument("<run>", "its id");
+    .argument("<run>", "its id, or the beginning of it");
   withOrder(command, { verb: "retry", recorded: "run-ordered", line: ({ id, state }) => `${id} ${state}` });
   return withExamples(command, [
-    ["longshore retry 0198c0de --follow", "continues after the steps that succeeded"],
-    ["longshore rerun 0198c0de", "starts a new run from the beginning"],
+    ["longshore retry 01KA3F7Q --follow", "continues after the steps that succeeded"],
+    ["longshore rerun 01KA3F7Q", "starts a new run from the beginning"],
   ]);
 }

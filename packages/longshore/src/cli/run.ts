@@ -5,8 +5,9 @@ import { Command } from "commander";
 import { parseExact } from "../core/json/json-exact.ts";
 import { readNamedFile } from "../core/read-named-file.ts";
 import type { Run } from "./api.ts";
-import { connect } from "./client.ts";
+import { type Client, connect, Refusal } from "./client.ts";
 import { CommandFailure, exitFailed } from "./failure.ts";
+import { goesOn, untilInterrupted } from "./interruption.ts";
 import { type RecordOptions, withExamples, withJson, withRecord } from "./options.ts";
 import { printJson } from "./print-json.ts";
 import { recordRun } from "./record.ts";
@@ -35,7 +36,8 @@ export function runCommand(): Command {
 
 async function run(name: string, flags: RunFlags): Promise<void> {
   const client = connect(flags);
-  const started = await client.post<Run>("/runs", { workflow: name, input: inputOf(flags.input), key: flags.key });
+  const body = { workflow: name, input: inputOf(flags.input), key: flags.key };
+  const started = await client.post<Run>("/runs", body).catch((error: unknown) => withSuggestion(client, name, error));
   recordRun(flags.record, "run-started", started);
   if (!flags.follow) {
     if (flags.json) printJson(started);
@@ -45,15 +47,28 @@ async function run(name: string, flags: RunFlags): Promise<void> {
   await finish(client, started.id, flags);
 }
 
+/** Throws the error again; for an unknown workflow, with the names that the person may have meant. */
+async function withSuggestion(client: Client, name: string, error: unknown): Promise<never> {
+  if (!(error instanceof Refusal) || error.status !== 404) throw error;
+  const { suggestionFor } = await import("./workflow-names.ts");
+  throw new CommandFailure(`there is no workflow ${JSON.stringify(name)}. ${await suggestionFor(client, name)}`, error.exitCode, {
+    cause: error,
+    code: error.code,
+  });
+}
+
 /** Follows a run to its end and sets the exit code by its result. */
 export async function finish(
-  client: ReturnType<typeof connect>,
+  client: Client,
   runId: string,
   { json = false, record }: { readonly json?: boolean; readonly record?: string },
 ): Promise<void> {
   const { watchRun } = await import("./watch-run.ts");
   const { showRun } = await import("./live-run.ts");
-  const { run: ended } = json ? await watchRun(client, runId, () => {}) : await showRun(client, runId, process.stdout);
+  const { run: ended } = await untilInterrupted(
+    (signal) => (json ? watchRun(client, runId, () => {}, signal) : showRun(client, runId, process.stdout, signal)),
+    goesOn(runId),
+  );
   recordRun(record, "run-ended", ended);
   if (json) printJson(ended);
   else if (ended.output !== null) printJson(ended.output, 2);

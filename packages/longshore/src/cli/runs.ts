@@ -4,11 +4,14 @@ import { Command, Option } from "commander";
 import { formatDuration } from "../core/duration.ts";
 import { counted } from "../core/text.ts";
 import { isRunOpen } from "../engine/run/run.ts";
-import type { Page, Run } from "./api.ts";
-import { connect } from "./client.ts";
+import type { Run, Step, Task } from "./api.ts";
+import { type Client, connect } from "./client.ts";
 import { CommandFailure } from "./failure.ts";
 import { type ConnectionOptions, parseCount, withConnection, withExamples, withJson } from "./options.ts";
+import { readList } from "./pages.ts";
 import { printJson } from "./print-json.ts";
+import { runIdOf } from "./run-id.ts";
+import { outputLine, valueLines } from "./run-values.ts";
 import { renderRun, runStyles, titleOf } from "./run-view.ts";
 import { fit, type Paint, painter, table } from "./terminal.ts";
 import { look } from "./watch-run.ts";
@@ -23,11 +26,15 @@ interface RunsFlags extends ConnectionOptions {
 
 const errorCharsMax = 60;
 const columnsDefault = 100;
+/** A narrower terminal has no room for the whole date of each run. */
+const dateWidthMin = 100;
+/** The limit of steps whose values are read. */
+const valuesMax = 20_000;
 
 export function runsCommand(): Command {
   const command = new Command("runs")
     .description("list runs, newest first, or show one with its steps")
-    .argument("[run]", "the id of a run");
+    .argument("[run]", "the id of a run, or its beginning");
   withJson(withConnection(command))
     .option("--workflow <name>", "only runs of this workflow")
     .addOption(new Option("--state <state>", "only runs in this state").choices(Object.keys(runStyles)))
@@ -37,54 +44,73 @@ export function runsCommand(): Command {
   return withExamples(command, [
     ["longshore runs --state failed", "the runs that failed"],
     ["longshore runs --workflow ci --limit 1 --json", "the newest run, for a program"],
-    ["longshore runs 0198c0de", "its steps, why they wait, and their dead letters"],
+    ["longshore runs 01KA3F7Q", "its input, its steps, their outputs, and why they wait"],
   ]);
 }
 
-async function runs(runId: string | undefined, flags: RunsFlags): Promise<void> {
-  if (runId === undefined) return list(flags);
+async function runs(given: string | undefined, flags: RunsFlags): Promise<void> {
+  if (given === undefined) return list(flags);
   for (const name of ["workflow", "state", "before"] as const) {
-    if (flags[name] !== undefined) throw new CommandFailure(`--${name} chooses among runs; leave it out to see the run ${runId}.`);
+    if (flags[name] !== undefined) throw new CommandFailure(`--${name} chooses among runs; leave it out to see the run ${given}.`);
   }
-  const { run, steps } = await look(connect(flags), runId);
+  const client = connect(flags);
+  const runId = await runIdOf(client, given);
+  const { run, steps } = await look(client, runId);
+  const values = await valuesOf(client, runId);
   if (flags.json) {
-    printJson({ ...run, steps });
+    printJson({ ...run, steps: steps.map((step) => ({ ...step, ...values.get(step.taskId ?? "") })) });
     return;
   }
   const width = process.stdout.columns ?? columnsDefault;
-  const lines = renderRun({ run, steps }, { now: Date.now(), width, paint: painter(process.stdout) });
-  if (run.error !== null) lines.push(fit(run.error, width));
-  process.stdout.write(`${lines.join("\n")}\n`);
+  const paint = painter(process.stdout);
+  const below = ({ taskId }: Step) => outputLine(values.get(taskId ?? "")?.output ?? null, width, paint);
+  const [head = "", ...lines] = renderRun({ run, steps }, { now: Date.now(), width, paint, below });
+  const error = run.error === null ? [] : [paint("red", fit(run.error, width))];
+  const shown = [
+    head,
+    ...valueLines("input", run.input, width, paint),
+    ...lines,
+    ...error,
+    ...valueLines("output", run.output, width, paint),
+  ];
+  process.stdout.write(`${shown.join("\n")}\n`);
+}
+
+/** The inputs and outputs of the steps that have begun, by their tasks. */
+async function valuesOf(client: Client, runId: string): Promise<ReadonlyMap<string, Pick<Task, "input" | "output">>> {
+  const path = `/runs/${encodeURIComponent(runId)}/tasks`;
+  const { items } = await readList<Task>(client, { path, cursor: "after", limit: valuesMax });
+  return new Map(items.map(({ id, input, output }) => [id, { input, output }]));
 }
 
 async function list({ workflow, state, limit, before, json, ...flags }: RunsFlags): Promise<void> {
-  const page = await connect(flags).get<Page<Run>>("/runs", { workflow, state, limit, before });
+  const query = { workflow, state, before };
+  const page = await readList<Run>(connect(flags), { path: "/runs", query, cursor: "before", limit });
   if (json) {
     printJson(page);
     return;
   }
   const paint = painter(process.stdout);
-  const lines =
-    page.items.length === 0
-      ? ["No runs."]
-      : table(
-          ["RUN", "WORKFLOW", "STATE", "STARTED", "TOOK", ""],
-          page.items.map((run) => row(run, paint)),
-          paint,
-        );
+  const width = process.stdout.columns;
+  const isNarrow = (width ?? Infinity) < dateWidthMin;
+  const headings = ["RUN", "WORKFLOW", "STATE", isNarrow ? "AGE" : "STARTED", "TOOK", ""];
+  const rows = page.items.map((run) => row(run, isNarrow, paint));
+  const lines = page.items.length === 0 ? ["No runs."] : table(headings, rows, paint, width);
   if (page.next !== null) lines.push(paint("dim", `There are more: --before ${page.next}`));
   process.stdout.write(`${lines.join("\n")}\n`);
 }
 
-function row(run: Run, paint: Paint): string[] {
+function row(run: Run, isNarrow: boolean, paint: Paint): string[] {
   const took = formatDuration((run.endedAt ?? Date.now()) - run.createdAt);
   const left = isRunOpen(run.state) ? `${counted(run.left, "step")} left` : fit(run.error ?? "", errorCharsMax);
-  return [
-    run.id,
-    titleOf(run),
-    paint(runStyles[run.state], run.state),
-    new Date(run.createdAt).toISOString().replace("T", " ").slice(0, 19),
-    took,
-    left,
-  ];
+  const started = isNarrow ? ageOf(Date.now() - run.createdAt) : new Date(run.createdAt).toISOString().replace("T", " ").slice(0, 19);
+  return [run.id, titleOf(run), paint(runStyles[run.state], run.state), started, took, left];
+}
+
+/** One number and one unit: `12 s`, `3 m`, `5 h`, `9 d`. */
+function ageOf(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1_000));
+  if (seconds < 120) return `${seconds} s`;
+  if (seconds < 7_200) return `${Math.round(seconds / 60)} m`;
+  return seconds < 172_800 ? `${Math.round(seconds / 3_600)} h` : `${Math.round(seconds / 86_400)} d`;
 }

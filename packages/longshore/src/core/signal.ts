@@ -5,6 +5,9 @@ export type TerminationSignal = "SIGINT" | "SIGTERM";
 
 const terminationSignals: readonly TerminationSignal[] = ["SIGINT", "SIGTERM"];
 
+/** A shell reports a program that a signal ended with 128 and this number as its exit code. */
+export const signalNumbers: Readonly<Record<TerminationSignal, number>> = { SIGINT: 2, SIGTERM: 15 };
+
 /** The subset of `process` that is needed, so that a test can replace it. */
 export interface SignalSource {
   on(signal: TerminationSignal, listener: (signal: TerminationSignal) => void): unknown;

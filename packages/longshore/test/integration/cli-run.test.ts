@@ -98,8 +98,87 @@ describe("longshore run", () => {
   it("reports which workflow is unknown", async () => {
     const { run } = await setup();
     const { code, stderr } = await run("run", "maen");
-    expect(code).toBe(2);
-    expect(stderr).toContain("maen");
+    expect({ code, stderr }).toEqual({ code: 2, stderr: 'longshore: there is no workflow "maen". Did you mean "mean"?\n' });
+    expect((await run("run", "billing")).stderr).toContain('there is no workflow "billing". Defined are: forever, gate, mean.');
+  });
+
+  it("says on Ctrl-C that the run goes on, and so do its logs", async () => {
+    const { run, options } = await setup();
+    const following = startLongshore(["run", "forever", "--follow"], options);
+    await following.printed(/waiting/);
+    following.kill("SIGINT");
+    const ended = await following.ended;
+    expect({ code: ended.code, stderr: ended.stderr }).toEqual({
+      code: 130,
+      stderr: expect.stringMatching(/^longshore: run (\w+) goes on without this command\. .*end it with `longshore cancel \1`\.\n$/),
+    });
+    const [{ id, state }] = JSON.parse((await run("runs", "--json")).stdout).items;
+    expect(state).toBe("running");
+    const log = startLongshore(["logs", id, "--follow"], options);
+    await log.printed(/patient waiting/);
+    log.kill("SIGINT");
+    expect(await log.ended).toMatchObject({ code: 130, stderr: expect.stringContaining(`run ${id} goes on`) });
+  });
+});
+
+describe("longshore runs ID", () => {
+  it("shows the input and the outputs, as lines and as JSON", async () => {
+    const { run } = await setup();
+    const input = '{"a":3,"b":5}';
+    const { id } = JSON.parse((await run("run", "mean", "--input", input, "--follow", "--json")).stdout);
+    const { stdout } = await run("runs", id);
+    expect(stdout).toMatch(
+      /^mean {2}succeeded .*\ninput {3}\{"a":3,"b":5\}\n✓ add .*\n {4}→ \{"sum":8\}\n✓ halve .*\n {4}→ 4\noutput {2}\{"mean":4\}\n$/,
+    );
+    expect(JSON.parse((await run("runs", id, "--json")).stdout)).toMatchObject({
+      input: { a: 3, b: 5 },
+      output: { mean: 4 },
+      steps: [
+        { id: "add", input: { a: 3, b: 5 }, output: { sum: 8 } },
+        { id: "halve", output: 4 },
+      ],
+    });
+  });
+
+  it("takes the beginning of an id, as do the other commands, and names the runs when there are several", async () => {
+    const { run } = await setup();
+    const ids = [];
+    for (const a of [1, 2]) ids.push((await run("run", "mean", "--input", `{"a":${a},"b":1}`)).stdout.trim());
+    const [first = "", second = ""] = ids;
+    const start = [...first].findIndex((char, at) => char !== second[at]);
+    const short = first.slice(0, start + 1).toLowerCase();
+    expect((await run("runs", short)).stdout).toContain(first);
+    expect((await run("logs", short)).stdout).toContain("add adding 1 and 1");
+    expect((await run("rerun", short)).code).toBe(0);
+    const several = await run("cancel", first.slice(0, start));
+    expect(several.code).toBe(2);
+    expect(several.stderr).toMatch(
+      new RegExp(`several runs .*begins with ${first.slice(0, start)}\\. Write more of it:\\n[^]*${first} {2}mean`),
+    );
+    expect((await run("runs", "ZZZZZZ")).stderr).toBe("longshore: There is no run ZZZZZZ.\n");
+  });
+
+  it("lists more runs than a page of the server has", async () => {
+    const { run } = await setup();
+    expect(await run("runs", "--limit", "5000")).toMatchObject({ code: 0, stdout: "No runs.\n" });
+    expect((await run("definitions", "--limit", "5000")).code).toBe(0);
+  });
+});
+
+describe("errors with --json", () => {
+  it("are one JSON object on standard error", async () => {
+    const { run } = await setup();
+    const failing: [string[], object][] = [
+      [["runs", "nope", "--json"], { code: "LONGSHORE_NOT_FOUND", message: "There is no run nope." }],
+      [["run", "maen", "--json"], { code: "LONGSHORE_NOT_FOUND", message: expect.stringContaining("Did you mean") }],
+      [["runs", "--json", "--lmit", "3"], { code: "LONGSHORE_BAD_INPUT", message: expect.stringContaining("unknown option '--lmit'") }],
+      [["runs", "--json", "--on", "http://127.0.0.1:9"], { code: "LONGSHORE_UNREACHABLE", message: expect.any(String) }],
+    ];
+    for (const [args, error] of failing) {
+      const { code, stdout, stderr } = await run(...args);
+      expect({ code, stdout }, args.join(" ")).toEqual({ code: 2, stdout: "" });
+      expect(JSON.parse(stderr), args.join(" ")).toEqual({ error });
+    }
   });
 });
 

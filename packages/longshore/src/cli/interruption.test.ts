@@ -1,0 +1,25 @@
+import { EventEmitter } from "node:events";
+import { expect, it } from "vitest";
+import { goesOn, untilInterrupted } from "./interruption.ts";
+
+it("Ctrl-C ends the command, with the reminder that the run goes on and the exit code of a shell", async () => {
+  const source = new EventEmitter();
+  let given: AbortSignal | undefined;
+  const follow = (signal: AbortSignal) => {
+    given = signal;
+    return new Promise<never>((_, reject) => signal.addEventListener("abort", () => reject(new Error("aborted"))));
+  };
+  const followed = untilInterrupted(follow, goesOn("R1"), source);
+  source.emit("SIGINT", "SIGINT");
+  await expect(followed).rejects.toMatchObject({
+    exitCode: 130,
+    message: "run R1 goes on without this command. See it with `longshore runs R1`, end it with `longshore cancel R1`.",
+  });
+  expect({ aborted: given?.aborted, listeners: source.listenerCount("SIGINT") }).toEqual({ aborted: true, listeners: 0 });
+});
+
+it("without a signal the result is returned, and nothing listens for signals any more", async () => {
+  const source = new EventEmitter();
+  expect(await untilInterrupted(async () => 7, "", source)).toBe(7);
+  expect(source.listenerCount("SIGTERM")).toBe(0);
+});

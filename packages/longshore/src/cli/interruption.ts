@@ -1,0 +1,40 @@
+// Ctrl-C while a command follows a run: the command ends, the run does not, and the person is told so.
+
+import { onTermination, type SignalSource, signalNumbers } from "../core/signal.ts";
+import { CommandFailure } from "./failure.ts";
+
+/**
+ * The result of `follow`. On the first SIGINT or SIGTERM it is aborted, and the returned promise rejects with `explanation` and the exit code
+ * that shells give to a program that this signal ended. A second signal ends the process at once.
+ */
+export async function untilInterrupted<Result>(
+  follow: (signal: AbortSignal) => Promise<Result>,
+  explanation: string,
+  source: SignalSource = process,
+): Promise<Result> {
+  const aborter = new AbortController();
+  let removeListeners = () => {};
+  const interrupted = new Promise<never>((_, reject) => {
+    removeListeners = onTermination(
+      source,
+      (signal) => {
+        reject(new CommandFailure(explanation, 128 + signalNumbers[signal]));
+        aborter.abort();
+      },
+      (signal) => process.exit(128 + signalNumbers[signal]),
+    );
+  });
+  try {
+    const followed = follow(aborter.signal);
+    // Once it is aborted, its own failure is of no interest.
+    followed.catch(() => {});
+    return await Promise.race([followed, interrupted]);
+  } finally {
+    removeListeners();
+  }
+}
+
+/** What a person who stops looking at a run must know. */
+export function goesOn(runId: string): string {
+  return `run ${runId} goes on without this command. See it with \`longshore runs ${runId}\`, end it with \`longshore cancel ${runId}\`.`;
+}

@@ -1,0 +1,28 @@
+// The input and the outputs of a run for people: short values on one line, long ones as indented JSON that is cut.
+
+import type { Run } from "./api.ts";
+import { jsonText } from "./print-json.ts";
+import { fit, type Paint } from "./terminal.ts";
+
+/** Lines of one value: more than a screen, less than a flood. */
+const linesMax = 40;
+
+/** `input  {"a":1}`, or a heading and indented lines. Empty for null, which is also the value of a run without input. */
+export function valueLines(name: "input" | "output", value: Run["input"], width: number, paint: Paint): string[] {
+  if (value === null) return [];
+  const heading = paint("dim", name.padEnd("output".length));
+  const short = jsonText(value);
+  if (short.length + "output  ".length <= width) return [`${heading}  ${short}`];
+  const lines = jsonText(value, 2).split("\n");
+  const more = lines.length - linesMax;
+  return [
+    heading,
+    ...lines.slice(0, linesMax).map((line) => fit(`  ${line}`, width)),
+    ...(more > 0 ? [paint("dim", `  … ${more} more lines; --json prints all`)] : []),
+  ];
+}
+
+/** The output of a step on one line; nothing for null. */
+export function outputLine(value: Run["output"], width: number, paint: Paint): string[] {
+  return value === null ? [] : [paint("dim", fit(`    → ${jsonText(value)}`, width))];
+}
