@@ -1,4 +1,4 @@
-// The reply to a carried request, as JSON. What has no end, or is long, is fetched by the node in pieces, as fast as its client reads.
+// The reply to a carried request, as JSON. The node fetches long and endless bodies in pieces, as fast as its client reads them.
 
 import { Readable } from "node:stream";
 import { LongBytes } from "../core/long-bytes.ts";
@@ -13,17 +13,17 @@ export interface CarriedReply {
   readonly bytes?: string;
   /** The body follows in pieces under this name. */
   readonly body?: string;
-  /** How many bytes it has, where the owner knows. The node passes such a body on in one piece, as a server of its own does. */
+  /** How many bytes the body has, if the owner knows it. The node sends such a body to its client in one piece, as the owner would. */
   readonly length?: number;
-  /** A refusal of the owner's listener code, which the node's listener puts into the words of the protocol. */
+  /** The listener code of the owner refused the request. The listener of the node writes this refusal in the format of the protocol. */
   readonly problem?: Problem;
   /** Server-sent events follow under this name. */
   readonly events?: string;
-  /** The owner waits to hear whether the client got the reply. */
+  /** The node must report to the owner whether the client got the reply. */
   readonly confirm?: true;
 }
 
-/** A longer body is fetched in pieces, so that one reply does not hold up the others of the link. */
+/** A longer body is fetched in pieces, so that it does not delay other replies on the link. */
 const wholeCharsMax = 262_144;
 
 /** The fields of a reply whose body is short. */

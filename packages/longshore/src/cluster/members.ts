@@ -1,4 +1,4 @@
-// The port of a cluster's membership: who is there, and who owns the data. A database implements it.
+// The port to the list of nodes: which nodes exist, and which one owns the data. A database implements it.
 
 /** A node as its row shows it. */
 export interface Member {
@@ -33,7 +33,7 @@ export interface Ownership {
 }
 
 export interface Members {
-  /** 32 bytes that every node of the cluster reads: by them nodes recognise each other. */
+  /** 32 bytes that every node of the cluster reads. With them, nodes prove to each other that they belong to it. */
   readonly secret: Uint8Array;
   /** The address of this machine as the database sees it; null for a connection without one. */
   readonly address: string | null;

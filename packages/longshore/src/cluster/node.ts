@@ -2,8 +2,9 @@
 //
 //   member -> taking over -> owner -> stepping down -> member
 //
-// A member looks every tenth of a second whether the data is free, and takes over when it is: the owner was killed, hangs, or has stopped. An
-// owner that has lost the data steps down: the next owner performs the requests that it has not answered, and its own results do not count.
+// A member checks every tenth of a second whether the data is free, and then takes over. The data is free when the owner was killed, hangs, or
+// has stopped. An owner that has lost the data steps down: the next owner performs the requests that the old one has not answered, and the old
+// one's own results do not count.
 
 import type { Action } from "../core/actions.ts";
 import { type Clock, pause, systemClock } from "../core/clock.ts";
@@ -21,15 +22,15 @@ export interface OwnedData {
   readonly routes: ReadonlyMap<string, Route>;
   readonly methods: ReadonlyMap<string, GrpcMethod>;
   program(verb: string, given: readonly unknown[]): Promise<unknown>;
-  /** Performs `work` as the request with this id, where the action changes something that must not be made twice. */
+  /** Performs `work`. If the action makes a change that must not be made twice, the change is marked with this id. */
   track<T>(action: Action, id: string, work: () => Promise<T>): Promise<T>;
   /** Why this node does not own the data any more; null while it does. */
   lost(): Error | null;
-  /** Hands the data over after the requests in progress; with `lost`, at once. */
+  /** Hands the data over after the requests in progress, or at once when the data is already lost. */
   close(): Promise<void>;
 }
 
-/** How requests reach another owner. `begunAs` is the id of one that this node has begun to perform, and may have performed. */
+/** How requests reach another owner. `begunAs` is the id of a request that this node has begun to perform itself, and perhaps completed. */
 export interface Elsewhere {
   request(route: Route, request: HttpRequest, begunAs?: string): Promise<HttpReply>;
   unary(method: GrpcMethod, message: unknown, call: GrpcCall, begunAs?: string): Promise<unknown>;
@@ -56,7 +57,7 @@ export interface ClusterNodeDeps {
 
 export type NodeState = "member" | "taking over" | "owner" | "stepping down";
 
-/** How often a node looks who owns the data. With this, a killed owner is replaced in 0.2 to 0.5 s. */
+/** How often a node checks who owns the data. With this interval, a killed owner is replaced in 0.2 to 0.5 s. */
 const lookMs = 100;
 /** How often a node renews its row. */
 const announceMs = 1_000;
@@ -77,7 +78,7 @@ export class ClusterNode {
   /** Times that this node took over the data. */
   #takeovers = 0;
   #resigned = false;
-  /** End the events that are being sent. */
+  /** Functions that end the event streams that are being sent. */
   readonly #sinks = new Set<() => void>();
 
   constructor(deps: ClusterNodeDeps) {
@@ -93,7 +94,7 @@ export class ClusterNode {
     return this.#takeovers;
   }
 
-  /** The last that was seen; null while no node owns the data. */
+  /** The owner at the last check; null while no node owns the data. */
   get owner(): Ownership["owner"] {
     return this.#ownership.owner;
   }
@@ -174,13 +175,13 @@ export class ClusterNode {
     );
   }
 
-  /** Hands the data over. This node goes on passing requests to the next owner until `close`. */
+  /** Hands the data over. Until `close`, this node still passes requests to the next owner. */
   async resign(): Promise<void> {
     this.#resigned = true;
-    // Its failure is the business of the loop that looks.
+    // The loop in `#live` handles its failure.
     await this.#takingOver?.catch(() => {});
     await this.#stepDown();
-    // The others need not wait for this node to take over.
+    // Removed from the list, so that the other nodes do not wait for this one to take over.
     await this.#deps.members.leave(this.#deps.id).catch(() => {});
   }
 
@@ -209,7 +210,7 @@ export class ClusterNode {
     return elsewhere();
   }
 
-  /** Events of data that this node loses must end, so that their readers come again. */
+  /** When this node loses the data, its event streams must end, so that their readers connect again. */
   #ending(reply: HttpReply): HttpReply {
     const { events } = reply;
     if (events === undefined) return reply;
@@ -304,7 +305,7 @@ export class ClusterNode {
       this.#takeovers++;
       this.#owned = owned;
       this.#state = "owner";
-      // What this node had passed on to the last owner, which may hang, comes here now.
+      // From now on, this node performs the requests that it had passed to the last owner. That owner may hang and never reply.
       this.#deps.elsewhere.ownerChanged();
       this.#deps.logger.info("This node owns the data now", { node: this.#deps.id, ms: Math.round(performance.now() - startedAt) });
     } catch (error) {
@@ -358,13 +359,13 @@ function withText(request: HttpRequest, text: string): HttpRequest {
   };
 }
 
-/** The store could not be used, or was being closed: the next owner performs the same request. */
+/** True when the store could not be used, or was being closed. Then the next owner can perform the same request. */
 function isOfTheStore(error: unknown): boolean {
   if (error instanceof GrpcError) return error.code === GrpcCode.UNAVAILABLE || error.code === GrpcCode.CANCELLED;
   return isClosing(error) || isTransient(error);
 }
 
-/** A protocol has put the same into a reply of its own. */
+/** True when a protocol has turned such an error into a reply. */
 function isRefused(done: unknown): boolean {
   return (done as { status?: unknown } | undefined)?.status === 503;
 }

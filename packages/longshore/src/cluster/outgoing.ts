@@ -1,5 +1,5 @@
-// What the owner sends in pieces: the body of a reply, events, messages of a stream. The node asks for the next pieces when its client has
-// taken those before, so a slow client holds up its own stream and nothing else.
+// What the owner sends in pieces: the body of a reply, events, messages of a stream. The node requests the next pieces when its client has
+// read the previous ones, so a slow client delays only its own stream.
 
 import type { Clock } from "../core/clock.ts";
 import { LongshoreError } from "../core/errors.ts";
@@ -7,7 +7,7 @@ import type { EventSink, ServerSentEvent } from "../net/http/http.ts";
 import { carriedError } from "./link/carried-error.ts";
 import type { LinkEnd } from "./link/service.ts";
 
-/** The pieces that the node has asked for. Without `end`, more may follow. */
+/** The pieces that the node has requested. Without `end`, more may follow. */
 export interface Pulled {
   readonly pieces: readonly unknown[];
   readonly end?: true;
@@ -15,15 +15,15 @@ export interface Pulled {
   readonly error?: unknown;
 }
 
-/** Characters that wait for a node: as much as a connection of this server buffers. */
+/** Maximum number of characters that wait in one stream: as much as a connection of this server buffers. */
 const waitingCharsMax = 1_048_576;
-/** Characters of all streams together. When they are reached, a stream in which something waits gets no more. */
+/** Maximum number of characters of all streams together. Above it, a stream accepts more only when nothing waits in it. */
 const allCharsMax = 67_108_864;
-/** What a piece takes besides its characters: many small ones fill a stream, too. */
+/** Each piece counts as this many additional characters, so that many small pieces fill a stream, too. */
 const pieceChars = 64;
-/** Streams of one link: one for each connection of a full listener. */
+/** Maximum number of streams of one link: one for each connection of a full listener. */
 const streamsMax = 10_000;
-/** A stream whose node asks for nothing for this long is given up. The listener of that node disconnects a client that stops reading sooner. */
+/** A stream is given up when its node requests nothing for this long. A client that stops reading is disconnected earlier, by that node. */
 const idleMsMax = 60_000;
 
 interface Waiting {
@@ -83,7 +83,7 @@ export class Outgoing {
     this.#wake?.();
   }
 
-  /** The node asks for what comes next. Waits for a piece when there is none. */
+  /** Returns the pieces that wait. When there are none, waits for the next one. */
   async pull(signal: AbortSignal): Promise<Pulled> {
     if (this.#waiting.length === 0 && !this.#ended)
       await new Promise<void>((resolve) => {
@@ -145,7 +145,7 @@ export class OutgoingStreams {
 
   /** Throws LONGSHORE_LIMIT when the node has too many. */
   add(name: string, link: LinkEnd): Outgoing {
-    // The same request on an earlier link.
+    // The same request may have a stream on an earlier link.
     this.drop(name);
     const count = this.#counts.get(link) ?? 0;
     if (count >= streamsMax) throw new LongshoreError("LONGSHORE_LIMIT", `${streamsMax} streams to this node are open; close some first.`);

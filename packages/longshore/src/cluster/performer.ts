@@ -1,4 +1,4 @@
-// The owner's side: performs the requests that other nodes carry to it, with the same routes and methods that serve its own port.
+// Runs on the owner: performs the requests that other nodes pass to it, with the same routes and methods as requests on its own port.
 
 import { Readable } from "node:stream";
 import { type Action, actions } from "../core/actions.ts";
@@ -30,22 +30,23 @@ export interface PerformerDeps {
   readonly table: LiveTable;
   readonly clock: Clock;
   readonly ids: RequestIds;
-  /** What programs in the process of another node ask for, by name. */
+  /** Performs a call of a program that runs in the process of another node, such as `server.start`. */
   program(verb: string, given: readonly unknown[]): Promise<unknown>;
   /** The answers that are kept with the data, by the id of their request. */
   readonly answers: { answer(id: string): Promise<string | null>; keepAnswer(id: string, answer: string): Promise<void> };
   /** Of the listener. */
   readonly limits?: Partial<Pick<HttpLimits, "receivingBytes" | "payloadValues">>;
-  /** True when this node does not own the data any more: nothing it says may count. */
+  /** True when this node does not own the data any more: then it must not send any reply. */
   isOver(): boolean;
 }
 
-/** Actions of workers, which report and ask by ids of their own. All other changes are tracked. */
+/** Actions of workers. Their requests have ids of their own, such as the grant of a task. All other changes are tracked. */
 const untracked: ReadonlySet<Action> = new Set([...(["task.claim", "task.report", "worker.sign", "part.write", "bus.take"] as const)]);
 
 /**
- * Changes whose answer cannot be found by performing them again: a run that was retried is running, and cannot be retried. A crash between
- * the change and the keeping of its answer leaves what the protocol says to a repetition; the change itself is not made twice.
+ * Changes whose answer is stored, because performing them again gives another answer: a run that was retried is running, and cannot be
+ * retried. After a crash between the change and the storing of its answer, a repeated request gets that other answer; the change itself is
+ * not made twice.
  */
 const keepsAnswer: ReadonlySet<Action> = new Set([
   ...(["run.steer", "run.remove", "task.signal", "definition.write", "definition.remove", "task-definition.write"] as const),
@@ -58,10 +59,10 @@ export function isTracked(action: Action): boolean {
   return !actions[action].reads && !untracked.has(action);
 }
 
-/** How long a node whose link broke may take to come again. It tries each second. */
+/** How long a node whose link broke may take to connect again. It tries each second. */
 const unconfirmedMsMax = 60_000;
 
-/** Never settles; a new one each time, so that what waits for it can be forgotten. */
+/** A promise that never settles. Each caller gets a new one, so that the memory of what waits for it can be freed. */
 const never = (): Promise<never> => new Promise(() => {});
 
 export class Performer implements LinkService {
@@ -72,11 +73,11 @@ export class Performer implements LinkService {
   readonly #streams: OutgoingStreams;
   readonly #uploads: Uploads = new Uploads();
   readonly #texts: Performing["texts"];
-  /** Tracked requests that are being performed: one that is sent again meanwhile waits for the first. */
+  /** Tracked requests that are being performed. When such a request is sent again meanwhile, the second waits for the first. */
   readonly #underWay = new Map<string, Promise<unknown>>();
   #inProgress = 0;
   #draining = false;
-  /** Long bodies of replies on their way. */
+  /** The number of long bodies of replies that are being sent. */
   #bodies = 0;
   /** Called when something has ended that `drain` may wait for. */
   #changed: (() => void) | undefined;
@@ -92,7 +93,7 @@ export class Performer implements LinkService {
     for (const method of deps.table.methods) this.#methods.set(method.path, method);
   }
 
-  /** A call that this node must not perform any more stays without an answer: the link is cut, and the next owner performs it. */
+  /** When this node must not perform a call any more, it sends no answer: the link is cut, and the next owner performs the call. */
   async call(name: string, args: unknown, call: LinkCall): Promise<unknown> {
     if (name === "pull") return this.#streams.pull(args as string, call.signal);
     if (this.#draining && name !== "confirm" && name !== "piece") return never();
@@ -106,12 +107,12 @@ export class Performer implements LinkService {
     }
   }
 
-  /** Waits for long bodies on their way: they cannot be sent again. */
+  /** Waits until all long bodies are sent, because they cannot be sent again. */
   async bodies(msMax: number): Promise<void> {
     await this.#until(() => this.#bodies === 0 && this.#uploads.size === 0, msMax);
   }
 
-  /** Begins no more calls, and waits shortly for those in progress. What is left is performed by the next owner. */
+  /** Begins no more calls, and waits up to `msMax` for those in progress. The next owner performs the others. */
   async drain(msMax: number): Promise<void> {
     this.#draining = true;
     await this.#until(() => this.#inProgress === 0 && this.#unconfirmed.size === 0, msMax);
@@ -138,9 +139,9 @@ export class Performer implements LinkService {
   }
 
   /**
-   * A link broke. What its node has not confirmed may have reached a client all the same, so it is not taken back yet: the node comes
-   * again, and then confirms it, or asks again for what it did not get. When it does not come, what was granted ends by itself. The bodies
-   * on their way do not arrive.
+   * A link broke. A reply that its node has not confirmed may still have reached the client, so it is not taken back yet. When the node
+   * connects again, it confirms the reply, or sends the request again if it did not get the reply. When it does not connect again, what
+   * the reply granted ends with its lease. Bodies that were being sent are lost.
    */
   left(link: LinkEnd): void {
     this.#streams.dropOf(link);
@@ -181,7 +182,7 @@ export class Performer implements LinkService {
   }
 
   async #request(carried: CarriedRequest, call: LinkCall): Promise<CarriedReply> {
-    // The node asks again: it did not get the reply.
+    // The node sends the request again, so it did not get the reply: what the reply granted is taken back.
     if (call.isRepeat || carried.isRepeat) this.#takeBack(carried.id);
     const found = this.#routes.get(carried.route);
     if (found === undefined) throw new LongshoreError("LONGSHORE_NOT_FOUND", `The owner of the data has no route ${carried.route}.`);
@@ -210,7 +211,7 @@ export class Performer implements LinkService {
   async #once<T extends object>(action: Action, { id, isRepeat: again }: Tracked, call: LinkCall, work: () => Promise<T>): Promise<T> {
     const { answers, ids } = this.#deps;
     const isRepeat = call.isRepeat || again === true;
-    // Its own error belongs to the first.
+    // The first caller gets the error.
     await this.#underWay.get(id)?.catch(() => {});
     const kept = isRepeat && keepsAnswer.has(action) ? await answers.answer(id) : null;
     if (kept !== null) return JSON.parse(kept) as T;
@@ -227,11 +228,11 @@ export class Performer implements LinkService {
   }
 
   async #keep(id: string, answer: object): Promise<void> {
-    // The rest of these is not in the answer.
+    // Such an answer is not complete: its body, its events or its confirmation follow.
     if ("body" in answer || "events" in answer || "confirm" in answer) return;
     const text = JSON.stringify(answer);
     if (text.length > keptCharsMax) return;
-    // The change is there; only a repetition would miss its answer.
+    // The change is made in any case. When its answer cannot be stored, only a repeated request is affected.
     await this.#deps.answers.keepAnswer(id, text).catch(() => {});
   }
 
@@ -258,7 +259,7 @@ export class Performer implements LinkService {
     return { ...head, ...confirm, body: id, ...(long instanceof Readable ? {} : { length: long.byteLength }) };
   }
 
-  /** The link broke before there was a reply: the node asks again, and what the reply granted goes back. */
+  /** The link broke before there was a reply. The node sends the request again, and what the reply granted is taken back. */
   #unheard({ body, undelivered }: HttpReply, head: CarriedReply): CarriedReply {
     if (body instanceof Readable) body.destroy();
     undelivered?.();

@@ -8,19 +8,19 @@ export interface CarriedPiece {
   readonly upload: string;
   /** In base64; absent at the end. */
   readonly bytes?: string;
-  /** The client broke off: what came is not the whole body. */
+  /** The client disconnected before the end of the body. */
   readonly isBroken?: boolean;
 }
 
-/** Bodies of one link on their way: as many requests as a listener performs at a time. Each holds a piece or two. */
+/** Maximum number of bodies that one link receives at a time: as many requests as a listener performs at a time. Each holds a piece or two. */
 const uploadsMax = 1_000;
-/** Bytes that the route has not read. A node sends a piece when the one before was taken, so only a faulty one sends more. */
+/** Maximum number of bytes that the route has not read. A node waits until a piece is read before it sends the next, so only a faulty node sends more. */
 const unreadBytesMax = 4_194_304;
 
 interface Upload {
   readonly stream: PassThrough;
   readonly link: LinkEnd;
-  /** Settles when the route has taken what waits; null when nothing waits. One for all pieces, however many a faulty node sends. */
+  /** Settles when the route has read everything that waits; null when nothing waits. All waiting pieces share this promise. */
   taken: Promise<void> | null;
 }
 
@@ -67,7 +67,7 @@ export class Uploads {
     return found.taken;
   }
 
-  /** The request is answered: what comes yet is not read. */
+  /** The request is answered: pieces that still arrive are not read. */
   end(name: string): void {
     this.#uploads.get(name)?.stream.destroy();
     this.#uploads.delete(name);

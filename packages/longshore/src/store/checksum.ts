@@ -1,4 +1,4 @@
-// A sum over the rows of a table that does not depend on their order: databases store rows in orders of their own.
+// A checksum over the rows of a table. It does not depend on their order, because each database returns rows in its own order.
 
 import { createHash } from "node:crypto";
 import type { MovedRow } from "./move-side.ts";

@@ -1,9 +1,9 @@
-// What a migration leaves: `moved` where the data were, `incomplete` where they are not whole yet. No server starts where one of them is.
+// The marks of a migration: `moved` on the source, `incomplete` on a target that is not complete yet. No server starts on marked data.
 
 import { LongshoreError } from "../core/errors.ts";
 
 export interface Mark {
-  /** Of one migration: both sides have the same. */
+  /** The id of the migration; both sides have the same. */
   readonly id: string;
   /** The other side, without a password. */
   readonly place: string;
@@ -18,10 +18,10 @@ export interface Marks {
 
 export const movedName = "moved" satisfies keyof Marks;
 export const incompleteName = "incomplete" satisfies keyof Marks;
-/** Names of properties that are about the place and not about the data. The lock is that of a folder. */
+/** Names of properties that describe the place and not the data. `lock` is the lock of a folder. */
 export const placeProperties: readonly string[] = [movedName, incompleteName, "lock"];
 
-/** Throws for data that a server must not serve. `where` begins the sentence, `undo` ends it. */
+/** Throws for data that a server must not serve. `where` is the beginning of the message, and `undo` its end. */
 export function refuseMarked(where: string, { moved, incomplete }: Marks, undo: string): void {
   if (incomplete !== null)
     throw new LongshoreError(
@@ -37,7 +37,7 @@ export function refuseMarked(where: string, { moved, incomplete }: Marks, undo: 
   );
 }
 
-/** Null where there is none. A text of another form is a mark without details. */
+/** Returns null when there is no mark. A text that cannot be parsed is a mark without details. */
 export function readMark(text: string | null): Mark | null {
   if (text === null) return null;
   try {

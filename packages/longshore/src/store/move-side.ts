@@ -8,7 +8,7 @@ export type ColumnKind = "text" | "int8" | "bytea";
 
 export interface MovedTable {
   readonly name: string;
-  /** By their names. */
+  /** Sorted by name. */
   readonly columns: readonly { readonly name: string; readonly kind: ColumnKind }[];
   /** The columns of the primary key; none where rows may be equal. */
   readonly key: readonly string[];
@@ -29,7 +29,7 @@ export interface Side {
   count(table: MovedTable): Promise<number>;
   /** All rows, each page bounded in rows and bytes. */
   pages(table: MovedTable): AsyncIterable<readonly MovedRow[]>;
-  /** Removes all rows, but not what is about this place itself. */
+  /** Removes all rows except those that describe the place (`placeProperties`). */
   clear(tables: readonly MovedTable[]): Promise<void>;
   insert(table: MovedTable, rows: readonly MovedRow[]): Promise<void>;
   /** Makes everything that was inserted durable. */
@@ -39,9 +39,9 @@ export interface Side {
   close(): Promise<void>;
 }
 
-/** Of one page. */
+/** Maximum number of rows of one page. */
 export const pageRowsMax = 1_000;
-/** Of one page; the row that reaches it is included. */
+/** Maximum number of bytes of one page; the row that reaches it is included. */
 export const pageBytesMax = 4 * 1_024 * 1_024;
 
 export function bytesOf(row: MovedRow): number {

@@ -2,11 +2,11 @@
 //
 // 1. The target is marked as incomplete, and emptied.
 // 2. Every table is copied in pages, then the contents of blobs.
-// 3. Every table of the target is read again: the number of rows and a sum over them are those of what was read from the source.
+// 3. Every table of the target is read again: the number of rows and their checksum must equal those of the source.
 // 4. The source is marked as moved; then the target loses its mark.
 //
-// A migration that ends early leaves an incomplete target, which no server serves, and a source that is as before; or, between the two halves of the
-// last step, two sides with marks of the same migration. In all cases the same migration can be run again, which begins from the start.
+// A migration that is interrupted leaves an incomplete target, which no server serves, and an unchanged source. If it is interrupted in the middle of
+// the last step, both sides have marks of the same migration. In all cases the same migration can be run again; it begins from the start.
 
 import { createHash, randomUUID } from "node:crypto";
 import { LongshoreError } from "../core/errors.ts";
@@ -29,7 +29,7 @@ export interface Moved {
   readonly missingBlobs: number;
 }
 
-/** Tables that have rows as soon as a server has started: they do not make a target one with data. */
+/** Tables that have rows as soon as a server has started. A target with rows only in these tables counts as empty. */
 const ofEveryServer: readonly string[] = ["property", "amount"];
 
 export async function move(source: Side, target: Side, progress: (news: MoveProgress) => void = () => {}): Promise<Moved> {
@@ -119,7 +119,7 @@ async function compare(
   }
 }
 
-/** The rows of a table without those that are about the place itself. */
+/** The rows of a table, without those that describe the place and not the data (`placeProperties`). */
 async function* dataOf(side: Side, table: MovedTable): AsyncGenerator<readonly MovedRow[]> {
   const at = table.columns.findIndex(({ name }) => name === "name");
   for await (const rows of side.pages(table))

@@ -1,4 +1,4 @@
-// The text of statements about the rows of a table, which is the same for every database but for a few words. A `?` stands for each value.
+// The SQL that reads the rows of a table. It is the same for every database except for a few words. A `?` stands for each value.
 
 import type { Owners, Scan, TableSpec, Value } from "../engine/rows.ts";
 
@@ -57,7 +57,10 @@ export function matching(columns: readonly string[]): string {
   return columns.map((column) => `${column} = ?`).join(" AND ");
 }
 
-/** All that makes a difference to the text of a scan's statement: to write it again took 1.6 of the 6.9 us of a scan of one row on SQLite. */
+/**
+ * Everything of a scan that changes the text of its statement: the key under which the text is kept. Without this, writing the text took 1.6
+ * of the 6.9 us of a scan of one row on SQLite.
+ */
 export function shapeOf(scan: Scan): string {
   const { by, equal, above, below, without, having, only, backwards, limit, offset, keysFirst, ownedBy, containing, index } = scan;
   const bounds = `${equal?.length ?? 0} ${above?.length} ${below?.length} ${limit !== undefined} ${offset !== undefined}`;
@@ -76,7 +79,7 @@ export function conditionsOf(
     ...by.slice(0, equal.length).map((column) => `${column} = ?`),
     ...[without].flat().map((column) => `${column} IS NULL`),
     ...(having === undefined ? [] : [`${having} IS NOT NULL`]),
-    // A partial index is used for values that are in the statement's text.
+    // A database uses a partial index only for values that are in the text of the statement.
     ...Object.entries(only).map(([column, value]) => `${column} ${literal(value)}`),
     ...(above === undefined ? [] : [bound(">", above)]),
     ...(below === undefined ? [] : [bound("<", below)]),
@@ -99,13 +102,13 @@ export function limitOf({ limit, offset }: Scan): Value[] {
   return [...(limit === undefined ? [] : [limit]), ...(offset === undefined ? [] : [offset])];
 }
 
-/** What is selected of a table whose columns have this prefix. */
+/** The list of columns that a statement selects, each with this prefix. */
 function readOf<R>({ columns, sizes = [] }: TableSpec<R>, prefix: string): string {
   const plain = columns.map(([column]) => `${prefix}${column} AS ${column}`);
   return [...plain, ...sizes.map(([size, of]) => `${bytesOf(of.map((column) => prefix + column))} AS ${size}`)].join(", ");
 }
 
-/** Without reading them: a database knows the length of what a row refers to. */
+/** The number of bytes of these columns. The database does not read the values for it, because it stores their lengths. */
 function bytesOf(columns: readonly string[]): string {
   return `(${columns.map((column) => `coalesce(octet_length(${column}), 0)`).join(" + ")})`;
 }

@@ -1,4 +1,5 @@
-// Errors on the link: what a caller decides by (code, detail, whether it is final, further plain fields) arrives as it was thrown.
+// Errors on the link. Everything on which a caller bases a decision arrives unchanged: code, detail, whether the error is final, and further
+// plain fields.
 
 import { type ErrorCode, type ErrorDetail, errorCodes, isTerminal, LongshoreError, TerminalError, toError } from "../../core/errors.ts";
 
@@ -19,7 +20,7 @@ export interface CarriedError {
 const causesMax = 3;
 /** A longer message is cut: it is for people. */
 const messageCharsMax = 65_536;
-/** What has a place of its own. The stack is of the other process, and belongs to its log. */
+/** Fields that are carried separately, or not at all: the stack belongs to the log of the other process. */
 const known: ReadonlySet<string> = new Set(["name", "message", "stack", "code", "detail", "cause"]);
 
 export function carriedError(thrown: unknown, depth = 1): CarriedError {

@@ -1,4 +1,4 @@
-// A node's side of the link: sends calls to the owner, and sends those that were not answered again when the link breaks.
+// A node's side of the link: sends calls to the owner. When the link breaks, it sends the unanswered calls again on the next link.
 
 import { backoffMs } from "../../core/backoff.ts";
 import { type Clock, pause, systemClock } from "../../core/clock.ts";
@@ -20,7 +20,7 @@ export interface LinkClientOptions {
   readonly secret: Uint8Array;
   /** The name of this node. */
   readonly node: string;
-  /** Finds the owner; asked before each try to connect. Null: there is none now. */
+  /** Finds the owner; called before each try to connect. Returns null when there is none now. */
   readonly owner: () => Promise<LinkOwner | null>;
   readonly clock?: Clock;
   readonly limits?: Partial<LinkLimits>;
@@ -34,11 +34,11 @@ export interface LinkClientOptions {
 
 export interface CallOptions {
   /**
-   * Passed on to the owner, whose answer still counts: a call may have been carried out in the same moment. Without a link the call is
-   * rejected at once with the signal's reason.
+   * Aborts the call. The owner is notified, and its answer still counts, because it may have carried out the call in the same moment.
+   * Without a link, the call is rejected at once with the signal's reason.
    */
   readonly signal?: AbortSignal;
-  /** False for a call that must not be sent twice: it is rejected when the link breaks before its answer. Default true. */
+  /** False for a call that must not be sent twice: it is rejected when the link breaks before the answer. Default: true. */
   readonly repeat?: boolean;
 }
 
@@ -88,7 +88,7 @@ export class LinkClient {
   #connects = 0;
   #link: Link | undefined;
   #connecting: Promise<void> | undefined;
-  /** Tries since a link last held for a while. */
+  /** Tries to connect since the last link that lasted for some time. */
   #tries = 0;
   #wake: AbortController | undefined;
   #reason = "No link was tried yet.";
@@ -118,8 +118,8 @@ export class LinkClient {
 
   /**
    * Resolves with the owner's answer. A call that was not answered when the link broke is sent again to the next owner, in its order and
-   * with the same key. Rejects with LONGSHORE_STORE_UNAVAILABLE when there was no link for the time of the limits, and with
-   * LONGSHORE_LIMIT when too much waits already.
+   * with the same key. Rejects with LONGSHORE_STORE_UNAVAILABLE when there was no link for `waitMs` of the limits, and with LONGSHORE_LIMIT
+   * when too many calls wait.
    */
   call(name: string, args: unknown, options: CallOptions = {}): Promise<unknown> {
     return new Promise((resolve, reject) => {
@@ -164,7 +164,7 @@ export class LinkClient {
     this.#wake?.abort();
     const link = this.#link;
     if (link === undefined) return;
-    // When it cannot be found now, the link stays: it breaks by itself when the owner is gone.
+    // When the owner cannot be found now, the link stays: it breaks by itself when the node at its other end is gone.
     const owner = await this.#findOwner().catch(() => link.owner);
     if (owner !== null && owner.node === link.owner.node && owner.epoch === link.owner.epoch) return;
     link.wire.cut("Another node owns the data.");
@@ -208,7 +208,7 @@ export class LinkClient {
     }
   }
 
-  /** A database that does not answer must not end the tries, nor keep this node from closing. */
+  /** A database that does not respond must neither end the tries nor prevent this node from closing. */
   async #findOwner(): Promise<LinkOwner | null> {
     const { handshakeMs } = this.#limits;
     const late = new AbortController();
@@ -236,7 +236,8 @@ export class LinkClient {
     const { node, tls, speaks = spokenVersions } = this.#options;
     return dial(owner, {
       ...{ secret: this.#secret, node, life: this.#life, speaks, tls, clock: this.#clock, limits: this.#limits, counts: this.#counts },
-      // What waits here are calls without an answer, which have a limit already. A link that was cut for them would never carry them.
+      // No limit: only unanswered calls wait here, and they have a limit of their own. If a link were cut because of them, the next link would be
+      // cut as well.
       sendingBytesMax: Number.POSITIVE_INFINITY,
       signal: this.#closing.signal,
       connected: (wire) => {
@@ -249,7 +250,7 @@ export class LinkClient {
   #connected(link: Link): void {
     this.#link = link;
     this.#connects++;
-    // Streams first: what a call changes is then seen by the streams that were opened before it.
+    // Streams first, so that they show the changes that the calls make.
     for (const { text } of this.#streams.values()) link.wire.send(text);
     this.#calls.sendAll((text) => link.wire.send(text));
     this.#options.logger?.info("This node is linked to the owner", { owner: link.owner.node });
@@ -259,7 +260,7 @@ export class LinkClient {
     const link = this.#link as Link;
     this.#link = undefined;
     this.#reason = reason;
-    // A link that breaks at once, again and again, must not be tried without a pause.
+    // Only a link that lasted ends the pauses between tries: some links break again at once.
     if (this.#clock.now() - link.sinceMs >= this.#limits.retryMsMax) this.#tries = 0;
     if (!this.#closing.signal.aborted) this.#options.logger?.info("The link to the owner broke", { owner: link.owner.node, reason });
     this.#calls.linkBroke(reason);
@@ -273,7 +274,7 @@ export class LinkClient {
       throw new BadFrame(`The owner sends no message of kind ${JSON.stringify(kind)}.`);
     }
     const stream = this.#streams.get(id as number);
-    // Closed here while the owner sent it.
+    // The stream was closed here before this message arrived.
     if (stream === undefined) return;
     if (kind === kinds.ended) this.#streams.delete(id as number);
     try {

@@ -1,11 +1,11 @@
-// A frame is a length of four bytes and a JSON array of messages: all that one side has to say in one turn of the event loop.
+// A frame is a length of four bytes and a JSON array of messages: all messages that one side sends in one turn of the event loop.
 //
 // Each message becomes text when it is sent, not when its frame is written: a value that JSON cannot carry fails its own caller, a caller
 // may change its value afterwards, and a call that is sent again is the same text.
 
 const lengthBytes = 4;
 
-/** Bytes that are no frame of ours. The link is cut. */
+/** The bytes received are not a valid frame. The link is cut. */
 export class BadFrame extends Error {}
 
 /** Collects bytes and returns whole frames. */
@@ -86,7 +86,7 @@ export function framesOf(texts: readonly string[], charsMax: number): Buffer[] {
   return frames;
 }
 
-/** How many bytes a message alone takes as a frame, without the length. Counts only when the limit may be near. */
+/** Whether a message alone would make a frame that is too large. It counts bytes only when the number of characters is near the limit. */
 export function exceeds(text: string, bytesMax: number): boolean {
   // A character takes three bytes at most, and the brackets two.
   if (text.length * 3 + 2 <= bytesMax) return false;

@@ -2,17 +2,17 @@
 // a call is sent again, so that the key of a call needs no field of its own.
 //
 // A cluster is updated node by node, so nodes of two neighbouring versions speak to each other:
-// - The hello has all versions that a build speaks, its own and the one before; the owner chooses the highest that both have. Where there is
-//   none, it refuses, and the refusal names the versions of both.
+// - The hello lists all versions that a build speaks: its own and the previous one. The owner chooses the highest that both have. If there is
+//   none, the owner refuses the link, and the refusal names the versions of both.
 // - Within a version, fields and items at the end of a message may be added, and a node that does not know one ignores it. None is renamed, removed
 //   or becomes required, in the hello, in messages, and in what calls carry (`CarriedRequest` and its like).
 // - Any other change is a new version: a new kind or call is sent only on a link of a version that has it.
-// The other side of each version is played by hand in link-versions.test.ts.
+// link-versions.test.ts plays the other side of each version with handwritten messages.
 
 /** The versions of the messages that this build speaks, the newest last. Two neighbouring releases share at least one. */
 export const spokenVersions: readonly number[] = [1];
 
-/** What follows the arguments of a call that is sent again. */
+/** The last item of a call that is sent again. */
 export const repeatMark = 1;
 
 /** From the node: `[call, id, name, args]`, or with the mark `[call, id, name, args, 1]`, `[abort, id]`, `[open, id, name, args]`, `[close, id]`, `[prove, proof]`. */

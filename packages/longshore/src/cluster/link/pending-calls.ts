@@ -1,4 +1,4 @@
-// The calls of a node that the owner has not answered, in their order: kept until they are, whichever owner that is.
+// The calls of a node that have no answer yet, in their order. They are kept until an owner answers them: this one or a later one.
 
 import type { Clock } from "../../core/clock.ts";
 import { LongshoreError } from "../../core/errors.ts";
@@ -14,7 +14,7 @@ export interface PendingCall {
   readonly signal: AbortSignal | undefined;
   /** True once it was sent on any link. */
   sent: boolean;
-  /** Since when it waits for a link; its time is over `waitMs` later. Has no meaning while there is a link. */
+  /** Since when it waits for a link. It is rejected `waitMs` later. Has no meaning while there is a link. */
   waitsFromMs: number;
   onAbort: (() => void) | undefined;
 }
@@ -32,7 +32,7 @@ export class PendingCalls {
   begun = 0;
   resent = 0;
 
-  /** `reason` explains to people why there is no link; `abort` tells the owner that a caller does not want the answer any more. */
+  /** `reason` returns why there is no link, for error messages. `abort` notifies the owner that a caller does not need the answer any more. */
   constructor(clock: Clock, limits: LinkLimits, reason: () => string, abort: (id: number) => void) {
     this.#clock = clock;
     this.#limits = limits;
@@ -62,7 +62,7 @@ export class PendingCalls {
     this.#armWait();
   }
 
-  /** Removes a call that is answered; undefined when it is not waiting any more. */
+  /** Removes and returns a call that is answered; undefined when it is not waiting any more. */
   take(id: number): PendingCall | undefined {
     const call = this.#calls.get(id);
     if (call === undefined) return undefined;
@@ -89,7 +89,7 @@ export class PendingCalls {
     this.#linked = false;
     const now = this.#clock.now();
     for (const [id, call] of [...this.#calls]) {
-      // The owner has aborted it with the link, and its caller does not want it.
+      // Its caller has aborted it, and the owner aborts all calls of a link that breaks.
       if (call.signal?.aborted) this.take(id)?.reject(call.signal.reason);
       else if (!call.repeat) this.take(id)?.reject(unknownOutcome(reason));
       else call.waitsFromMs = now;

@@ -3,14 +3,15 @@
 // 1. The node asks for an upgrade of an HTTP request, with a hello: the versions it speaks, who it is, whom it expects, and a nonce.
 // 2. The owner switches the connection to frames and sends its own nonce and the version it chose.
 // 3. The node proves itself: HMAC-SHA256 with the secret over all of the above. Until this proof is right, the owner accepts nothing else.
-// 4. The owner proves itself in the same way, together with its verdict: welcome, or why not. The node believes no verdict without a proof.
+// 4. The owner proves itself in the same way, together with its verdict: accepted, or the reason for a refusal. The node ignores a verdict
+//    without a proof.
 //
-// The nonces make every proof new, so a recorded handshake proves nothing. The role is part of what is proved, so that neither side can
-// send a proof back to the one that made it.
+// The nonces make every proof different, so a recorded handshake proves nothing. The role is part of the proof, so that neither side can
+// return the proof of the other side as its own.
 //
-// What TLS protects here: the proofs show who is at both ends, but not that the bytes between them are unread and unchanged. That is the
-// work of TLS. Its certificate may be self-signed, because a proof also covers key material of the TLS session: someone in the middle has
-// two sessions with different keys, and cannot make the proofs fit. Without TLS the network must be trusted, as with the database.
+// What TLS adds: the proofs show who is at both ends, but they do not protect the bytes between them from being read or changed. TLS does.
+// Its certificate may be self-signed, because a proof also covers key material of the TLS session: an attacker in the middle has two sessions
+// with different keys, so the proofs do not match. Without TLS the network must be trusted, as with the database.
 
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import type { Socket } from "node:net";
@@ -24,22 +25,22 @@ export const linkUpgrade = "longshore-link";
 /** The header with the hello and its answer. */
 export const helloHeader = "longshore-link";
 
-/** What a node says first. */
+/** The first message of a node. */
 export interface Hello {
   readonly speaks: readonly number[];
   /** The node that connects. */
   readonly node: string;
-  /** Random, one for each LinkClient: with the number of a call it makes the key of that call. */
+  /** A random text for each LinkClient. Together with the number of a call, it is the key of that call. */
   readonly life: string;
   /** The node that is expected at the other end, and the epoch of its ownership. */
   readonly owner: string;
   readonly epoch: string;
   readonly nonce: string;
-  /** Whether the node connected with TLS, so that something in between that ends TLS can be named. */
+  /** Whether the node connected with TLS. If the owner sees no TLS, its error can name the cause: a proxy in between that ends TLS. */
   readonly tls: boolean;
 }
 
-/** What the owner says next. */
+/** The reply of the owner. */
 export interface Welcome {
   readonly version: number;
   readonly nonce: string;
@@ -47,7 +48,7 @@ export interface Welcome {
 
 export type Role = "node" | "owner";
 
-/** The characters of a name or an epoch. Longer ones are no names of nodes. */
+/** Maximum length of a name or an epoch. No node has a longer name. */
 const nameCharsMax = 512;
 const nonceBytes = 32;
 const secretBytes = 32;
@@ -64,7 +65,7 @@ export function newLife(): string {
   return randomBytes(8).toString("hex");
 }
 
-/** Checks what a caller gives as the secret; a short one is a mistake in the configuration. */
+/** Throws when the secret does not have the right length, which is a mistake in the configuration. */
 export function checkSecret(secret: Uint8Array): Uint8Array {
   if (secret.length === secretBytes) return secret;
   throw new LongshoreError("LONGSHORE_BAD_CONFIG", `The secret of the cluster has ${secret.length} bytes, expected ${secretBytes}.`);
@@ -98,7 +99,7 @@ export function isProof(given: unknown, expected: string): boolean {
   return left.length === right.length && timingSafeEqual(left, right);
 }
 
-/** Key material of the TLS session that both ends of it compute, and only they; empty without TLS. */
+/** Key material of the TLS session, which only its two ends can compute; empty without TLS. */
 export function bindingOf(socket: Socket): string {
   if (!(socket instanceof TLSSocket)) return "";
   return socket.exportKeyingMaterial(nonceBytes, exportLabel, Buffer.alloc(0)).toString("hex");

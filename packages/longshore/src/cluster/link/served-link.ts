@@ -84,7 +84,7 @@ export class ServedLink implements WireEvents, LinkEnd {
   }
 
   #answer(id: number, call: ServedCall, result: unknown): void {
-    // The link broke meanwhile; the node asks again.
+    // The link broke meanwhile; the node sends the call again.
     if (this.#calls.get(id) !== call) return;
     let text: string;
     try {
@@ -110,7 +110,7 @@ export class ServedLink implements WireEvents, LinkEnd {
     const stream: ServedStream = { close: undefined };
     this.#streams.set(id, stream);
     if (this.#streams.size > limits.calls) return this.#end(id, stream, tooManyCalls(limits.calls));
-    // Before the first event, although the stream opens only in the next line: what it reads from now on is not missed.
+    // Sent before the stream opens below, so that it arrives before the first event.
     this.#wire.send(signOf(kinds.opened, id));
     const outlet: LinkStream = {
       node,
@@ -140,7 +140,7 @@ export class ServedLink implements WireEvents, LinkEnd {
 
   #close(id: number): void {
     const stream = this.#streams.get(id);
-    // It ended here while the node closed it.
+    // The owner had ended the stream before the node closed it.
     if (stream === undefined) return;
     this.#streams.delete(id);
     this.#release(stream);
@@ -166,7 +166,7 @@ class ServedCall implements LinkCall {
   readonly isRepeat: boolean;
   readonly #life: string;
   readonly #id: number;
-  /** Made when the service asks for the signal: most calls never do, and a controller costs as much as the rest of a call. */
+  /** Made when the service reads `signal`. Most calls never do, and a controller costs as much as the rest of a call. */
   #controller: AbortController | undefined;
   #aborted = false;
 

@@ -1,4 +1,4 @@
-// The owner's side of all links: takes over connections that ask for the upgrade, lets nodes in that prove themselves, and serves them.
+// The owner's side of all links: takes over connections that request the upgrade, accepts nodes that prove who they are, and serves them.
 
 import type { Socket } from "node:net";
 import { type Clock, systemClock } from "../../core/clock.ts";
@@ -45,7 +45,7 @@ export interface LinkServerOptions {
 /** The request of an upgrade, as the listener passes it on. */
 export interface LinkRequest {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** Called when the client has proved itself: a full listener does not cut it as a stranger any more. */
+  /** Called when the client has proved that it is a node. From then on, a full listener does not close its connection in favour of others. */
   known?(): void;
 }
 
@@ -62,7 +62,7 @@ export interface LinkServerFigures {
   readonly bytesOut: number;
 }
 
-/** A node with a wrong secret tries again each second; one line in this time is enough. */
+/** A node with a wrong secret tries again each second. It is logged once in this time. */
 const refusalLogMs = 60_000;
 
 export class LinkServer {
@@ -102,7 +102,7 @@ export class LinkServer {
 
   /** Takes over the socket of an HTTP request that asks for the upgrade. `head` has arrived after the request. */
   accept(request: LinkRequest, socket: Socket, head: Buffer): void {
-    // The socket has no listener of ours yet, and a client that is gone must not end this process.
+    // An error without a listener ends the process, and a client may disconnect before the link has its own listeners.
     socket.on("error", () => undefined);
     const hello = helloIn(textOf(request.headers[helloHeader]));
     if (hello === undefined || textOf(request.headers.upgrade)?.toLowerCase() !== linkUpgrade) return answer(socket, "400 Bad Request");
@@ -189,7 +189,7 @@ export class LinkServer {
     logger?.info("A node is linked", { node });
   }
 
-  /** Why a node that has proved itself is refused all the same. */
+  /** Why a node is refused although its proof is right; undefined when it is accepted. */
   #refusal({ owner, epoch }: Hello): string | undefined {
     const { node, epoch: current } = this.#options;
     if (owner !== node) return `This is node ${node}, and not ${owner}.`;
@@ -216,7 +216,7 @@ function textOf(value: string | string[] | undefined): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-/** Refuses the upgrade. What is wrong is told only to clients that have proved themselves. */
+/** Refuses the upgrade, without details: only clients that have proved that they are nodes get the reason. */
 function answer(socket: Socket, status: string, headers = ""): void {
   socket.write(`HTTP/1.1 ${status}\r\n${headers}connection: close\r\ncontent-length: 0\r\n\r\n`);
   socket.destroySoon();

@@ -1,6 +1,6 @@
 // What the owner serves to nodes: verbs by name, with JSON values. The link knows nothing of what they mean.
 
-/** One link, as the owner sees it: a node that comes again has another. */
+/** One link, as the owner sees it. A node that connects again gets another. */
 export interface LinkEnd {
   /** True when it broke: what is sent on it does not arrive. */
   readonly isOver: boolean;
@@ -8,7 +8,7 @@ export interface LinkEnd {
 
 /** A call, as the owner sees it. */
 export interface LinkCall {
-  /** The same when a node sends a call again after the link broke, and of no other call. */
+  /** Identifies the call. When a node sends a call again after the link broke, the key is the same. */
   readonly key: string;
   /** The node that calls. */
   readonly node: string;
@@ -29,8 +29,8 @@ export interface LinkStream {
 
 export interface LinkService {
   /**
-   * One call. A rejection reaches the caller with its code, message, detail and plain fields. When a link breaks during a call, the node
-   * sends the same call again, perhaps while the first is still being carried out: the key shows it.
+   * Carries out one call. A rejection reaches the caller with its code, message, detail and plain fields. When a link breaks during a call,
+   * the node sends the same call again with the same key, perhaps while the first is still being carried out.
    */
   call(name: string, args: unknown, call: LinkCall): Promise<unknown>;
   /**
@@ -38,6 +38,6 @@ export interface LinkService {
    * link breaks. It is not called for a stream that the owner has ended. An error that is thrown ends the stream with it.
    */
   open(name: string, args: unknown, stream: LinkStream): () => void;
-  /** A link is over. Called after the signals of its calls were aborted, perhaps when its node has another one already. */
+  /** A link has ended. Called after the signals of its calls were aborted. The node may already have another link. */
   left?(link: LinkEnd): void;
 }

@@ -23,7 +23,7 @@ export interface WireOptions {
   readonly clock: Clock;
   readonly limits: LinkLimits;
   readonly counts: WireCounts;
-  /** The bytes that may wait until the other side reads them; beyond them the link is cut. */
+  /** Maximum number of bytes that wait until the other side reads them. Above it, the link is cut. */
   readonly sendingBytesMax: number;
 }
 
@@ -40,7 +40,7 @@ export class Wire {
   #broken = false;
   /** True when something arrived since the last ping. */
   #heard = false;
-  /** The ping times since something arrived. */
+  /** How many ping intervals have passed since something arrived. */
   #quiet = 0;
   #stopPings: (() => void) | undefined;
 
@@ -64,7 +64,7 @@ export class Wire {
     return this.#broken;
   }
 
-  /** Both sides are proved: messages of any allowed size follow, and the pings begin. */
+  /** Both sides have proved who they are: from now on messages of any allowed size are accepted, and pings are sent. */
   establish(events: WireEvents): void {
     this.#events = events;
     this.#reader.bytesMax = this.#limits.frameBytes;
@@ -121,7 +121,7 @@ export class Wire {
 
   readonly #onFrame = (messages: readonly unknown[]): void => {
     for (const message of messages) {
-      // A message may end the link; what follows it came too late then.
+      // A message may end the link. Then the messages after it are ignored.
       if (this.#broken) return;
       if (!Array.isArray(message)) throw new BadFrame("A message is not an array.");
       this.#events.message(message);
@@ -150,12 +150,12 @@ export class Wire {
 
   #armPing(): void {
     this.#stopPings = this.#clock.at(this.#clock.now() + this.#limits.pingMs, () => {
-      // Counts ping times instead of reading the clock: after a pause of this process, what has arrived meanwhile is read before the next.
+      // Counts intervals instead of reading the clock: after a pause of this process, bytes that arrived meanwhile are read before the next one.
       this.#quiet = this.#heard ? 0 : this.#quiet + 1;
       this.#heard = false;
       const { quietPings, pingMs } = this.#limits;
       if (this.#quiet >= quietPings) return this.cut(`Nothing arrived on the link for ${quietPings * pingMs} ms.`);
-      // An empty frame. When bytes wait already, one more of them proves nothing.
+      // A ping is an empty frame. It is not needed while other bytes wait to be sent.
       if (this.socket.writableLength === 0) this.#ping();
       this.#armPing();
     });

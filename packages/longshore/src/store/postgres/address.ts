@@ -1,4 +1,4 @@
-// The address of data in PostgreSQL: postgres://user:password@host:port,other:port/database?schema=longshore. What is shown of it has no password.
+// The address of data in PostgreSQL: postgres://user:password@host:port,other:port/database?schema=longshore. It is shown without the password.
 
 import { LongshoreError } from "../../core/errors.ts";
 
@@ -10,14 +10,14 @@ export interface PostgresAddress {
   readonly shown: string;
   /** The same without the schema, as the programs of PostgreSQL take it. */
   readonly plain: string;
-  /** Settings of sessions that the address has itself. */
+  /** Settings of sessions that are in the address. */
   readonly settings: string;
   /** The password, in each spelling that may appear in a text. */
   readonly secrets: readonly string[];
 }
 
 const schemaDefault = "longshore";
-/** Each is tried in turn, so that a long list makes every start wait. */
+/** Maximum number of hosts. They are tried one after the other, so a long list would delay every start. */
 const hostsMax = 16;
 const form = /^(postgres(?:ql)?):\/\/(?:([^/?#]*)@)?([^/?#@]*)(\/[^?#]*)?(?:\?([^#]*))?$/;
 const example = "expected postgres://user@host:5432/database?schema=longshore";
@@ -48,7 +48,7 @@ export function readAddress(url: string): PostgresAddress {
   if (names.length > hostsMax) throw bad(`has ${names.length} hosts; at most ${hostsMax} are tried.`);
   const hosts = names.map((name) => {
     const connectionString = `${scheme}://${login === "" ? "" : `${login}@`}${name}${path}${textOf(parameters)}`;
-    // The library would parse it later, where an error has no words of ours.
+    // Checked here, because the library parses it later, and its error does not explain what to do.
     if (!URL.canParse(connectionString)) throw bad(`has a host that cannot be read: ${name}; ${example}.`);
     return { name: parameters.get("host") ?? name, connectionString };
   });

@@ -1,5 +1,5 @@
-// Values of one column as an array in PostgreSQL's binary format: one parameter, however many rows there are. For 100 rows that takes a sixth of
-// the time that a statement for each takes.
+// Encodes the values of one column as an array in PostgreSQL's binary format. So a statement has one parameter for each column, however many rows there
+// are. For 100 rows this takes a sixth of the time of 100 statements.
 
 import type { Value } from "../../engine/rows.ts";
 
@@ -12,20 +12,20 @@ const headerBytes = 20;
 const lengthBytes = 4;
 const int8Bytes = 8;
 const twoTo32 = 0x1_0000_0000;
-/** Bytes of a new buffer: enough for a commit of some ten rows. */
+/** The size of a new buffer: enough for a commit of about ten rows. */
 const firstBytes = 16_384;
 /** A larger buffer is not kept for the next commit. */
 const keptBytesMax = 4_194_304;
 
 /**
- * Encodes the arrays of one message behind each other into one buffer, which is used again for the next message. A buffer for each array would be
- * thirty or more for each statement.
+ * Encodes all arrays of one message into one buffer, one after the other. The buffer is used again for the next message. With a buffer for each array,
+ * a statement would need thirty or more.
  */
 export class ArrayEncoder {
   #bytes = Buffer.allocUnsafeSlow(firstBytes);
   #at = 0;
 
-  /** Begins a message: the arrays of the one before must not be used any more. */
+  /** Begins a message. The arrays of the previous message must not be used any more. */
   begin(): void {
     this.#at = 0;
     if (this.#bytes.length > keptBytesMax) this.#bytes = Buffer.allocUnsafeSlow(firstBytes);
@@ -49,7 +49,7 @@ export class ArrayEncoder {
       at += length;
     }
     this.#at = at;
-    // One dimension, whether there are nulls, the type; then how many, counted from 1.
+    // The header: one dimension, whether there are nulls, the type, the number of values, and the index of the first one, which is 1.
     bytes.writeInt32BE(1, from);
     bytes.writeInt32BE(hasNull, from + 4);
     bytes.writeInt32BE(oids[type], from + 8);
@@ -81,7 +81,7 @@ function writeInt64(into: Buffer, at: number, value: number): void {
   into.writeUInt32BE(value - high * twoTo32, at + 4);
 }
 
-/** Throws for a number that would come back as another one. */
+/** Throws for a number that would be read back as a different one. */
 export function checkWhole(value: number): void {
   if (!Number.isSafeInteger(value)) throw new Error(`${value} cannot be stored: it is not a whole number below 2^53.`);
 }

@@ -1,5 +1,6 @@
-// Contents of blobs in rows, in pieces. Content is written under a name of its own while it arrives, and gets its hash when it is whole and kept, before
-// the engine commits a row for it. What is removed gets such a name again, and its pieces go when no one reads them any more.
+// Stores contents of blobs in rows, in pieces. While content arrives, it has a temporary name. When it is complete and is to be kept, it gets its hash as
+// its name, before the engine commits a row for it. Content that is removed gets a temporary name again. Its pieces are deleted when no reader
+// is left.
 
 import { createHash, randomUUID } from "node:crypto";
 import { Readable } from "node:stream";
@@ -18,14 +19,14 @@ export interface PostgresBlobsDeps {
   now(): number;
 }
 
-/** Of one row. */
+/** Maximum size of the piece in one row. */
 const pieceBytes = 262_144;
-/** Hashes that one look for leftovers returns. */
+/** Maximum number of hashes that one search for leftovers returns. */
 const looksMax = 100;
-/** The first character of a name that is no hash. */
+/** The first character of a temporary name. */
 const aside = "+";
 
-/** Content that is read; its name changes when it is removed meanwhile. */
+/** Content that is being read. Its name changes when it is removed meanwhile. */
 interface Reading {
   name: string;
 }
@@ -33,7 +34,7 @@ interface Reading {
 export class PostgresBlobs implements BlobContents {
   readonly #deps: PostgresBlobsDeps;
   readonly #readings = new Map<string, Set<Reading>>();
-  /** Changes of names are carried out one after another: what is taken away may be kept again at once. */
+  /** Names are changed one after the other, because content that is taken away may be kept again at once. */
   #renames: Promise<unknown> = Promise.resolve();
   #lookedUpTo = "";
   #closed = false;
@@ -42,9 +43,9 @@ export class PostgresBlobs implements BlobContents {
     this.#deps = deps;
   }
 
-  /** Removes what an earlier server has left on its way in or out. */
+  /** Removes contents with temporary names, which an earlier server has left behind. */
   async clean(): Promise<void> {
-    // ',' follows '+'.
+    // ',' is the next character after '+', so this is the range of all temporary names.
     await this.#run("DELETE FROM blob_chunk WHERE hash >= ? AND hash < ?", aside, ",");
   }
 
@@ -61,7 +62,7 @@ export class PostgresBlobs implements BlobContents {
         digest.update(piece);
         await this.#write(name, part++, piece);
       }
-      // Content of no bytes has a piece as well: it is there.
+      // Empty content gets an empty piece, which shows that it exists.
       if (part === 0) await this.#write(name, part, Buffer.alloc(0));
     } catch (error) {
       await this.#remove(name);
@@ -80,7 +81,7 @@ export class PostgresBlobs implements BlobContents {
     const reading: Reading = { name: hash };
     this.#readings.set(hash, (this.#readings.get(hash) ?? new Set()).add(reading));
     const content = Readable.from(this.#read(reading, parts), { objectMode: false });
-    // Also of a stream that no one has begun to read.
+    // A stream also closes when no caller has begun to read it.
     return content.once("close", () => this.#leave(reading));
   }
 
@@ -93,7 +94,7 @@ export class PostgresBlobs implements BlobContents {
     const renamed = this.#rename("UPDATE blob_chunk SET hash = ? WHERE hash = ?", name, hash);
     return async () => {
       await renamed;
-      // Those who read it remove it in the end.
+      // If it has readers, the last of them removes it.
       if (!this.#readings.has(name)) await this.#remove(name);
     };
   }
@@ -135,7 +136,7 @@ export class PostgresBlobs implements BlobContents {
     return this.#run("INSERT INTO blob_chunk (hash, part, kept_at, bytes) VALUES (?, ?::int, ?::bigint, ?)", ...values);
   }
 
-  /** The same content may be there already: then it only becomes newer. */
+  /** If the same content is stored already, only its time is updated. */
   async #keep(name: string, hash: string): Promise<void> {
     const { statements, run } = this.#deps;
     const call = (sql: string, ...values: Parameter[]) => ({ statement: statements.of(sql), values });
@@ -161,7 +162,7 @@ export class PostgresBlobs implements BlobContents {
     return done;
   }
 
-  /** What cannot be removed now is removed by the next server, or as content without a row. */
+  /** Content that cannot be removed now is removed later: by the next server, or by the search for content without a row. */
   async #remove(name: string): Promise<void> {
     await this.#run("DELETE FROM blob_chunk WHERE hash = ?", name).catch(() => {});
   }

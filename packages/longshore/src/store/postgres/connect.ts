@@ -1,16 +1,15 @@
-// Opens connections to the first host of an address that may be written. A standby only reads: work that it were given would be lost or refused, and
-// what it shows may be old.
+// Opens connections to the first host of an address that accepts writes. A standby does not: it would refuse work, and its data may be old.
 
 import { LongshoreError, toError } from "../../core/errors.ts";
 import type { PostgresAddress } from "./address.ts";
 import { loadPg, type PgClient, type PgModule } from "./package.ts";
 
 export interface ConnectOptions {
-  /** For the list of PostgreSQL's sessions. */
+  /** A name that PostgreSQL shows in its list of sessions. */
   readonly role: string;
   /** Settings of the session, as `-c name=value`. */
   readonly settings: string;
-  /** A standby will do: nothing is written. */
+  /** True when nothing is written, so that a standby is accepted. */
   readonly readOnly?: boolean;
   /** How long PostgreSQL may take to accept it. */
   readonly withinMs?: number;
@@ -18,7 +17,7 @@ export interface ConnectOptions {
 
 export type Connect = (options: ConnectOptions) => Promise<PgClient>;
 
-/** Below it, statements of ours are not known. */
+/** Older versions do not know some of our statements. */
 const versionMin = 13;
 export const connectMsMax = 5_000;
 
@@ -27,7 +26,7 @@ type Report = ReadonlyMap<string, string>;
 
 export async function connector({ hosts, settings: own }: PostgresAddress): Promise<Connect> {
   const pg = await loadPg();
-  /** The host that was good the last time is tried first. */
+  /** The host that accepted the last connection is tried first. */
   let first = 0;
   return async (options) => {
     const errors: Error[] = [];
@@ -40,7 +39,7 @@ export async function connector({ hosts, settings: own }: PostgresAddress): Prom
         return client;
       } catch (thrown) {
         const error = toError(thrown);
-        // Another host of the list has the same version and the same roles, so that it would refuse as well.
+        // The other hosts have the same version and the same roles, so they would refuse as well.
         if (hosts.length === 1 || error instanceof LongshoreError) throw error;
         errors.push(Object.assign(new Error(`${name}: ${textOf(error)}`), { code: (error as { code?: unknown }).code }));
       }
@@ -76,7 +75,7 @@ async function connectTo(
       throw Object.assign(new Error("this PostgreSQL only reads: it is a standby, or set to be read-only"), { code: readOnlyCode });
     return client;
   } catch (error) {
-    // The reason for it is told by the error.
+    // The error that is thrown has the reason.
     await client.end().catch(() => {});
     throw error;
   }

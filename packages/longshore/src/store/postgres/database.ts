@@ -21,7 +21,7 @@ export interface DatabaseOptions {
   readonly url: string;
   readonly node: string;
   readonly leaseMs?: number;
-  /** Also opens data that a migration has marked. Default: they are refused. */
+  /** True: also opens data that a migration has marked. Default: marked data is refused. */
   readonly acceptMarked?: boolean;
   /** How long PostgreSQL may take to respond. Replaced in tests. */
   readonly responseMs?: number;
@@ -30,7 +30,7 @@ export interface DatabaseOptions {
 export interface PostgresDatabase {
   readonly rows: RowStore;
   readonly blobs: PostgresBlobs;
-  /** PostgreSQL's, so that all servers on it agree. */
+  /** The clock of PostgreSQL, so that all servers on it have the same time. */
   readonly clock: Clock;
   readonly wasServed: boolean;
   lease(): Lease;
@@ -48,15 +48,15 @@ export interface PostgresDatabase {
 /** A statement and its values. */
 export type Sql = readonly [text: string, ...values: Parameter[]];
 
-/** Connections that read. */
+/** Number of connections that read. */
 const readersMax = 4;
-/** Of a server that does not own the data, beside the owner. They stay open when it takes over. */
+/** Number of connections with which a server reads while another one owns the data. They stay open when it takes over. */
 export const sharedReadersMax = 2;
-/** Of one server: those that read, one that writes, one for the lease, one for the list of servers, one for the start. */
+/** Number of connections of one server: those that read, one that writes, one for the lease, one for the list of servers, one for the start. */
 export const connectionsOfServer: number = readersMax + sharedReadersMax + 4;
 /**
- * A statement with arrays is planned for unknown arrays once, and by index: planned again at each execution, or for a table without statistics,
- * 20 rows took nine times as long.
+ * A statement with arrays is planned only once, for arrays of any content, and uses an index. When it was planned again at each execution, or for a
+ * table without statistics, 20 rows took nine times as long.
  */
 export const planSettings: string =
   "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off";
@@ -84,7 +84,8 @@ export async function openDatabase({
   }
   const settings = `${planSettings} -c search_path=${schema}`;
   const write = new Link(() => connect("write", settings), responseMs);
-  // One that does not respond is replaced while the lease still lasts. One that waits for a row is not: the lock would be lost with it.
+  // A connection that does not respond is replaced while the lease still lasts. One that only waits for a locked row must not be replaced, because its
+  // own lock would be lost; so the wait for a row has a shorter limit.
   const renewMs = leaseMs / 3;
   const waitMs = Math.ceil(Math.min(responseMs, renewMs) / 2);
   const lease = new Link(
@@ -152,17 +153,17 @@ function pairs(rows: readonly RawRow[]): [string, string][] {
   return rows.map(([name, value]) => [name as string, value as string]);
 }
 
-/** What PostgreSQL's clock shows, followed by the steady clock of this machine between two times that were heard. */
+/** The time of PostgreSQL. Between two times that PostgreSQL reported, it follows the steady clock of this machine. */
 class ServerTime {
   #aheadMs = 0;
   #now: (() => number) | null = null;
 
   hear(timeMs: number, askedAt: number): void {
-    // It was read between both.
+    // PostgreSQL read its clock between the request and now.
     const at = (askedAt + performance.now()) / 2;
     this.#aheadMs = timeMs - at;
     const wall = () => performance.now() + this.#aheadMs;
-    // PostgreSQL's time includes sleep of this machine.
+    // `uptime` does not show when this machine sleeps: the time of PostgreSQL already includes that.
     this.#now ??= steadyTime({ wall, steady: () => performance.now(), uptime: () => performance.now() });
   }
 

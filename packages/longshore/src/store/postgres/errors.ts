@@ -4,7 +4,7 @@ import { LongshoreError, toError } from "../../core/errors.ts";
 import { Taken, Unavailable } from "../../engine/rows.ts";
 import { Lost, Unsent } from "./link.ts";
 
-/** Conditions of the machine rather than of the rows: no connection, no resources, an operator, the system, a conflict, a server that only reads. */
+/** Errors that do not depend on the rows and may pass: no connection, no resources, an operator, the system, a conflict, a read-only server. */
 const passing = /^(?:08|53|57|58|40|25006|55P03)/;
 const uniqueViolation = "23505";
 const divisionByZero = "22012";
@@ -14,7 +14,7 @@ function codeOf(error: unknown): string {
   return String((error as { code?: unknown }).code ?? "");
 }
 
-/** Of a commit or a read that was not carried out. */
+/** The error for a commit or a read that was not carried out. */
 export function inWords(error: unknown): Error {
   const code = codeOf(error);
   if (code === uniqueViolation) return new Taken(toError(error));
@@ -26,12 +26,12 @@ export function unavailable(error: unknown): Unavailable {
   return new Unavailable(toError(error), "PostgreSQL cannot be reached or does not write now", "Look at its log and at the network");
 }
 
-/** The first statement of each transaction found that another server has the data. */
+/** True when the fence, the first statement of each transaction, found that another server owns the data. */
 export function isFenced(error: unknown): boolean {
   return codeOf(error) === divisionByZero;
 }
 
-/** The session has waited for a lock for as long as it may. */
+/** True when the session has waited for a lock up to its limit. */
 export function isLockTimeout(error: unknown): boolean {
   return codeOf(error) === lockNotAvailable;
 }

@@ -14,9 +14,9 @@ export interface PostgresExamination {
   readonly version: string;
   readonly settings: Settings;
   readonly isVacuumOn: boolean;
-  /** PostgreSQL's time less that of this machine; the round trip that it was read with. */
+  /** `ahead` is the time of PostgreSQL minus that of this machine. `roundTrip` is how long the request took. */
   readonly clockMs: { readonly ahead: number; readonly roundTrip: number };
-  /** Whether a session keeps one process of PostgreSQL over several transactions. */
+  /** Whether a session uses the same process of PostgreSQL in all transactions. */
   readonly keepsSessions: boolean;
   readonly connections: { readonly max: number; readonly used: number; readonly needed: number };
   /** What the role may not do; null when it may do everything. */
@@ -63,7 +63,7 @@ async function examine(address: PostgresAddress): Promise<PostgresExamination> {
       data: await readData(client, schema),
     };
   } finally {
-    // It is over in any case.
+    // The connection is not needed any more, so a failure of its end has no effect.
     await client.end().catch(() => {});
   }
 }
@@ -77,8 +77,8 @@ async function compareClocks(client: PgClient): Promise<PostgresExamination["clo
 }
 
 /**
- * A pooler gives a process of PostgreSQL to a session for one transaction. Two sessions take their turns so that both are served from a pool in
- * another order than before, whether the pool gives out what came back last or what came back first.
+ * A pooler in transaction mode assigns a process of PostgreSQL to a session for one transaction only. Two sessions begin and end transactions in changing
+ * order. So a session gets another process than before, whether the pool assigns the process that was returned last or the one that was returned first.
  */
 async function keepsSessions(connect: Connect): Promise<boolean> {
   const sessions: PgClient[] = [];

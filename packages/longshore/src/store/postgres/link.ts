@@ -1,4 +1,4 @@
-// One connection to PostgreSQL, opened when it is first needed and again after it was lost. Statements that are run together are sent in one
+// One connection to PostgreSQL. It is opened at the first call, and again after it was lost. The statements of one call of `run` are sent in one
 // message with one Sync: PostgreSQL makes them one transaction, all or nothing, and responds once. Each statement is prepared on its first use.
 
 import { setTimeout as delay } from "node:timers/promises";
@@ -6,7 +6,7 @@ import { toError } from "../../core/errors.ts";
 import type { Parameter, PgClient, PgConnection, RawRow, Submittable } from "./package.ts";
 
 export interface Statement {
-  /** Under which it is prepared. */
+  /** The name under which it is prepared. */
   readonly name: string;
   readonly text: string;
 }
@@ -20,7 +20,7 @@ export interface Call {
 /** A connection that does not respond for this long is given up. No statement of ours takes a tenth of it. */
 export const responseMsDefault = 30_000;
 
-/** Connected, with the statements that it knows. */
+/** An open connection, with the statements that are prepared on it. */
 interface Session {
   readonly client: PgClient;
   /** How long a response may take. */
@@ -29,7 +29,7 @@ interface Session {
   current: Pipeline | null;
 }
 
-/** Why the outcome of what was sent is not known: the connection ended before the response. */
+/** The outcome of the statements is not known, because the connection ended before the response. */
 export class Lost extends Error {
   constructor(cause: Error) {
     super(cause.message, { cause });
@@ -59,14 +59,14 @@ export class Link {
     this.#responseMs = responseMs;
   }
 
-  /** Calls that are not responded to. */
+  /** The number of calls without a response. */
   get pending(): number {
     return this.#pending;
   }
 
   /** The rows of each call. Rejects with `Lost` when the transaction may have been committed. */
   run(calls: readonly Call[]): Promise<RawRow[][]> {
-    // One after another: the client library is about to end its own queue. What waits here survives the loss of the connection.
+    // One after the other: the client library will remove its own queue. A call that waits here is not lost with the connection.
     const done = this.#pending === 0 ? this.#send(calls) : this.#last.then(() => this.#send(calls));
     this.#pending++;
     const over = () => {
@@ -85,7 +85,7 @@ export class Link {
     });
   }
 
-  /** Ends the connection without a word; the next call opens another. */
+  /** Cuts the connection without notice to PostgreSQL; the next call opens another. */
   drop(): void {
     const session = this.#session;
     this.#session = null;
@@ -116,7 +116,7 @@ export class Link {
         this.#session = null;
         this.onLost();
       };
-      // What is under way is told by the library itself.
+      // The library itself reports the error to the call that is under way.
       client.on("error", lost);
       client.on("end", lost);
       return session;
@@ -135,7 +135,7 @@ class Pipeline implements Submittable {
   readonly #resolve: (rows: RawRow[][]) => void;
   readonly #reject: (error: Error) => void;
   readonly #rows: RawRow[][];
-  /** Prepared with this message, in order; the first `#parsed` of them are known to be. */
+  /** Names of the statements that this message prepares, in order. PostgreSQL has confirmed the first `#parsed` of them. */
   readonly #fresh: string[] = [];
   #parsed = 0;
   #at = 0;
@@ -186,9 +186,9 @@ class Pipeline implements Submittable {
 
   handleError(error: Error): void {
     this.#end();
-    // What follows an error is not carried out, preparing included.
+    // PostgreSQL ignores everything after an error, so the statements that were not confirmed are not prepared.
     for (const name of this.#fresh.slice(this.#parsed)) this.#session.prepared.delete(name);
-    // An error that ends the connection may come after the commit.
+    // An error that ends the connection may arrive after the commit.
     const { severity } = error as { severity?: string };
     this.#reject(severity === "ERROR" ? toError(error) : new Lost(toError(error)));
   }

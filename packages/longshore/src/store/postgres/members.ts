@@ -10,9 +10,9 @@ import { migrate } from "./schema.ts";
 import { startError } from "./start-error.ts";
 import { Statements } from "./statements.ts";
 
-/** The row of a node that is silent for this long is removed. */
+/** The row of a node that does not renew it for this long is removed. */
 const goneAfter = "1 hour";
-/** A node that was seen this recently is there. */
+/** A node that has renewed its row within this time counts as running. */
 const thereFor = "10 seconds";
 
 export async function openMembers(url: string): Promise<Members> {
@@ -44,7 +44,7 @@ export async function openMembers(url: string): Promise<Members> {
   };
 }
 
-/** Makes the schema where it is missing, and reads the secret and the address that PostgreSQL sees this node at. */
+/** Creates the schema if it is missing. Reads the secret, and the address from which PostgreSQL sees this node connect. */
 async function setUp(open: Connect, schema: string): Promise<{ secret: Uint8Array; own: string | null }> {
   const setup = await open({ role: "setup", settings: "" });
   try {

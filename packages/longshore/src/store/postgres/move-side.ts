@@ -1,5 +1,5 @@
-// A schema of PostgreSQL as one side of a migration. The ownership of the data keeps servers out, and everything is written as the owner: a migration
-// that hangs until another server takes over writes nothing more.
+// A schema of PostgreSQL as one side of a migration. The migration owns the data, so no server can use it meanwhile. If the migration hangs until a server
+// takes over, it can write nothing more.
 
 import { placeProperties } from "../marks.ts";
 import { byName, type MovedRow, type MovedTable, pageBytesMax, pageRowsMax, type Side } from "../move-side.ts";
@@ -76,7 +76,7 @@ async function tablesOf({ catalog, query }: PostgresDatabase, schema: string): P
 }
 
 async function* pagesOf({ query }: PostgresDatabase, { name, columns, key }: MovedTable): AsyncGenerator<MovedRow[]> {
-  // Rows without a key are told apart by their place. No one else writes, so they keep it.
+  // Rows without a key are identified by their place in the table. It does not change, because only the migration writes.
   const place = key.length === 0 ? ["ctid"] : key;
   const names = [...columns.map((column) => column.name), ...(key.length === 0 ? ["ctid"] : [])];
   const typeOf = (column: string) => columns.find((each) => each.name === column)?.kind ?? "tid";

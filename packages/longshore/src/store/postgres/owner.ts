@@ -1,13 +1,13 @@
 // Which server may write. The row of the shard names the owner by an epoch and a token, and counts its transactions. The first statement of each
-// transaction is the fence: it fails when the row names another owner, and it holds the row until the commit. So a server that takes over waits for
-// what is under way, sees it, and from then on every transaction of the old owner fails.
+// transaction is the fence: it fails when the row names another owner, and it locks the row until the commit. So a server that takes over waits for the
+// transaction that is under way and sees its result. From then on every transaction of the old owner fails.
 //
-// The same row settles commits whose response was lost. The owner asks on another connection which of its transactions was the last; the same
-// statement moves the counter on, so that what is still on its way on the old connection can never be carried out.
+// The same row shows the outcome of a commit whose response was lost. The owner reads on another connection which of its transactions was the last. The
+// same statement raises the counter, so that a transaction that is still on its way on the old connection can never be carried out.
 //
-// A lease in the row ends when the owner does not renew it, and a lock of its session ends with its connection: a server that was killed is
-// replaced at once, one that hangs when its lease is over. What is stored never depends on clocks. What an owner
-// answers from memory does: only while its lease lasts by its own steady clock, and only while it has the lock.
+// The row has a lease, which ends when the owner does not renew it. The session of the owner has a lock, which ends with its connection. So a
+// server that was killed is replaced at once, and a server that hangs is replaced when its lease has ended. Stored data never depends on clocks.
+// Replies from memory do: the owner sends them only while its lease lasts by its own steady clock, and only while it has the lock.
 
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
@@ -29,20 +29,20 @@ export interface OwnerOptions {
   /** The name of this server, for people. */
   readonly node: string;
   readonly leaseMs: number;
-  /** Gets the time of PostgreSQL, and when it was asked for it. */
+  /** Receives the time that PostgreSQL reported, and when this server requested it. */
   heard(timeMs: number, askedAt: number): void;
 }
 
 /** How long an owner that does not renew its lease keeps other servers out. */
 export const leaseMsDefault = 5_000;
-/** Renewals in the time of a lease. Commits renew it as well. */
+/** How often the lease is renewed during its term. Commits renew it as well. */
 const renewals = 5;
-/** The part of a lease in which its owner relies on it: clocks of two machines do not run equally fast. */
+/** The owner relies on this share of its lease only, because clocks of two machines do not run equally fast. */
 const trusted = 5 / 6;
-/** How long the outcome of a commit is asked for. Then this server cannot know any more what is stored. */
+/** How long the owner tries to find out the outcome of a commit. After that it gives the data up, because it does not know what is stored. */
 const settleMsMax = 60_000;
 const settlePauseMs = 100;
-/** Between two tries to get the lock again. */
+/** The pause between two tries to get the lock again. */
 const lockPauseMs = 100;
 /** How long PostgreSQL may take to end the session of an owner that hangs. It usually takes a millisecond. */
 const endMsMax = 1_000;
@@ -54,10 +54,10 @@ export class Owner {
   readonly #options: OwnerOptions;
   readonly #leaseMs: number;
   readonly #epoch: number;
-  /** What the shard's row must have, as parameters. */
+  /** The values that the row of the shard must have, as parameters of the fence. */
   readonly #identity: readonly Parameter[];
   #seq: number;
-  /** Until then no other server can have taken over, by the steady clock. */
+  /** Until this time of the steady clock, no other server can have taken over. */
   #ownedUntil: number;
   #gone: LongshoreError | null = null;
   #timer: NodeJS.Timeout | undefined;
@@ -81,7 +81,7 @@ export class Owner {
         values: sql.startsWith("UPDATE") ? [token, options.node, lease] : [],
       }));
       const found = await options.lease.run(calls).catch((error: unknown) => {
-        // A transaction of the owner is under way, and its lease is not over.
+        // A transaction of the owner is under way, and its lease has not ended.
         throw isLockTimeout(error) ? conflict(options.schema, null) : error;
       });
       const [taken, [isLive, node] = []] = found.slice(-2).map((rows) => rows[0]);
@@ -90,7 +90,7 @@ export class Owner {
         options.heard(time, askedAt);
         return new Owner(options, { epoch, seq, token, session: String(session), takenAt: askedAt });
       }
-      // The lease of an owner that hangs is over: its session with the lock is about to end.
+      // The owner hangs and its lease has ended: its session, which has the lock, is about to end.
       if (isLive === "t" || performance.now() > givesUpAt) throw conflict(options.schema, node ?? null);
     }
   }
@@ -115,7 +115,7 @@ export class Owner {
     this.#schedule();
   }
 
-  /** An error when another server owns the data, or when it cannot be known any more what was committed. */
+  /** Returns an error when another server owns the data, or when this server can no longer find out what was committed. */
   isGone(): LongshoreError | null {
     return this.#gone;
   }
@@ -134,12 +134,12 @@ export class Owner {
     return this.#seq;
   }
 
-  /** Reads the number of the last transaction, as other statements that are run beside it see it. */
+  /** Reads the number of the last transaction that other statements at this moment see. */
   versionCall(): Call {
     return this.#call(`SELECT seq FROM shard WHERE ${mine}`, ...this.#identity);
   }
 
-  /** What the statements returned: a version, or the news that another server owns the data. */
+  /** The version that `versionCall` returned. Throws when another server owns the data. */
   versionOf(rows: readonly RawRow[]): number {
     const seq = rows[0]?.[0];
     if (seq === undefined || seq === null) throw this.#depose();
@@ -162,12 +162,12 @@ export class Owner {
     }
   }
 
-  /** Another server can take over at once. */
+  /** Gives the data up, so that another server can take over at once. */
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
     await this.#renewing;
-    // Where PostgreSQL cannot be reached, the lease ends by itself.
+    // If PostgreSQL cannot be reached, the lease ends by itself.
     if (this.#gone === null)
       await this.#options.lease
         .run([this.#call(`UPDATE shard SET expires_at = now(), node = NULL WHERE ${mine}`, ...this.#identity)])
@@ -182,7 +182,7 @@ export class Owner {
     );
   }
 
-  /** Whether a transaction was committed whose response was lost. The counter moves on by one where it was not, else by two. */
+  /** Whether the transaction `seq`, whose response was lost, was committed. Sets the counter to `seq + 2` if it was, and to `seq + 1` if it was not. */
   async #settle(seq: number): Promise<boolean> {
     const moved = `CASE seq WHEN ${"?"}::bigint THEN ?::bigint WHEN ?::bigint THEN ?::bigint ELSE seq END`;
     const values = [seq - 1, seq + 1, seq, seq + 2].map(String);
@@ -212,12 +212,12 @@ export class Owner {
     this.#timer.unref();
   }
 
-  /** Also reads the time of PostgreSQL. A renewal that fails is tried again; when it is too late for one, the row names another owner. */
+  /** Renews the lease and reads the time of PostgreSQL. A renewal that fails is tried again until the row names another owner. */
   async #renew(): Promise<void> {
     const renewed = `UPDATE shard SET expires_at = now() + ?::interval WHERE ${mine} RETURNING ${now}`;
     try {
       const askedAt = performance.now();
-      // The row is looked at behind the lock: another server may have had it in between.
+      // The row is read after the lock is taken, because another server may have had the lock in between.
       const locking = this.#hasLock ? [] : this.#locking();
       const found = await this.#options.lease.run([...locking, this.#call(renewed, interval(this.#leaseMs), ...this.#identity)]);
       const time = found.at(-1)?.[0]?.[0];
@@ -230,7 +230,7 @@ export class Owner {
     }
   }
 
-  /** PostgreSQL may not have noticed that the session with the lock is lost: it is ended. */
+  /** Takes the lock again. PostgreSQL may not have noticed that the session with the lock was lost, so that session is ended first. */
   #locking(): Call[] {
     const lock = lockOf(this.#options.schema);
     const ended = `SELECT count(pg_terminate_backend(pid)) FROM pg_locks WHERE ${holding(lock)} AND pid = ?::int`;
@@ -243,7 +243,7 @@ export class Owner {
     this.#lockedBy = String(session);
   }
 
-  /** PostgreSQL has counted the lease from a moment after it was asked, so it lasts at least this long. */
+  /** PostgreSQL counts the lease from a moment after the request, so the lease lasts at least this long. */
   #renewed(askedAt: number): void {
     this.#ownedUntil = Math.max(this.#ownedUntil, askedAt + this.#leaseMs * trusted);
   }
@@ -280,9 +280,9 @@ export function holding(lock: string): string {
 const inThisDatabase = "database = (SELECT oid FROM pg_database WHERE datname = current_database())";
 
 /**
- * One transaction, so that of several servers that take over one does all of it before the next begins. When the lease of the owner is over, it hangs:
- * its session with the lock is ended, and one that is stuck in the middle of a transaction. The last two statements return the new row, if
- * the lock was free, and who has the data.
+ * The take-over is one transaction: when several servers try, one completes it before the next begins. An owner whose lease has ended hangs. So its
+ * session with the lock is ended, and also a session that is stuck in the middle of a transaction. The last two statements return the new row, if
+ * the lock was free, and the owner of the data.
  */
 function takingSql(schema: string): string[] {
   const lock = lockOf(schema);
@@ -299,7 +299,7 @@ function takingSql(schema: string): string[] {
   ];
 }
 
-/** Whether the lock was free, and the session that asked. */
+/** Returns whether the lock was free, and which session requested it. */
 function lockSql(lock: string): string {
   return `SELECT pg_try_advisory_lock(${lock}), pg_backend_pid()`;
 }

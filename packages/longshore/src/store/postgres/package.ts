@@ -1,9 +1,9 @@
-// The client library for PostgreSQL, which is installed apart, and the small part of it that is used here. Its types are not: a program that
-// imports Longshore need not have them.
+// The client library for PostgreSQL, which users install themselves. This file declares the few types of it that Longshore uses, so that a program that
+// imports Longshore needs no types of the library.
 
 import { LongshoreError } from "../../core/errors.ts";
 
-/** What is sent on a connection between two queries of the library's own. */
+/** An object that the library accepts in place of a query of its own. */
 export interface Submittable {
   submit(connection: PgConnection): void;
   handleDataRow(message: { readonly fields: RawRow }): void;
@@ -27,7 +27,7 @@ export interface PgConnection {
   on(event: "parameterStatus", listener: (status: { readonly parameterName: string; readonly parameterValue: string }) => void): void;
 }
 
-/** Text, or bytes as PostgreSQL itself has them. */
+/** A text, or bytes in PostgreSQL's binary format. */
 export type Parameter = string | Buffer | null;
 
 export interface PgClient {

@@ -1,4 +1,4 @@
-// Connections that read: a statement goes to the one with the fewest ahead of it.
+// Connections that read. A statement is sent on the connection with the fewest waiting statements.
 
 import { inWords } from "./errors.ts";
 import { type Call, Link, Unsent } from "./link.ts";
@@ -16,7 +16,7 @@ export class Readers {
     return runOnce(this.#leastBusy(), calls);
   }
 
-  /** A read changes nothing: one whose connection was lost is sent again. */
+  /** A read changes nothing, so it is sent again when its connection was lost. */
   async read(calls: readonly Call[]): Promise<RawRow[][]> {
     const link = this.#leastBusy();
     try {

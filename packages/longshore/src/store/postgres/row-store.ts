@@ -1,4 +1,4 @@
-// Rows on PostgreSQL. No read is synchronous: what a transaction needs is missing at first, and all that was missing is loaded in one message. The
+// Rows on PostgreSQL. No read is synchronous: the rows that a transaction needs are missing at first, and all of them are loaded with one message. The
 // writes of a commit are one message as well.
 
 import type { LongshoreError } from "../../core/errors.ts";
@@ -23,18 +23,18 @@ export interface PostgresRowsDeps {
   commit(calls: readonly Call[]): Promise<void>;
   /** Reads what is committed. */
   read(calls: readonly Call[]): Promise<RawRow[][]>;
-  /** Which version of the data statements see that are run beside this one. Absent where all statements see the same. */
+  /** Reads which version of the data the statements of a load see. Absent where all statements see the same version. */
   readonly versions?: Pick<Owner, "version" | "versionCall" | "versionOf">;
   isOwned(): boolean;
   isGone(): LongshoreError | null;
 }
 
-/** A character of a text takes three bytes at most, so that a third of its bytes is no more than its characters. */
+/** A character of a text takes at most three bytes. So a third of the bytes is never more than the number of characters. */
 const bytesPerChar = 3;
 
-/** A read that is missing: rows by their keys are looked for together, everything else by a statement of its own. */
+/** A read that is missing. All reads by key of one table share a statement; every other read has a statement of its own. */
 interface Read {
-  /** Under which it is loaded. */
+  /** The name under which its rows are put into `tx.loaded`. */
   readonly name: string;
   readonly get?: { readonly table: Gets; readonly key: readonly Value[] };
   readonly call?: Call;
@@ -49,7 +49,7 @@ interface Gets {
 export function postgresRows({ catalog, statements, commit, read, versions, isOwned, isGone }: PostgresRowsDeps): RowStore {
   const tables = new Map<unknown, TableRows<never>>();
   let batch: WriteBatch | null = null;
-  // A commit begins when the one before has ended, so that its parameters have been sent.
+  // All commits share one encoder: a commit begins when the previous one has ended, so the parameters of that one have been sent.
   const encoder = new ArrayEncoder();
   const current = (): WriteBatch => {
     if (batch === null) throw new Error("Rows are written in a commit only.");
@@ -130,7 +130,7 @@ function tableReader<R>(
   };
 }
 
-/** The rows up to that with which there is enough: each knows what those before it have. */
+/** A scan that ends with the row that reaches the limit of `enough`: it returns a row only while the sum of the rows before it is below the limit. */
 function boundedScan(sql: SelectSql, types: ReadonlyMap<string, ColumnType>, scan: Scan, names: readonly string[]): string {
   const sizes = (scan.enough?.of ?? []).map((column) => {
     const type = types.get(column);

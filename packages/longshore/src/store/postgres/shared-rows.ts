@@ -1,4 +1,4 @@
-// The rows and blobs of a schema, for a server that does not own it: it reads what is committed, beside the owner.
+// The rows and blobs of a schema, for a server that does not own it. It reads what is committed, while another server owns the data.
 
 import type { BlobContents } from "../../engine/blob/contents.ts";
 import type { RowStore } from "../../engine/rows.ts";
@@ -15,15 +15,15 @@ export interface SharedRows {
   /** Each load sees one state of the data. */
   readonly rows: RowStore;
   readonly contents: Pick<BlobContents, "open">;
-  /** PostgreSQL's time: that of the rows. */
+  /** The time of PostgreSQL, which the times in rows are based on. */
   now(): Promise<number>;
   close(): Promise<void>;
 }
 
-/** The statements of one message are one transaction, and with this they see one state of the data. */
+/** The statements of one message are one transaction. With this setting, all of them see the same state of the data. */
 const oneState = "-c default_transaction_isolation=repeatable\\ read";
 
-/** Never a standby: it may be behind what the owner has acknowledged. */
+/** Never reads from a standby, which may lack work that the owner has acknowledged. */
 export async function openSharedRows(url: string): Promise<SharedRows> {
   const address = readAddress(url);
   const { schema } = address;

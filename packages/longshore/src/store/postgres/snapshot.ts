@@ -1,4 +1,4 @@
-// Data in PostgreSQL that are only read, as they were at one moment: also beside a running server, and on a standby.
+// Reads data in PostgreSQL as it was at one moment. This also works while a server runs, and on a standby.
 
 import { LongshoreError } from "../../core/errors.ts";
 import type { RowStore } from "../../engine/rows.ts";
@@ -15,12 +15,12 @@ import { Statements } from "./statements.ts";
 
 export interface PostgresSnapshot {
   readonly rows: RowStore;
-  /** Each blob with the bytes that it should have, and those that are there; null where nothing is. */
+  /** Each blob with the number of bytes that it should have, and the number that is stored; null when nothing is stored. */
   blobs(): AsyncGenerator<{ readonly hash: string; readonly bytes: number; readonly found: number | null }>;
   close(): Promise<void>;
 }
 
-/** Blobs that one statement looks at. */
+/** Maximum number of blobs that one statement reads. */
 const pageRows = 500;
 
 export async function openSnapshot(url: string): Promise<PostgresSnapshot> {
@@ -42,7 +42,7 @@ async function open(address: PostgresAddress): Promise<PostgresSnapshot> {
     await refuseOtherVersion(client, address);
     catalog = await readCatalog(client, address.schema);
   } catch (error) {
-    // The error tells what there is to tell.
+    // The error that is thrown has the reason.
     await client.end().catch(() => {});
     throw error;
   }

@@ -1,20 +1,20 @@
-// An error of the start, with what to do about it. The password stays out of it.
+// Explains why a server could not start on PostgreSQL, and what to do. The message never contains the password.
 
 import { LongshoreError, toError } from "../../core/errors.ts";
 import type { PostgresAddress } from "./address.ts";
 import { textOf } from "./connect.ts";
 import { Unsent } from "./link.ts";
 
-/** Refused before anything was done: who may connect, which databases there are, which rights a role has. */
+/** Codes of refusals: the role may not connect, the database does not exist, or a right is missing. */
 const refusals = /^(?:28|3D|42501)/;
-/** What a password is missing for has no code. */
+/** The library's error for a missing password has no code, so it is recognised by its text. */
 const noPassword = /SASL|client password must be a string/;
-/** A pooler takes no settings of sessions. */
+/** A pooler does not accept settings of sessions. */
 const pooler = /unsupported startup parameter/;
-/** Codes of PostgreSQL that mean that it is away or busy. */
+/** Codes of PostgreSQL that mean that it is not reachable or busy. */
 const away = /^(?:08|25006|53|57)/;
 const sqlState = /^[0-9A-Z]{5}$/;
-/** Codes of the machine, such as EPIPE, have none. */
+/** Codes of the operating system, such as EPIPE, have no digit. */
 const digit = /\d/;
 
 export function startError(error: unknown, { shown }: Pick<PostgresAddress, "shown">): unknown {

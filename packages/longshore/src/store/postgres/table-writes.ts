@@ -1,4 +1,4 @@
-// How rows of one table are written: statements whose parameters are arrays, a column each.
+// How rows of one table are written: with statements that have one array for each column as parameters.
 
 import { type Column, isKey, type Scan, type TableSpec, type Value } from "../../engine/rows.ts";
 import { boundsOf, conditionsOf } from "../scan-sql.ts";
@@ -11,7 +11,7 @@ export interface TableWritesDeps<R> {
   readonly spec: TableSpec<R>;
   readonly types: ReadonlyMap<string, ColumnType>;
   readonly statements: Statements;
-  /** The batch of the commit at hand. Throws outside of one. */
+  /** The batch of the current commit. Throws when there is no commit. */
   batch(): WriteBatch;
 }
 
@@ -55,7 +55,7 @@ export function tableWriter<R>({ spec, types, statements, batch }: TableWritesDe
   };
 }
 
-/** A statement for one row, and one for many: an array for each column costs more than it saves when there is one row. */
+/** A statement for one row, and one for many. For a single row, arrays cost more than they save. */
 interface WriteSql {
   readonly row: string;
   readonly rows: string;
@@ -108,7 +108,7 @@ export function typeOf(types: ReadonlyMap<string, ColumnType>, table: string, co
   return type;
 }
 
-/** Rows of a table without a key have all the same one: they are only ever added. */
+/** All rows of a table without a key get the same key here: such rows are only added, never changed. */
 function keyOfRecords<R>(columns: readonly Column<R>[]): (record: R) => string {
   const [only] = columns;
   if (only !== undefined && columns.length === 1) return (record) => String(only[1](record));

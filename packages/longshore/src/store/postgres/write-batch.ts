@@ -1,5 +1,5 @@
-// The writes of one commit, gathered into as few statements as keep their order: rows that are written in the same way become one statement with
-// an array for each column. Rows of one key keep the order in which they were written; between others, order makes no difference.
+// The writes of one commit, in as few statements as possible: rows that are written in the same way become one statement with an array for each
+// column. Writes with the same key keep their order; between different keys, order makes no difference.
 
 import type { Value } from "../../engine/rows.ts";
 import { type ArrayEncoder, type ColumnType, checkWhole } from "./binary.ts";
@@ -25,9 +25,9 @@ export interface BoundColumn<R> {
 
 interface Group {
   readonly shape: Shape<unknown>;
-  /** What the rows are made of: a commit ends gathering before any record changes. */
+  /** The records that become rows. They do not change before the statements are made. */
   readonly records: unknown[];
-  /** Where the record of a key is. */
+  /** The position of the record of each key. */
   readonly places: Map<string, number>;
 }
 
@@ -60,7 +60,7 @@ export class WriteBatch {
     if (last !== at) written.set(key, at);
   }
 
-  /** A statement about many keys: what was written before it comes before it. */
+  /** Adds a statement about many keys. Everything that was written before stays before it. */
   addAlone(table: string, call: Call): void {
     const { steps, open } = this.#of(table);
     steps.push(call);
