@@ -241,13 +241,20 @@ export class GroupCommit {
     return firstMissing ?? this.#queue.splice(0, at);
   }
 
-  /** Performs the jobs from `from` on after loading the rows that they miss. A failed load fails all of them. */
+  /**
+   * Performs the jobs from `from` on after loading the rows that they miss. Returns those that are to be committed. When the load fails
+   * because of what one job reads, only that job fails: the jobs are performed and committed one by one.
+   */
   async #loadAndPerform(jobs: Job[], from: number, first: Missing): Promise<Job[]> {
     try {
       await this.#performWhenLoaded(jobs, from, first);
     } catch (thrown) {
       this.#takeBack(0);
       this.#after.length = 0;
+      if (jobs.length > 1 && !(thrown instanceof Unavailable)) {
+        await this.#oneByOne(jobs, 0);
+        return [];
+      }
       const error = this.#unwritten(thrown);
       for (const job of jobs) Object.assign(job, { error, until: null });
     }

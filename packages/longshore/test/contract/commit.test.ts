@@ -35,6 +35,8 @@ describe("a batch on rows that are read later", () => {
   let loads: number[];
   let fails: Error | null;
   let unread: Error | null;
+  /** A row that no load can read. */
+  let unreadable: string | null;
   let isOwned: boolean;
   let isReplaced: boolean;
 
@@ -45,6 +47,7 @@ describe("a batch on rows that are read later", () => {
     loads = [];
     fails = null;
     unread = null;
+    unreadable = null;
     isOwned = true;
     isReplaced = false;
     const later = missingRows(sqliteRows({ ...db, transaction }, () => null));
@@ -71,6 +74,8 @@ describe("a batch on rows that are read later", () => {
   function counted(load: RowStore["load"]): RowStore["load"] {
     return (tx, missing) => {
       loads.push(missing.length);
+      const isUnreadable = missing.some(({ read }) => (read as { key: string }).key.endsWith(JSON.stringify([unreadable])));
+      if (isUnreadable) return Promise.reject(new Error("a key that cannot be read"));
       return unread === null ? load(tx, missing) : Promise.reject(unread);
     };
   }
@@ -228,6 +233,24 @@ describe("a batch on rows that are read later", () => {
     unread = null;
     expect(await commit.run((tx) => add(tx, "a"))).toBe(1);
     expect(stored()).toEqual({ a: 1, b: 0, c: 0 });
+  });
+
+  it("in which the rows of one operation cannot be loaded performs the others", async () => {
+    unreadable = "b";
+    const outcomes = await Promise.allSettled(["a", "b", "c", "a"].map((id) => commit.run((tx) => add(tx, id))));
+    expect(outcomes.map((outcome) => (outcome.status === "fulfilled" ? outcome.value : String(outcome.reason)))).toEqual([
+      ...[1, "Error: a key that cannot be read", 1, 2],
+    ]);
+    expect(stored()).toEqual({ a: 2, b: 0, c: 1 });
+    unreadable = null;
+    expect(await commit.run((tx) => add(tx, "b"))).toBe(1);
+  });
+
+  it("whose store is away loads once and not for each operation", async () => {
+    unread = new Unavailable(new Error("the connection is gone"));
+    const outcomes = await Promise.allSettled(["a", "b", "c"].map((id) => commit.run((tx) => add(tx, id))));
+    expect(outcomes.map(({ status }) => status)).toEqual(["rejected", "rejected", "rejected"]);
+    expect(loads).toEqual([3]);
   });
 
   it("that changes nothing is answered from memory only by the owner of the data", async () => {

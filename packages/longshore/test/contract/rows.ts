@@ -289,6 +289,38 @@ export function rowsContract(name: string, open: () => Promise<OpenedRows>): voi
       expect(await read(rows, (tx) => [...(rows.table(contents).get(tx, 1)?.value ?? [])])).toEqual([...value]);
     });
 
+    it("a key or a bound that no row can have finds no row, and disturbs no other read", async () => {
+      const { rows, table, scan, write } = await setup();
+      await write(() => table.insert([entry("a", 1), entry("a", 2), entry("a\u0001", 1), entry("b", 1)]));
+      const found = await read(rows, (tx) => {
+        const odd = [["a\u0000", 1] as const, ["a", Number.NaN] as const, ["a", 1.5] as const, ["a", 1e20] as const];
+        return [table.get(tx, "k", "a", 1), ...odd.map(([name, version]) => table.get(tx, "k", name, version))].map((row) => row?.name);
+      });
+      expect(found).toEqual(["a", undefined, undefined, undefined, undefined]);
+      const by = entries.key;
+      expect(await scan({ by, equal: ["k", "a\u0000"] })).toEqual([]);
+      expect(await scan({ by, equal: ["k"], above: ["a\u0000", 1] })).toEqual(["a\u00011", "b1"]);
+      expect(await scan({ by, equal: ["k"], below: ["a\u0000", 1] })).toEqual(["a1", "a2"]);
+      expect(await scan({ by, equal: ["k", "a"], above: [1.5] })).toEqual(["a2"]);
+      expect(await scan({ by, equal: ["k", "a"], below: [1.5] })).toEqual(["a1"]);
+      expect(await scan({ by, equal: ["k", "a"], below: [1e300] })).toEqual(["a1", "a2"]);
+      expect(await read(rows, (tx) => table.total(tx, { by, equal: ["k", "\u0000"] }, "bytes"))).toEqual({ rows: 0, sum: 0 });
+      await write(() => {
+        table.remove(["k", "a\u0000", 1]);
+        table.remove({ by, equal: ["k"], above: ["a\u0000"], below: ["b"] });
+      });
+      expect(await scan({ by })).toEqual(["a1", "a2", "b1"]);
+    });
+
+    it("a text with a NUL character is written, and so are the rows of the same commit", async () => {
+      const { table, get, write } = await setup();
+      await write(() => table.insert([entry("a", 1, "be\u0000fore"), entry("b", 1, "whole")]));
+      expect((await get("a"))?.body).toMatch(/^be/);
+      expect((await get("b"))?.body).toBe("whole");
+      await write(() => table.write(entry("a", 1, "be\u0000hind")));
+      expect((await get("a"))?.body).toMatch(/^be/);
+    });
+
     it("a commit that fails leaves nothing, and what was committed before survives a crash", async () => {
       const { table, write, scan, reopen } = await setup();
       await write(() => table.insert([entry("kept")]));

@@ -9,6 +9,7 @@ const passing = /^(?:08|53|57|58|40|25006|55P03)/;
 const uniqueViolation = "23505";
 const divisionByZero = "22012";
 const lockNotAvailable = "55P03";
+const unknownCharacter = "22021";
 
 function codeOf(error: unknown): string {
   return String((error as { code?: unknown }).code ?? "");
@@ -24,6 +25,14 @@ export function inWords(error: unknown): Error {
 
 export function unavailable(error: unknown): Unavailable {
   return new Unavailable(toError(error), "PostgreSQL cannot be reached or does not write now", "Look at its log and at the network");
+}
+
+/**
+ * A text has a NUL character, such as the message of an error that quotes what a worker reported. To look at every text before it is written
+ * would cost all commits, and this happens to almost none.
+ */
+export function hasUnstorableText(error: unknown): boolean {
+  return codeOf(error) === unknownCharacter;
 }
 
 /** True when the fence, the first statement of each transaction, found that another server owns the data. */

@@ -6,7 +6,9 @@ import { Missing } from "../../engine/missing.ts";
 import type { Row, RowStore, Scan, TableRows, TableSpec, Value } from "../../engine/rows.ts";
 import type { ReadTx } from "../../engine/tx.ts";
 import { boundsOf, limitOf, type SelectSql, selectSql, shapeOf } from "../scan-sql.ts";
+import { storable, storableText } from "../storable.ts";
 import { ArrayEncoder, type ColumnType, decode } from "./binary.ts";
+import { hasUnstorableText } from "./errors.ts";
 import type { Call } from "./link.ts";
 import type { Owner } from "./owner.ts";
 import type { RawRow } from "./package.ts";
@@ -61,10 +63,10 @@ export function postgresRows({ catalog, statements, commit, read, versions, isOw
       if (known !== undefined) return known;
       const types = catalog.get(spec.name);
       if (types === undefined) throw new Error(`There is no table ${spec.name}.`);
-      const made: TableRows<R> = {
+      const made: TableRows<R> = storable({
         ...tableReader(spec, types, statements, tables.size),
         ...tableWriter({ spec, types, statements, batch: current }),
-      };
+      });
       tables.set(spec, made as TableRows<never>);
       return made;
     },
@@ -76,7 +78,12 @@ export function postgresRows({ catalog, statements, commit, read, versions, isOw
       } finally {
         batch = null;
       }
-      await commit(own.calls(encoder));
+      try {
+        await commit(own.calls(encoder));
+      } catch (error) {
+        if (!hasUnstorableText(error)) throw error;
+        await commit(own.calls(encoder, storableText));
+      }
     },
     load: (tx, missing) => (tx.isOperation || versions === undefined ? load(tx, missing, read) : loadVersion(tx, missing, read, versions)),
     ...(versions === undefined ? {} : { version: () => versions.version() }),

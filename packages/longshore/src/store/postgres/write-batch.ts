@@ -67,11 +67,12 @@ export class WriteBatch {
     open.clear();
   }
 
-  /** The parameters are in the encoder's buffer. */
-  calls(encoder: ArrayEncoder): Call[] {
+  /** The parameters are in the encoder's buffer. `textOf` returns how a text is written. Default: as it is. */
+  calls(encoder: ArrayEncoder, textOf?: (text: string) => string): Call[] {
     const calls: Call[] = [];
     encoder.begin();
-    for (const { steps } of this.#tables.values()) for (const step of steps) calls.push("shape" in step ? callOf(step, encoder) : step);
+    for (const { steps } of this.#tables.values())
+      for (const step of steps) calls.push("shape" in step ? callOf(textOf === undefined ? step : withTexts(step, textOf), encoder) : step);
     return calls;
   }
 
@@ -82,6 +83,17 @@ export class WriteBatch {
     this.#tables.set(table, writes);
     return writes;
   }
+}
+
+function withTexts({ shape, ...group }: Group, textOf: (text: string) => string): Group {
+  const columns = shape.columns.map(({ type, value }): BoundColumn<unknown> => {
+    const written = (record: unknown) => {
+      const text = value(record);
+      return typeof text === "string" ? textOf(text) : text;
+    };
+    return { type, value: written };
+  });
+  return { ...group, shape: { ...shape, columns } };
 }
 
 function callOf({ shape, records }: Group, encoder: ArrayEncoder): Call {
