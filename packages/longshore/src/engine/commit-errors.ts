@@ -1,4 +1,4 @@
-// Errors that say why an operation was not committed: for its caller, or for the commit, which performs it again.
+// The errors of operations that were not committed: for the caller, or for the commit, which performs the operation again.
 
 import { LongshoreError } from "../core/errors.ts";
 import type { Unavailable } from "./rows.ts";
@@ -7,7 +7,7 @@ export function closedError(): LongshoreError {
   return new LongshoreError("LONGSHORE_CLOSED", "The store has been closed.");
 }
 
-/** An error of ours says everything already. */
+/** If the cause is an error of ours, it is returned unchanged: it already has a code and advice. */
 export function unavailableError({ what, advice, message, cause }: Unavailable): LongshoreError {
   if (cause instanceof LongshoreError) return cause;
   return new LongshoreError("LONGSHORE_STORE_UNAVAILABLE", `${what}: ${message}. ${advice}; service resumes by itself.`, { cause });

@@ -1,16 +1,16 @@
-// Reads outside of operations. They see committed rows: at once when the store reads synchronously. Otherwise a read that misses rows loads
-// them and is performed again. The loaded rows belong to this read alone: an operation never sees rows that were loaded before the last
-// commit.
+// Reads outside of operations. They see committed rows. When the store reads synchronously, they see them at once. Otherwise a read that
+// misses rows loads them and is performed again. The loaded rows belong to this read alone: an operation never sees rows that were loaded
+// before the last commit.
 //
-// Loaded rows and memory must be of the same version. Some stores say of which version a load is. Then a commit that is under way disturbs
-// no read: the load came before it, and memory is as old; or after it, and the read waits until memory has it too. Otherwise a commit that
-// is under way may or may not be among the rows: the read waits for its end, and cannot use them.
+// Loaded rows and memory must have the same version. Some stores report the version of a load. Then a commit that is under way disturbs no
+// read: if the load came before the commit, memory is as old as the rows; if it came after, the read waits until memory has the commit,
+// too. Other stores report no version, so the rows may or may not contain the commit: the read waits for its end, and loads them again.
 //
-// Rows that are older than memory are loaded again, all at once. A read that commits overtake several times is performed between two
-// batches, which delays the next one.
+// Rows that are older than memory are loaded again, all at once. When commits overtake a read several times, the read is performed between
+// two batches, which delays the next batch.
 //
-// Memory counts only while this server owns the data. When another one may have taken over, what was read is returned after a commit that
-// shows that none had.
+// Memory is valid only while this server owns the data. When another server may have taken over, the result of a read is returned only
+// after a commit has shown that none did.
 
 import { unavailableError } from "./commit-errors.ts";
 import { Missing } from "./missing.ts";
@@ -32,7 +32,7 @@ export interface Batches {
   committed(): Promise<unknown>;
   /** Performs `work` between two batches. */
   alone<T>(work: () => Promise<T>): Promise<T>;
-  /** Resolves after a commit that began now; rejects when this server cannot commit. */
+  /** Begins a commit and resolves when it has ended; rejects when this server cannot commit. */
   confirmed(): Promise<void>;
   /** The version of the data that memory has; undefined for a store without versions. */
   version(): number | undefined;
@@ -125,7 +125,7 @@ export class CommittedReads {
     throw new Error(`A read was performed ${loadsMax} times and still misses rows.`);
   }
 
-  /** Whether the loaded rows, those of earlier loads, and memory are of one version. */
+  /** Loads rows. Returns whether these rows, those of earlier loads, and memory have the same version. */
   async #loadOfMemory(tx: ReadTx, missing: readonly Missing[], before: Before): Promise<boolean> {
     const version = await this.#load(tx, missing);
     if (version === "torn") return false;
@@ -135,7 +135,7 @@ export class CommittedReads {
       return this.#batches.commits() === before.commits;
     }
     before.version ??= version;
-    // It has read rows of a commit whose response is on its way.
+    // The load has read rows of a commit whose response has not arrived yet.
     if (!before.isAlone && version > (this.#batches.version() ?? version)) await this.#batches.answered();
     return version === before.version && version === this.#batches.version();
   }
@@ -149,10 +149,10 @@ export class CommittedReads {
   }
 }
 
-/** What a read has begun with. */
+/** The state when a read began. */
 interface Before {
   readonly commits: number;
-  /** Of the first load. */
+  /** The version of the first load. */
   version: number | undefined;
   /** No batch is under way. */
   readonly isAlone: boolean;

@@ -1,6 +1,6 @@
-// Which changes a request has made. A request that its node sends again, because no answer came back, may have been performed: a change that
-// must not happen twice leaves a mark, in the same transaction, and finds it when it is performed again. Only requests that nodes pass on
-// are marked; a server that has its data to itself pays nothing.
+// Which changes a request has made. When a node gets no answer to a request, it sends the request again, although it may have been performed. So a
+// change that must not happen twice stores a mark in its transaction. When the request is performed again, the mark is found. Only requests that
+// nodes pass on are marked; a server that does not share its data has no cost.
 
 import { createHash } from "node:crypto";
 import type { Clock } from "../core/clock.ts";
@@ -21,9 +21,9 @@ export interface PerformedDeps {
 }
 
 const prefix = "performed ";
-/** Far longer than a node waits for an owner before it gives a request up. */
+/** How long marks are kept: far longer than a node waits for an owner before it gives up a request. */
 const keptMs = 3_600_000;
-/** How often old marks are removed: those of a minute in one transaction. */
+/** How often old marks are removed. One transaction removes the marks of one minute. */
 const pruneMs = 60_000;
 /** The digits of an id that hold its time. */
 const timeDigits = 10;
@@ -48,8 +48,8 @@ export class Performed {
   }
 
   /**
-   * Performs `work`, once for each request and name. When the request is performed again, `again` returns the result instead: `kept` is the
-   * earlier one where it was a boolean or a number.
+   * Performs `work`, once for each request and name. When the request is performed again, `again` returns the result instead. `kept` is the
+   * earlier result, if it was a boolean or a number.
    */
   once<T>(name: string, work: (tx: Tx) => T, again: (tx: ReadTx, kept: T) => T): Promise<T> {
     const request = this.#request();
@@ -70,7 +70,7 @@ export class Performed {
     return (await this.#commit.read((tx) => this.#properties.get(tx, nameOf(id, "answer"))))?.value ?? null;
   }
 
-  /** Keeps an answer, for a request whose answer cannot be found again by performing it. */
+  /** Stores the answer to a request that would get another answer when it is performed again. */
   keepAnswer(id: string, answer: string): Promise<void> {
     return this.#commit.run((tx) => this.#keep(tx, { name: nameOf(id, "answer"), value: answer }));
   }
@@ -87,15 +87,15 @@ export class Performed {
   }
 }
 
-/** How the changes of a store are performed that must not happen twice. */
+/** Performs changes that must not happen twice. */
 export type Once = Pick<Performed, "once">;
 
-/** Where no request is tracked. */
+/** The same for a server on which no request is tracked: changes are performed without marks. */
 export function unmarked(commit: GroupCommit): Once {
   return { once: (_name, work) => commit.run(work) };
 }
 
-/** Sorted by the time of the request. Names may be long: what is in an index may not. */
+/** The name of a mark. Marks sort by the time of their request. `name` may be long, and the length of an index entry is limited, so it is hashed. */
 function nameOf(id: string, name: string): string {
   return `${prefix}${id} ${createHash("sha256").update(name).digest("hex").slice(0, 32)}`;
 }

@@ -1,12 +1,12 @@
 // Reads of committed rows by a server that does not own the data and keeps none of it in memory. One load of the store sees one state of the
-// data. So a read that misses further rows loads all of its rows again, those it had included: it never mixes two states.
+// data. So a read that misses further rows loads all of its rows again, including those that it already had: it never mixes two states.
 
 import { Missing } from "./missing.ts";
 import { NeedsOwner } from "./needs-owner.ts";
 import type { RowStore } from "./rows.ts";
 import type { ReadRows, ReadTx } from "./tx.ts";
 
-/** Reads follow a few references, from a task to its run to its definition. One that goes on further is left to the owner, which has memory. */
+/** Maximum number of loads of one read. Reads follow a few references, from a task to its run to its definition. The owner performs longer ones from memory. */
 const loadsMax = 8;
 
 export function storedReads(store: Pick<RowStore, "load">): ReadRows {
@@ -26,7 +26,7 @@ export function storedReads(store: Pick<RowStore, "load">): ReadRows {
   };
 }
 
-/** The owner may still reach the store; when it does not either, its answer says so. */
+/** When the store cannot be reached, the request is passed to the owner. It may still reach the store; otherwise it replies with the error. */
 async function loaded(store: Pick<RowStore, "load">, tx: ReadTx, needed: readonly Missing[]): Promise<void> {
   try {
     await store.load(tx, needed);

@@ -1,4 +1,4 @@
-// The store that `store` names: data in PostgreSQL instead of a folder.
+// The store of the option `store`: data in PostgreSQL instead of a folder.
 
 import type { Members } from "../cluster/members.ts";
 import { durationMs } from "../core/duration.ts";
@@ -21,9 +21,9 @@ export interface ExternalStore {
   sharedRows(): Promise<SharedRows>;
 }
 
-/** A shorter lease ends while a busy machine renews it. */
+/** A busy machine may not renew a shorter lease in time. */
 const leaseMsMin = 1_000;
-/** A longer one keeps the data of a server that hangs away from all others for no gain. */
+/** A longer lease has no advantage, and other servers would wait longer for the data of a server that hangs. */
 const leaseMsMax = 60_000;
 
 /** Whether a text is an address of PostgreSQL rather than the name of a folder. */
@@ -42,7 +42,7 @@ export function describeStore(url: string): {
   return { shown, plain, schema, hasPassword: secrets.length > 0 };
 }
 
-/** A log never gets the address with its password. This is for texts of other programs that repeat it. */
+/** Our own texts never contain the password, but errors of other programs may. So it is removed from the log, if it has this length or more. */
 const hiddenCharsMin = 8;
 
 /** Null where the data are in a folder or in memory. Throws LONGSHORE_BAD_CONFIG for options that exclude each other. */
@@ -62,7 +62,7 @@ export function externalStoreOf({ store: url, lease, data, ephemeral, acceptDama
   const { shown, secrets } = readAddress(url);
   return {
     shown,
-    // A short one would hide harmless words.
+    // Removing a short password would also remove harmless words.
     secrets: secrets.filter((text) => text.length >= hiddenCharsMin && !shown.includes(text)),
     async open({ warn, node }) {
       const { openPostgres } = await import("../store/postgres/store.ts");

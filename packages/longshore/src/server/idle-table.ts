@@ -1,6 +1,6 @@
-// The routes and methods of a node. They are those of the protocols, opened on an engine in memory that holds nothing and starts nothing: from
-// them the listener knows paths, actions and limits. Performing is left to the node, except for what is about this process alone, and for what
-// can be read from the rows that all nodes share.
+// The routes and methods of a node. The protocols are opened on an engine in memory that has no data and starts nothing: so the listener knows
+// their paths, actions and limits. The node passes requests to the owner, with two exceptions: requests about this process alone, and
+// requests that can be answered from the rows that all nodes share.
 
 import type { ClusterNode } from "../cluster/node.ts";
 import type { Action } from "../core/actions.ts";
@@ -24,7 +24,7 @@ export interface IdleTableDeps {
   readonly auth: Auth;
   readonly logger: Logger;
   readonly metrics: Metrics;
-  /** What is different from an engine that has its data to itself. */
+  /** What differs from the engine of a server that does not share its data. */
   readonly own: { readonly storage: Storage; nodes(): Promise<readonly NodeView[]> };
 }
 
@@ -93,7 +93,7 @@ class NodeReads {
   areServed = false;
   answered = 0;
 
-  /** Reads from the shared rows, and passes on what they do not show. The owner performs its own requests: it has more in memory. */
+  /** Reads from the shared rows, and passes the request on when they are not enough. The owner uses its own engine, which has more in memory. */
   async handle(node: ClusterNode, route: Route, request: HttpRequest): Promise<HttpReply> {
     if (!this.areServed || node.state === "owner") return node.handle(route, request);
     try {

@@ -1,5 +1,5 @@
-// A server that shares its data with others: a node of a cluster. It listens from the beginning, and has requests performed where the data is
-// owned: by itself or by another node.
+// A server that shares its data with others: a node of a cluster. It listens from the start. The owner of the data performs its requests: this
+// node or another one.
 
 import { hostname } from "node:os";
 import { Forwarder } from "../cluster/forwarder.ts";
@@ -115,7 +115,7 @@ export async function serveNode({ options, store, prepared, tokens, logger }: No
   }
 }
 
-/** When a step of the start fails, nothing stays open. */
+/** Opens the shared rows. When that fails, also closes what was opened before. */
 async function sharedOrClose(store: ExternalStore, members: Members): Promise<SharedRows> {
   try {
     return await store.sharedRows();
@@ -138,7 +138,7 @@ function viewOf({ isOwner, speaks: _, ...member }: Member): NodeView {
   return { ...member, state: isOwner ? "owner" : "member" };
 }
 
-/** Where the other nodes reach this one. A server that listens on all addresses names the one that the database sees. */
+/** The address at which the other nodes reach this one. A server that listens on all addresses uses the one that the database sees. */
 function advertised({ advertise }: ServeOptions, { url, host, port }: HttpServer, { address }: Members): string {
   if (advertise !== undefined) return advertise;
   if (host !== "0.0.0.0" && host !== "::") return url;
@@ -158,7 +158,7 @@ function checkAdvertised({ advertise }: ServeOptions): void {
   );
 }
 
-/** Nodes recognise each other by their secret, and bind that to the TLS session; a certificate of their own authority is not needed. */
+/** Nodes prove to each other that they know the secret, and the proof covers the TLS session. So any certificate is accepted. */
 function linkTls({ tls }: ServeOptions) {
   return tls === undefined ? undefined : {};
 }
@@ -176,7 +176,7 @@ interface Running {
   readonly clock: Clock;
 }
 
-/** First the data is handed over, so that the requests of this node's clients are performed elsewhere while the listener closes. */
+/** Hands the data over first, so that another node performs the requests of this node's clients while the listener closes. */
 function closing({ node, members, shared, link, owned, table, listener, logger, watch }: Running): (deadlineMs?: number) => Promise<void> {
   let closed: Promise<void> | undefined;
   return (deadlineMs) => {

@@ -39,9 +39,9 @@ export interface TakeOverDeps {
   url(): string;
 }
 
-/** How long a long body that is being sent or received keeps the data here. */
+/** How long this node waits for long bodies that are being sent or received, before it hands the data over. */
 const bodyMsMax = 5_000;
-/** How long requests in progress may take: meanwhile all others wait. Those that wait for the end of a run take longer. */
+/** How long a hand-over waits for requests in progress. All other requests wait meanwhile. A request that waits for the end of a run takes longer. */
 const callMsMax = 200;
 
 /** What exists while this node owns the data. */
@@ -58,12 +58,12 @@ export function takeOver(deps: TakeOverDeps) {
     metrics: () => current?.metrics ?? null,
     links: () => current?.links.figures ?? null,
     lease: () => current?.lease() ?? null,
-    /** A node asks for a link. */
+    /** A node requests a link. */
     link(request: LinkRequest, socket: Socket, head: Buffer): void {
       if (current === null) socket.destroy();
       else current.links.accept(request, socket, head);
     },
-    /** Cuts what is left. */
+    /** Cuts the links that are still open. */
     stop(): void {
       current?.links.close();
     },

@@ -1,5 +1,5 @@
-// The engine of a node for the routes that it performs itself: they read the rows that all nodes share. What these do not show needs the owner:
-// every other part of the engine throws `NeedsOwner` when a route uses it, and the node passes the request on.
+// The engine of a node for the routes that it performs itself: they read the rows that all nodes share. Everything else needs the owner: every
+// other component of the engine throws `NeedsOwner` when a route uses it, and the node passes the request on.
 
 import { StoredBlobs } from "../engine/blob/stored-blobs.ts";
 import { Logs } from "../engine/log/log.ts";
@@ -18,7 +18,7 @@ import { displayedInputBy } from "./displayed-input.ts";
 import { taskOriginBy } from "./task-origin.ts";
 
 export interface StoredEngineDeps {
-  /** One without data: the parts of it that depend on none are used. */
+  /** An engine without data. Its components that need no data are used. */
   readonly idle: ProtocolEngine;
   readonly dialects: readonly Dialect[];
   readonly shared: SharedRows;
@@ -26,7 +26,7 @@ export interface StoredEngineDeps {
   isIdle(): boolean;
 }
 
-/** The parts of an engine that live in the owner's memory, or write. */
+/** The components of an engine that have their state in the owner's memory, or that write. */
 const ofOwner = ["board", "documents", "parts", "busLog", "outboxStore", "lanes", "workers", "carriers"] as const;
 
 export function storedEngine({ idle, dialects: known, shared, isIdle }: StoredEngineDeps): ProtocolEngine {
@@ -60,7 +60,7 @@ export function storedEngine({ idle, dialects: known, shared, isIdle }: StoredEn
     logs: new Logs(logStore),
     logStore,
     blobs: new StoredBlobs({ rows: store.table(blobTable), read, contents: shared.contents, now: shared.now }),
-    // The reader returns tasks that have ended: those wait for nothing.
+    // The reader returns only tasks that have ended, and these wait for nothing.
     waiting: () => async () => null,
     deadLetters: async () => needsOwner(),
     originOf: taskOriginBy({ ...rows, read, plan }),
@@ -69,7 +69,7 @@ export function storedEngine({ idle, dialects: known, shared, isIdle }: StoredEn
   };
 }
 
-/** Throws `NeedsOwner` for every use that is made of `part` while the node serves, except for what is in `allowed`. */
+/** Returns `part` with a guard: while the node serves, every use of it throws `NeedsOwner`, except for the members in `allowed`. */
 function guard<T extends object>(part: T, isIdle: () => boolean, allowed: Partial<T> = {}): T {
   const refuse = () => {
     if (!isIdle()) throw new NeedsOwner();

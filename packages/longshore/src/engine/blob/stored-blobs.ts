@@ -1,5 +1,5 @@
-// Blobs for a server that does not own the data: it reads those that were used lately. A read of another one counts as a use, which only the owner
-// can note.
+// Blobs for a server that does not own the data. It reads only blobs that were used recently. For any other blob, the read must be stored as its
+// last use, and only the owner can do that.
 
 import type { Clock } from "../../core/clock.ts";
 import { NeedsOwner } from "../needs-owner.ts";

@@ -27,7 +27,7 @@ export interface TaskHistory {
   readonly onLane: boolean;
   /** True for the record of a child run. */
   readonly startsRun: boolean;
-  /** True for the record of a step that waits for other steps of its run. Absent from earlier servers. */
+  /** True for the record of a step that waits for other steps of its run. Earlier servers do not report it. */
   readonly joins?: boolean;
   readonly firstAttempt: number;
   /** The newest grant, and the newest that was closed. */
@@ -64,7 +64,10 @@ export interface RunHistory {
   readonly endedAt: number | null;
   /** Nodes that have started and not settled, as counted by the store. */
   readonly active: number;
-  /** Undecided events: rests of decisions, and ends of steps during a pause; each counts as active. Absent from servers of 0.1. */
+  /**
+   * How many decisions wait: the rest of a large decision, or a step that ended while the run was paused. Each counts as active. Servers of 0.1
+   * do not report it.
+   */
   readonly left?: number;
   readonly retries: number;
   readonly hasDefinition: boolean;

@@ -1,5 +1,5 @@
-// Tasks, runs and definitions as their rows show them, for a server that does not own the data. Not every row shows what is true: renewals of
-// holds are in the owner's memory first, and the tasks of a run that ended or starts again are written in slices. Such rows need the owner.
+// Reads tasks, runs and definitions from rows, for a server that does not own the data. Some rows are not up to date: renewals of holds are in
+// the owner's memory first, and when a run ends or starts again, its tasks are written in slices. A read of such rows throws `NeedsOwner`.
 
 import { isOpen, type TaskRow } from "../board/task.ts";
 import { NeedsOwner } from "../needs-owner.ts";
@@ -20,7 +20,10 @@ export function storedRows(store: RowStore): Pick<LocalReaderDeps, "tasks" | "ru
   const states = store.table(runStateTable);
   const messages = store.table(messageTable);
   const definitions = store.table(definitionTable);
-  /** Messages are what is left to do about runs, the slices included; they are rarely stored for longer than a moment. */
+  /**
+   * Returns the task if its row is up to date. A stored message shows that something is left to do for a run, such as a slice; messages are rarely
+   * stored for longer than a moment.
+   */
   const settled = (tx: ReadTx, task: TaskRow): TaskRow => {
     if (isOpen(task.state)) throw new NeedsOwner();
     if (task.runId === null) return task;
@@ -52,7 +55,7 @@ export function storedRows(store: RowStore): Pick<LocalReaderDeps, "tasks" | "ru
       },
     },
     counts: {
-      // Only chooses an index, and PostgreSQL has one for open runs in the order of their ids.
+      // This number only decides which index is used, and PostgreSQL has one for open runs in the order of their ids.
       openRuns: 0,
       get endedRuns(): number {
         throw new NeedsOwner();

@@ -14,7 +14,7 @@ import { openSqlite } from "./store.ts";
 
 const kinds: { readonly [type: string]: ColumnKind } = { TEXT: "text", INTEGER: "int8", BLOB: "bytea" };
 
-/** `warn` gets what an operator should know about the folder. */
+/** `warn` receives messages for the operator about the folder. */
 export async function openSourceFolder(directory: string, warn: (message: string) => void): Promise<Side> {
   if (!existsSync(join(directory, dataFileName)))
     throw new LongshoreError("LONGSHORE_BAD_CONFIG", `There is no data file in ${directory}. Name the data folder of a server.`);
@@ -22,7 +22,7 @@ export async function openSourceFolder(directory: string, warn: (message: string
 }
 
 /**
- * Refuses a folder that has something in it, except for what an earlier migration has left unfinished. The folder is marked before anything is in it.
+ * Refuses a folder that is not empty, except for one with the unfinished data of an earlier migration. The folder is marked before any data is written.
  */
 export async function openTargetFolder(directory: string, from: string, warn: (message: string) => void): Promise<Side> {
   prepareFolder(directory, warn);
@@ -37,7 +37,7 @@ export async function openTargetFolder(directory: string, from: string, warn: (m
 }
 
 async function sideOn(directory: string, warn: (message: string) => void): Promise<Side> {
-  // What is written is synced in the end, before it counts.
+  // Not every commit is synced: the migration syncs the file once, before it removes the mark.
   const { db, contents, close } = await openSqlite({ directory, warn, acceptMarked: true, synchronous: "NORMAL" });
   db.exec("PRAGMA foreign_keys=OFF");
   return {
@@ -65,7 +65,7 @@ async function sideOn(directory: string, warn: (message: string) => void): Promi
       });
     },
     async settle() {
-      // A number of a log is never used again, also when its row was removed.
+      // The number of a log row is never used again, even when the row was removed.
       db.exec(`
         DELETE FROM sqlite_sequence WHERE name = 'log';
         INSERT INTO sqlite_sequence (name, seq) SELECT 'log', max(
@@ -100,7 +100,7 @@ function kindOf(table: string, type: string): ColumnKind {
 async function* pagesOf(db: Database, { name, columns, key }: MovedTable): AsyncGenerator<MovedRow[]> {
   const names = columns.map((column) => column.name);
   const place = key.length === 0 ? ["rowid"] : key;
-  // A driver may end a text where it has a NUL, so SQLite itself is asked.
+  // A driver may cut a text at a NUL character, so SQLite itself searches for it.
   const texts = columns.filter(({ kind }) => kind === "text").map((column) => `coalesce(instr(CAST(${column.name} AS BLOB), x'00'), 0)`);
   const nul = texts.length === 0 ? "0" : texts.join(" + ");
   const select = `SELECT ${[...names, ...(key.length === 0 ? place : [])].join(", ")}, ${nul} AS has_nul FROM ${name}`;

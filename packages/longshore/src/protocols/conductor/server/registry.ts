@@ -75,7 +75,7 @@ export class Registry {
   /** Returns false when it exists and may not be replaced. */
   async keepWorkflow(definition: WorkflowDef, overwrite: boolean): Promise<boolean> {
     const { name, version } = definition;
-    // Proves that it can run, with any later definitions of its tasks.
+    // Checks that the definition can run, whatever task definitions are stored later.
     const body = writeExact(definition);
     await this.#runs.check(dialectName, body);
     const document = { kind: documentKinds.workflow, name, version, body };
@@ -152,7 +152,7 @@ function tooLarge({ name }: WorkflowDef): Refused {
   return new Refused(413, `The task definitions of workflow ${name} are too large to be kept with a run; expected ${expected}.`);
 }
 
-/** Some in each turn of the event loop: a definition may name thousands. */
+/** Looks up some names in each turn of the event loop, because a definition may have thousands. */
 async function lookUp<Found>(names: readonly string[], find: (name: string) => Promise<Found>): Promise<Found[]> {
   const found: Found[] = [];
   for (let at = 0; at < names.length; at += sliceItems) {

@@ -27,7 +27,7 @@ export class TaskBlobs implements Blobs {
     return typeof bytes === "string" ? this.putJson(bytes, "data") : this.#put({ rawData: bytes, blobType: "binary" });
   }
 
-  /** Returns the stored bytes; of a stored text its UTF-8 bytes; of other JSON its text as bytes. */
+  /** Returns the stored bytes. A stored text is returned as UTF-8, and any other JSON value as the UTF-8 of its JSON text. */
   async get(id: string): Promise<Uint8Array> {
     const { rawData, jsonData = null } = await this.#get(id);
     return rawData ?? Buffer.from(typeof jsonData === "string" ? jsonData : JSON.stringify(jsonData));

@@ -35,9 +35,9 @@ type Judged = BatchRecord & { readonly judged: NonNullable<BatchRecord["judged"]
 /** Try the batch again, continue without it, or fail the node. */
 export type NextStep = "again" | "pass-over" | "fail";
 
-/** Every further start of the node carries all of them. A node with more does not work at all. */
+/** Maximum number of dead letters of a node, because each later start of the node carries all of them. With more, the node fails. */
 const deadLettersMax = 1_000;
-/** Stored characters of an error. */
+/** Maximum length of a stored error. */
 const errorCharsMax = 2_000;
 
 export const batchesKind = "flowkit-batches";
@@ -45,7 +45,7 @@ const nothing: BatchRecord = { failures: {}, dead_letters: [], failing: null, ju
 
 export class BatchRecords {
   readonly #documents: DocumentStore;
-  /** The tasks with a record: nearly all have none, and must not cost a read. */
+  /** The tasks that have a record. Nearly all tasks have none, and for these no row is read. */
   readonly #kept = new Set<string>();
 
   constructor(documents: DocumentStore) {
