@@ -19,7 +19,8 @@ async function setup(before?: Parts, quotas: Partial<Quotas> = {}) {
   const blobs = new LocalBlobs({ ...parts, contents: new BlobFiles(`${parts.folder}/blobs`) });
   const rowsOf = { runs: parts.runs.runs, tasks: parts.board.tasks };
   const streams = new LocalParts({ ...parts, ...rowsOf, first: () => false });
-  const references = new BlobReferences({ ...parts, ...rowsOf, definitions: parts.runs.definitions, parts: streams, blobs });
+  const { definitions, signals } = parts.runs;
+  const references = new BlobReferences({ ...parts, ...rowsOf, definitions, signals, parts: streams, blobs });
   const retention = new LocalRetention({ ...parts, ...rowsOf, blobs, references });
   const documents = new LocalDocuments(parts);
   const logs = new LocalLogs(parts);

@@ -52,10 +52,10 @@ export function openSideStores(store: DataStore, { clock, slices }: SideStoresOp
   const { commit, performed, stored } = store;
   const { contents } = store.store;
   const { tasks, lanes } = store.board;
-  const { runs, definitions } = store.runs;
+  const { runs, definitions, signals } = store.runs;
   const counts = new Counts({ store: store.rows, commit });
   const blobs = new LocalBlobs({ store: store.rows, commit, clock, stored, contents });
-  const references = new BlobReferences({ store: store.rows, commit, runs, tasks, definitions, parts: store.parts, blobs });
+  const references = new BlobReferences({ store: store.rows, commit, runs, tasks, definitions, signals, parts: store.parts, blobs });
   const busLog = new LocalBus({ store: store.rows, commit, performed, clock, stored });
   const registry = new LocalWorkers({ store: store.rows, commit, clock, slices });
   const { workers } = registry;

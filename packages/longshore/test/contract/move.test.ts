@@ -97,6 +97,7 @@ const unique: { readonly [table: string]: readonly string[] } = {
   run: ["parent_task_id"],
   bus_topic: ["name"],
   outbox: ["print"],
+  signal: ["key"],
 };
 
 async function fill(folder: string, tables: readonly MovedTable[], rows: Rows): Promise<void> {

@@ -20,6 +20,7 @@ async function open(setup: StoreSetup, wrap?: (rows: RowStore) => RowStore) {
     board: store.board,
     runs: store.runs,
     parts: store.parts,
+    signals: store.runs.signals,
     quiet: () => store.commit.quiet(),
     commits: () => store.commit.commits,
     recover: () => store.recover(),

@@ -13,6 +13,7 @@ import { partContract } from "./store-parts.ts";
 import { powerCutContract } from "./store-power-cut.ts";
 import { restartContract } from "./store-restart.ts";
 import { runContract } from "./store-runs.ts";
+import { signalContract } from "./store-signals.ts";
 import { openWorld, type StoreKind, type World, type WorldOptions } from "./world.ts";
 
 /** Opens a fresh world; it is closed after the test. */
@@ -38,6 +39,7 @@ export function storeContract(name: string, kind: StoreKind): void {
     commitContract(setup);
     runContract(setup);
     partContract(setup);
+    signalContract(setup);
     // Hundreds of small worlds: in memory, where one costs a tenth of what it does in a file, and the code is the same.
     if (!kind.keeps) return livesContract(setup);
     restartContract(setup);

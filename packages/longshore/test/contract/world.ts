@@ -12,6 +12,7 @@ import type { Dialect } from "../../src/engine/run/dialect.ts";
 import type { Run } from "../../src/engine/run/run.ts";
 import { brainOf, Runs } from "../../src/engine/run/runs.ts";
 import type { Brain, RunStore } from "../../src/engine/run/store.ts";
+import type { SignalStore } from "../../src/engine/signal/store.ts";
 import { codeDialect } from "../../src/protocols/longshore/dialect/dialect.ts";
 import type { StepSource, Value } from "../../src/protocols/longshore/dialect/source.ts";
 import { reservedLanes } from "../../src/server/protocols.ts";
@@ -19,6 +20,7 @@ import { TestClock } from "../../src/testing/clock.ts";
 import { allOutputsDialect } from "./all-outputs-dialect.ts";
 import { flowDialect } from "./simulation-flows.ts";
 import { tiedDialect } from "./tied-dialect.ts";
+import { waitingDialect } from "./waiting-dialect.ts";
 
 export interface StoreHooks {
   deadline(id: string, at: number | null): void;
@@ -47,6 +49,7 @@ export interface OpenedStore {
   readonly board: BoardStore;
   readonly runs: RunStore;
   readonly parts: PartStore;
+  readonly signals: SignalStore;
   /** Resolves when no operation is queued or under way, and nothing is read. */
   quiet(): Promise<void>;
   /** Transactions committed so far. */
@@ -80,6 +83,7 @@ export interface World {
   readonly board: Board;
   readonly runs: Runs;
   readonly parts: PartStore;
+  readonly signals: SignalStore;
   readonly probe: CommitProbe;
   readonly place: string | null;
   /** Defines a workflow of code steps under `name` and starts it. */
@@ -119,7 +123,7 @@ export async function openWorld(kind: StoreKind, options: WorldOptions = {}): Pr
   const clock = options.clock ?? new QuietClock();
   const place = options.place === undefined ? kind.place() : options.place;
   const dialects = new Map<string, Dialect>(
-    [codeDialect, tiedDialect, allOutputsDialect, flowDialect].map((dialect) => [dialect.name, dialect]),
+    [codeDialect, tiedDialect, allOutputsDialect, flowDialect, waitingDialect].map((dialect) => [dialect.name, dialect]),
   );
   const probe: CommitProbe = {};
   const store = await kind.open({
@@ -154,6 +158,7 @@ export async function openWorld(kind: StoreKind, options: WorldOptions = {}): Pr
     board,
     runs,
     parts: store.parts,
+    signals: store.signals,
     probe,
     place,
     define,

@@ -1,5 +1,5 @@
-// Finds the blobs that open runs and tasks refer to. A reference is a hash in their inputs, outputs, stored values or definitions, or in a
-// part that they have put: handlers pass hashes on in any form, so only a text search finds them all. The search runs only when there are
+// Finds the blobs that open runs and tasks refer to. A reference is a hash in their inputs, outputs, stored values or definitions, in a part
+// that they have put, or in a signal that waits for a run: handlers pass hashes on in any form, so only a text search finds them all. The search runs only when there are
 // blobs to prune. A reference counts as a use, so a blob outlives the run that needs it as long as a blob that was read.
 
 import type { TaskRow } from "../board/task.ts";
@@ -9,7 +9,7 @@ import type { NewPart } from "../part/store.ts";
 import type { Enough, RowStore, Scan, TableRows, Value } from "../rows.ts";
 import type { Definitions } from "../run/definitions.ts";
 import type { Run } from "../run/run.ts";
-import { messageTexts, partTexts, runTexts, type Text, type Texts, taskTexts } from "../tables/texts.ts";
+import { messageTexts, partTexts, runTexts, signalTexts, type Text, type Texts, taskTexts } from "../tables/texts.ts";
 import type { ReadTx, Tx } from "../tx.ts";
 import type { LocalBlobs } from "./local-blobs.ts";
 
@@ -21,6 +21,14 @@ export interface PutParts {
   readonly onPut: Set<(parts: readonly NewPart[]) => void>;
 }
 
+/** The signals that runs keep. */
+export interface KeptSignals {
+  /** Signals that earlier operations of the same batch have changed. */
+  pending(tx: Tx): Iterable<{ readonly value: string | null }>;
+  /** Called with the value of each signal that a commit keeps. */
+  readonly onKept: Set<(value: string) => void>;
+}
+
 export interface BlobReferencesDeps {
   store: RowStore;
   commit: GroupCommit;
@@ -28,6 +36,7 @@ export interface BlobReferencesDeps {
   tasks: Rows<TaskRow>;
   definitions: Definitions;
   parts: PutParts;
+  signals: KeptSignals;
   blobs: LocalBlobs;
 }
 
@@ -40,23 +49,27 @@ const sliceChars = 256 * 1_024;
 
 export class BlobReferences {
   readonly #options: BlobReferencesDeps;
-  readonly #tables: { readonly [Name in "runs" | "tasks" | "parts" | "messages"]: TableRows<Texts> };
+  readonly #tables: { readonly [Name in "runs" | "tasks" | "parts" | "signals" | "messages"]: TableRows<Texts> };
   /** While set, blobs last used before this time are about to be pruned, and every change is searched. */
   #usedBefore: number | null = null;
   /** Definitions of runs that changed since then, and the hashes in them; null until they are read. */
   readonly #definitions = new Map<string, readonly string[] | null>();
 
   constructor(options: BlobReferencesDeps) {
-    const { store, parts } = options;
+    const { store, parts, signals } = options;
     this.#options = options;
     this.#tables = {
       runs: store.table(runTexts),
       tasks: store.table(taskTexts),
       parts: store.table(partTexts),
+      signals: store.table(signalTexts),
       messages: store.table(messageTexts),
     };
     parts.onPut.add((put) => {
       if (this.#usedBefore !== null) for (const { value } of put) this.#note(value);
+    });
+    signals.onKept.add((value) => {
+      if (this.#usedBefore !== null) this.#note(value);
     });
   }
 
@@ -79,13 +92,14 @@ export class BlobReferences {
 
   /** The hashes that earlier operations of the same batch have added, and those in definitions of runs that changed. */
   pending(tx: Tx): Set<string> {
-    const { tasks, runs, parts } = this.#options;
+    const { tasks, runs, parts, signals } = this.#options;
     const hashes = new Set<string>();
     const look = (text: Text) => {
       for (const hash of hashesIn(text)) hashes.add(hash);
     };
     for (const task of tasks.pending(tx)) for (const text of textsOfTask(task)) look(text);
     for (const { value } of parts.pending(tx)) look(value);
+    for (const { value } of signals.pending(tx)) look(value);
     for (const run of runs.pending(tx)) {
       for (const text of textsOfRun(run)) look(text);
       look(this.#sourceOf(tx, run.definitionId));
@@ -115,7 +129,7 @@ export class BlobReferences {
 
   /** The texts of all open runs and tasks. Changes in the meantime are recorded, so each slice may be read at its own time. */
   async *#slices(): AsyncGenerator<readonly Text[], void> {
-    const { runs, tasks, parts, messages } = this.#tables;
+    const { runs, tasks, parts, signals, messages } = this.#tables;
     const seen = new Set<string>();
     const ofTask = enough("input", "output");
     const ofParts = ["task_id", "life", "sequence"];
@@ -130,6 +144,8 @@ export class BlobReferences {
         const ofRun = { above: [`${id}.`], below: [`${id}/`] };
         for await (const page of this.#pages(tasks, { by: ["id"], ...ofRun, enough: ofTask })) yield textsOf(page);
         for await (const page of this.#pages(parts, { by: ofParts, ...ofRun, enough: enough("value") })) yield textsOf(page);
+        const kept = { by: ["run_id", "number"], equal: [id], without: "taken_at", enough: enough("value") };
+        for await (const page of this.#pages(signals, kept)) yield textsOf(page);
       }
     }
     for await (const some of this.#pages(tasks, { by: ["id"], without: ["ended_at", "run_id"], enough: ofTask })) {

@@ -34,6 +34,8 @@ export interface Follower {
   ended(tx: Tx, task: TaskRow, state: EndState, error: string | null): void;
   /** An attempt of a record without a lane has ended: its child run should stop too. */
   abandoned(tx: Tx, task: TaskRow): void;
+  /** A record that waits for a signal waits again, as another attempt. */
+  waitsAgain(tx: Tx, task: TaskRow): void;
   expireRun(tx: Tx, runId: string): void;
 }
 

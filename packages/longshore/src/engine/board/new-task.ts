@@ -3,7 +3,7 @@ import type { TaskRow } from "./task.ts";
 
 /** A queued task as it is first created. */
 export function newTask(
-  task: NewTaskRow & { runId?: string; node?: number; ordinal?: number },
+  task: NewTaskRow & { runId?: string; node?: number; ordinal?: number; signal?: string },
   now: number,
   lane: TaskRow["lane"],
 ): TaskRow {
@@ -50,5 +50,6 @@ export function newTask(
     closedBy: null,
     closedReceipt: null,
     streamed: false,
+    signal: task.signal ?? null,
   };
 }

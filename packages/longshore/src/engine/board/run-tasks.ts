@@ -43,6 +43,11 @@ export class RunTasks {
     this.#deps.tasks.put(tx, taskId, { ...task, ...ended, endedAt: this.#deps.clock.now(), claimBy: null });
   }
 
+  /** Ends a record that waited for something with a result, and informs its run. */
+  complete(tx: Tx, task: TaskRow, output: string): void {
+    this.#deps.life.wake(tx, task, { now: this.#deps.clock.now(), by: "complete", receipt: null }, output);
+  }
+
   /** Closes an attempt of a record without a result, as its child run reports. */
   close(tx: Tx, task: TaskRow, closure: Closure): void {
     this.#deps.life.close(tx, task, { now: this.#deps.clock.now(), by: "fail", receipt: null }, closure);

@@ -53,5 +53,6 @@ export function copyOf(task: TaskRow): TaskCopy {
     closedBy: task.closedBy,
     closedReceipt: task.closedReceipt,
     streamed: task.streamed,
+    signal: task.signal,
   };
 }

@@ -125,6 +125,7 @@ export class TaskLife {
     const counted = { ...task, ...fresh, failures, lost, input, dueAt, attempt: task.attempt + 1, ordinal: next.ordinal ?? task.ordinal };
     this.#abandon(tx, task);
     this.requeue(tx, task, closing, counted, { rewritten: input !== task.input });
+    if (task.signal !== null) this.#options.runs().waitsAgain(tx, task);
   }
 
   /** Stops what an attempt without a lane waited for: no step needs it any more. */
@@ -132,9 +133,9 @@ export class TaskLife {
     if (task.lane === null && task.runId !== null) this.#options.runs().abandoned(tx, task);
   }
 
-  /** Ends a record that waited for a time, which has come. */
-  wake(tx: Tx, task: TaskRow, closing: Closing): void {
-    const done = this.end(tx, task, "done", closing, { output: task.output ?? "{}", error: null });
+  /** Ends a record that waited for a time, which has come, or for a signal, whose value is its output. */
+  wake(tx: Tx, task: TaskRow, closing: Closing, output: string = task.output ?? "{}"): void {
+    const done = this.end(tx, task, "done", closing, { output, error: null });
     if (done.runId !== null) this.#options.runs().done(tx, done);
   }
 

@@ -246,6 +246,7 @@ function taskIn(state: TaskRow["state"], parts: Partial<TaskRow> = {}): TaskRow 
     closedBy: null,
     closedReceipt: null,
     streamed: false,
+    signal: null,
     ...parts,
   };
 }

@@ -114,6 +114,8 @@ export interface TaskRow {
    * run: the parent run has continued behind it, and waits for the child again.
    */
   readonly streamed: boolean;
+  /** The name of the signal that ends it, for a record that waits for one; null for everything else. */
+  readonly signal: string | null;
 }
 
 /** A task without its texts, which may have megabytes. */

@@ -87,7 +87,16 @@ export interface Need {
 
 export type Change =
   /** Post a step's work, or a record that waits for something else when the node has no lane. */
-  | { kind: "post"; node: number; ordinal: number; input: string; placement?: Placement; wakeAt?: number }
+  | {
+      kind: "post";
+      node: number;
+      ordinal: number;
+      input: string;
+      placement?: Placement;
+      /** For a record that waits: when it ends by itself, and the name of the signal that ends it. Default: the id of its step. */
+      wakeAt?: number;
+      signal?: string;
+    }
   /** A step that ended without being posted. */
   | ({ kind: "record"; node: number; ordinal: number } & Recorded)
   /** A record that waited has ended. */

@@ -12,6 +12,7 @@ import type { GroupCommit } from "../commit.ts";
 import { Postponed } from "../commit-errors.ts";
 import { Missing } from "../missing.ts";
 import { type RowStore, readAll } from "../rows.ts";
+import type { LocalSignals } from "../signal/local-signals.ts";
 import { joinKey } from "../tables/run.ts";
 import { taskChars } from "../tables/task.ts";
 import type { ReadTx, Tx } from "../tx.ts";
@@ -52,6 +53,8 @@ export interface DecisionsDeps {
   joins: Rows<Join>;
   /** Stores a message for another run. */
   leave: (tx: Tx, message: Message) => void;
+  /** Called when records of a run have begun to wait for signals. */
+  signals: Pick<LocalSignals, "posted" | "postedLater">;
   slices?: Slices;
   /** Tasks that one transaction cancels, and records that are read at once; replaced in tests. */
   sliceTasks?: number;
@@ -88,9 +91,10 @@ export class Decisions {
       if ("changes" in decision) {
         // In a retried run, a step that starts may have a row from an earlier life.
         const again = run.retries > 0 || begins.has(event.kind);
-        const about: About = { run, plan, now: event.now, again, closing: event.kind === "closed" ? event.node : null };
+        const about: About = { run, plan, now: event.now, again, closing: event.kind === "closed" ? event.node : null, signals: [] };
         if (begins.has(event.kind)) this.#forget(tx, about, loaded, decision.changes);
         for (const change of decision.changes) this.#apply(tx, about, change);
+        this.#takeSignals(tx, about);
         return decision.next;
       }
       if (!this.#loadTogether(tx, loaded, decision.need, plan))
@@ -157,6 +161,16 @@ export class Decisions {
     ];
   }
 
+  /**
+   * Signals that are kept end records that have begun to wait: a decision of its own for each. While an attempt is being closed this has to
+   * wait, because the run could end before the board has ended the attempt.
+   */
+  #takeSignals(tx: Tx, { run, closing, signals }: About): void {
+    if (signals.length === 0) return;
+    if (closing === null) this.#options.signals.posted(tx, run.id, signals);
+    else this.#options.signals.postedLater(tx, run.id);
+  }
+
   /** Voids the records of an earlier life, before anything of the next life starts. */
   #forget(tx: Tx, { run, now }: About, loaded: Loaded, changes: readonly Change[]): void {
     const steps = changes.flatMap((change) =>
@@ -180,7 +194,7 @@ export class Decisions {
       this.openTasks.end(tx, run.id, about.now, about.closing === null ? null : taskIdOf(run.id, about.closing));
   }
 
-  #post(tx: Tx, { run, plan, now, again }: About, change: Change & { kind: "post" }): void {
+  #post(tx: Tx, { run, plan, now, again, signals }: About, change: Change & { kind: "post" }): void {
     const node = plan.nodes[change.node];
     if (node === undefined) throw new Error(`The plan of run ${run.id} has no node ${change.node}.`);
     const { board } = this.#options;
@@ -196,7 +210,9 @@ export class Decisions {
     };
     if (node.kind !== "task") {
       const delayMs = change.wakeAt === undefined ? 0 : change.wakeAt - now;
-      return board.ofRuns.place(tx, newTask({ ...base, lanes: [], delayMs }, now, null), again, plan.keepsCounting);
+      const { signal = node.kind === "wait" ? node.id : undefined } = change;
+      if (signal !== undefined) signals.push(signal);
+      return board.ofRuns.place(tx, newTask({ ...base, lanes: [], delayMs, signal }, now, null), again, plan.keepsCounting);
     }
     const { lanes, priority, limits, delayMs, holdMs, polledMs = polledMsDefault } = change.placement ?? node;
     const lane = board.lanes.choose(lanes, now - polledMs);
@@ -231,6 +247,8 @@ interface About {
   again: boolean;
   /** The step whose attempt is being closed: the board ends it after the decision, and would otherwise return its permits twice. */
   closing: number | null;
+  /** Names of the signals for which this decision has posted records that wait. */
+  signals: string[];
 }
 
 /** The rows a decision has seen so far. */

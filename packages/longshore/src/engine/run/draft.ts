@@ -153,7 +153,7 @@ export class Draft {
     return ++this.#own().recorded;
   }
 
-  post(node: number, input: string, parts: { placement?: Placement; wakeAt?: number } = {}): void {
+  post(node: number, input: string, parts: { placement?: Placement; wakeAt?: number; signal?: string } = {}): void {
     this.change({ kind: "post", node, ordinal: this.nextOrdinal(), input, ...parts });
     this.spend(Math.floor(input.length / stepChars));
     this.enter();

@@ -12,7 +12,20 @@ import { lingerMs, type RetentionPolicy } from "./retention.ts";
 const dayMs = 86_400_000;
 const forever = { ageMs: 1_000 * dayMs, count: Number.POSITIVE_INFINITY };
 const keepAll: RetentionPolicy = { runs: forever, tasks: forever, logs: forever, blobs: forever };
-const tables = ["run", "task", "attempt", "node_join", "run_key", "log", "part", "part_uid", "part_read", "blob", "pruned"] as const;
+const tables = [
+  "run",
+  "task",
+  "attempt",
+  "node_join",
+  "run_key",
+  "log",
+  "part",
+  "part_uid",
+  "part_read",
+  "blob",
+  "pruned",
+  "signal",
+] as const;
 
 async function setup(place: Place, before?: Parts) {
   const parts = await openParts(place, before);
@@ -20,7 +33,8 @@ async function setup(place: Place, before?: Parts) {
   const logs = new LocalLogs(parts);
   const rowsOf = { runs: parts.runs.runs, tasks: parts.board.tasks };
   const streams = new LocalParts({ ...parts, tasks: parts.board.tasks, first: () => false });
-  const references = new BlobReferences({ ...parts, ...rowsOf, definitions: parts.runs.definitions, parts: streams, blobs });
+  const { definitions, signals } = parts.runs;
+  const references = new BlobReferences({ ...parts, ...rowsOf, definitions, signals, parts: streams, blobs });
   parts.onTask.add((task) => references.taskChanged(task));
   parts.onRun.add((run) => references.runChanged(run));
   const retention = new LocalRetention({ ...parts, ...rowsOf, blobs, references });
@@ -40,20 +54,26 @@ async function setup(place: Place, before?: Parts) {
 const newTask = (id: string, input: string) => ({ id, step: "alone", lanes: [{ name: id, labels: [] }], input, policy: null });
 
 describe.each(places)("retention in %s", (place) => {
-  it("a run is removed with its tasks, attempts, joins, keys and logs, and others stay whole", async () => {
+  it("a run is removed with its tasks, attempts, joins, keys, signals and logs, and others stay whole", async () => {
     const { parts, prune, rows, log } = await setup(place);
     await parts.define("w", ["a", "b"]);
-    const old = await parts.finish("w", { key: "old" });
+    const signalled = async (key: string) => {
+      const { id } = await parts.start("w", { key });
+      await parts.runs.signals.send(id, { name: "go", value: "1" });
+      for (let step = 0; step < 2; step++) await parts.complete(await parts.claim());
+      return { id };
+    };
+    const old = await signalled("old");
     await log(`${old.id}.0`, old.id);
     parts.db.exec(`INSERT INTO node_join (run_id, node, left_count) VALUES ('${old.id}', 1, -1)`);
     parts.db.exec(
       `INSERT INTO attempt (task_id, grant_count, attempt, closed_by, queued_at, ended_at) VALUES ('${old.id}.0', 1, 0, 'fail', 0, 0)`,
     );
     parts.clock.jump(2 * dayMs);
-    const kept = await parts.finish("w", { key: "kept" });
+    const kept = await signalled("kept");
     await log(`${kept.id}.0`, kept.id);
     expect(await prune({ runs: { ...forever, ageMs: dayMs } })).toEqual({ runs: 1, tasks: 0, logs: 0, blobs: 0 });
-    expect(rows()).toMatchObject({ run: 1, task: 2, attempt: 0, node_join: 0, run_key: 1, log: 1, blob: 0, pruned: 0 });
+    expect(rows()).toMatchObject({ run: 1, task: 2, attempt: 0, node_join: 0, run_key: 1, log: 1, blob: 0, pruned: 0, signal: 1 });
     expect(await parts.runs.run(old.id)).toBeUndefined();
     expect((await parts.runs.run(kept.id))?.state).toBe("succeeded");
     // The key of a pruned run may be used again.
@@ -299,6 +319,30 @@ describe.each(places)("retention in %s", (place) => {
     expect(removed).toBe(1);
     const left = parts.db.prepare("SELECT hash FROM blob").all();
     expect(left.map((row) => row.hash).sort()).toEqual([earlier.hash, alongside.hash].sort());
+  });
+
+  it("a blob that only a kept signal of an open run names stays, also when the signal is sent while others are pruned", async () => {
+    const { parts, blobs, references, prune } = await setup(place);
+    const stored = await Promise.all(Array.from({ length: 4 }, () => blobs.put(randomBytes(8))));
+    const [before, earlier, alongside] = stored.map(({ hash }) => hash) as [string, string, string, string];
+    await parts.define("w", ["a"]);
+    const { id } = await parts.start("w");
+    const send = (hash: string) => parts.runs.signals.send(id, { name: "go", value: JSON.stringify({ archive: hash }) });
+    await send(before);
+    parts.clock.jump(2 * dayMs);
+    const usedBefore = parts.clock.now() - dayMs;
+    let removed = 0;
+    await references.spare(usedBefore, undefined, async () => {
+      await send(earlier);
+      await blobs.noteUses();
+      const pruning = blobs.prune(usedBefore, (tx) => references.pending(tx));
+      await send(alongside);
+      removed = await pruning;
+    });
+    expect(removed).toBe(1);
+    expect((await prune({ blobs: { ...forever, ageMs: dayMs } })).blobs).toBe(0);
+    const there = await Promise.all(stored.map(({ hash }) => blobs.stat(hash)));
+    expect(there.map((blob) => blob !== undefined)).toEqual([true, true, true, false]);
   });
 
   it("a blob that is first used while others are pruned stays, also in the same commit", async () => {

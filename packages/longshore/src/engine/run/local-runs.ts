@@ -13,6 +13,7 @@ import { Additions, eachRow, type Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import { type Once, unmarked } from "../performed.ts";
 import type { RowStore, TableRows } from "../rows.ts";
+import { LocalSignals } from "../signal/local-signals.ts";
 import { joinRows, type OpenRun, openRunTable, runKeyTable, runRows, type StartKey } from "../tables/run.ts";
 import type { ReadTx, Tx } from "../tx.ts";
 import { Decisions, forEnded, type Happening } from "./decisions.ts";
@@ -25,7 +26,7 @@ import { newRun } from "./new-run.ts";
 import { OpenRunIds } from "./open-run-ids.ts";
 import type { Plan, RetryPolicy } from "./plan.ts";
 import { type Closure, errorOf, type NextTry } from "./retry.ts";
-import { hasHappenings, isRunOpen, type Run, type StoredMessage, withHappening } from "./run.ts";
+import { hasHappenings, isRunOpen, type Message, type Run, type StoredMessage, withHappening } from "./run.ts";
 import type { Brain, Life, NewChild, NewRun, Order, RunStore } from "./store.ts";
 
 export interface LocalRunsDeps {
@@ -58,6 +59,7 @@ export class LocalRuns implements RunStore, Follower {
   readonly #openIds = new OpenRunIds();
   readonly #keyed: TableRows<StartKey>;
   readonly decisions: Decisions;
+  readonly signals: LocalSignals;
   readonly #messages: Messages;
   readonly #families: Families;
   readonly #keys: Additions<StartKey>;
@@ -77,13 +79,18 @@ export class LocalRuns implements RunStore, Follower {
     this.#families = new Families(options.familyRunsMax);
     this.definitions = new Definitions(store, commit, clock, brain);
     this.#keys = new Additions(commit, (key) => this.#keyed.insert([key]));
+    const leave = (tx: Tx, message: Message) => this.#messages.leave(tx, message);
+    this.signals = new LocalSignals({
+      ...{ store, commit, performed: options.performed, clock, board, runs: this.runs, leave },
+      planOf: (tx, run) => this.decisions.planOf(tx, run),
+    });
+    const { signals } = this;
     this.decisions = new Decisions({
-      ...{ store, commit, clock, random, brain, board, documents, ...limits },
+      ...{ store, commit, clock, random, brain, board, documents, leave, signals, ...limits },
       ...{ definitions: this.definitions, runs: this.runs, joins: joinRows(store, commit) },
-      leave: (tx, message) => this.#messages.leave(tx, message),
     });
     this.#messages = new Messages({
-      ...{ store, commit, board, left, runs: this.runs, decisions: this.decisions, ...limits },
+      ...{ store, commit, board, left, signals, runs: this.runs, decisions: this.decisions, ...limits },
       start: (tx, child) => this.#startNow(tx, child),
       tell: (tx, task, happening) => this.#tellAbout(tx, task, happening),
     });
@@ -175,6 +182,10 @@ export class LocalRuns implements RunStore, Follower {
 
   abandoned(tx: Tx, task: TaskRow): void {
     this.#messages.abandoned(tx, task);
+  }
+
+  waitsAgain(tx: Tx, { runId }: TaskRow): void {
+    if (runId !== null) this.signals.postedLater(tx, runId);
   }
 
   /** Called when a step has produced a part and its row does not record an earlier one. Returns true when its run waits for that. */

@@ -8,6 +8,7 @@ import { cancelledAlone, type EndState, type Fault, isOpen, type TaskRow } from 
 import { Additions, eachRow, type Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import type { RowStore, TableRows, TableSpec } from "../rows.ts";
+import type { LocalSignals } from "../signal/local-signals.ts";
 import { runIdTable } from "../tables/run.ts";
 import type { ReadTx, Tx } from "../tx.ts";
 import type { Decisions, Happening } from "./decisions.ts";
@@ -24,6 +25,7 @@ export interface MessagesDeps {
   start: (tx: Tx, run: NewRun) => void;
   /** Notifies the run of a step about the step's end. */
   tell: (tx: Tx, task: TaskRow, happening: Happening) => void;
+  signals: Pick<LocalSignals, "matchAll">;
   /** Called when there are messages to carry out. */
   left: () => void;
   /** Replaces the limit in tests. */
@@ -111,6 +113,7 @@ export class Messages {
     else if (message.kind === "settle-task") this.#settleTask(tx, message);
     else if (message.kind === "cancel-child") this.#cancelChild(tx, message);
     else if (message.kind === "go-on") this.#goOn(tx, message.runId);
+    else if (message.kind === "take-signals") this.#options.signals.matchAll(tx, message.runId);
     else if (message.kind === "end-tasks") this.#options.decisions.openTasks.goOn(tx, message);
     else if (message.kind === "forget-tasks") this.#options.decisions.openTasks.forgetMore(tx, message);
     else this.#reopenParent(tx, message);

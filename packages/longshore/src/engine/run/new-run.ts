@@ -25,6 +25,7 @@ export function newRun(wanted: NewRun, now: number, timeoutMs: number | null): R
     settings: wanted.settings ?? null,
     backlog: null,
     skips: null,
+    signals: null,
     alias: wanted.alias ?? null,
     parentTaskId: wanted.parentTaskId ?? null,
     parentAttempt: wanted.parentAttempt ?? 0,

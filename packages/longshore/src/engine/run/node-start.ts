@@ -3,13 +3,15 @@
 
 import { isScalar, type Json } from "../../core/json/json.ts";
 import { parseExact, writeExact } from "../../core/json/json-exact.ts";
+import { shown } from "../../core/text.ts";
 import type { Fault } from "../board/task.ts";
+import { isSignalName, signalNameMax } from "../signal/signal.ts";
 import type { Recorded } from "./decide.ts";
 import type { Resolved, Scope } from "./dialect.ts";
 import { type Draft, type Failing, startSteps } from "./draft.ts";
 import type { Joins } from "./joins.ts";
 import { LazyMap } from "./lazy-map.ts";
-import type { Ending, InstantNode, JoinNode, Placement, PlanNode, TaskNode, Template } from "./plan.ts";
+import type { Ending, InstantNode, JoinNode, Placement, PlanNode, TaskNode, Template, WaitNode } from "./plan.ts";
 import type { Settled } from "./run.ts";
 import type { Skips } from "./skips.ts";
 
@@ -109,7 +111,7 @@ export class NodeStart {
     const text = writeExact(input);
     if (node.kind === "instant") return this.#instant(at, node, text);
     if (node.kind === "end") return this.#endHere(at, node.ending, text);
-    if (node.kind === "wait") return this.#waitUntil(at, node.until, text);
+    if (node.kind === "wait") return this.#waitUntil(at, node, text);
     if (node.kind === "run") {
       this.#draft.post(at, text);
       return this.#draft.startChild(at, node.workflow, text, attempt);
@@ -154,14 +156,21 @@ export class NodeStart {
     return this.#draft.known.during(at, this.#draft.blank(at, input), () => this.#draft.resolve(template, { node: at, attempt: 0 }));
   }
 
-  #waitUntil(at: number, until: Template, input: string): void {
-    const resolved = this.#draft.resolve(until, { node: at, attempt: 0 });
-    if ("needs" in resolved) return;
-    if ("failed" in resolved) return this.#failAtOnce(at, resolved, input);
-    if (typeof resolved.value === "number" && resolved.value <= this.#draft.now) {
+  #waitUntil(at: number, node: WaitNode, input: string): void {
+    const self = { node: at, attempt: 0 };
+    const until = this.#draft.resolve(node.until, self);
+    const name: Resolved = node.signal === undefined ? { value: null } : this.#draft.resolve(node.signal, self);
+    for (const part of [until, name]) if ("failed" in part) return this.#failAtOnce(at, part, input);
+    if (!("value" in until) || !("value" in name)) return;
+    if (typeof until.value === "number" && until.value <= this.#draft.now) {
       this.#record(at, { state: "done", error: null, input, output: "{}" });
       this.#onward.settled({ node: at, succeeded: true });
-    } else this.#draft.post(at, input, typeof resolved.value === "number" ? { wakeAt: resolved.value } : {});
+      return;
+    }
+    const refused = name.value === null ? undefined : refusedName(name.value);
+    if (refused !== undefined) return this.#failAtOnce(at, { failed: refused }, input);
+    const wakes = typeof until.value === "number" ? { wakeAt: until.value } : {};
+    this.#draft.post(at, input, { ...wakes, ...(name.value === null ? {} : { signal: name.value as string }) });
   }
 
   /** A join starts to wait; its upstreams may already have settled. */
@@ -214,6 +223,12 @@ export class NodeStart {
   #record(node: number, parts: Recorded): void {
     this.#draft.record(node, parts, this.#reserved.get(node));
   }
+}
+
+/** Why a value cannot be the name of a signal; undefined when it can. */
+function refusedName(name: Json): string | undefined {
+  const expected = `expected text of 1 to ${signalNameMax} characters`;
+  return isSignalName(name) ? undefined : `the name of its signal is ${shown(name)}, ${expected}`;
 }
 
 /** An object or a list matches no case, and may have no text form. */

@@ -144,9 +144,11 @@ export interface JoinNode extends NodeBase {
   readonly output: Template;
 }
 
-/** Waits for a report, or until a time. */
+/** Waits for a report, for a signal, or until a time. */
 export interface WaitNode extends NodeBase {
   readonly kind: "wait";
+  /** Resolves to the name of the signal that ends it. Default: the id of the step. */
+  readonly signal?: Template;
   /** Resolves to milliseconds since 1970, or null to wait for a report only. */
   readonly until: Template;
 }

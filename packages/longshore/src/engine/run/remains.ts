@@ -98,6 +98,7 @@ function tablesOf(stored: StoredBytes): RemnantTable[] {
     { name: "part_uid", key: ["task_id", "life", "first"], column: "task_id", of: "both" },
     { name: "part_read", key: ["reader", "reader_life", "source", "source_life", "first"], column: "reader", of: "both" },
     { name: "node_join", key: ["run_id", "node"], column: "run_id", of: "itself" },
+    { name: "signal", key: ["run_id", "number"], column: "run_id", of: "itself", texts: ["value"] },
     {
       ...{ name: "attempt", key: ["task_id", "grant_count", "attempt"], column: "task_id", of: "both" },
       ...{ texts: ["input", "output", "error"], room: stored.of("attempts") },

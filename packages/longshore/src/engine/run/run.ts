@@ -42,6 +42,8 @@ export interface Run {
   /** JSON texts: events during a pause and rests of decisions; and steps that are skipped when they are reached. */
   readonly backlog: string | null;
   readonly skips: string | null;
+  /** JSON text of the counts of its signals (signal/signal.ts). Null while there are none. */
+  readonly signals: string | null;
   /** The external ids of a dialect for this run, such as a workflow id on a foreign wire. */
   readonly alias: string | null;
   /** The record in another run that waits for this one, and its attempt: a parent that is retried has a child for each attempt. */
@@ -108,6 +110,8 @@ export type Message =
   | { kind: "cancel-child"; parentTaskId: string; attempt: number; life?: number }
   /** For the run itself: its backlog contains the rest of a decision. */
   | { kind: "go-on"; runId: string }
+  /** For the run itself: signals that it keeps may be what some of its records wait for. */
+  | { kind: "take-signals"; runId: string }
   /** For the run itself, which has ended: its open tasks behind the id `after` must be cancelled. No other life starts before that. */
   | { kind: "end-tasks"; runId: string; endedAt: number; after: string }
   /** For the run itself, which has started another life `at` this time: the records of these steps are void. */

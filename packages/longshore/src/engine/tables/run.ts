@@ -37,6 +37,7 @@ const changing: readonly Column<Run>[] = [
   ["variables", (run) => run.variables],
   ["backlog", (run) => run.backlog],
   ["skips", (run) => run.skips],
+  ["signals", (run) => run.signals],
 ];
 /** An open run has no `ended_at` on disk. Not writing it avoids an update of the index of open runs. */
 const ending: readonly Column<Run>[] = [["ended_at", (run) => run.endedAt]];
@@ -147,6 +148,7 @@ function runHeadOf(row: Row): RunHead {
     parentTaskId: row.parent_task_id as string | null,
     parentAttempt: row.parent_attempt as number,
     rootId: row.root_id as string | null,
+    signals: row.signals as string | null,
   };
 }
 

@@ -29,6 +29,7 @@ const fixed: readonly Column<TaskRow>[] = [
   ["end_ms", (task) => task.endMs],
   ["posted_at", (task) => task.postedAt],
   ["total_by", (task) => task.totalBy],
+  ["signal", (task) => task.signal],
 ];
 /** Columns that change when the task is queued, for the first time or again. */
 export const queueing: readonly Column<TaskRow>[] = [
@@ -296,5 +297,6 @@ export function taskOf(row: Row): TaskRow {
     closedBy: row.closed_by as Verb | null,
     closedReceipt: row.closed_receipt as string | null,
     streamed: row.streamed === 1,
+    signal: row.signal as string | null,
   };
 }

@@ -44,6 +44,13 @@ export const partTexts: TableSpec<Texts> = {
   }),
 };
 
+export const signalTexts: TableSpec<Texts> = {
+  name: "signal",
+  key: ["run_id", "number"],
+  columns: columns("run_id", "number", "value"),
+  of: (row) => ({ id: row.run_id as string, at: [row.run_id as string, row.number as number], texts: [row.value as Text] }),
+};
+
 export const messageTexts: TableSpec<Texts> = {
   name: "message",
   key: ["id"],

@@ -126,6 +126,17 @@ const migrations: readonly string[] = [
   CREATE TABLE property (name ${text} PRIMARY KEY, value ${text} NOT NULL);
   CREATE TABLE amount (name ${text} PRIMARY KEY, value BIGINT NOT NULL) ${busy};
   `,
+  `
+  ALTER TABLE task ADD COLUMN signal ${text};
+  CREATE INDEX task_signal ON task (run_id, signal, sequence) WHERE signal IS NOT NULL AND ended_at IS NULL;
+  ALTER TABLE run ADD COLUMN signals ${text};
+  CREATE TABLE signal (
+    run_id ${text}, number BIGINT, name ${text} NOT NULL, key ${text}, sent_at BIGINT NOT NULL, taken_at BIGINT, task_id ${text}, attempt BIGINT,
+    value ${text}, PRIMARY KEY (run_id, number)
+  );
+  CREATE INDEX signal_kept ON signal (run_id, name, number) WHERE taken_at IS NULL;
+  CREATE UNIQUE INDEX signal_key ON signal (run_id, key) WHERE key IS NOT NULL;
+  `,
 ];
 
 export const schemaVersion: number = migrations.length;

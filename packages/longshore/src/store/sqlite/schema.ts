@@ -198,6 +198,20 @@ const migrations: readonly string[] = [
   -- How many logs there have ever been.
   ${countLogs}
   `,
+  `
+  -- The name of the signal that a record waits for; and how many signals a run has.
+  ALTER TABLE task ADD COLUMN signal TEXT;
+  CREATE INDEX task_signal ON task (run_id, signal, sequence) WHERE signal IS NOT NULL AND ended_at IS NULL;
+  ALTER TABLE run ADD COLUMN signals TEXT;
+
+  -- A signal that was taken has no value: the step that took it has.
+  CREATE TABLE signal (
+    run_id TEXT NOT NULL, number INTEGER NOT NULL, name TEXT NOT NULL, key TEXT, sent_at INTEGER NOT NULL, taken_at INTEGER, task_id TEXT,
+    attempt INTEGER, value TEXT, PRIMARY KEY (run_id, number)
+  );
+  CREATE INDEX signal_kept ON signal (run_id, name, number) WHERE taken_at IS NULL;
+  CREATE UNIQUE INDEX signal_key ON signal (run_id, key) WHERE key IS NOT NULL;
+  `,
 ];
 
 export const schemaVersion = migrations.length;
