@@ -247,6 +247,55 @@ describe("stopping a handler", () => {
     expect(s.worker.status().counts.lost).toBe(1);
   });
 
+  const lease = { termMs: 30_000, everyMs: 2_000 };
+
+  it("a heartbeat after the result was accepted reports no lost lease, also while the last log lines are sent", async () => {
+    await using s = await setup([task("chatty", (_input: unknown, ctx) => ctx.log("bye"))]);
+    const slot = await s.loop.host.slots.take();
+    const sent = deferred<void>();
+    let pushes = 0;
+    let beats = 0;
+    const log = () => (pushes++ === 0 ? Promise.reject(new Error("away")) : sent.promise);
+    const beat = async () => ({ verdict: beats++ === 0 ? ("stale" as const) : ("gone" as const) });
+    const ran = slot?.run({ ...s.loop.assignment("chatty", {}, { hold: lease, beat }), log });
+    await until(() => pushes === 2);
+    await s.clock.advance(4_000);
+    sent.resolve();
+    await ran;
+    expect(s.notices.map(({ message }) => message).filter((message) => message.includes("not wanted"))).toEqual([]);
+    expect(s.worker.status().counts).toMatchObject({ done: 1, lost: 0 });
+  });
+
+  it("a lease that is over because the result was accepted, with a reply that was lost, is not reported as lost", async () => {
+    await using s = await setup([task("quick", () => 1)]);
+    const broken = deferred<never>();
+    let tries = 0;
+    const report = () => (tries++ === 0 ? broken.promise : Promise.resolve({ verdict: "again" as const }));
+    const beat = async () => ({ verdict: "stale" as const });
+    const ran = s.loop.run("quick", {}, { hold: lease, beat, report });
+    await until(() => tries === 1);
+    await s.clock.advance(2_000);
+    broken.reject(new Error("the server was killed"));
+    await until(() => tries === 2);
+    expect(await ran).toEqual({ kind: "done", output: 1 });
+    expect(s.notices.map(({ message }) => message).filter((message) => message.includes("not wanted"))).toEqual([]);
+    expect(s.worker.status().counts).toMatchObject({ done: 1, lost: 0 });
+  });
+
+  it("a lease that is lost while the result is reported, to no avail, is reported as lost", async () => {
+    await using s = await setup([task("quick", () => 1)]);
+    const broken = deferred<never>();
+    let tries = 0;
+    const report = () => (tries++ === 0 ? broken.promise : Promise.resolve({ verdict: "stale" as const }));
+    const ran = s.loop.run("quick", {}, { hold: lease, beat: async () => ({ verdict: "stale" as const }), report });
+    await until(() => tries === 1);
+    await s.clock.advance(2_000);
+    broken.reject(new Error("the server was killed"));
+    await ran;
+    expect(s.notices.map(({ message }) => message)).toContainEqual(expect.stringContaining("not wanted any more"));
+    expect(s.worker.status().counts).toMatchObject({ done: 0, lost: 1 });
+  });
+
   it("a handler that ignores its signal is abandoned after the grace period, reported, and named in a warning", async () => {
     await using s = await setup([task("deaf", () => new Promise(() => {}), { timeout: "1s" })]);
     const outcome = s.loop.run("deaf");

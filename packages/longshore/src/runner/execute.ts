@@ -117,9 +117,10 @@ async function report(execution: Execution, outcome: Outcome | undefined): Promi
   // The lease may have been lost while the log was sent.
   const wanted = outcome !== undefined && execution.stopped?.code !== "LONGSHORE_LEASE_LOST";
   const answer = wanted ? await tellOutcome(execution, outcome) : undefined;
+  const arrived = answer !== undefined && (answer.verdict === "ok" || answer.verdict === "again" || answer.verdict === "cancel");
+  execution.endReport(arrived);
   const logEnded = execution.endLog(answer !== undefined);
   if (logEnded !== undefined) await logEnded;
-  const arrived = answer !== undefined && (answer.verdict === "ok" || answer.verdict === "again" || answer.verdict === "cancel");
   const kind = arrived && outcome !== undefined ? outcome.kind : "lost";
   execution.around.ended(kind);
   if (execution.around.events.wants("taskEnded")) tellEnd(execution, kind, outcome, answer);
@@ -147,6 +148,7 @@ async function tellOutcome(execution: Execution, outcome: Outcome): Promise<Repo
     events.emit("updateTryFailed", { ...execution.event(), error, tries, durationMs });
   const tries = transport.reportTries;
   const options = { clock, random, hold, tries, wantNext, giveUp, failing, working, tryFailed };
+  execution.beginReport();
   const delivery = await deliver(assignment, outcome, options);
   const durationMs = clock.now() - startedMs;
   if (delivery.kind === "answered") {

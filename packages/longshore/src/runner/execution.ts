@@ -52,6 +52,9 @@ export class Execution {
   #log: TaskLog | undefined;
   #emitter: Emitter | undefined;
   #stopped: LongshoreError | undefined;
+  #reporting = false;
+  /** A lease that was lost while the result was being reported. */
+  #lost: LongshoreError | undefined;
   #graceMs: number | undefined;
   #logClosed = false;
   #finished = false;
@@ -112,11 +115,30 @@ export class Execution {
   /** Aborts the handler's signal. Only the first call has an effect. */
   stop(reason: LongshoreError, graceMs?: number): void {
     if (this.#stopped !== undefined || this.#finished) return;
+    if (this.#reporting && reason.code === "LONGSHORE_LEASE_LOST") {
+      this.#lost = reason;
+      return;
+    }
     this.#stopped = reason;
     this.#graceMs = graceMs;
     this.#aborter?.abort(reason);
     this.around.events.emit("taskStopped", { ...this.event(), reason });
     this.#onStop?.(reason);
+  }
+
+  /**
+   * The result is about to be reported: from here on, the reply to the report decides whether it is wanted. A peer that has accepted it also
+   * answers that the lease is over.
+   */
+  beginReport(): void {
+    this.#reporting = true;
+  }
+
+  /** The report is over. A lease that was lost meanwhile counts only if the result has not arrived. */
+  endReport(arrived: boolean): void {
+    this.#reporting = false;
+    this.hold?.end();
+    if (!arrived && this.#lost !== undefined) this.stop(this.#lost);
   }
 
   /** Calls `listener` when the work is stopped, or at once if it is stopped already. There is one listener at a time. */

@@ -32,6 +32,7 @@ export class Hold {
   #termMs: number;
   #untilMs: number;
   #ended = false;
+  #isRefused = false;
   #beating: Promise<void> | undefined;
   #disarm: () => void = () => {};
 
@@ -54,6 +55,11 @@ export class Hold {
   /** True once heartbeats have ended, because the lease was lost or `end` was called. */
   get ended(): boolean {
     return this.#ended;
+  }
+
+  /** True when the peer has answered that the lease is over, perhaps because it has accepted a result already. */
+  get isRefused(): boolean {
+    return this.#isRefused;
   }
 
   /** Sends a heartbeat now, or waits for the one that is in flight. */
@@ -102,6 +108,7 @@ export class Hold {
     if (this.#ended) return;
     this.#options.working("heartbeat");
     if (answer.verdict !== "ok" && answer.verdict !== "again" && answer.verdict !== "cancel") {
+      this.#isRefused = true;
       return this.#lose(`The lease is over: the heartbeat was answered "${answer.verdict}"`);
     }
     this.#termMs = answer.termMs ?? this.#termMs;

@@ -29,3 +29,28 @@ it("a report is repeated with growing pauses while the transport's schedule last
   expect(await delivering).toMatchObject({ kind: "undelivered", outcome: done, error: { message: "away" } });
   expect(triedMs).toEqual([0, 200, 600, 1_400, 3_000, 6_200, 10_000]);
 });
+
+it("a report without a reply is sent once more when the peer says that the lease is over", async () => {
+  const clock = new TestClock();
+  const hold = { untilMs: clock.now() + 30_000, ended: false, isRefused: false };
+  const replies = ["lost", "again"];
+  const report = async () => {
+    const verdict = replies.shift();
+    if (verdict !== "lost") return { verdict };
+    // The peer has accepted the result, its reply is lost, and its answer to a heartbeat comes first.
+    Object.assign(hold, { ended: true, isRefused: true });
+    throw new Error("the connection broke");
+  };
+  const delivering = deliver({ report } as unknown as Assignment, done, {
+    clock,
+    random: () => 0.5,
+    hold: hold as never,
+    tries: undefined,
+    wantNext: () => false,
+    giveUp: new AbortController().signal,
+    failing: () => {},
+    working: () => {},
+    tryFailed: () => {},
+  });
+  expect(await delivering).toEqual({ kind: "answered", answer: { verdict: "again" } });
+});

@@ -1,5 +1,6 @@
 // Delivers an outcome. A report without a known reply is repeated, with growing delays, until the lease ends: before that the result is
-// still wanted, after that another worker may have the task.
+// still wanted, after that another worker may have the task. When the peer says that the lease is over, a report without a known reply may
+// be the reason: it is sent once more, and its reply decides whether the result was accepted.
 
 import { type Backoff, backoffMs } from "../core/backoff.ts";
 import { type Clock, pause } from "../core/clock.ts";
@@ -35,6 +36,7 @@ export async function deliver(assignment: Assignment, first: Outcome, options: R
   const { clock, giveUp } = options;
   const startedMs = clock.now();
   let outcome = first;
+  let isLast = false;
   for (let tries = 1; ; tries++) {
     const triedMs = clock.now();
     let error: Error;
@@ -53,9 +55,11 @@ export async function deliver(assignment: Assignment, first: Outcome, options: R
         continue;
       }
     }
-    const pauseMs = giveUp.aborted ? undefined : pauseBefore(tries + 1, startedMs, options);
+    if (isLast) return { kind: "undelivered", outcome: first, error, tries };
+    isLast = options.hold?.isRefused === true;
+    const pauseMs = giveUp.aborted ? undefined : isLast ? 0 : pauseBefore(tries + 1, startedMs, options);
     if (pauseMs === undefined) return { kind: "undelivered", outcome: first, error, tries };
-    await pause(clock, pauseMs, giveUp);
+    if (pauseMs > 0) await pause(clock, pauseMs, giveUp);
     if (giveUp.aborted) return { kind: "undelivered", outcome: first, error, tries };
   }
 }
