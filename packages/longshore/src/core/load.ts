@@ -38,8 +38,8 @@ export async function importFile(file: string): Promise<Record<string, unknown>>
   } catch (thrown) {
     const error = toError(thrown);
     if (isRefusedWork(error)) throw error;
-    // The stack names the line of the user's file that threw.
-    throw failure(`${file} could not be loaded: ${error.stack ?? error.message}`, error);
+    const { loadFailure } = await import("./load-failure.ts");
+    throw failure(loadFailure(file, error), error);
   }
 }
 

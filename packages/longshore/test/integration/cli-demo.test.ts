@@ -15,6 +15,7 @@ it("npm start -- --once builds, runs the sample and ends with 0", async () => {
   // A loaded machine may hold the server up, which it reports.
   expect(stderr.replace(/^.* warn {2}The event loop was blocked.*\n/gm, "")).toBe("");
   expect(code).toBe(0);
+  expect(stdout).toMatch(/^Building Longshore \.\.\. done in [\d.]+ s\.\nLongshore serves on/);
   expect(stdout).toMatch(/serves on http:\/\/127\.0\.0\.1:\d+, with its data in \.longshore\./);
   expect(stdout).toMatch(/charge-card retries \(try 2\)/);
   expect(stdout).toMatch(/✓ send-receipt done after .*: receipt R-1042 sent to Ada/);
