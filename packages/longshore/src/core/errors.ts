@@ -36,7 +36,7 @@ export interface ErrorDetail {
   expected?: string;
   line?: number;
   column?: number;
-  /** The id of the run that is in the way. */
+  /** The id of the run that caused a conflict. */
   run?: string;
 }
 

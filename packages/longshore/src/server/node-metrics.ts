@@ -1,4 +1,4 @@
-// The metrics of a node of a cluster: its part in it, and the link.
+// The metrics of a node of a cluster: its state, and its link to the owner.
 
 import type { LinkClient } from "../cluster/link/client.ts";
 import type { LinkServerFigures } from "../cluster/link/server.ts";
@@ -12,7 +12,7 @@ const leaseHelp = "How long this node may rely on owning the data without renewi
 
 const states: readonly NodeState[] = ["member", "taking over", "owner", "stepping down"];
 
-/** What this node tells about the data while it owns them; null while it does not. */
+/** Figures about the data. Each function returns null while this node does not own the data. */
 interface Owned {
   links(): LinkServerFigures | null;
   lease(): Lease | null;
@@ -62,8 +62,8 @@ export function nodeMetrics(
 }
 
 /**
- * What /metrics shows: this node, and the data while this node owns it. What the protocols of the idle table count is left out: they count
- * nothing, and those on the owned data have families of the same names.
+ * What /metrics shows: this node, and the data while this node owns it. The metrics of the protocols of the idle table are left out: they count
+ * nothing, and the protocols on the owned data have metrics with the same names.
  */
 export function withOwned(metrics: Metrics, owned: () => Metrics | null): Metrics {
   return { ...createMetrics(), read: async () => `${await metrics.read()}${(await owned()?.read()) ?? ""}` };

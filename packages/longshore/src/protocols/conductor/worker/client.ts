@@ -57,7 +57,7 @@ const pollGraceMs = 10_000;
 interface Call {
   readonly method: HttpRequest["method"];
   readonly uri: string;
-  /** `uri` with ids in place of names, when there are any; with a query. */
+  /** The real path with its query. Default: `uri`, which has names in place of ids. */
   readonly path?: string;
   readonly body?: string;
   readonly timeoutMs?: number;
@@ -228,7 +228,7 @@ export function unexpected(what: string, answer: Answer, expected: string): Long
   );
 }
 
-/** `status 404: No such task found by id: x`, or the beginning of whatever came. */
+/** The response in short, for errors: `status 404: No such task found by id: x`. A body of another format is cut. */
 export function quote(answer: Answer): string {
   const error = parseErrorBody(answer.text);
   if (error === undefined) return quoted(answer);
