@@ -1,4 +1,5 @@
 import { describe, expect, expectTypeOf, it } from "vitest";
+import { z } from "zod";
 import { LongshoreError } from "./core/errors.ts";
 import { task } from "./core/task.ts";
 import { graph } from "./graph.ts";
@@ -218,6 +219,24 @@ describe("a graph that runs other workflows", () => {
     ["anything else", { name: "inner" }, /workflow outer got {"name":"inner"}, expected a workflow or the name of one/],
   ])("refuses %s in the place of a workflow", (_, child, message) => {
     expect(() => graph("outer", (g) => g.run(child as never, null))).toThrow(message);
+  });
+});
+
+describe("a graph with a schema of its input", () => {
+  const schema = z.object({ name: z.string(), times: z.number().default(1) });
+
+  it("has the type of what a caller sends, and stores the JSON Schema", () => {
+    const made = graph("greeting", (g, input) => g.step(greet, { name: input.name }), { input: schema });
+    expectTypeOf(made).toEqualTypeOf<Workflow<{ name: string; times?: number | undefined }, { text: string; words: string[] }>>();
+    expect(made.input).toBe(schema);
+    expect(made.source.inputSchema).toMatchObject({ type: "object", properties: { name: { type: "string" } }, required: ["name"] });
+    // @ts-expect-error: the schema has no such field.
+    graph("greeting", (g, input) => g.step(greet, { name: input.nmae }), { input: schema });
+  });
+
+  it("stores nothing for a schema whose library offers no JSON Schema", () => {
+    const own = { "~standard": { version: 1 as const, vendor: "own", validate: (value: unknown) => ({ value: value as string }) } };
+    expect(graph("plain", () => null, { input: own }).source).not.toHaveProperty("inputSchema");
   });
 });
 

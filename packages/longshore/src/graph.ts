@@ -4,6 +4,8 @@
 import type { Backoff } from "./core/backoff.ts";
 import { type Duration, durationMs } from "./core/duration.ts";
 import { LongshoreError } from "./core/errors.ts";
+import { publishedSchema } from "./core/schema/json-schema.ts";
+import { jsonSchemaOf, type Schema } from "./core/schema/schema.ts";
 import type { Task } from "./core/task.ts";
 import { shown } from "./core/text.ts";
 import type { StepSource, WorkflowSource } from "./protocols/longshore/dialect/source.ts";
@@ -53,7 +55,9 @@ export interface GraphBuilder {
 }
 
 /** The options of `graph()`. */
-export interface GraphOptions {
+export interface GraphOptions<Input = unknown> {
+  /** The schema of the input: a start with another input is refused. Steps read the input as the caller sent it. */
+  input?: Schema<Input, unknown>;
   /** The limit of the whole run. */
   timeout?: Duration;
 }
@@ -65,7 +69,7 @@ export interface GraphOptions {
 export function graph<Input, Result>(
   name: string,
   build: (g: GraphBuilder, input: Ref<Input>) => Result,
-  options: GraphOptions = {},
+  options: GraphOptions<Input> = {},
 ): Workflow<Input, Known<Result>> {
   if (!/^[\w./:@-]{1,200}$/.test(name)) {
     throw bad(`The workflow name ${JSON.stringify(name)} is not usable, expected 1 to 200 letters, digits and . _ - / : @`, "name");
@@ -75,7 +79,14 @@ export function graph<Input, Result>(
   if (isPromise(output)) throw asyncBuilder(name, output);
   const source: WorkflowSource = { name, steps, output: output === undefined ? null : toValue(output) };
   if (options.timeout !== undefined) source.timeoutMs = durationMs(options.timeout, `timeout of workflow ${name}`);
-  return Object.freeze({ name, source, ...(uses.size === 0 ? {} : { uses: [...uses] }) });
+  const inputSchema = publishedSchema(jsonSchemaOf(options.input, "input"));
+  if (inputSchema !== undefined) source.inputSchema = inputSchema;
+  return Object.freeze({
+    name,
+    source,
+    ...(uses.size === 0 ? {} : { uses: [...uses] }),
+    ...(options.input === undefined ? {} : { input: options.input }),
+  });
 }
 
 function builder(name: string): { g: GraphBuilder; steps: StepSource[]; uses: ReadonlySet<Workflow> } {

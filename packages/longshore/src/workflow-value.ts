@@ -1,5 +1,6 @@
 // A workflow as a value of a program, the same for every way of writing one in code.
 
+import type { Schema } from "./core/schema/schema.ts";
 import type { WorkflowSource } from "./protocols/longshore/dialect/source.ts";
 
 /** A workflow as a value: define it with `server.define()`, or start it with `server.start()`. */
@@ -9,6 +10,8 @@ export interface Workflow<Input = unknown, Output = unknown> {
   readonly source: WorkflowSource;
   /** The workflows that this one runs. A server defines them before this one. */
   readonly uses?: readonly Workflow[];
+  /** The schema of its input. A start with a workflow value is refused when the input does not fit. */
+  readonly input?: Schema<Input, unknown>;
   /** Only for the type checker. */
   readonly types?: { input: Input; output: Output };
 }

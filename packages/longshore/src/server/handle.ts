@@ -6,6 +6,7 @@ import { type Duration, durationMs } from "../core/duration.ts";
 import { LongshoreError } from "../core/errors.ts";
 import type { Json } from "../core/json/json.ts";
 import { toJson } from "../core/json/to-json.ts";
+import { checkStartInput } from "../core/schema/schema.ts";
 import type { RetryHint, Task } from "../core/task.ts";
 import { workflowFamily } from "../core/workflow-family.ts";
 import type { BlobStore } from "../engine/blob/blob.ts";
@@ -82,6 +83,7 @@ export function programSide(
   return {
     define,
     async start(workflow, input, options = {}) {
+      if (typeof workflow !== "string") await checkStartInput(workflow, input);
       const name = typeof workflow === "string" ? workflow : (await define(workflow as Workflow)).name;
       const { run } = await runs.start({ workflow: name, input: JSON.stringify(toJson(input)), key: options.key });
       return { id: run.id };

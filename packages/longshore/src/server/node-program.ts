@@ -2,6 +2,7 @@
 
 import type { ClusterNode } from "../cluster/node.ts";
 import { LongshoreError } from "../core/errors.ts";
+import { checkStartInput } from "../core/schema/schema.ts";
 import type { Definition } from "../engine/run/dialect.ts";
 import type { ProtocolHandles } from "../protocols/index.ts";
 import type { Engine } from "./engine.ts";
@@ -55,6 +56,7 @@ export function nodeProgram(node: ClusterNode, { handles }: { handles: object })
     defineSource,
     define,
     async start(workflow, input, options = {}) {
+      if (typeof workflow !== "string") await checkStartInput(workflow, input);
       const name = typeof workflow === "string" ? workflow : (await define(workflow as never)).name;
       return ask("start", name, input ?? null, options);
     },

@@ -3,6 +3,7 @@
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { z } from "zod";
 import { startAdminServer, startOnSmallDisk } from "../../test/support/admin.ts";
 import { temporaryFolder } from "../../test/support/parts.ts";
 import { eventually, job, startGraphServer } from "../../test/support/workflow-graph.ts";
@@ -129,6 +130,26 @@ describe("a server that closes", () => {
     await server.close();
     await worker.stop();
     expect(worker.status().state).toBe("stopped");
+  });
+});
+
+describe("a workflow with a schema of its input", () => {
+  it("is started only with an input that fits", async () => {
+    const server = await startQuietly({ port: null });
+    const echo = task("echo", async (given: unknown) => given);
+    const order = graph("order", (g, input) => g.step(echo, input), {
+      input: z.object({ items: z.array(z.object({ count: z.number() })), note: z.string().default("none") }),
+    });
+    await expect(server.start(order, { items: [{ count: "2" as never }] })).rejects.toMatchObject({
+      code: "LONGSHORE_BAD_INPUT",
+      message: expect.stringMatching(/^The input of workflow order does not fit its schema: items\[0\]\.count: /),
+      detail: { field: "items[0].count" },
+    });
+    await expect(server.start("order", null)).rejects.toMatchObject({ code: "LONGSHORE_NOT_FOUND" });
+    const worker = await work({ tasks: [echo], on: server });
+    const { id } = await server.start(order, { items: [{ count: 2 }] });
+    expect((await server.result(id)).output).toEqual({ items: [{ count: 2 }] });
+    await worker.stop();
   });
 });
 

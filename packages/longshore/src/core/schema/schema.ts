@@ -61,13 +61,25 @@ function secondLook<Output>(schema: Schema<unknown, Output>, value: unknown, fir
 
 function accept<Output>(result: SchemaResult<Output>, what: "input" | "output"): Output {
   if (result.issues === undefined) return result.value;
-  const named = result.issues.slice(0, issuesNamedMax).map((issue) => `${fieldOf(issue, what)}: ${issue.message}`);
-  const more = result.issues.length - named.length;
-  const message = `The ${what} does not fit the task's schema: ${named.join("; ")}${more > 0 ? `; and ${more} more` : ""}`;
+  const mistake = mistakeIn(result.issues, { what, where: `The ${what} does not fit the task's schema` });
+  throw new TerminalError(mistake.message, { cause: mistake });
+}
+
+/** Rejects with LONGSHORE_BAD_INPUT when a workflow has a schema for its input and this one does not fit. */
+export async function checkStartInput({ name, input }: { readonly name: string; readonly input?: Schema }, value: unknown): Promise<void> {
+  const result = await input?.["~standard"].validate(value);
+  if (result?.issues !== undefined)
+    throw mistakeIn(result.issues, { what: "input", where: `The input of workflow ${name} does not fit its schema` });
+}
+
+/** The error that names the first wrong fields. */
+function mistakeIn(issues: readonly SchemaIssue[], { what, where }: { what: "input" | "output"; where: string }): LongshoreError {
+  const named = issues.slice(0, issuesNamedMax).map((issue) => `${fieldOf(issue, what)}: ${issue.message}`);
+  const more = issues.length - named.length;
   const code = what === "input" ? "LONGSHORE_BAD_INPUT" : "LONGSHORE_BAD_OUTPUT";
-  const first = result.issues[0];
+  const first = issues[0];
   const detail = first === undefined ? {} : { field: fieldOf(first, what), expected: first.message };
-  throw new TerminalError(message, { cause: new LongshoreError(code, message, { detail }) });
+  return new LongshoreError(code, `${where}: ${named.join("; ")}${more > 0 ? `; and ${more} more` : ""}`, { detail });
 }
 
 /** A path as people write it: `items[2].name`. For the value itself, `what`. */

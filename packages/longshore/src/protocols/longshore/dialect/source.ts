@@ -2,6 +2,7 @@
 
 import type { Backoff } from "../../../core/backoff.ts";
 import type { Json, JsonObject } from "../../../core/json/json.ts";
+import type { JsonSchema } from "../../../core/schema/json-schema.ts";
 
 /** A place in a value: property names and array indexes. */
 export type Path = readonly (string | number)[];
@@ -46,6 +47,8 @@ export interface WorkflowSource {
   steps: StepSource[];
   output: Value;
   timeoutMs?: number;
+  /** The input that it takes, for people and tools; a start is not compared with it. */
+  inputSchema?: JsonSchema;
 }
 
 /** The reference that `value` is, or null. */

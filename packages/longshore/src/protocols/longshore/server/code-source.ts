@@ -58,6 +58,7 @@ const step = z
     workflow: name.optional(),
     input: value,
     after: z.array(stepId).max(nodesMax).optional(),
+    startWhen: z.literal("first-part").optional(),
     when: value.optional(),
     always: z.boolean().optional(),
     retry: z.strictObject({ failures: count, lost: count.optional(), backoff: backoff.optional() }).optional(),
@@ -76,6 +77,7 @@ export const codeSource = z
     steps: z.array(step).max(nodesMax).describe(`at most ${nodesMax} steps`),
     output: value,
     timeoutMs: milliseconds.optional(),
+    inputSchema: z.record(z.string(), z.unknown()).optional().describe("the JSON Schema of the input, for people and tools"),
   })
   .refine((given) => new Set(given.steps.map(({ id }) => id)).size === given.steps.length, "each step needs an id of its own")
   .meta({ id: "WorkflowSource" });

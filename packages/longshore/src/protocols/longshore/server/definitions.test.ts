@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { z } from "zod";
 import { startAdminServer } from "../../../../test/support/admin.ts";
 import { task } from "../../../core/task.ts";
 import { graph } from "../../../graph.ts";
-import type { Ref } from "../../../reference.ts";
 
 const yaml = { "content-type": "application/yaml" };
 const json = { "content-type": "application/json; charset=utf-8" };
@@ -33,14 +33,19 @@ describe("definitions", () => {
   it("written in code arrive as what graph() makes", async () => {
     const { api } = await startAdminServer();
     const greet = task("greet", async ({ name }: { name: string }) => ({ text: name }));
-    const made = graph("greeting", (g, input: Ref<{ name: string }>) =>
-      g.step(greet, { name: input.name }, { labels: ["eu"], retry: { limit: 2 } }),
+    const made = graph(
+      "greeting",
+      (g, input) => {
+        const first = g.step(greet, { name: input.name }, { labels: ["eu"], retry: { limit: 2 } });
+        g.step(greet, { name: "you" }, { id: "along", after: [first], startWhen: "first-part" });
+      },
+      { input: z.object({ name: z.string() }) },
     );
     const { status } = await api("POST", "/definitions", { source: made.source }, json);
     expect(status).toBe(201);
     const whole = (await api("GET", "/definitions/greeting")).body;
     expect(whole.source).toEqual(JSON.parse(JSON.stringify(made.source)));
-    expect(whole.steps).toEqual([{ id: "greet", kind: "task", after: [], lane: "greet", labels: ["eu"], workflow: null }]);
+    expect(whole.steps[0]).toEqual({ id: "greet", kind: "task", after: [], lane: "greet", labels: ["eu"], workflow: null });
   });
 
   it.each([
