@@ -222,6 +222,37 @@ describe("a graph that runs other workflows", () => {
   });
 });
 
+describe("a pause", () => {
+  it("is a step of its own, of a length or until a time that is known now or when it starts", () => {
+    const made = graph("pauses", (g, input: Ref<{ wait: "5m"; at: string }>) => {
+      const first = g.sleep("30m");
+      const second = g.sleep({ until: new Date(5_000) }, { after: [first] });
+      g.sleep({ until: "2030-01-31T09:00" }, { id: "named", when: true });
+      g.sleep(input.wait);
+      g.sleep({ until: input.at });
+      g.step(shout, { text: "up" }, { after: [second] });
+    });
+    expect(made.source.steps).toEqual([
+      { id: "sleep", sleep: { for: 1_800_000 }, input: null },
+      { id: "sleep-2", sleep: { until: 5_000 }, input: null, after: ["sleep"] },
+      { id: "named", sleep: { until: Date.UTC(2030, 0, 31, 9) }, input: null, when: true },
+      { id: "sleep-3", sleep: { for: { $ref: { path: ["wait"] } } }, input: null },
+      { id: "sleep-4", sleep: { until: { $ref: { path: ["at"] } } }, input: null },
+      { id: "shout", task: "shout", input: { text: "up" }, after: ["sleep-2"] },
+    ]);
+  });
+
+  it("without an end is refused", () => {
+    expect(() => graph("pauses", (g) => void g.sleep("soon" as never))).toThrow(/sleep of workflow pauses is "soon"/);
+    expect(() => graph("pauses", (g) => void g.sleep({ until: "tomorrow" }))).toThrow(
+      /workflow pauses has until "tomorrow", expected a Date/,
+    );
+    expect(() => graph("pauses", (g) => void g.sleep({ until: new Date(Number.NaN) }))).toThrow(/expected a Date/);
+    // @ts-expect-error: the type of the reference is no time.
+    graph("pauses", (g, input: Ref<{ wait: boolean }>) => void g.sleep(input.wait));
+  });
+});
+
 describe("a graph with a schema of its input", () => {
   const schema = z.object({ name: z.string(), times: z.number().default(1) });
 

@@ -8,7 +8,8 @@ import { publishedSchema } from "./core/schema/json-schema.ts";
 import { jsonSchemaOf, type Schema } from "./core/schema/schema.ts";
 import type { Task } from "./core/task.ts";
 import { shown } from "./core/text.ts";
-import type { StepSource, WorkflowSource } from "./protocols/longshore/dialect/source.ts";
+import { timeOf } from "./protocols/longshore/dialect/sleep.ts";
+import type { SleepSource, StepSource, WorkflowSource } from "./protocols/longshore/dialect/source.ts";
 import { type Arg, isReference, type Known, type Ref, reference, stepOf, toValue } from "./reference.ts";
 import type { Workflow } from "./workflow-value.ts";
 
@@ -44,6 +45,9 @@ export interface StepOptions {
 /** The options of a step that runs another workflow. */
 export type RunStepOptions = Pick<StepOptions, "id" | "after" | "when" | "always" | "totalTimeout">;
 
+/** The options of a step that waits. */
+export type WaitOptions = Pick<StepOptions, "id" | "after" | "when" | "always">;
+
 /** Adds steps to a workflow; the first argument of the function that `graph()` calls. */
 export interface GraphBuilder {
   /** Adds a step that runs `task`; returns a reference to its result. */
@@ -52,6 +56,11 @@ export interface GraphBuilder {
   run<Input, Output>(workflow: Workflow<Input, Output>, input: Arg<NoInfer<Input>>, options?: RunStepOptions): Ref<Output>;
   /** The same for a workflow that the server has under this name, written in any way. */
   run<Output = unknown>(workflow: string, input: unknown, options?: RunStepOptions): Ref<Output>;
+  /**
+   * Adds a pause: of this length from its start, or until a time. Steps that name it in `after` wait for its end. No worker and no slot is
+   * held meanwhile, and it survives restarts.
+   */
+  sleep(time: Arg<Duration> | { readonly until: Date | Arg<string | number> }, options?: WaitOptions): Ref<unknown>;
 }
 
 /** The options of `graph()`. */
@@ -101,7 +110,7 @@ function builder(name: string): { g: GraphBuilder; steps: StepSource[]; uses: Re
       if (!taken.has(id)) return id;
     }
   };
-  const add = (what: Pick<StepSource, "task" | "workflow">, input: unknown, options: StepOptions, called: string) => {
+  const add = (what: Pick<StepSource, "task" | "workflow" | "sleep">, input: unknown, options: StepOptions, called: string) => {
     const id = options.id ?? freeId(called);
     if (taken.has(id)) throw bad(`Workflow ${name} has two steps called ${id}: give one of them another id.`, `steps.${id}`);
     taken.add(id);
@@ -119,6 +128,7 @@ function builder(name: string): { g: GraphBuilder; steps: StepSource[]; uses: Re
       if (typeof child !== "string") uses.add(child);
       return add({ workflow }, input, options, workflow);
     },
+    sleep: (time, options = {}) => add({ sleep: sleepSource(time, name) }, null, options, "sleep"),
   };
   return { g, steps, uses };
 }
@@ -130,6 +140,20 @@ function childName(parent: string, child: Partial<Workflow> | undefined): string
   const got = child === undefined ? "undefined" : shown(child);
   const hint = child === undefined ? " Do two files import each other?" : "";
   throw bad(`g.run() in workflow ${parent} got ${got}, expected a workflow or the name of one.${hint}`, "workflow");
+}
+
+/** A time that is known now is checked now. */
+function sleepSource(time: Parameters<GraphBuilder["sleep"]>[0], workflow: string): SleepSource {
+  if (isReference(time)) return { for: toValue(time) };
+  if (typeof time !== "object") return { for: durationMs(time, `sleep of workflow ${workflow}`) };
+  const { until } = time as { until: Date | Arg<string | number> };
+  if (isReference(until)) return { until: toValue(until) };
+  const at = until instanceof Date ? until.getTime() : timeOf(until);
+  if (Number.isFinite(at)) return { until: at };
+  throw bad(
+    `g.sleep() in workflow ${workflow} has until ${shown(until)}, expected a Date, milliseconds since 1970 or a text such as 2030-01-31T09:00:00Z.`,
+    "sleep",
+  );
 }
 
 function isPromise(value: unknown): value is PromiseLike<unknown> {

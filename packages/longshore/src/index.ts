@@ -33,7 +33,7 @@ export {
 } from "./core/task.ts";
 export { type SpanIds, traceparent } from "./core/trace.ts";
 export type { Verdict } from "./core/verdict.ts";
-export { type GraphBuilder, type GraphOptions, graph, type RunStepOptions, type StepOptions } from "./graph.ts";
+export { type GraphBuilder, type GraphOptions, graph, type RunStepOptions, type StepOptions, type WaitOptions } from "./graph.ts";
 export type { Arg, Known, Ref } from "./reference.ts";
 export type {
   EventName,

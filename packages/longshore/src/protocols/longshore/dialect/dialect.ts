@@ -6,15 +6,8 @@ import { parseInSlices } from "../../../core/json/json-slices.ts";
 import { atOnce, mapInSlices, type Sliced } from "../../../core/slices/slice-work.ts";
 import type { Dialect, Resolved, Scope } from "../../../engine/run/dialect.ts";
 import { findCycle, makePlanInSlices, nodesMax, type Plan, type PlanNode, type Template } from "../../../engine/run/plan.ts";
-import {
-  isWrapped,
-  type Reference,
-  referenceOf,
-  references,
-  type StepSource,
-  type Value,
-  type WorkflowSource,
-} from "../../../protocols/longshore/dialect/source.ts";
+import { WakeTime } from "./sleep.ts";
+import { isWrapped, type Reference, referenceOf, references, type StepSource, type Value, type WorkflowSource } from "./source.ts";
 
 export const codeDialect: Dialect = { name: "code", compile: (text) => atOnce(compileInSlices(text)), compileInSlices, resolve };
 
@@ -33,7 +26,10 @@ function* compileInSlices(text: string): Sliced<Plan> {
 }
 
 function nodeOf(source: WorkflowSource, step: StepSource, index: ReadonlyMap<string, number>): PlanNode {
-  const used = [step.input, ...(step.when === undefined ? [] : [step.when])].flatMap((value) => references(value));
+  const wake = step.sleep === undefined ? undefined : new WakeTime(step.sleep);
+  const used = [step.input, ...(step.when === undefined ? [] : [step.when]), ...(wake === undefined ? [] : [wake.value])].flatMap((value) =>
+    references(value),
+  );
   const find = (name: string) => {
     const at = index.get(name);
     if (at === undefined)
@@ -53,6 +49,7 @@ function nodeOf(source: WorkflowSource, step: StepSource, index: ReadonlyMap<str
     timeouts,
   };
   if (step.workflow !== undefined) return { ...base, kind: "run", workflow: step.workflow };
+  if (wake !== undefined) return { ...base, kind: "wait", until: wake };
   return {
     ...base,
     kind: "task",
@@ -84,8 +81,13 @@ function streamsOf(source: WorkflowSource, step: StepSource, after: readonly num
 function resolve(plan: Plan, template: Template, scope: Scope): Resolved {
   const needs: number[] = [];
   try {
-    const value = fill(template as Value, (reference) => lookUp(plan, reference, scope, needs));
-    return needs.length > 0 ? { needs } : { value };
+    const value = fill(template instanceof WakeTime ? template.value : (template as Value), (reference) =>
+      lookUp(plan, reference, scope, needs),
+    );
+    if (needs.length > 0) return { needs };
+    if (!(template instanceof WakeTime)) return { value };
+    const time = template.at(value, scope.now);
+    return typeof time === "number" ? { value: time } : time;
   } catch (error) {
     if (error instanceof MissingValue) return { failed: error.message };
     throw error;

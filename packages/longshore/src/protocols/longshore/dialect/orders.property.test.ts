@@ -20,6 +20,7 @@ function makeStep(random: Random, at: number, child: string | undefined): StepSo
   if (child !== undefined && random.chance(0.1)) step.when = { $ref: { path: ["go"] } };
   if (random.chance(0.08)) step.totalMs = random.between(10, 90) * 1_000;
   if (child !== undefined && random.chance(0.25)) return { ...step, workflow: child };
+  if (random.chance(0.1)) return { ...step, sleep: random.pick([{ for: 0 }, { for: 45_000 }, { until: 20_000 }]) };
   const backoff = { kind: "fixed" as const, delayMs: random.pick([0, 5_000]) as number };
   return {
     ...step,

@@ -22,9 +22,10 @@ export interface Reference {
 
 export interface StepSource {
   id: string;
-  /** The handler's name, for work; or the name of another workflow. */
+  /** The handler's name, for work; or the name of another workflow; or a pause. */
   task?: string;
   workflow?: string;
+  sleep?: SleepSource;
   input: Value;
   /** Steps that must end first although their results are not used. */
   after?: string[];
@@ -41,6 +42,9 @@ export interface StepSource {
   labels?: string[];
   limits?: { key: string; held?: number; rate?: { count: number; windowMs: number } }[];
 }
+
+/** A pause, counted from the start of the step: milliseconds or a duration as a text. Or until a time: milliseconds since 1970, or ISO 8601. */
+export type SleepSource = { for: Value } | { until: Value };
 
 export interface WorkflowSource {
   name: string;

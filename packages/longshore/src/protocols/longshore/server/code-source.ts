@@ -51,11 +51,15 @@ const limit = z.strictObject({
   rate: z.strictObject({ count: z.number().int().min(1).max(1_000_000), windowMs: milliseconds }).optional(),
 });
 
+/** What a step may do. */
+const kinds = ["task", "workflow", "sleep"] as const;
+
 const step = z
   .strictObject({
     id: stepId,
     task: taskName.optional(),
     workflow: name.optional(),
+    sleep: z.union([z.strictObject({ for: value }), z.strictObject({ until: value })]).optional(),
     input: value,
     after: z.array(stepId).max(nodesMax).optional(),
     startWhen: z.literal("first-part").optional(),
@@ -69,7 +73,7 @@ const step = z
     labels: z.array(z.string().min(1).max(labelCharsMax)).max(labelsMax).optional(),
     limits: z.array(limit).max(limitsMax).optional(),
   })
-  .refine((given) => (given.task === undefined) !== (given.workflow === undefined), "a step has either a task or a workflow");
+  .refine((given) => kinds.filter((kind) => given[kind] !== undefined).length === 1, `a step has one of ${kinds.join(", ")}`);
 
 export const codeSource = z
   .strictObject({

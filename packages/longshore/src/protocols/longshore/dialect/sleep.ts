@@ -1,0 +1,48 @@
+// Pauses: when a step that sleeps wakes up, from values that may be known only when it starts.
+
+import { durationMs } from "../../../core/duration.ts";
+import type { Json } from "../../../core/json/json.ts";
+import { shown } from "../../../core/text.ts";
+import type { SleepSource, Value } from "./source.ts";
+
+/** The last time that a date can have. */
+const timeMax = 8_640_000_000_000_000;
+
+/** The template of the time at which a step wakes up. */
+export class WakeTime {
+  readonly kind: "for" | "until";
+  readonly value: Value;
+
+  constructor(sleep: SleepSource) {
+    this.kind = "for" in sleep ? "for" : "until";
+    this.value = "for" in sleep ? sleep.for : sleep.until;
+  }
+
+  /** Milliseconds since 1970, or why there is no such time. */
+  at(value: Json, now: number): number | { failed: string } {
+    const time = this.kind === "for" ? now + lengthOf(value) : timeOf(value);
+    if (Number.isFinite(time) && Math.abs(time) <= timeMax) return time;
+    const expected =
+      this.kind === "for"
+        ? 'milliseconds or a text such as "30s", "5m", "2h"'
+        : "milliseconds since 1970 or a text such as 2030-01-31T09:00:00Z";
+    return { failed: `it sleeps ${this.kind} ${shown(value)}, expected ${expected}` };
+  }
+}
+
+function lengthOf(value: Json): number {
+  try {
+    return typeof value === "number" || typeof value === "string" ? durationMs(value, "sleep") : Number.NaN;
+  } catch {
+    return Number.NaN;
+  }
+}
+
+/** Milliseconds since 1970. A text without an offset is in UTC, so that a time does not depend on the machine. */
+export function timeOf(value: unknown): number {
+  if (typeof value === "number") return Math.round(value);
+  if (typeof value !== "string" || !iso.test(value)) return Number.NaN;
+  return Date.parse(/T.*(?:Z|[+-]\d\d:\d\d)$/.test(value) || !value.includes("T") ? value : `${value}Z`);
+}
+
+const iso = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)?)?$/;
