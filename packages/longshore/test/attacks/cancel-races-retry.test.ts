@@ -113,3 +113,39 @@ it("a run that is retried while it is about to be cancelled with another goes on
   await order(server, run, "cancel");
   await server.complete(task as TaskRow, "of the new life");
 });
+
+/** The step of a run with items stops them when it learns of the cancellation: here not before `release` is called. */
+function slowToStop(server: StepflowServer): () => void {
+  const { runs } = server.engine;
+  const cancelFound = runs.cancelFound.bind(runs);
+  let release = () => {};
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  vi.spyOn(runs, "cancelFound").mockImplementation(async (...order) => {
+    if (order.length === 1) await released;
+    return cancelFound(...order);
+  });
+  return release;
+}
+
+async function openItems(server: StepflowServer, runId: string): Promise<number> {
+  let open = 0;
+  for await (const { state } of server.engine.reader.headsUnder(`${ownRunId(runId)}-`)) if (state === "running") open++;
+  return open;
+}
+
+it("a run with items takes no run that was cancelled with it for the result of an item", async () => {
+  const server = await startStepflow();
+  const run = await server.submit(oneStep("/builtin/eval", { flow_id: await server.store(inner), input: 1 }), [0, 0]);
+  for (let at = 0; at < 2; at++) await server.claim("inner");
+  const release = slowToStop(server);
+  await order(server, run, "cancel");
+  await expect.poll(() => openItems(server, run)).toBe(0);
+  release();
+  await order(server, run, "retry");
+  for (let at = 0; at < 2; at++) await server.complete(await server.claim("inner"), { result: "of the new life" });
+  await server.ended(run);
+  const { body } = await server.call("GET", `/runs/${run}/items`);
+  expect(JSON.stringify(body).match(/of the new life/g)).toHaveLength(2);
+});

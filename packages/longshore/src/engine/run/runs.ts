@@ -160,11 +160,11 @@ export class Runs {
   }
 
   /**
-   * Cancels a run that was found before, because of another run or of a step that was cancelled. A run that has begun another life since is
-   * unchanged, and so are all when the other run has.
+   * Cancels a run that was found before, because of other runs or of a step that were cancelled. A run that has begun another life since is
+   * unchanged, and so is every run when one of the others has.
    */
-  cancelFound(found: RunHead, cause?: RunHead): Promise<Run | undefined> {
-    const fence = [found, ...(cause === undefined ? [] : [cause])].map(({ id, retries }) => ({ runId: id, life: retries }));
+  cancelFound(found: RunHead, ...causes: readonly RunHead[]): Promise<Run | undefined> {
+    const fence = [found, ...causes].map(({ id, retries }) => ({ runId: id, life: retries }));
     return this.#store.tell(found.id, { kind: "cancel", fence });
   }
 

@@ -131,13 +131,32 @@ export class RunService {
     return { step: shown };
   }
 
-  /** Cancels the run and its descendants. A run that has ended is not changed, nor is what a retry starts meanwhile. */
+  /**
+   * Cancels the run and its descendants. A run that has ended is not changed, nor is what a retry starts meanwhile. Each run is cancelled
+   * before those that it has started: otherwise it would take their cancellation for their result.
+   */
   async cancel(runId: string): Promise<{ summary: Summary }> {
     const { runs, reader, renderer } = this.#deps;
     const run = await this.find(runId);
     const cancelled = (await runs.cancel(run.id)) ?? run;
-    for (const other of await openDescendants(reader, run)) await runs.cancelFound(other, cancelled);
+    // It is open when this request was performed before, and the run was retried since.
+    if (!isRunOpen(cancelled.state)) {
+      // Searched for before the items: so the item that has started one of them is among the items.
+      const found = await openDescendants(reader, run);
+      await this.#cancelItems(cancelled, cancelled);
+      for (const other of found) {
+        const ended = await runs.cancelFound(other, cancelled);
+        if (ended?.retries === other.retries && !isRunOpen(ended.state)) await this.#cancelItems(ended, cancelled);
+      }
+    }
     return { summary: await renderer.summary(cancelled) };
+  }
+
+  /** The items of a run are not among its descendants. Its task stops them too, but only when it learns that it was cancelled. */
+  async #cancelItems(run: RunHead, cause: RunHead): Promise<void> {
+    const { runs, items } = this.#deps;
+    if (settingsOf(run).items === undefined) return;
+    for await (const item of items.heads(run.id)) if (isRunOpen(item.state)) await runs.cancelFound(item, run, cause);
   }
 
   async remove(runId: string): Promise<void> {
