@@ -100,6 +100,17 @@ describe("with TLS", () => {
     await expect(shake(port, { ALPNProtocols: ["spdy/3"] })).rejects.toThrow(/alert/);
   });
 
+  it("a client cannot make the server shake hands again on the same connection", async () => {
+    const { port } = await serve();
+    const socket = await shake(port, { maxVersion: "TLSv1.2" });
+    socket.removeAllListeners("error");
+    const outcome = new Promise<string>((resolve) => {
+      socket.once("error", ({ message }) => resolve(message));
+      socket.renegotiate({}, (error) => resolve(error === null ? "another handshake" : error.message));
+    });
+    expect(await outcome).toMatch(/no renegotiation/);
+  });
+
   it("plain HTTP/2 gets an explanation of what is served", async () => {
     const server = await serve();
     const session = connectHttp2(server.url, { ca });

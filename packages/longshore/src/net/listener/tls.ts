@@ -3,6 +3,7 @@
 // ALPN chooses the version of HTTP. Clients that accept both get HTTP/1.1, which all our routes use; clients that offer only h2 are gRPC
 // clients.
 
+import { constants } from "node:crypto";
 import type { Socket } from "node:net";
 import { createSecureContext, createServer, type Server, type TLSSocket, type TlsOptions } from "node:tls";
 import { LongshoreError } from "../../core/errors.ts";
@@ -38,7 +39,12 @@ export interface TlsListenerOptions {
 
 export function createTlsListener({ tls, sockets, handshakeMs, admit, connected, failed }: TlsListenerOptions): TlsListener {
   checkPair(tls);
-  const server = createServer({ ...sockets, ...tls, handshakeTimeout: handshakeMs, ALPNCallback: ({ protocols }) => chosen(protocols) });
+  const server = createServer({
+    ...{ ...sockets, ...tls, handshakeTimeout: handshakeMs },
+    // A handshake takes a millisecond or more of the event loop. Without this, one connection could ask for another one without an end.
+    secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
+    ALPNCallback: ({ protocols }) => chosen(protocols),
+  });
   /** By address and port of the client: the only thing that a socket and its TLS socket have in common. */
   const handshaking = new Map<string, Socket>();
   server.on("connection", (socket: Socket) => {
