@@ -2,10 +2,9 @@ import { describe, expect, expectTypeOf, it } from "vitest";
 import { z } from "zod";
 import { LongshoreError } from "./core/errors.ts";
 import { task } from "./core/task.ts";
-import { graph } from "./graph.ts";
+import { type GraphWorkflow, graph } from "./graph.ts";
 import { codeDialect } from "./protocols/longshore/dialect/dialect.ts";
 import type { Ref } from "./reference.ts";
-import type { Workflow } from "./workflow-value.ts";
 
 const greet = task("greet", ({ name }: { name: string }) => ({ text: `Hello, ${name}!`, words: ["Hello", name] }));
 const shout = task("shout", ({ text }: { text: string; loud?: boolean }) => text.toUpperCase());
@@ -38,11 +37,11 @@ describe("workflows in code", () => {
       expectTypeOf(hello.words[0]).toEqualTypeOf<Ref<string> | undefined>();
       return { said: hello.text, length: 3 as number };
     });
-    expectTypeOf(greeting).toEqualTypeOf<Workflow<{ name: string }, { said: string; length: number }>>();
+    expectTypeOf(greeting).toEqualTypeOf<GraphWorkflow<{ name: string }, { said: string; length: number }>>();
     const nothing = graph("nothing", (g) => void g.step(greet, { name: "you" }));
-    expectTypeOf(nothing).toEqualTypeOf<Workflow<unknown, null>>();
+    expectTypeOf(nothing).toEqualTypeOf<GraphWorkflow<unknown, null>>();
     const outer = graph("outer", (g) => g.run(greeting, { name: "you" }).said);
-    expectTypeOf(outer).toEqualTypeOf<Workflow<unknown, string>>();
+    expectTypeOf(outer).toEqualTypeOf<GraphWorkflow<unknown, string>>();
   });
 
   it("do not compile with a misspelt field, a missing field or a value of another type", () => {
@@ -258,7 +257,7 @@ describe("a graph with a schema of its input", () => {
 
   it("has the type of what a caller sends, and stores the JSON Schema", () => {
     const made = graph("greeting", (g, input) => g.step(greet, { name: input.name }), { input: schema });
-    expectTypeOf(made).toEqualTypeOf<Workflow<{ name: string; times?: number | undefined }, { text: string; words: string[] }>>();
+    expectTypeOf(made).toEqualTypeOf<GraphWorkflow<{ name: string; times?: number | undefined }, { text: string; words: string[] }>>();
     expect(made.input).toBe(schema);
     expect(made.source.inputSchema).toMatchObject({ type: "object", properties: { name: { type: "string" } }, required: ["name"] });
     // @ts-expect-error: the schema has no such field.

@@ -63,6 +63,11 @@ export interface GraphBuilder {
   sleep(time: Arg<Duration> | { readonly until: Date | Arg<string | number> }, options?: WaitOptions): Ref<unknown>;
 }
 
+/** A graph as a value: define it with `server.define()`, or start it with `server.start()`. */
+export interface GraphWorkflow<Input = unknown, Output = unknown> extends Workflow<Input, Output> {
+  readonly source: WorkflowSource;
+}
+
 /** The options of `graph()`. */
 export interface GraphOptions<Input = unknown> {
   /** The schema of the input: a start with another input is refused. Steps read the input as the caller sent it. */
@@ -79,7 +84,7 @@ export function graph<Input, Result>(
   name: string,
   build: (g: GraphBuilder, input: Ref<Input>) => Result,
   options: GraphOptions<Input> = {},
-): Workflow<Input, Known<Result>> {
+): GraphWorkflow<Input, Known<Result>> {
   if (!/^[\w./:@-]{1,200}$/.test(name)) {
     throw bad(`The workflow name ${JSON.stringify(name)} is not usable, expected 1 to 200 letters, digits and . _ - / : @`, "name");
   }

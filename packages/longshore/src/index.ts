@@ -33,7 +33,15 @@ export {
 } from "./core/task.ts";
 export { type SpanIds, traceparent } from "./core/trace.ts";
 export type { Verdict } from "./core/verdict.ts";
-export { type GraphBuilder, type GraphOptions, graph, type RunStepOptions, type StepOptions, type WaitOptions } from "./graph.ts";
+export {
+  type GraphBuilder,
+  type GraphOptions,
+  type GraphWorkflow,
+  graph,
+  type RunStepOptions,
+  type StepOptions,
+  type WaitOptions,
+} from "./graph.ts";
 export type { Arg, Known, Ref } from "./reference.ts";
 export type {
   EventName,
@@ -45,6 +53,8 @@ export type {
   Told,
   WorkerEvents,
 } from "./runner/events.ts";
+export type { ChildOptions, CommandOptions, FunctionScope, LocalOptions, SignalOptions } from "./runner/function/scope.ts";
+export { StepError } from "./runner/function/step-error.ts";
 export type { WorkerStatus, WorkerStatuses } from "./runner/health.ts";
 export type { HttpOptions } from "./runner/http.ts";
 export type { Logger, Notice } from "./runner/notices.ts";
@@ -52,4 +62,5 @@ export type { Counts, RunnerStatus, TransportStatus } from "./runner/status.ts";
 export type { Span, SpanEnd, Telemetry, TracedWork, Tracer, WorkTrace } from "./runner/telemetry.ts";
 export type { Failure, Outcome } from "./runner/transport.ts";
 export { type WorkHandle, type WorkOptions, type WorkTarget, work } from "./work.ts";
+export { type FunctionWorkflow, type WorkflowOptions, workflow } from "./workflow.ts";
 export type { Workflow } from "./workflow-value.ts";

@@ -5,6 +5,7 @@ import { refuseWhileLoading } from "./core/load.ts";
 import { keepProcessAlive } from "./core/process-keepalive.ts";
 import type { Recorder } from "./core/recording.ts";
 import { onTermination, type SignalSource } from "./core/signal.ts";
+import type { Task } from "./core/task.ts";
 import { counted } from "./core/text.ts";
 import { type RunnerConfig, type RunnerOptions, runnerConfig } from "./runner/config.ts";
 import type { EventName, Listener, Listeners, WorkerEvents } from "./runner/events.ts";
@@ -16,6 +17,7 @@ import { Runner } from "./runner/runner.ts";
 import type { RunnerStatus } from "./runner/status.ts";
 import type { Telemetry } from "./runner/telemetry.ts";
 import type { Transport, TransportSource } from "./runner/transport.ts";
+import type { FunctionWorkflow } from "./workflow.ts";
 
 /** The source of a worker's tasks: the transport of a protocol, or a server in this process. */
 export type WorkTarget = Transport | TransportSource;
@@ -24,6 +26,8 @@ export type WorkTarget = Transport | TransportSource;
 export interface WorkOptions extends RunnerOptions {
   /** The source of tasks: one transport, a server in this process, or several that share the slots. */
   readonly on: WorkTarget | readonly WorkTarget[];
+  /** Durable functions whose turns this worker takes. */
+  readonly workflows?: readonly FunctionWorkflow[];
   /** Whether SIGINT and SIGTERM drain this worker, and a second signal forces it to stop. Default: true. */
   readonly signals?: boolean | SignalSource;
   /** Listeners from the start; `worker.on` adds more later. */
@@ -69,8 +73,9 @@ export async function work(options: WorkOptions): Promise<WorkHandle> {
 export async function openWork(options: WorkOptions): Promise<{ handle: WorkHandle; runner: Runner; metrics: WorkerMetrics | undefined }> {
   const { telemetry } = options;
   const { logger = telemetry?.logger, tracer = telemetry?.tracer } = options;
-  const config = runnerConfig({ ...options, logger, tracer });
   const transports = transportsOf(options.on);
+  const tasks = [...options.tasks, ...(await functionTasks(options.workflows ?? [], transports))];
+  const config = runnerConfig({ ...options, tasks, logger, tracer });
   const isolates = await makeIsolates(config, {
     crashed: (crash) => tellCrash(crash, runner, config),
     restarted: (restart) => runner.events.emit("workerRestarted", restart),
@@ -129,6 +134,18 @@ function measured(runner: Runner): WorkerMetrics {
   const metrics = workerMetrics(active);
   measure(runner.events, metrics);
   return metrics;
+}
+
+/** The tasks by which a worker takes the turns of durable functions. Imports the module only when it is needed. */
+async function functionTasks(workflows: readonly FunctionWorkflow[], transports: readonly Transport[]): Promise<Task[]> {
+  if (workflows.length === 0) return [];
+  const unable = transports.find(({ capabilities }) => !capabilities.functions);
+  if (unable !== undefined) {
+    const message = `${unable.name} cannot run durable functions (${workflows.map(({ name }) => name).join(", ")}): only a Longshore server can. Its tasks work there; leave out \`workflows\`, or add a transport to a Longshore server.`;
+    throw new LongshoreError("LONGSHORE_BAD_CONFIG", message, { detail: { field: "workflows" } });
+  }
+  const { driverTasks } = await import("./runner/function/driver.ts");
+  return driverTasks(workflows.map(({ code }) => code));
 }
 
 /** Imports the module only when it is needed. */

@@ -84,7 +84,7 @@ async function defineModule(client: Client, file: string): Promise<Defined[]> {
 /** Checks the shape, not the class: the file may have imported another copy of this package. */
 function isWorkflow(value: unknown): value is Workflow {
   const source = (value as Partial<Workflow> | null | undefined)?.source;
-  return typeof source === "object" && source !== null && Array.isArray(source.steps);
+  return typeof source === "object" && source !== null && ("function" in source || Array.isArray(source.steps));
 }
 
 function readText(file: string): string {

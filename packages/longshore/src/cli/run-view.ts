@@ -29,6 +29,7 @@ const stepLooks: Readonly<Record<Step["state"], Look>> = {
 export const runStyles: Readonly<Record<Run["state"], Style>> = {
   running: "cyan",
   paused: "yellow",
+  blocked: "red",
   succeeded: "green",
   failed: "red",
   cancelled: "red",

@@ -71,6 +71,8 @@ export interface Capabilities {
   readonly logs: boolean;
   /** Blobs. When false: `ctx.blobs` rejects with LONGSHORE_BAD_CONFIG. */
   readonly blobs: boolean;
+  /** Turns of durable functions (core/turn.ts): `ask` reads journals and adds commands. When absent: `work()` refuses workflows. */
+  readonly functions?: boolean;
   /** Cancellation while the handler runs. When false: a cancellation is noticed at the report. */
   readonly cancel: boolean;
 }

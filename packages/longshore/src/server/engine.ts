@@ -20,6 +20,7 @@ import type { Performed } from "../engine/performed.ts";
 import type { RowStore } from "../engine/rows.ts";
 import type { Dialect } from "../engine/run/dialect.ts";
 import type { HistoryReader } from "../engine/run/history.ts";
+import { Journal } from "../engine/run/journal.ts";
 import { type LocalHistoryDeps, servedHistory } from "../engine/run/local-history.ts";
 import { Retention, type RetentionPolicy, retentionDefault } from "../engine/run/retention.ts";
 import { brainOf, Runs } from "../engine/run/runs.ts";
@@ -154,6 +155,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     board,
     runs,
     documents: store.documents,
+    journal: new Journal({ read: (work) => store.commit.read(work), runs: store.runs.runs, tasks: store.board.tasks }),
     parts: store.parts,
     nodes: async () => [{ id: `${hostname()}/${process.pid}`, url: null, ...aloneSince(startedAt, clock.now()) }],
     removeRun: (runId) => beside.retention.removeRun(runId),

@@ -17,7 +17,7 @@ import type { Run, RunState } from "../engine/run/run.ts";
 import { taskOfStep } from "../engine/run/step-task.ts";
 import type { ProtocolHandles } from "../protocols/index.ts";
 import type { Transport, TransportSource } from "../runner/transport.ts";
-import type { Workflow } from "../workflow-value.ts";
+import { dialectOf, type Workflow } from "../workflow-value.ts";
 import type { Engine } from "./engine.ts";
 import { localTransport } from "./local.ts";
 import { type WaitingNews, watchWaiting } from "./waiting-tasks.ts";
@@ -103,7 +103,7 @@ export function programSide(
     watchWaiting: (tell) => watchWaiting(engine, tell),
     transport: () =>
       localTransport({
-        ...{ board, workers, logs, parts: engine.parts, blobs: blobsFor(engine.blobs) },
+        ...{ board, workers, logs, parts: engine.parts, journal: engine.journal, blobs: blobsFor(engine.blobs) },
         taskOfStep: (runId, stepId) => taskOfStep(engine, runId, stepId),
         holder: `local-${makeId(clock.now())}`,
       }),
@@ -116,8 +116,8 @@ export async function defineFamily(
   define: (definition: { name: string; dialect: string; source: string }) => Promise<Definition>,
 ): Promise<Definition> {
   let defined: Definition | undefined;
-  for (const { name, source } of workflowFamily([workflow]))
-    defined = await define({ name, dialect: "code", source: JSON.stringify(source) });
+  for (const one of workflowFamily([workflow]))
+    defined = await define({ name: one.name, dialect: dialectOf(one), source: JSON.stringify(one.source) });
   return defined as Definition;
 }
 

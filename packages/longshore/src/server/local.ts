@@ -6,13 +6,15 @@ import type { Blobs, StepPart } from "../core/context.ts";
 import { LongshoreError, refusal } from "../core/errors.ts";
 import type { Json } from "../core/json/json.ts";
 import type { Task } from "../core/task.ts";
+import { commandsQuestion, journalQuestion } from "../core/turn.ts";
 import type { Board } from "../engine/board/board.ts";
 import type { Reach } from "../engine/board/lanes.ts";
 import { reservedForServer } from "../engine/board/reserved-lanes.ts";
-import type { TaskRow as BoardTask, Hold } from "../engine/board/task.ts";
+import { type TaskRow as BoardTask, type Hold, isDriver } from "../engine/board/task.ts";
 import type { Workers } from "../engine/board/workers.ts";
 import type { Logs } from "../engine/log/log.ts";
 import type { PartStore } from "../engine/part/store.ts";
+import type { Journal } from "../engine/run/journal.ts";
 import type {
   Assignment,
   BeatAnswer,
@@ -32,6 +34,7 @@ export interface LocalOptions {
   logs: Pick<Logs, "append">;
   blobs: Blobs;
   parts: PartStore;
+  journal: Pick<Journal, "page">;
   /** The task of a step of a run; undefined when the run has no such step. */
   taskOfStep(runId: string, stepId: string): Promise<string | undefined>;
   /** The holder name of this worker's leases. */
@@ -46,7 +49,7 @@ const waitMs = 30_000;
 /** The delay after a claim that failed (the store cannot be written, the server is closing). */
 const retryMs = 500;
 
-const capabilities: Capabilities = { defer: true, progress: true, streams: true, logs: true, blobs: true, cancel: true };
+const capabilities: Capabilities = { defer: true, progress: true, streams: true, logs: true, blobs: true, cancel: true, functions: true };
 
 export function localTransport(options: LocalOptions): Transport {
   let host: TransportHost | null = null;
@@ -98,6 +101,7 @@ export function localTransport(options: LocalOptions): Transport {
     },
     emit: (given) => emit(options.parts, holdOf(task), given),
     receive: (stepId) => localParts(options, task, stepId),
+    ask: (name, value) => ask(options, task, name, value),
     report: (outcome, { wantNext }) => report(task, outcome, wantNext),
   });
 
@@ -120,7 +124,7 @@ export function localTransport(options: LocalOptions): Transport {
     async start(around) {
       host = around;
       const tasks = [...around.tasks.values()];
-      const kept = tasks.find(({ name }) => options.board.reserved.has(name));
+      const kept = tasks.find(({ name }) => options.board.reserved.isForServer(name));
       if (kept !== undefined)
         throw new LongshoreError("LONGSHORE_BAD_CONFIG", reservedForServer(kept.name), { detail: { field: "tasks" } });
       reach = { names: tasks.map((task) => task.name).sort(), labels: [...new Set(tasks.flatMap((task) => task.labels))].sort() };
@@ -140,6 +144,13 @@ export function localTransport(options: LocalOptions): Transport {
     },
     async stop() {},
   };
+}
+
+/** The questions of a durable function about its own run. */
+async function ask({ board, journal }: LocalOptions, task: BoardTask, name: string, value: Json): Promise<Json> {
+  if (isDriver(task) && name === journalQuestion) return JSON.parse((await journal.page(task.runId ?? "", Number(value))) ?? "null");
+  if (isDriver(task) && name === commandsQuestion) return board.command(holdOf(task), JSON.stringify(value));
+  throw new LongshoreError("LONGSHORE_BAD_CONFIG", `A worker in the process of the server cannot ask ${JSON.stringify(name)}.`);
 }
 
 function holdOf(task: BoardTask): Hold {

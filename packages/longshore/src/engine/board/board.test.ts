@@ -13,7 +13,16 @@ function setup() {
     throw new Error("This test must not call it.");
   };
   const store: BoardStore = {
-    ...{ post: unused, extend: unused, settle: unused, receipt: unused, cancelTask: unused, withdraw: unused, task: unused },
+    ...{
+      post: unused,
+      extend: unused,
+      settle: unused,
+      receipt: unused,
+      cancelTask: unused,
+      withdraw: unused,
+      command: unused,
+      task: unused,
+    },
     async claim(_, stands) {
       if (stands === undefined) return { tasks: [], leave: null };
       standing.push(stands);

@@ -114,6 +114,11 @@ export class Board {
     return this.#store.settle({ verb: "complete", hold, output, ...options });
   }
 
+  /** Adds commands of a durable function in the middle of its turn. `report` is JSON text. */
+  command(hold: Hold, report: string): Promise<Verdict> {
+    return this.#store.command(hold, report);
+  }
+
   fail(hold: Hold, failure: FailureReport): Promise<Verdict> {
     return this.#store.settle({ verb: "fail", hold, ...failure });
   }

@@ -2,7 +2,7 @@
 // task's row is authoritative. Every change goes through the group commit, which undoes changes in memory when the write fails.
 
 import type { Clock } from "../../core/clock.ts";
-import { isTransient } from "../../core/errors.ts";
+import { isTransient, LongshoreError } from "../../core/errors.ts";
 import type { Verdict } from "../../core/verdict.ts";
 import { eachRow, type Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
@@ -22,7 +22,18 @@ import { keptError, merged } from "./report-texts.ts";
 import { dueAfterRestart, restored } from "./restart.ts";
 import { RunTasks } from "./run-tasks.ts";
 import type { BoardStore, ClaimRequest, Extending, Extension, Leave, NewTaskRow, Report, Standing } from "./store.ts";
-import { cancelledAlone, cell, type EndState, fence, type Hold, isOpen, nextDeadline, passedDeadline, type TaskRow } from "./task.ts";
+import {
+  cancelledAlone,
+  cell,
+  type EndState,
+  fence,
+  type Hold,
+  isDriver,
+  isOpen,
+  nextDeadline,
+  passedDeadline,
+  type TaskRow,
+} from "./task.ts";
 import { copyOf } from "./task-copy.ts";
 import { TaskLife } from "./task-life.ts";
 import { Unwritten } from "./unwritten-endings.ts";
@@ -32,6 +43,8 @@ export interface Follower {
   done(tx: Tx, task: TaskRow): void;
   closed(tx: Tx, task: TaskRow, closure: Closure): NextTry;
   ended(tx: Tx, task: TaskRow, state: EndState, error: string | null): void;
+  /** A durable function has reported a turn, or commands in the middle of one. Returns why the report is refused; null when it is not. */
+  turned(tx: Tx, task: TaskRow, report: string, isOver: boolean): string | null;
   /** An attempt of a record without a lane has ended: its child run should stop too. */
   abandoned(tx: Tx, task: TaskRow): void;
   /** A record that waits for a signal waits again, as another attempt. */
@@ -341,13 +354,16 @@ export class LocalBoard implements BoardStore {
     if (fenced !== "current" || task === undefined) return fenced as Verdict;
     const next = cell(task.state, verb);
     if (next === null) return "stale";
+    // Only the worker that has the turn of a durable function may report on it.
+    if (task.state === "queued" && isDriver(task)) return "stale";
     if (verb === "defer" && report.unlessTaken && task.state !== "offered") return "busy";
     const closing: Closing = { now, by: verb, receipt: (verb === "defer" ? undefined : report.receipt) ?? null, holder: report.by };
     if (next.to === "cancelled") {
       const output = verb === "complete" ? report.output : task.output;
       const error = verb === "fail" ? keptError(report.error) : null;
       this.#life.end(tx, task, "cancelled", closing, { output, error, fault: task.fault ?? undefined });
-    } else if (verb === "complete") {
+    } else if (verb === "complete" && isDriver(task)) this.#endTurn(tx, task, report.output, closing);
+    else if (verb === "complete") {
       const done = this.#life.end(tx, task, "done", closing, { output: merged(task, report), error: null });
       if (done.runId !== null) this.#runs.done(tx, done);
     } else if (verb === "defer") this.#life.defer(tx, task, report, closing);
@@ -356,6 +372,27 @@ export class LocalBoard implements BoardStore {
       this.#life.close(tx, { ...task, output }, closing, { kind: "failed", error: keptError(report.error), retryable, spends, delayMs });
     }
     return next.verdict;
+  }
+
+  /** A report that cannot be read fails the turn for good: the next worker with the same code would send the same. */
+  #endTurn(tx: Tx, task: TaskRow, report: string, closing: Closing): void {
+    this.#life.park(tx, task, closing);
+    const refused = this.#runs.turned(tx, task, report, true);
+    if (refused !== null) this.#life.close(tx, task, closing, { kind: "failed", error: keptError(refused), retryable: false });
+  }
+
+  /** Adds commands in the middle of a turn; the turn goes on. */
+  command(hold: Hold, report: string): Promise<Verdict> {
+    return this.#commit.run((tx) => {
+      const task = this.tasks.get(tx, hold.taskId) ?? undefined;
+      const fenced = fence(task, hold, "extend", this.#clock.now(), () => null);
+      if (fenced !== "current" || task === undefined) return fenced as Verdict;
+      if (task.state === "cancelling") return "cancel";
+      if (!isDriver(task)) return "stale";
+      const refused = this.#runs.turned(tx, task, report, false);
+      if (refused !== null) throw new LongshoreError("LONGSHORE_BAD_INPUT", refused);
+      return "ok";
+    });
   }
 
   #expireTask(tx: Tx, id: string): void {
@@ -367,7 +404,8 @@ export class LocalBoard implements BoardStore {
     // `totalBy` ends the task also while its time to be claimed does not run.
     const passed = claimRuns || task.totalBy === null || task.totalBy > now ? earliest : "totalBy";
     const closing: Closing = { now, by: "expire", receipt: null };
-    if (passed === null && task.state === "queued" && task.lane === null && task.dueAt <= now) this.#life.wake(tx, task, closing);
+    if (passed === null && task.state === "queued" && task.lane === null && task.dueAt <= now && !isDriver(task))
+      this.#life.wake(tx, task, closing);
     else if (passed === null) {
       // Its delay has ended, or the window that it was parked for has opened. A deadline that was moved is only registered again.
       if (task.state === "queued" && task.dueAt <= now) this.#queues.join(tx, task, now);

@@ -3,7 +3,7 @@ import type { TaskRow } from "./task.ts";
 
 /** A queued task as it is first created. */
 export function newTask(
-  task: NewTaskRow & { runId?: string; node?: number; ordinal?: number; signal?: string },
+  task: NewTaskRow & { runId?: string; node?: number; ordinal?: number; signal?: string; command?: string },
   now: number,
   lane: TaskRow["lane"],
 ): TaskRow {
@@ -51,5 +51,6 @@ export function newTask(
     closedReceipt: null,
     streamed: false,
     signal: task.signal ?? null,
+    command: task.command ?? null,
   };
 }

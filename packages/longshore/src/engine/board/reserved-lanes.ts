@@ -13,6 +13,8 @@ const ownMark = "$";
 export interface Reservation {
   readonly names: RegExp;
   readonly dialects: readonly string[];
+  /** Workers may claim from these lanes, as from those that are not reserved. */
+  readonly isForWorkers?: boolean;
 }
 
 export class ReservedLanes {
@@ -24,6 +26,11 @@ export class ReservedLanes {
 
   has(name: string): boolean {
     return name.startsWith(ownMark) || this.#reservations.some(({ names }) => names.test(name));
+  }
+
+  /** Whether no worker may claim from the lane. */
+  isForServer(name: string): boolean {
+    return name.startsWith(ownMark) || this.#reservations.some(({ names, isForWorkers }) => !isForWorkers && names.test(name));
   }
 
   /**
@@ -43,7 +50,7 @@ export class ReservedLanes {
    */
   refusedClaim(names: readonly string[], serves: string | undefined): LongshoreError | undefined {
     for (const name of names) {
-      if (name === serves || !this.has(name)) continue;
+      if (name === serves || !this.isForServer(name)) continue;
       const message = `No worker may claim ${JSON.stringify(name)}: this name is reserved for the server. Claim the names of the tasks that the worker has.`;
       return new LongshoreError("LONGSHORE_BAD_INPUT", message, { detail: { field: "name" } });
     }

@@ -7,7 +7,7 @@ import { taskChars } from "../tables/task.ts";
 import type { Tx } from "../tx.ts";
 import type { Closing } from "./attempts.ts";
 import type { ReadyQueues } from "./ready-queues.ts";
-import { type EndState, type Fault, isOpen, type TaskRow } from "./task.ts";
+import { type EndState, type Fault, isOpen, type Lane, type TaskRow } from "./task.ts";
 import { cancelledTask, forgottenTask } from "./task-end.ts";
 import type { TaskLife } from "./task-life.ts";
 import type { Unwritten } from "./unwritten-endings.ts";
@@ -60,6 +60,18 @@ export class RunTasks {
     const now = this.#deps.clock.now();
     const waiting = { state: "queued", output: null, error: null, fault: null, overdue: null, endedAt: null, streamed } as const;
     this.#deps.tasks.put(tx, taskId, { ...task, ...waiting, queuedAt: now, dueAt: now });
+  }
+
+  /** Queues the task of a durable function for its next turn, if it waits for one. */
+  turn(tx: Tx, taskId: string, lane: Lane, input: string, claimMs: number | null): void {
+    const task = this.#deps.tasks.get(tx, taskId);
+    if (task?.state === "queued" && task.lane === null) this.#deps.life.turn(tx, task, lane, input, claimMs);
+  }
+
+  /** Writes the number of a command's result. */
+  number(tx: Tx, taskId: string, ordinal: number): void {
+    const task = this.#deps.tasks.get(tx, taskId);
+    if (task !== null) this.#deps.tasks.put(tx, taskId, { ...task, ordinal });
   }
 
   /** Starts another attempt after one that ended while its run was paused. */

@@ -83,6 +83,8 @@ export interface BoardStore {
   extend(hold: Hold, options?: Extending): Promise<Extension>;
   /** Applies a report; what follows for the task's run is decided and written in the same transaction. */
   settle(report: Report): Promise<Verdict>;
+  /** Adds commands of a durable function in the middle of its turn. `report` is JSON text (core/turn.ts). */
+  command(hold: Hold, report: string): Promise<Verdict>;
   /** The receipt of the report that closed this grant; undefined when there is none. */
   receipt(taskId: string, grant: number): Promise<string | undefined>;
   /** Cancels one task, with or without a holder. Returns false when it had already ended. */

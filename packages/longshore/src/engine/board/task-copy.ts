@@ -54,5 +54,6 @@ export function copyOf(task: TaskRow): TaskCopy {
     closedReceipt: task.closedReceipt,
     streamed: task.streamed,
     signal: task.signal,
+    command: task.command,
   };
 }

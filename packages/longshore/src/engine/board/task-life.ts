@@ -9,7 +9,7 @@ import type { Attempts, Closing, Why } from "./attempts.ts";
 import type { Follower } from "./local-board.ts";
 import type { ReadyQueues } from "./ready-queues.ts";
 import type { Report } from "./store.ts";
-import { type EndState, isOpen, type TaskRow } from "./task.ts";
+import { type EndState, isOpen, type Lane, type TaskRow } from "./task.ts";
 import { copyOf } from "./task-copy.ts";
 import { endedTask, type Result } from "./task-end.ts";
 
@@ -98,7 +98,7 @@ export class TaskLife {
         ? nextTry(policyOf(task), task, closure, now, this.#options.random())
         : this.#options.runs().closed(tx, task, closure);
     if (!next.again) {
-      const counted = { ...task, failures: next.failures, lost: next.lost };
+      const counted = { ...task, failures: next.failures, lost: next.lost, ordinal: next.ordinal ?? task.ordinal };
       this.end(tx, counted, "failed", closing, { output: task.output, error: next.error, fault, overdue });
       return;
     }
@@ -122,15 +122,44 @@ export class TaskLife {
     };
     // A record without a lane has no delay: it waits for something else from now on.
     const dueAt = task.lane === null ? wakeTime(next.wakeAt, closing.now) : next.dueAt;
-    const counted = { ...task, ...fresh, failures, lost, input, dueAt, attempt: task.attempt + 1, ordinal: next.ordinal ?? task.ordinal };
+    const { ordinal = task.ordinal, lane = task.lane } = next;
+    // On another lane the time to be claimed does not run.
+    const claimMs = lane === task.lane ? task.claimMs : null;
+    const counted = { ...task, ...fresh, failures, lost, input, dueAt, attempt: task.attempt + 1, ordinal, lane, claimMs };
     this.#abandon(tx, task);
-    this.requeue(tx, task, closing, counted, { rewritten: input !== task.input });
+    this.requeue(tx, task, closing, counted, { rewritten: input !== task.input || lane !== task.lane });
     if (task.signal !== null) this.#options.runs().waitsAgain(tx, task);
   }
 
   /** Stops what an attempt without a lane waited for: no step needs it any more. */
   #abandon(tx: Tx, task: TaskRow): void {
     if (task.lane === null && task.runId !== null) this.#options.runs().abandoned(tx, task);
+  }
+
+  /**
+   * A turn of a durable function has ended: its task waits without a lane until there is news for the function. Its budgets start again,
+   * because the turn succeeded.
+   */
+  park(tx: Tx, task: TaskRow, closing: Closing): void {
+    const fresh = { startedAt: null, endBy: null, output: null, error: null, fault: null, overdue: null, deferrals: 0 };
+    const parked = { ...task, ...fresh, lane: null, input: "null", failures: 0, lost: 0, claimMs: null, dueAt: closing.now };
+    this.requeue(tx, task, closing, parked, { rewritten: true });
+  }
+
+  /** Queues the task of a durable function for its next turn. */
+  turn(tx: Tx, task: TaskRow, lane: Lane, input: string, claimMs: number | null): void {
+    const now = this.#options.clock.now();
+    const queued = copyOf(task);
+    queued.lane = lane;
+    queued.input = input;
+    queued.sequence = ++this.#sequence;
+    queued.claimMs = claimMs;
+    queued.attemptAt = now;
+    queued.queuedAt = now;
+    queued.dueAt = now;
+    queued.claimBy = claimMs === null ? null : now + claimMs;
+    this.#options.tasks.put(tx, queued.id, queued, true);
+    this.#options.queues.join(tx, queued, now);
   }
 
   /** Ends a record that waited for a time, which has come, or for a signal, whose value is its output. */

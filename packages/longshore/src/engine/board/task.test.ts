@@ -247,6 +247,7 @@ function taskIn(state: TaskRow["state"], parts: Partial<TaskRow> = {}): TaskRow 
     closedReceipt: null,
     streamed: false,
     signal: null,
+    command: null,
     ...parts,
   };
 }

@@ -116,6 +116,20 @@ export interface TaskRow {
   readonly streamed: boolean;
   /** The name of the signal that ends it, for a record that waits for one; null for everything else. */
   readonly signal: string | null;
+  /**
+   * For a run of a durable function. The task of the function itself: `function`. A command that the function gave: how many results it had
+   * received by then, the kind and the name, such as `3 step price`; the `ordinal` of a command is the number of its result. Null for all
+   * other tasks.
+   */
+  readonly command: string | null;
+}
+
+/** The `command` of the task in which a durable function runs. */
+export const driverCommand = "function";
+
+/** Whether the task is the one in which a durable function runs, turn by turn. */
+export function isDriver({ command }: Pick<TaskRow, "command">): boolean {
+  return command === driverCommand;
 }
 
 /** A task without its texts, which may have megabytes. */

@@ -4,9 +4,11 @@
 // this file says what each event means.
 
 import type { Json } from "../../core/json/json.ts";
-import { cancelledAlone, type EndState, type Fault, type TaskRow } from "../board/task.ts";
+import type { TurnReport } from "../../core/turn.ts";
+import { cancelledAlone, type EndState, type Fault, type Lane, type TaskRow } from "../board/task.ts";
 import type { DocumentKey } from "./documents.ts";
 import type { Rules } from "./draft.ts";
+import { decideDriven } from "./driven.ts";
 import type { Placement, Plan, PlanNode, RetryPolicy } from "./plan.ts";
 import { Propagation } from "./propagation.ts";
 import type { RestartOptions, RestartPlan } from "./restart-plan.ts";
@@ -22,6 +24,8 @@ export type RunEvent = { now: number; random: number } & (
   | { kind: "go-on"; rest: Rest }
   /** A step has its result. */
   | { kind: "done"; node: number; streamed?: boolean }
+  /** A durable function has reported a turn, or, when it is not over, commands in the middle of one. */
+  | { kind: "turn"; node: number; report: TurnReport; isOver: boolean }
   /** An attempt of a step closed without a result. `policy` is the task's own retry policy; without it the plan's applies. */
   | ({ kind: "closed"; node: number; streamed?: boolean; closure: Closure; policy?: RetryPolicy | null } & Tries)
   /** A step ended in another way: its child run did not succeed, or a caller cancelled the step alone. */
@@ -86,7 +90,10 @@ export interface Need {
 }
 
 export type Change =
-  /** Post a step's work, or a record that waits for something else when the node has no lane. */
+  /**
+   * Post a step's work, or a record that waits for something else when it has no lane. `step` describes a command of a durable function,
+   * which is in no plan.
+   */
   | {
       kind: "post";
       node: number;
@@ -96,9 +103,14 @@ export type Change =
       /** For a record that waits: when it ends by itself, and the name of the signal that ends it. Default: the id of its step. */
       wakeAt?: number;
       signal?: string;
+      step?: PostedStep;
     }
+  /** Queue the driver of a durable function: on the first of these lanes that was polled since then, else on the last. */
+  | { kind: "turn"; lanes: readonly Lane[]; input: string; polledSince: number; claimMs: number }
+  /** The result of a command has this number. */
+  | { kind: "number"; node: number; ordinal: number }
   /** A step that ended without being posted. */
-  | ({ kind: "record"; node: number; ordinal: number } & Recorded)
+  | ({ kind: "record"; node: number; ordinal: number; step?: PostedStep } & Recorded)
   /** A record that waited has ended. */
   | { kind: "settle"; node: number; state: EndState; error: string | null; output: string | null; fault?: Fault }
   /** A record that had ended waits again. `passed`: the run has continued behind it, and does not continue a second time when it ends. */
@@ -110,6 +122,12 @@ export type Change =
   | { kind: "forget"; node: number }
   /** Cancel all open tasks of the run. */
   | { kind: "cancel-open" };
+
+/** The id of a step that is in no plan, and its command. */
+export interface PostedStep {
+  id: string;
+  command: string;
+}
 
 /** A record that ends at once. Texts are JSON. */
 export interface Recorded {
@@ -124,6 +142,7 @@ export type Decision = { need: Need } | { changes: Change[]; next: NextTry | nul
 
 export function decide(rules: Rules, frontier: Frontier, event: RunEvent): Decision {
   const { plan } = rules;
+  if (plan.driven) return decideDriven(rules, frontier, event);
   const propagation = new Propagation(rules, frontier, event.now);
   const next = react(propagation, plan, event);
   return propagation.answer(next);

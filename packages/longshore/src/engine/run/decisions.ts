@@ -6,7 +6,7 @@ import { parseExact } from "../../core/json/json-exact.ts";
 import type { Slices } from "../../core/slices/slices.ts";
 import type { LocalBoard } from "../board/local-board.ts";
 import { newTask } from "../board/new-task.ts";
-import type { TaskRow } from "../board/task.ts";
+import { driverCommand, type TaskRow } from "../board/task.ts";
 import type { Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import { Postponed } from "../commit-errors.ts";
@@ -81,7 +81,8 @@ export class Decisions {
 
   decide(tx: Tx, run: Run, happening: Happening): NextTry | null {
     // Another life starts only after all tasks of the last one have ended.
-    const written = begins.has(happening.kind) ? this.#options.board.unwritten.written(run.id) : undefined;
+    const isBegin = begins.has(happening.kind) || (happening.kind === "turn" && happening.report.end?.kind === "continued");
+    const written = isBegin ? this.#options.board.unwritten.written(run.id) : undefined;
     if (written !== undefined) throw new Postponed(written);
     const plan = this.planOf(tx, run);
     const event = { ...happening, now: this.#options.clock.now(), random: this.#options.random() } as RunEvent;
@@ -90,9 +91,9 @@ export class Decisions {
       const decision = this.#options.brain.decide(plan, loaded, event);
       if ("changes" in decision) {
         // In a retried run, a step that starts may have a row from an earlier life.
-        const again = run.retries > 0 || begins.has(event.kind);
+        const again = run.retries > 0 || isBegin;
         const about: About = { run, plan, now: event.now, again, closing: event.kind === "closed" ? event.node : null, signals: [] };
-        if (begins.has(event.kind)) this.#forget(tx, about, loaded, decision.changes);
+        if (isBegin) this.#forget(tx, about, loaded, decision.changes);
         for (const change of decision.changes) this.#apply(tx, about, change);
         this.#takeSignals(tx, about);
         return decision.next;
@@ -127,7 +128,7 @@ export class Decisions {
       const document = this.#options.documents.find(tx, kind, name);
       loaded.documents.set(documentKey(kind, name), document === null ? null : (parseExact(document.body) as Json));
     }
-    if (need.all) loaded.all = this.records.all(tx, id, plan.nodes.length);
+    if (need.all) loaded.all = this.records.all(tx, id, plan.driven ? loaded.run.recorded + 1 : plan.nodes.length);
     const { restart } = need;
     const { all } = loaded;
     if (restart !== null && all !== undefined)
@@ -190,39 +191,54 @@ export class Decisions {
     else if (change.kind === "reopen") this.#options.board.ofRuns.reopen(tx, taskIdOf(run.id, change.node), change.passed);
     else if (change.kind === "run") this.#options.runs.put(tx, run.id, change.run);
     else if (change.kind === "message") this.#options.leave(tx, change.message);
+    else if (change.kind === "turn") this.#turn(tx, run, change);
+    else if (change.kind === "number") this.#options.board.ofRuns.number(tx, taskIdOf(run.id, change.node), change.ordinal);
     else if (change.kind === "cancel-open")
       this.openTasks.end(tx, run.id, about.now, about.closing === null ? null : taskIdOf(run.id, about.closing));
   }
 
   #post(tx: Tx, { run, plan, now, again, signals }: About, change: Change & { kind: "post" }): void {
-    const node = plan.nodes[change.node];
-    if (node === undefined) throw new Error(`The plan of run ${run.id} has no node ${change.node}.`);
+    const { placement } = change;
+    const node = change.step === undefined ? plan.nodes[change.node] : undefined;
+    const { id: step, command } = change.step ?? { id: node?.id, command: plan.driven ? driverCommand : undefined };
+    if (step === undefined) throw new Error(`The plan of run ${run.id} has no node ${change.node}.`);
     const { board } = this.#options;
     const base = {
       id: taskIdOf(run.id, change.node),
       runId: run.id,
       node: change.node,
-      step: node.id,
+      step,
+      command,
       ordinal: change.ordinal,
       input: change.input,
-      policy: change.placement === undefined ? null : JSON.stringify(change.placement.retry),
-      ...(change.placement?.timeouts ?? node.timeouts),
+      policy: placement === undefined ? null : JSON.stringify(placement.retry),
+      ...(placement?.timeouts ?? node?.timeouts),
     };
-    if (node.kind !== "task") {
+    const placed = placement ?? (node?.kind === "task" && !plan.driven ? node : undefined);
+    if (placed === undefined || placed.lanes.length === 0) {
       const delayMs = change.wakeAt === undefined ? 0 : change.wakeAt - now;
-      const { signal = node.kind === "wait" ? node.id : undefined } = change;
+      const { signal = node?.kind === "wait" ? node.id : undefined } = change;
       if (signal !== undefined) signals.push(signal);
       return board.ofRuns.place(tx, newTask({ ...base, lanes: [], delayMs, signal }, now, null), again, plan.keepsCounting);
     }
-    const { lanes, priority, limits, delayMs, holdMs, polledMs = polledMsDefault } = change.placement ?? node;
+    const { lanes, priority, limits, delayMs, holdMs, polledMs = polledMsDefault } = placed;
     const lane = board.lanes.choose(lanes, now - polledMs);
     const task = { ...base, lanes, priority: priority + run.priority, limits, delayMs, holdMs };
     board.ofRuns.place(tx, newTask(task, now, lane), again, plan.keepsCounting);
   }
 
+  #turn(tx: Tx, run: Run, { lanes, input, polledSince, claimMs }: Change & { kind: "turn" }): void {
+    const { board } = this.#options;
+    const lane = board.lanes.choose(lanes, polledSince);
+    // Any worker may take it from the last lane, however long that takes.
+    const waitsMs = lane === null || lane.name === lanes.at(-1)?.name ? null : claimMs;
+    if (lane !== null) board.ofRuns.turn(tx, taskIdOf(run.id, 0), lane, input, waitsMs);
+  }
+
   #record(tx: Tx, { run, plan, now, again }: About, change: Change & { kind: "record" }): void {
     const { node, ordinal, state, error } = change;
-    const base = { id: taskIdOf(run.id, node), runId: run.id, node, ordinal, step: plan.nodes[node]?.id ?? "" };
+    const { id: step, command } = change.step ?? { id: plan.nodes[node]?.id ?? "", command: undefined };
+    const base = { id: taskIdOf(run.id, node), runId: run.id, node, ordinal, step, command };
     const task = newTask({ ...base, lanes: [], input: change.input ?? "null", policy: null }, now, null);
     const result = { state, error, output: change.output ?? null, fault: change.fault ?? null, endedAt: now };
     this.#options.board.ofRuns.place(tx, { ...task, ...result }, again, plan.keepsCounting);

@@ -3,10 +3,13 @@
 
 import type { Clock } from "../../core/clock.ts";
 import { LongshoreError } from "../../core/errors.ts";
+import type { Json } from "../../core/json/json.ts";
+import { parseExact } from "../../core/json/json-exact.ts";
 import { isSameJson } from "../../core/json/json-same.ts";
 import { checkName } from "../../core/names.ts";
 import type { Slices } from "../../core/slices/slices.ts";
 import { shown } from "../../core/text.ts";
+import { readReport } from "../../core/turn.ts";
 import { type Follower, type LocalBoard, runDeadlinePrefix } from "../board/local-board.ts";
 import type { EndState, TaskRow } from "../board/task.ts";
 import { Additions, eachRow, type Rows } from "../cached-rows.ts";
@@ -131,7 +134,7 @@ export class LocalRuns implements RunStore, Follower {
     const obey = (tx: Tx) => {
       const run = this.runs.get(tx, runId);
       if (run === null) return undefined;
-      const applies = isRunOpen(run.state) !== forEnded.has(order.kind);
+      const applies = isRunOpen(run.state) !== forEnded.has(order.kind) || (run.state === "blocked" && order.kind === "retry");
       if (applies && !("fence" in order && order.fence?.some((life) => this.#isOver(tx, life)))) this.#obey(tx, run, order);
       return after(tx);
     };
@@ -178,6 +181,17 @@ export class LocalRuns implements RunStore, Follower {
 
   ended(tx: Tx, task: TaskRow, state: EndState, error: string | null): void {
     this.#tellAbout(tx, task, { kind: "ended", node: task.node, state, error });
+  }
+
+  turned(tx: Tx, task: TaskRow, text: string, isOver: boolean): string | null {
+    try {
+      const report = readReport(parseExact(text) as Json);
+      this.#tellAbout(tx, task, { kind: "turn", node: task.node, report, isOver });
+      return null;
+    } catch (error) {
+      if (error instanceof LongshoreError && error.code === "LONGSHORE_BAD_OUTPUT") return error.message;
+      throw error;
+    }
   }
 
   abandoned(tx: Tx, task: TaskRow): void {

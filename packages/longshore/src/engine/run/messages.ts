@@ -12,6 +12,7 @@ import type { LocalSignals } from "../signal/local-signals.ts";
 import { runIdTable } from "../tables/run.ts";
 import type { ReadTx, Tx } from "../tx.ts";
 import type { Decisions, Happening } from "./decisions.ts";
+import { isCommand } from "./driven.ts";
 import { backlogOf, isRunOpen, type Message, type Run, type StoredMessage, successorIdOf, taskIdOf } from "./run.ts";
 import type { NewChild, NewRun } from "./store.ts";
 
@@ -123,9 +124,12 @@ export class Messages {
    * A record has ended, and its child should stop too. A child that has not started yet finds that the step has ended; a child that has
    * ended needs no stop.
    */
-  abandoned(tx: Tx, { id: parentTaskId, runId, node, attempt }: TaskRow): void {
+  abandoned(tx: Tx, task: TaskRow): void {
+    const { id: parentTaskId, runId, node, attempt } = task;
     const run = runId === null ? null : this.#options.runs.get(tx, runId);
-    if (run === null || this.#options.decisions.planOf(tx, run).nodes[node]?.kind !== "run") return;
+    if (run === null) return;
+    const { nodes, driven } = this.#options.decisions.planOf(tx, run);
+    if (driven ? !isCommand(task, "run") : nodes[node]?.kind !== "run") return;
     const child = this.childOf(tx, parentTaskId, attempt);
     if (child !== null && isRunOpen(child.state)) this.leave(tx, { kind: "cancel-child", parentTaskId, attempt, life: child.retries });
   }
@@ -234,7 +238,8 @@ export class Messages {
     if (task === null || run === null || task.attempt !== attempt) return;
     if (isOpen(task.state) || task.state === "forgotten") return;
     const { node, state } = task;
-    if (decisions.planOf(tx, run).nodes[node]?.onFailure === "tolerate") return;
+    const { nodes, driven } = decisions.planOf(tx, run);
+    if (driven || nodes[node]?.onFailure === "tolerate") return;
     if (isRunOpen(run.state) && this.#waitOn(tx, run, task)) return;
     const wasDone = state === "done";
     // A run that has also failed elsewhere would fail again at once.

@@ -197,6 +197,11 @@ export interface Plan {
   readonly keepsCounting: boolean;
   /** A child run that lives again makes its parent wait for it again, even a parent that had ended. */
   readonly reopensParent: boolean;
+  /**
+   * The only node is the driver: a task whose worker decides, turn by turn, which commands follow. Each command becomes a node of that run
+   * (driven.ts).
+   */
+  readonly driven: boolean;
   /** What the dialect made it from; opaque here. */
   readonly origin?: unknown;
 }
@@ -219,6 +224,7 @@ interface PlanFields {
   successor?: boolean;
   keepsCounting?: boolean;
   reopensParent?: boolean;
+  driven?: boolean;
   origin?: unknown;
 }
 
@@ -252,6 +258,7 @@ export function* makePlanInSlices(parts: PlanFields): Sliced<Plan> {
     successor: parts.successor ?? false,
     keepsCounting: parts.keepsCounting ?? false,
     reopensParent: parts.reopensParent ?? false,
+    driven: parts.driven ?? false,
     origin: parts.origin,
   };
 }

@@ -2,7 +2,7 @@
 // decide.ts for a step of a run.
 
 import { backoffMs } from "../../core/backoff.ts";
-import type { Deadline, Fault } from "../board/task.ts";
+import type { Deadline, Fault, Lane } from "../board/task.ts";
 import type { RetryPolicy } from "./plan.ts";
 
 /** How an attempt ended without a result. A failure with `spends` counts against the budget of lost holds: it was not the task's fault. */
@@ -12,11 +12,12 @@ export type Closure =
   | { kind: "timed-out"; which: "claimBy" | "endBy" | "totalBy" };
 
 /**
- * `ordinal` is the new attempt's place among the run's records; `input` replaces the task's input when it is evaluated for each attempt.
+ * `ordinal` is the place of the new attempt, or of the end, among the run's records; `input` replaces the task's input when it is evaluated
+ * for each attempt; `lane` is the lane of the new attempt when it differs.
  */
 export type NextTry =
-  | { again: true; dueAt: number; failures: number; lost: number; ordinal?: number; input?: string; wakeAt?: number }
-  | { again: false; error: string; failures: number; lost: number };
+  | { again: true; dueAt: number; failures: number; lost: number; ordinal?: number; input?: string; wakeAt?: number; lane?: Lane }
+  | { again: false; error: string; failures: number; lost: number; ordinal?: number };
 
 export const noRetry: RetryPolicy = { failures: 0, lost: 1, backoff: { kind: "fixed", delayMs: 0 } };
 

@@ -2,8 +2,11 @@
 
 import type { EndState, Fault } from "../board/task.ts";
 
-/** A `paused` run accepts reports, but starts nothing. */
-export type RunState = "running" | "paused" | "succeeded" | "failed" | "cancelled" | "timed-out";
+/**
+ * A `paused` run accepts reports, but starts nothing. A `blocked` run is a durable function whose code asked for something else than its
+ * journal has: what it has started goes on, and a retry replays it with other code.
+ */
+export type RunState = "running" | "paused" | "blocked" | "succeeded" | "failed" | "cancelled" | "timed-out";
 
 export interface Run {
   readonly id: string;
@@ -164,7 +167,7 @@ export function backlogOf({ backlog }: Pick<Run, "backlog">): Waiting[] {
  * Whether the backlog has events from a pause, besides rests of decisions. Searches the text: inside a value the quotes would be escaped.
  */
 export function hasHappenings({ backlog }: Pick<Run, "backlog">): boolean {
-  return backlog !== null && /\{"kind":"(?:part|done|closed|ended)"/.test(backlog);
+  return backlog !== null && /\{"kind":"(?:part|done|closed|ended|turn)"/.test(backlog);
 }
 
 /** Adds to a backlog without reading it: thousands of steps may end while their run is paused. */
@@ -179,7 +182,7 @@ export function taskIdOf(runId: string, node: number): string {
 }
 
 export function isRunOpen(state: RunState): boolean {
-  return state === "running" || state === "paused";
+  return state === "running" || state === "paused" || state === "blocked";
 }
 
 /** The id of the run that a step starts in the format of its dialect: known before the run exists, and different for each attempt. */

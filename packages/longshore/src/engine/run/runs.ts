@@ -172,7 +172,7 @@ export class Runs {
   async retry(runId: string): Promise<Run | undefined> {
     const run = await this.#store.run(runId);
     if (run === undefined) return undefined;
-    if (isRunOpen(run.state))
+    if (isRunOpen(run.state) && run.state !== "blocked")
       throw new LongshoreError("LONGSHORE_CONFLICT", `Run ${runId} is still running: cancel it first, or wait for its end.`);
     if (run.state === "succeeded")
       throw new LongshoreError("LONGSHORE_CONFLICT", `Run ${runId} has succeeded: there is nothing to try again. Use rerun for a new run.`);

@@ -30,6 +30,7 @@ const fixed: readonly Column<TaskRow>[] = [
   ["posted_at", (task) => task.postedAt],
   ["total_by", (task) => task.totalBy],
   ["signal", (task) => task.signal],
+  ["command", (task) => task.command],
 ];
 /** Columns that change when the task is queued, for the first time or again. */
 export const queueing: readonly Column<TaskRow>[] = [
@@ -298,5 +299,6 @@ export function taskOf(row: Row): TaskRow {
     closedReceipt: row.closed_receipt as string | null,
     streamed: row.streamed === 1,
     signal: row.signal as string | null,
+    command: row.command as string | null,
   };
 }

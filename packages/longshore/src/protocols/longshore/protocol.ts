@@ -1,8 +1,10 @@
 // The registry's entry of our own protocol: the dialect of `graph()`, and the API of the server.
 
+import { functionLanes } from "../../core/turn.ts";
 import type { Protocol } from "../protocol.ts";
 
 export const longshoreProtocol: Protocol = {
   name: "longshore",
+  reserved: [{ names: functionLanes, dialects: ["function"], isForWorkers: true }],
   prepare: async () => (await import("./server/prepare.ts")).prepared,
 };

@@ -137,6 +137,9 @@ const migrations: readonly string[] = [
   CREATE INDEX signal_kept ON signal (run_id, name, number) WHERE taken_at IS NULL;
   CREATE UNIQUE INDEX signal_key ON signal (run_id, key) WHERE key IS NOT NULL;
   `,
+  `
+  ALTER TABLE task ADD COLUMN command ${text};
+  `,
 ];
 
 export const schemaVersion: number = migrations.length;

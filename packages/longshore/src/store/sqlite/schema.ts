@@ -212,6 +212,10 @@ const migrations: readonly string[] = [
   CREATE INDEX signal_kept ON signal (run_id, name, number) WHERE taken_at IS NULL;
   CREATE UNIQUE INDEX signal_key ON signal (run_id, key) WHERE key IS NOT NULL;
   `,
+  `
+  -- What a task is in the run of a durable function.
+  ALTER TABLE task ADD COLUMN command TEXT;
+  `,
 ];
 
 export const schemaVersion = migrations.length;

@@ -74,6 +74,7 @@ export function closedStatus(fault: TaskRow["fault"]): TaskStatus {
 const statuses: { readonly [state in RunState]: WorkflowStatus } = {
   running: "RUNNING",
   paused: "PAUSED",
+  blocked: "PAUSED",
   succeeded: "COMPLETED",
   failed: "FAILED",
   cancelled: "TERMINATED",

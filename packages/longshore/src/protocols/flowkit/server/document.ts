@@ -117,6 +117,7 @@ export function nodeDocument<Time>(
 const runStatus: { readonly [state in Run["state"]]: TaskStatus } = {
   running: "running",
   paused: "deferred",
+  blocked: "deferred",
   succeeded: "finished",
   failed: "failed",
   "timed-out": "failed",

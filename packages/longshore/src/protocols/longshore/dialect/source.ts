@@ -55,6 +55,13 @@ export interface WorkflowSource {
   inputSchema?: JsonSchema;
 }
 
+/** A durable function, as it is stored: its code is in the workers. */
+export interface FunctionSource {
+  name: string;
+  function: true;
+  timeoutMs?: number;
+}
+
 /** The reference that `value` is, or null. */
 export function referenceOf(value: Value): Reference | null {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return null;

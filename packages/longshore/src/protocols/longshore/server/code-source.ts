@@ -86,8 +86,20 @@ export const codeSource = z
   .refine((given) => new Set(given.steps.map(({ id }) => id)).size === given.steps.length, "each step needs an id of its own")
   .meta({ id: "WorkflowSource" });
 
+/** A durable function: its code is in the workers. */
+export const functionSource = z
+  .strictObject({
+    name: z
+      .string()
+      .regex(/^[\w./:-]{1,150}$/)
+      .describe("1 to 150 letters, digits and . _ - / :"),
+    function: z.literal(true),
+    timeoutMs: milliseconds.optional(),
+  })
+  .meta({ id: "FunctionSource" });
+
 /** The checked source, without fields that zod may have added. */
-export function sourceText(source: z.output<typeof codeSource>): string {
+export function sourceText(source: z.output<typeof codeSource> | z.output<typeof functionSource>): string {
   return JSON.stringify(source);
 }
 

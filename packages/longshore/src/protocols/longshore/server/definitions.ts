@@ -8,7 +8,7 @@ import type { HttpReply, HttpRequest } from "../../../net/http/http.ts";
 import type { FileDescription, ProtocolEngine, ReadDefinition } from "../../server-half.ts";
 import { definitionShape, pageOf, wholeDefinitionShape } from "../wire/shapes.ts";
 import { definitionBody, wholeDefinitionBody } from "./bodies.ts";
-import { codeSource, sourceText } from "./code-source.ts";
+import { codeSource, functionSource, sourceText } from "./code-source.ts";
 import { badInput, checked, json, type Operation, operation, parseJson, rawOperation } from "./operation.ts";
 import { limit, position } from "./query.ts";
 
@@ -25,6 +25,7 @@ const definedShape = z
   .meta({ id: "Defined" });
 
 const codeBody = z.strictObject({ source: codeSource });
+const functionBody = z.strictObject({ source: functionSource });
 
 interface DefinitionDeps extends Pick<ProtocolEngine, "clock" | "makeId" | "plan" | "reader" | "runs"> {
   readonly readDefinition: ReadDefinition;
@@ -77,7 +78,7 @@ export function definitionOperations(deps: DefinitionDeps): Operation[] {
       body: {
         read: "text",
         contentTypes: [jsonType, ...yamlTypes],
-        json: z.union([codeBody, ...files.map(({ schema }) => z.looseObject({}).meta({ ...schema }))]),
+        json: z.union([codeBody, functionBody, ...files.map(({ schema }) => z.looseObject({}).meta({ ...schema }))]),
         description: [
           ...files.map(({ title }) => `${title}, as YAML or JSON`),
           '`{"source": ...}` with what `graph()` makes, as JSON.',
@@ -106,11 +107,12 @@ async function define(deps: DefinitionDeps, request: HttpRequest, name: string |
 }
 
 function defineCode(deps: DefinitionDeps, body: object, name: string | undefined): Promise<HttpReply> {
-  const { source } = checked(codeBody, body, "");
+  const isFunction = isObject((body as { source: unknown }).source) && "function" in (body as { source: object }).source;
+  const { source } = isFunction ? checked(functionBody, body, "") : checked(codeBody, body, "");
   if (name !== undefined && name !== source.name) {
     throw badInput(`The query has the name ${name}, the source ${source.name}.`, "query.name", `${source.name}, or nothing`);
   }
-  return defined(deps, { name: source.name, dialect: "code", source: sourceText(source) }, []);
+  return defined(deps, { name: source.name, dialect: isFunction ? "function" : "code", source: sourceText(source) }, []);
 }
 
 async function defined(

@@ -2,9 +2,10 @@
 
 import type { PreparedProtocol } from "../../server-half.ts";
 import { codeDialect } from "../dialect/dialect.ts";
+import { functionDialect } from "../dialect/function.ts";
 
 export const prepared: PreparedProtocol = {
-  dialects: [codeDialect],
+  dialects: [codeDialect, functionDialect],
   async open({ engine }) {
     let close: (() => void) | undefined;
     return {

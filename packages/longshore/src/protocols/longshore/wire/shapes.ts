@@ -9,7 +9,7 @@ const time = z.number().int();
 const maybeTime = time.nullable();
 const value = z.unknown();
 
-export const runStates = ["running", "paused", "succeeded", "failed", "cancelled", "timed-out"] as const;
+export const runStates = ["running", "paused", "blocked", "succeeded", "failed", "cancelled", "timed-out"] as const;
 export const taskStates = ["queued", "offered", "held", "cancelling", "done", "failed", "cancelled", "skipped"] as const;
 
 export const runShape = z

@@ -26,6 +26,7 @@ type Statistics = Encodable<typeof ItemStatistics>;
 const statuses: { readonly [state in RunState]: number } = {
   running: ExecutionStatus.RUNNING,
   paused: ExecutionStatus.PAUSED,
+  blocked: ExecutionStatus.PAUSED,
   succeeded: ExecutionStatus.COMPLETED,
   failed: ExecutionStatus.FAILED,
   cancelled: ExecutionStatus.CANCELLED,

@@ -1,0 +1,426 @@
+// Decides about a run whose plan grows: a durable function. Its only planned node, the driver, is a task. Each hold of that task is one turn
+// of the function on a worker; the report of a turn contains commands, and command number n becomes node n of the run. When a command has
+// its result, the result gets the next number, and the driver is queued for another turn with it.
+//
+// Between two turns the driver waits without a lane. While a turn is under way, results wait for the next one.
+//
+// A command is never started twice in one life of the run: a report that repeats a command changes nothing. A retry forgets commands that
+// did not succeed, and those that the function gave after the failure. The worker replays what is left, and gives the others again.
+
+import { isObject, type Json } from "../../core/json/json.ts";
+import { writeExact } from "../../core/json/json-exact.ts";
+import { type Command, commandText, functionLane, journalMax, type TurnReport, workerOf } from "../../core/turn.ts";
+import { cancelledAlone, type Lane, type TaskRow } from "../board/task.ts";
+import type { Decision, Frontier, RunEvent } from "./decide.ts";
+import { Draft, type Rules } from "./draft.ts";
+import type { Placement, RetryPolicy, TaskNode } from "./plan.ts";
+import { type Closure, errorOf, faultOf, type NextTry, nextTry } from "./retry.ts";
+import type { Run } from "./run.ts";
+
+/** The state of the driver, stored in the settings of its run. */
+interface DriverState {
+  /** Turns so far in this life. */
+  turn: number;
+  /** The number of the newest result; goes on counting in the next life. */
+  place: number;
+  /** Results up to this number were sent with a turn. */
+  sent: number;
+  /** Whether the driver waits for news. */
+  waiting: boolean;
+  /** Nodes of the results after `sent`, in order: the first ones. */
+  news: number[];
+  /** The state of the function that the next turn continues. */
+  by: string | null;
+  /** The command whose error ended the function. */
+  failedAt?: number;
+}
+
+/** Results that are listed in the state; a turn with more results than that reads the others from the journal. */
+const newsMax = 100;
+/** Characters of a result that is sent with a turn; a larger one is read from the journal. */
+const resultCharsMax = 16_384;
+/** The same for all results of one turn. */
+const resultsCharsMax = 65_536;
+/** How long a turn waits for the worker that has the function in memory, before any worker may take it and replay the journal. */
+const claimMs = 2_000;
+/** How recently that worker must have asked for work. */
+const polledMs = 40_000;
+/** A turn that fails is the fault of the server or the worker, seldom of the function: its errors are part of the report. */
+export const driverRetry: RetryPolicy = {
+  failures: 10,
+  lost: 20,
+  backoff: { kind: "exponential", delayMs: 500, maxMs: 30_000, jitter: 0.2 },
+  lostBackoff: { kind: "exponential", delayMs: 100, maxMs: 10_000, jitter: 0.2 },
+  retryUnclaimed: true,
+  timeoutSpends: "lost",
+};
+/** Waits and child runs are tried once. */
+const once: RetryPolicy = { failures: 0, lost: 0, backoff: { kind: "fixed", delayMs: 0 } };
+/** The crash of one worker is tolerated by default; a task that crashes several workers is not. */
+const lostDefault = 2;
+const backoffDefault = { kind: "exponential", delayMs: 1_000, maxMs: 60_000, jitter: 0.2 } as const;
+
+/** Events that mean nothing to a function: it has no parts, no joins, and no step that is reached later. */
+const ignored: ReadonlySet<string> = new Set(["part", "go-on", "skip", "reopen", "wait-again", "unfollowed"]);
+
+export function decideDriven(rules: Rules, frontier: Frontier, event: RunEvent): Decision {
+  const draft = new Draft(rules, frontier, event.now);
+  const next = ignored.has(event.kind) ? null : new Driven(draft).react(event);
+  return draft.answer([], next);
+}
+
+class Driven {
+  readonly #draft: Draft;
+  readonly #driver: TaskNode;
+  readonly #state: DriverState;
+  /** Commands that were reported with their result in this decision: the worker has the result. */
+  readonly #own = new Set<number>();
+
+  constructor(draft: Draft) {
+    this.#draft = draft;
+    this.#driver = draft.plan.nodes[0] as TaskNode;
+    this.#state = stateOf(draft.run);
+  }
+
+  react(event: RunEvent): NextTry | null {
+    switch (event.kind) {
+      case "start":
+        this.#begin();
+        break;
+      case "turn":
+        this.#turn(event.report, event.isOver);
+        break;
+      case "done":
+        this.#settle(event.node, undefined);
+        break;
+      case "ended":
+        if (event.node === 0) this.#end("cancelled", event.error);
+        else this.#settle(event.node, { state: event.state === "cancelled" ? "cancelled" : "failed", error: event.error, attempt: 0 });
+        break;
+      case "closed":
+        return event.node === 0 ? this.#closeDriver(event) : this.#close(event);
+      case "cancel":
+        this.#end("cancelled", event.error ?? event.parent?.error ?? this.#draft.run.error);
+        break;
+      case "timeout":
+        this.#end("timed-out", "the run took too long");
+        break;
+      case "pause":
+        if (this.#draft.run.state === "running") this.#draft.update({ state: "paused" });
+        break;
+      case "resume":
+        if (this.#draft.run.state === "paused") this.#draft.update({ state: "running", ...this.#draft.counted() });
+        break;
+      case "retry":
+        this.#retry(this.#state.failedAt);
+        break;
+      case "rerun":
+        this.#retry(event.node);
+        break;
+      case "restart":
+        this.#restart();
+        break;
+    }
+    return null;
+  }
+
+  #begin(): void {
+    this.#draft.change({ kind: "post", node: 0, ordinal: 0, input: "null" });
+    this.#draft.enter();
+    this.#queueTurn();
+    this.#save();
+  }
+
+  #turn(report: TurnReport, isOver: boolean): void {
+    this.#state.by = report.by;
+    if (report.set !== undefined) this.#draft.setVariables(report.set as Json);
+    for (const command of report.commands) this.#command(command);
+    const { end } = report;
+    if (end === undefined) {
+      if (isOver && this.#draft.run.state !== "blocked") this.#goOn(report.more === true);
+    } else if (end.kind === "done") return this.#end("succeeded", null, writeExact(end.output));
+    else if (end.kind === "failed") {
+      this.#state.failedAt = end.node;
+      return this.#end("failed", end.error);
+    } else if (end.kind === "blocked") this.#block(end.error);
+    else return this.#continueAs(end.input);
+    this.#save();
+  }
+
+  #goOn(more: boolean): void {
+    if (more || this.#state.place > this.#state.sent) this.#queueTurn();
+    else if (this.#draft.run.left === 0) this.#block("the function waits for nothing that the server knows");
+    else this.#state.waiting = true;
+  }
+
+  /** Stops the function until its code has changed. It keeps what it has, and its commands go on. */
+  #block(error: string): void {
+    this.#draft.update({ state: "blocked", error });
+    this.#state.waiting = true;
+  }
+
+  #command(command: Command): void {
+    const { node } = command;
+    const { run } = this.#draft;
+    if (node > journalMax) return this.#block(`The function gave command ${node}, a run has at most ${journalMax}: use continueAs.`);
+    // A worker repeats a command that a retry has made void. A command may also come after later ones: a side effect is reported when it ends.
+    if (node <= run.recorded && !this.#isVoid(node)) return;
+    if (this.#draft.lacks) return;
+    this.#draft.update({ recorded: Math.max(run.recorded, node), left: run.left + 1 });
+    this.#draft.enter();
+    this.#start(command);
+  }
+
+  #isVoid(node: number): boolean {
+    const record = this.#draft.frontier.record(node);
+    if (record === undefined) this.#draft.need.records.push(node);
+    return record === null || record?.state === "forgotten";
+  }
+
+  #start(command: Command): void {
+    const { node, kind, name, after, shown, totalMs } = command;
+    const input = writeExact(command.input ?? null);
+    const step = { id: shown ?? (name === "" ? kind : name), command: `${after} ${commandText(command)}` };
+    if (kind === "local" || kind === "version") return this.#record(command, step, input);
+    const base = { kind: "post" as const, node, ordinal: 0, input, step };
+    const placement = kind === "step" ? placementOf(command) : waiting(totalMs);
+    if (kind === "step") {
+      const refused = this.#draft.reserved.refusedPost(placement.lanes);
+      if (refused !== undefined) return this.#record({ ...command, error: refused }, step, input);
+    }
+    if (kind === "sleep") this.#draft.change({ ...base, placement, wakeAt: Math.max(command.until ?? 0, this.#draft.now + 1) });
+    else if (kind === "signal") this.#draft.change({ ...base, placement, signal: name });
+    else this.#draft.change({ ...base, placement });
+    if (kind === "run") this.#draft.startChild(node, name, input, this.#attemptOf(node));
+  }
+
+  /** In another life the step may have had attempts before: its child run has the number of the attempt. */
+  #attemptOf(node: number): number {
+    const record = this.#draft.run.retries === 0 ? null : this.#draft.frontier.record(node);
+    if (record === undefined) this.#draft.need.records.push(node);
+    return record == null ? 0 : record.attempt + 1;
+  }
+
+  /** A command that has its result already. The worker knows the result, so it is not sent back. */
+  #record({ node, output, error }: Command, step: { id: string; command: string }, input: string): void {
+    const ending =
+      error === undefined
+        ? { state: "done" as const, error: null, output: writeExact(output ?? null) }
+        : { state: "failed" as const, error, fault: "final" as const };
+    this.#number(node);
+    this.#own.add(node);
+    this.#draft.change({ kind: "record", node, ordinal: this.#state.place, step, input, ...ending });
+  }
+
+  /** Numbers a result. */
+  #number(node: number): void {
+    this.#state.place++;
+    if (this.#state.news.length < newsMax) this.#state.news.push(node);
+    this.#draft.leave();
+    this.#draft.update({ left: this.#draft.run.left - 1 });
+  }
+
+  /** A command has its result. `failing` is how it ended when its row does not say so yet. */
+  #settle(node: number, failing: Failing | undefined): void {
+    this.#number(node);
+    this.#draft.change({ kind: "number", node, ordinal: this.#state.place });
+    if (this.#state.waiting && this.#draft.run.state !== "blocked") this.#queueTurn({ node, failing });
+    this.#save();
+  }
+
+  #close(event: RunEvent & { kind: "closed" }): NextTry {
+    const next = nextTry(event.policy ?? once, event, event.closure, event.now, event.random);
+    if (next.again) return next;
+    this.#settle(event.node, { state: "failed", error: next.error, attempt: event.attempt ?? 0, closure: event.closure });
+    return { ...next, ordinal: this.#state.place };
+  }
+
+  /** The turn was lost, or no worker took it: the next one that any worker takes begins with a replay. */
+  #closeDriver(event: RunEvent & { kind: "closed" }): NextTry {
+    const { closure } = event;
+    const lane = this.#driver.lanes[0] as Lane;
+    if (closure.kind === "timed-out" && closure.which === "claimBy") {
+      const { failures, lost } = event;
+      return { again: true, dueAt: event.now, failures, lost, lane };
+    }
+    const next = nextTry(driverRetry, event, closure, event.now, event.random);
+    if (next.again) return { ...next, lane };
+    this.#end("failed", next.error);
+    return next;
+  }
+
+  /** Queues the next turn with all news. `current` is a result whose row is only being written. */
+  #queueTurn(current?: { node: number; failing: Failing | undefined }): void {
+    const { run, now } = this.#draft;
+    const state = this.#state;
+    const results = this.#results(current);
+    if (results === null) return;
+    const first = state.turn === 0 && run.input.length <= resultsCharsMax;
+    const head = JSON.stringify({ turn: ++state.turn, life: run.retries, after: state.sent, upTo: state.place, by: state.by });
+    const given = first ? `,"input":${run.input},"startedAt":${run.createdAt}` : "";
+    const input = `${head.slice(0, -1)},"commands":${run.recorded},"results":[${results.join(",")}]${given}}`;
+    state.sent = state.place;
+    state.news = [];
+    state.waiting = false;
+    const { lanes } = this.#driver;
+    const general = lanes[0] as Lane;
+    const own = state.by === null ? [] : [{ name: functionLane(this.#driver.id, workerOf(state.by)), labels: general.labels }];
+    this.#draft.change({ kind: "turn", lanes: [...own, general], input, polledSince: now - polledMs, claimMs });
+  }
+
+  /** JSON texts of the news, as far as they are small; null when rows must be loaded first. */
+  #results(current?: { node: number; failing: Failing | undefined }): string[] | null {
+    const { news, sent } = this.#state;
+    const results: string[] = [];
+    let chars = 0;
+    for (const [at, node] of news.entries()) {
+      if (node === current?.node && current.failing !== undefined) {
+        results.push(failureText(node, sent + at + 1, this.#draft.now, current.failing));
+        continue;
+      }
+      if (this.#own.has(node)) {
+        results.push(`{"node":${node},"place":${sent + at + 1},"state":"done","at":${this.#draft.now}}`);
+        continue;
+      }
+      const record = this.#draft.frontier.record(node);
+      if (record == null) {
+        this.#draft.need.records.push(node);
+        continue;
+      }
+      const text = resultText(record, sent + at + 1, this.#draft.now, resultsCharsMax - chars);
+      chars += text.length;
+      results.push(text);
+    }
+    return this.#draft.lacks ? null : results;
+  }
+
+  #end(state: "succeeded" | "failed" | "cancelled" | "timed-out", error: string | null, output?: string): void {
+    // The task of the function ends as the function does; it waits without a lane after its last turn.
+    if (state === "succeeded" || state === "failed")
+      this.#draft.change({ kind: "settle", node: 0, state: state === "succeeded" ? "done" : "failed", error, output: null });
+    this.#draft.change({ kind: "cancel-open" });
+    this.#state.waiting = false;
+    this.#save();
+    this.#draft.close(state, error, output);
+  }
+
+  /** Another life with an empty journal. */
+  #continueAs(input: Json): void {
+    this.#draft.update({ input: writeExact(input) });
+    this.#restart();
+  }
+
+  #restart(): void {
+    const records = this.#records();
+    if (records === undefined) return;
+    for (const [node, task] of records) if (node > 0 && task.state !== "forgotten") this.#draft.forget(node);
+    this.#revive(0);
+  }
+
+  /** Keeps what the function did before the result of `from`, and replays it. Without `from`, keeps all that succeeded. */
+  #retry(from: number | undefined): void {
+    if (this.#draft.run.state === "blocked") return this.#unblock();
+    const records = this.#records();
+    if (records === undefined) return;
+    const place = from === undefined ? undefined : records.get(from)?.ordinal || undefined;
+    let kept = 0;
+    for (const [node, task] of [...records].sort(([a], [b]) => a - b)) {
+      if (node === 0) continue;
+      const isLater = node > this.#draft.run.recorded || (place !== undefined && afterOf(task) >= place);
+      if (!isLater) kept = node;
+      if (task.state !== "forgotten" && (isLater || task.state !== "done" || node === from)) this.#draft.forget(node);
+    }
+    this.#revive(kept);
+  }
+
+  #unblock(): void {
+    this.#draft.update({ state: "running", error: null, ...this.#draft.counted() });
+    this.#state.by = null;
+    this.#queueTurn();
+    this.#save();
+  }
+
+  #records(): ReadonlyMap<number, TaskRow> | undefined {
+    const records = this.#draft.frontier.records();
+    if (records === undefined) this.#draft.need.all = true;
+    else this.#draft.spendOnRecords(records.size);
+    return records;
+  }
+
+  #revive(recorded: number): void {
+    const state = this.#state;
+    Object.assign(state, { turn: recorded === 0 ? 0 : 1, sent: state.place, news: [], by: null, waiting: false });
+    state.failedAt = undefined;
+    this.#draft.forget(0);
+    this.#draft.revive({ backlog: null, skips: null, recorded, left: 0 });
+    this.#begin();
+  }
+
+  #save(): void {
+    this.#draft.update({ settings: JSON.stringify(this.#state) });
+  }
+}
+
+interface Failing {
+  state: "failed" | "cancelled";
+  error: string | null;
+  attempt: number;
+  closure?: Closure;
+}
+
+function failureText(node: number, place: number, at: number, { state, error, attempt, closure }: Failing): string {
+  const timedOut = closure !== undefined && faultOf(closure) === "timed-out" ? { timedOut: true } : {};
+  const text = error ?? (closure === undefined ? "cancelled" : errorOf(closure));
+  return JSON.stringify({ node, place, state, at, error: text, attempt: attempt + 1, ...timedOut });
+}
+
+/** JSON text of the result of a command that has ended. Without its output when that has more characters than there is room for. */
+export function resultText(task: TaskRow, place: number, now: number, room = Number.POSITIVE_INFINITY): string {
+  const { node, state, output, error, fault, attempt, endedAt } = task;
+  const at = endedAt ?? now;
+  if (state !== "done") {
+    const timedOut = fault === "timed-out" ? { timedOut: true } : {};
+    const ending = state === "cancelled" || (state === "cancelling" && fault === cancelledAlone) ? "cancelled" : "failed";
+    return JSON.stringify({ node, place, state: ending, at, error: error ?? "cancelled", attempt: attempt + 1, ...timedOut });
+  }
+  const isSmall = (output?.length ?? 0) <= Math.min(room, room === Number.POSITIVE_INFINITY ? room : resultCharsMax);
+  return `{"node":${node},"place":${place},"state":"done","at":${at}${isSmall ? `,"output":${output ?? "null"}` : ""}}`;
+}
+
+/** How many results the function had received when it gave the command. */
+export function afterOf({ command }: Pick<TaskRow, "command">): number {
+  return command === null ? 0 : Number.parseInt(command, 10) || 0;
+}
+
+/** Kind and name of the command that a task is; undefined for other tasks. */
+export function commandOf({ command }: Pick<TaskRow, "command">): string | undefined {
+  const space = command?.indexOf(" ") ?? -1;
+  return space < 0 ? undefined : (command as string).slice(space + 1);
+}
+
+/** Whether the task is a command of this kind. */
+export function isCommand(task: Pick<TaskRow, "command">, kind: string): boolean {
+  const text = commandOf(task);
+  return text !== undefined && (text === kind || text.startsWith(`${kind} `));
+}
+
+function placementOf({ name, labels, priority, retry, limits, timeoutMs, totalMs, claimMs: claim }: Command): Placement {
+  return {
+    lanes: [{ name, labels: [...new Set(labels ?? [])].sort() }],
+    priority: priority ?? 0,
+    retry: { failures: retry?.failures ?? 0, lost: retry?.lost ?? lostDefault, backoff: retry?.backoff ?? backoffDefault },
+    limits: limits ?? [],
+    timeouts: { endMs: timeoutMs, totalMs, claimMs: claim },
+  };
+}
+
+function waiting(totalMs: number | undefined): Placement {
+  return { lanes: [], priority: 0, retry: once, limits: [], timeouts: { totalMs } };
+}
+
+function stateOf({ settings }: Run): DriverState {
+  const stored = settings === null ? null : (JSON.parse(settings) as unknown);
+  return isObject(stored) && "turn" in stored
+    ? (stored as unknown as DriverState)
+    : { turn: 0, place: 0, sent: 0, waiting: false, news: [], by: null };
+}

@@ -1,0 +1,22 @@
+// The dialect of durable functions. The server stores only the name and the limits of a function; its code is in the workers. The plan has
+// one node, the driver: the other nodes of a run are the commands that the function gives (engine/run/driven.ts).
+
+import type { Json } from "../../../core/json/json.ts";
+import { functionLane } from "../../../core/turn.ts";
+import type { Dialect } from "../../../engine/run/dialect.ts";
+import { driverRetry } from "../../../engine/run/driven.ts";
+import { makePlan, type Plan } from "../../../engine/run/plan.ts";
+import type { FunctionSource } from "./source.ts";
+
+export const functionDialectName = "function";
+
+export const functionDialect: Dialect = { name: functionDialectName, compile, resolve: (_plan, template) => ({ value: template as Json }) };
+
+function compile(text: string): Plan {
+  const { name, timeoutMs = null } = JSON.parse(text) as FunctionSource;
+  const driver = {
+    ...{ kind: "task" as const, id: name, input: null, after: [], waitsFor: "done" as const, timeouts: {} },
+    ...{ lanes: [{ name: functionLane(name), labels: [] }], priority: 0, retry: driverRetry, limits: [] },
+  };
+  return makePlan({ dialect: functionDialectName, nodes: [driver], output: null, timeoutMs, driven: true });
+}

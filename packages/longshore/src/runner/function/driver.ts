@@ -1,0 +1,172 @@
+// Runs the turns of durable functions on a worker. A turn is a call of an ordinary task (core/turn.ts); functions stay in memory between
+// their turns, the ones used last, so that only news travel. A function that is not in memory is replayed from its journal.
+
+import { randomBytes } from "node:crypto";
+import type { Context } from "../../core/context.ts";
+import { LongshoreError } from "../../core/errors.ts";
+import type { Json } from "../../core/json/json.ts";
+import { type Task, task } from "../../core/task.ts";
+import {
+  type CommandResult,
+  commandsMax,
+  commandsQuestion,
+  functionLane,
+  type JournalEntry,
+  type JournalPage,
+  journalQuestion,
+  type Turn,
+  type TurnReport,
+} from "../../core/turn.ts";
+import { FunctionReplay, waitsElsewhere } from "./replay.ts";
+import { type FunctionScope, makeScope, seededRandom } from "./scope.ts";
+
+/** The code of a durable function. */
+export interface FunctionCode {
+  readonly name: string;
+  readonly call: (w: FunctionScope, input: never) => unknown;
+}
+
+/** Functions that stay in memory between their turns. Each costs some kilobytes. */
+const keptMax = 2_000;
+
+/** A function in memory. */
+interface Kept {
+  readonly replay: FunctionReplay;
+  readonly abort: AbortController;
+  /** What its last report was named. */
+  by: string;
+  /** The context of the turn under way. */
+  context: Context;
+}
+
+/** The tasks by which a worker takes turns of these functions: from all workers' lane, and from the one for functions that it has in memory. */
+export function driverTasks(functions: readonly FunctionCode[]): Task[] {
+  const worker = randomBytes(6).toString("hex");
+  const kept = new Map<string, Kept>();
+  let turns = 0;
+  return functions.flatMap((code) => {
+    const handle = async (turn: Turn, context: Context): Promise<TurnReport> => {
+      const by = `${worker}-${++turns}`;
+      const { runId } = context.ids;
+      const before = kept.get(runId);
+      kept.delete(runId);
+      const state = before !== undefined && before.by === turn.by ? before : undefined;
+      const { function: now, report } = await takeTurn(code, turn, context, state, by);
+      if (report.end === undefined) keep(kept, runId, now);
+      return report;
+    };
+    return [functionLane(code.name), functionLane(code.name, worker)].map((lane) => task(lane, handle));
+  });
+}
+
+function keep(kept: Map<string, Kept>, runId: string, state: Kept): void {
+  kept.set(runId, state);
+  if (kept.size <= keptMax) return;
+  const [oldest] = kept.keys();
+  if (oldest !== undefined) kept.delete(oldest);
+}
+
+async function takeTurn(
+  code: FunctionCode,
+  turn: Turn,
+  context: Context,
+  before: Kept | undefined,
+  by: string,
+): Promise<{ function: Kept; report: TurnReport }> {
+  const state = before ?? (await replayed(code, turn, context));
+  state.context = context;
+  state.by = by;
+  const { replay, abort } = state;
+  const stop = () => abort.abort(context.signal.reason);
+  context.signal.addEventListener("abort", stop, { once: true });
+  try {
+    if (before !== undefined) await replay.receive(await newsOf(turn, context, replay));
+    await replay.settle(() => flush(replay, context, by));
+  } finally {
+    context.signal.removeEventListener("abort", stop);
+  }
+  if (context.signal.aborted) throw context.signal.reason;
+  if (replay.strays !== null)
+    throw new LongshoreError("LONGSHORE_BAD_DEFINITION", `The function ${code.name} cannot go on. ${replay.strays}`);
+  return { function: state, report: reportOf(code, replay, by) };
+}
+
+function reportOf(code: FunctionCode, replay: FunctionReplay, by: string): TurnReport {
+  const set = replay.takeSet();
+  const shown = set === undefined ? {} : { set };
+  const { end } = replay;
+  if (end !== null) return { by, commands: [], ...shown, end };
+  if (!replay.isWaiting) return { by, commands: [], ...shown, end: { kind: "blocked", error: waitsElsewhere(code.name).message } };
+  const commands = replay.takeCommands(commandsMax);
+  return { by, commands, ...shown, ...(replay.hasCommands ? { more: true } : {}) };
+}
+
+/** Reports commands while side effects of the turn still run, so that they start at once. */
+async function flush(replay: FunctionReplay, context: Context, by: string): Promise<void> {
+  while (replay.hasCommands) {
+    const report: TurnReport = { by, commands: replay.takeCommands(commandsMax) };
+    const verdict = await context.ask(commandsQuestion, report as unknown as Json);
+    if (verdict !== "ok")
+      throw new LongshoreError("LONGSHORE_LEASE_LOST", `The turn is over: commands were answered ${JSON.stringify(verdict)}.`);
+  }
+}
+
+/** The results that a function in memory has not received. */
+async function newsOf(turn: Turn, context: Context, replay: FunctionReplay): Promise<readonly CommandResult[]> {
+  const { results, after, upTo } = turn;
+  const isWhole = results.length === upTo - after && results.every((result) => replay.knows(result));
+  if (isWhole) return results;
+  const { entries } = await readJournal(context);
+  return resultsOf(entries, after, upTo);
+}
+
+/** The function at the point where this turn begins. */
+async function replayed(code: FunctionCode, turn: Turn, context: Context): Promise<Kept> {
+  const { input, startedAt } = turn;
+  const isFirst = startedAt !== undefined && turn.commands === 0;
+  const journal = isFirst ? { input, startedAt, entries: [] } : await readJournal(context);
+  const abort = new AbortController();
+  const isEmpty = journal.entries.length === 0;
+  const first = journal.entries.reduce((least, { result }) => Math.min(least, (result?.place ?? Number.POSITIVE_INFINITY) - 1), turn.after);
+  const replay = new FunctionReplay({
+    input: journal.input ?? null,
+    startedAt: journal.startedAt ?? 0,
+    after: isEmpty ? turn.after : first,
+    journal: new Map(journal.entries.map((entry) => [entry.node, entry])),
+  });
+  const state: Kept = { replay, abort, by: "", context };
+  const scope = makeScope({
+    runId: context.ids.runId,
+    replay,
+    random: seededRandom(`${context.ids.runId} ${turn.life}`),
+    cancelled: abort.signal,
+    log: (entry) => state.context.log(entry),
+  });
+  replay.isReplaying = !isEmpty;
+  await replay.begin(() => code.call(scope, (journal.input ?? null) as never));
+  await replay.receive(resultsOf(journal.entries, 0, turn.after));
+  replay.isReplaying = false;
+  await replay.receive(resultsOf(journal.entries, turn.after, turn.upTo));
+  replay.checkJournal();
+  return state;
+}
+
+/** The whole journal of the run. */
+export async function readJournal(context: Pick<Context, "ask">): Promise<{ input?: Json; startedAt?: number; entries: JournalEntry[] }> {
+  const entries: JournalEntry[] = [];
+  let begin: Pick<JournalPage, "input" | "startedAt"> = {};
+  for (let after: number | undefined = 0; after !== undefined; ) {
+    const page = (await context.ask(journalQuestion, after)) as unknown as JournalPage | null;
+    if (page === null) throw new LongshoreError("LONGSHORE_NOT_FOUND", "The run of this function is gone.");
+    if (after === 0) begin = page;
+    entries.push(...page.entries);
+    after = page.next;
+  }
+  return { ...begin, entries };
+}
+
+function resultsOf(entries: readonly JournalEntry[], after: number, upTo: number): CommandResult[] {
+  return entries
+    .flatMap(({ result }) => (result !== undefined && result.place > after && result.place <= upTo ? [result] : []))
+    .sort((one, other) => one.place - other.place);
+}

@@ -1,0 +1,268 @@
+// What a durable function can do: the `w` of `workflow(name, async (w, input) => ...)`. Each method gives a command to the run, or returns a
+// value that is the same in every replay.
+
+import { type Backoff, backoffMs } from "../../core/backoff.ts";
+import { pause, systemClock } from "../../core/clock.ts";
+import { type Duration, durationMs } from "../../core/duration.ts";
+import { LongshoreError, toError } from "../../core/errors.ts";
+import type { Json } from "../../core/json/json.ts";
+import { toJson } from "../../core/json/to-json.ts";
+import { type Schema, validate } from "../../core/schema/schema.ts";
+import type { Task } from "../../core/task.ts";
+import { Continued, type FunctionReplay, type LocalResult } from "./replay.ts";
+
+/** The options of a step of a durable function. */
+export interface CommandOptions {
+  /** The name that people see. Default: the name of the task, with a number when it is used again. */
+  id?: string;
+  retry?: { limit: number; lost?: number; backoff?: Backoff };
+  /** The limit of one attempt. */
+  timeout?: Duration;
+  /** The limit of all attempts together. */
+  totalTimeout?: Duration;
+  /** How long the step may wait in the queue until a worker takes it. */
+  queueTimeout?: Duration;
+  /** Smaller runs first. Default: 0. */
+  priority?: number;
+  /** Only workers with all of these labels take the step. */
+  labels?: readonly string[];
+  limits?: readonly { key: string; held?: number; rate?: { count: number; window: Duration } }[];
+}
+
+/** The options of a child run. */
+export interface ChildOptions {
+  /** The name that people see. Default: the name of the workflow. */
+  id?: string;
+  /** The limit of the child run. */
+  totalTimeout?: Duration;
+}
+
+/** The options of a wait for a signal. */
+export interface SignalOptions<Value> {
+  /** Checks the value; a value that does not match is refused with LONGSHORE_BAD_INPUT, and the function gets the error. */
+  schema?: Schema<unknown, Value>;
+  /** After this time the wait fails with a StepError whose code is LONGSHORE_DEADLINE. Default: it never does. */
+  timeout?: Duration;
+}
+
+/** A workflow, by its value or its name. */
+interface Named<Input, Output> {
+  readonly name: string;
+  readonly types?: { input: Input; output: Output };
+}
+
+/**
+ * What a durable function can do. Results of commands are in the journal of the run: after a crash the function runs again from its start,
+ * and each command returns what it returned before. So everything that is not the same each time (time, chance, the network, files) belongs
+ * into a task, or into `local`.
+ */
+export interface FunctionScope {
+  /** The id of the run. */
+  readonly runId: string;
+  /** Aborts when the run is cancelled, or this worker loses it. For the calls of `local`. */
+  readonly cancelled: AbortSignal;
+  /** Runs a task on any worker that has it, and returns its output. Throws StepError when it fails. */
+  step<Input, Output>(task: Task<Input, Output>, input: NoInfer<Input>, options?: CommandOptions): Promise<Output>;
+  /** The same by the name of the task: a handler of any worker of any protocol of this server. */
+  call<Output = unknown>(task: string, input: unknown, options?: CommandOptions): Promise<Output>;
+  /** Runs another workflow as a child, and returns its output. A child ends with its parent. */
+  run<Input, Output>(workflow: Named<Input, Output>, input: NoInfer<Input>, options?: ChildOptions): Promise<Output>;
+  run<Output = unknown>(workflow: string, input: unknown, options?: ChildOptions): Promise<Output>;
+  /** Calls a task, or a function of commands, for each item; returns the results in order. At most `concurrency` run at once. */
+  map<Item, Output>(
+    items: readonly Item[],
+    each: Task<Item, Output> | ((item: Item, index: number) => Promise<Output>),
+    options?: CommandOptions & { concurrency?: number },
+  ): Promise<Output[]>;
+  /** Waits until a signal of this name is sent to the run, or was sent before, and returns its value. Each signal is received once. */
+  signal<Value = unknown>(name: string, options?: SignalOptions<Value>): Promise<Value>;
+  /** The values of all signals of this name, as they arrive. */
+  signals<Value = unknown>(name: string, options?: SignalOptions<Value>): AsyncIterable<Value>;
+  /** Waits for this long, or until this time. The wait survives restarts and holds no slot. */
+  sleep(until: Duration | Date): Promise<void>;
+  /**
+   * Runs `fn` here, once, and keeps its result in the journal: for anything that a replay would do differently. A crash before the result
+   * is kept runs it again. The slot of the worker is held while it runs.
+   */
+  local<Output>(name: string, fn: (signal: AbortSignal) => Output | Promise<Output>, options?: LocalOptions): Promise<Output>;
+  /** Shows a value to clients under this name, in the status of the run. */
+  set(key: string, value: unknown): void;
+  /** The time of the newest result, or of the start: the same in every replay. */
+  now(): Date;
+  /** A number in [0, 1) that is the same in every replay. */
+  random(): number;
+  /** A UUID that is the same in every replay, and different in every run. */
+  uuid(): string;
+  /** Ends this pass of the function and begins the next one with another input and an empty journal, in the same run. */
+  continueAs(input: unknown): never;
+  /**
+   * Marks a change of the code. Returns `newest` in runs that reach this place with the new code first, and what they had before in runs
+   * that passed it earlier: 0 when the mark did not exist then.
+   */
+  version(change: string, newest: number): number;
+  /** Adds a line to the log of the run; not repeated in a replay. */
+  log(entry: string | { readonly [field: string]: unknown }): void;
+}
+
+/** The options of `local`. */
+export interface LocalOptions {
+  /** Repeats `fn` when it throws, in the same turn. */
+  retry?: { limit: number; backoff?: Backoff };
+}
+
+/** What the scope needs from the turn that is under way. */
+export interface ScopeDeps {
+  readonly runId: string;
+  readonly replay: FunctionReplay;
+  readonly random: () => number;
+  readonly cancelled: AbortSignal;
+  log(entry: string | { readonly [field: string]: unknown }): void;
+}
+
+const backoffDefault: Backoff = { kind: "exponential", delayMs: 1_000, maxMs: 60_000, jitter: 0.2 };
+
+export function makeScope({ runId, replay, random, cancelled, log }: ScopeDeps): FunctionScope {
+  const shownId = ids();
+  const call = (task: string, input: unknown, options: CommandOptions = {}): Promise<Json> =>
+    replay.ask({ kind: "step", name: task, shown: shownId(options.id ?? task), input: toJson(input), ...settings(options, task) });
+  const step: FunctionScope["step"] = (task, input, options = {}) =>
+    call(task.name, input, {
+      ...options,
+      retry: options.retry ?? task.retry,
+      timeout: options.timeout ?? task.timeoutMs,
+    }) as Promise<never>;
+  const signal = async (name: string, { schema, timeout }: SignalOptions<unknown> = {}): Promise<never> => {
+    const limit = timeout === undefined ? {} : { totalMs: durationMs(timeout, `timeout of signal ${name}`) };
+    const value = await replay.ask({ kind: "signal", name, shown: shownId(name), ...limit });
+    return (schema === undefined ? value : await validate(schema, value, "input")) as never;
+  };
+  return {
+    runId,
+    cancelled,
+    step,
+    call: (task, input, options) => call(task, input, options) as Promise<never>,
+    run: (workflow: string | Named<unknown, unknown>, input: unknown, options: ChildOptions = {}) => {
+      const name = typeof workflow === "string" ? workflow : workflow.name;
+      const limit = options.totalTimeout === undefined ? {} : { totalMs: durationMs(options.totalTimeout, `totalTimeout of ${name}`) };
+      return replay.ask({ kind: "run", name, shown: shownId(options.id ?? name), input: toJson(input), ...limit }) as Promise<never>;
+    },
+    map: (items, each, { concurrency, ...options } = {}) => {
+      const one = typeof each === "function" ? each : (item: never) => step(each as Task<never, never>, item, options);
+      return mapAll(items, one as (item: (typeof items)[number], index: number) => Promise<never>, concurrency);
+    },
+    signal,
+    signals: (name, options) => ({
+      async *[Symbol.asyncIterator]() {
+        for (;;) yield await signal(name, options);
+      },
+    }),
+    sleep: async (until) => {
+      const at = until instanceof Date ? until.getTime() : replay.now + durationMs(until, "sleep");
+      await replay.ask({ kind: "sleep", name: "", shown: shownId("sleep"), until: at });
+    },
+    local: (name, fn, options) => replay.local(name, () => tryLocal(() => fn(cancelled), options, random, cancelled)) as Promise<never>,
+    set: (key, value) => replay.set(key, toJson(value)),
+    now: () => new Date(replay.now),
+    random,
+    uuid: () => uuidOf(random),
+    continueAs: (input) => {
+      throw new Continued(toJson(input));
+    },
+    version: (change, newest) => replay.version(change, newest),
+    log: (entry) => {
+      if (!replay.isReplaying) log(entry);
+    },
+  };
+}
+
+/** Names that people see, each once: `price`, `price-2`. */
+function ids(): (name: string) => string {
+  const uses = new Map<string, number>();
+  return (name) => {
+    const use = (uses.get(name) ?? 0) + 1;
+    uses.set(name, use);
+    return use === 1 ? name : `${name}-${use}`;
+  };
+}
+
+function settings(options: CommandOptions, task: string): object {
+  const { retry, timeout, totalTimeout, queueTimeout, priority, labels, limits } = options;
+  const time = (value: Duration | undefined, field: string) =>
+    value === undefined ? undefined : durationMs(value, `${field} of step ${task}`);
+  return defined({
+    retry: retry === undefined ? undefined : defined({ failures: retry.limit, lost: retry.lost, backoff: retry.backoff }),
+    timeoutMs: time(timeout, "timeout"),
+    totalMs: time(totalTimeout, "totalTimeout"),
+    claimMs: time(queueTimeout, "queueTimeout"),
+    priority,
+    labels,
+    limits: limits?.map(({ key, held, rate }) =>
+      defined({
+        key,
+        held,
+        rate: rate === undefined ? undefined : { count: rate.count, windowMs: durationMs(rate.window, `limits of step ${task}`) },
+      }),
+    ),
+  });
+}
+
+/** The object without fields that are undefined. */
+function defined(fields: { [name: string]: unknown }): object {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}
+
+async function mapAll<Item, Output>(
+  items: readonly Item[],
+  one: (item: Item, index: number) => Promise<Output>,
+  concurrency = Number.POSITIVE_INFINITY,
+): Promise<Output[]> {
+  if (!(concurrency >= 1))
+    throw new LongshoreError("LONGSHORE_BAD_CONFIG", `concurrency of map is ${concurrency}, expected a number from 1.`);
+  const results: Output[] = new Array<Output>(items.length);
+  let next = 0;
+  const work = async () => {
+    for (let at = next++; at < items.length; at = next++) results[at] = await one(items[at] as Item, at);
+  };
+  await Promise.all(Array.from({ length: Math.min(concurrency, items.length) }, work));
+  return results;
+}
+
+async function tryLocal(fn: () => unknown, { retry }: LocalOptions = {}, random: () => number, signal: AbortSignal): Promise<LocalResult> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return { output: toJson(await fn()) };
+    } catch (error) {
+      if (tries > (retry?.limit ?? 0) || signal.aborted) return { error: toError(error).message || toError(error).name };
+      await pause(systemClock, backoffMs(retry?.backoff ?? backoffDefault, tries, random()), signal);
+    }
+  }
+}
+
+function uuidOf(random: () => number): string {
+  const bytes = Array.from({ length: 16 }, () => Math.floor(random() * 256));
+  bytes[6] = ((bytes[6] as number) & 0x0f) | 0x40;
+  bytes[8] = ((bytes[8] as number) & 0x3f) | 0x80;
+  const text = bytes.map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  return `${text.slice(0, 8)}-${text.slice(8, 12)}-${text.slice(12, 16)}-${text.slice(16, 20)}-${text.slice(20)}`;
+}
+
+/** Numbers that depend on the text alone (sfc32, seeded with a hash of it). */
+export function seededRandom(text: string): () => number {
+  let [a, b, c, d] = [0x9e3779b9, 0x243f6a88, 0xb7e15162, 1];
+  for (let at = 0; at < text.length; at++) {
+    a = Math.imul(a ^ text.charCodeAt(at), 0x01000193);
+    b = Math.imul(b + a, 0x85ebca6b) ^ (b >>> 13);
+    c = Math.imul(c ^ b, 0xc2b2ae35) + at;
+  }
+  const next = () => {
+    const sum = (((a + b) | 0) + d) | 0;
+    d = (d + 1) | 0;
+    a = b ^ (b >>> 9);
+    b = (c + (c << 3)) | 0;
+    c = (c << 21) | (c >>> 11);
+    c = (c + sum) | 0;
+    return (sum >>> 0) / 4_294_967_296;
+  };
+  for (let mixed = 0; mixed < 12; mixed++) next();
+  return next;
+}

@@ -1,0 +1,56 @@
+// Durable functions: `workflow(name, async (w, input) => ...)`. A worker runs the function; the server keeps what it asked for and what it got.
+// After a crash, any worker with the same code runs it again from the journal.
+
+import { type Duration, durationMs } from "./core/duration.ts";
+import { LongshoreError } from "./core/errors.ts";
+import type { FunctionSource } from "./protocols/longshore/dialect/source.ts";
+import type { FunctionCode } from "./runner/function/driver.ts";
+import type { FunctionScope } from "./runner/function/scope.ts";
+import type { Workflow } from "./workflow-value.ts";
+
+/** The options of `workflow()`. */
+export interface WorkflowOptions {
+  /** The limit of the whole run. */
+  timeout?: Duration;
+  /** The workflows that the function runs with `w.run()`: a server defines them before this one. */
+  uses?: readonly Workflow[];
+}
+
+/** A durable function as a value: pass it to `work()` and start it with `server.start()` or a client. */
+export interface FunctionWorkflow<Input = unknown, Output = unknown> extends Workflow<Input, Output> {
+  readonly source: FunctionSource;
+  /** The code, for workers. */
+  readonly code: FunctionCode;
+}
+
+/**
+ * Makes a durable function. It may use loops, conditions, `try`, `Promise.all` and helper functions as any async function does; what it does
+ * with `w` is kept in the journal of its run. Between two results it must do the same in every replay: read the time from `w.now()`, and put
+ * everything else that may differ into a task or into `w.local()`.
+ */
+export function workflow<Input, Output>(
+  name: string,
+  run: (w: FunctionScope, input: Input) => Promise<Output>,
+  options: WorkflowOptions = {},
+): FunctionWorkflow<Input, Awaited<Output>> {
+  if (!/^[\w./:-]{1,150}$/.test(name)) {
+    const expected = "1 to 150 letters, digits and . _ - / :";
+    throw new LongshoreError("LONGSHORE_BAD_DEFINITION", `The workflow name ${JSON.stringify(name)} is not usable, expected ${expected}`, {
+      detail: { field: "name", expected },
+    });
+  }
+  if (Object.prototype.toString.call(run) !== "[object AsyncFunction]") {
+    const what = `workflow(${JSON.stringify(name)}) got a function that is not async`;
+    const todo = "write it as async (w, input) => { ... }, or use graph() for a workflow whose steps are known before it starts";
+    throw new LongshoreError("LONGSHORE_BAD_DEFINITION", `${what}: ${todo}.`, { detail: { field: "run", expected: "an async function" } });
+  }
+  const source: FunctionSource = { name, function: true };
+  if (options.timeout !== undefined) source.timeoutMs = durationMs(options.timeout, `timeout of workflow ${name}`);
+  const uses = options.uses === undefined ? {} : { uses: options.uses };
+  return Object.freeze({ name, source, ...uses, code: { name, call: run } });
+}
+
+/** Whether a workflow is a durable function. */
+export function isFunctionWorkflow(workflow: Workflow): workflow is FunctionWorkflow {
+  return "code" in workflow;
+}
