@@ -4,7 +4,9 @@ import { isOpen, type TaskRow } from "../../src/engine/board/task.ts";
 import { isRunOpen, type Run } from "../../src/engine/run/run.ts";
 import type { Order } from "../../src/engine/run/store.ts";
 import type { Random } from "../faults/random.ts";
+import { keyTaken, StartKeys } from "./simulation-keys.ts";
 import { BrokenPromise, broken, type KnownHold, type Model, type Verb } from "./simulation-model.ts";
+import { SimulatedNode } from "./simulation-node.ts";
 import type { Machine, Process } from "./simulation-process.ts";
 import { isTied, label, lanes, makeTask, termMs, type Workflow } from "./simulation-story.ts";
 import { turns } from "./world.ts";
@@ -43,20 +45,23 @@ interface Sent {
 
 export class Clients {
   readonly #stage: Stage;
-  readonly #keys = new Map<string, string>();
+  readonly #keys = new StartKeys();
   /** What the workers believe to hold, and what they have sent. */
   #holds: KnownHold[] = [];
   readonly #sent: Sent[] = [];
   #waiting: AbortController[] = [];
   #calls = 0;
+  readonly #node: SimulatedNode;
 
   constructor(stage: Stage) {
     this.#stage = stage;
+    this.#node = new SimulatedNode(stage.machine);
   }
 
   /** One of the things that the outside world does, at random. */
   call(): Promise<void> {
     if (this.#stage.machine.wire && this.#stage.random.chance(0.15)) return this.#reportWhileRenewing();
+    if (this.#stage.machine.wire && this.#stage.random.chance(0.1)) return this.#claimThroughNode();
     const drawn = this.#stage.random.next();
     if (drawn < 0.05) return this.start();
     if (drawn < 0.07) return this.#post();
@@ -76,15 +81,15 @@ export class Clients {
     const { name } = this.#stage.random.pick(this.#stage.workflows) as Workflow;
     const key = this.#stage.random.chance(0.3) ? `${name}-${this.#stage.random.between(0, 2)}` : undefined;
     const input = JSON.stringify({ go: this.#stage.random.chance(0.5) });
-    const answer = await this.#ask(`start ${name} ${key ?? ""}`, (process) => process.runs.start({ workflow: name, input, key }));
+    const answer = await this.#ask(`start ${name} ${key ?? ""}`, (process) =>
+      process.runs.start({ workflow: name, input, key }).catch(keyTaken),
+    );
     if (typeof answer === "string") return;
+    if ("taken" in answer.value) return this.#keys.refused(key, answer.value.taken, input);
     const { run, created } = answer.value;
     this.#stage.model.started(run.id);
     if (created) this.#stage.outcome.runs++;
-    if (key === undefined) return;
-    const known = this.#keys.get(key);
-    if (known !== undefined && known !== run.id) throw broken(`key ${key} has started ${known} and ${run.id}`);
-    this.#keys.set(key, run.id);
+    this.#keys.accepted(key, run.id, input);
   }
 
   async #post(): Promise<void> {
@@ -105,6 +110,13 @@ export class Clients {
   async #claim(): Promise<void> {
     const claim = { reach: this.#reach(), holder: this.#holder(), termMs, max: this.#stage.random.between(1, 2) };
     const answer = await this.#ask("claim", (process) => process.board.claim(claim));
+    if (typeof answer !== "string") this.#take(answer.value, answer.from);
+  }
+
+  /** The worker is connected to another node than the owner. */
+  async #claimThroughNode(): Promise<void> {
+    const claim = { reach: this.#reach(), holder: this.#holder(), termMs, max: this.#stage.random.between(1, 2) };
+    const answer = await this.#ask("claim through a node", (process) => this.#node.claim(process, claim));
     if (typeof answer !== "string") this.#take(answer.value, answer.from);
   }
 

@@ -18,8 +18,9 @@ describe("the simulation of a database that breaks", () => {
   afterAll(() => disk.close());
 
   it.each<[Plant, How, RegExp]>([
-    ["renewal in the middle of a commit", { breaks: true }, /is held|steps left|memory says/],
+    ["renewal in the middle of a commit", { breaks: true }, /is held|steps left|memory says|completed twice/],
     ["readers of uncommitted rows", { breaks: true }, /never committed/],
+    ["hand-outs that go back with their link", { breaks: true }, /was handed out at|is live until/],
     ["endless trust", { lives: true }, /an owner that had been replaced|is live until/],
   ])(
     "finds a planted fault: %s",

@@ -9,7 +9,9 @@ export type Plant =
   /** Readers get rows that are not committed yet. */
   | "readers of uncommitted rows"
   /** An owner relies on its memory for as long as it lives. */
-  | "endless trust";
+  | "endless trust"
+  /** An owner takes back what it handed out over a link that broke, although the worker may have it (simulation-node.ts). */
+  | "hand-outs that go back with their link";
 
 export function planted(commit: GroupCommit, plant: Plant): void {
   if (plant === "renewal in the middle of a commit") Object.defineProperty(commit, "isMemoryCurrent", { get: () => true });
