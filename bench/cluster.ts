@@ -22,11 +22,11 @@ interface Node {
   readonly running: Running;
 }
 
+/** Where clients are connected: all at once, each with its share of the connections. */
+const PLACES = ["the owner", "another node", "two other nodes", "all three nodes"] as const;
+
 interface Round {
-  /** Pairs at the owner itself, through one other node, and through two others at once. */
-  readonly own: PairsAnswer;
-  readonly through: PairsAnswer;
-  readonly throughTwo: readonly PairsAnswer[];
+  readonly pairs: Readonly<Record<(typeof PLACES)[number], readonly PairsAnswer[]>>;
   readonly killed: readonly number[];
   readonly stopped: readonly number[];
 }
@@ -49,10 +49,16 @@ export async function cluster(options: Options): Promise<Report> {
 async function measureRound(store: string, options: Options): Promise<Round> {
   const [owner, second, third] = [await startNode(store), await startNode(store), await startNode(store)];
   const workflows = Math.ceil(WORKFLOWS / (options.quick ? 8 : 1));
-  const pairs = (url: string, share = 1) => measure(url, owner.running.pid, Math.ceil(workflows / share), CONNECTIONS / share, options);
-  const own = await pairs(owner.url);
-  const through = await pairs(second.url);
-  const throughTwo = await Promise.all([pairs(second.url, 2), pairs(third.url, 2)]);
+  const at = (...places: readonly Node[]) => {
+    const share = (of: number) => Math.ceil(of / places.length);
+    return Promise.all(places.map(({ url }) => measure(url, owner.running.pid, share(workflows), share(CONNECTIONS), options)));
+  };
+  const pairs = {
+    "the owner": await at(owner),
+    "another node": await at(second),
+    "two other nodes": await at(second, third),
+    "all three nodes": await at(owner, second, third),
+  };
   await owner.running.stop();
   const nodes = [second, third];
   const killed: number[] = [];
@@ -62,7 +68,7 @@ async function measureRound(store: string, options: Options): Promise<Round> {
     stopped.push(await outage(nodes, store, (node) => void node.running.stop()));
   }
   await Promise.all(nodes.map((node) => node.running.stop()));
-  return { own, through, throughTwo, killed, stopped };
+  return { pairs, killed, stopped };
 }
 
 async function startNode(store: string): Promise<Node> {
@@ -128,55 +134,34 @@ async function ownerOf(nodes: readonly Node[]): Promise<Node | undefined> {
 
 function summarise(rounds: readonly Round[]): Report {
   const of = (pick: (round: Round) => number) => median(rounds.map(pick));
-  const both = (round: Round, pick: (answer: PairsAnswer) => number) => round.throughTwo.reduce((sum, answer) => sum + pick(answer), 0);
-  const row = (label: string, rate: (round: Round) => number, cpu: (round: Round) => number, p50: (round: Round) => number): Cell[] => [
-    label,
-    of(rate),
-    of(cpu),
-    of(p50),
+  const sum = (answers: readonly PairsAnswer[], pick: (answer: PairsAnswer) => number) =>
+    answers.reduce((total, answer) => total + pick(answer), 0);
+  // Each client reads all CPU of the owner, so that several together count it several times.
+  const cpu = (answers: readonly PairsAnswer[]) =>
+    sum(answers, ({ serverCpuPerPair, pairs }) => serverCpuPerPair * pairs) / answers.length / sum(answers, ({ pairs }) => pairs);
+  const rowOf = (place: (typeof PLACES)[number]): Cell[] => [
+    place,
+    of(({ pairs }) => sum(pairs[place], ({ perSecond }) => perSecond)),
+    of(({ pairs }) => cpu(pairs[place])),
+    of(({ pairs }) => sum(pairs[place], ({ pairP50 }) => pairP50) / pairs[place].length),
   ];
-  const answers = rounds.flatMap(({ own, through, throughTwo }) => [own, through, ...throughTwo]);
-  const ratio = of(({ own, through }) => through.serverCpuPerPair / own.serverCpuPerPair);
-  const targets: Target[] = [
-    { what: "owner's CPU for a pair through a node, to one over HTTP", value: ratio, wanted: "at most", bound: 0.6 },
-    {
-      what: "kill -9 to the next answer",
-      value: median(rounds.flatMap(({ killed }) => killed)),
-      wanted: "at most",
-      bound: 1_000,
-      unit: " ms",
-    },
-    { what: "clean hand-over", value: median(rounds.flatMap(({ stopped }) => stopped)), wanted: "at most", bound: 300, unit: " ms" },
-  ];
+  const answers = rounds.flatMap(({ pairs }) => PLACES.flatMap((place) => pairs[place]));
+  const losses = (ms: number[], what: string, bound: number): Target => ({
+    what,
+    value: median(ms),
+    wanted: "at most",
+    bound,
+    unit: " ms",
+  });
   return {
     tables: [
       {
-        title: `claim and complete, ${CONNECTIONS} connections`,
+        title: `Nodes: claim and complete, ${CONNECTIONS} connections`,
         columns: ["clients at", "pairs/s", "owner's CPU us/pair", "p50 ms"],
-        rows: [
-          row(
-            "the owner",
-            (round) => round.own.perSecond,
-            (round) => round.own.serverCpuPerPair,
-            (round) => round.own.pairP50,
-          ),
-          row(
-            "another node",
-            (round) => round.through.perSecond,
-            (round) => round.through.serverCpuPerPair,
-            (round) => round.through.pairP50,
-          ),
-          row(
-            "two other nodes",
-            (round) => both(round, ({ perSecond }) => perSecond),
-            // Each client reads all CPU of the owner, so both together count it twice.
-            (round) => both(round, ({ serverCpuPerPair, pairs }) => serverCpuPerPair * pairs) / 2 / both(round, ({ pairs }) => pairs),
-            (round) => both(round, ({ pairP50 }) => pairP50) / 2,
-          ),
-        ],
+        rows: PLACES.map(rowOf),
       },
       {
-        title: "longest time without an answer, ms",
+        title: "Nodes: longest time without an answer, ms",
         columns: ["the owner", ...rounds.flatMap(({ killed }) => killed.map((_, at) => String(at + 1)))],
         rows: [
           ["is killed", ...rounds.flatMap(({ killed }) => killed)],
@@ -184,9 +169,26 @@ function summarise(rounds: readonly Round[]): Report {
         ],
       },
     ],
-    targets,
+    targets: [
+      {
+        what: "owner's CPU for a pair through a node, to one over HTTP",
+        value: of(({ pairs }) => cpu(pairs["another node"]) / cpu(pairs["the owner"])),
+        wanted: "at most",
+        bound: 0.6,
+      },
+      losses(
+        rounds.flatMap(({ killed }) => killed),
+        "kill -9 to the next answer",
+        1_000,
+      ),
+      losses(
+        rounds.flatMap(({ stopped }) => stopped),
+        "clean hand-over",
+        300,
+      ),
+    ],
     violations: answers.filter(({ lost }) => lost > 0).map(({ lost }) => `${lost} jobs were lost`),
-    checked: answers.reduce((sum, { pairs }) => sum + pairs, 0),
+    checked: sum(answers, ({ pairs }) => pairs),
     rounds,
   };
 }

@@ -58,15 +58,10 @@ const BENCHMARKS: Record<string, Benchmark> = {
     load: async () => (await import("./flowkit.ts")).flowkit,
   },
   postgres: {
-    says: "the store on PostgreSQL beside our SQLite, graphile-worker and pg-boss; take-over",
+    says: "the store on PostgreSQL beside our SQLite, graphile-worker and pg-boss; take-over; the nodes of a cluster",
     rounds: 3,
-    parts: ["tasks", "chains", "take-over"],
+    parts: ["tasks", "chains", "take-over", "nodes"],
     load: async () => (await import("./postgres.ts")).postgres,
-  },
-  cluster: {
-    says: "claim and complete at the owner of a cluster and through other nodes; the owner is killed, and stops",
-    rounds: 3,
-    load: async () => (await import("./cluster.ts")).cluster,
   },
   start: {
     says: "cold start, idle memory and idle CPU beside a bare Node server",

@@ -1,5 +1,6 @@
 // The store on PostgreSQL: tasks beside our own SQLite store, graphile-worker and pg-boss on the same PostgreSQL; runs of three steps beside SQLite;
-// and how long a server takes until it has taken over many open tasks.
+// how long a server takes until it has taken over many open tasks; and the nodes of a cluster (cluster.ts).
+import { cluster } from "./cluster.ts";
 import { withFolder } from "./environment.ts";
 import { type PostgresReportInput, postgresReport } from "./postgres-report.ts";
 import { type PostgresServer, startPostgres } from "./postgres-server.ts";
@@ -17,7 +18,20 @@ const TAKE_OVERS = 3;
 
 const ask = <T>(request: PostgresRequest) => measureApart<T>("postgres-side.js", request);
 
-export function postgres(options: Options): Promise<Report> {
+export async function postgres(options: Options): Promise<Report> {
+  const stores = options.only === "nodes" ? [] : [await measureStores(options)];
+  const nodes = options.only === undefined || options.only === "nodes" ? [await cluster(options)] : [];
+  const reports = [...stores, ...nodes];
+  return {
+    tables: reports.flatMap(({ tables }) => tables),
+    targets: reports.flatMap(({ targets }) => targets),
+    violations: reports.flatMap(({ violations }) => violations),
+    checked: reports.reduce((sum, { checked }) => sum + checked, 0),
+    rounds: { stores: stores[0]?.rounds, nodes: nodes[0]?.rounds },
+  };
+}
+
+function measureStores(options: Options): Promise<Report> {
   return withFolder(async (folder) => {
     const server = await startPostgres(folder);
     try {

@@ -59,6 +59,7 @@ function follow(child: ChildProcess, name: string, stopWith: NodeJS.Signals): Ru
   }
   const killOnExit = () => child.kill("SIGKILL");
   process.once("exit", killOnExit);
+  void exited.then(() => process.off("exit", killOnExit));
 
   return {
     pid: child.pid ?? -1,
@@ -82,7 +83,6 @@ function follow(child: ChildProcess, name: string, stopWith: NodeJS.Signals): Ru
         failures.add(failure);
       }),
     stop: async () => {
-      process.removeListener("exit", killOnExit);
       if (child.exitCode !== null || child.signalCode !== null) return;
       child.kill(stopWith);
       const timer = setTimeout(() => child.kill("SIGKILL"), STOP_TIMEOUT_MS);
