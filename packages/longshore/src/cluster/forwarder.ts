@@ -66,6 +66,12 @@ export class Forwarder {
     }
   }
 
+  /** This node closes: its requests wait no longer at the owner. */
+  dismiss(): void {
+    // An owner of an earlier version does not know this; then they wait until the listener ends them.
+    this.#deps.owner.call("dismiss", null).catch(() => {});
+  }
+
   async #ask(carried: CarriedRequest, signal: AbortSignal | undefined): Promise<HttpReply> {
     const ask = async (again: CarriedRequest) => (await this.#deps.owner.call("request", again, { signal })) as CarriedReply;
     let reply = await ask(carried);

@@ -19,6 +19,7 @@ import { Callers, type CarriedRequest, noStream, PerformedRequest, type Performi
 import type { LinkCall, LinkEnd, LinkService } from "./link/service.ts";
 import { eventSink, type Outgoing, OutgoingStreams } from "./outgoing.ts";
 import { type CarriedPiece, Uploads } from "./uploads.ts";
+import { Waits } from "./waits.ts";
 
 /** The routes and methods of the protocols on the owned data. */
 export interface LiveTable {
@@ -72,6 +73,7 @@ export class Performer implements LinkService {
   readonly #callers = new Callers();
   readonly #streams: OutgoingStreams;
   readonly #uploads: Uploads = new Uploads();
+  readonly #waits = new Waits();
   readonly #texts: Performing["texts"];
   /** Tracked requests that are being performed. When such a request is sent again meanwhile, the second waits for the first. */
   readonly #underWay = new Map<string, Promise<unknown>>();
@@ -170,6 +172,8 @@ export class Performer implements LinkService {
         return this.#streams.drop(args as string);
       case "piece":
         return this.#uploads.piece(args as CarriedPiece);
+      case "dismiss":
+        return this.#waits.dismiss(call.link);
       case "confirm":
         return this.#confirm(args as { delivered: readonly string[]; undelivered: readonly string[] });
       case "program": {
@@ -189,7 +193,8 @@ export class Performer implements LinkService {
     const { route, group } = found;
     const parsed = carried.text.length > sliceChars && !route.countsValues ? await parseLarge(carried.text) : undefined;
     const stream = this.#bodyOf(carried, call.link);
-    const performing = { caller: this.#callers.of(carried.caller), call, stream, texts: this.#texts };
+    const wait = this.#waits.of(call);
+    const performing = { caller: this.#callers.of(carried.caller), call: wait, stream, texts: this.#texts };
     const request = new PerformedRequest(carried, performing, parsed);
     const work = async () => {
       try {
@@ -201,6 +206,7 @@ export class Performer implements LinkService {
         if (thrown === undefined) throw error;
         return this.#carried(thrown, carried.id, call);
       } finally {
+        wait.end();
         if (carried.upload !== undefined) this.#uploads.end(carried.upload);
       }
     };
@@ -290,13 +296,22 @@ export class Performer implements LinkService {
     const { metadata, authority, peer, deadline } = carried;
     const call = { metadata, authority, peer, deadline, caller: this.#callers.of(carried.caller) };
     if (method.kind === "server-stream") return { stream: this.#openStream(method, request, call, carried.id, link) };
+    const wait = this.#waits.of(link);
     const work = async () => {
       try {
-        const response = await method.unary?.(request, { ...call, gone: link.signal, id: carried.id });
+        const waiting: GrpcCall = {
+          ...{ ...call, id: carried.id },
+          get gone() {
+            return wait.signal;
+          },
+        };
+        const response = await method.unary?.(request, waiting);
         return { message: Buffer.from(method.response.encode(response)).toString("base64") };
       } catch (error) {
         if (error instanceof GrpcError) return { status: carriedStatus(error) };
         throw error;
+      } finally {
+        wait.end();
       }
     };
     return isTracked(method.action) ? this.#once<object>(method.action, carried, link, work) : work();

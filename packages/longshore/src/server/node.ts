@@ -91,7 +91,7 @@ export async function serveNode({ options, store, prepared, tokens, logger }: No
     ...{ auth, clock, host, hosts, origins, insecure, limits, tls, metrics, logger, watch },
     upgrade: { path: linkPath, take: (request, socket, head) => owned.link(request, socket, head) },
   });
-  const close = closing({ node, members, shared, link, owned, table, listener, logger, watch, clock });
+  const close = closing({ node, members, shared, link, forwarder, owned, table, listener, logger, watch, clock });
   try {
     await node.start();
     const { program, handles } = nodeProgram(node, table);
@@ -168,6 +168,7 @@ interface Running {
   readonly members: Members;
   readonly shared: SharedRows;
   readonly link: LinkClient;
+  readonly forwarder: Forwarder;
   readonly owned: ReturnType<typeof takeOver>;
   readonly table: IdleTable;
   readonly listener: { close(deadlineMs?: number): Promise<void> };
@@ -177,7 +178,18 @@ interface Running {
 }
 
 /** Hands the data over first, so that another node performs the requests of this node's clients while the listener closes. */
-function closing({ node, members, shared, link, owned, table, listener, logger, watch }: Running): (deadlineMs?: number) => Promise<void> {
+function closing({
+  node,
+  members,
+  shared,
+  link,
+  forwarder,
+  owned,
+  table,
+  listener,
+  logger,
+  watch,
+}: Running): (deadlineMs?: number) => Promise<void> {
   let closed: Promise<void> | undefined;
   return (deadlineMs) => {
     closed ??= (async () => {
@@ -186,6 +198,8 @@ function closing({ node, members, shared, link, owned, table, listener, logger, 
       try {
         await node.resign();
         table.dismiss();
+        // Long polls of this node's clients are answered before the listener ends them.
+        forwarder.dismiss();
         await listener.close(deadlineMs);
         await node.close();
         await link.close();

@@ -9,6 +9,7 @@ import type { Ref } from "../../src/reference.ts";
 import { type Server, serve } from "../../src/server/index.ts";
 import { work } from "../../src/work.ts";
 import { postgresMissing, startMsMax, TestPostgres } from "../support/postgres.ts";
+import { untilElsewhere } from "../support/until.ts";
 
 const docs = new URL("../../../../docs/", import.meta.url);
 const double = task("double", async ({ n }: { n: number }) => ({ n: n * 2 }));
@@ -74,6 +75,21 @@ else
       await owner.close();
       await expect.poll(async () => (await figures(other)).of("longshore_node_epoch")).toBe(2);
       expect((await figures(other)).of("longshore_lease_seconds")).toBeGreaterThan(0);
+    });
+
+    it("answer their long polls when they close, also those that wait at the owner", async () => {
+      const store = postgres.newUrl();
+      const owner = await open(store);
+      const other = await open(store);
+      const performed = async () => /^longshore_link_performed_total (\d+)/m.exec(await (await fetch(`${owner.url}/metrics`)).text())?.[1];
+      const before = await performed();
+      // It waits for longer than a listener that closes.
+      const body = JSON.stringify({ worker_id: "w", labels: [], lease_ttl_secs: 60, wait_secs: 30 });
+      const claim = fetch(`${other.url}/api/jobs/claim`, { method: "POST", headers: { "content-type": "application/json" }, body });
+      const answer = claim.then((reply) => reply.text(), String);
+      await untilElsewhere(async () => (await performed()) !== before);
+      await other.close();
+      expect(await answer).toBe("null");
     });
 
     it("go on when the owner stops, and its clients see no error", async () => {
