@@ -25,7 +25,20 @@ const later: Plugin = {
     return id.endsWith("/testing/clock.ts") ? replacement("later-clock.ts") : null;
   },
 };
-const plugins = process.env.LONGSHORE_TEST_ROWS === "later" ? [later] : [];
+/** LONGSHORE_TEST_SERVER=node: a server that a test opens in its own process is a node that does not own the data. */
+const throughNode: Plugin = {
+  name: "servers-behind-a-node",
+  enforce: "pre",
+  resolveId(id, importer = "") {
+    const isOfTest = importer.includes("/packages/longshore/test/") && !importer.endsWith("/node-server.ts");
+    if (!isOfTest || !/\/src\/server\/(?:index|server)\.ts$/.test(id)) return null;
+    return fileURLToPath(new URL("./packages/longshore/test/support/node-server.ts", import.meta.url));
+  },
+};
+const plugins = [
+  ...(process.env.LONGSHORE_TEST_ROWS === "later" ? [later] : []),
+  ...(process.env.LONGSHORE_TEST_SERVER === "node" ? [throughNode] : []),
+];
 
 const EVERYWHERE_EXCLUDED = ["**/node_modules/**", "**/dist/**"];
 const BUILD = ["./scripts/build-before-tests.ts"];
