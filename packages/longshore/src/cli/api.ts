@@ -7,6 +7,7 @@ import type {
   nodeShape,
   queueShape,
   runShape,
+  signalShape,
   stepShape,
   taskShape,
   workerShape,
@@ -15,6 +16,7 @@ import type {
 export type Run = z.output<typeof runShape>;
 export type Step = z.output<typeof stepShape>;
 export type Task = z.output<typeof taskShape>;
+export type Signal = z.output<typeof signalShape>;
 export type Definition = z.output<typeof definitionShape>;
 export type LogChunk = z.output<typeof chunkShape>;
 export type Worker = z.output<typeof workerShape>;

@@ -19,6 +19,7 @@ import { retryCommand } from "./retry.ts";
 import { runCommand } from "./run.ts";
 import { runsCommand } from "./runs.ts";
 import { schemaCommand } from "./schema.ts";
+import { signalCommand } from "./signal.ts";
 import { startCommand } from "./start.ts";
 import { verifyCommand } from "./verify.ts";
 import { workCommand } from "./work.ts";
@@ -29,7 +30,7 @@ const groups: readonly { readonly heading: string; readonly commands: readonly (
     heading: "Serve and work:",
     commands: [devCommand, startCommand, workCommand, demoCommand, backupCommand, migrateCommand, doctorCommand, verifyCommand],
   },
-  { heading: "Runs:", commands: [runCommand, runsCommand, logsCommand, cancelCommand, retryCommand, rerunCommand] },
+  { heading: "Runs:", commands: [runCommand, runsCommand, logsCommand, signalCommand, cancelCommand, retryCommand, rerunCommand] },
   { heading: "Look around:", commands: [definitionsCommand, defineCommand, schemaCommand, workersCommand, queuesCommand, nodesCommand] },
 ];
 

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Run, Step } from "./api.ts";
 import { renderChanges, renderRun, titleOf } from "./run-view.ts";
 import { painter, widthOf } from "./terminal.ts";
+import { timeText } from "./time-text.ts";
 import type { RunView } from "./watch-run.ts";
 
 const paint = painter({ write: () => true }, {});
@@ -9,6 +10,7 @@ const at = 1_000_000;
 
 function run(more: Partial<Run> = {}): Run {
   const none = { input: null, output: null, error: null, endedAt: null, endBy: null, alias: null, parentTaskId: null };
+  const signals = { sent: 0, kept: 0 };
   return {
     id: "R1",
     workflow: "order",
@@ -18,6 +20,7 @@ function run(more: Partial<Run> = {}): Run {
     left: 1,
     failed: 0,
     retries: 0,
+    signals,
     ...none,
     ...more,
   };
@@ -55,6 +58,29 @@ describe("a run in a terminal", () => {
       "– thank        skipped",
       "· ship         waits               after pack, charge-card",
     ]);
+  });
+
+  it("shows what a step waits for that no worker takes", () => {
+    const waits = { reason: "signal" as const, text: 'waiting for signal "approve"', signal: "approve" };
+    const wakesAt = at + 3_600_000;
+    const sleeps = { reason: "sleeping" as const, text: "sleeping until 1970-01-01T01:16:40.000Z", at: wakesAt };
+    const steps = [
+      step("approve", { state: "queued", attempt: 1, waiting: waits }),
+      step("again", { state: "queued", attempt: 2, waiting: waits, lastError: "no" }),
+      step("nap", { state: "queued", attempt: 1, waiting: sleeps }),
+    ];
+    const until = `sleeping until ${timeText(wakesAt, at)}`;
+    expect(renderRun({ run: run(), steps }, { now: at, width: 80, paint }).slice(1)).toEqual([
+      '◇ approve  waits               waiting for signal "approve"',
+      '◇ again    waits               (try 2)  waiting for signal "approve"',
+      `◇ nap      sleeps              ${until}`,
+    ]);
+    expect(renderChanges(undefined, { run: run(), steps }, paint, at).slice(1)).toEqual([
+      '◇ approve waits: waiting for signal "approve"',
+      '◇ again waits (try 2): waiting for signal "approve"',
+      `◇ nap sleeps: ${until}`,
+    ]);
+    expect(renderRun({ run: run(), steps }, { now: at, width: 80, rows: 3, paint }).at(-1)).toBe("… and 1 waiting, 1 sleeping");
   });
 
   it("shows the dead letters of a step, one on each line", () => {

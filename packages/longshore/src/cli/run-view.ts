@@ -6,6 +6,7 @@ import type { Run, Step } from "./api.ts";
 import { isStuck } from "./manual-states.ts";
 import { selectSteps } from "./step-selection.ts";
 import { fit, type Paint, pad, printable, type Style, widthOf } from "./terminal.ts";
+import { timeText } from "./time-text.ts";
 import type { RunView } from "./watch-run.ts";
 
 interface Look {
@@ -77,7 +78,7 @@ function stepLines(step: Step, { now, width, paint, idWidth, ended }: RunFrame &
   const time = step.startedAt === null ? "" : formatDuration((step.endedAt ?? now) - step.startedAt);
   const start = `${paint(look.style, look.mark)} ${pad(step.id, idWidth)}  ${paint(look.style, pad(look.word, wordWidth))}  ${time.padStart(timeWidth)}  `;
   const room = width - widthOf(start);
-  const line = room < 4 ? start.trimEnd() : `${start}${noteOf(step, room, paint)}`.trimEnd();
+  const line = room < 4 ? start.trimEnd() : `${start}${noteOf(step, { room, now, paint })}`.trimEnd();
   return [line, ...deadLetterLines(step).map((text) => paint("red", fit(`    ${text}`, width)))];
 }
 
@@ -88,11 +89,11 @@ function countsOf(steps: readonly Step[], ended: boolean): string {
     const { word } = lookOf(step, ended);
     counts.set(word, (counts.get(word) ?? 0) + 1);
   }
-  return [...counts].map(([word, count]) => `${count} ${word === "waits" ? "waiting" : word}`).join(", ");
+  return [...counts].map(([word, count]) => `${count} ${{ waits: "waiting", sleeps: "sleeping" }[word] ?? word}`).join(", ");
 }
 
 /** The changes between two views, one line each. `before` is absent for the first view. */
-export function renderChanges(before: RunView | undefined, after: RunView, paint: Paint): string[] {
+export function renderChanges(before: RunView | undefined, after: RunView, paint: Paint, now: number = Date.now()): string[] {
   const lines: string[] = [];
   if (before === undefined) lines.push(`${titleOf(after.run)} ${after.run.id}`);
   const earlier = new Map((before?.steps ?? []).map((step) => [step.id, step]));
@@ -100,7 +101,7 @@ export function renderChanges(before: RunView | undefined, after: RunView, paint
     const old = earlier.get(step.id);
     const { waiting } = step;
     const moved = old?.state !== step.state || old.attempt !== step.attempt;
-    if (moved && step.state !== "waiting") lines.push(changeLine(step, after.run, paint));
+    if (moved && step.state !== "waiting") lines.push(changeLine(step, after.run, { now, paint }));
     else if (step.lastLine && step.lastLine !== old?.lastLine) lines.push(`  ${step.id}: ${fit(step.lastLine, 200)}`);
     if (isStuck(waiting) && waiting.reason !== old?.waiting?.reason)
       lines.push(`  ${step.id} ${paint("yellow", "waits")}: ${fit(waiting.text, 200)}`);
@@ -126,21 +127,29 @@ function deadLetterLines({ deadLetters }: Step): string[] {
   return more === 0 ? lines : [...lines, `and ${more} dead letters more`];
 }
 
-function changeLine(step: Step, run: Run, paint: Paint): string {
+function changeLine(step: Step, run: Run, { now, paint }: { now: number; paint: Paint }): string {
   const look = lookOf(step, !isRunOpen(run.state));
   const took = step.endedAt !== null && step.startedAt !== null ? ` after ${formatDuration(step.endedAt - step.startedAt)}` : "";
-  const note = step.error ?? nextTryOf(step) ?? step.lastLine ?? "";
+  const note = step.error ?? awaitedBy(step, now) ?? nextTryOf(step) ?? step.lastLine ?? "";
   return `${paint(look.style, look.mark)} ${step.id} ${look.word}${took}${triesOf(step)}${note === "" ? "" : `: ${fit(note, 200)}`}`;
 }
 
 function lookOf(step: Step, ended: boolean): Look {
   if (step.state === "waiting" && ended) return { ...stepLooks.waiting, word: "not run" };
+  if (step.waiting?.reason === "signal") return { mark: "◇", word: "waits", style: "yellow" };
+  if (step.waiting?.reason === "sleeping") return { mark: "◇", word: "sleeps", style: "dim" };
   if (step.state === "queued" && step.attempt > 1) return { mark: "↻", word: "retries", style: "yellow" };
   return stepLooks[step.state];
 }
 
+/** What a step waits for that no worker holds: a signal or a time; undefined for every other step. */
+function awaitedBy({ waiting }: Step, now: number): string | undefined {
+  if (waiting?.reason === "signal") return waiting.text;
+  return waiting?.reason === "sleeping" && waiting.at !== undefined ? `sleeping until ${timeText(waiting.at, now)}` : undefined;
+}
+
 /** Log lines and errors are untrusted text: they are cut before colours are added, so that no escape sequence is split. */
-function noteOf(step: Step, room: number, paint: Paint): string {
+function noteOf(step: Step, { room, now, paint }: { room: number; now: number; paint: Paint }): string {
   if (step.state === "waiting") return paint("dim", fit(step.after.length === 0 ? "" : `after ${step.after.join(", ")}`, room));
   const tries = triesOf(step).trimStart();
   const stuck = isStuck(step.waiting) ? step.waiting.text : null;
@@ -150,7 +159,7 @@ function noteOf(step: Step, room: number, paint: Paint): string {
       : step.error === null
         ? "dim"
         : "red";
-  const text = stuck ?? step.error ?? nextTryOf(step) ?? step.lastLine ?? "";
+  const text = stuck ?? step.error ?? awaitedBy(step, now) ?? nextTryOf(step) ?? step.lastLine ?? "";
   const rest = fit(text, room - (tries === "" ? 0 : tries.length + 2));
   return [paint("yellow", tries), step.state === "held" ? rest : paint(style, rest)].filter((part) => part !== "").join("  ");
 }

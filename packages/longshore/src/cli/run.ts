@@ -1,13 +1,11 @@
 // `longshore run`: starts a run, and with --follow waits until it has ended.
 
-import { readFileSync } from "node:fs";
 import { Command } from "commander";
-import { parseExact } from "../core/json/json-exact.ts";
-import { readNamedFile } from "../core/read-named-file.ts";
 import type { Run } from "./api.ts";
 import { type Client, connect, Refusal } from "./client.ts";
 import { CommandFailure, exitFailed } from "./failure.ts";
 import { goesOn, untilInterrupted } from "./interruption.ts";
+import { jsonOf } from "./json-argument.ts";
 import { type RecordOptions, withExamples, withJson, withRecord } from "./options.ts";
 import { printJson } from "./print-json.ts";
 import { recordRun } from "./record.ts";
@@ -36,7 +34,7 @@ export function runCommand(): Command {
 
 async function run(name: string, flags: RunFlags): Promise<void> {
   const client = connect(flags);
-  const body = { workflow: name, input: inputOf(flags.input), key: flags.key };
+  const body = { workflow: name, input: flags.input === undefined ? undefined : jsonOf(flags.input, "--input"), key: flags.key };
   const started = await client.post<Run>("/runs", body).catch((error: unknown) => withSuggestion(client, name, error));
   recordRun(flags.record, "run-started", started);
   if (!flags.follow) {
@@ -78,23 +76,4 @@ export async function finish(
     `run ${ended.id} ${ended.state}${why}. Look with \`longshore logs ${ended.id}\`, try again with \`longshore retry ${ended.id}\`.`,
     exitFailed,
   );
-}
-
-function inputOf(text: string | undefined): unknown {
-  if (text === undefined) return undefined;
-  const json = text === "-" ? readFileSync(0, "utf8") : text.startsWith("@") ? readInput(text.slice(1)) : text;
-  try {
-    return parseExact(json);
-  } catch (cause) {
-    const message = `--input is not JSON: ${(cause as Error).message}. Expected for example '{"name":"Ada"}' or '"a text"'.`;
-    throw new CommandFailure(message, undefined, { cause });
-  }
-}
-
-function readInput(path: string): string {
-  try {
-    return readNamedFile(path).toString();
-  } catch (cause) {
-    throw new CommandFailure(`the input file ${path} cannot be read: ${(cause as Error).message}.`, undefined, { cause });
-  }
 }

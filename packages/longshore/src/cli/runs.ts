@@ -13,6 +13,7 @@ import { printJson } from "./print-json.ts";
 import { runIdOf } from "./run-id.ts";
 import { outputLine, valueLines } from "./run-values.ts";
 import { renderRun, runStyles, titleOf } from "./run-view.ts";
+import { signalLines, signalsOf } from "./signal-lines.ts";
 import { fit, type Paint, painter, table } from "./terminal.ts";
 import { look } from "./watch-run.ts";
 
@@ -57,19 +58,23 @@ async function runs(given: string | undefined, flags: RunsFlags): Promise<void> 
   const runId = await runIdOf(client, given);
   const { run, steps } = await look(client, runId);
   const values = await valuesOf(client, runId);
+  const signals = await signalsOf(client, run);
   if (flags.json) {
-    printJson({ ...run, steps: steps.map((step) => ({ ...step, ...values.get(step.taskId ?? "") })) });
+    const whole = steps.map((step) => ({ ...step, ...values.get(step.taskId ?? "") }));
+    printJson({ ...run, steps: whole, signals: { ...run.signals, items: signals } });
     return;
   }
   const width = process.stdout.columns ?? columnsDefault;
   const paint = painter(process.stdout);
   const below = ({ taskId }: Step) => outputLine(values.get(taskId ?? "")?.output ?? null, width, paint);
-  const [head = "", ...lines] = renderRun({ run, steps }, { now: Date.now(), width, paint, below });
+  const now = Date.now();
+  const [head = "", ...lines] = renderRun({ run, steps }, { now, width, paint, below });
   const error = run.error === null ? [] : [paint("red", fit(run.error, width))];
   const shown = [
     head,
     ...valueLines("input", run.input, width, paint),
     ...lines,
+    ...signalLines(signals, { steps, now, width, paint }),
     ...error,
     ...valueLines("output", run.output, width, paint),
   ];

@@ -36,7 +36,8 @@ const ranks: Readonly<Record<Step["state"], number>> = {
 
 /** A step that waits for a person comes before those that only wait for their turn. */
 function rankOf(step: Step): number {
-  return isStuck(step.waiting) ? 2 : ranks[step.state];
+  const { waiting } = step;
+  return waiting?.reason === "signal" || isStuck(waiting) ? 2 : ranks[step.state];
 }
 
 interface Ranked {

@@ -157,6 +157,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     documents: store.documents,
     journal: new Journal({ read: (work) => store.commit.read(work), runs: store.runs.runs, tasks: store.board.tasks }),
     parts: store.parts,
+    signals: store.runs.signals,
     nodes: async () => [{ id: `${hostname()}/${process.pid}`, url: null, ...aloneSince(startedAt, clock.now()) }],
     removeRun: (runId) => beside.retention.removeRun(runId),
     logs: new Logs(logStore),

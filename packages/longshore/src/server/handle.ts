@@ -31,6 +31,15 @@ export interface RunResult<Output = unknown> {
   readonly error: string | null;
 }
 
+/** What became of a signal so far. */
+export interface SentSignal {
+  /** Its place among the signals of the run, from 1. */
+  readonly number: number;
+  readonly name: string;
+  /** `kept`: no step has taken it yet. */
+  readonly state: "kept" | "taken";
+}
+
 /** The options of `server.call()`. */
 export interface CallOptions {
   /** Tasks with a smaller number start first. */
@@ -63,6 +72,12 @@ export interface Server extends ProtocolHandles, TransportSource, AsyncDisposabl
   call<Input, Output>(task: string | Task<Input, Output>, input: Input, options?: CallOptions): Promise<Output>;
   /** Cancels the run unless it has ended; the reason becomes its error. Returns whether the run is cancelled, also by an earlier call. */
   cancel(runId: string, options?: { reason?: string }): Promise<boolean>;
+  /**
+   * Sends a signal to a run. The step that waits for its name ends with this value; a signal that no step waits for is kept until one does.
+   * A second signal with the same `key` changes nothing. Rejects with LONGSHORE_CONFLICT when the run has ended, and with LONGSHORE_LIMIT
+   * when it keeps too many signals.
+   */
+  signal(runId: string, name: string, value?: unknown, options?: { key?: string }): Promise<SentSignal>;
   /** A transport to this server for `work()`; `on: server` uses it. */
   transport(): Transport;
   /** Reports once for each cause why tasks wait, and when the cause ends. The returned function stops the reports. */
@@ -99,6 +114,10 @@ export function programSide(
     },
     async cancel(runId, { reason } = {}) {
       return (await runs.cancel(runId, reason))?.state === "cancelled";
+    },
+    async signal(runId, name, value = null, { key } = {}) {
+      const { number, takenAt, ...sent } = await engine.signals.send(runId, { name, value: JSON.stringify(toJson(value)), key });
+      return { number, name: sent.name, state: takenAt === null ? "kept" : "taken" };
     },
     watchWaiting: (tell) => watchWaiting(engine, tell),
     transport: () =>

@@ -2,6 +2,7 @@
 
 import type { ClusterNode } from "../cluster/node.ts";
 import { LongshoreError } from "../core/errors.ts";
+import { toJson } from "../core/json/to-json.ts";
 import { checkStartInput } from "../core/schema/schema.ts";
 import type { Definition } from "../engine/run/dialect.ts";
 import type { ProtocolHandles } from "../protocols/index.ts";
@@ -33,6 +34,8 @@ export async function performProgram(
       return side.call(...(args as unknown as Parameters<Server["call"]>));
     case "cancel":
       return side.cancel(...(args as unknown as Parameters<Server["cancel"]>));
+    case "signal":
+      return side.signal(...(args as unknown as Parameters<Server["signal"]>));
     case "tryWrite":
       return engine.storage.tryWrite();
     case "handle": {
@@ -66,6 +69,7 @@ export function nodeProgram(node: ClusterNode, { handles }: { handles: object })
       return ask("call", name, input ?? null, retry === undefined ? options : { retry, ...options });
     },
     cancel: (runId, options = {}) => ask("cancel", runId, options),
+    signal: (runId, name, value = null, options = {}) => ask("signal", runId, name, toJson(value), options),
     watchWaiting: () => {
       throw onlyEmbedded("watchWaiting");
     },

@@ -10,6 +10,7 @@ import { servedHistory } from "../engine/run/local-history.ts";
 import { LocalReader } from "../engine/run/local-reader.ts";
 import type { Runs } from "../engine/run/runs.ts";
 import { storedRows } from "../engine/run/stored-rows.ts";
+import { storedSignals } from "../engine/signal/stored-signals.ts";
 import { storedReads } from "../engine/stored-reads.ts";
 import { blobTable } from "../engine/tables/blob.ts";
 import type { ProtocolEngine } from "../protocols/server-half.ts";
@@ -54,6 +55,7 @@ export function storedEngine({ idle, dialects: known, shared, isIdle }: StoredEn
     ...idle,
     ...(guarded as Pick<ProtocolEngine, (typeof ofOwner)[number]>),
     runs: guard(idle.runs, isIdle, runReads),
+    signals: { ...storedSignals({ store, read }), send: async () => needsOwner() },
     reader,
     history: servedHistory({ store, kindOf }, read),
     shown: displayedInputBy({ dialects, read, ...rows }),

@@ -43,6 +43,8 @@ const reportAfterMs: Readonly<Record<WaitReason, number>> = {
   sent: 10_000,
   next: 10_000,
   record: Number.POSITIVE_INFINITY,
+  signal: Number.POSITIVE_INFINITY,
+  sleeping: Number.POSITIVE_INFINITY,
 };
 
 interface Cause extends Omit<WaitingNews, "kind" | "forMs"> {

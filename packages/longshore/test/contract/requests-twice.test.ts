@@ -197,6 +197,7 @@ async function requests(ask: Ask, owner: Owner): Promise<Asked[]> {
   };
   add("POST /api/longshore/v1/runs", { body: { workflow: "own", input: {} } });
   add("POST /api/longshore/v1/runs/:id/cancel", { params: { id: await own() }, body: {} });
+  add("POST /api/longshore/v1/runs/:id/signals", { params: { id: await own() }, body: { name: "go", value: { a: 1 } } });
   add("POST /api/longshore/v1/runs/:id/retry", { params: { id: await ended() } });
   add("POST /api/longshore/v1/runs/:id/rerun", { params: { id: await ended() } });
   add("POST /api/longshore/v1/tasks/:id/cancel", { params: { id: `${await own()}.0` } });

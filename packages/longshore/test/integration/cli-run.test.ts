@@ -216,6 +216,42 @@ describe("a run that continues", () => {
   });
 });
 
+describe("a run that waits for a signal", () => {
+  const human = { name: "approve", taskReferenceName: "approve", type: "HUMAN" };
+  const nap = { name: "nap", taskReferenceName: "nap", type: "WAIT", inputParameters: { duration: "2 hours" } };
+  const definition = { name: "ask", version: 1, schemaVersion: 2, tasks: [human, nap], ownerEmail: "a@example.org", timeoutSeconds: 0 };
+
+  it("shows what it waits for, takes the signal, and shows the signals that no step has taken", async () => {
+    const server = await startServer();
+    const run = (...args: string[]) => longshore([...args, "--on", server.url]);
+    const post = async (path: string, body: unknown) => {
+      const headers = { "content-type": "application/json" };
+      return (await fetch(`${server.url}/api${path}`, { method: "POST", headers, body: JSON.stringify(body) })).text();
+    };
+    await post("/metadata/workflow", definition);
+    const id = await post("/workflow/ask", {});
+    expect((await run("runs", id)).stdout).toMatch(/◇ approve +waits +waiting for signal "approve"\n/);
+    const early = await run("signal", id, "later", '"a text"', "--key", "k");
+    expect(early).toMatchObject({ code: 0, stdout: "later kept: no step waits for it yet\n" });
+    const sent = await run("signal", id, "approve", '{"ok":true}', "--json");
+    expect(JSON.parse(sent.stdout)).toMatchObject({ runId: id, number: 2, name: "approve", state: "taken", taskId: `${id}.0` });
+    const shown = (await run("runs", id)).stdout;
+    expect(shown).toMatch(/✓ approve +done.*\n +→ \{"ok":true\}\n◇ nap +sleeps +sleeping until (?:\d{4}-\d\d-\d\d )?\d\d:\d\d\n/);
+    expect(shown).toMatch(/signals\n {2}later +kept for .* "a text"\n {2}approve +taken by approve\n/);
+    expect(JSON.parse((await run("runs", id, "--json")).stdout)).toMatchObject({
+      signals: { sent: 2, kept: 1, items: [{ name: "later" }, { name: "approve" }] },
+      steps: [{ output: { ok: true } }, { waiting: { reason: "sleeping", signal: "nap" } }],
+    });
+    expect((await run("signal", id, "later", "7", "--key", "k")).stdout).toBe(early.stdout);
+    expect(await run("signal", id, "nap")).toMatchObject({ code: 0, stdout: "nap taken by a step that waited for it\n" });
+    expect(await run("signal", id, "approve")).toMatchObject({
+      code: 2,
+      stderr: `longshore: Run ${id} has ended as succeeded: it takes no more signals.\n`,
+    });
+    expect((await run("signal", id, "approve", "{")).stderr).toMatch(/^longshore: the value is not JSON: /);
+  });
+});
+
 describe("a restart of the server", () => {
   it("does not end what follows a run or its log", async () => {
     const folder = temporaryFolder();

@@ -104,6 +104,9 @@ else
       const { owner, node } = await setup();
       const ended = (await node.start(twice, { n: 5 })).id;
       const failed = (await node.start(refused, null)).id;
+      const waiting = (await node.start(idle, null)).id;
+      expect(await node.signal(waiting, "unasked", { n: 1 }, { key: "k" })).toEqual({ number: 1, name: "unasked", state: "kept" });
+      await node.cancel(waiting);
       await node.result(ended);
       await node.result(failed);
       await post(node, "/api/metadata/workflow", conductorFlow);
@@ -123,6 +126,7 @@ else
         [`${ours}/runs`]: `${ours}/runs?limit=2`,
         [`${ours}/runs/:id`]: `${ours}/runs/${ended}`,
         [`${ours}/runs/:id/tasks`]: `${ours}/runs/${ended}/tasks`,
+        [`${ours}/runs/:id/signals`]: `${ours}/runs/${waiting}/signals`,
         [`${ours}/runs/:id/logs`]: `${ours}/runs/${ended}/logs`,
         [`${ours}/tasks`]: `${ours}/tasks`,
         [`${ours}/tasks/:id`]: `${ours}/tasks/${failed}.0`,

@@ -139,6 +139,25 @@ describe("why a task waits", () => {
     expect(why(queued([], { lane: null }))?.reason).toBe("record");
   });
 
+  it("a record waits for a signal, by its name", () => {
+    const { clock, why, queued } = setup();
+    const waits = { lane: null, step: "ask", signal: "approve" };
+    expect(why(queued([], waits))).toEqual({ reason: "signal", text: 'waiting for signal "approve"', signal: "approve" });
+    expect(why(queued([], { ...waits, signal: 'a "b"\n' }))?.text).toBe('waiting for signal "a \\"b\\"\\n"');
+    const at = clock.now() + 1_000;
+    expect(why(queued([], { ...waits, dueAt: at }))).toMatchObject({ reason: "signal", text: 'waiting for signal "approve"', at });
+    expect(why(queued([], { ...waits, state: "done" }))).toBeNull();
+  });
+
+  it("a record sleeps until a time, also when a signal with the name of its step could end it", () => {
+    const { clock, why, queued } = setup();
+    const at = clock.now() + 60_000;
+    const text = `sleeping until ${new Date(at).toISOString()}`;
+    expect(why(queued([], { lane: null, dueAt: at }))).toEqual({ reason: "sleeping", text, at });
+    expect(why(queued([], { lane: null, step: "nap", signal: "nap", dueAt: at }))).toEqual({ reason: "sleeping", text, at, signal: "nap" });
+    expect(why(queued([], { lane: null, step: "nap", signal: "nap", dueAt: clock.now() }))?.reason).toBe("signal");
+  });
+
   describe("where tasks are brought to workers", () => {
     function carried() {
       const world = setup();

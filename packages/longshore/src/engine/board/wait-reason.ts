@@ -20,14 +20,20 @@ export type WaitReason =
   | "unreachable"
   /** It was sent to its workers, and no worker has taken it. */
   | "sent"
+  /** It waits for a signal. */
+  | "signal"
+  /** It waits for a time. */
+  | "sleeping"
   /** It is a record, not work for a worker: it waits for something else, such as a child run. */
   | "record";
 
 export interface Waiting {
   readonly reason: WaitReason;
   readonly text: string;
-  /** When it may be taken, if that is known. */
+  /** When it may be taken, or wakes up, if that is known. */
   readonly at?: number;
+  /** The name of the signal that ends it. */
+  readonly signal?: string;
   /** The limit key that blocks it. */
   readonly key?: string;
   /** Labels that no live worker of this lane offers. */
@@ -59,7 +65,7 @@ export interface WaitingContext {
 export function whyWaiting(task: TaskRowHead, context: WaitingContext): Waiting | null {
   if (task.state === "offered") return onItsWay(task, context);
   if (task.state !== "queued") return null;
-  if (task.lane === null) return { reason: "record", text: "it is not work for a worker; it waits for something else to end" };
+  if (task.lane === null) return whatRecordAwaits(task, context.now);
   if (task.dueAt > context.now) {
     return { reason: "not-due", text: `it is not due for another ${seconds(task.dueAt - context.now)}`, at: task.dueAt };
   }
@@ -71,6 +77,15 @@ export function whyWaiting(task: TaskRowHead, context: WaitingContext): Waiting 
   }
   if (context.crew === null) return null;
   return asFarAsIsKnown(whoCould(context.crew, context.lanes.isAwaited(task.lane)), context.crew, context);
+}
+
+/** A wait for a time may be ended by a signal with the name of its step; a wait that names a signal is shown as such. */
+function whatRecordAwaits({ step, signal, dueAt }: TaskRowHead, now: number): Waiting {
+  const named = signal === null ? {} : { signal };
+  if (dueAt > now && (signal === null || signal === step))
+    return { reason: "sleeping", text: `sleeping until ${new Date(dueAt).toISOString()}`, at: dueAt, ...named };
+  if (signal === null) return { reason: "record", text: "it is not work for a worker; it waits for something else to end" };
+  return { reason: "signal", text: `waiting for signal ${JSON.stringify(signal)}`, ...named, ...(dueAt > now ? { at: dueAt } : {}) };
 }
 
 /** Other offered tasks are with the client that requested them, and do not wait. */

@@ -242,6 +242,21 @@ it("[C116] continues with the input of a person", async () => {
   expect((await c.take("t")).inputData).toEqual({ said: "yes" });
 });
 
+it("ends a WAIT and a HUMAN by a signal with the reference name of the task, also by one that came before", async () => {
+  const c = await startConductor();
+  const wait = operator("WAIT", "pause", { inputParameters: {} });
+  const timed = operator("WAIT", "nap", { inputParameters: { duration: "1 hour" } });
+  const id = await c.begin([wait, operator("HUMAN", "approve"), timed, simple("t", { inputParameters: { by: "${approve.output.by}" } })]);
+  await c.server.signal(id, "approve", { by: "Ann" });
+  await c.server.signal(id, "nap", "wake up");
+  expect(await c.statuses(id)).toEqual(["pause:IN_PROGRESS"]);
+  await c.server.signal(id, "pause");
+  expect(await c.statuses(id)).toEqual(["pause:COMPLETED", "approve:COMPLETED", "nap:COMPLETED", "t:SCHEDULED"]);
+  const outputs = await Promise.all(["pause", "approve", "nap"].map(async (name) => (await c.record(id, name)).outputData));
+  expect(outputs).toEqual([{}, { by: "Ann" }, { result: "wake up" }]);
+  expect((await c.work("t")).inputData).toEqual({ by: "Ann" });
+});
+
 it("[C117] runs a DYNAMIC task as what its input names, and fails without a name", async () => {
   const c = await startConductor();
   await c.taskDef({ name: "known", retryCount: 0, inputTemplate: { extra: 1 } });

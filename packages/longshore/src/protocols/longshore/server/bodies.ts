@@ -9,6 +9,7 @@ import type { Definition } from "../../../engine/run/dialect.ts";
 import type { Plan, PlanNode } from "../../../engine/run/plan.ts";
 import type { AttemptView } from "../../../engine/run/reader.ts";
 import type { Run } from "../../../engine/run/run.ts";
+import { type Signal, signalCountsOf } from "../../../engine/signal/signal.ts";
 import { deadLettersShown } from "../wire/shapes.ts";
 
 export function runBody(run: Run) {
@@ -28,6 +29,22 @@ export function runBody(run: Run) {
     retries: run.retries,
     alias: run.alias,
     parentTaskId: run.parentTaskId,
+    signals: signalsBody(run),
+  };
+}
+
+function signalsBody(run: Run) {
+  const { sent, kept } = signalCountsOf(run);
+  return { sent, kept };
+}
+
+export function signalBody(signal: Signal) {
+  const { runId, number, name, key, sentAt, takenAt, taskId, attempt } = signal;
+  return {
+    ...{ runId, number, name, key },
+    state: takenAt === null ? "kept" : "taken",
+    value: parsed(signal.value),
+    ...{ sentAt, takenAt, taskId, attempt: attempt === null ? null : attempt + 1 },
   };
 }
 

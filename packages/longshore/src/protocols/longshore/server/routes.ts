@@ -16,6 +16,7 @@ import { openApi } from "./openapi.ts";
 import type { Operation } from "./operation.ts";
 import { partOperations } from "./parts.ts";
 import { runOperations } from "./runs.ts";
+import { signalOperations } from "./signals.ts";
 import { systemOperations } from "./system.ts";
 import { taskOperations } from "./tasks.ts";
 import { workerOperations } from "./workers.ts";
@@ -42,6 +43,7 @@ export function ownRoutes({ engine, serving, changes }: OwnDeps): OwnGroup {
     ...historyOperations(engine),
     ...logOperations(engine),
     ...partOperations(engine),
+    ...signalOperations(engine),
     ...workerOperations(engine),
     ...nodeOperations(engine),
     ...blobOperations(engine),

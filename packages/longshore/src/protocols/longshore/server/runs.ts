@@ -122,7 +122,7 @@ export function runOperations({ runs, reader, shown }: RunDeps): Operation[] {
 }
 
 /** The id may be written as a UUID, as protocols show it whose clients require one. */
-export async function knownRun(find: (id: string) => Promise<Run | undefined>, id = ""): Promise<Run> {
+export async function knownRun<Found = Run>(find: (id: string) => Promise<Found | undefined>, id = ""): Promise<Found> {
   const run = await find(idOfUuid(id) ?? id);
   if (run === undefined) throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no run ${id}.`, { detail: { field: "id" } });
   return run;

@@ -29,14 +29,21 @@ export const runShape = z
     retries: z.number().int().describe("How often it was tried again after its end."),
     alias: z.string().nullable().describe("What a protocol calls this run."),
     parentTaskId: z.string().nullable().describe("The step of another run that waits for this one."),
+    signals: z
+      .object({
+        sent: z.number().int().describe("All that were ever sent."),
+        kept: z.number().int().describe("Those that no step has taken."),
+      })
+      .describe("How many signals it has; they have a list of their own."),
   })
   .meta({ id: "Run" });
 
 const waitingShape = z
   .object({
-    reason: z.enum(["not-due", "limit", "no-worker", "busy", "unreachable", "sent", "next", "record"]),
+    reason: z.enum(["not-due", "limit", "no-worker", "busy", "unreachable", "sent", "next", "signal", "sleeping", "record"]),
     text: z.string().describe("For people."),
-    at: time.optional().describe("When it may be taken, if that is known."),
+    at: time.optional().describe("When it may be taken, or wakes up, if that is known."),
+    signal: z.string().optional().describe("The signal that ends a step that waits."),
     key: z.string().optional().describe("The limit in the way."),
     missing: z.array(z.string()).optional().describe("Labels that no live worker of this lane offers."),
     workers: z.array(z.string()).optional().describe("Workers that could take it."),
@@ -64,7 +71,9 @@ export const taskShape = z
     dueAt: time.describe("Not handed out before."),
     startedAt: maybeTime.describe("When this attempt was first handed out."),
     endedAt: maybeTime,
-    waiting: waitingShape.optional().describe("Why it has not been taken, while it is queued or on its way to workers."),
+    waiting: waitingShape
+      .optional()
+      .describe("Why it has not been taken, or what it waits for, while it is queued or on its way to workers."),
   })
   .meta({ id: "Task" });
 
@@ -97,7 +106,9 @@ export const stepShape = z
     startedAt: maybeTime,
     endedAt: maybeTime,
     lastLine: z.string().nullable().optional().describe("The last line of its log, on request."),
-    waiting: waitingShape.optional().describe("Why no worker has taken it, while it is queued or on its way to workers."),
+    waiting: waitingShape
+      .optional()
+      .describe("Why no worker has taken it, or what it waits for, while it is queued or on its way to workers."),
     lastError: z.string().optional().describe("Why the try before failed, while it waits for the next one."),
     deadLetters: deadLettersShape
       .optional()
@@ -120,6 +131,21 @@ export const attemptShape = z
   })
   .meta({ id: "Attempt" });
 
+export const signalShape = z
+  .object({
+    runId: z.string(),
+    number: z.number().int().describe("Place among the signals of its run, from 1."),
+    name: z.string(),
+    key: z.string().nullable().describe("A second signal with the same key changes nothing."),
+    state: z.enum(["kept", "taken"]).describe("`kept`: no step has taken it yet."),
+    value: value.describe("Null for a signal that was taken: the output of the step is its value."),
+    sentAt: time,
+    takenAt: maybeTime,
+    taskId: z.string().nullable().describe("The step that has taken it."),
+    attempt: z.number().int().nullable().describe("The attempt of this step, from 1."),
+  })
+  .meta({ id: "Signal" });
+
 const definitionFields = {
   id: z.string(),
   name: z.string(),
@@ -133,7 +159,7 @@ export const definitionShape = z.object(definitionFields).meta({ id: "Definition
 const planStepShape = z
   .object({
     id: z.string(),
-    kind: z.enum(["task", "run"]),
+    kind: z.enum(["task", "run", "instant", "join", "wait", "end"]),
     after: z.array(z.string()).describe("Steps that must settle first."),
     lane: z.string().nullable(),
     labels: z.array(z.string()),
