@@ -4,7 +4,6 @@ import { basename, extname } from "node:path";
 import { Command } from "commander";
 import { readNamedFile } from "../core/read-named-file.ts";
 import { workflowFamily } from "../core/workflow-family.ts";
-import type { Workflow } from "../workflow-value.ts";
 import type { Definition } from "./api.ts";
 import { type Client, connect, Refusal } from "./client.ts";
 import { CommandFailure, warn } from "./failure.ts";
@@ -69,8 +68,9 @@ async function defineFile(client: Client, file: string): Promise<Defined[]> {
 }
 
 async function defineModule(client: Client, file: string): Promise<Defined[]> {
-  const { exportsOf, importFile } = await import("../core/load.ts");
-  const workflows = exportsOf(await importFile(file)).filter(isWorkflow);
+  const { importForTasks } = await import("../core/load.ts");
+  const { sortExports } = await import("../module-exports.ts");
+  const { workflows } = sortExports(await importForTasks(file));
   if (workflows.length === 0) {
     throw new CommandFailure(
       `${file} exports no workflow. Write \`export const order = graph("order", ...)\`, or name a .yml or .json file.`,
@@ -79,12 +79,6 @@ async function defineModule(client: Client, file: string): Promise<Defined[]> {
   const defined: Defined[] = [];
   for (const { source } of workflowFamily(workflows)) defined.push(await client.post<Defined>("/definitions", { source }));
   return defined;
-}
-
-/** Checks the shape, not the class: the file may have imported another copy of this package. */
-function isWorkflow(value: unknown): value is Workflow {
-  const source = (value as Partial<Workflow> | null | undefined)?.source;
-  return typeof source === "object" && source !== null && ("function" in source || Array.isArray(source.steps));
 }
 
 function readText(file: string): string {

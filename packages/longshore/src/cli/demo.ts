@@ -38,7 +38,7 @@ async function demo(flags: DemoFlags): Promise<void> {
   const lines: string[] = [];
   const leaving = new AbortController();
   const worker = startWorkerChild({
-    file: fileURLToPath(new URL("./sample/tasks.js", import.meta.url)),
+    files: [fileURLToPath(new URL("./sample/tasks.js", import.meta.url))],
     url,
     line: (line) => lines.push(line) > lastLinesMax && lines.shift(),
   });

@@ -1,70 +1,79 @@
-// `longshore dev`: the server for a person at a terminal. It prints sample workers to copy, shows why tasks wait, and can run a worker
-// file.
+// `longshore dev`: the server for a person at a terminal, with the tasks and workflows of files, again on every change. It shows why tasks
+// wait.
 
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
-import { resolve } from "node:path";
+import { extname, resolve } from "node:path";
 import { Command, Option } from "commander";
-import type { ProtocolHints } from "../protocols/hints.ts";
 import type { Server } from "../server/index.ts";
+import type { DevApp } from "./dev-app.ts";
 import { CommandFailure } from "./failure.ts";
 import { withExamples } from "./options.ts";
-import type { RestartingWorker } from "./restarting-worker.ts";
 import { type ServerFlags, serveOptions, withServerFlags } from "./server-flags.ts";
 import { type Paint, painter } from "./terminal.ts";
 import { untilTerminated } from "./termination.ts";
 import { waitingLine } from "./waiting-line.ts";
 
-/** The length of the token for the worker of `dev --worker`: too long to guess. */
+/** The length of the token for the worker of `dev FILE`: too long to guess. */
 const tokenBytes = 32;
 
-interface DevFlags extends ServerFlags {
-  worker?: string;
-}
-
 export function devCommand(): Command {
-  const command = new Command("dev").description("run the server at a terminal: reports why tasks wait, prints sample workers");
-  withServerFlags(command, { logLevel: "warn" })
-    .option("--worker <file>", "run this file as a worker; restart it when it changes")
-    .addOption(new Option("--store <url>").hideHelp())
-    .action(dev);
+  const command = new Command("dev")
+    .description("run the server at a terminal, with the tasks and workflows of files")
+    .argument("[file...]", "modules that export tasks and workflows; loaded again when they change");
+  withServerFlags(command, { logLevel: "warn" }).addOption(new Option("--store <url>").hideHelp()).action(dev);
   return withExamples(
     command,
     [
-      ["longshore dev", "on port 4500, with the data in ./.longshore"],
-      ["longshore dev --ephemeral --workflows ./workflows", "keeps nothing on disk"],
-      ["longshore dev --worker tasks.mjs", "with a worker that is restarted on change"],
+      ["longshore dev app.ts", "server, worker and definitions of a file; on port 4500, with the data in ./.longshore"],
+      ["longshore dev", "only the server"],
+      ["longshore dev tasks.mjs --ephemeral --workflows ./workflows", "keeps nothing on disk"],
     ],
-    "The worker file exports tasks, or calls work() itself with process.env.LONGSHORE_URL.",
+    "A file exports tasks and workflows, or calls work() itself with process.env.LONGSHORE_URL.",
   );
 }
 
-async function dev(flags: DevFlags): Promise<void> {
+async function dev(files: readonly string[], flags: ServerFlags): Promise<void> {
   const terminated = untilTerminated();
   refuseStore(flags);
-  if (flags.worker !== undefined && !existsSync(flags.worker)) throw new CommandFailure(`the worker file ${flags.worker} does not exist.`);
+  for (const file of files) checkFile(file);
   const { serve } = await import("../server/index.ts");
   const { protocolHints } = await import("./protocols.ts");
+  const { nextSteps, opening } = await import("./dev-welcome.ts");
   const asksToken = flags.token !== undefined || flags.tokenFile !== undefined;
-  const token = asksToken && flags.worker !== undefined ? randomBytes(tokenBytes).toString("base64url") : undefined;
+  const token = asksToken && files.length > 0 ? randomBytes(tokenBytes).toString("base64url") : undefined;
   const options = serveOptions(flags, { format: "text" });
   const tokens = [...(options.tokens ?? []), ...(token === undefined ? [] : [`worker:${token}:dev-worker`])];
   const server = await serve({ ...options, tokens, badWorkflows: "skip" });
-  const hints = await protocolHints({ url: server.url ?? "", asksToken, flags });
   const paint = painter(process.stdout);
-  const say = (text: string) => void process.stdout.write(`${text}\n`);
-  say(welcome(server, flags, hints, paint));
+  const say = (...lines: string[]) => void process.stdout.write(lines.map((line) => `${line}\n`).join(""));
+  const data = flags.ephemeral ? "in memory: nothing survives this process" : `in ${flags.data}`;
+  const welcome = { server, data, folder: flags.workflows, paint };
+  say(...opening(welcome));
+  const defined = new Set(server.workflows.defined.map(({ definition }) => definition.name));
+  const app = files.length === 0 ? undefined : await startApp(files, { server, flags, token, paint, say, defined });
+  await Promise.race([app?.ready, terminated]);
+  say(...nextSteps(welcome, files, [...defined].at(-1)));
+  const hints = await protocolHints({ url: server.url ?? "", asksToken, flags });
   const stopWatching = server.watchWaiting((news) => say(waitingLine(news, hints, paint)));
-  const worker = flags.worker === undefined ? undefined : await startWorker(flags.worker, server, { flags, token, paint, say });
   await terminated;
   say("");
   stopWatching();
-  await worker?.stop();
+  await app?.stop();
   await server.close();
 }
 
+/** The endings of modules. */
+const modules = /^\.[cm]?[jt]sx?$/;
+
+function checkFile(file: string): void {
+  if (!existsSync(file)) throw new CommandFailure(`the file ${file} does not exist.`);
+  if (!modules.test(extname(file)))
+    throw new CommandFailure(`${file} is not a module. For definition files, name their folder: --workflows FOLDER.`);
+}
+
 /** A person who tries something out must not change the data of a service. */
-function refuseStore({ store, data, ephemeral }: DevFlags): void {
+function refuseStore({ store, data, ephemeral }: ServerFlags): void {
   if (store !== undefined)
     throw new CommandFailure("dev keeps its data in a folder, on SQLite. For data in PostgreSQL use `longshore start --store`.");
   if (!process.env.LONGSHORE_STORE) return;
@@ -72,47 +81,30 @@ function refuseStore({ store, data, ephemeral }: DevFlags): void {
   process.stderr.write(`longshore: dev does not use LONGSHORE_STORE: its data are ${place}, on SQLite.\n`);
 }
 
-interface WorkerPlace {
-  readonly flags: DevFlags;
+interface AppPlace {
+  readonly server: Server;
+  readonly flags: ServerFlags;
   /** Made only for this worker, with the scope `worker`: code in a file must not get an operator's token. */
   readonly token: string | undefined;
   readonly paint: Paint;
   readonly say: (text: string) => void;
+  /** Gets the names of the workflows. */
+  readonly defined: Set<string>;
 }
 
-async function startWorker(file: string, server: Server, { flags, token, paint, say }: WorkerPlace): Promise<RestartingWorker> {
-  const { startRestartingWorker } = await import("./restarting-worker.ts");
-  return startRestartingWorker({
-    file,
+async function startApp(files: readonly string[], { server, flags, token, paint, say, defined }: AppPlace): Promise<DevApp> {
+  const { startDevApp } = await import("./dev-app.ts");
+  return startDevApp({
+    files,
     url: server.url ?? "",
     token,
     trust: flags.tlsCert === undefined ? undefined : resolve(flags.tlsCert),
-    say: (text) => say(`${paint("cyan", "worker")} ${text}`),
-    line: (text) => say(`${paint("dim", "worker |")} ${text}`),
+    async define(workflow) {
+      const definition = await server.define(workflow);
+      defined.add(definition.name);
+      return definition;
+    },
+    say,
+    line: (text) => say(`${paint("dim", "app |")} ${text}`),
   });
-}
-
-function welcome(server: Server, flags: DevFlags, hints: readonly ProtocolHints[], paint: Paint): string {
-  const url = server.url ?? "";
-  const data = flags.ephemeral ? "in memory: nothing survives this process" : `in ${flags.data}`;
-  const loaded = server.workflows.defined.map(({ definition }) => definition.name);
-  return [
-    `${paint("bold", "Longshore")} serves on ${paint("cyan", url)}, with its data ${data}.`,
-    ...(loaded.length === 0 ? [] : [`Defined from ${flags.workflows}: ${loaded.join(", ")}.`]),
-    "",
-    // Nothing is indented: a pasted heredoc would not find its end.
-    ...hints.flatMap(({ protocol, snippets }) =>
-      snippets.flatMap(({ language, how, code, tryIt }) => [
-        paint("bold", `A ${protocol} worker in ${language}`) + paint("dim", `: ${how}`),
-        "",
-        code,
-        "",
-        paint("dim", "Something for it to do, in another terminal:"),
-        "",
-        tryIt,
-        "",
-      ]),
-    ),
-    paint("dim", "Serving until Ctrl-C. What waits, and why, is told below."),
-  ].join("\n");
 }

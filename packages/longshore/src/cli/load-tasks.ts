@@ -1,25 +1,55 @@
-// The tasks of the files that a command names.
+// The modules that a command names, and the tasks of all of them.
 
-import { importForTasks, tasksOf } from "../core/load.ts";
+import { importFile, importForTasks } from "../core/load.ts";
 import type { Task } from "../core/task.ts";
+import { isEmpty, type ModuleExports, sortExports } from "../module-exports.ts";
 import { CommandFailure } from "./failure.ts";
 import { findFiles } from "./find-files.ts";
 
+export interface LoadedModule extends ModuleExports {
+  readonly file: string;
+}
+
 /**
- * All tasks of all files, each with its file as its module. A file that is named and exports no task is a mistake: it may be a program that
- * should be run by itself. Of the files that a pattern matches, at least one must export a task.
+ * What all files export. With `mayWork`, a file may call `work()` itself, and then need not export anything. Otherwise a file that is named and
+ * exports nothing is a mistake; of the files that a pattern matches, at least one must export something.
  */
-export async function loadTasks(patterns: readonly string[]): Promise<Task[]> {
-  const found = new Map<Task, string>();
+export async function loadModules(patterns: readonly string[], { mayWork = false } = {}): Promise<LoadedModule[]> {
+  const modules: LoadedModule[] = [];
   for (const { file, byPattern } of findFiles(patterns)) {
-    const tasks = tasksOf(await importForTasks(file));
-    if (tasks.length === 0 && !byPattern) {
-      throw new CommandFailure(
-        `${file} exports no task. Write \`export const greet = task("greet", ...)\`; a file that calls work() itself is run with node.`,
-      );
-    }
-    for (const task of tasks) if (!found.has(task)) found.set(task, file);
+    const exported = sortExports(await (mayWork ? importFile(file) : importForTasks(file)));
+    if (!isEmpty(exported)) modules.push({ file, ...exported });
+    else if (!byPattern && !mayWork) throw new CommandFailure(`${file} exports neither tasks nor workflows. ${advice}`);
   }
-  if (found.size === 0 && patterns.length > 0) throw new CommandFailure(`none of the files of ${patterns.join(", ")} exports a task.`);
+  if (modules.length === 0 && patterns.length > 0 && !mayWork)
+    throw new CommandFailure(`none of the files of ${patterns.join(", ")} exports a task or a workflow.`);
+  return modules;
+}
+
+const advice = 'Write `export const greet = task("greet", ...)`; a file that calls work() itself is run with node.';
+
+/** All tasks of all files, each once, with its file as its module. Throws when two tasks have one name, or when there is none. */
+export async function loadTasks(patterns: readonly string[]): Promise<Task[]> {
+  const modules = await loadModules(patterns);
+  const tasks = tasksIn(modules);
+  if (tasks.length === 0 && modules.length > 0)
+    throw new CommandFailure(`${modules.map(({ file }) => file).join(", ")} exports no task. ${advice}`);
+  return tasks;
+}
+
+/** The tasks of modules, each once. A task that several files export belongs to the first of them. */
+export function tasksIn(modules: readonly LoadedModule[]): Task[] {
+  const found = new Map<Task, string>();
+  const named = new Map<string, string>();
+  for (const { file, tasks } of modules) {
+    for (const task of tasks) {
+      if (found.has(task)) continue;
+      const other = named.get(task.name);
+      if (other !== undefined)
+        throw new CommandFailure(`two tasks are named "${task.name}" (${other} and ${file}), expected each name once.`);
+      found.set(task, file);
+      named.set(task.name, file);
+    }
+  }
   return [...found].map(([task, file]) => ({ ...task, module: file }));
 }

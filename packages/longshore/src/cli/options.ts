@@ -5,7 +5,8 @@ import { type Duration, durationMs } from "../core/duration.ts";
 import { dataDefault, portDefault } from "../server/config.ts";
 import { warn } from "./failure.ts";
 
-const urlDefault = `http://127.0.0.1:${portDefault}`;
+/** The address of a server that was started without options. */
+export const defaultUrl = `http://127.0.0.1:${portDefault}`;
 
 const portMax = 65_535;
 
@@ -17,7 +18,7 @@ export interface ConnectionOptions {
 /** The options for the server's address and the token. */
 export function withConnection(command: Command): Command {
   return warnOfTypedToken(command)
-    .addOption(new Option("--on <url>", "the server").env("LONGSHORE_URL").default(urlDefault))
+    .addOption(new Option("--on <url>", "the server").env("LONGSHORE_URL").default(defaultUrl))
     .addOption(new Option("--token <secret>", "the token for the server; safer in the environment").env("LONGSHORE_TOKEN"));
 }
 

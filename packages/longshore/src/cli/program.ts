@@ -20,6 +20,7 @@ import { runCommand } from "./run.ts";
 import { runsCommand } from "./runs.ts";
 import { schemaCommand } from "./schema.ts";
 import { signalCommand } from "./signal.ts";
+import { snippetsCommand } from "./snippets.ts";
 import { startCommand } from "./start.ts";
 import { verifyCommand } from "./verify.ts";
 import { workCommand } from "./work.ts";
@@ -31,12 +32,15 @@ const groups: readonly { readonly heading: string; readonly commands: readonly (
     commands: [devCommand, startCommand, workCommand, demoCommand, backupCommand, migrateCommand, doctorCommand, verifyCommand],
   },
   { heading: "Runs:", commands: [runCommand, runsCommand, logsCommand, signalCommand, cancelCommand, retryCommand, rerunCommand] },
-  { heading: "Look around:", commands: [definitionsCommand, defineCommand, schemaCommand, workersCommand, queuesCommand, nodesCommand] },
+  {
+    heading: "Look around:",
+    commands: [definitionsCommand, defineCommand, schemaCommand, snippetsCommand, workersCommand, queuesCommand, nodesCommand],
+  },
 ];
 
 const examples = `
 Examples:
-  $ longshore dev                                    a server on this machine, with its data in ./.longshore
+  $ longshore dev app.ts                             a server on this machine with the tasks and workflows of a file
   $ longshore work tasks.mjs                         a worker for the tasks that tasks.mjs exports
   $ longshore run greeting --input '{"name":"Ada"}' --follow
 

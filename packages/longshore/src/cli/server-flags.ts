@@ -56,7 +56,7 @@ export function withServerFlags(command: Command, defaults: { logLevel: LogLevel
       .option("--host <address>", "address to listen on; other than loopback requires tokens", "127.0.0.1")
       .addOption(new Option("--ephemeral", "keep all data in memory; nothing survives the process").conflicts("data"))
       .option("--accept-damage", "start although the data file is damaged, with the data that is readable")
-      .option("--workflows <folder>", "define the *.yml, *.yaml and *.json files of this folder at the start"),
+      .option("--workflows <folder>", "define the YAML and JSON files of this folder, and the workflows of its modules, at the start"),
   )
     .option("--token <token>", "accept this token; may be repeated; --token-file is safer because process lists show this", parseRepeated)
     .option("--token-file <file>", "file with tokens, one per line")

@@ -16,8 +16,9 @@ export interface RunView {
 const lookMsMax = 1_000;
 /** Events within this time cause one read. */
 const lookMsMin = 100;
-/** The pause between two reads, as a multiple of the time of a read: the steps of a large run are read in many pages. */
-const lookShare = 4;
+/** A run with more steps is read in several pages. The pause after that is this many times as long as the reading. */
+const stepsLarge = 1_000;
+const largeShare = 4;
 /** The limit of steps that are read. */
 const stepsMax = 20_000;
 
@@ -35,7 +36,8 @@ export async function watchRun(client: Client, runId: string, show: (view: RunVi
       signal?.throwIfAborted();
       show(view);
       if (!isRunOpen(view.run.state)) return view;
-      await sleep(Math.max(lookMsMin, lookShare * tookMs), undefined, { signal });
+      const pauseMs = view.steps.length > stepsLarge ? largeShare * tookMs : lookMsMin - tookMs;
+      if (pauseMs > 0) await sleep(pauseMs, undefined, { signal });
       await news.next(lookMsMax - lookMsMin);
       signal?.throwIfAborted();
     }

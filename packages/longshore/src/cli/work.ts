@@ -110,7 +110,6 @@ async function work(files: string[], flags: WorkFlags, command: Command): Promis
   const print = protocol.ownsOutput ? reserveOutput() : undefined;
   const { loadTasks } = await import("./load-tasks.ts");
   const tasks = await loadTasks(files);
-  checkNames(tasks);
   const { tellerFor } = await import("./telemetry.ts");
   const settings = { ...settingsOf(flags), ...target };
   const teller = await tellerFor(target.protocol, settings.workerId);
@@ -170,13 +169,5 @@ function refuseWithout({ title, without }: WorkerProtocol, command: Command): vo
     const why = without[option.attributeName() as keyof WorkerSettings];
     if (why === undefined || command.getOptionValueSource(option.attributeName()) !== "cli") continue;
     throw new CommandFailure(`${option.long} is not for ${title}: ${why}.`);
-  }
-}
-
-function checkNames(tasks: readonly Task[]): void {
-  for (const [at, { name, module }] of tasks.entries()) {
-    const earlier = tasks.findIndex((task) => task.name === name);
-    if (earlier < at)
-      throw new CommandFailure(`two tasks are named "${name}" (${tasks[earlier]?.module} and ${module}), expected each name once.`);
   }
 }

@@ -1,9 +1,20 @@
-// The process of a worker that `dev` or `demo` started: `node worker-process.js FILE`, with LONGSHORE_URL in its environment. If the file
-// exports tasks, this process works for them; if the file calls work() itself, it only needs to be imported.
+// The process of a worker that `dev` or `demo` started: `node worker-process.js FILE...`, with LONGSHORE_URL in its environment. It works for
+// the tasks that the files export; a file that calls work() itself only needs to be imported. It sends the parent what the files export,
+// because the parent defines their workflows.
 
-import { importFile, tasksOf } from "../core/load.ts";
+import { workflowFamily } from "../core/workflow-family.ts";
+import type { Workflow } from "../workflow-value.ts";
 import { exitCodeOf } from "./failure.ts";
-import { startWorker } from "./worker.ts";
+import { type LoadedModule, loadModules, tasksIn } from "./load-tasks.ts";
+import { openWorker } from "./worker.ts";
+
+/** The message that the parent gets when the files are loaded. */
+export interface AppLoaded {
+  readonly kind: "loaded";
+  readonly files: readonly { readonly file: string; readonly tasks: readonly string[]; readonly workflows: readonly string[] }[];
+  /** The workflows of all files and those that they run, in the order in which they are to be defined. */
+  readonly workflows: readonly Workflow[];
+}
 
 /** A person is watching: log lines are delayed only for an unnoticeable time. */
 const logFlushMs = 100;
@@ -15,14 +26,30 @@ function endWithParent(): void {
   process.channel?.unref();
 }
 
-async function main(file: string, url: string): Promise<void> {
+async function main(files: readonly string[], url: string): Promise<void> {
   endWithParent();
-  const tasks = tasksOf(await importFile(file));
-  if (tasks.length > 0) await startWorker(tasks, { on: url, token: process.env.LONGSHORE_TOKEN, logFlush: logFlushMs });
+  const modules = await loadModules(files, { mayWork: true });
+  const tasks = tasksIn(modules);
+  process.send?.(newsOf(modules));
+  if (tasks.length === 0) return;
+  // The tasks belong to no module here: their handlers run in this process, which is started again when a file changes.
+  const inline = tasks.map((task) => ({ ...task, module: undefined }));
+  await openWorker(inline, { on: url, token: process.env.LONGSHORE_TOKEN, logFlush: logFlushMs });
+}
+
+function newsOf(modules: readonly LoadedModule[]): AppLoaded {
+  const files = modules.map(({ file, tasks, workflows }) => ({
+    file,
+    tasks: tasks.map(({ name }) => name),
+    workflows: workflows.map(({ name }) => name),
+  }));
+  // Only what a server stores: each workflow is in the list by itself, and a schema of its input is code.
+  const family = workflowFamily(modules.flatMap(({ workflows }) => workflows)).map(({ name, source }) => ({ name, source }));
+  return { kind: "loaded", files, workflows: family };
 }
 
 try {
-  await main(process.argv[2] ?? "", process.env.LONGSHORE_URL ?? "");
+  await main(process.argv.slice(2), process.env.LONGSHORE_URL ?? "");
 } catch (error) {
   process.exitCode = exitCodeOf(error, (line) => process.stderr.write(`${line}\n`));
 }

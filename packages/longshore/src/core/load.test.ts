@@ -1,18 +1,18 @@
 import { expect, it } from "vitest";
-import { tasksOf } from "./load.ts";
+import { exportedTasks } from "./load.ts";
 import { task } from "./task.ts";
 
 const [a, b, c] = ["a", "b", "c"].map((name) => task(name, () => null));
 
 it("finds tasks among exports, as default and in lists, each once", () => {
-  expect(tasksOf({ a, default: b, list: [c, a], other: 1, none: null, name: { name: "x" } })).toEqual([a, b, c]);
+  expect(exportedTasks({ a, default: b, list: [c, a], other: 1, none: null, name: { name: "x" } })).toEqual([a, b, c]);
 });
 
 it("finds the exports of a CommonJS module", () => {
-  expect(tasksOf({ default: { a, rest: 7 }, "module.exports": { a } })).toEqual([a]);
+  expect(exportedTasks({ default: { a, rest: 7 }, "module.exports": { a } })).toEqual([a]);
 });
 
 it("finds nothing where there is nothing", () => {
-  expect(tasksOf({})).toEqual([]);
-  expect(tasksOf({ default: undefined })).toEqual([]);
+  expect(exportedTasks({})).toEqual([]);
+  expect(exportedTasks({ default: undefined })).toEqual([]);
 });

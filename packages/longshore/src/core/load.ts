@@ -7,17 +7,16 @@ import { pathToFileURL } from "node:url";
 import { LongshoreError, toError } from "./errors.ts";
 import type { Task } from "./task.ts";
 
-/** The tasks among a module's exports, also those in exported lists. */
-export function tasksOf(module: Readonly<Record<string, unknown>>): Task[] {
-  const values = exportsOf(module).flatMap((value) => (Array.isArray(value) ? value : [value]));
-  return [...new Set(values.filter(isTask))];
+/** The tasks among a module's exports, also those in exported lists, each once. */
+export function exportedTasks(module: Readonly<Record<string, unknown>>): Task[] {
+  return exportedValues(module).filter(isTask);
 }
 
-/** An imported CommonJS module has its own exports inside `default`. */
-export function exportsOf(module: Readonly<Record<string, unknown>>): unknown[] {
+/** Everything that a module exports, each value once: lists are opened, and an imported CommonJS module has its own exports in `default`. */
+export function exportedValues(module: Readonly<Record<string, unknown>>): unknown[] {
   const inner = module.default;
   const nested = typeof inner === "object" && inner !== null && !Array.isArray(inner) ? Object.values(inner) : [];
-  return [...Object.values(module), ...nested];
+  return [...new Set([...Object.values(module), ...nested].flat())];
 }
 
 /** Checks the shape, not the class: the file may have imported another copy of this package. */
@@ -109,7 +108,7 @@ export function refuseWhileLoading(): void {
  * Whether the error is the one of `refuseWhileLoading`, whose message is complete. Checked by shape, because the file may have imported
  * another copy of this package.
  */
-function isRefusedWork(error: Error): boolean {
+export function isRefusedWork(error: Error): boolean {
   const { code, detail } = error as Partial<LongshoreError>;
   return code === "LONGSHORE_BAD_CONFIG" && detail?.field === "work";
 }

@@ -1,4 +1,4 @@
-// What `longshore dev` prints about workers of a protocol. A test runs the programs as they are printed.
+// What `longshore snippets` and `longshore dev` print about workers of a protocol. A test runs the programs as they are printed.
 
 export interface Snippet {
   readonly language: string;

@@ -46,7 +46,7 @@ export interface ServeOptions extends ProtocolOptions {
   origins?: readonly string[];
   /** Further accepted names in the Host header. */
   hosts?: readonly string[];
-  /** A folder of definition files (.yaml, .yml, .json) that are loaded at the start. */
+  /** A folder of definition files (.yaml, .yml, .json) and of modules that export workflows, which are loaded at the start. */
   workflows?: string;
   /**
    * What happens with a mistake in a definition file: `refuse` (the default) fails the start, `skip` reports the file and leaves it out.

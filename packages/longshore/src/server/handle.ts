@@ -8,7 +8,6 @@ import type { Json } from "../core/json/json.ts";
 import { toJson } from "../core/json/to-json.ts";
 import { checkStartInput } from "../core/schema/schema.ts";
 import type { RetryHint, Task } from "../core/task.ts";
-import { workflowFamily } from "../core/workflow-family.ts";
 import type { BlobStore } from "../engine/blob/blob.ts";
 import type { TaskRow as BoardTask } from "../engine/board/task.ts";
 import type { Definition } from "../engine/run/dialect.ts";
@@ -17,7 +16,8 @@ import type { Run, RunState } from "../engine/run/run.ts";
 import { taskOfStep } from "../engine/run/step-task.ts";
 import type { ProtocolHandles } from "../protocols/index.ts";
 import type { Transport, TransportSource } from "../runner/transport.ts";
-import { dialectOf, type Workflow } from "../workflow-value.ts";
+import type { Workflow } from "../workflow-value.ts";
+import { type CodeDefinition, codeDefinitions } from "./code-definitions.ts";
 import type { Engine } from "./engine.ts";
 import { localTransport } from "./local.ts";
 import { type WaitingNews, watchWaiting } from "./waiting-tasks.ts";
@@ -130,13 +130,9 @@ export function programSide(
 }
 
 /** Defines the workflows that a workflow runs, then the workflow itself. */
-export async function defineFamily(
-  workflow: Workflow,
-  define: (definition: { name: string; dialect: string; source: string }) => Promise<Definition>,
-): Promise<Definition> {
+export async function defineFamily(workflow: Workflow, define: (definition: CodeDefinition) => Promise<Definition>): Promise<Definition> {
   let defined: Definition | undefined;
-  for (const one of workflowFamily([workflow]))
-    defined = await define({ name: one.name, dialect: dialectOf(one), source: JSON.stringify(one.source) });
+  for (const definition of codeDefinitions([workflow])) defined = await define(definition);
   return defined as Definition;
 }
 

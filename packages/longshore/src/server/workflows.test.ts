@@ -42,6 +42,51 @@ describe("a folder of definition files", () => {
     expect(await server.result(id)).toMatchObject({ state: "succeeded", output: { answer: 42 } });
   });
 
+  it("may hold modules, whose workflows are defined with those that they run", async () => {
+    const leaf = { name: "leaf", source: { name: "leaf", steps: [], output: 1 } };
+    const root = {
+      name: "root",
+      source: { name: "root", steps: [{ id: "a", workflow: "leaf", input: null }], output: { $ref: { step: "a", path: [] } } },
+    };
+    const workflows = folderOf({
+      "ci.yml": good,
+      "app.mjs": `const leaf = ${JSON.stringify(leaf)};\nexport const root = { ...${JSON.stringify(root)}, uses: [leaf] };\nexport const x = 1;\n`,
+      "same.mjs": `export default ${JSON.stringify(leaf)};\n`,
+      "helper.mjs": "export const y = 1;\n",
+      "app.test.mjs": "throw new Error('a test is not loaded');\n",
+      "app.d.ts": "export {};\n",
+      "package.json": '{"name":"app"}',
+      "tsconfig.json": "{}",
+    });
+    const { server } = await startGraphServer({ workflows });
+    expect(server.workflows.defined.map(({ definition }) => [definition.name, definition.dialect])).toEqual([
+      ["leaf", "code"],
+      ["root", "code"],
+      ["ci", "workflow-graph"],
+    ]);
+    const { id } = await server.start("root", {});
+    expect(await server.result(id)).toMatchObject({ state: "succeeded", output: 1 });
+  });
+
+  it("with a module that cannot be loaded is refused, or served without it", async () => {
+    const workflows = folderOf({ "ci.yml": good, "broken.mjs": "throw new Error('no database');\n" });
+    await expect(serve({ port: null, ephemeral: true, workflows })).rejects.toThrow(/broken\.mjs could not be loaded: Error: no database/);
+    const { server } = await startGraphServer({ workflows, badWorkflows: "skip", logger: { level: "silent" } });
+    expect(server.workflows.defined.map(({ definition }) => definition.name)).toEqual(["ci"]);
+    expect(server.workflows.bad.map(({ message }) => message)).toEqual([expect.stringContaining("broken.mjs could not be loaded")]);
+  });
+
+  it("leaves out a program that calls work(), with a warning", async () => {
+    const calls = new URL("../work.ts", import.meta.url).href;
+    const program = `import { work } from ${JSON.stringify(calls)};\nawait work({ tasks: [], on: "http://127.0.0.1:9" });\n`;
+    const { server } = await startGraphServer({
+      workflows: folderOf({ "ci.yml": good, "worker.mjs": program }),
+      logger: { level: "silent" },
+    });
+    expect(server.workflows.defined.map(({ definition }) => definition.name)).toEqual(["ci"]);
+    expect(server.workflows.warnings).toEqual([expect.stringMatching(/worker\.mjs is left out: it calls work\(\)/)]);
+  });
+
   it("shows the steps of a flow, and not what its choices were made into", async () => {
     const flow = {
       steps: ["a", "b", "c"].map((id) => ({

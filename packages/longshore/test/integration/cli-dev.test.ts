@@ -1,4 +1,4 @@
-// `longshore dev`: the workers it prints, what it says about waiting tasks, the worker it runs.
+// `longshore dev`: what it prints, what it says about waiting tasks, the files it runs. The workers of `longshore snippets` run against it.
 
 import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
@@ -27,6 +27,13 @@ async function startDev(
   return { ...running, url, folder, run: (...more) => longshore([...more, "--on", url], { cwd: folder }) };
 }
 
+/** What `longshore snippets` prints for this server. */
+async function snippetsFor(dev: Dev, protocol: string, env: Readonly<Record<string, string>> = {}): Promise<string> {
+  const { code, stdout } = await longshore(["snippets", protocol, "--on", dev.url], { cwd: dev.folder, env });
+  expect(code).toBe(0);
+  return stdout;
+}
+
 /** The program printed between a heading and the next remark. */
 function printedBelow(text: string, heading: RegExp): string {
   const [, ...rest] = text.split(heading);
@@ -41,13 +48,32 @@ function skipWithoutPython(context: TestContext): void {
 
 const greetYml = 'name: g\non: push\njobs:\n  g: { run: \'@greet {"name":"Ada"}\', labels: ["handler:greet"] }\n';
 const shellYml = "name: s\non: push\njobs:\n  s: { run: echo by shell }\n";
+const appOf = (word: string, steps = 1) => `import { graph, task } from "longshore";
+export const greet = task("greet", ({ name }, ctx) => { ctx.log("${word}, " + name); return "${word}, " + name; });
+export const greeting = graph("greeting", (g, input) => {
+  let last = g.step(greet, input);
+  for (let more = 1; more < ${steps}; more++) last = g.step(greet, input, { after: [last] });
+  return last;
+});
+`;
 const tasksOf = (word: string) =>
   `import { task } from "longshore";\nexport const greet = task("greet", ({ name }, ctx) => ctx.log("${word}, " + name));\n`;
 
-describe("the workers that dev prints", () => {
+describe("what dev prints", () => {
+  it("fits on a screen, with and without a file", async () => {
+    const plain = await startDev();
+    expect(plain.stdout().split("\n").length).toBeLessThanOrEqual(12);
+    expect(plain.stdout()).toMatch(/npx longshore init [\s\S]*npx longshore dev app\.ts [\s\S]*npx longshore snippets --on http/);
+    const app = await startDev(["app.mjs"], { "app.mjs": appOf("Hello") });
+    expect(app.stdout().split("\n").length).toBeLessThanOrEqual(12);
+    expect(app.stdout()).toMatch(/\napp\.mjs: workflow greeting; task greet\.\n[\s\S]*npx longshore run greeting --follow --on http/);
+  });
+});
+
+describe("the workers of snippets", () => {
   it("run unchanged: TypeScript", async () => {
     const dev = await startDev(["--workflows", "."], { "g.yml": greetYml });
-    writeFileSync(join(dev.folder, "worker.mjs"), printedBelow(dev.stdout(), /worker in TypeScript.*\n/));
+    writeFileSync(join(dev.folder, "worker.mjs"), printedBelow(await snippetsFor(dev, "workflow-graph"), /worker in TypeScript.*\n/));
     startProgram(process.execPath, ["worker.mjs"], { cwd: dev.folder });
     const { code } = await dev.run("run", "g", "--follow");
     expect(code).toBe(0);
@@ -55,7 +81,7 @@ describe("the workers that dev prints", () => {
 
   it("run unchanged: Python", async (context) => {
     const dev = await startDev(["--workflows", "."], { "s.yml": shellYml });
-    const script = printedBelow(dev.stdout(), /worker in Python.*\n/);
+    const script = printedBelow(await snippetsFor(dev, "workflow-graph"), /worker in Python.*\n/);
     expect(script).toMatch(/^python3 - <<'EOF'\n[\s\S]*\nEOF$/);
     skipWithoutPython(context);
     startProgram("sh", ["-c", `exec ${script}`], { cwd: dev.folder });
@@ -71,16 +97,18 @@ describe("the workers that dev prints", () => {
 
   it("take their token from the environment where the server requires one, and the secret is not printed", async () => {
     const { dev, place } = await startWithToken();
-    writeFileSync(join(dev.folder, "worker.mjs"), printedBelow(dev.stdout(), /worker in TypeScript.*\n/));
+    const printed = await snippetsFor(dev, "workflow-graph", place.env);
+    writeFileSync(join(dev.folder, "worker.mjs"), printedBelow(printed, /worker in TypeScript.*\n/));
     startProgram(process.execPath, ["worker.mjs"], place);
     expect((await longshore(["run", "g", "--follow", "--on", dev.url], place)).code).toBe(0);
-    expect(dev.text()).not.toContain(secret);
+    expect(dev.text() + printed).not.toContain(secret);
   });
 
   it("take their token from the environment in Python as well", async (context) => {
     skipWithoutPython(context);
     const { dev, place } = await startWithToken();
-    startProgram("sh", ["-c", `exec ${printedBelow(dev.stdout(), /worker in Python.*\n/)}`], place);
+    const printed = await snippetsFor(dev, "workflow-graph", place.env);
+    startProgram("sh", ["-c", `exec ${printedBelow(printed, /worker in Python.*\n/)}`], place);
     expect((await longshore(["run", "s", "--follow", "--on", dev.url], place)).code).toBe(0);
   });
 
@@ -88,9 +116,10 @@ describe("the workers that dev prints", () => {
     for (const args of [[], ["--token", secret]]) {
       const dev = await startDev(args);
       const place = { cwd: dev.folder, env: { LONGSHORE_TOKEN: secret } };
-      writeFileSync(join(dev.folder, "worker.mjs"), printedBelow(dev.stdout(), /conductor worker in TypeScript.*\n/));
+      const printed = await snippetsFor(dev, "conductor", args.length === 0 ? {} : place.env);
+      writeFileSync(join(dev.folder, "worker.mjs"), printedBelow(printed, /conductor worker in TypeScript.*\n/));
       startProgram(process.execPath, ["worker.mjs"], place);
-      const [, curl = ""] = /\n(curl -s [\s\S]*?)\n\nA flowkit/.exec(dev.stdout()) ?? [];
+      const [, curl = ""] = /\n(curl -s [\s\S]*?)\n\n$/.exec(printed) ?? [];
       const done = spawnSync("sh", ["-c", curl], { ...place, env: { ...process.env, ...place.env }, encoding: "utf8" });
       expect(JSON.parse(done.stdout)).toMatchObject({ status: "COMPLETED", output: { text: "Hello, Ada!" } });
     }
@@ -100,12 +129,13 @@ describe("the workers that dev prints", () => {
     for (const args of [[], ["--token", secret]]) {
       const dev = await startDev(args);
       const place = { cwd: dev.folder, env: { LONGSHORE_TOKEN: secret } };
-      const [, curl = ""] = /\n(task=\$\(curl -s [\s\S]*?)\n\nServing/.exec(dev.stdout()) ?? [];
+      const printed = await snippetsFor(dev, "flowkit", args.length === 0 ? {} : place.env);
+      const [, curl = ""] = /\n(task=\$\(curl -s [\s\S]*?)\n\n$/.exec(printed) ?? [];
       const env = { ...process.env, ...place.env };
       const submitted = spawnSync("sh", ["-c", `${curl}; echo; echo $task`], { cwd: dev.folder, env, encoding: "utf8" });
       const task = submitted.stdout.trim().split("\n").at(-1) as string;
       await dev.printed(/waits count .*, or a FlowKit worker of the role count with FLOWKIT_URL=http/);
-      writeFileSync(join(dev.folder, "worker.mjs"), printedBelow(dev.stdout(), /flowkit worker in TypeScript.*\n/));
+      writeFileSync(join(dev.folder, "worker.mjs"), printedBelow(printed, /flowkit worker in TypeScript.*\n/));
       startProgram(process.execPath, ["worker.mjs"], place);
       await dev.printed(/goes on count/);
       const items = await untilElsewhere(async () => {
@@ -122,9 +152,10 @@ describe("the workers that dev prints", () => {
     for (const args of [[], ["--token", secret]]) {
       const dev = await startDev(args);
       const place = { cwd: dev.folder, env: { LONGSHORE_TOKEN: secret } };
-      writeFileSync(join(dev.folder, "worker.mjs"), printedBelow(dev.stdout(), /stepflow worker in TypeScript.*\n/));
+      const printed = await snippetsFor(dev, "stepflow", args.length === 0 ? {} : place.env);
+      writeFileSync(join(dev.folder, "worker.mjs"), printedBelow(printed, /stepflow worker in TypeScript.*\n/));
       startProgram(process.execPath, ["worker.mjs"], place);
-      const [, flow = ""] = /cat > hello-flow\.yml <<'EOF'\n([\s\S]*?)\nEOF\n/.exec(dev.stdout()) ?? [];
+      const [, flow = ""] = /cat > hello-flow\.yml <<'EOF'\n([\s\S]*?)\nEOF\n/.exec(printed) ?? [];
       writeFileSync(join(dev.folder, "hello-flow.yml"), `${flow}\n`);
       const cli = (...words: string[]) => longshore([...words, "--on", dev.url], place);
       expect(await cli("define", "hello-flow.yml")).toMatchObject({ stdout: "hello-flow version 1\n", stderr: "" });
@@ -133,15 +164,27 @@ describe("the workers that dev prints", () => {
     }
   });
 
-  it("include a command that can be run with dev's own command", async () => {
+  it("come with definitions that can be run with the printed commands", async () => {
     const dev = await startDev();
+    const printed = await snippetsFor(dev, "workflow-graph");
     for (const name of ["greeting", "hello"]) {
-      const [, yaml = ""] = new RegExp(`cat > ${name}\\.yml <<'EOF'\\n([\\s\\S]*?)\\nEOF\\n`).exec(dev.stdout()) ?? [];
+      const [, yaml = ""] = new RegExp(`cat > ${name}\\.yml <<'EOF'\\n([\\s\\S]*?)\\nEOF\\n`).exec(printed) ?? [];
       writeFileSync(join(dev.folder, `${name}.yml`), `${yaml}\n`);
       expect((await dev.run("define", `${name}.yml`)).stdout).toBe(`${name} version 1\n`);
       expect((await dev.run("run", name)).code).toBe(0);
     }
   });
+});
+
+it("snippets refuses a protocol that it does not know, and prints JSON for programs", async () => {
+  const { code, stderr } = await longshore(["snippets", "temporal"]);
+  expect({ code, stderr }).toEqual({
+    code: 2,
+    stderr: expect.stringMatching(/no programs for the protocol temporal, expected one of \S+, /),
+  });
+  const list = JSON.parse((await longshore(["snippets", "--json"])).stdout) as { protocol: string; code: string }[];
+  expect(new Set(list.map(({ protocol }) => protocol)).size).toBeGreaterThan(3);
+  for (const { code: program } of list) expect(program).toContain("127.0.0.1:4500");
 });
 
 describe("a task that waits", () => {
@@ -172,13 +215,51 @@ describe("definition files with mistakes", () => {
   });
 });
 
-describe("dev --worker", () => {
+describe("dev FILE", () => {
+  it("serves, works and defines, and does so again when the file changes", async () => {
+    const dev = await startDev(["app.mjs"], { "app.mjs": appOf("Hello") });
+    const input = ["--input", '{"name":"Ada"}'];
+    expect((await dev.run("run", "greeting", ...input, "--follow")).stdout).toContain('"Hello, Ada"');
+    writeFileSync(join(dev.folder, "app.mjs"), appOf("Goodbye", 2));
+    await dev.printed(/app\.mjs changed: app\.mjs is loaded again\.\ngreeting has version 2\./);
+    const { stdout } = await dev.run("run", "greeting", ...input, "--follow");
+    expect(stdout).toMatch(/greet-2 done[\s\S]*"Goodbye, Ada"/);
+  });
+
+  it("takes several files, and a file of workflows alone", async () => {
+    const dev = await startDev(["tasks.mjs", "flows.mjs"], {
+      "tasks.mjs": tasksOf("Hello"),
+      "flows.mjs":
+        'import { graph } from "longshore";\nimport { greet } from "./tasks.mjs";\nexport default graph("hi", (g, input) => g.step(greet, input));\n',
+    });
+    expect(dev.stdout()).toMatch(/tasks\.mjs: task greet\.\nflows\.mjs: workflow hi\.\n/);
+    expect((await dev.run("run", "hi", "--input", '{"name":"Ada"}', "--follow")).code).toBe(0);
+    const alone = await startDev(["flows.mjs"], {
+      "flows.mjs": 'import { graph } from "longshore";\nexport default graph("one", () => 1);\n',
+    });
+    expect((await alone.run("run", "one", "--follow")).stdout).toMatch(/\n1\n$/);
+    expect(alone.text()).not.toContain("ended");
+  });
+
+  it("reports a workflow that the server refuses, and a mistake with its place", async () => {
+    const dev = await startDev(["app.mjs"], { "app.mjs": 'export const x = { name: "x", source: { name: "x", steps: [{}] } };\n' });
+    expect(dev.text()).toMatch(/x is refused: /);
+    writeFileSync(join(dev.folder, "app.mjs"), "export const x = ;\n");
+    await dev.printed(/app\.mjs:1:18: SyntaxError: Unexpected token ';'[\s\S]*app\.mjs ended with exit code 2/);
+  });
+
+  it("refuses a definition file by its ending, with what to do", async () => {
+    const folder = temporaryFolder();
+    writeFileSync(join(folder, "g.yml"), greetYml);
+    const { code, stderr } = await longshore(["dev", "--port", "0", "--ephemeral", "g.yml"], { cwd: folder });
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining("name their folder: --workflows FOLDER") });
+  });
+
   it("works for a file that exports tasks, and starts it again when it changes", async () => {
-    const dev = await startDev(["--workflows", ".", "--worker", "tasks.mjs"], { "g.yml": greetYml, "tasks.mjs": tasksOf("Hello") });
-    await dev.printed(/worker \| .*working for .*: greet/);
+    const dev = await startDev(["--workflows", ".", "tasks.mjs"], { "g.yml": greetYml, "tasks.mjs": tasksOf("Hello") });
     expect((await dev.run("run", "g", "--follow")).stdout).toContain("Hello, Ada");
     writeFileSync(join(dev.folder, "tasks.mjs"), tasksOf("Goodbye"));
-    await dev.printed(/tasks\.mjs changed: tasks\.mjs is started again\.[\s\S]*working for/);
+    await dev.printed(/tasks\.mjs changed: tasks\.mjs is loaded again\./);
     expect((await dev.run("run", "g", "--follow")).stdout).toContain("Goodbye, Ada");
   });
 
@@ -187,43 +268,41 @@ describe("dev --worker", () => {
 import { workflowGraph } from "longshore/workflow-graph";
 await work({ tasks: [task("greet", ({ name }, ctx) => ctx.log("by myself, " + name))], on: workflowGraph(process.env.LONGSHORE_URL) });
 console.log("up");`;
-    const dev = await startDev(["--workflows", ".", "--worker", "own.mjs"], { "g.yml": greetYml, "own.mjs": program });
-    await dev.printed(/worker \| up/);
+    const dev = await startDev(["--workflows", ".", "own.mjs"], { "g.yml": greetYml, "own.mjs": program });
+    await dev.printed(/app \| up/);
     expect((await dev.run("run", "g", "--follow")).stdout).toContain("by myself, Ada");
   });
 
   it("trusts the certificate that dev was given", async () => {
     const pem = (name: string) => fileURLToPath(new URL(`../fixtures/tls/${name}.pem`, import.meta.url));
-    const flags = ["--workflows", ".", "--worker", "tasks.mjs", "--tls-cert", pem("cert"), "--tls-key", pem("key")];
+    const flags = ["--workflows", ".", "tasks.mjs", "--tls-cert", pem("cert"), "--tls-key", pem("key")];
     const dev = await startDev(flags, { "g.yml": greetYml, "tasks.mjs": tasksOf("Hello") });
-    await dev.printed(/worker \| .*working for https:.*: greet/);
     const env = { NODE_EXTRA_CA_CERTS: pem("cert") };
     const { stdout } = await longshore(["run", "g", "--follow", "--on", dev.url], { cwd: dev.folder, env });
     expect(stdout).toContain("Hello, Ada");
   });
 
   it("reports what is wrong with a file that fails, and tries again when it is fixed", async () => {
-    const dev = await startDev(["--worker", "tasks.mjs"], { "tasks.mjs": "throw new Error('not yet');\n" });
+    const dev = await startDev(["tasks.mjs"], { "tasks.mjs": "throw new Error('not yet');\n" });
     await dev.printed(/not yet[\s\S]*tasks\.mjs ended with exit code 2/);
     writeFileSync(join(dev.folder, "tasks.mjs"), "export const nothing = 1;\n");
-    await dev.printed(/tasks\.mjs ended: it exports no task and calls no work\(\)/);
+    await dev.printed(/tasks\.mjs ended: it exports neither tasks nor workflows, and calls no work\(\)/);
     writeFileSync(join(dev.folder, "tasks.mjs"), tasksOf("Hello"));
-    await dev.printed(/working for/);
+    await dev.printed(/tasks\.mjs: task greet\./);
   });
 
   it("refuses a file that does not exist before anything is served", async () => {
-    const { code, stdout, stderr } = await longshore(["dev", "--port", "0", "--ephemeral", "--worker", "missing.mjs"]);
+    const { code, stdout, stderr } = await longshore(["dev", "--port", "0", "--ephemeral", "missing.mjs"]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toContain("missing.mjs does not exist");
   });
 
   it("ends with dev, also when dev is killed", async () => {
     for (const signal of ["SIGINT", "SIGKILL"] as const) {
-      const dev = await startDev(["--worker", "tasks.mjs"], {
+      const dev = await startDev(["tasks.mjs"], {
         "tasks.mjs": `${tasksOf("Hello")}console.log("pid", process.pid);\nprocess.on("exit", () => {});\n`,
       });
       const [, pid] = await dev.printed(/pid (\d+)/);
-      await dev.printed(/working for/);
       dev.kill(signal);
       expect((await dev.ended).code).toBe(signal === "SIGINT" ? 0 : null);
       await untilElsewhere(() => !isAlive(Number(pid)));
@@ -239,11 +318,7 @@ describe("tokens of dev", () => {
       const send = async (path) => (await fetch(process.env.LONGSHORE_URL + path, { method: "POST", headers, body: "{}" })).status;
       console.log("starts " + (await send("/api/longshore/v1/runs")) + ", claims " + (await send("/api/jobs/claim")));
       console.log("has it " + JSON.stringify(process.env).includes("${secret}"));`;
-    const dev = await startDev(
-      ["--token", secret, "--worker", "tasks.mjs"],
-      { "tasks.mjs": look + tasksOf("Hello") },
-      { LONGSHORE_TOKEN: secret },
-    );
+    const dev = await startDev(["--token", secret, "tasks.mjs"], { "tasks.mjs": look + tasksOf("Hello") }, { LONGSHORE_TOKEN: secret });
     const [, starts, claims] = await dev.printed(/starts (\d+), claims (\d+)/);
     expect({ starts, isLetIn: claims !== "401" && claims !== "403" }).toEqual({ starts: "403", isLetIn: true });
     expect((await dev.printed(/has it (\w+)/))[1]).toBe("false");
@@ -251,11 +326,10 @@ describe("tokens of dev", () => {
 
   it("let the worker in that dev runs", async () => {
     const secret = "kV3mQ0rT8xLw2ZpB";
-    const dev = await startDev(["--workflows", ".", "--token", secret, "--worker", "tasks.mjs"], {
+    const dev = await startDev(["--workflows", ".", "--token", secret, "tasks.mjs"], {
       "g.yml": greetYml,
       "tasks.mjs": tasksOf("Hello"),
     });
-    await dev.printed(/working for/);
     const { code } = await dev.run("run", "g", "--follow", "--token", secret);
     expect(code).toBe(0);
     expect(dev.text()).not.toContain(secret);

@@ -112,7 +112,7 @@ describe("the files of longshore work", () => {
     const failing: [string, RegExp][] = [
       ["missing.mjs", /missing\.mjs does not exist/],
       ["broken.mjs", /broken\.mjs could not be loaded: Error: on line one\n.*broken\.mjs:1/],
-      ["empty.mjs", /empty\.mjs exports no task/],
+      ["empty.mjs", /empty\.mjs exports neither tasks nor workflows/],
     ];
     for (const [file, message] of failing) {
       const { code, stderr } = await longshore(["work", file, "--on", "http://127.0.0.1:9"], { cwd: folder });

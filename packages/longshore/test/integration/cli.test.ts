@@ -18,6 +18,7 @@ const commands = [
   "rerun",
   "definitions",
   "define",
+  "snippets",
   "workers",
   "queues",
 ];

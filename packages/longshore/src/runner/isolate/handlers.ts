@@ -4,7 +4,7 @@
 import { isDeferral, isEnding, withContext } from "../../core/context.ts";
 import { LongshoreError, refusal, toError } from "../../core/errors.ts";
 import { toJson } from "../../core/json/to-json.ts";
-import { declaredTasks, importForTasks, tasksOf } from "../../core/load.ts";
+import { declaredTasks, exportedTasks, importForTasks } from "../../core/load.ts";
 import { validate } from "../../core/schema/schema.ts";
 import type { Task } from "../../core/task.ts";
 import { type FromHandlers, type HandlerModules, packError, type ToHandlers } from "./messages.ts";
@@ -23,7 +23,7 @@ export class Handlers {
   async load({ files }: HandlerModules): Promise<void> {
     try {
       const exported: Task[] = [];
-      for (const file of files) exported.push(...tasksOf(await importForTasks(file)));
+      for (const file of files) exported.push(...exportedTasks(await importForTasks(file)));
       for (const task of [...declaredTasks(), ...exported]) this.#tasks.set(task.name, task);
       this.#line.post({ kind: "ready", tasks: [...this.#tasks.keys()] });
     } catch (error) {

@@ -1,28 +1,29 @@
-// Notices changes of a worker's file, or of files next to it or below.
+// Notices changes of the files of an app, or of files next to them or below.
 
 import { type Dirent, type FSWatcher, readdirSync, watch } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 
 /** An editor writes a file in several steps, and a checkout writes many files: a change is over after this much quiet time. */
 const quietMs = 150;
-/** The limit of watched folders. In a larger tree only a part is watched, which always includes the worker's own folder. */
+/** The limit of watched folders. In a larger tree only a part is watched, which always includes the folders of the files themselves. */
 const foldersMax = 500;
 const ignored = /^(node_modules|\..*)$/;
 /** Only source files: a worker that writes data next to its own file must not restart itself. */
 const sources = /\.[cm]?[jt]sx?$/;
 
 /**
- * Calls `changed` after each change of a source file in the folder of `file` and the folders below. The returned function ends the watch.
+ * Calls `changed` after each change of a source file in the folders of `files` and the folders below. The returned function ends the watch.
  */
-export function watchFile(file: string, changed: (path: string) => void): () => void {
+export function watchFiles(files: readonly string[], changed: (path: string) => void): () => void {
   let timer: NodeJS.Timeout | undefined;
   const noticed = (path: string) => {
     clearTimeout(timer);
     timer = setTimeout(() => changed(path), quietMs);
   };
   // Watches folders rather than files: editors replace a file, and a watch of the old file would notice nothing more.
-  const root = dirname(resolve(file));
-  const watchers = [watchFolder(root, noticed), ...foldersBelow(root).flatMap((folder) => watchIfAllowed(folder, noticed))];
+  const roots = [...new Set(files.map((file) => dirname(resolve(file))))];
+  const below = foldersBelow(roots).flatMap((folder) => watchIfAllowed(folder, noticed));
+  const watchers = [...roots.map((root) => watchFolder(root, noticed)), ...below];
   return () => {
     clearTimeout(timer);
     for (const watcher of watchers) watcher.close();
@@ -42,21 +43,22 @@ function watchIfAllowed(folder: string, noticed: (path: string) => void): FSWatc
   try {
     return [watchFolder(folder, noticed)];
   } catch {
-    // The folder belongs to another user, as in /tmp, or was removed, or the system's limit of watches is reached. The worker's own folder
-    // is still watched.
+    // The folder belongs to another user, as in /tmp, or was removed, or the system's limit of watches is reached. The folders of the files
+    // are still watched.
     return [];
   }
 }
 
-function foldersBelow(root: string): string[] {
-  const found = [root];
+/** The folders below, without the roots themselves. */
+function foldersBelow(roots: readonly string[]): string[] {
+  const found = new Set(roots);
   for (const folder of found) {
-    if (found.length >= foldersMax) break;
     for (const entry of entriesOf(folder)) {
-      if (entry.isDirectory() && !ignored.test(entry.name)) found.push(join(folder, entry.name));
+      if (found.size >= foldersMax) break;
+      if (entry.isDirectory() && !ignored.test(entry.name)) found.add(join(folder, entry.name));
     }
   }
-  return found.slice(1, foldersMax);
+  return [...found].slice(roots.length);
 }
 
 function entriesOf(folder: string): Dirent[] {

@@ -1,0 +1,50 @@
+// What `longshore dev` prints when it serves: where, with what, and the next commands. About ten lines, so that they stay in view.
+
+import type { Server } from "../server/index.ts";
+import { defaultUrl } from "./options.ts";
+import type { Paint } from "./terminal.ts";
+
+export interface WelcomeOptions {
+  readonly server: Pick<Server, "url" | "workflows">;
+  /** Where the data is, such as `in .longshore`. */
+  readonly data: string;
+  /** The folder of `--workflows`. */
+  readonly folder: string | undefined;
+  readonly paint: Paint;
+}
+
+export function opening({ server, data, folder, paint }: WelcomeOptions): string[] {
+  const names = server.workflows.defined.map(({ definition }) => definition.name);
+  return [
+    `${paint("bold", "Longshore")} serves on ${paint("cyan", server.url ?? "")}, with its data ${data}.`,
+    ...(names.length === 0 ? [] : [`Defined from ${folder}: ${names.join(", ")}.`]),
+  ];
+}
+
+/** The commands for another terminal. `files` are those of the app, `workflow` is one that can be started. */
+export function nextSteps({ server, paint }: WelcomeOptions, files: readonly string[], workflow: string | undefined): string[] {
+  const url = server.url ?? "";
+  const on = url === defaultUrl ? "" : ` --on ${url}`;
+  const run: Hint[] =
+    workflow === undefined ? [] : [[`npx longshore run ${workflow} --follow${on}`, "start a run; --input '{...}' is its input"]];
+  const steps: readonly Hint[] = [
+    ...(files.length === 0 ? beginnings : []),
+    ...run,
+    [`npx longshore runs${on}`, "the runs; with an id, one with its steps"],
+    [`npx longshore snippets${on}`, "workers to copy, also for other SDKs and languages"],
+  ];
+  const width = Math.max(...steps.map(([command]) => command.length));
+  return [
+    "",
+    ...steps.map(([command, meaning]) => `  ${paint("cyan", command.padEnd(width))}  ${paint("dim", meaning)}`),
+    "",
+    paint("dim", "Serving until Ctrl-C. What waits, and why, is told below."),
+  ];
+}
+
+type Hint = readonly [command: string, meaning: string];
+
+const beginnings: readonly Hint[] = [
+  ["npx longshore init my-app", "write a small project to begin with"],
+  ["npx longshore dev app.ts", "serve with the tasks and workflows of a file"],
+];

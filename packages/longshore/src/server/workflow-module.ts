@@ -1,0 +1,31 @@
+// A module in a folder of definition files: every workflow that it exports is a definition. The module runs in the server's own process.
+
+import { LongshoreError } from "../core/errors.ts";
+import { importForTasks, isRefusedWork } from "../core/load.ts";
+import { sortExports } from "../module-exports.ts";
+import type { DefinitionFile } from "../protocols/server-half.ts";
+import { codeDefinitions } from "./code-definitions.ts";
+
+/** Modules of a folder that hold no workflows by their name: types, tests and configurations. */
+const otherModules = /\.(d|test|spec|config)\.[cm]?[jt]s$/;
+
+export function isWorkflowModule(name: string): boolean {
+  return /\.[cm]?[jt]s$/.test(name) && !otherModules.test(name);
+}
+
+/**
+ * The workflows that the module exports and those that they run; none for a module that only supports others. A program that calls work() is
+ * left out, and `warn` is called. Throws LONGSHORE_BAD_CONFIG for a module that cannot be loaded, LONGSHORE_BAD_DEFINITION for a mistake.
+ */
+export async function readWorkflowModule(file: string, warn: (message: string) => void): Promise<DefinitionFile[]> {
+  try {
+    const { workflows } = sortExports(await importForTasks(file));
+    return codeDefinitions(workflows).map((definition) => ({ ...definition, warnings: [] }));
+  } catch (error) {
+    if (error instanceof LongshoreError && isRefusedWork(error)) {
+      warn(`${file} is left out: it calls work(), so it is a program and not a module with workflows.`);
+      return [];
+    }
+    throw error;
+  }
+}
