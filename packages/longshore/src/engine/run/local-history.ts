@@ -17,6 +17,7 @@ import { runIdTable } from "../tables/run.ts";
 import type { ReadRows, ReadTx } from "../tx.ts";
 import type { AttemptHistory, ChildHistory, HistoryReader, NextPage, PartsHistory, RunHistory, TaskHistory } from "./history.ts";
 import { messageTable } from "./messages.ts";
+import { isCommand } from "./driven.ts";
 import type { PlanNode } from "./plan.ts";
 import { type Keep, keepOf, keptProperty } from "./retention.ts";
 import { backlogOf, type Message, taskIdOf } from "./run.ts";
@@ -108,14 +109,14 @@ export class LocalHistory {
     return this.#task(tx, task, run?.definitionId ?? null);
   }
 
-  #task(tx: ReadTx, { node, holder, claimedAt, attempt, closedBy, ...task }: TaskRecord, definitionId: string | null): TaskHistory {
+  #task(tx: ReadTx, { node, holder, claimedAt, attempt, closedBy, command, ...task }: TaskRecord, definitionId: string | null): TaskHistory {
     const { id, onLane, endedAt, grant, state } = task;
     const kind = onLane || definitionId === null ? undefined : this.#options.kindOf(tx, definitionId, node);
     const current: AttemptHistory = { attempt, grant, holder, claimedAt, endedAt, closedBy: endedAt === null ? null : closedBy, state };
     const earlier = [...this.#tables.attempts.scan(tx, { by: ["task_id", "grant_count", "attempt"], equal: [id] })];
     return {
       ...task,
-      startsRun: kind === "run",
+      startsRun: kind === "run" || (!onLane && isCommand({ command }, "run")),
       joins: kind === "join",
       // When a task is forgotten, its last attempt is stored with the earlier ones, if it had one.
       attempts: [...earlier, ...(state === "forgotten" ? [] : [current])],

@@ -27,11 +27,11 @@ export type TaskRecord = Pick<
   TaskHistory,
   "id" | "runId" | "step" | "state" | "onLane" | "firstAttempt" | "grant" | "closedGrant" | "endedAt" | "hasOutput"
 > &
-  Pick<AttemptHistory, "attempt" | "holder" | "claimedAt" | "closedBy"> & { readonly node: number };
+  Pick<AttemptHistory, "attempt" | "holder" | "claimedAt" | "closedBy"> & { readonly node: number; readonly command: string | null };
 
 const taskColumns = [
   ...["id", "run_id", "node", "step", "lane", "state", "attempt", "first_attempt", "grant_count", "holder", "claimed_at", "ended_at"],
-  ...["closed_grant", "closed_by"],
+  ...["closed_grant", "closed_by", "command"],
 ];
 
 export const taskHistoryTable: TableSpec<TaskRecord> = {
@@ -52,6 +52,7 @@ export const taskHistoryTable: TableSpec<TaskRecord> = {
     // JSON, which is never empty.
     hasOutput: (row.output_bytes as number) > 0,
     node: row.node as number,
+    command: row.command as string | null,
     attempt: row.attempt as number,
     holder: row.holder as string | null,
     claimedAt: row.claimed_at as number | null,

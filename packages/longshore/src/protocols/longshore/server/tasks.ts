@@ -7,6 +7,7 @@ import type { TaskRow } from "../../../engine/board/task.ts";
 import type { PlanNode } from "../../../engine/run/plan.ts";
 import { pageCharsMax } from "../../../engine/run/reader.ts";
 import { taskIdOf } from "../../../engine/run/run.ts";
+import { taskNode } from "../../../engine/run/task-node.ts";
 import type { ProtocolEngine } from "../../server-half.ts";
 import { attemptShape, pageOf, stepShape, taskShape, taskStates } from "../wire/shapes.ts";
 import { attemptBody, isShown, stepBody, taskBody } from "./bodies.ts";
@@ -138,19 +139,23 @@ async function stepsOf(deps: TaskDeps, runId: string, page: { limit: number; aft
   if (definition === undefined) throw new Error(`Run ${runId} has no definition ${run.definitionId}.`);
   const plan = deps.plan(definition);
   const from = page.after ?? 0;
-  const to = Math.min(from + page.limit, plan.nodes.length);
+  // Of a durable function, the commands follow the function itself.
+  const total = plan.driven ? run.recorded + 1 : plan.nodes.length;
+  const to = Math.min(from + page.limit, total);
   const steps: { node: PlanNode; task: TaskRow | undefined }[] = [];
   let chars = 0;
   let at = from;
   for (; at < to && chars < pageCharsMax; at++) {
-    const node = plan.nodes[at] as PlanNode;
+    const planned = plan.nodes[at];
     await deps.slices.turn(wholeRow);
-    if (node.hidden) continue;
+    if (planned?.hidden) continue;
     const task = await deps.reader.task(taskIdOf(run.id, at));
+    const node = planned ?? (task === undefined ? undefined : taskNode(plan, task));
+    if (node === undefined) continue;
     const size = task === undefined ? 0 : task.input.length + (task.output?.length ?? 0);
     deps.slices.spent(size);
     chars += size;
     steps.push({ node, task });
   }
-  return { plan, steps, next: at < plan.nodes.length ? String(at) : null };
+  return { plan, steps, next: at < total ? String(at) : null };
 }

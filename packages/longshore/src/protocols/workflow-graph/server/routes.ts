@@ -12,6 +12,7 @@ import type { Hold, TaskRow } from "../../../engine/board/task.ts";
 import type { Workers } from "../../../engine/board/workers.ts";
 import type { Logs } from "../../../engine/log/log.ts";
 import type { Definition } from "../../../engine/run/dialect.ts";
+import type { Journal } from "../../../engine/run/journal.ts";
 import type { Plan } from "../../../engine/run/plan.ts";
 import type { Reader } from "../../../engine/run/reader.ts";
 import type { Runs } from "../../../engine/run/runs.ts";
@@ -19,6 +20,7 @@ import type { HttpReply, HttpRequest, Problem, Route, RouteGroup } from "../../.
 import { commandLane } from "../dialect/compile.ts";
 import { statusOfVerdict } from "../wire/codes.ts";
 import { handlerLabelPrefix } from "../wire/shapes.ts";
+import { addCommands, readJournal } from "./functions.ts";
 import { type LogStreamDeps, LogStreams } from "./log-stream.ts";
 import { type Claim, expectJson, parseClaim, parseComplete, parseFail, parseRegister } from "./parse.ts";
 import { pushLogs } from "./push-logs.ts";
@@ -39,6 +41,7 @@ export interface WorkflowGraphDeps {
   readonly logs: Logs;
   readonly reader: Reader;
   readonly workers: Workers;
+  readonly journal: Pick<Journal, "page">;
   plan(definition: Definition): Plan;
   readonly listen: LogStreamDeps["listen"];
 }
@@ -58,6 +61,8 @@ export function workflowGraphRoutes(deps: WorkflowGraphDeps): RouteGroup {
     route("POST", "/api/jobs/:lease/complete", "task.report", "text", jobs.complete),
     route("POST", "/api/jobs/:lease/fail", "task.report", "text", jobs.fail),
     route("POST", "/api/jobs/:lease/logs", "log.write", "text", (request) => pushLogs(deps, finder, request)),
+    route("GET", "/api/jobs/:lease/journal", "task.report", "none", (request) => readJournal(deps, request)),
+    route("POST", "/api/jobs/:lease/commands", "task.report", "text", (request) => addCommands(deps, request)),
     route("GET", "/api/jobs/:workflow/:job/cancelled", "task.look", "none", jobs.cancelled),
     route("GET", "/api/workflows", "run.read", "none", workflows.list),
     route("POST", "/api/workflows", "definition.write", "text", workflows.create),

@@ -95,6 +95,23 @@ export class Client {
     return reply.text.trim() === "true";
   }
 
+  /** A page of the journal of a durable function; undefined when the lease has ended. */
+  async journal(leaseId: string, after: number, signal: AbortSignal): Promise<string | undefined> {
+    const path = `/jobs/${encodeURIComponent(leaseId)}/journal?after=${after}`;
+    const reply = await this.#send({ method: "GET", path, carriesJob: true, signal });
+    if (reply.status === 409) return undefined;
+    if (reply.status !== 200) throw unexpected("journal", reply);
+    return reply.text;
+  }
+
+  /** Adds commands of a durable function. */
+  async command(leaseId: string, report: unknown, signal: AbortSignal): Promise<Verdict> {
+    const reply = await this.#send({ method: "POST", path: `/jobs/${encodeURIComponent(leaseId)}/commands`, body: report, signal });
+    const verdict = verdictOfStatus(reply.status);
+    if (verdict === undefined) throw unexpected("commands", reply);
+    return verdict;
+  }
+
   complete(leaseId: string, body: CompleteRequest, signal: AbortSignal): Promise<Verdict> {
     return this.#report(leaseId, "complete", body, signal);
   }

@@ -1,11 +1,14 @@
 // One claimed job as an assignment: how its lease is renewed, how a cancel is noticed, how its result is reported.
 
+import type { Backoff } from "../../../core/backoff.ts";
 import type { Clock } from "../../../core/clock.ts";
 import type { ContextIds } from "../../../core/context.ts";
 import { LongshoreError } from "../../../core/errors.ts";
 import type { Json } from "../../../core/json/json.ts";
+import { retry } from "../../../core/retry.ts";
 import type { Task } from "../../../core/task.ts";
 import { cutMiddle } from "../../../core/text.ts";
+import { commandsQuestion, journalQuestion } from "../../../core/turn.ts";
 import type { Assignment, BeatAnswer, Call, Control, HoldTerms, LogEntry, Outcome, ReportAnswer } from "../../../runner/transport.ts";
 import { type ClaimResponse, type CompleteRequest, errorCharsMax, leaseTtlSecsDefault, leaseTtlSecsMin } from "../wire/shapes.ts";
 import type { Client } from "./client.ts";
@@ -27,6 +30,9 @@ export interface LeaseSurroundings {
 
 /** The term after a heartbeat on servers that always renew to a fixed term. */
 const foreignTermMs = leaseTtlSecsDefault * 1_000;
+
+/** The delays between tries of a question, until the lease ends. */
+const askAgain: Backoff = { kind: "exponential", delayMs: 200, maxMs: 5_000, jitter: 0.3 };
 
 export class LeasedJob implements Assignment {
   readonly ids: ContextIds;
@@ -92,6 +98,19 @@ export class LeasedJob implements Assignment {
       stream,
     }));
     return this.#around.client.pushLogs(this.#claim.lease.lease_id, chunks);
+  }
+
+  /** The questions of a durable function about its own run. Repeated until the lease ends. */
+  async ask(name: string, value: Json, signal: AbortSignal): Promise<Json> {
+    const { client, clock } = this.#around;
+    const leaseId = this.#claim.lease.lease_id;
+    const again = { clock, signal, backoff: askAgain };
+    if (name === journalQuestion) {
+      const page = await retry(() => client.journal(leaseId, Number(value), signal), again);
+      return page === undefined ? null : (JSON.parse(page) as Json);
+    }
+    if (name === commandsQuestion) return retry(() => client.command(leaseId, value, signal), again);
+    throw new LongshoreError("LONGSHORE_BAD_CONFIG", `A worker of workflow-graph cannot ask ${JSON.stringify(name)}.`);
   }
 
   async report(outcome: Outcome, { signal }: { readonly signal: AbortSignal }): Promise<ReportAnswer> {

@@ -1,0 +1,38 @@
+// What the worker of a durable function asks about the turn that it holds: the journal of the run, and to add commands before the turn
+// ends. Only the holder of the lease is answered: README.md, "Durable functions".
+
+import type { Board } from "../../../engine/board/board.ts";
+import { fence, isDriver, type TaskRow } from "../../../engine/board/task.ts";
+import type { Journal } from "../../../engine/run/journal.ts";
+import type { HttpReply, HttpRequest } from "../../../net/http/http.ts";
+import { statusOfVerdict } from "../wire/codes.ts";
+import { expectJson } from "./parse.ts";
+import { parseLeaseId } from "./render.ts";
+import { conflict, jsonHeaders, ok } from "./replies.ts";
+
+export interface FunctionDeps {
+  readonly board: Board;
+  readonly journal: Pick<Journal, "page">;
+  readonly clock: { now(): number };
+}
+
+export async function readJournal({ board, journal, clock }: FunctionDeps, request: HttpRequest): Promise<HttpReply> {
+  const hold = parseLeaseId(request.params.lease as string);
+  const task = hold === undefined ? undefined : await board.task(hold.taskId);
+  if (hold === undefined || !isTurn(task) || fence(task, hold, "extend", clock.now(), () => null) !== "current") return conflict;
+  const after = Number(request.query.get("after") ?? 0);
+  const page = await journal.page(task.runId, Number.isSafeInteger(after) && after >= 0 ? after : 0);
+  return page === undefined ? conflict : { status: 200, headers: jsonHeaders, body: page };
+}
+
+export async function addCommands({ board }: FunctionDeps, request: HttpRequest): Promise<HttpReply> {
+  expectJson(request.headers);
+  const hold = parseLeaseId(request.params.lease as string);
+  if (hold === undefined) return conflict;
+  const verdict = await board.command(hold, request.text);
+  return statusOfVerdict[verdict] === 200 ? ok : conflict;
+}
+
+function isTurn(task: TaskRow | undefined): task is TaskRow & { runId: string } {
+  return task !== undefined && task.runId !== null && isDriver(task);
+}
