@@ -189,7 +189,7 @@ export class Decisions {
       this.#options.joins.put(tx, joinKey(run.id, node), { runId: run.id, node, left, begun, missed });
     } else if (change.kind === "settle") this.#options.board.ofRuns.settle(tx, taskIdOf(run.id, change.node), change);
     else if (change.kind === "reopen") this.#options.board.ofRuns.reopen(tx, taskIdOf(run.id, change.node), change.passed);
-    else if (change.kind === "run") this.#options.runs.put(tx, run.id, change.run);
+    else if (change.kind === "run") this.#options.runs.put(tx, run.id, change.run, change.run.input !== run.input);
     else if (change.kind === "message") this.#options.leave(tx, change.message);
     else if (change.kind === "turn") this.#turn(tx, run, change);
     else if (change.kind === "number") this.#options.board.ofRuns.number(tx, taskIdOf(run.id, change.node), change.ordinal);

@@ -15,9 +15,9 @@ import {
 } from "../tables/history.ts";
 import { runIdTable } from "../tables/run.ts";
 import type { ReadRows, ReadTx } from "../tx.ts";
+import { isCommand } from "./driven.ts";
 import type { AttemptHistory, ChildHistory, HistoryReader, NextPage, PartsHistory, RunHistory, TaskHistory } from "./history.ts";
 import { messageTable } from "./messages.ts";
-import { isCommand } from "./driven.ts";
 import type { PlanNode } from "./plan.ts";
 import { type Keep, keepOf, keptProperty } from "./retention.ts";
 import { backlogOf, type Message, taskIdOf } from "./run.ts";
@@ -109,7 +109,11 @@ export class LocalHistory {
     return this.#task(tx, task, run?.definitionId ?? null);
   }
 
-  #task(tx: ReadTx, { node, holder, claimedAt, attempt, closedBy, command, ...task }: TaskRecord, definitionId: string | null): TaskHistory {
+  #task(
+    tx: ReadTx,
+    { node, holder, claimedAt, attempt, closedBy, command, ...task }: TaskRecord,
+    definitionId: string | null,
+  ): TaskHistory {
     const { id, onLane, endedAt, grant, state } = task;
     const kind = onLane || definitionId === null ? undefined : this.#options.kindOf(tx, definitionId, node);
     const current: AttemptHistory = { attempt, grant, holder, claimedAt, endedAt, closedBy: endedAt === null ? null : closedBy, state };

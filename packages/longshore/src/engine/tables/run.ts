@@ -19,7 +19,6 @@ const fixed: readonly Column<Run>[] = [
   ["alias", (run) => run.alias],
   ["parent_task_id", (run) => run.parentTaskId],
   ["parent_attempt", (run) => run.parentAttempt],
-  ["settings", (run) => run.settings],
   ["priority", (run) => run.priority],
   ["root_id", (run) => run.rootId],
 ];
@@ -39,11 +38,13 @@ const changing: readonly Column<Run>[] = [
   ["skips", (run) => run.skips],
   ["signals", (run) => run.signals],
 ];
+/** Written once, except in the run of a durable function: there they are the state of the function. */
+const settings: readonly Column<Run>[] = [["settings", (run) => run.settings]];
 /** An open run has no `ended_at` on disk. Not writing it avoids an update of the index of open runs. */
 const ending: readonly Column<Run>[] = [["ended_at", (run) => run.endedAt]];
 const changingAtEnd = [...changing, ...ending];
 
-export const runTable: TableSpec<Run> = { name: "run", key: ["id"], columns: [...fixed, ...changing, ...ending], of: runOf };
+export const runTable: TableSpec<Run> = { name: "run", key: ["id"], columns: [...fixed, ...settings, ...changing, ...ending], of: runOf };
 
 /** For reads of only some columns: payloads may be long. */
 export const runIdTable: TableSpec<Pick<Run, "id">> = {
@@ -102,6 +103,7 @@ export function runRows(store: RowStore, commit: GroupCommit, committed: (run: R
       if (isNew) rows.write(run);
       else if (run.endedAt === null && before?.endedAt === null) rows.write(run, changing);
       else rows.write(run, changingAtEnd);
+      if (!isNew && run.settings !== null && run.settings !== before?.settings) rows.write(run, settings);
     },
     remove: (id) => rows.remove([id]),
     chars: runChars,

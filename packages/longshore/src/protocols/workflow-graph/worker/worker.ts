@@ -22,7 +22,15 @@ export function workflowGraph(url: string | URL, options: WorkflowGraphOptions =
 }
 
 /** The capabilities of this protocol's worker half; the runner replaces the rest. */
-const capabilities: Capabilities = { defer: false, progress: false, streams: false, logs: true, blobs: false, cancel: true, functions: true };
+const capabilities: Capabilities = {
+  defer: false,
+  progress: false,
+  streams: false,
+  logs: true,
+  blobs: false,
+  cancel: true,
+  functions: true,
+};
 
 /** With more helpers than this, the server's response time is the limit, not their number. */
 const helpersMax = 16;
