@@ -27,8 +27,11 @@ export interface Sample {
 export interface Metrics {
   counter(name: string, help: string, labels?: readonly string[]): Family<Counter>;
   gauge(name: string, help: string, labels?: readonly string[]): Family<Gauge>;
-  /** `bounds` are upper bounds in rising order; the last bucket, without a bound, is added automatically. */
-  histogram(name: string, help: string, bounds: readonly number[], labels?: readonly string[]): Family<Histogram>;
+  /**
+   * `bounds` are upper bounds in rising order; the last bucket, without a bound, is added automatically. `max` limits the series, whose
+   * every bucket is a line of text; further ones are counted as `other`.
+   */
+  histogram(name: string, help: string, bounds: readonly number[], labels?: readonly string[], max?: number): Family<Histogram>;
   /** A metric whose value is computed when it is read. When `read` throws, the metric is missing from that reading. */
   sampled(kind: "counter" | "gauge", name: string, help: string, read: () => number | Iterable<Sample>, labels?: readonly string[]): void;
   /** Registers work that must run before some of the values can be read, such as counting large sets. */
@@ -111,8 +114,8 @@ export function createMetrics({ nameEmpty = false }: MetricsOptions = {}): Metri
   return {
     counter: (name, help, labels = []) => scalar("counter", name, help, labels),
     gauge: (name, help, labels = []) => scalar("gauge", name, help, labels),
-    histogram(name, help, bounds, labels = []) {
-      const family = new SeriesMap(labels, () => new Buckets(bounds));
+    histogram(name, help, bounds, labels = [], max = seriesMax) {
+      const family = new SeriesMap(labels, () => new Buckets(bounds), max);
       const lines = function* (called: string) {
         for (const [values, series] of family.all()) yield* series.lines(called, labels, values);
       };
@@ -156,10 +159,12 @@ class SeriesMap<Series> implements Family<Series> {
   private readonly series = new Map<string, { values: readonly string[]; series: Series }>();
   private readonly labels: readonly string[];
   private readonly make: () => Series;
+  private readonly max: number;
 
-  constructor(labels: readonly string[], make: () => Series) {
+  constructor(labels: readonly string[], make: () => Series, max = seriesMax) {
     this.labels = labels;
     this.make = make;
+    this.max = max;
   }
 
   with(...values: string[]): Series {
@@ -167,7 +172,7 @@ class SeriesMap<Series> implements Family<Series> {
     const key = values.join("\u0000");
     const known = this.series.get(key);
     if (known !== undefined) return known.series;
-    if (this.series.size >= seriesMax && values.some((value) => value !== "other")) return this.with(...values.map(() => "other"));
+    if (this.series.size >= this.max && values.some((value) => value !== "other")) return this.with(...values.map(() => "other"));
     const series = this.make();
     this.series.set(key, { values, series });
     return series;

@@ -15,6 +15,12 @@ export interface Lease {
   readonly msLeft: number;
 }
 
+/** A part of what a store keeps, and how many bytes it takes. */
+export interface StorePart {
+  readonly part: string;
+  readonly bytes: number;
+}
+
 export interface Store {
   /** What its operator knows it as, for logs: `the data file`, `PostgreSQL`. */
   readonly shown: string;
@@ -30,6 +36,8 @@ export interface Store {
   readonly contents: BlobContents;
   /** Runs the checks that take too long for the start, and calls `refuse` when data is damaged. */
   checkRest(refuse: (damage: LongshoreError) => void): void;
+  /** The bytes that it takes, by part; absent where everything is in memory. */
+  size?(): Promise<readonly StorePart[]>;
   /** Adds advice to an error of the start that the machine caused. */
   inWords(error: unknown): unknown;
   /** Called once, after the last commit. */

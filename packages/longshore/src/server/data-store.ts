@@ -7,6 +7,7 @@ import type { Slices } from "../core/slices/slices.ts";
 import { firstGrant } from "../engine/board/first-grant.ts";
 import { LocalBoard } from "../engine/board/local-board.ts";
 import type { TaskRow } from "../engine/board/task.ts";
+import type { WorkListener } from "../engine/board/work-listener.ts";
 import { GroupCommit } from "../engine/commit.ts";
 import { LocalParts } from "../engine/part/local-parts.ts";
 import { Performed } from "../engine/performed.ts";
@@ -26,6 +27,8 @@ export interface StoreHooks {
   runChanged(run: Run): void;
   /** Runs have stored messages for each other. */
   messagesLeft(): void;
+  /** Default: no one is notified. */
+  readonly work?: WorkListener;
 }
 
 export interface DataStoreOptions {
@@ -91,6 +94,7 @@ function dataStoreOn(store: Store, options: DataStoreOptions): DataStore {
     grantsFrom,
     changed: taskChanged,
     deadline: hooks.deadline,
+    work: hooks.work,
   });
   const parts = new LocalParts({ store: rows, commit, stored, clock, tasks: board.tasks, first: (tx, task) => runs.firstPart(tx, task) });
   const documents = new LocalDocuments({ store: rows, commit, performed, clock, stored, slices: options.slices });

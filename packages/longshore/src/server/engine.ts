@@ -14,6 +14,7 @@ import { Crews } from "../engine/board/crews.ts";
 import type { DeadLetterSource } from "../engine/board/dead-letter.ts";
 import type { LocalBoard } from "../engine/board/local-board.ts";
 import { type Carrier, whyWaiting } from "../engine/board/wait-reason.ts";
+import type { WorkListener } from "../engine/board/work-listener.ts";
 import { Logs } from "../engine/log/log.ts";
 import type { LogStore } from "../engine/log/store.ts";
 import type { Performed } from "../engine/performed.ts";
@@ -24,7 +25,7 @@ import { Journal } from "../engine/run/journal.ts";
 import { type LocalHistoryDeps, servedHistory } from "../engine/run/local-history.ts";
 import { Retention, type RetentionPolicy, retentionDefault } from "../engine/run/retention.ts";
 import { brainOf, Runs } from "../engine/run/runs.ts";
-import type { Store } from "../engine/store.ts";
+import type { Store, StorePart } from "../engine/store.ts";
 import { StoreState } from "../engine/store-state.ts";
 import type { ChangeListener, NodeView, ProtocolEngine } from "../protocols/server-half.ts";
 import { openSqlite, type SqliteOptions } from "../store/sqlite/store.ts";
@@ -81,6 +82,10 @@ export interface Engine extends ProtocolEngine {
   /** The number of delivered tasks, and of attempts that closed without a result, since the start. */
   readonly taskCounts: Readonly<LocalBoard["counts"]>;
   openRuns(): number;
+  /** Calls the listener until the returned function is called. */
+  listenToWork(listener: WorkListener): () => void;
+  /** The bytes of the store by part, such as the data file and its write-ahead log; empty for one in memory. */
+  size(): Promise<readonly StorePart[]>;
   /** The answers of requests that other nodes passed on. */
   readonly performed: Pick<Performed, "answer" | "keepAnswer">;
   close(): Promise<void>;
@@ -92,6 +97,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   const known = options.dialects ?? (await plainDialects());
   const dialects = new Map(known.map((dialect) => [dialect.name, dialect]));
   const listeners = new Set<ChangeListener>();
+  const workListeners = new Set<WorkListener>();
   const carriers = new Set<Carrier>();
   const deadLetterSources = new Set<DeadLetterSource>();
   const slices = new Slices();
@@ -118,6 +124,14 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
         for (const listener of listeners) listener.run?.(run);
       },
       messagesLeft: () => runs.carry(),
+      work: {
+        handedOut: (task, at) => {
+          for (const listener of workListeners) listener.handedOut(task, at);
+        },
+        attemptOver: (task, end) => {
+          for (const listener of workListeners) listener.attemptOver(task, end);
+        },
+      },
     },
   });
   options.opened?.(store);
@@ -191,6 +205,11 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
+    listenToWork(listener) {
+      workListeners.add(listener);
+      return () => workListeners.delete(listener);
+    },
+    size: async () => (await opened.size?.()) ?? [],
     close() {
       closing ??= (async () => {
         board.close();

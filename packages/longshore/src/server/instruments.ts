@@ -1,5 +1,5 @@
 // The metrics of the engine. Existing counters are read when /metrics is read; only endings, commits and log bytes are counted here, as
-// they happen.
+// they happen. work-times.ts has the times of tasks and runs.
 
 import type { Metrics, Sample } from "../core/metrics.ts";
 import type { Stopwatch } from "../core/watchdog.ts";
@@ -7,13 +7,17 @@ import { type Workers, workerStatuses } from "../engine/board/workers.ts";
 import type { Room } from "../engine/stored-bytes.ts";
 import type { Engine, EngineProbe } from "./engine.ts";
 import { LaneFigures } from "./lane-figures.ts";
+import { StoreSize } from "./store-size.ts";
+import { workTimes } from "./work-times.ts";
 
 /** Upper bounds in seconds: from memory, through a good disk, to a disk that delays every caller. */
 const commitBounds = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
 
 /** The metrics that the engine updates while it works; create it before the engine is opened. */
 export function engineProbe(metrics: Metrics, watch: Stopwatch): EngineProbe {
-  const commits = metrics.histogram("longshore_commit_seconds", "How long a transaction took, sync included.", commitBounds).with();
+  // Both are counted at the same moment, so that a reader never sees two numbers.
+  const commits = metrics.counter("longshore_commits_total", "Transactions committed.").with();
+  const times = metrics.histogram("longshore_commit_seconds", "How long a transaction took, sync included.", commitBounds).with();
   const by = ["by"];
   const missing = metrics.counter(
     "longshore_store_misses_total",
@@ -26,7 +30,8 @@ export function engineProbe(metrics: Metrics, watch: Stopwatch): EngineProbe {
   const bytes = metrics.counter("longshore_log_bytes_total", "Bytes of log text received.").with();
   return {
     committed(seconds, isWaiting) {
-      commits.observe(seconds);
+      commits.add();
+      times.observe(seconds);
       if (!isWaiting) watch.ran("a transaction of the data file", seconds * 1_000);
     },
     loaded(count, isOperation) {
@@ -42,6 +47,7 @@ export function engineProbe(metrics: Metrics, watch: Stopwatch): EngineProbe {
 export function instrument(engine: Engine, metrics: Metrics): void {
   const { board, storage, workers, logs, taskCounts: counts } = engine;
   endings(engine, metrics);
+  workTimes(engine, metrics);
   metrics.sampled("counter", "longshore_tasks_claimed_total", "Tasks handed out.", () => counts.claimed);
   metrics.sampled(
     "counter",
@@ -55,14 +61,23 @@ export function instrument(engine: Engine, metrics: Metrics): void {
   metrics.before(() => lanes.count());
   metrics.sampled("gauge", "longshore_queue_ready", "Tasks that could be taken now.", () => lanes.ready(), lane);
   metrics.sampled("gauge", "longshore_queue_pollers", "Claims in line.", () => lanes.pollers(), lane);
+  metrics.sampled(
+    "gauge",
+    "longshore_queue_oldest_seconds",
+    "How long the oldest task that could be taken has waited.",
+    () => lanes.ages(),
+    lane,
+  );
   metrics.sampled("gauge", "longshore_claims_waiting", "Claims that wait for work.", () => board.waiting);
   metrics.sampled("gauge", "longshore_workers", "Workers by status.", () => workersByStatus(workers), ["status"]);
   metrics.sampled("gauge", "longshore_runs_open", "Runs that have not ended.", () => engine.openRuns());
   metrics.sampled("gauge", "longshore_log_followers", "Readers that follow a log.", () => logs.following);
-  metrics.sampled("counter", "longshore_commits_total", "Transactions committed.", () => storage.commits);
   metrics.sampled("counter", "longshore_commit_operations_total", "Operations in these transactions.", () => storage.operations);
   metrics.sampled("gauge", "longshore_store_writable", "1 when the last write went through.", () => (storage.unavailable === null ? 1 : 0));
   storedBytes(engine, metrics);
+  const size = new StoreSize(() => engine.size());
+  metrics.before(() => size.look());
+  metrics.sampled("gauge", "longshore_data_bytes", "Size of the data file and its log, or of the tables.", () => size.samples(), ["part"]);
   processFigures(metrics);
 }
 

@@ -37,6 +37,7 @@ import {
 import { copyOf } from "./task-copy.ts";
 import { TaskLife } from "./task-life.ts";
 import { Unwritten } from "./unwritten-endings.ts";
+import { unheard, type WorkListener } from "./work-listener.ts";
 
 /** What a settled task means for its run. Implemented by the runs, called in the same operation. */
 export interface Follower {
@@ -73,6 +74,8 @@ export interface LocalBoardDeps {
   changed: (task: TaskRow) => void;
   /** The time of the next deadline of `id`; null when it has none. */
   deadline: (id: string, at: number | null) => void;
+  /** Default: no one is notified. */
+  work?: WorkListener;
 }
 
 /** The tasks that a claim received, or a function that cancels its wait. */
@@ -103,6 +106,7 @@ export class LocalBoard implements BoardStore {
   readonly ofRuns: RunTasks;
 
   constructor(options: LocalBoardDeps) {
+    const { work = unheard } = options;
     this.#heads = options.store.table(taskHeadTable);
     this.#open = options.store.table(openTaskTable);
     this.#commit = options.commit;
@@ -122,13 +126,16 @@ export class LocalBoard implements BoardStore {
       ...{ tasks: this.tasks, lanes: this.lanes, limits: this.limits, handOuts: this.#handOuts },
       grantsFrom: options.grantsFrom ?? 0,
       deadline: options.deadline,
-      handedOut: () => this.counts.claimed++,
+      handedOut: (task, now) => {
+        this.counts.claimed++;
+        work.handedOut(task, now);
+      },
       giveBack: (taskId, grant) => this.settle({ verb: "defer", hold: { taskId, grant }, delayMs: 0, unseen: true }),
     });
     this.#attempts = new Attempts(options.store, options.commit, options.stored);
     this.#life = new TaskLife({
       ...{ tasks: this.tasks, queues: this.#queues, attempts: this.#attempts, counts: this.counts },
-      ...{ clock: options.clock, random: options.random },
+      ...{ clock: options.clock, random: options.random, work },
       runs: () => this.#runs,
     });
     const { tasks, unwritten } = this;

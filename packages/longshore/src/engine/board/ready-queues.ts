@@ -21,8 +21,8 @@ export interface ReadyQueuesOptions {
   limits: Limits;
   handOuts: HandOuts;
   deadline: (id: string, at: number | null) => void;
-  /** Called after the commit of each hand-out. */
-  handedOut: () => void;
+  /** Called after the commit of each hand-out, with the task as it was queued. */
+  handedOut: (task: TaskRow, now: number) => void;
   /** Queues a task again whose claim had left. */
   giveBack: (taskId: string, grant: number) => Promise<unknown>;
 }
@@ -100,7 +100,7 @@ export class ReadyQueues {
       this.#options.handOuts.add(tx, task.limits, now);
     }
     this.#options.tasks.put(tx, handed.id, handed);
-    tx.after(this.#options.handedOut);
+    tx.after(() => this.#options.handedOut(task, now));
     this.#wakeAlike(tx, task, now);
     return handed;
   }

@@ -12,6 +12,7 @@ import type { Report } from "./store.ts";
 import { type EndState, isOpen, type Lane, type TaskRow } from "./task.ts";
 import { copyOf } from "./task-copy.ts";
 import { endedTask, type Result } from "./task-end.ts";
+import type { AttemptEnd, WorkListener } from "./work-listener.ts";
 
 /** How a task is queued again. */
 interface Queueing {
@@ -33,6 +34,7 @@ export interface TaskLifeOptions {
   clock: Clock;
   random: () => number;
   counts: Record<Closure["kind"], number>;
+  work: WorkListener;
   runs: () => Follower;
 }
 
@@ -107,6 +109,8 @@ export class TaskLife {
 
   nextAttempt(tx: Tx, task: TaskRow, closing: Closing, why: Why, next: NextTry & { again: true }): void {
     const input = next.input ?? task.input;
+    // The attempt of a task that ended while its run was paused was over then.
+    if (isOpen(task.state)) this.#over(tx, task, { state: "failed", endedAt: closing.now, ...why });
     this.#options.attempts.add(tx, task, closing, why, input === task.input ? null : task.input);
     const { failures, lost } = next;
     const fresh = {
@@ -141,6 +145,7 @@ export class TaskLife {
    * because the turn succeeded.
    */
   park(tx: Tx, task: TaskRow, closing: Closing): void {
+    this.#over(tx, task, { state: "done", endedAt: closing.now, error: null, fault: null });
     const fresh = { startedAt: null, endBy: null, output: null, error: null, fault: null, overdue: null, deferrals: 0 };
     const parked = { ...task, ...fresh, lane: null, input: "null", failures: 0, lost: 0, claimMs: null, dueAt: closing.now };
     this.requeue(tx, task, closing, parked, { rewritten: true });
@@ -191,8 +196,14 @@ export class TaskLife {
 
   end(tx: Tx, task: TaskRow, state: EndState, closing: Closing, result: Result): TaskRow {
     const ended = endedTask(task, state, closing, result);
+    this.#over(tx, ended, ended as AttemptEnd);
     this.replace(tx, task, ended, closing.now);
     return ended;
+  }
+
+  /** Reports the end of an attempt that a worker had begun. */
+  #over(tx: Tx, task: TaskRow, end: AttemptEnd): void {
+    if (task.startedAt !== null && task.lane !== null) tx.after(() => this.#options.work.attemptOver(task, end));
   }
 
   /** Replaces a task that has ended, or whose holder must stop. In the second case the task keeps its permits. */

@@ -38,6 +38,9 @@ export abstract class Exchange implements HttpRequest {
   id: string | undefined = undefined;
   place: string | undefined = undefined;
   slotOf: string | undefined = undefined;
+  /** Milliseconds of a monotonic clock when its headers were complete; and whether the handler has waited for an event since. */
+  readonly begunAt: number = performance.now();
+  hasWaited = false;
   /** Called when the handler waits for an event. */
   waits: (() => void) | undefined = undefined;
   /** A foreign web origin that may read the response. */
@@ -124,6 +127,7 @@ export abstract class Exchange implements HttpRequest {
 
   /** A route that reads this signal waits for an event, and has read the body before. */
   get gone(): AbortSignal {
+    this.hasWaited = true;
     this.waits?.();
     this.dropBody();
     if (this.controller === undefined) {

@@ -4,7 +4,7 @@
 import type { Caller } from "../../core/actions.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { Logger } from "../../core/logger.ts";
-import type { Counter, Metrics } from "../../core/metrics.ts";
+import type { Counter, Histogram, Metrics } from "../../core/metrics.ts";
 import type { Problem } from "../http/http.ts";
 import type { Connections } from "./connections.ts";
 import type { Exchange } from "./exchange.ts";
@@ -36,6 +36,9 @@ export interface RefusedRequest {
 /** A worker with a wrong token may call several times a second; one line in this time is enough. */
 const refusalLogMs = 60_000;
 
+/** Upper bounds in seconds: a request from memory takes less than a millisecond; one that waits for a commit takes as long as fsync. */
+const requestBounds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
+
 export function createTraffic(
   metrics: Metrics,
   logger: Logger,
@@ -44,6 +47,12 @@ export function createTraffic(
   entries: readonly RouteEntry[],
 ): Traffic {
   const requests = metrics.counter("longshore_http_requests_total", "Requests answered.", ["group", "method", "route", "status"]);
+  const times = metrics.histogram(
+    "longshore_http_request_seconds",
+    "Time from the headers of a request to its reply, without requests that wait for an event.",
+    requestBounds,
+    ["group", "method", "route"],
+  );
   const refusals = metrics.counter("longshore_http_refusals_total", "Requests refused before or instead of their handler.", ["kind"]);
   const broken = metrics.counter("longshore_http_broken_total", "Connections ended for what is not a complete request.", ["status"]);
   const undelivered = metrics.counter("longshore_http_undelivered_total", "Replies whose client had gone.").with();
@@ -60,6 +69,8 @@ export function createTraffic(
   const verbose = logger.enabled("debug");
   /** By route, then by status class; the last row is for requests without a route. */
   const counters: (Counter | undefined)[][] = Array.from({ length: entries.length + 1 }, () => new Array(6).fill(undefined));
+  /** By route; requests without a route are not timed. */
+  const timers: (Histogram | undefined)[] = new Array(entries.length).fill(undefined);
   const logged = new Map<string, { untilMs: number; dropped: number }>();
 
   function counterFor(exchange: Exchange, statusClass: number): Counter {
@@ -72,9 +83,17 @@ export function createTraffic(
     return made;
   }
 
+  function time({ entry, group, begunAt }: Exchange): void {
+    if (entry === undefined) return;
+    const { method, path } = entry.route;
+    timers[entry.index] ??= times.with(group.name, method, path);
+    (timers[entry.index] as Histogram).observe((performance.now() - begunAt) / 1_000);
+  }
+
   return {
     answered(exchange, status) {
       counterFor(exchange, Math.trunc(status / 100)).add();
+      if (!exchange.hasWaited) time(exchange);
       if (verbose)
         logger.debug("answered", { method: exchange.method, route: exchange.entry?.route.path, status, principal: exchange.caller.name });
     },

@@ -13,13 +13,18 @@ export interface PostgresOptions extends Pick<DatabaseOptions, "url" | "leaseMs"
   readonly warn?: (message: string) => void;
 }
 
+/** All tables of the schema with their indexes and long values, blobs included. */
+const tableBytes =
+  "SELECT coalesce(sum(pg_total_relation_size(oid)), 0) FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'";
+
 export async function openPostgres({ url, leaseMs, node = nodeName(), warn = () => {} }: PostgresOptions): Promise<Store> {
   const address = readAddress(url);
   try {
-    const { rows, blobs, clock, lease, wasServed, weaknesses, close } = await openDatabase({ url, leaseMs, node });
+    const { rows, blobs, clock, lease, wasServed, weaknesses, query, close } = await openDatabase({ url, leaseMs, node });
     for (const weakness of weaknesses) warn(`PostgreSQL at ${address.shown}: ${weakness}`);
     const inWords = (error: unknown) => startError(error, address);
-    return { shown: "PostgreSQL", wasServed, rows, contents: blobs, clock, lease, checkRest: () => {}, inWords, close };
+    const size = async () => [{ part: "tables", bytes: Number((await query(tableBytes))[0]?.[0] ?? 0) }];
+    return { shown: "PostgreSQL", wasServed, rows, contents: blobs, clock, lease, checkRest: () => {}, size, inWords, close };
   } catch (error) {
     throw startError(error, address);
   }

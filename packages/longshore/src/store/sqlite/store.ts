@@ -1,11 +1,12 @@
 // The store on SQLite: a data file with rows, and files with the contents of blobs.
 
+import { stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { Store } from "../../engine/store.ts";
+import type { Store, StorePart } from "../../engine/store.ts";
 import { BlobFiles } from "./blob-files.ts";
 import { type DataFile, type DataFileOptions, inWords, openDataFile } from "./data-file.ts";
 import type { Database } from "./driver.ts";
-import { blobFolderName } from "./folder.ts";
+import { blobFolderName, dataFileName } from "./folder.ts";
 import { sqliteRows } from "./row-store.ts";
 
 export interface SqliteOptions extends DataFileOptions {
@@ -37,10 +38,22 @@ function storeOn({ db, wasServed, isGone, checkRest, close }: DataFile, director
     rows: sqliteRows(db, isGone),
     contents,
     checkRest,
+    ...(directory === null ? {} : { size: () => sizeOf(join(directory, dataFileName)) }),
     inWords: (error) => inWords(error, directory),
     close() {
       close();
       contents.close();
     },
   };
+}
+
+/** The data file and its write-ahead log. Blobs are counted as stored bytes. */
+async function sizeOf(file: string): Promise<StorePart[]> {
+  const { size } = await stat(file);
+  // There is no log before the first write.
+  const log = await stat(`${file}-wal`).catch(() => ({ size: 0 }));
+  return [
+    { part: "file", bytes: size },
+    { part: "wal", bytes: log.size },
+  ];
 }
