@@ -7,7 +7,8 @@ import { quantile } from "./stats.ts";
 // A claim that finds nothing waits a little; when nothing was found for this long, the server will give no more.
 const EMPTY_PAUSE_MS = 5;
 const EMPTY_LIMIT_MS = 3_000;
-// An in-memory scheduler may lag behind its acknowledgements; what is not settled after this time counts as lost.
+// An in-memory scheduler may lag behind its acknowledgements, and other clients may hold the jobs of this one; when nothing has settled for this
+// long, the rest counts as lost.
 const SETTLE_LIMIT_MS = 5_000;
 const SETTLE_PAUSE_MS = 100;
 
@@ -156,9 +157,11 @@ async function countUnfinished(connection: HttpConnection, ids: readonly string[
 }
 
 async function settled(connection: HttpConnection, ids: readonly string[]): Promise<number> {
-  const until = performance.now() + SETTLE_LIMIT_MS;
-  for (;;) {
+  let least = Number.POSITIVE_INFINITY;
+  for (let until = 0; ; ) {
     const unfinished = await countUnfinished(connection, ids);
+    if (unfinished < least) until = performance.now() + SETTLE_LIMIT_MS;
+    least = Math.min(least, unfinished);
     if (unfinished === 0 || performance.now() > until) return unfinished;
     await new Promise((resolve) => setTimeout(resolve, SETTLE_PAUSE_MS));
   }
