@@ -69,6 +69,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   "node:sqlite": ["store"],
   pg: ["store"],
   commander: ["cli"],
+  croner: ["engine"],
 };
 
 /** An import of the package by its own name, at the start of a line: examples in comments and indented texts are not meant. */

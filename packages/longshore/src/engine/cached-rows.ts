@@ -21,6 +21,8 @@ export interface RowsOptions<R> {
   /** For rows that must stay in memory although there is no room for their texts. */
   texts?: Texts<R>;
   committed?(row: R): void;
+  /** Called for a row that a commit has removed. */
+  removed?(key: string): void;
   /** Replaces a row for every reader, when something that is stored elsewhere has changed its meaning. */
   seen?(row: R, isOperation: boolean): R;
 }
@@ -170,10 +172,12 @@ export class Rows<R> implements Writable {
   applied(): void {
     if (this.#refreshed.size > 0) this.#touch();
     if (this.#pending.size === 0) return;
-    const { committed } = this.#options;
+    const { committed, removed } = this.#options;
     for (const [key, { row }] of this.#pending) {
-      if (row === null) this.#drop(key);
-      else {
+      if (row === null) {
+        this.#drop(key);
+        removed?.(key);
+      } else {
         this.#keep(key, row);
         committed?.(row);
       }

@@ -30,6 +30,7 @@ import type { Plan } from "../engine/run/plan.ts";
 import type { Reader } from "../engine/run/reader.ts";
 import type { Run } from "../engine/run/run.ts";
 import type { Runs } from "../engine/run/runs.ts";
+import type { ScheduleStore } from "../engine/schedule/store.ts";
 import type { SignalStore } from "../engine/signal/store.ts";
 import type { GrpcMethod } from "../net/grpc/service.ts";
 import type { RouteGroup } from "../net/http/http.ts";
@@ -43,6 +44,7 @@ export interface ProtocolEngine {
   readonly documents: DocumentStore;
   /** What durable functions have asked for, and the results. */
   readonly journal: Pick<Journal, "page">;
+  readonly schedules: ScheduleStore;
   readonly parts: PartStore;
   readonly signals: SignalStore;
   readonly logs: Logs;

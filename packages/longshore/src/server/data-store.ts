@@ -16,6 +16,8 @@ import { LocalDocuments } from "../engine/run/local-documents.ts";
 import { LocalRuns } from "../engine/run/local-runs.ts";
 import type { Run } from "../engine/run/run.ts";
 import type { Brain } from "../engine/run/store.ts";
+import { LocalSchedules } from "../engine/schedule/local-schedules.ts";
+import { LocalTicks, type LocalTicksDeps } from "../engine/schedule/local-ticks.ts";
 import type { Store } from "../engine/store.ts";
 import { StoredBytes } from "../engine/stored-bytes.ts";
 
@@ -44,6 +46,8 @@ export interface DataStoreOptions {
   request?: () => TrackedRequest | undefined;
   /** How many tasks of a run one transaction reads and cancels. Replaced in tests. */
   sliceTasks?: number;
+  /** Called for what became of ticks of schedules. */
+  ticked?: LocalTicksDeps["ticked"];
 }
 
 export interface DataStore {
@@ -56,6 +60,8 @@ export interface DataStore {
   readonly runs: LocalRuns;
   readonly documents: LocalDocuments;
   readonly parts: LocalParts;
+  readonly ticks: LocalTicks;
+  readonly schedules: LocalSchedules;
   /** Rebuilds memory from the store. Call it once, after all listeners are attached. */
   recover(): Promise<void>;
   close(): Promise<void>;
@@ -107,20 +113,26 @@ function dataStoreOn(store: Store, options: DataStoreOptions): DataStore {
     random,
     brain,
     board,
-    changed: hooks.runChanged,
+    changed: (run) => {
+      ticks.runChanged(run);
+      hooks.runChanged(run);
+    },
     deadline: hooks.deadline,
     left: hooks.messagesLeft,
     familyRunsMax: options.quotas?.familyRuns,
     slices: options.slices,
     sliceTasks: options.sliceTasks,
   });
+  const ticks = new LocalTicks({ store: rows, commit, clock, runs, deadline: hooks.deadline, ticked: options.ticked });
+  const schedules = new LocalSchedules({ store: rows, commit, performed, clock, runs, ticks });
   return {
-    ...{ store, rows, commit, performed, stored, board, runs, documents, parts },
+    ...{ store, rows, commit, performed, stored, board, runs, documents, parts, ticks, schedules },
     async recover() {
       await stored.recover();
       await runs.recoverMessages();
       await board.recover();
       await runs.recover();
+      await ticks.recover();
       hooks.messagesLeft();
     },
     async close() {

@@ -25,6 +25,8 @@ import { Journal } from "../engine/run/journal.ts";
 import { type LocalHistoryDeps, servedHistory } from "../engine/run/local-history.ts";
 import { Retention, type RetentionPolicy, retentionDefault } from "../engine/run/retention.ts";
 import { brainOf, Runs } from "../engine/run/runs.ts";
+import { scheduleDeadlinePrefix } from "../engine/schedule/local-ticks.ts";
+import type { Outcome } from "../engine/schedule/schedule.ts";
 import type { Store, StorePart } from "../engine/store.ts";
 import { StoreState } from "../engine/store-state.ts";
 import type { ChangeListener, NodeView, ProtocolEngine } from "../protocols/server-half.ts";
@@ -73,6 +75,8 @@ export interface EngineProbe {
   /** Reads whose rows were not in memory, and were loaded together: of an operation, or outside of operations. */
   loaded(reads: number, isOperation: boolean): void;
   logged(bytes: number): void;
+  /** What became of ticks of schedules: how many, and how late the decision about the last one was. */
+  ticked(outcome: Outcome, count: number, lateSeconds: number): void;
 }
 
 /** The engine as protocols see it, plus what only the server itself uses. */
@@ -86,6 +90,8 @@ export interface Engine extends ProtocolEngine {
   listenToWork(listener: WorkListener): () => void;
   /** The bytes of the store by part, such as the data file and its write-ahead log; empty for one in memory. */
   size(): Promise<readonly StorePart[]>;
+  /** How many schedules there are. */
+  scheduleCount(): number;
   /** The answers of requests that other nodes passed on. */
   readonly performed: Pick<Performed, "answer" | "keepAnswer">;
   close(): Promise<void>;
@@ -111,6 +117,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     brain: brainOf(dialects, { slices, reserved: reservedLanes }),
     quotas: options.quotas,
     request: options.ids?.current,
+    ticked: probe && ((outcome, count, lateMs) => probe.ticked(outcome, count, lateMs / 1_000)),
     hooks: {
       deadline: (id, at) => board.deadline(id, at),
       taskChanged: (task) => {
@@ -140,6 +147,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   if (trouble !== undefined) store.commit.hear((why) => (why === null ? trouble.working(writing) : trouble.failing(writing, why)));
   const beside = await orClose(store, () => openSideStores(store, { clock, slices }));
   const board = new Board({ store: store.board, clock, reserved: reservedLanes });
+  board.onDeadline(scheduleDeadlinePrefix, (name) => store.ticks.fire(name));
   const runs = new Runs({ store: store.runs, clock, makeId, dialects, slices, trouble, isRepeat: options.ids?.isRepeat });
   const age = await orClose(store, async () => {
     await store.recover();
@@ -170,6 +178,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     runs,
     documents: store.documents,
     journal: new Journal({ read: (work) => store.commit.read(work), runs: store.runs.runs, tasks: store.board.tasks }),
+    schedules: store.schedules,
     parts: store.parts,
     signals: store.runs.signals,
     nodes: async () => [{ id: `${hostname()}/${process.pid}`, url: null, ...aloneSince(startedAt, clock.now()) }],
@@ -184,6 +193,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     history: historyOf(store),
     workers,
     openRuns: beside.openRuns,
+    scheduleCount: () => store.ticks.size,
     carriers,
     waiting() {
       const { lanes, limits } = store.board;

@@ -13,6 +13,9 @@ import { workTimes } from "./work-times.ts";
 /** Upper bounds in seconds: from memory, through a good disk, to a disk that delays every caller. */
 const commitBounds = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
 
+/** Upper bounds in seconds: a timer, a busy server, a restart, and downtimes. */
+const lateBounds = [0.01, 0.1, 0.5, 1, 5, 10, 60, 300, 3_600, 86_400];
+
 /** The metrics that the engine updates while it works; create it before the engine is opened. */
 export function engineProbe(metrics: Metrics, watch: Stopwatch): EngineProbe {
   // Both are counted at the same moment, so that a reader never sees two numbers.
@@ -28,6 +31,10 @@ export function engineProbe(metrics: Metrics, watch: Stopwatch): EngineProbe {
   const counts = (who: string) => ({ missing: missing.with(who), loads: loads.with(who) });
   const [operations, reads] = [counts("operations"), counts("reads")];
   const bytes = metrics.counter("longshore_log_bytes_total", "Bytes of log text received.").with();
+  const ticks = metrics.counter("longshore_schedule_ticks_total", "Ticks of schedules, by what became of them.", ["outcome"]);
+  const late = metrics
+    .histogram("longshore_schedule_late_seconds", "How much later than its time the run of a tick started.", lateBounds)
+    .with();
   return {
     committed(seconds, isWaiting) {
       commits.add();
@@ -40,6 +47,10 @@ export function engineProbe(metrics: Metrics, watch: Stopwatch): EngineProbe {
       loads.add();
     },
     logged: (count) => bytes.add(count),
+    ticked(outcome, count, lateSeconds) {
+      ticks.with(outcome).add(count);
+      if (outcome === "started") late.observe(Math.max(0, lateSeconds));
+    },
   };
 }
 
@@ -71,6 +82,7 @@ export function instrument(engine: Engine, metrics: Metrics): void {
   metrics.sampled("gauge", "longshore_claims_waiting", "Claims that wait for work.", () => board.waiting);
   metrics.sampled("gauge", "longshore_workers", "Workers by status.", () => workersByStatus(workers), ["status"]);
   metrics.sampled("gauge", "longshore_runs_open", "Runs that have not ended.", () => engine.openRuns());
+  metrics.sampled("gauge", "longshore_schedules", "Schedules, paused ones included.", () => engine.scheduleCount());
   metrics.sampled("gauge", "longshore_log_followers", "Readers that follow a log.", () => logs.following);
   metrics.sampled("counter", "longshore_commit_operations_total", "Operations in these transactions.", () => storage.operations);
   metrics.sampled("gauge", "longshore_store_writable", "1 when the last write went through.", () => (storage.unavailable === null ? 1 : 0));

@@ -22,7 +22,14 @@ export function postgresSchemas(server: () => TestPostgres): StoreKind {
       } as unknown as Store;
       const store = await openDataStore(opened, rest);
       return {
-        ...{ board: store.board, runs: store.runs, parts: store.parts, signals: store.runs.signals },
+        ...{
+          board: store.board,
+          runs: store.runs,
+          parts: store.parts,
+          signals: store.runs.signals,
+          schedules: store.schedules,
+          ticks: store.ticks,
+        },
         async quiet() {
           for (await store.commit.quiet(); loads.size > 0; await store.commit.quiet()) await Promise.allSettled(loads);
         },

@@ -10,6 +10,7 @@ import { Counts } from "../../src/engine/run/counts.ts";
 import type { Dialect } from "../../src/engine/run/dialect.ts";
 import { LocalReader } from "../../src/engine/run/local-reader.ts";
 import { brainOf, Runs } from "../../src/engine/run/runs.ts";
+import { scheduleDeadlinePrefix } from "../../src/engine/schedule/local-ticks.ts";
 import { codeDialect } from "../../src/protocols/longshore/dialect/dialect.ts";
 import type { DataStore } from "../../src/server/data-store.ts";
 import { reservedLanes } from "../../src/server/protocols.ts";
@@ -143,6 +144,7 @@ export async function startProcess(machine: Machine): Promise<Process> {
   const counts = new Counts({ store: store.rows, commit: store.commit });
   const reader = readerOf(store, counts);
   const board = new Board({ store: store.board, clock, reserved: reservedLanes });
+  board.onDeadline(scheduleDeadlinePrefix, (name) => store.ticks.fire(name));
   const runs = new Runs({ store: store.runs, clock, makeId: machine.makeId, dialects });
 
   /** Messages between runs may be long on their way, while orders overtake them. */

@@ -21,6 +21,8 @@ async function open(setup: StoreSetup, wrap?: (rows: RowStore) => RowStore) {
     runs: store.runs,
     parts: store.parts,
     signals: store.runs.signals,
+    schedules: store.schedules,
+    ticks: store.ticks,
     quiet: () => store.commit.quiet(),
     commits: () => store.commit.commits,
     recover: () => store.recover(),

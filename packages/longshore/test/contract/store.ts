@@ -13,6 +13,7 @@ import { partContract } from "./store-parts.ts";
 import { powerCutContract } from "./store-power-cut.ts";
 import { restartContract } from "./store-restart.ts";
 import { runContract } from "./store-runs.ts";
+import { scheduleContract } from "./store-schedules.ts";
 import { signalContract } from "./store-signals.ts";
 import { openWorld, type StoreKind, type World, type WorldOptions } from "./world.ts";
 
@@ -38,6 +39,7 @@ export function storeContract(name: string, kind: StoreKind): void {
     deadlineContract(setup);
     commitContract(setup);
     runContract(setup);
+    scheduleContract(setup, kind.keeps);
     partContract(setup);
     signalContract(setup);
     // Hundreds of small worlds: in memory, where one costs a tenth of what it does in a file, and the code is the same.

@@ -12,6 +12,8 @@ import type { Dialect } from "../../src/engine/run/dialect.ts";
 import type { Run } from "../../src/engine/run/run.ts";
 import { brainOf, Runs } from "../../src/engine/run/runs.ts";
 import type { Brain, RunStore } from "../../src/engine/run/store.ts";
+import { scheduleDeadlinePrefix } from "../../src/engine/schedule/local-ticks.ts";
+import type { ScheduleStore } from "../../src/engine/schedule/store.ts";
 import type { SignalStore } from "../../src/engine/signal/store.ts";
 import { codeDialect } from "../../src/protocols/longshore/dialect/dialect.ts";
 import type { StepSource, Value } from "../../src/protocols/longshore/dialect/source.ts";
@@ -50,6 +52,8 @@ export interface OpenedStore {
   readonly runs: RunStore;
   readonly parts: PartStore;
   readonly signals: SignalStore;
+  readonly schedules: ScheduleStore;
+  readonly ticks: { fire(name: string): Promise<void> };
   /** Resolves when no operation is queued or under way, and nothing is read. */
   quiet(): Promise<void>;
   /** Transactions committed so far. */
@@ -83,6 +87,7 @@ export interface World {
   readonly board: Board;
   readonly runs: Runs;
   readonly parts: PartStore;
+  readonly schedules: ScheduleStore;
   readonly signals: SignalStore;
   readonly probe: CommitProbe;
   readonly place: string | null;
@@ -143,6 +148,7 @@ export async function openWorld(kind: StoreKind, options: WorldOptions = {}): Pr
     },
   });
   const board = new Board({ store: store.board, clock, reserved: reservedLanes });
+  board.onDeadline(scheduleDeadlinePrefix, (name) => store.ticks.fire(name));
   const runs = new Runs({ store: store.runs, clock, makeId: idMaker(), dialects });
   if (clock instanceof QuietClock) clock.quiet = () => store.quiet();
   opened.add(store);
@@ -159,6 +165,7 @@ export async function openWorld(kind: StoreKind, options: WorldOptions = {}): Pr
     runs,
     parts: store.parts,
     signals: store.signals,
+    schedules: store.schedules,
     probe,
     place,
     define,

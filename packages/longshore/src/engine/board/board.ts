@@ -64,6 +64,8 @@ export class Board {
   readonly #results = new Results<TaskRow>();
   /** One function for each waiting claim or offer, which cancels the wait. */
   readonly #standing = new Set<Leave>();
+  /** What deadlines mean that are none of tasks and runs, by the prefix of their ids. */
+  readonly #others = new Map<string, (id: string) => Promise<void>>();
   #waiting = 0;
   readonly #dismissal = new AbortController();
 
@@ -190,6 +192,11 @@ export class Board {
     else this.#deadlines.add(id, at);
   }
 
+  /** Calls `fire` with the rest of the id when a deadline has passed whose id begins with this prefix. When it rejects, it is called again later. */
+  onDeadline(prefix: string, fire: (id: string) => Promise<void>): void {
+    this.#others.set(prefix, fire);
+  }
+
   /** Called by the store after each commit that changed this task. */
   changed(task: TaskRow): void {
     if (this.#results.size > 0 && !isOpen(task.state)) this.#results.tell(task.id, task);
@@ -261,7 +268,17 @@ export class Board {
   }
 
   #expire(ids: string[]): void {
-    this.#store.expire(ids).catch(() => {
+    const ofStore: string[] = [];
+    for (const id of ids) {
+      const other = [...this.#others].find(([prefix]) => id.startsWith(prefix));
+      if (other === undefined) ofStore.push(id);
+      else this.#orLater([id], other[1](id.slice(other[0].length)));
+    }
+    if (ofStore.length > 0) this.#orLater(ofStore, this.#store.expire(ofStore));
+  }
+
+  #orLater(ids: readonly string[], done: Promise<void>): void {
+    done.catch(() => {
       // The store itself reports that it cannot be written; the ids stay due.
       const at = this.#clock.now() + retryMs;
       for (const id of ids) this.#deadlines.add(id, at);

@@ -94,7 +94,7 @@ export class LocalRuns implements RunStore, Follower {
     });
     this.#messages = new Messages({
       ...{ store, commit, board, left, signals, runs: this.runs, decisions: this.decisions, ...limits },
-      start: (tx, child) => this.#startNow(tx, child),
+      start: (tx, child) => this.startNow(tx, child),
       tell: (tx, task, happening) => this.#tellAbout(tx, task, happening),
     });
     board.follow(this);
@@ -121,7 +121,7 @@ export class LocalRuns implements RunStore, Follower {
       checkName(wanted.workflow, "workflow");
       if (wanted.key) checkName(wanted.key, "key");
       if (wanted.alias) checkName(wanted.alias, "alias");
-      return this.#startNow(tx, wanted);
+      return this.startNow(tx, wanted);
     });
   }
 
@@ -245,7 +245,8 @@ export class LocalRuns implements RunStore, Follower {
     return found === null ? undefined : this.definitions.withPlan(found);
   }
 
-  #startNow(tx: Tx, wanted: NewRun): { run: Run; created: boolean } {
+  /** Starts a run in the operation of the caller, which has checked the texts of `wanted`. */
+  startNow(tx: Tx, wanted: NewRun): { run: Run; created: boolean } {
     const earlier = this.#earlier(tx, wanted);
     if (earlier !== null) return { run: earlier, created: false };
     const definition = this.definitions.byId(tx, wanted.definitionId);
@@ -259,6 +260,12 @@ export class LocalRuns implements RunStore, Follower {
     if (wanted.key) this.#keys.add(tx, { workflow: wanted.workflow, key: wanted.key, runId: run.id });
     this.decisions.decide(tx, run, { kind: "start" });
     return { run: this.runs.get(tx, run.id) as Run, created: true };
+  }
+
+  /** Cancels a run in the operation of the caller, unless it has ended. */
+  cancelNow(tx: Tx, runId: string, error: string): void {
+    const run = this.runs.get(tx, runId);
+    if (run !== null && isRunOpen(run.state)) this.decisions.decide(tx, run, { kind: "cancel", error });
   }
 
   #rootOf(tx: Tx, { rootId, parentTaskId }: NewRun): string | null {

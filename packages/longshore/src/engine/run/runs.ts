@@ -334,7 +334,7 @@ function dialectOf(dialects: ReadonlyMap<string, Dialect>, name: string): Dialec
   return dialect;
 }
 
-function unknownWorkflow(name: string): LongshoreError {
+export function unknownWorkflow(name: string): LongshoreError {
   return new LongshoreError(
     "LONGSHORE_NOT_FOUND",
     `There is no workflow ${JSON.stringify(name)}. Define it first, or look at the list of definitions.`,

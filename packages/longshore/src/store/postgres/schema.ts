@@ -140,6 +140,14 @@ const migrations: readonly string[] = [
   `
   ALTER TABLE task ADD COLUMN command ${text};
   `,
+  `
+  CREATE TABLE schedule (
+    name ${text} PRIMARY KEY, source ${text}, workflow ${text} NOT NULL, input ${text} NOT NULL, rules ${text} NOT NULL,
+    created_at BIGINT NOT NULL, updated_at BIGINT NOT NULL, paused ${text}, next_at BIGINT, state ${text} NOT NULL, ${shard}
+  ) ${busy};
+  CREATE INDEX schedule_workflow ON schedule (workflow, name);
+  CREATE INDEX schedule_source ON schedule (source, name) WHERE source IS NOT NULL;
+  `,
 ];
 
 export const schemaVersion: number = migrations.length;

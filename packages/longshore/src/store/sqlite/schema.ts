@@ -216,6 +216,15 @@ const migrations: readonly string[] = [
   -- What a task is in the run of a durable function.
   ALTER TABLE task ADD COLUMN command TEXT;
   `,
+  `
+  -- The rules of a schedule, when it ticks next, and how far it has come. The first five columns after the name change only with its rules.
+  CREATE TABLE schedule (
+    name TEXT PRIMARY KEY, source TEXT, workflow TEXT NOT NULL, input TEXT NOT NULL, rules TEXT NOT NULL, created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL, paused TEXT, next_at INTEGER, state TEXT NOT NULL
+  ) WITHOUT ROWID;
+  CREATE INDEX schedule_workflow ON schedule (workflow, name);
+  CREATE INDEX schedule_source ON schedule (source, name) WHERE source IS NOT NULL;
+  `,
 ];
 
 export const schemaVersion = migrations.length;

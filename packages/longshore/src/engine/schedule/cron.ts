@@ -1,0 +1,93 @@
+// The times of a cron expression. A library parses expressions and steps through the calendar; this file turns local times into instants, with
+// the rule of Vixie cron and cronie for changes of daylight saving:
+//
+//   fixed     Neither the minute nor the hour begins with `*`. A time in a gap comes at the end of the gap; one in an overlap comes once.
+//   wildcard  All others follow the clock: a time in a gap does not come, one in an overlap comes twice.
+
+import type { Cron } from "croner";
+import { LongshoreError } from "../../core/errors.ts";
+import { changeMsMax, type TimeZone } from "./time-zone.ts";
+
+/** Characters of an expression. */
+const cronCharsMax = 256;
+
+/** The parser. Loaded when a server gets its first cron expression. */
+export type CronParser = (text: string) => CronPattern;
+
+export interface CronPattern {
+  /** The first matching local time after another; null when there is none. */
+  next(local: number): number | null;
+  readonly isFixed: boolean;
+}
+
+export async function loadCronParser(): Promise<CronParser> {
+  const { Cron } = await import("croner");
+  return (text) => {
+    if (text.length > cronCharsMax) throw badCron(text.slice(0, 40), `it has more than ${cronCharsMax} characters`);
+    let cron: Cron;
+    try {
+      cron = new Cron(text, { utcOffset: 0, mode: "5-part" });
+    } catch (cause) {
+      throw badCron(text, (cause as Error).message.replace(/^CronPattern: /, ""), cause);
+    }
+    const next = (local: number) => cron.nextRun(new Date(local))?.getTime() ?? null;
+    return { isFixed: isFixed(text), next: (local) => earlier(next(local), afterFebruary(next, local)) };
+  };
+}
+
+/**
+ * Looks again from the last second of February. When an expression has a day that February lacks, croner 11.0.0 passes over the first days of March
+ * from any other moment of February: from there, `0 0 1,31 * *` leads to 31 March.
+ */
+function afterFebruary(next: (local: number) => number | null, local: number): number | null {
+  const date = new Date(local);
+  return date.getUTCMonth() === 1 ? next(Date.UTC(date.getUTCFullYear(), 2, 1) - 1_000) : null;
+}
+
+function earlier(one: number | null, other: number | null): number | null {
+  return one === null || other === null ? (one ?? other) : Math.min(one, other);
+}
+
+/** The first instant after `after`; null when there is none. */
+export function nextCronTime(pattern: CronPattern, zone: TimeZone, after: number): number | null {
+  const offset = zone.offset(after);
+  if (!pattern.isFixed) {
+    const soon = after + changeMsMax;
+    if (zone.offset(soon) < offset) return nextAroundOverlap(pattern, zone, after, zone.changeIn(after, soon));
+  }
+  let local = pattern.next(after + offset);
+  while (local !== null) {
+    const { at, exists } = zone.instantOf(local);
+    // What an overlap shows for the second time has an earlier first instant.
+    const instant = exists && at <= after && !pattern.isFixed ? local - offset : at;
+    if (instant > after && (exists || pattern.isFixed)) return instant;
+    local = pattern.next(local);
+  }
+  return null;
+}
+
+/** Clocks are set back at `change`, soon after `after`: local times that they have shown before come again. */
+function nextAroundOverlap(pattern: CronPattern, zone: TimeZone, after: number, change: number): number | null {
+  const before = zone.offset(after);
+  const first = pattern.next(after + before);
+  if (first !== null && first - before < change) return first - before;
+  const offset = zone.offset(change);
+  const again = pattern.next(change + offset - 1);
+  if (again === null) return null;
+  // Far away, where yet another offset may apply.
+  return zone.offset(again - offset) === offset ? again - offset : nextCronTime(pattern, zone, change - 1 + changeMsMax);
+}
+
+function isFixed(text: string): boolean {
+  const fields = text.trim().split(/\s+/);
+  if (fields.length === 1) return fields[0]?.toLowerCase() !== "@hourly";
+  return !fields.slice(0, 2).some((field) => field.startsWith("*") || field.startsWith("?"));
+}
+
+function badCron(text: string, why: string, cause?: unknown): LongshoreError {
+  const expected = "minute, hour, day of the month, month and day of the week, such as 30 3 * * 1-5";
+  return new LongshoreError("LONGSHORE_BAD_INPUT", `cron is ${JSON.stringify(text)}: ${why}. Expected ${expected}.`, {
+    cause,
+    detail: { field: "cron", expected },
+  });
+}

@@ -1,0 +1,294 @@
+// What callers do with schedules, in the process that owns the data. Their ticks are in local-ticks.ts.
+
+import type { Clock } from "../../core/clock.ts";
+import { LongshoreError } from "../../core/errors.ts";
+import { idFrom } from "../../core/ids.ts";
+import type { GroupCommit } from "../commit.ts";
+import { type Once, unmarked } from "../performed.ts";
+import type { RowStore, TableRows } from "../rows.ts";
+import type { LocalRuns } from "../run/local-runs.ts";
+import type { Run } from "../run/run.ts";
+import { unknownWorkflow } from "../run/runs.ts";
+import { scheduleTable } from "../tables/schedule.ts";
+import type { ReadTx, Tx } from "../tx.ts";
+import type { LocalTicks } from "./local-ticks.ts";
+import { checkScheduleName, type GivenRules, rulesOf } from "./rules.ts";
+import { inputOf, type Overlap, openMax, type Schedule, type ScheduleRules } from "./schedule.ts";
+import { fireAt, withTick } from "./step.ts";
+import type { BackfillRange, ListedSchedules, NewSchedule, ScheduleStore, Upcoming } from "./store.ts";
+
+/** Each has a row in memory and a deadline. */
+const schedulesMax = 10_000;
+/** Ticks of one backfill. */
+const backfillMax = 1_000;
+/** As much as a person writes. */
+const reasonCharsMax = 1_000;
+
+export interface LocalSchedulesDeps {
+  store: RowStore;
+  commit: GroupCommit;
+  /** Default: no request is tracked. */
+  performed?: Once;
+  clock: Clock;
+  runs: LocalRuns;
+  ticks: LocalTicks;
+  /** Replaced in tests. */
+  schedulesMax?: number;
+}
+
+/** Rules that were understood, and their first tick. */
+interface Checked {
+  readonly name: string;
+  readonly rules: ScheduleRules;
+}
+
+export class LocalSchedules implements ScheduleStore {
+  readonly #commit: GroupCommit;
+  readonly #once: Once;
+  readonly #clock: Clock;
+  readonly #runs: LocalRuns;
+  readonly #ticks: LocalTicks;
+  readonly #stored: TableRows<Schedule>;
+  readonly #max: number;
+
+  constructor({ store, commit, performed = unmarked(commit), clock, runs, ticks, schedulesMax: max = schedulesMax }: LocalSchedulesDeps) {
+    this.#commit = commit;
+    this.#once = performed;
+    this.#clock = clock;
+    this.#runs = runs;
+    this.#ticks = ticks;
+    this.#stored = store.table(scheduleTable);
+    this.#max = max;
+  }
+
+  async put(wanted: NewSchedule): Promise<{ schedule: Schedule; created: boolean }> {
+    const checked = await this.#check(wanted);
+    return this.#commit.run((tx) => {
+      const before = this.#ticks.rows.get(tx, checked.name);
+      if (before !== null && before.source !== null) throw declaredElsewhere(before);
+      this.#knownWorkflow(tx, checked.rules.workflow);
+      return { schedule: this.#write(tx, checked, before, null), created: before === null };
+    });
+  }
+
+  async declare(workflow: string, wanted: readonly NewSchedule[]): Promise<void> {
+    const checked: Checked[] = [];
+    for (const each of wanted) checked.push(await this.#check(each));
+    const had = await this.#commit.read((tx) => this.#ofSource(tx, workflow));
+    if (checked.length === 0 && had.length === 0) return;
+    await this.#commit.run((tx) => {
+      for (const { name } of this.#ofSource(tx, workflow))
+        if (!checked.some((each) => each.name === name)) this.#ticks.rows.remove(tx, name);
+      for (const each of checked) {
+        const before = this.#ticks.rows.get(tx, each.name);
+        if (before !== null && before.source !== workflow) throw nameTaken(before, workflow);
+        this.#write(tx, each, before, workflow);
+      }
+    });
+  }
+
+  get(name: string): Promise<Schedule | undefined> {
+    return this.#commit.read((tx) => this.#ticks.rows.get(tx, name) ?? undefined);
+  }
+
+  async list({ limit, after = "", workflow }: { limit: number; after?: string; workflow?: string }): Promise<ListedSchedules> {
+    const scan =
+      workflow === undefined ? { by: ["name"], above: [after] } : { by: ["workflow", "name"], equal: [workflow], above: [after] };
+    const found = await this.#commit.read((tx) => [...this.#stored.scan(tx, { ...scan, limit: limit + 1 })]);
+    const items = found.slice(0, limit);
+    return { items, next: found.length > limit ? (items.at(-1)?.name ?? null) : null };
+  }
+
+  remove(name: string): Promise<boolean> {
+    const remove = (tx: Tx) => {
+      if (this.#ticks.rows.get(tx, name) === null) return false;
+      this.#ticks.rows.remove(tx, name);
+      return true;
+    };
+    return this.#once.once(`remove schedule ${name}`, remove, (_tx, kept) => kept);
+  }
+
+  pause(name: string, reason: string): Promise<Schedule | undefined> {
+    if (reason === "" || reason.length > reasonCharsMax) return Promise.reject(badReason(reason));
+    return this.#change("pause", name, (row) => ({ ...row, paused: reason }));
+  }
+
+  resume(name: string): Promise<Schedule | undefined> {
+    return this.#change("resume", name, (row) => {
+      if (row.paused === null) return row;
+      const nextAt = row.nextAt === null ? null : this.#ticks.times.next(row.when, this.#clock.now());
+      return { ...row, paused: null, nextAt };
+    });
+  }
+
+  run(name: string, { id, overlap }: { id?: string; overlap?: Overlap } = {}): Promise<{ schedule: Schedule; run: Run } | undefined> {
+    const found = (tx: ReadTx, runId: string) => {
+      const [row, run] = [this.#ticks.rows.get(tx, name), this.#runs.runs.get(tx, runId)];
+      return row === null || run === null ? undefined : { schedule: row, run };
+    };
+    const now = this.#clock.now();
+    const runId = id ?? idFrom(`${name} by hand`, now);
+    const start = (tx: Tx) => {
+      const row = this.#ticks.rows.get(tx, name);
+      if (row === null) return undefined;
+      this.#startByHand(tx, row, { runId, now, overlap: overlap ?? row.overlap });
+      return found(tx, runId);
+    };
+    return this.#once.once(`run schedule ${name}`, start, (tx) => found(tx, runId));
+  }
+
+  async backfill(name: string, { from, to, overlap }: BackfillRange): Promise<Schedule | undefined> {
+    const now = this.#clock.now();
+    if (to > now || from > to) throw badRange(from, to);
+    return this.#change("backfill", name, (row) => {
+      if (row.backfill !== null)
+        throw new LongshoreError("LONGSHORE_CONFLICT", `Schedule ${name} has a backfill in progress: wait for its end, or end it first.`);
+      const ticks = this.#ticks.times.list(row.when, from - 1, backfillMax + 1).filter((tick) => tick <= to);
+      if (ticks.length > backfillMax) throw tooManyTicks(name);
+      const [nextAt] = ticks;
+      if (nextAt === undefined) return row;
+      return { ...row, backfill: { nextAt, to, overlap, runId: null, started: 0, total: ticks.length } };
+    });
+  }
+
+  endBackfill(name: string): Promise<Schedule | undefined> {
+    return this.#change("end backfill", name, (row) => (row.backfill === null ? row : { ...row, backfill: null }));
+  }
+
+  async upcoming(row: Schedule, max: number): Promise<readonly Upcoming[]> {
+    if (row.nextAt === null || row.paused !== null || max === 0) return [];
+    await this.#ticks.times.load();
+    const ticks = [row.nextAt, ...this.#ticks.times.list(row.when, row.nextAt, max - 1)];
+    return ticks.map((tick) => ({ tick, dueAt: fireAt(row, tick) }));
+  }
+
+  async preview(given: GivenRules, after: number, max: number): Promise<readonly number[]> {
+    const { when } = rulesOf(given, "null");
+    await this.#ticks.times.load();
+    return this.#ticks.times.list(when, after, max);
+  }
+
+  /** Whether the rules can be understood, and ever come. */
+  async #check({ name, rules: given, input }: NewSchedule): Promise<Checked> {
+    checkScheduleName(name);
+    const rules = rulesOf(given, input);
+    if (rules.when.kind === "cron") await this.#ticks.times.load();
+    if (rules.when.kind === "cron" && this.#ticks.times.next(rules.when, this.#clock.now()) === null) throw neverComes(rules.when.cron);
+    return { name, rules };
+  }
+
+  #knownWorkflow(tx: ReadTx, workflow: string): void {
+    if (this.#runs.definitions.newest(tx, workflow) === null) throw unknownWorkflow(workflow);
+  }
+
+  /** With the same times, a schedule keeps its position. */
+  #write(tx: Tx, { name, rules }: Checked, before: Schedule | null, source: string | null): Schedule {
+    const now = this.#clock.now();
+    if (before === null) {
+      if (this.#ticks.count(tx) >= this.#max) throw tooMany(this.#max);
+      const fresh = { paused: null, lastAt: null, open: [], queued: [], backfill: null, history: [] };
+      const nextAt = this.#ticks.times.next(rules.when, now);
+      const row: Schedule = { ...rules, ...fresh, name, source, createdAt: now, updatedAt: now, nextAt };
+      this.#ticks.rows.put(tx, name, row, true);
+      return row;
+    }
+    const isSame = (one: unknown, other: unknown) => JSON.stringify(one) === JSON.stringify(other);
+    const { when, workflow, input, tickField, overlap, queueMax, catchUp, catchUpMs, jitterMs } = before;
+    if (isSame({ when, workflow, input, tickField, overlap, queueMax, catchUp, catchUpMs, jitterMs }, rules)) return before;
+    const moved = isSame(when, rules.when) ? {} : { nextAt: this.#ticks.times.next(rules.when, now), backfill: null };
+    const row: Schedule = { ...before, ...rules, ...moved, updatedAt: Math.max(now, before.updatedAt + 1) };
+    this.#ticks.rows.put(tx, name, row);
+    return row;
+  }
+
+  async #change(what: string, name: string, change: (row: Schedule) => Schedule): Promise<Schedule | undefined> {
+    await this.#ticks.times.load();
+    const after = (tx: ReadTx) => this.#ticks.rows.get(tx, name) ?? undefined;
+    const work = (tx: Tx) => {
+      const row = this.#ticks.rows.get(tx, name);
+      const changed = row === null ? null : change(row);
+      if (changed !== null && changed !== row) this.#ticks.rows.put(tx, name, changed);
+      return after(tx);
+    };
+    return this.#once.once(`${what} schedule ${name}`, work, after);
+  }
+
+  #startByHand(tx: Tx, row: Schedule, { runId, now, overlap }: { runId: string; now: number; overlap: Overlap }): void {
+    const { isOpen } = this.#ticks.view(tx);
+    const open = row.open.filter(isOpen);
+    const [running] = open;
+    if (running !== undefined && (overlap === "skip" || overlap === "queue")) throw overlapping(row, running);
+    const definition = this.#runs.definitions.newest(tx, row.workflow);
+    if (definition === null) throw unknownWorkflow(row.workflow);
+    if (overlap === "cancel-previous") for (const id of open) this.#runs.cancelNow(tx, id, `schedule ${row.name} was run by hand`);
+    const wanted = { id: runId, unlessThere: true, workflow: row.workflow, definitionId: definition.id, input: inputOf(row, now) };
+    this.#runs.startNow(tx, wanted);
+    const noted = withTick(row, { at: now, decidedAt: now, outcome: "started", runId, reason: null, by: "hand" });
+    this.#ticks.rows.put(tx, row.name, { ...noted, open: [...open, runId].slice(-openMax) });
+  }
+
+  /** The schedules of a definition file. */
+  #ofSource(tx: ReadTx, source: string): Schedule[] {
+    const stored = [...this.#stored.scan(tx, { by: ["source", "name"], equal: [source] })];
+    const found = stored.flatMap((row) => this.#ticks.rows.newest(tx, row.name, row) ?? []);
+    const fresh = this.#ticks.rows.pending(tx).filter((row) => row.source === source && !stored.some(({ name }) => name === row.name));
+    return [...found, ...fresh].filter((row) => row.source === source);
+  }
+}
+
+function declaredElsewhere({ name, source }: Schedule): LongshoreError {
+  return new LongshoreError(
+    "LONGSHORE_CONFLICT",
+    `Schedule ${name} belongs to the definition file of workflow ${source}: change it there, or use another name.`,
+    { detail: { field: "name", expected: "the name of a schedule without a definition file" } },
+  );
+}
+
+function nameTaken({ name, source }: Schedule, workflow: string): LongshoreError {
+  const owner = source === null ? "was made without a definition file" : `belongs to workflow ${source}`;
+  return new LongshoreError(
+    "LONGSHORE_CONFLICT",
+    `The definition of ${workflow} needs the schedule ${name}, which ${owner}: remove it first.`,
+  );
+}
+
+function neverComes(cron: string): LongshoreError {
+  const expected = "an expression that matches a day";
+  return new LongshoreError("LONGSHORE_BAD_INPUT", `cron is ${JSON.stringify(cron)}, which never comes. Expected ${expected}.`, {
+    detail: { field: "cron", expected },
+  });
+}
+
+function tooMany(max: number): LongshoreError {
+  return new LongshoreError("LONGSHORE_LIMIT", `There are ${max} schedules already, which is the limit: remove some first.`);
+}
+
+function badReason(reason: string): LongshoreError {
+  const expected = `a text of 1 to ${reasonCharsMax} characters`;
+  return new LongshoreError("LONGSHORE_BAD_INPUT", `The reason has ${reason.length} characters, expected ${expected}.`, {
+    detail: { field: "reason", expected },
+  });
+}
+
+function badRange(from: number, to: number): LongshoreError {
+  const expected = "two times in the past, the earlier one first";
+  const shownAs = [from, to].map((at) => new Date(at).toISOString()).join(" to ");
+  return new LongshoreError("LONGSHORE_BAD_INPUT", `The range of the backfill is ${shownAs}, expected ${expected}.`, {
+    detail: { field: "to", expected },
+  });
+}
+
+function tooManyTicks(name: string): LongshoreError {
+  const expected = `a range with at most ${backfillMax} ticks`;
+  return new LongshoreError("LONGSHORE_LIMIT", `The range has more than ${backfillMax} ticks of schedule ${name}: expected ${expected}.`, {
+    detail: { field: "to", expected },
+  });
+}
+
+function overlapping({ name, overlap }: Schedule, runId: string): LongshoreError {
+  return new LongshoreError(
+    "LONGSHORE_CONFLICT",
+    `Run ${runId} of schedule ${name} is open, and its overlap rule is ${overlap}: wait for its end, or ask for overlap allow or cancel-previous.`,
+    { detail: { field: "overlap", expected: "allow or cancel-previous" } },
+  );
+}

@@ -1,0 +1,183 @@
+// The ticks of schedules, in the process that owns the data. A tick and the start of its run, or the decision to leave it out, are one transaction: a
+// server that is killed has done both or neither. The row of a schedule decides what is due; deadlines and ends of runs are only hints to look at it.
+
+import type { Clock } from "../../core/clock.ts";
+import { isClosing, isTransient, toError } from "../../core/errors.ts";
+import { idFrom } from "../../core/ids.ts";
+import { eachRow, type Rows } from "../cached-rows.ts";
+import type { GroupCommit } from "../commit.ts";
+import type { RowStore } from "../rows.ts";
+import type { LocalRuns } from "../run/local-runs.ts";
+import { isRunOpen, type Run } from "../run/run.ts";
+import { scheduleRows, scheduleTable } from "../tables/schedule.ts";
+import type { ReadTx, Tx } from "../tx.ts";
+import { inputOf, type Outcome, type Schedule, tickKey } from "./schedule.ts";
+import { fireAt, nextStep, type StepView, stepAt, type TickStart, waiting, withStart } from "./step.ts";
+import { Times } from "./times.ts";
+
+/** Deadlines of schedules share the heap with those of tasks. */
+export const scheduleDeadlinePrefix = "schedule:";
+/** A schedule for a single time is removed this long after it. */
+const doneKeptMs = 7 * 86_400_000;
+/** A position that is further ahead than this comes from a clock that was wrong. */
+const aheadMsMax = 3_600_000;
+/** The part of an error that the history keeps. */
+const reasonCharsMax = 500;
+
+export interface LocalTicksDeps {
+  store: RowStore;
+  commit: GroupCommit;
+  clock: Clock;
+  runs: LocalRuns;
+  deadline: (id: string, at: number | null) => void;
+  /** Called for what became of ticks, after the commit: how many, and how much later than its time the decision about the last one was. */
+  ticked?: (outcome: Outcome, count: number, lateMs: number) => void;
+}
+
+export class LocalTicks {
+  readonly rows: Rows<Schedule>;
+  readonly times: Times = new Times();
+  readonly #deps: LocalTicksDeps;
+  /** The names of all schedules. */
+  readonly #names = new Set<string>();
+  /** Runs whose end a schedule waits for; and the same by schedule. */
+  readonly #watched = new Map<string, string>();
+  readonly #watching = new Map<string, readonly string[]>();
+
+  constructor(deps: LocalTicksDeps) {
+    this.#deps = deps;
+    this.rows = scheduleRows(deps.store, deps.commit, {
+      committed: (row) => this.#arm(row, true),
+      removed: (name) => this.#forget(name),
+    });
+  }
+
+  /** How many schedules there are. */
+  get size(): number {
+    return this.#names.size;
+  }
+
+  /** How many there are with those of this batch. */
+  count(tx: Tx): number {
+    return this.#names.size + this.rows.pending(tx).filter(({ name }) => !this.#names.has(name)).length;
+  }
+
+  /** A deadline of this schedule has passed, or a run that it waits for has ended. */
+  async fire(name: string): Promise<void> {
+    const { commit } = this.#deps;
+    try {
+      await commit.run((tx) => this.#step(tx, name, null));
+    } catch (error) {
+      if (isTransient(error) || isClosing(error)) throw error;
+      // The start was undone with all that it changed. The tick is decided all the same, or it would be due for ever.
+      await commit.run((tx) => this.#step(tx, name, toError(error).message));
+    }
+  }
+
+  /** Called after each commit that changed this run. */
+  runChanged(run: Run): void {
+    const name = isRunOpen(run.state) ? undefined : this.#watched.get(run.id);
+    if (name === undefined) return;
+    this.#watched.delete(run.id);
+    this.#deps.deadline(scheduleDeadlinePrefix + name, this.#deps.clock.now());
+  }
+
+  /** Starts the run of a tick, and returns the row that shows it. With `failure`, only the row. */
+  start(tx: Tx, row: Schedule, start: TickStart, failure: string | null = null): Schedule {
+    const { runs, clock } = this.#deps;
+    const now = clock.now();
+    const failed = (reason: string) =>
+      withStart(row, start, { now, outcome: "failed", runId: null, reason: reason.slice(0, reasonCharsMax) });
+    if (failure !== null) return failed(failure);
+    const definition = runs.definitions.newest(tx, row.workflow);
+    if (definition === null) return failed(`there is no workflow ${row.workflow}`);
+    for (const id of start.cancels) runs.cancelNow(tx, id, `the next tick of schedule ${row.name} has come`);
+    const key = tickKey(row.name, start.tick);
+    const wanted = { id: idFrom(key, now), workflow: row.workflow, definitionId: definition.id, input: inputOf(row, start.tick), key };
+    const { run, created } = runs.startNow(tx, wanted);
+    return withStart(row, start, { now, outcome: created ? "started" : "present", runId: run.id });
+  }
+
+  view(tx: ReadTx): StepView {
+    const { runs, clock } = this.#deps;
+    const isOpen = (id: string) => {
+      const run = runs.runs.get(tx, id);
+      return run !== null && isRunOpen(run.state);
+    };
+    return { now: clock.now(), times: this.times, isOpen };
+  }
+
+  async recover(): Promise<void> {
+    const { store, commit, clock } = this.#deps;
+    const found: Schedule[] = [];
+    await eachRow(commit, store.table(scheduleTable), { by: ["name"] }, { at: ({ name }) => [name], take: (row) => found.push(row) });
+    if (found.some(({ when }) => when.kind === "cron")) await this.times.load();
+    for (const row of found) this.#arm(row, true);
+    const isAhead = ({ lastAt }: Schedule) => lastAt !== null && lastAt > clock.now() + aheadMsMax;
+    for (const { name } of found.filter(isAhead)) {
+      await commit.run((tx) => {
+        const row = this.rows.get(tx, name);
+        // Ticks that were started in the time that is to come again have their runs: their keys find them.
+        if (row !== null) this.rows.put(tx, name, { ...row, nextAt: this.times.next(row.when, clock.now()), lastAt: null });
+      });
+    }
+  }
+
+  #step(tx: Tx, name: string, failure: string | null): void {
+    const row = this.rows.get(tx, name);
+    if (row === null) return;
+    const { now } = this.view(tx);
+    const step = nextStep(row, this.view(tx));
+    if (step === null) {
+      if (doneUntil(row) <= now) this.rows.remove(tx, name);
+      // The deadline was a hint that came too early.
+      else tx.after(() => this.#arm(row, false));
+      return;
+    }
+    const after = step.start === null ? step.row : this.start(tx, step.row, step.start, failure);
+    this.rows.put(tx, name, after);
+    tx.after(() => this.#report(row, after, now));
+  }
+
+  /** Counts the entries that a step has added to the history. */
+  #report(before: Schedule, after: Schedule, now: number): void {
+    const { ticked } = this.#deps;
+    const known = new Set(before.history);
+    for (const tick of after.history) {
+      if (known.has(tick)) break;
+      const late = tick.by === undefined ? now - fireAt(after, tick.at) : 0;
+      ticked?.(tick.outcome, tick.count ?? 1, late);
+    }
+  }
+
+  /** Registers when to look at the schedule again. With `looks`, at once if it waits for runs: they may have ended, or something else is ready. */
+  #arm(row: Schedule, looks: boolean): void {
+    const { clock, deadline } = this.#deps;
+    const { name } = row;
+    this.#names.add(name);
+    const { isReady, runs } = waiting(row);
+    this.#unwatch(name);
+    for (const id of runs) this.#watched.set(id, name);
+    if (runs.length > 0) this.#watching.set(name, runs);
+    const done = doneUntil(row);
+    const at = stepAt(row) ?? (done === Number.POSITIVE_INFINITY ? null : done);
+    deadline(scheduleDeadlinePrefix + name, looks && (isReady || runs.length > 0) ? clock.now() : at);
+  }
+
+  #forget(name: string): void {
+    this.#names.delete(name);
+    this.#unwatch(name);
+    this.#deps.deadline(scheduleDeadlinePrefix + name, null);
+  }
+
+  #unwatch(name: string): void {
+    for (const id of this.#watching.get(name) ?? []) this.#watched.delete(id);
+    this.#watching.delete(name);
+  }
+}
+
+/** When a schedule that has nothing more to do is removed: only one for a single time is. */
+function doneUntil({ when, nextAt, queued, backfill, updatedAt, lastAt }: Schedule): number {
+  const isDone = when.kind === "at" && nextAt === null && queued.length === 0 && backfill === null;
+  return isDone ? Math.max(updatedAt, lastAt ?? 0) + doneKeptMs : Number.POSITIVE_INFINITY;
+}

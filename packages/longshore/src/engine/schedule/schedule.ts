@@ -1,0 +1,104 @@
+// What a schedule is: rules that its author gives, and how far it has come.
+
+import { parseExact, writeExact } from "../../core/json/json-exact.ts";
+import type { When } from "./times.ts";
+
+/** What happens to a tick while a run of an earlier one is open: it is left out, waits, ends that run first, or starts beside it. */
+export const overlaps = ["skip", "queue", "cancel-previous", "allow"] as const;
+export type Overlap = (typeof overlaps)[number];
+
+/** Which ticks start when several are due at once, because no server was there at their time. */
+export const catchUps = ["last", "all"] as const;
+export type CatchUp = (typeof catchUps)[number];
+
+/** What the author of a schedule decides. */
+export interface ScheduleRules {
+  readonly when: When;
+  readonly workflow: string;
+  /** JSON text: the input of each run. */
+  readonly input: string;
+  /** The field of the input that gets the time of the tick. Null: none. */
+  readonly tickField: string | null;
+  readonly overlap: Overlap;
+  /** How many ticks wait at most, with `queue`. */
+  readonly queueMax: number;
+  readonly catchUp: CatchUp;
+  /** Ticks that are older than this do not start any more. */
+  readonly catchUpMs: number;
+  readonly jitterMs: number;
+}
+
+/**
+ * What became of a tick. `missed`: no server was there at its time. `failed`: its run could not be started. `present`: its run was there
+ * already, because another caller has started it with the key of the tick.
+ */
+export type Outcome = "started" | "present" | "queued" | "skipped" | "missed" | "failed";
+
+/** An entry of the history. */
+export interface Tick {
+  /** The time that the rule gives. */
+  readonly at: number;
+  /** When the server decided. */
+  readonly decidedAt: number;
+  readonly outcome: Outcome;
+  /** The run that was started; for `skipped`, the one in the way. */
+  readonly runId: string | null;
+  /** Why a run could not be started, or the tick was left out. */
+  readonly reason: string | null;
+  /** How many ticks were missed, this one and those behind it; at most `missedCountMax`. */
+  readonly count?: number;
+  /** Absent for a tick at its time. */
+  readonly by?: "hand" | "backfill";
+}
+
+/** A range of past ticks that is being started. */
+export interface Backfill {
+  /** The tick that comes next. */
+  readonly nextAt: number;
+  readonly to: number;
+  /** Whether its runs may overlap; if not, each starts after the end of the one before. */
+  readonly overlap: "queue" | "allow";
+  /** The run that must end first. */
+  readonly runId: string | null;
+  readonly started: number;
+  readonly total: number;
+}
+
+export interface Schedule extends ScheduleRules {
+  readonly name: string;
+  /** The workflow whose definition file has the schedule. Null: it was made by itself. */
+  readonly source: string | null;
+  /** Why it is paused. Null: it is not. */
+  readonly paused: string | null;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  /** The next tick, without jitter. Null: there is none. */
+  readonly nextAt: number | null;
+  /** The last tick that was decided. */
+  readonly lastAt: number | null;
+  /** Runs of ticks that may be open. */
+  readonly open: readonly string[];
+  /** Ticks that wait for the end of a run, oldest first. */
+  readonly queued: readonly number[];
+  readonly backfill: Backfill | null;
+  /** The last ticks, newest first. */
+  readonly history: readonly Tick[];
+}
+
+/** How many ticks a schedule remembers. */
+export const historyMax = 20;
+/** How many missed ticks are counted one by one. */
+export const missedCountMax = 100;
+/** Open runs that are remembered where runs may overlap. */
+export const openMax = 50;
+
+/** The start key of a tick's run: a tick has one run, however often it is started. */
+export function tickKey(name: string, tick: number): string {
+  return `schedule:${name}@${new Date(tick).toISOString()}`;
+}
+
+/** JSON text of the input of a tick's run. */
+export function inputOf({ input, tickField }: Pick<ScheduleRules, "input" | "tickField">, tick: number): string {
+  if (tickField === null) return input;
+  return writeExact({ ...(parseExact(input) as object), [tickField]: new Date(tick).toISOString() });
+}
