@@ -3,6 +3,7 @@
 import { importFile, importForTasks } from "../core/load.ts";
 import type { Task } from "../core/task.ts";
 import { isEmpty, type ModuleExports, sortExports } from "../module-exports.ts";
+import { type FunctionWorkflow, isFunctionWorkflow } from "../workflow.ts";
 import { CommandFailure } from "./failure.ts";
 import { findFiles } from "./find-files.ts";
 
@@ -28,13 +29,19 @@ export async function loadModules(patterns: readonly string[], { mayWork = false
 
 const advice = 'Write `export const greet = task("greet", ...)`; a file that calls work() itself is run with node.';
 
-/** All tasks of all files, each once, with its file as its module. Throws when two tasks have one name, or when there is none. */
-export async function loadTasks(patterns: readonly string[]): Promise<Task[]> {
+/** All tasks and durable functions of all files, each once. Throws when two tasks have one name, or when there is neither. */
+export async function loadTasks(patterns: readonly string[]): Promise<{ tasks: Task[]; functions: FunctionWorkflow[] }> {
   const modules = await loadModules(patterns);
   const tasks = tasksIn(modules);
-  if (tasks.length === 0 && modules.length > 0)
+  const functions = functionsIn(modules);
+  if (tasks.length + functions.length === 0 && modules.length > 0)
     throw new CommandFailure(`${modules.map(({ file }) => file).join(", ")} exports no task. ${advice}`);
-  return tasks;
+  return { tasks, functions };
+}
+
+/** The durable functions of modules, each once. */
+export function functionsIn(modules: readonly LoadedModule[]): FunctionWorkflow[] {
+  return [...new Set(modules.flatMap(({ workflows }) => workflows.filter(isFunctionWorkflow)))];
 }
 
 /** The tasks of modules, each once. A task that several files export belongs to the first of them. */

@@ -5,6 +5,7 @@ import type { Duration } from "../core/duration.ts";
 import type { Task } from "../core/task.ts";
 import type { WorkerProtocol, WorkerSettings, WorkFlag } from "../protocols/worker-half.ts";
 import type { HttpOptions } from "../runner/http.ts";
+import type { FunctionWorkflow } from "../workflow.ts";
 import { CommandFailure } from "./failure.ts";
 import { type ConnectionOptions, parseCount, parseDuration, parseList, parsePort, withConnection, withExamples } from "./options.ts";
 import { workerProtocol, workerProtocols } from "./protocols.ts";
@@ -109,12 +110,16 @@ async function work(files: string[], flags: WorkFlags, command: Command): Promis
   }
   const print = protocol.ownsOutput ? reserveOutput() : undefined;
   const { loadTasks } = await import("./load-tasks.ts");
-  const tasks = await loadTasks(files);
+  const { tasks, functions } = await loadTasks(files);
+  if (functions.length > 0 && isolate === "process") {
+    const names = functions.map(({ name }) => name).join(", ");
+    throw new CommandFailure(`--isolate process runs tasks only, and not ${names}: start another worker for durable functions.`);
+  }
   const { tellerFor } = await import("./telemetry.ts");
   const settings = { ...settingsOf(flags), ...target };
   const teller = await tellerFor(target.protocol, settings.workerId);
   const http = flags.httpPort === undefined ? undefined : { port: flags.httpPort, host: flags.httpHost };
-  const worker = await start(tasks, settings, isolate, { http, teller, print });
+  const worker = await start(tasks, settings, isolate, { http, teller, print, functions });
   if (worker.httpUrl !== undefined) teller.tell({ level: "info", message: `metrics and health at ${worker.httpUrl}` });
   await worker.closed;
 }
@@ -123,6 +128,7 @@ interface Around {
   readonly http: HttpOptions | undefined;
   readonly teller: Teller;
   readonly print: ((text: string) => void) | undefined;
+  readonly functions: readonly FunctionWorkflow[];
 }
 
 async function start(

@@ -17,7 +17,7 @@ export interface ChildWork {
 await runSupervised<ChildWork>(async ({ work, metrics }, logger) => {
   const { files, tasks: names, settings } = work;
   const print = workerProtocol(settings.protocol).ownsOutput ? reserveOutput() : undefined;
-  const tasks = (await loadTasks(files)).filter((task) => names.includes(task.name));
+  const tasks = (await loadTasks(files)).tasks.filter((task) => names.includes(task.name));
   if (tasks.length < names.length) {
     throw new LongshoreError("LONGSHORE_BAD_CONFIG", `${files.join(", ")} no longer exports every task of ${names.join(", ")}.`);
   }

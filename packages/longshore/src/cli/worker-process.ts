@@ -5,7 +5,7 @@
 import { workflowFamily } from "../core/workflow-family.ts";
 import type { Workflow } from "../workflow-value.ts";
 import { exitCodeOf } from "./failure.ts";
-import { type LoadedModule, loadModules, tasksIn } from "./load-tasks.ts";
+import { functionsIn, type LoadedModule, loadModules, tasksIn } from "./load-tasks.ts";
 import { openWorker } from "./worker.ts";
 
 /** The message that the parent gets when the files are loaded. */
@@ -31,10 +31,11 @@ async function main(files: readonly string[], url: string): Promise<void> {
   const modules = await loadModules(files, { mayWork: true });
   const tasks = tasksIn(modules);
   process.send?.(newsOf(modules));
-  if (tasks.length === 0) return;
+  const functions = functionsIn(modules);
+  if (tasks.length + functions.length === 0) return;
   // The tasks belong to no module here: their handlers run in this process, which is started again when a file changes.
   const inline = tasks.map((task) => ({ ...task, module: undefined }));
-  await openWorker(inline, { on: url, token: process.env.LONGSHORE_TOKEN, logFlush: logFlushMs });
+  await openWorker(inline, { on: url, token: process.env.LONGSHORE_TOKEN, logFlush: logFlushMs }, { functions });
 }
 
 function newsOf(modules: readonly LoadedModule[]): AppLoaded {

@@ -7,6 +7,7 @@ import type { WorkerMetrics } from "../runner/instruments.ts";
 import type { Logger } from "../runner/notices.ts";
 import type { Runner } from "../runner/runner.ts";
 import { openWork, type WorkHandle } from "../work.ts";
+import type { FunctionWorkflow } from "../workflow.ts";
 import { workerProtocol } from "./protocols.ts";
 import { type Teller, tellerFor } from "./telemetry.ts";
 
@@ -18,6 +19,8 @@ export interface WorkerSurroundings {
   /** Prints to standard output when that is reserved for another program. */
   readonly print?: (text: string) => void;
   readonly metrics?: boolean;
+  /** Durable functions, whose turns the worker takes in its own process. */
+  readonly functions?: readonly FunctionWorkflow[];
   readonly http?: HttpOptions;
 }
 
@@ -25,13 +28,25 @@ export interface WorkerSurroundings {
 export async function openWorker(
   tasks: readonly Task[],
   settings: WorkerSettings,
-  { logger, metrics, http, teller, print = (text) => void process.stdout.write(text) }: WorkerSurroundings = {},
+  { logger, metrics, http, functions, teller, print = (text) => void process.stdout.write(text) }: WorkerSurroundings = {},
 ): Promise<{ handle: WorkHandle; runner: Runner; metrics: WorkerMetrics | undefined }> {
   const { protocol, slots, drain, isolate, record } = settings;
   const names = tasks.map((task) => task.name);
   const { telemetry } = teller ?? (await tellerFor(protocol, settings.workerId));
   const on = await workerProtocol(protocol).transport(settings, names, print);
-  return openWork({ tasks, on, slots, drain, isolate, logger: telemetry?.logger ?? logger, telemetry, metrics, http, record });
+  return openWork({
+    tasks,
+    workflows: functions,
+    on,
+    slots,
+    drain,
+    isolate,
+    logger: telemetry?.logger ?? logger,
+    telemetry,
+    metrics,
+    http,
+    record,
+  });
 }
 
 /** Starts a worker, and reports when the server accepts it. */
@@ -43,11 +58,12 @@ export async function startWorker(
   const teller = surroundings.teller ?? (await tellerFor(settings.protocol, settings.workerId));
   const { handle } = await openWorker(tasks, settings, { ...surroundings, teller });
   // Only now: a server that cannot be reached or refuses this worker is reported as a failure.
-  handle.on("connected", () => sayWorking(settings, tasks, teller.tell));
+  const { functions = [] } = surroundings;
+  handle.on("connected", () => sayWorking(settings, [...functions, ...tasks], teller.tell));
   return handle;
 }
 
-export function sayWorking({ on, shell }: WorkerSettings, tasks: readonly Task[], tell: Logger): void {
+export function sayWorking({ on, shell }: WorkerSettings, tasks: readonly Pick<Task, "name">[], tell: Logger): void {
   const able = [...tasks.map((task) => task.name), ...(shell ? ["shell commands"] : [])];
   tell({ level: "info", message: `working for ${on}: ${able.join(", ")}` });
 }

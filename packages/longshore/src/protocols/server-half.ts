@@ -25,7 +25,7 @@ import type { PartStore } from "../engine/part/store.ts";
 import type { Definition, Dialect } from "../engine/run/dialect.ts";
 import type { DocumentStore } from "../engine/run/documents.ts";
 import type { HistoryReader } from "../engine/run/history.ts";
-import type { Journal } from "../engine/run/journal.ts";
+import type { JournalReader } from "../engine/run/journal.ts";
 import type { Plan } from "../engine/run/plan.ts";
 import type { Reader } from "../engine/run/reader.ts";
 import type { Run } from "../engine/run/run.ts";
@@ -43,7 +43,7 @@ export interface ProtocolEngine {
   readonly runs: Runs;
   readonly documents: DocumentStore;
   /** What durable functions have asked for, and the results. */
-  readonly journal: Pick<Journal, "page">;
+  readonly journal: JournalReader;
   readonly schedules: ScheduleStore;
   readonly parts: PartStore;
   readonly signals: SignalStore;

@@ -21,8 +21,8 @@ import type { Performed } from "../engine/performed.ts";
 import type { RowStore } from "../engine/rows.ts";
 import type { Dialect } from "../engine/run/dialect.ts";
 import type { HistoryReader } from "../engine/run/history.ts";
-import { Journal } from "../engine/run/journal.ts";
 import { type LocalHistoryDeps, servedHistory } from "../engine/run/local-history.ts";
+import { LocalJournal } from "../engine/run/local-journal.ts";
 import { Retention, type RetentionPolicy, retentionDefault } from "../engine/run/retention.ts";
 import { brainOf, Runs } from "../engine/run/runs.ts";
 import { scheduleDeadlinePrefix } from "../engine/schedule/local-ticks.ts";
@@ -177,7 +177,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     board,
     runs,
     documents: store.documents,
-    journal: new Journal({ read: (work) => store.commit.read(work), runs: store.runs.runs, tasks: store.board.tasks }),
+    journal: new LocalJournal({ read: (work) => store.commit.read(work), runs: store.runs.runs, tasks: store.board.tasks }),
     schedules: store.schedules,
     parts: store.parts,
     signals: store.runs.signals,

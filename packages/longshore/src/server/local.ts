@@ -14,7 +14,7 @@ import { type TaskRow as BoardTask, type Hold, isDriver } from "../engine/board/
 import type { Workers } from "../engine/board/workers.ts";
 import type { Logs } from "../engine/log/log.ts";
 import type { PartStore } from "../engine/part/store.ts";
-import type { Journal } from "../engine/run/journal.ts";
+import type { JournalReader } from "../engine/run/journal.ts";
 import type {
   Assignment,
   BeatAnswer,
@@ -34,7 +34,7 @@ export interface LocalOptions {
   logs: Pick<Logs, "append">;
   blobs: Blobs;
   parts: PartStore;
-  journal: Pick<Journal, "page">;
+  journal: JournalReader;
   /** The task of a step of a run; undefined when the run has no such step. */
   taskOfStep(runId: string, stepId: string): Promise<string | undefined>;
   /** The holder name of this worker's leases. */

@@ -381,7 +381,7 @@ export class LocalBoard implements BoardStore {
     return next.verdict;
   }
 
-  /** A report that cannot be read fails the turn for good: the next worker with the same code would send the same. */
+  /** A report that cannot be read ends the function: the next worker with the same code would send the same. */
   #endTurn(tx: Tx, task: TaskRow, report: string, closing: Closing): void {
     this.#life.park(tx, task, closing);
     const refused = this.#runs.turned(tx, task, report, true);

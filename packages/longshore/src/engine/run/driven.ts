@@ -388,7 +388,7 @@ export function resultText(task: TaskRow, place: number, now: number, room = Num
 }
 
 /** How many results the function had received when it gave the command. */
-export function afterOf({ command }: Pick<TaskRow, "command">): number {
+function afterOf({ command }: Pick<TaskRow, "command">): number {
   return command === null ? 0 : Number.parseInt(command, 10) || 0;
 }
 

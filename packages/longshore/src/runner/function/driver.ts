@@ -152,7 +152,7 @@ async function replayed(code: FunctionCode, turn: Turn, context: Context): Promi
 }
 
 /** The whole journal of the run. */
-export async function readJournal(context: Pick<Context, "ask">): Promise<{ input?: Json; startedAt?: number; entries: JournalEntry[] }> {
+async function readJournal(context: Pick<Context, "ask">): Promise<{ input?: Json; startedAt?: number; entries: JournalEntry[] }> {
   const entries: JournalEntry[] = [];
   let begin: Pick<JournalPage, "input" | "startedAt"> = {};
   for (let after: number | undefined = 0; after !== undefined; ) {

@@ -8,7 +8,7 @@ import { driverRetry } from "../../../engine/run/driven.ts";
 import { makePlan, type Plan } from "../../../engine/run/plan.ts";
 import type { FunctionSource } from "./source.ts";
 
-export const functionDialectName = "function";
+const functionDialectName = "function";
 
 export const functionDialect: Dialect = { name: functionDialectName, compile, resolve: (_plan, template) => ({ value: template as Json }) };
 

@@ -3,7 +3,7 @@
 
 import type { Board } from "../../../engine/board/board.ts";
 import { fence, isDriver, type TaskRow } from "../../../engine/board/task.ts";
-import type { Journal } from "../../../engine/run/journal.ts";
+import type { JournalReader } from "../../../engine/run/journal.ts";
 import type { HttpReply, HttpRequest } from "../../../net/http/http.ts";
 import { statusOfVerdict } from "../wire/codes.ts";
 import { expectJson } from "./parse.ts";
@@ -12,7 +12,7 @@ import { conflict, jsonHeaders, ok } from "./replies.ts";
 
 export interface FunctionDeps {
   readonly board: Board;
-  readonly journal: Pick<Journal, "page">;
+  readonly journal: JournalReader;
   readonly clock: { now(): number };
 }
 

@@ -12,7 +12,7 @@ import type { Hold, TaskRow } from "../../../engine/board/task.ts";
 import type { Workers } from "../../../engine/board/workers.ts";
 import type { Logs } from "../../../engine/log/log.ts";
 import type { Definition } from "../../../engine/run/dialect.ts";
-import type { Journal } from "../../../engine/run/journal.ts";
+import type { JournalReader } from "../../../engine/run/journal.ts";
 import type { Plan } from "../../../engine/run/plan.ts";
 import type { Reader } from "../../../engine/run/reader.ts";
 import type { Runs } from "../../../engine/run/runs.ts";
@@ -41,7 +41,7 @@ export interface WorkflowGraphDeps {
   readonly logs: Logs;
   readonly reader: Reader;
   readonly workers: Workers;
-  readonly journal: Pick<Journal, "page">;
+  readonly journal: JournalReader;
   plan(definition: Definition): Plan;
   readonly listen: LogStreamDeps["listen"];
 }
