@@ -6,6 +6,7 @@ import { cancelContract } from "./store-cancel.ts";
 import { commitContract } from "./store-commit.ts";
 import { deadlineContract } from "./store-deadlines.ts";
 import { endingsContract } from "./store-endings.ts";
+import { functionContract } from "./store-functions.ts";
 import { lineContract } from "./store-lines.ts";
 import { livesContract } from "./store-lives.ts";
 import { offerContract } from "./store-offers.ts";
@@ -42,6 +43,7 @@ export function storeContract(name: string, kind: StoreKind): void {
     scheduleContract(setup, kind.keeps);
     partContract(setup);
     signalContract(setup);
+    functionContract(setup);
     // Hundreds of small worlds: in memory, where one costs a tenth of what it does in a file, and the code is the same.
     if (!kind.keeps) return livesContract(setup);
     restartContract(setup);

@@ -16,6 +16,7 @@ import { scheduleDeadlinePrefix } from "../../src/engine/schedule/local-ticks.ts
 import type { ScheduleStore } from "../../src/engine/schedule/store.ts";
 import type { SignalStore } from "../../src/engine/signal/store.ts";
 import { codeDialect } from "../../src/protocols/longshore/dialect/dialect.ts";
+import { functionDialect } from "../../src/protocols/longshore/dialect/function.ts";
 import type { StepSource, Value } from "../../src/protocols/longshore/dialect/source.ts";
 import { reservedLanes } from "../../src/server/protocols.ts";
 import { TestClock } from "../../src/testing/clock.ts";
@@ -128,7 +129,7 @@ export async function openWorld(kind: StoreKind, options: WorldOptions = {}): Pr
   const clock = options.clock ?? new QuietClock();
   const place = options.place === undefined ? kind.place() : options.place;
   const dialects = new Map<string, Dialect>(
-    [codeDialect, tiedDialect, allOutputsDialect, flowDialect, waitingDialect].map((dialect) => [dialect.name, dialect]),
+    [codeDialect, tiedDialect, allOutputsDialect, flowDialect, waitingDialect, functionDialect].map((dialect) => [dialect.name, dialect]),
   );
   const probe: CommitProbe = {};
   const store = await kind.open({

@@ -1,0 +1,223 @@
+// Durable functions, from the side of the server: turns that are handed out, commands that become tasks, results that wait for the next turn.
+
+import { describe, expect, it } from "vitest";
+import { type Command, functionLane, type Turn, type TurnReport } from "../../src/core/turn.ts";
+import type { TaskRow } from "../../src/engine/board/task.ts";
+import type { Setup } from "./store.ts";
+import { holdOf, turns, type World } from "./world.ts";
+
+const lane = functionLane("f");
+const own = functionLane("f", "w");
+
+/** A run of the function `f`, and what its worker does. */
+async function begin(setup: Setup) {
+  const world = await setup();
+  await world.runs.define({ name: "f", dialect: "function", source: JSON.stringify({ name: "f", function: true }) });
+  const { run } = await world.runs.start({ workflow: "f", input: '{"n":1}' });
+  return { world, id: run.id, ...worker(world) };
+}
+
+function worker(world: World) {
+  let number = 0;
+  const take = async (names = [lane, own]) => {
+    await turns();
+    const task = await world.claim(names, { holder: "w" });
+    return task === undefined ? undefined : { task, turn: JSON.parse(task.input) as Turn };
+  };
+  const report = (task: TaskRow | undefined, commands: readonly Partial<Command>[] = [], parts: Partial<TurnReport> = {}) => {
+    const whole = commands.map((command) => ({ kind: "step", name: "s", after: 0, ...command }));
+    return world.board.complete(holdOf(task), JSON.stringify({ by: `w-${++number}`, commands: whole, ...parts }));
+  };
+  /** Takes a turn and reports it. */
+  const turn = async (commands: readonly Partial<Command>[] = [], parts: Partial<TurnReport> = {}) => {
+    const taken = await take();
+    expect(await report(taken?.task, commands, parts)).toBe("ok");
+    return taken?.turn;
+  };
+  const done = async (name: string, output: string) => world.board.complete(holdOf(await world.claim(name)), output);
+  return { take, report, turn, done };
+}
+
+export function functionContract(setup: Setup): void {
+  describe("a durable function", () => {
+    it("gets its input in the first turn, and the results of its commands in the next", async () => {
+      const { world, id, turn, done } = await begin(setup);
+      const first = await turn([
+        { node: 1, name: "a", input: 7 },
+        { node: 2, name: "b" },
+      ]);
+      expect(first).toMatchObject({ turn: 1, life: 0, after: 0, upTo: 0, by: null, commands: 0, results: [], input: { n: 1 } });
+      expect(await world.claim(lane)).toBeUndefined();
+      await done("b", '"two"');
+      const second = await turn();
+      expect(second).toMatchObject({ turn: 2, after: 0, upTo: 1, by: "w-1", commands: 2 });
+      expect(second?.results).toMatchObject([{ node: 2, place: 1, state: "done", output: "two" }]);
+      const held = await world.claim("a");
+      expect(held?.input).toBe("7");
+      await world.board.complete(holdOf(held), '"one"');
+      expect((await turn([], { end: { kind: "done", output: { ok: true } } }))?.results).toMatchObject([
+        { node: 1, place: 2, output: "one" },
+      ]);
+      expect(await world.run(id)).toMatchObject({ state: "succeeded", output: '{"ok":true}', active: 0 });
+      expect(await world.task(`${id}.0`)).toMatchObject({ state: "done" });
+    });
+
+    it("gets together what arrived while its turn was under way", async () => {
+      const { take, report, turn, done, id, world } = await begin(setup);
+      await turn([1, 2, 3].map((node) => ({ node, name: `s${node}` })));
+      await done("s1", "1");
+      const taken = await take();
+      await done("s3", "3");
+      await done("s2", "2");
+      expect(taken?.turn.results.map(({ node }) => node)).toEqual([1]);
+      await report(taken?.task);
+      expect((await take())?.turn).toMatchObject({ after: 1, upTo: 3, results: [{ node: 3 }, { node: 2 }] });
+      expect(await world.run(id)).toMatchObject({ left: 0, recorded: 3 });
+    });
+
+    it("is handed to the worker that has it in memory, and to any other after a while", async () => {
+      const { world, turn, done, take } = await begin(setup);
+      await turn([{ node: 1, name: "a" }]);
+      await done("a", "1");
+      await turns();
+      expect(await world.claim(lane)).toBeUndefined();
+      await world.clock.advance(2_500);
+      const taken = await take([lane]);
+      expect(taken?.turn).toMatchObject({ turn: 2, by: "w-1" });
+    });
+
+    it("is queued again when its worker is lost, with the same news, and the late report is refused", async () => {
+      const { world, take, report, turn, done } = await begin(setup);
+      await turn([{ node: 1, name: "a" }]);
+      await done("a", "1");
+      const lost = await take();
+      await world.clock.advance(5_000);
+      const again = await take([lane]);
+      expect(again?.turn).toEqual(lost?.turn);
+      expect(await report(lost?.task, [], { end: { kind: "done", output: 1 } })).toBe("stale");
+      expect(await report(again?.task, [{ node: 2, name: "b", after: 1 }])).toBe("ok");
+      expect((await world.claim("b"))?.command).toBe("1 step b");
+    });
+
+    it("starts a command once, however often it is reported", async () => {
+      const { world, id, take, report } = await begin(setup);
+      const taken = await take();
+      const added = { by: "w-9", commands: [{ node: 1, kind: "step", name: "a", after: 0 }] };
+      for (let time = 0; time < 2; time++) expect(await world.board.command(holdOf(taken?.task), JSON.stringify(added))).toBe("ok");
+      expect(await report(taken?.task, [{ node: 1, name: "a" }])).toBe("ok");
+      expect(await world.claim("a")).toMatchObject({ node: 1 });
+      expect(await world.claim("a")).toBeUndefined();
+      expect(await world.run(id)).toMatchObject({ recorded: 1, left: 1, active: 2 });
+    });
+
+    it("records a side effect with its result, which the worker gets back without it", async () => {
+      const { world, id, turn } = await begin(setup);
+      await turn([
+        { node: 1, kind: "local", name: "rate", output: 0.5 },
+        { node: 2, kind: "local", name: "bad", error: "no luck" },
+      ]);
+      expect(await world.task(`${id}.1`)).toMatchObject({ state: "done", output: "0.5", ordinal: 1, lane: null });
+      expect(await world.task(`${id}.2`)).toMatchObject({ state: "failed", error: "no luck", ordinal: 2 });
+      expect((await turn([], { more: true }))?.results.map(({ node, output }) => [node, output])).toEqual([
+        [1, undefined],
+        [2, undefined],
+      ]);
+    });
+
+    it("sleeps, waits for signals and for child runs", async () => {
+      const { world, id, turn } = await begin(setup);
+      await world.define("child", [{ id: "c", task: "c", input: null }], { output: { $ref: { step: "c", path: [] } } });
+      await turn([
+        { node: 1, kind: "sleep", name: "", until: world.clock.now() + 60_000 },
+        { node: 2, kind: "signal", name: "go" },
+        { node: 3, kind: "run", name: "child" },
+        { node: 4, kind: "signal", name: "never", totalMs: 30_000 },
+      ]);
+      await world.signals.send(id, { name: "go", value: '"now"' });
+      expect((await turn())?.results).toMatchObject([{ node: 2, output: "now" }]);
+      await turns();
+      await world.board.complete(holdOf(await world.claim("c")), "5");
+      expect((await turn())?.results).toMatchObject([{ node: 3, output: 5 }]);
+      await world.clock.advance(40_000);
+      expect((await turn())?.results).toMatchObject([{ node: 4, state: "failed", timedOut: true }]);
+      await world.clock.advance(30_000);
+      expect((await turn([], { end: { kind: "done", output: null } }))?.results).toMatchObject([{ node: 1, state: "done" }]);
+      expect((await world.run(id)).state).toBe("succeeded");
+    });
+
+    it("is retried from the command whose error it threw: what it did before is kept", async () => {
+      const { world, id, turn, done } = await begin(setup);
+      await turn([{ node: 1, name: "a" }]);
+      await done("a", "1");
+      await turn([{ node: 2, name: "b", after: 1 }]);
+      await world.board.fail(holdOf(await world.claim("b")), { error: "broken", retryable: true });
+      const failed = await turn([{ node: 3, name: "undo", after: 2 }], { end: { kind: "failed", error: "broken", node: 2 } });
+      expect(failed?.results).toMatchObject([{ node: 2, state: "failed", error: "broken", attempt: 1 }]);
+      expect(await world.run(id)).toMatchObject({ state: "failed", error: "broken" });
+      await world.runs.retry(id);
+      expect(await world.run(id)).toMatchObject({ state: "running", retries: 1, recorded: 2, left: 0 });
+      const again = await turn([{ node: 2, name: "b", after: 1 }]);
+      expect(again).toMatchObject({ life: 1, by: null, commands: 2, results: [] });
+      await done("b", "2");
+      expect((await turn([], { end: { kind: "done", output: null } }))?.results).toMatchObject([{ node: 2, output: 2 }]);
+      expect((await world.run(id)).state).toBe("succeeded");
+    });
+
+    it("waits as blocked until a retry, and its commands go on meanwhile", async () => {
+      const { world, id, turn, done, take } = await begin(setup);
+      await turn([{ node: 1, name: "a" }], { end: { kind: "blocked", error: "the journal has step b" } });
+      expect(await world.run(id)).toMatchObject({ state: "blocked", error: "the journal has step b" });
+      await done("a", "1");
+      expect(await take()).toBeUndefined();
+      await world.runs.retry(id);
+      expect((await take())?.turn).toMatchObject({ by: null, upTo: 1, results: [{ node: 1, output: 1 }] });
+    });
+
+    it("stops for a pause: a report waits until it is resumed", async () => {
+      const { world, id, take, report } = await begin(setup);
+      const taken = await take();
+      await world.runs.tell(id, { kind: "pause" });
+      expect(await report(taken?.task, [{ node: 1, name: "a" }])).toBe("ok");
+      await turns();
+      expect(await world.claim("a")).toBeUndefined();
+      await world.runs.tell(id, { kind: "resume" });
+      await turns();
+      expect(await world.claim("a")).toMatchObject({ node: 1 });
+    });
+
+    it("cancels its open commands with the run, and the turn under way is told", async () => {
+      const { world, id, take, turn, done } = await begin(setup);
+      await turn([
+        { node: 1, name: "a" },
+        { node: 2, name: "b" },
+      ]);
+      await done("a", "1");
+      const taken = await take();
+      await world.runs.cancel(id, "enough");
+      expect(await world.run(id)).toMatchObject({ state: "cancelled", error: "enough" });
+      expect((await world.board.extend(holdOf(taken?.task))).verdict).toBe("cancel");
+      expect((await world.task(`${id}.2`)).state).toBe("cancelled");
+    });
+
+    it("fails with what is wrong in a report, and refuses lanes of the server", async () => {
+      const { world, id, take, turn, report } = await begin(setup);
+      await turn([{ node: 1, name: "$command" }]);
+      expect(await world.task(`${id}.1`)).toMatchObject({ state: "failed", fault: "final" });
+      const taken = await take();
+      expect(await report(taken?.task, [{ node: 0, name: "a" }])).toBe("ok");
+      expect(await world.run(id)).toMatchObject({ state: "failed", error: expect.stringContaining("commands[0].node of a turn is 0") });
+    });
+
+    it("continues as another pass with other input: numbers go on, the journal is empty", async () => {
+      const { world, id, turn, done } = await begin(setup);
+      await turn([{ node: 1, name: "a" }]);
+      await done("a", "1");
+      await turn([], { end: { kind: "continued", input: { n: 2 } } });
+      expect(await world.run(id)).toMatchObject({ state: "running", input: '{"n":2}', recorded: 0, retries: 1 });
+      const next = await turn([{ node: 1, name: "a", after: 1 }]);
+      expect(next).toMatchObject({ turn: 1, life: 1, after: 1, upTo: 1, commands: 0, input: { n: 2 } });
+      await done("a", "2");
+      expect((await turn([], { end: { kind: "done", output: null } }))?.results).toMatchObject([{ node: 1, place: 2, output: 2 }]);
+    });
+  });
+}
