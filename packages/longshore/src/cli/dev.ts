@@ -10,6 +10,7 @@ import type { DevApp } from "./dev-app.ts";
 import { CommandFailure } from "./failure.ts";
 import { withExamples } from "./options.ts";
 import { type ServerFlags, serveOptions, withServerFlags } from "./server-flags.ts";
+import { serverTelemetry } from "./telemetry.ts";
 import { type Paint, painter } from "./terminal.ts";
 import { untilTerminated } from "./termination.ts";
 import { waitingLine } from "./waiting-line.ts";
@@ -44,7 +45,7 @@ async function dev(files: readonly string[], flags: ServerFlags): Promise<void> 
   const token = asksToken && files.length > 0 ? randomBytes(tokenBytes).toString("base64url") : undefined;
   const options = serveOptions(flags, { format: "text" });
   const tokens = [...(options.tokens ?? []), ...(token === undefined ? [] : [`worker:${token}:dev-worker`])];
-  const server = await serve({ ...options, tokens, badWorkflows: "skip" });
+  const server = await serve({ ...options, tokens, badWorkflows: "skip", ...(await serverTelemetry(flags.otlpEndpoint)) });
   const paint = painter(process.stdout);
   const say = (...lines: string[]) => void process.stdout.write(lines.map((line) => `${line}\n`).join(""));
   const data = flags.ephemeral ? "in memory: nothing survives this process" : `in ${flags.data}`;

@@ -45,6 +45,7 @@ export interface ServerFlags {
   busBytes: number;
   logBytes: number;
   attemptBytes: number;
+  otlpEndpoint?: string;
   logLevel: LogLevel;
   /** The flags of protocols. */
   [flag: string]: unknown;
@@ -68,6 +69,11 @@ export function withServerFlags(command: Command, defaults: { logLevel: LogLevel
     .option("--keep-for <duration>", "how long runs are kept after their end", parseDuration, "30d")
     .option("--keep-runs <number>", "maximum number of ended runs to keep", parseCount, retentionDefault.runs.count)
     .option("--keep-logs <duration>", "how long logs are kept, if shorter than --keep-for", parseDuration, "30d")
+    .addOption(
+      new Option("--otlp-endpoint <url>", "send spans of runs, steps and attempts to this OpenTelemetry collector").env(
+        "OTEL_EXPORTER_OTLP_ENDPOINT",
+      ),
+    )
     .addOption(
       new Option("--log-level <level>", "lowest level to log")
         .choices(["debug", "info", "warn", "error", "silent"])

@@ -5,6 +5,7 @@ import type { Server } from "../server/index.ts";
 import { withExamples, withJson } from "./options.ts";
 import { printJson } from "./print-json.ts";
 import { type ServerFlags, serveOptions, withServerFlags, withStore } from "./server-flags.ts";
+import { serverTelemetry } from "./telemetry.ts";
 import { untilTerminated } from "./termination.ts";
 
 interface StartFlags extends ServerFlags {
@@ -37,7 +38,7 @@ async function start(flags: StartFlags, command: Command): Promise<void> {
   const terminated = untilTerminated();
   const { serve } = await import("../server/index.ts");
   const options = serveOptions(flags, { format: "json", isStoreTyped: command.getOptionValueSource("store") === "cli" });
-  const server = await serve(options);
+  const server = await serve({ ...options, ...(await serverTelemetry(flags.otlpEndpoint)) });
   const { describeStore } = await import("../server/external-store.ts");
   const store = options.store === undefined ? undefined : describeStore(options.store).shown;
   if (flags.json) printJson(readyLine(server, options.data ?? null, store));

@@ -1,5 +1,5 @@
 // The output of `longshore work` about itself and its tasks: lines for people or, where the environment or the protocol requires it, spans
-// and structured records.
+// and structured records. And the spans of a server.
 
 import { type Logger, stderrLogger } from "../runner/notices.ts";
 import type { Telemetry } from "../runner/telemetry.ts";
@@ -19,4 +19,15 @@ export async function tellerFor(protocol: string | undefined, workerId: string |
   const { telemetry } = await import("../telemetry/index.ts");
   const made = await telemetry({ variables: telemetryVariables, ...(workerId === undefined ? {} : { worker: workerId }) });
   return { tell: made.logger, telemetry: made };
+}
+
+/**
+ * The telemetry of a server, for its options: none without an endpoint. Throws LONGSHORE_BAD_CONFIG when the endpoint or a variable is
+ * invalid, or a package is not installed.
+ */
+export async function serverTelemetry(endpoint: string | undefined): Promise<{ telemetry?: Telemetry }> {
+  if (endpoint === undefined || endpoint === "") return {};
+  const { telemetry } = await import("../telemetry/index.ts");
+  // The log of a server goes to standard error.
+  return { telemetry: await telemetry({ endpoint, worker: "longshore", logs: [] }) };
 }

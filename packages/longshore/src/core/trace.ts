@@ -20,3 +20,29 @@ export function spanIdsOf(traceId: unknown, spanId: unknown): SpanIds | undefine
 export function traceparent({ traceId, spanId }: SpanIds): string {
   return `00-${traceId}-${spanId}-01`;
 }
+
+/** The ids in the value of the header `traceparent`; undefined when it is absent or invalid. */
+export function spanIdsOfHeader(value: unknown): SpanIds | undefined {
+  const [version, traceId, spanId, flags] = typeof value === "string" ? value.split("-") : [];
+  return version === undefined || flags === undefined ? undefined : spanIdsOf(traceId, spanId);
+}
+
+/** A span that is over, with ids that were known before it began. */
+export interface FinishedSpan {
+  readonly ids: SpanIds;
+  readonly parent?: SpanIds;
+  /** A span of another trace that caused this one. */
+  readonly cause?: SpanIds;
+  readonly name: string;
+  /** Milliseconds since the epoch. */
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly attributes: Readonly<Record<string, string | number>>;
+  /** Absent when it succeeded. */
+  readonly error?: string;
+}
+
+/** Receives finished spans. Must neither wait nor throw. */
+export interface SpanWriter {
+  write(span: FinishedSpan): void;
+}

@@ -11,6 +11,7 @@ import type { MakeId } from "../core/ids.ts";
 import type { JsonObject } from "../core/json/json.ts";
 import type { Metrics } from "../core/metrics.ts";
 import type { Slices } from "../core/slices/slices.ts";
+import type { SpanIds } from "../core/trace.ts";
 import type { BlobStore } from "../engine/blob/blob.ts";
 import type { Board } from "../engine/board/board.ts";
 import type { DeadLetter, DeadLetterSource } from "../engine/board/dead-letter.ts";
@@ -76,6 +77,8 @@ export interface ProtocolEngine {
   plan(definition: Definition): Plan;
   /** Synchronous when the store reads synchronously. */
   originOf(task: Pick<TaskRow, "runId" | "node">): TaskOrigin | Promise<TaskOrigin>;
+  /** The span of the attempt that a worker gets with this task; undefined when this server writes no spans. */
+  spanOf(task: TaskRow): SpanIds | undefined;
   /** The servers that share the data, this one included. */
   nodes(): Promise<readonly NodeView[]>;
   /** Removes a run that has ended, with all that belongs to it. False when there is no such run. */

@@ -2,7 +2,7 @@
 // A protocol only names the caller's span.
 
 import type { ContextIds } from "../core/context.ts";
-import type { SpanIds } from "../core/trace.ts";
+import type { SpanIds, SpanWriter } from "../core/trace.ts";
 import type { Events } from "./events.ts";
 import type { Logger } from "./notices.ts";
 import type { Failure } from "./transport.ts";
@@ -10,6 +10,8 @@ import type { Failure } from "./transport.ts";
 /** Receives the spans and the log records of a worker. */
 export interface Telemetry {
   readonly tracer?: Tracer;
+  /** Receives the spans of a server. Present when spans are exported to a collector. */
+  readonly spans?: SpanWriter;
   /** Receives the worker's notices, if `work()` has no other logger. */
   readonly logger?: Logger;
   /** Called once, before the worker starts. */

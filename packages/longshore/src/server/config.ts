@@ -3,13 +3,16 @@
 import { resolve } from "node:path";
 import type { Clock } from "../core/clock.ts";
 import type { Duration } from "../core/duration.ts";
+import { LongshoreError } from "../core/errors.ts";
 import { createLogger, type Logger, type LoggerOptions } from "../core/logger.ts";
 import type { Quotas } from "../core/quotas.ts";
+import type { SpanWriter } from "../core/trace.ts";
 import type { RetentionSettings } from "../engine/run/retention.ts";
 import { parseToken, readTokenFile, type Token } from "../net/listener/auth.ts";
 import type { HttpLimits } from "../net/listener/limits.ts";
 import type { ServerTls } from "../net/listener/tls.ts";
 import type { ProtocolOptions } from "../protocols/index.ts";
+import type { Telemetry } from "../runner/telemetry.ts";
 
 /** The options of `serve()`. */
 export interface ServeOptions extends ProtocolOptions {
@@ -58,6 +61,11 @@ export interface ServeOptions extends ProtocolOptions {
   retention?: RetentionSettings;
   /** What is logged and where. Default: warnings and worse, as text, to standard error. Tokens never appear. */
   logger?: Partial<Pick<LoggerOptions, "level" | "format" | "write">>;
+  /**
+   * Where spans of runs, steps and attempts are sent: `await telemetry({ endpoint: "http://localhost:4317", logs: [] })` of
+   * `longshore/telemetry`. The server closes it. Default: no spans.
+   */
+  telemetry?: Pick<Telemetry, "spans" | "close">;
   limits?: Partial<HttpLimits>;
   /** Limits of what all callers together may store. Default: 64 GiB of blobs and 100,000 open runs below one root. */
   quotas?: Partial<Quotas>;
@@ -77,6 +85,14 @@ export function directoryOf(options: ServeOptions): string | null {
 export function tokensOf(options: ServeOptions): Token[] {
   const given = (options.tokens ?? []).map((text, at) => parseToken(text, `tokens[${at}]`));
   return options.tokenFile === undefined ? given : [...given, ...readTokenFile(options.tokenFile)];
+}
+
+/** Throws LONGSHORE_BAD_CONFIG for telemetry without an endpoint: the ids of a server's spans need an exporter of their own. */
+export function spansOf({ telemetry }: ServeOptions): SpanWriter | undefined {
+  if (telemetry === undefined || telemetry.spans !== undefined) return telemetry?.spans;
+  throw new LongshoreError("LONGSHORE_BAD_CONFIG", "telemetry exports no spans, expected telemetry() with an endpoint and traces.", {
+    detail: { field: "telemetry", expected: "an endpoint" },
+  });
 }
 
 export function loggerOf(options: ServeOptions, clock: Clock, hidden: readonly string[]): Logger {

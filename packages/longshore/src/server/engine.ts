@@ -8,6 +8,7 @@ import { idMaker } from "../core/ids.ts";
 import type { Quotas } from "../core/quotas.ts";
 import type { RequestIds } from "../core/request-ids.ts";
 import { Slices } from "../core/slices/slices.ts";
+import type { SpanWriter } from "../core/trace.ts";
 import { packageVersion } from "../core/version.ts";
 import { Board } from "../engine/board/board.ts";
 import { Crews } from "../engine/board/crews.ts";
@@ -35,6 +36,7 @@ import { type DataStore, openDataStore } from "./data-store.ts";
 import { displayedInputBy } from "./displayed-input.ts";
 import { plainDialects, reservedLanes } from "./protocols.ts";
 import { openSideStores } from "./side-stores.ts";
+import { attemptSpan, writeSpans } from "./spans.ts";
 import { taskOriginBy } from "./task-origin.ts";
 
 export interface EngineOptions {
@@ -47,6 +49,8 @@ export interface EngineOptions {
   retention?: RetentionPolicy;
   quotas?: Partial<Quotas>;
   probe?: EngineProbe;
+  /** Receives spans of runs, steps and attempts. Default: there are none. */
+  spans?: SpanWriter;
   /** How a database is opened. Replaced in tests by one that fails on purpose. */
   open?: SqliteOptions["open"];
   /** How a store is opened. Default: SQLite. */
@@ -166,6 +170,15 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   });
   const startedAt = clock.now();
   let closing: Promise<void> | undefined;
+  const listen = (listener: ChangeListener) => {
+    listeners.add(listener);
+    return () => listeners.delete(listener);
+  };
+  const listenToWork = (listener: WorkListener) => {
+    workListeners.add(listener);
+    return () => workListeners.delete(listener);
+  };
+  if (options.spans !== undefined) writeSpans({ listen, listenToWork }, options.spans);
   return {
     shown: displayedInputBy({ dialects, read: (work) => store.commit.read(work), ...store.runs }),
     clock,
@@ -211,14 +224,9 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       ...{ read: (work) => store.commit.look(work), runs: store.runs.runs, definitions: store.runs.definitions },
       plan: (definition) => store.runs.definitions.planNow(definition),
     }),
-    listen(listener) {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-    listenToWork(listener) {
-      workListeners.add(listener);
-      return () => workListeners.delete(listener);
-    },
+    listen,
+    listenToWork,
+    spanOf: options.spans === undefined ? () => undefined : attemptSpan,
     size: async () => (await opened.size?.()) ?? [],
     close() {
       closing ??= (async () => {

@@ -124,6 +124,7 @@ export function programSide(
       localTransport({
         ...{ board, workers, logs, parts: engine.parts, journal: engine.journal, blobs: blobsFor(engine.blobs) },
         taskOfStep: (runId, stepId) => taskOfStep(engine, runId, stepId),
+        spanOf: engine.spanOf,
         holder: `local-${makeId(clock.now())}`,
       }),
   };

@@ -6,6 +6,7 @@ import type { Blobs, StepPart } from "../core/context.ts";
 import { LongshoreError, refusal } from "../core/errors.ts";
 import type { Json } from "../core/json/json.ts";
 import type { Task } from "../core/task.ts";
+import type { SpanIds } from "../core/trace.ts";
 import { commandsQuestion, journalQuestion } from "../core/turn.ts";
 import type { Board } from "../engine/board/board.ts";
 import type { Reach } from "../engine/board/lanes.ts";
@@ -15,6 +16,7 @@ import type { Workers } from "../engine/board/workers.ts";
 import type { Logs } from "../engine/log/log.ts";
 import type { PartStore } from "../engine/part/store.ts";
 import type { JournalReader } from "../engine/run/journal.ts";
+import type { WorkTrace } from "../runner/telemetry.ts";
 import type {
   Assignment,
   BeatAnswer,
@@ -37,6 +39,8 @@ export interface LocalOptions {
   journal: JournalReader;
   /** The task of a step of a run; undefined when the run has no such step. */
   taskOfStep(runId: string, stepId: string): Promise<string | undefined>;
+  /** The span of the attempt that a worker gets with a task. */
+  spanOf(task: BoardTask): SpanIds | undefined;
   /** The holder name of this worker's leases. */
   holder: string;
 }
@@ -93,6 +97,7 @@ export function localTransport(options: LocalOptions): Transport {
     deferrals: task.deferrals,
     deferred: task.deferrals > 0 ? keptBy(task) : undefined,
     blobs: options.blobs,
+    trace: traceOf(options.spanOf(task)),
     resolve: (tasks) => callOf(task, tasks),
     beat: async (): Promise<BeatAnswer> => ({ verdict: (await options.board.extend(holdOf(task))).verdict }),
     log: (entries) => append(options.logs, task, entries),
@@ -191,3 +196,10 @@ function callOf(task: BoardTask, tasks: ReadonlyMap<string, Task>): Call {
     throw refusal("LONGSHORE_NO_HANDLER", `No handler is called ${task.lane?.name}; this worker has ${[...tasks.keys()].join(", ")}.`);
   return { task: found, input: JSON.parse(task.input) };
 }
+
+/** The same object for all tasks while the server writes no spans. */
+function traceOf(parent: SpanIds | undefined): WorkTrace {
+  return parent === undefined ? untraced : { parent };
+}
+
+const untraced: WorkTrace = {};

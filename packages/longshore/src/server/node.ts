@@ -91,7 +91,20 @@ export async function serveNode({ options, store, prepared, tokens, logger }: No
     ...{ auth, clock, host, hosts, origins, insecure, limits, tls, metrics, logger, watch },
     upgrade: { path: linkPath, take: (request, socket, head) => owned.link(request, socket, head) },
   });
-  const close = closing({ node, members, shared, link, forwarder, owned, table, listener, logger, watch, clock });
+  const close = closing({
+    node,
+    members,
+    shared,
+    link,
+    forwarder,
+    owned,
+    table,
+    listener,
+    logger,
+    watch,
+    clock,
+    telemetry: options.telemetry,
+  });
   try {
     await node.start();
     const { program, handles } = nodeProgram(node, table);
@@ -175,6 +188,7 @@ interface Running {
   readonly logger: Logger;
   readonly watch: { stop(): void };
   readonly clock: Clock;
+  readonly telemetry: ServeOptions["telemetry"];
 }
 
 /** Hands the data over first, so that another node performs the requests of this node's clients while the listener closes. */
@@ -189,6 +203,7 @@ function closing({
   listener,
   logger,
   watch,
+  telemetry,
 }: Running): (deadlineMs?: number) => Promise<void> {
   let closed: Promise<void> | undefined;
   return (deadlineMs) => {
@@ -206,6 +221,7 @@ function closing({
         await table.close();
         await shared.close();
         await members.close();
+        await telemetry?.close?.();
         logger.info("The server has stopped");
       } finally {
         owned.stop();

@@ -96,6 +96,7 @@ async function openOwned(deps: TakeOverDeps, over: () => void): Promise<{ data: 
     retention: retentionPolicy(options.retention),
     quotas: quotasOf(options.quotas),
     probe: engineProbe(metrics, watch),
+    spans: options.telemetry?.spans,
     trouble: new FailureLog(logger, options.clock ?? systemClock),
     failed: (what, error) => logger.warn(`The ${what} failed and is tried again`, { error }),
     ids,

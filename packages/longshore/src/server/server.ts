@@ -10,7 +10,7 @@ import { packageVersion } from "../core/version.ts";
 import { createWatchdog, type Watchdog } from "../core/watchdog.ts";
 import { retentionPolicy } from "../engine/run/retention.ts";
 import type { PreparedProtocol } from "../protocols/server-half.ts";
-import { directoryOf, loggerOf, type ServeOptions, tokensOf } from "./config.ts";
+import { directoryOf, loggerOf, type ServeOptions, spansOf, tokensOf } from "./config.ts";
 import { type Engine, openEngine } from "./engine.ts";
 import { externalStoreOf } from "./external-store.ts";
 import { FailureLog } from "./failure-log.ts";
@@ -24,6 +24,7 @@ import { loadWorkflows, noWorkflows } from "./workflows.ts";
 export async function serve(options: ServeOptions = {}): Promise<Server> {
   const { clock = systemClock } = options;
   const tokens = tokensOf(options);
+  const spans = spansOf(options);
   const external = externalStoreOf(options);
   const logger = loggerOf(options, clock, [...tokens.map(({ secret }) => secret), ...(external?.secrets ?? [])]);
   const metrics = options.port === null ? undefined : createMetrics();
@@ -45,6 +46,7 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
     warn: (message) => logger.warn(message),
     quotas: quotasOf(options.quotas),
     probe: metrics && watch && engineProbe(metrics, watch),
+    spans,
     trouble: new FailureLog(logger, clock),
     failed: (what, error) => logger.warn(`The ${what} failed and is tried again`, { error }),
   });
@@ -58,7 +60,7 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
     protocols = await openProtocols(prepared, engine, logger);
     const door =
       metrics === undefined ? null : await openDoorFor({ engine, protocols: protocols.list, options, tokens, logger, metrics, watch });
-    const close = closing({ engine, door, protocols, logger, watch });
+    const close = closing({ engine, door, protocols, logger, watch, telemetry: options.telemetry });
     watch?.begin();
     logger.info("The server is ready", { url: door?.url ?? null });
     return {
@@ -93,10 +95,11 @@ interface Running {
   readonly protocols: OpenProtocols;
   readonly logger: Logger;
   readonly watch: Watchdog | undefined;
+  readonly telemetry: ServeOptions["telemetry"];
 }
 
 /** Long polls are running requests: they are answered first, so that the listener does not wait for them. */
-function closing({ engine, door, protocols, logger, watch }: Running): (deadlineMs?: number) => Promise<void> {
+function closing({ engine, door, protocols, logger, watch, telemetry }: Running): (deadlineMs?: number) => Promise<void> {
   let closed: Promise<void> | undefined;
   return (deadlineMs) => {
     closed ??= (async () => {
@@ -109,6 +112,7 @@ function closing({ engine, door, protocols, logger, watch }: Running): (deadline
         await doorClosed;
         await protocols.close();
         await engine.close();
+        await telemetry?.close?.();
         logger.info("The server has stopped");
       } finally {
         watch?.stop();

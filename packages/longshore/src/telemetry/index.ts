@@ -30,6 +30,7 @@ export async function telemetry(
   const tracer = options.api === undefined ? sdk?.tracer : await tracerOf(options.api);
   return {
     ...(tracer === undefined ? {} : { tracer }),
+    ...(sdk?.spans === undefined ? {} : { spans: sdk.spans }),
     logger,
     attach,
     close: async () => void (await Promise.all([sdk?.close(), ...sinks.map((sink) => sink.close())])),

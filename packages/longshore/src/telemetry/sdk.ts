@@ -2,6 +2,7 @@
 // program that has set up its own SDK keeps it.
 
 import { hostname } from "node:os";
+import type { SpanWriter } from "../core/trace.ts";
 import { packageVersion } from "../core/version.ts";
 import { Episodes, stderrLogger } from "../runner/notices.ts";
 import type { Tracer } from "../runner/telemetry.ts";
@@ -24,6 +25,7 @@ import {
 } from "./packages.ts";
 import { recordLogger } from "./record-logger.ts";
 import type { LogSink } from "./records.ts";
+import { GivenIds, spanWriter } from "./span-writer.ts";
 
 /** The size of a batch: OpenTelemetry's default. */
 const batchMax = 512;
@@ -35,6 +37,7 @@ const batches = { maxExportBatchSize: batchMax, maxQueueSize: queueMax, schedule
 
 export interface Sdk {
   readonly tracer: Tracer | undefined;
+  readonly spans: SpanWriter | undefined;
   /** `close` of the SDK does not close it: the caller does, as with every sink. */
   readonly log: LogSink | undefined;
   /** Sends the remaining spans. Never rejects. */
@@ -70,6 +73,7 @@ async function open(endpoint: URL, settings: Settings, wanted: Pick<ExportChoice
   const log = wanted.logs ? await openLogs(settings, deps) : undefined;
   return {
     tracer: spans?.tracer,
+    spans: spans?.writer,
     log,
     close: async () => spans?.close(),
   };
@@ -80,12 +84,14 @@ async function openSpans({ protocol, clock }: Settings, { api, resource, exporte
   type Span = Parameters<SpanExporter["export"]>[0][number];
   const outlet = new Outlet<Span>({ what: "spans", exporter: make(exporterOptions("/v1/traces")), clock, episodes });
   const counted = { onStart: () => {}, onEnd: () => outlet.added(), forceFlush: async () => {}, shutdown: async () => {} };
+  const ids = new GivenIds(new sdk.RandomIdGenerator());
   const provider = new sdk.BasicTracerProvider({
+    idGenerator: ids,
     resource,
     spanProcessors: [counted, new sdk.BatchSpanProcessor(outlet, batches)],
   });
-  const tracer = apiTracer(api, provider.getTracer("longshore", packageVersion()));
-  return { tracer, close: () => outlet.close(() => provider.shutdown()) };
+  const tracer = provider.getTracer("longshore", packageVersion());
+  return { tracer: apiTracer(api, tracer), writer: spanWriter(api, tracer, ids), close: () => outlet.close(() => provider.shutdown()) };
 }
 
 async function openLogs({ protocol, clock }: Settings, { api, resource, exporterOptions, episodes }: SdkDeps): Promise<LogSink> {

@@ -6,6 +6,7 @@
 import type { Action } from "../../../core/actions.ts";
 import type { Clock } from "../../../core/clock.ts";
 import { LongshoreError } from "../../../core/errors.ts";
+import { type SpanIds, traceparent } from "../../../core/trace.ts";
 import type { Verdict } from "../../../core/verdict.ts";
 import type { Board } from "../../../engine/board/board.ts";
 import type { Hold, TaskRow } from "../../../engine/board/task.ts";
@@ -18,7 +19,7 @@ import type { Reader } from "../../../engine/run/reader.ts";
 import type { Runs } from "../../../engine/run/runs.ts";
 import type { HttpReply, HttpRequest, Problem, Route, RouteGroup } from "../../../net/http/http.ts";
 import { commandLane } from "../dialect/compile.ts";
-import { statusOfVerdict } from "../wire/codes.ts";
+import { statusOfVerdict, traceHeader } from "../wire/codes.ts";
 import { handlerLabelPrefix } from "../wire/shapes.ts";
 import { addCommands, readJournal } from "./functions.ts";
 import { type LogStreamDeps, LogStreams } from "./log-stream.ts";
@@ -44,6 +45,8 @@ export interface WorkflowGraphDeps {
   readonly journal: JournalReader;
   plan(definition: Definition): Plan;
   readonly listen: LogStreamDeps["listen"];
+  /** The span of the attempt that a worker gets with a task. */
+  spanOf(task: TaskRow): SpanIds | undefined;
 }
 
 export function workflowGraphRoutes(deps: WorkflowGraphDeps): RouteGroup {
@@ -208,7 +211,9 @@ class Jobs {
     const workflowId = run?.ids.workflowId ?? JSON.stringify(task.id);
     const runId = run?.ids.runId ?? "null";
     const body = renderClaim(task, { part, workflowId, runId, workerId: JSON.stringify(workerId), ttlSecs });
-    return { status: 200, headers: claimHeaders, body, undelivered: () => this.#giveBack(hold) };
+    const span = this.#deps.spanOf(task);
+    const headers = span === undefined ? claimHeaders : { ...claimHeaders, [traceHeader]: traceparent(span) };
+    return { status: 200, headers, body, undelivered: () => this.#giveBack(hold) };
   }
 
   /** A repeated report gets 409, except for a client that proves that it is the same report, and where it is the same request. */

@@ -25,5 +25,8 @@ export function verdictOfStatus(status: number): Verdict | undefined {
 /** Ours, on replies to register and claim: the longest `wait_secs` that the server accepts. Absent on servers without long polls. */
 export const waitHeader = "longshore-wait";
 
+/** On a claim with a job, of a server that writes spans: the span of this attempt, as W3C Trace Context writes it. */
+export const traceHeader = "traceparent";
+
 /** Ours, on complete and fail: a repetition with the same key gets 200 when the first report was applied. */
 export const idempotencyHeader = "idempotency-key";

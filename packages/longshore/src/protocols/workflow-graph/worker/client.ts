@@ -3,10 +3,11 @@
 import { LongshoreError } from "../../../core/errors.ts";
 import { isObject, parseOrUndefined } from "../../../core/json/json.ts";
 import { withoutEndSlashes } from "../../../core/text.ts";
+import { type SpanIds, spanIdsOfHeader } from "../../../core/trace.ts";
 import type { Verdict } from "../../../core/verdict.ts";
 import { HttpClient } from "../../../net/http/client.ts";
 import { quoteCharsMax, quoted, type Reply, shortAnswerBytesMax } from "../../../net/http/send.ts";
-import { idempotencyHeader, verdictOfStatus, waitHeader } from "../wire/codes.ts";
+import { idempotencyHeader, traceHeader, verdictOfStatus, waitHeader } from "../wire/codes.ts";
 import type {
   ClaimRequest,
   ClaimResponse,
@@ -26,6 +27,8 @@ export interface ClientOptions {
 
 export interface ClaimAnswer {
   readonly claim: ClaimResponse | undefined;
+  /** The span of this attempt at a server that writes spans. */
+  readonly span: SpanIds | undefined;
   /** The longest long poll the server offers; 0 when it offers none. */
   readonly waitSecs: number;
 }
@@ -71,7 +74,7 @@ export class Client {
     const waitMs = (body.wait_secs ?? 0) * 1_000;
     const reply = await this.#send({ method: "POST", path: "/jobs/claim", body, waitMs, carriesJob: true, signal });
     if (reply.status !== 200) throw unexpected("claim", reply);
-    return { claim: parseClaim(reply.text), waitSecs: waitSecsOf(reply) };
+    return { claim: parseClaim(reply.text), span: spanIdsOfHeader(reply.headers[traceHeader]), waitSecs: waitSecsOf(reply) };
   }
 
   /** `state` is present when the server's response contains the state of lease and cancel. */

@@ -8,7 +8,9 @@ import type { Json } from "../../../core/json/json.ts";
 import { retry } from "../../../core/retry.ts";
 import type { Task } from "../../../core/task.ts";
 import { cutMiddle } from "../../../core/text.ts";
+import type { SpanIds } from "../../../core/trace.ts";
 import { commandsQuestion, journalQuestion } from "../../../core/turn.ts";
+import type { WorkTrace } from "../../../runner/telemetry.ts";
 import type { Assignment, BeatAnswer, Call, Control, HoldTerms, LogEntry, Outcome, ReportAnswer } from "../../../runner/transport.ts";
 import { type ClaimResponse, type CompleteRequest, errorCharsMax, leaseTtlSecsDefault, leaseTtlSecsMin } from "../wire/shapes.ts";
 import type { Client } from "./client.ts";
@@ -40,6 +42,7 @@ export class LeasedJob implements Assignment {
   readonly idempotencyKey: string;
   readonly worker: string;
   readonly hold: HoldTerms;
+  readonly trace: WorkTrace;
   readonly timeoutMs?: number;
   readonly #claim: ClaimResponse;
   readonly #around: LeaseSurroundings;
@@ -47,7 +50,7 @@ export class LeasedJob implements Assignment {
   #control: Control | undefined;
   #polling = false;
 
-  constructor(claim: ClaimResponse, around: LeaseSurroundings) {
+  constructor(claim: ClaimResponse, around: LeaseSurroundings, span?: SpanIds) {
     const { job, lease } = claim;
     const { settings, server } = around;
     this.#claim = claim;
@@ -58,6 +61,7 @@ export class LeasedJob implements Assignment {
     this.attempt = job.attempt + 1;
     this.idempotencyKey = this.ids.taskId;
     this.worker = settings.workerId;
+    this.trace = span === undefined ? {} : { parent: span };
     const hintMs = secsIn(lease.heartbeat_secs, settings.heartbeatMs / 1_000) * 1_000;
     // A heartbeat that also reports a cancel replaces the cancel poll, so it must be as frequent.
     const cancelMs = server.beatsTellCancel ? settings.cancelPollMs : settings.heartbeatMs;

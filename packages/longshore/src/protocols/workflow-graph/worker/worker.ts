@@ -10,8 +10,8 @@ import { type Backoff, backoffMs } from "../../../core/backoff.ts";
 import { pause } from "../../../core/clock.ts";
 import { poll } from "../../../runner/poll.ts";
 import type { Capabilities, LogBatch, Transport, TransportHost } from "../../../runner/transport.ts";
-import { type ClaimResponse, handlerLabelPrefix, waitSecsMax } from "../wire/shapes.ts";
-import { Client } from "./client.ts";
+import { handlerLabelPrefix, waitSecsMax } from "../wire/shapes.ts";
+import { type ClaimAnswer, Client } from "./client.ts";
 import { LeasedJob, type LeaseSurroundings } from "./lease.ts";
 import { type Settings, settingsOf, type WorkflowGraphOptions } from "./options.ts";
 import { shellTask } from "./shell.ts";
@@ -122,12 +122,12 @@ class WorkflowGraphTransport implements Transport {
       const sinceMs = clock.now();
       try {
         await this.#register();
-        const claim = await this.#reportedClaim(role);
+        const { claim, span } = await this.#reportedClaim(role);
         failures = 0;
         this.#host.working("claim");
         if (claim !== undefined) {
           // A finished job often makes others ready, so its end ends the scout's pause.
-          void slot.run(new LeasedJob(claim, this.#around)).then(() => this.#rest.abort(restReason));
+          void slot.run(new LeasedJob(claim, this.#around, span)).then(() => this.#rest.abort(restReason));
           this.#callHelper();
           continue;
         }
@@ -147,20 +147,20 @@ class WorkflowGraphTransport implements Transport {
   }
 
   /** A claim is for any task of this worker, so its events name none of them. */
-  #reportedClaim(role: "scout" | "helper"): Promise<ClaimResponse | undefined> {
-    const received = (claim: ClaimResponse | undefined) => (claim === undefined ? 0 : 1);
+  #reportedClaim(role: "scout" | "helper"): Promise<ClaimAnswer> {
+    const received = ({ claim }: ClaimAnswer) => (claim === undefined ? 0 : 1);
     const call = () => this.#claimOnce(role);
     return poll(this.#host, { task: anyTask, worker: this.#settings.workerId, count: 1, call, received });
   }
 
-  async #claimOnce(role: "scout" | "helper"): Promise<ClaimResponse | undefined> {
+  async #claimOnce(role: "scout" | "helper"): Promise<ClaimAnswer> {
     const { workerId, leaseTtlSecs } = this.#settings;
     const body = { worker_id: workerId, labels: [...this.#labels], lease_ttl_secs: leaseTtlSecs };
     const waitSecs = role === "scout" ? this.#waitSecs() : 0;
     const answer =
       waitSecs > 0 ? await this.#client.claim({ ...body, wait_secs: waitSecs }, this.#poll.signal) : await this.#client.claim(body);
     this.#learn(answer.waitSecs);
-    return answer.claim;
+    return answer;
   }
 
   #waitSecs(): number {

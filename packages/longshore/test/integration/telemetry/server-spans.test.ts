@@ -1,0 +1,76 @@
+// Spans of a real server, as a collector gets them.
+
+import { expect, it, onTestFinished } from "vitest";
+import { TerminalError } from "../../../src/core/errors.ts";
+import { task } from "../../../src/core/task.ts";
+import { graph } from "../../../src/graph.ts";
+import { workflowGraph } from "../../../src/protocols/workflow-graph/worker/index.ts";
+import type { Ref } from "../../../src/reference.ts";
+import { type Server, serve } from "../../../src/server/index.ts";
+import { telemetry } from "../../../src/telemetry/index.ts";
+import { work } from "../../../src/work.ts";
+import { httpCollector } from "../../support/collector.ts";
+
+const pack = task("pack", async (order: string) => order);
+const refuse = task("refuse", () => {
+  throw new TerminalError("out of stock");
+});
+
+async function setup() {
+  const collector = await httpCollector();
+  const spansTo = (service: string) => telemetry({ endpoint: collector.endpoint, protocol: "http/json", service, logs: [], env: {} });
+  const server = await serve({ ephemeral: true, port: 0, logger: { level: "silent" }, telemetry: await spansTo("server") });
+  onTestFinished(() => server.close());
+  return { collector, server, spansTo };
+}
+
+/** Ends both, which sends what is left, and returns the spans by name. */
+async function ended(server: Server, worker: { stop(): Promise<unknown> }, { spans }: Awaited<ReturnType<typeof httpCollector>>) {
+  await worker.stop();
+  await server.close();
+  return new Map(spans.map((span) => [span.name, span]));
+}
+
+it.each([
+  ["in the same process", (server: Server) => server],
+  ["over HTTP", (server: Server) => workflowGraph(server.url as string)],
+])("a run, its step, the attempt and the span of a worker %s are one trace", async (_where, transportTo) => {
+  const { collector, server, spansTo } = await setup();
+  const worker = await work({ tasks: [pack], on: transportTo(server), telemetry: await spansTo("worker") });
+  const { id } = await server.start(
+    graph("shipping", (g, order: Ref<string>) => g.step(pack, order)),
+    "one",
+  );
+  await server.result(id);
+  const spans = await ended(server, worker, collector);
+  expect([...spans.keys()].sort()).toEqual(["attempt pack", "run shipping", "step pack", "task.execute"]);
+  const [run, step, attempt, execution] = ["run shipping", "step pack", "attempt pack", "task.execute"].map((name) => spans.get(name));
+  expect(run?.parentSpanId).toBe("");
+  expect([step?.parentSpanId, attempt?.parentSpanId, execution?.parentSpanId]).toEqual([run?.spanId, step?.spanId, attempt?.spanId]);
+  expect(new Set([...spans.values()].map(({ traceId }) => traceId)).size).toBe(1);
+  expect(run?.attributes).toMatchObject({ "longshore.run_id": id, "longshore.workflow": "shipping", "longshore.state": "succeeded" });
+  expect(attempt?.attributes).toMatchObject({ "longshore.task": "pack", "longshore.attempt": 1, "longshore.state": "done" });
+  expect([run?.resource["service.name"], execution?.resource["service.name"]]).toEqual(["server", "worker"]);
+  expect((run?.endNs ?? 0n) >= (attempt?.endNs ?? 0n)).toBe(true);
+});
+
+it("spans of what failed have the error", async () => {
+  const { collector, server } = await setup();
+  const worker = await work({ tasks: [refuse], on: server });
+  const { id } = await server.start(
+    graph("shipping", (g) => g.step(refuse, undefined)),
+    null,
+  );
+  await server.result(id);
+  const spans = await ended(server, worker, collector);
+  for (const name of ["attempt refuse", "step refuse", "run shipping"])
+    expect(spans.get(name)?.status).toMatchObject({ code: 2, message: expect.stringContaining("out of stock") });
+});
+
+it("telemetry without an endpoint is refused", async () => {
+  const without = await telemetry({ logs: [], env: {} });
+  await expect(serve({ ephemeral: true, port: null, telemetry: without })).rejects.toMatchObject({
+    code: "LONGSHORE_BAD_CONFIG",
+    message: expect.stringContaining("expected telemetry() with an endpoint"),
+  });
+});
