@@ -78,6 +78,11 @@ export function parseCount(text: string): number {
   return count;
 }
 
+/** A whole number that may be below zero. */
+export function parseInteger(text: string): number {
+  return text.startsWith("-") ? -wholeNumber(text.slice(1)) : wholeNumber(text);
+}
+
 /** Parses `30s`, `5m` or milliseconds. */
 export function parseDuration(text: string): Duration {
   try {

@@ -9,7 +9,7 @@ const paint = painter({ write: () => true }, {});
 const at = 1_000_000;
 
 function run(more: Partial<Run> = {}): Run {
-  const none = { input: null, output: null, error: null, endedAt: null, endBy: null, alias: null, parentTaskId: null };
+  const none = { input: null, output: null, error: null, endedAt: null, endBy: null, startAt: null, alias: null, parentTaskId: null };
   const signals = { sent: 0, kept: 0 };
   return {
     id: "R1",
@@ -21,6 +21,7 @@ function run(more: Partial<Run> = {}): Run {
     failed: 0,
     retries: 0,
     signals,
+    priority: 0,
     ...none,
     ...more,
   };
@@ -30,6 +31,18 @@ function step(id: string, more: Partial<Step> = {}): Step {
   const none = { taskId: null, holder: null, error: null, startedAt: null, endedAt: null, lastLine: null };
   return { id, state: "waiting", after: [], attempt: 0, ...none, ...more };
 }
+
+describe("a run with a delay", () => {
+  const startAt = at + 90_000_000;
+
+  it("sleeps until its time, in a terminal and in a file", () => {
+    const view = { run: run({ startAt }), steps: [step("price")] };
+    expect(renderRun(view, { now: at, width: 100, paint })[0]).toMatch(/^order {2}sleeping until 1970-01-0\d \d\d:\d\d /);
+    expect(renderChanges(undefined, view, paint)).toEqual(["order R1", expect.stringMatching(/^order sleeping until 1970-01-0\d/)]);
+    expect(renderChanges(view, view, paint)).toEqual([]);
+    expect(renderChanges(view, { ...view, run: run() }, paint)).toEqual(["order running"]);
+  });
+});
 
 describe("a run in a terminal", () => {
   const steps = [

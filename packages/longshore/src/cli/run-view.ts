@@ -1,6 +1,7 @@
 // The view of a run in a terminal: a line per step with its state, its time and its last log line. For files and pipes: a line per change.
 
 import { formatDuration } from "../core/duration.ts";
+import { momentText } from "../core/moment.ts";
 import { isRunOpen } from "../engine/run/run.ts";
 import type { Run, Step } from "./api.ts";
 import { isStuck } from "./manual-states.ts";
@@ -37,6 +38,11 @@ export const runStyles: Readonly<Record<Run["state"], Style>> = {
   "timed-out": "red",
 };
 
+/** The state of a run in words. A run with a delay that has not passed sleeps. */
+export function stateText({ state, startAt }: Pick<Run, "state" | "startAt">, now: number): string {
+  return startAt === null || state !== "running" ? state : `sleeping until ${momentText(startAt, now)}`;
+}
+
 /** An internal definition has a name with a leading dot and a hash, which are not shown to people. */
 export function titleOf({ workflow }: Pick<Run, "workflow">): string {
   return workflow.startsWith(".") ? workflow.slice(1).replace(/\+[0-9a-f]{12,}$/, "") : workflow;
@@ -63,7 +69,7 @@ export function renderRun({ run, steps }: RunView, frame: RunFrame): string[] {
   const { now, paint, rows = Infinity } = frame;
   const idWidth = Math.max(...steps.map((step) => step.id.length), 4);
   const ended = !isRunOpen(run.state);
-  const head = `${paint("bold", titleOf(run))}  ${paint(runStyles[run.state], run.state)}  ${formatDuration((run.endedAt ?? now) - run.createdAt)}  ${paint("dim", run.id)}`;
+  const head = `${paint("bold", titleOf(run))}  ${paint(runStyles[run.state], stateText(run, now))}  ${formatDuration((run.endedAt ?? now) - run.createdAt)}  ${paint("dim", run.id)}`;
   const linesOf = (step: Step) => [...stepLines(step, { ...frame, idWidth, ended }), ...(frame.below?.(step) ?? [])];
   const lines = steps.flatMap(linesOf);
   if (lines.length < rows) return [head, ...lines].map(printable);
@@ -108,10 +114,11 @@ export function renderChanges(before: RunView | undefined, after: RunView, paint
     const shown = new Set(old === undefined ? [] : deadLetterLines(old));
     for (const text of deadLetterLines(step)) if (!shown.has(text)) lines.push(`  ${step.id}: ${paint("red", fit(text, 200))}`);
   }
-  const { state } = after.run;
-  if ((before?.run.state ?? "running") !== state) {
+  const { state, createdAt } = after.run;
+  const word = stateText(after.run, createdAt);
+  if ((before === undefined ? "running" : stateText(before.run, createdAt)) !== word) {
     const took = isRunOpen(state) ? "" : ` after ${formatDuration(durationOf(after.run))}`;
-    lines.push(`${titleOf(after.run)} ${paint(runStyles[state], state)}${took}`);
+    lines.push(`${titleOf(after.run)} ${paint(runStyles[state], word)}${took}`);
   }
   return lines.map(printable);
 }

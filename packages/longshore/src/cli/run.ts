@@ -6,7 +6,7 @@ import { type Client, connect, Refusal } from "./client.ts";
 import { CommandFailure, exitFailed } from "./failure.ts";
 import { goesOn, untilInterrupted } from "./interruption.ts";
 import { jsonOf } from "./json-argument.ts";
-import { type RecordOptions, withExamples, withJson, withRecord } from "./options.ts";
+import { parseDuration, parseInteger, type RecordOptions, withExamples, withJson, withRecord } from "./options.ts";
 import { printJson } from "./print-json.ts";
 import { recordRun } from "./record.ts";
 import { printable } from "./terminal.ts";
@@ -14,6 +14,8 @@ import { printable } from "./terminal.ts";
 interface RunFlags extends RecordOptions {
   input?: string;
   key?: string;
+  delay?: number;
+  priority?: number;
   follow?: boolean;
   json?: boolean;
 }
@@ -22,19 +24,24 @@ export function runCommand(): Command {
   const command = new Command("run").description("start a run of a workflow").argument("<name>", "the workflow");
   withJson(withRecord(command))
     .option("--input <json>", "its input: JSON, @FILE for a file, - for standard input")
-    .option("--key <key>", "idempotency key: starts with the same key start one run")
+    .option("--key <key>", "idempotency key: starts with the same key and input start one run")
+    .option("--delay <duration>", 'start later: "30s", "5m", "2h"', parseDuration)
+    .option("--priority <number>", "added to the priority of its steps; smaller is taken first", parseInteger)
     .option("--follow", "show the run until it has ended; exit code 1 when it did not succeed")
     .action(run);
   return withExamples(command, [
     ['longshore run greeting --input \'{"name":"Ada"}\'', "prints the run's id"],
     ["longshore run ci --follow", "shows its steps until the end"],
     ["longshore run import --input @order.json --key order-17", "safe to repeat"],
+    ["longshore run report --delay 8h --priority 10", "begins in eight hours, after more urgent work"],
   ]);
 }
 
 async function run(name: string, flags: RunFlags): Promise<void> {
   const client = connect(flags);
-  const body = { workflow: name, input: flags.input === undefined ? undefined : jsonOf(flags.input, "--input"), key: flags.key };
+  const { key, delay: delayMs, priority } = flags;
+  const input = flags.input === undefined ? undefined : jsonOf(flags.input, "--input");
+  const body = { workflow: name, input, key, delayMs, priority };
   const started = await client.post<Run>("/runs", body).catch((error: unknown) => withSuggestion(client, name, error));
   recordRun(flags.record, "run-started", started);
   if (!flags.follow) {

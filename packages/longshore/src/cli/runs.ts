@@ -12,7 +12,7 @@ import { readList } from "./pages.ts";
 import { printJson } from "./print-json.ts";
 import { runIdOf } from "./run-id.ts";
 import { outputLine, valueLines } from "./run-values.ts";
-import { renderRun, runStyles, titleOf } from "./run-view.ts";
+import { renderRun, runStyles, stateText, titleOf } from "./run-view.ts";
 import { signalLines, signalsOf } from "./signal-lines.ts";
 import { fit, type Paint, painter, table } from "./terminal.ts";
 import { look } from "./watch-run.ts";
@@ -106,9 +106,11 @@ async function list({ workflow, state, limit, before, json, ...flags }: RunsFlag
 }
 
 function row(run: Run, isNarrow: boolean, paint: Paint): string[] {
-  const took = formatDuration((run.endedAt ?? Date.now()) - run.createdAt);
-  const left = isRunOpen(run.state) ? `${counted(run.left, "step")} left` : fit(run.error ?? "", errorCharsMax);
-  const started = isNarrow ? ageOf(Date.now() - run.createdAt) : new Date(run.createdAt).toISOString().replace("T", " ").slice(0, 19);
+  const now = Date.now();
+  const took = formatDuration((run.endedAt ?? now) - run.createdAt);
+  const open = run.startAt === null ? `${counted(run.left, "step")} left` : stateText(run, now);
+  const left = isRunOpen(run.state) ? open : fit(run.error ?? "", errorCharsMax);
+  const started = isNarrow ? ageOf(now - run.createdAt) : new Date(run.createdAt).toISOString().replace("T", " ").slice(0, 19);
   return [run.id, titleOf(run), paint(runStyles[run.state], run.state), started, took, left];
 }
 

@@ -19,10 +19,17 @@ function runState(run: RunHistory): Finding[] {
   return found;
 }
 
-/** A paused run stores events for later, so its count may lag behind its tasks. A task in the state `cancelling` has ended for its run. */
+/**
+ * A paused run stores events for later, so its count may lag behind its tasks. A task in the state `cancelling` has ended for its run. A
+ * run that has not begun has no tasks: its delay moves it.
+ */
 function canMove(run: RunHistory): Finding[] {
   const { id, state, active, tasks } = run;
   if (state !== "running") return [];
+  if (run.startAt != null) {
+    const one = tasks[0];
+    return one === undefined ? [] : [finding("run-can-move", id, `it has not begun and has the task ${one.id}`, rowOf(run))];
+  }
   // Work that a decision left for later counts as a step too.
   const open = tasks.filter(({ state: one }) => isOpen(one) && one !== "cancelling").length + (run.left ?? 0);
   if (open === 0) return [finding("run-can-move", id, "it is running and no task of it is open", rowOf(run))];

@@ -90,6 +90,12 @@ describe("a history that is whole", () => {
 /** The record of a step that waits for other steps. */
 const waitingJoin: TaskHistory = { ...openTask, state: "queued", onLane: false, joins: true };
 
+describe("a run with a delay", () => {
+  it("breaks no rule before it begins", async () => {
+    expect(await rulesBroken(sourceOf([{ ...openRun, startAt: 5_000, active: 0, tasks: [] }]))).toEqual([]);
+  });
+});
+
 describe("a JOIN that waits", () => {
   it("breaks no rule while another task, a rest of a decision or a message can move it, or its run is paused", async () => {
     const other = { ...openTask, id: `${runId}.1` };
@@ -109,6 +115,7 @@ describe("a broken history", () => {
     "run-can-move": [
       ["a running run whose tasks have all ended", sourceOf([{ ...openRun, tasks: [task()] }])],
       ["a running run that counts more open steps than it has", sourceOf([{ ...openRun, active: 2 }])],
+      ["a run that has not begun and has a task", sourceOf([{ ...openRun, startAt: 5_000 }])],
     ],
     "join-can-move": [
       ["a JOIN beside tasks that have all ended", sourceOf([{ ...openRun, tasks: [task({ id: `${runId}.1` }), waitingJoin] }])],

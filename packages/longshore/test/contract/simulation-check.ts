@@ -49,6 +49,10 @@ function checkRun(run: Run, plan: Plan, tasks: Map<number, TaskRow>): void {
         throw broken(`run ${run.id} is ${run.state} and its step ${task.step} is ${task.state}`);
     return;
   }
+  if (run.startAt !== null) {
+    if (tasks.size > 0) throw broken(`run ${run.id} has not begun and has tasks`);
+    return;
+  }
   const settled = plan.nodes.filter((_, at) => isSettled(tasks.get(at))).length;
   if (run.left !== plan.nodes.length - settled)
     throw broken(`run ${run.id} counts ${run.left} steps left of ${plan.nodes.length}, ${settled} have settled`);

@@ -81,8 +81,9 @@ export class Clients {
     const { name } = this.#stage.random.pick(this.#stage.workflows) as Workflow;
     const key = this.#stage.random.chance(0.3) ? `${name}-${this.#stage.random.between(0, 2)}` : undefined;
     const input = JSON.stringify({ go: this.#stage.random.chance(0.5) });
-    const answer = await this.#ask(`start ${name} ${key ?? ""}`, (process) =>
-      process.runs.start({ workflow: name, input, key }).catch(keyTaken),
+    const delayMs = this.#stage.random.chance(0.2) ? this.#stage.random.between(1, 5_000) : 0;
+    const answer = await this.#ask(`start ${name} ${key ?? ""} after ${delayMs} ms`, (process) =>
+      process.runs.start({ workflow: name, input, key, delayMs }).catch(keyTaken),
     );
     if (typeof answer === "string") return;
     if ("taken" in answer.value) return this.#keys.refused(key, answer.value.taken, input);

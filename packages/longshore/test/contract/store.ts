@@ -5,6 +5,7 @@ import { boardContract } from "./store-board.ts";
 import { cancelContract } from "./store-cancel.ts";
 import { commitContract } from "./store-commit.ts";
 import { deadlineContract } from "./store-deadlines.ts";
+import { delayContract, delayRestartContract } from "./store-delays.ts";
 import { endingsContract } from "./store-endings.ts";
 import { functionContract } from "./store-functions.ts";
 import { lineContract } from "./store-lines.ts";
@@ -38,6 +39,7 @@ export function storeContract(name: string, kind: StoreKind): void {
     cancelContract(setup);
     endingsContract(setup);
     deadlineContract(setup);
+    delayContract(setup);
     commitContract(setup);
     runContract(setup);
     scheduleContract(setup, kind.keeps);
@@ -47,6 +49,7 @@ export function storeContract(name: string, kind: StoreKind): void {
     // Hundreds of small worlds: in memory, where one costs a tenth of what it does in a file, and the code is the same.
     if (!kind.keeps) return livesContract(setup);
     restartContract(setup);
+    delayRestartContract(setup);
     powerCutContract(setup, kind);
   });
 }

@@ -267,10 +267,10 @@ export class Draft {
     this.update({ ...life, retries: this.run.retries + 1, ...this.counted(), ...parts });
   }
 
-  /** Restarts the run's timeout. */
+  /** Restarts the run's timeout, if the run has begun. */
   counted(): Pick<Run, "countedFrom" | "endBy"> {
     const { timeoutMs } = this.plan;
-    return { countedFrom: this.now, endBy: timeoutMs === null ? null : this.now + timeoutMs };
+    return { countedFrom: this.now, endBy: timeoutMs === null || this.run.startAt !== null ? null : this.now + timeoutMs };
   }
 
   /** Templates that are evaluated from here on can read how the step ended. */
@@ -297,7 +297,7 @@ export class Draft {
       if ("failed" in worked && state === "succeeded") return this.#closeWithout(worked);
       this.update({ output: output ?? ("value" in worked ? writeExact(worked.value) : null) });
     }
-    this.update({ endedAt: this.now, active: 0, ...(state === "succeeded" ? { left: 0 } : {}) });
+    this.update({ endedAt: this.now, startAt: null, active: 0, ...(state === "succeeded" ? { left: 0 } : {}) });
     this.#tellOthers(output !== undefined);
   }
 

@@ -62,6 +62,8 @@ export interface RunHistory {
   readonly workflow: string;
   readonly state: RunState;
   readonly endedAt: number | null;
+  /** When a run that was started with a delay begins; null once it has begun. Absent from earlier servers. */
+  readonly startAt?: number | null;
   /** Nodes that have started and not settled, as counted by the store. */
   readonly active: number;
   /**

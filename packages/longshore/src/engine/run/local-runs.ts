@@ -74,7 +74,7 @@ export class LocalRuns implements RunStore, Follower {
     this.#open = store.table(openRunTable);
     this.#keyed = store.table(runKeyTable);
     this.runs = runRows(store, commit, (run) => {
-      options.deadline(runDeadlinePrefix + run.id, run.endedAt === null ? run.endBy : null);
+      options.deadline(runDeadlinePrefix + run.id, run.endedAt === null ? (run.startAt ?? run.endBy) : null);
       this.#families.changed(run);
       this.#openIds.changed(run);
       options.changed(run);
@@ -212,9 +212,12 @@ export class LocalRuns implements RunStore, Follower {
 
   expireRun(tx: Tx, runId: string): void {
     const run = this.runs.get(tx, runId);
-    if (run === null || !isRunOpen(run.state) || run.endBy === null) return;
-    if (run.endBy <= this.#options.clock.now()) this.decisions.decide(tx, run, { kind: "timeout" });
-    else tx.after(() => this.#options.deadline(runDeadlinePrefix + runId, run.endBy));
+    const dueAt = run?.startAt ?? run?.endBy ?? null;
+    if (run === null || !isRunOpen(run.state) || dueAt === null) return;
+    if (dueAt > this.#options.clock.now()) tx.after(() => this.#options.deadline(runDeadlinePrefix + runId, dueAt));
+    else if (run.startAt === null) this.decisions.decide(tx, run, { kind: "timeout" });
+    // A paused run begins when it is resumed: that commit sets its deadline again.
+    else if (run.state === "running") this.#begin(tx, run);
   }
 
   /** Must be called before the board recovers, which has to know which tasks have ended with their run. */
@@ -232,7 +235,8 @@ export class LocalRuns implements RunStore, Follower {
       {
         at: ({ workflow, id }) => [workflow, id],
         take: (run) => {
-          if (run.endBy !== null) due.push([runDeadlinePrefix + run.id, run.endBy]);
+          const at = run.startAt ?? run.endBy;
+          if (at !== null) due.push([runDeadlinePrefix + run.id, at]);
           this.#families.changed({ ...run, endedAt: null });
           this.#openIds.changed({ ...run, endedAt: null });
         },
@@ -251,14 +255,14 @@ export class LocalRuns implements RunStore, Follower {
     if (earlier !== null) return { run: earlier, created: false };
     const definition = this.definitions.byId(tx, wanted.definitionId);
     if (definition === null) throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no definition ${wanted.definitionId}.`);
-    const { timeoutMs } = this.definitions.plan(tx, definition);
+    const { timeoutMs, nodes } = this.definitions.plan(tx, definition);
     const now = this.#options.clock.now();
     const rootId = this.#rootOf(tx, wanted);
     if (rootId !== null) this.#families.admit(rootId);
-    const run = newRun({ ...wanted, rootId }, now, timeoutMs);
+    const run = { ...newRun({ ...wanted, rootId }, now, timeoutMs), left: nodes.length };
     this.runs.put(tx, run.id, run, true);
     if (wanted.key) this.#keys.add(tx, { workflow: wanted.workflow, key: wanted.key, runId: run.id });
-    this.decisions.decide(tx, run, { kind: "start" });
+    if (run.startAt === null) this.decisions.decide(tx, run, { kind: "start" });
     return { run: this.runs.get(tx, run.id) as Run, created: true };
   }
 
@@ -266,6 +270,15 @@ export class LocalRuns implements RunStore, Follower {
   cancelNow(tx: Tx, runId: string, error: string): void {
     const run = this.runs.get(tx, runId);
     if (run !== null && isRunOpen(run.state)) this.decisions.decide(tx, run, { kind: "cancel", error });
+  }
+
+  /** The delay of the run is over. */
+  #begin(tx: Tx, run: Run): void {
+    const { timeoutMs } = this.decisions.planOf(tx, run);
+    const now = this.#options.clock.now();
+    const begun: Run = { ...run, startAt: null, countedFrom: now, endBy: timeoutMs === null ? null : now + timeoutMs };
+    this.runs.put(tx, run.id, begun);
+    this.decisions.decide(tx, begun, { kind: "start" });
   }
 
   #rootOf(tx: Tx, { rootId, parentTaskId }: NewRun): string | null {

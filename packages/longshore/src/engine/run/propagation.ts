@@ -200,6 +200,8 @@ export class Propagation {
       this.#draft.need.all = true;
       return;
     }
+    // It ended before it had begun, so there is nothing to keep.
+    if (records.size === 0 && how.from === undefined) return this.restart();
     const begun = this.#begunBefore();
     if (begun === null) return;
     if (how.from !== undefined) this.#unskip(how.from);

@@ -21,6 +21,8 @@ export interface Run {
   readonly endedAt: number | null;
   /** When the whole run must have ended. */
   readonly endBy: number | null;
+  /** When a run that was started with a delay begins; null once it has begun. Until then it has no records. */
+  readonly startAt: number | null;
   /**
    * Nodes that have started and not settled: when there are none, the run has ended. This number and the next three are stored, never
    * counted.

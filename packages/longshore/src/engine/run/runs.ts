@@ -25,6 +25,10 @@ export interface StartOptions {
   key?: string;
   alias?: string;
   unlessRunning?: boolean;
+  /** The run begins after this delay. */
+  delayMs?: number;
+  /** Added to the priority of its tasks; smaller is taken first. */
+  priority?: number;
 }
 
 /** Returns what to start, under this id, for a run that named it in the format of its dialect. */
@@ -141,10 +145,12 @@ export class Runs {
     return this.#store.hasten(runId);
   }
 
-  async start(options: StartOptions): Promise<{ run: Run; created: boolean }> {
+  async start({ delayMs = 0, ...options }: StartOptions): Promise<{ run: Run; created: boolean }> {
     const definition = await this.#store.definition(options.workflow);
     if (definition === undefined) throw unknownWorkflow(options.workflow);
-    return this.#startOnce({ ...options, sameInput: true, id: this.#makeId(this.#clock.now()), definitionId: definition.id });
+    const now = this.#clock.now();
+    const startAt = delayMs > 0 ? now + delayMs : null;
+    return this.#startOnce({ ...options, startAt, sameInput: true, id: this.#makeId(now), definitionId: definition.id });
   }
 
   run(runId: string): Promise<Run | undefined> {

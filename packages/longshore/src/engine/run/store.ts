@@ -53,6 +53,8 @@ export interface NewRun {
   /** An earlier run with this key must have the same input; otherwise the start is refused with LONGSHORE_CONFLICT. */
   sameInput?: boolean;
   priority?: number;
+  /** When the run begins, and its timeout with it. Default: at once. */
+  startAt?: number | null;
   /** JSON texts. */
   settings?: string | null;
   variables?: string | null;

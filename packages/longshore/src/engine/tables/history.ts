@@ -6,7 +6,7 @@ import type { AttemptHistory, ChildHistory, RunHistory, TaskHistory } from "../r
 import type { RunState } from "../run/run.ts";
 import { plainTable } from "./plain.ts";
 
-export type RunRecord = Pick<RunHistory, "id" | "workflow" | "state" | "endedAt" | "active" | "retries" | "parentTaskId"> & {
+export type RunRecord = Pick<RunHistory, "id" | "workflow" | "state" | "endedAt" | "startAt" | "active" | "retries" | "parentTaskId"> & {
   readonly definitionId: string;
   readonly backlog: string | null;
 };
@@ -16,6 +16,7 @@ export const runHistoryTable: TableSpec<RunRecord> = plainTable<RunRecord>("run"
   workflow: "workflow",
   state: "state",
   endedAt: "ended_at",
+  startAt: "start_at",
   active: "active_count",
   retries: "retries",
   parentTaskId: "parent_task_id",

@@ -27,6 +27,7 @@ const changing: readonly Column<Run>[] = [
   ["output", (run) => run.output],
   ["error", (run) => run.error],
   ["end_by", (run) => run.endBy],
+  ["start_at", (run) => run.startAt],
   ["active_count", (run) => run.active],
   ["left_count", (run) => run.left],
   ["failed_count", (run) => run.failed],
@@ -54,7 +55,7 @@ export const runIdTable: TableSpec<Pick<Run, "id">> = {
   of: (row) => ({ id: row.id as string }),
 };
 
-export type OpenRun = Pick<Run, "id" | "workflow" | "endBy" | "rootId">;
+export type OpenRun = Pick<Run, "id" | "workflow" | "endBy" | "startAt" | "rootId">;
 
 export const openRunTable: TableSpec<OpenRun> = {
   name: "run",
@@ -63,12 +64,14 @@ export const openRunTable: TableSpec<OpenRun> = {
     ["id", (run) => run.id],
     ["workflow", (run) => run.workflow],
     ["end_by", (run) => run.endBy],
+    ["start_at", (run) => run.startAt],
     ["root_id", (run) => run.rootId],
   ],
   of: (row) => ({
     id: row.id as string,
     workflow: row.workflow as string,
     endBy: row.end_by as number | null,
+    startAt: row.start_at as number | null,
     rootId: row.root_id as string | null,
   }),
 };
@@ -138,6 +141,7 @@ function runHeadOf(row: Row): RunHead {
     createdAt: row.created_at as number,
     endedAt: row.ended_at as number | null,
     endBy: row.end_by as number | null,
+    startAt: row.start_at as number | null,
     active: row.active_count as number,
     left: row.left_count as number,
     failed: row.failed_count as number,

@@ -148,6 +148,9 @@ const migrations: readonly string[] = [
   CREATE INDEX schedule_workflow ON schedule (workflow, name);
   CREATE INDEX schedule_source ON schedule (source, name) WHERE source IS NOT NULL;
   `,
+  `
+  ALTER TABLE run ADD COLUMN start_at BIGINT;
+  `,
 ];
 
 export const schemaVersion: number = migrations.length;

@@ -225,6 +225,10 @@ const migrations: readonly string[] = [
   CREATE INDEX schedule_workflow ON schedule (workflow, name);
   CREATE INDEX schedule_source ON schedule (source, name) WHERE source IS NOT NULL;
   `,
+  `
+  -- When a run that was started with a delay begins.
+  ALTER TABLE run ADD COLUMN start_at INTEGER;
+  `,
 ];
 
 export const schemaVersion = migrations.length;

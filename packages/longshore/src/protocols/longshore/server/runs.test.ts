@@ -46,6 +46,19 @@ describe("starting a run", () => {
     expect((await api("GET", "/runs")).body.items).toHaveLength(1);
   });
 
+  it("with a delay begins later, and shows when", async () => {
+    const { api, create, clock, take } = await startAdminServer();
+    const workflow = await create(job("a"));
+    const { body } = await api("POST", "/runs", { workflow, delayMs: 60_000, priority: 5 });
+    const startAt = clock.now() + 60_000;
+    expect(body).toMatchObject({ state: "running", startAt, priority: 5, createdAt: clock.now() });
+    expect((await api("GET", `/runs/${body.id}/tasks`)).body.items).toEqual([]);
+    await clock.advance(60_000);
+    expect((await api("GET", `/runs/${body.id}`)).body).toMatchObject({ state: "running", startAt: null, left: 1 });
+    expect((await api("GET", `/runs/${body.id}/tasks`)).body.items).toMatchObject([{ step: "a", priority: 5, postedAt: startAt }]);
+    expect((await take()).lease).toBeDefined();
+  });
+
   it("of an unknown workflow is 404 and names the field", async () => {
     const { api } = await startAdminServer();
     const { status, body } = await api("POST", "/runs", { workflow: "nope" });
@@ -58,6 +71,9 @@ describe("starting a run", () => {
     ["a workflow of another type", { workflow: 7 }, "workflow"],
     ["an empty key", { workflow: "w", key: "" }, "key"],
     ["a key that is too long", { workflow: "w", key: "k".repeat(257) }, "key"],
+    ["a delay below zero", { workflow: "w", delayMs: -1 }, "delayMs"],
+    ["a delay of more than a year", { workflow: "w", delayMs: 40_000_000_000 }, "delayMs"],
+    ["a priority that is no whole number", { workflow: "w", priority: 0.5 }, "priority"],
     ["a control character in the name", { workflow: "a\u0000b" }, "workflow"],
     ["a field that does not exist", { workflow: "w", inputs: {} }, "inputs"],
   ])("with %s is 400 and names it", async (_, request, field) => {
@@ -70,7 +86,7 @@ describe("starting a run", () => {
   it("with a field that does not exist gets the list of fields", async () => {
     const { api } = await startAdminServer();
     const { body } = await api("POST", "/runs", { workflow: "w", inputs: {} });
-    expect(body.error).toMatchObject({ field: "inputs", expected: "one of workflow, input, key" });
+    expect(body.error).toMatchObject({ field: "inputs", expected: "one of workflow, input, key, delayMs, priority" });
     const { body: query } = await api("GET", "/runs/x/tasks?colour=red");
     expect(query.error).toMatchObject({ field: "query.colour", expected: "one of limit, after" });
   });

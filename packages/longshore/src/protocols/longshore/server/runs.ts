@@ -15,6 +15,9 @@ const tag = "runs";
 /** Names and keys are stored in indexes: long ones would make every row expensive. */
 const nameCharsMax = 200;
 const keyCharsMax = 256;
+/** As long as a step may wait. */
+const delayMsMax = 366 * 86_400_000;
+const priorityMax = 1_000_000;
 /** Control characters in a name would break logs and terminals, and SQLite may cut a text at NUL. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused.
 const plain = /^[^\u0000-\u001f\u007f]*$/;
@@ -29,6 +32,20 @@ const startBody = z.strictObject({
     .regex(plain)
     .optional()
     .describe(`a text of 1 to ${keyCharsMax} characters; starting twice with one key and input starts one run`),
+  delayMs: z
+    .number()
+    .int()
+    .min(0)
+    .max(delayMsMax)
+    .optional()
+    .describe(`milliseconds until the run begins, at most ${delayMsMax}; 0 when absent`),
+  priority: z
+    .number()
+    .int()
+    .min(-priorityMax)
+    .max(priorityMax)
+    .optional()
+    .describe(`a whole number from -${priorityMax} to ${priorityMax}, added to the priority of its tasks; smaller is taken first`),
 });
 
 const listQuery = z.strictObject({
@@ -71,8 +88,8 @@ export function runOperations({ runs, reader, shown }: RunDeps): Operation[] {
         404: { description: "There is no such workflow." },
         409: { description: "The run with this key was started with another input; `run` names it." },
       },
-      async handle({ body: { workflow, input, key } }) {
-        const { run, created } = await runs.start({ workflow, input: writeExact(input ?? null), key });
+      async handle({ body: { input, ...options } }) {
+        const { run, created } = await runs.start({ ...options, input: writeExact(input ?? null) });
         return created ? newRun(run) : json(200, await bodyOf(run));
       },
     }),
