@@ -58,7 +58,7 @@ const table = {
 
   "definition.write": { who: "operator", what: "store workflows and flows", carries: "definition" },
   "definition.remove": { who: "operator", what: "remove workflows, flows, schemas and task definitions" },
-  "run.start": { who: "operator", what: "start runs of anything", carries: "payload" },
+  "run.start": { who: "operator", what: "start runs of anything, and single tasks", carries: "payload" },
   "run.signal": { who: "operator", what: "send signals to runs", carries: "payload" },
   "run.steer": { who: "operator", what: "cancel, pause, retry, rerun runs and skip steps", vital: true, carries: "payload" },
   "run.remove": { who: "operator", what: "remove runs" },

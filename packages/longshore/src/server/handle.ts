@@ -9,9 +9,9 @@ import { toJson } from "../core/json/to-json.ts";
 import { checkStartInput } from "../core/schema/schema.ts";
 import type { RetryHint, Task } from "../core/task.ts";
 import type { BlobStore } from "../engine/blob/blob.ts";
+import { looseTask } from "../engine/board/loose-task.ts";
 import type { TaskRow as BoardTask } from "../engine/board/task.ts";
 import type { Definition } from "../engine/run/dialect.ts";
-import { noRetry } from "../engine/run/retry.ts";
 import type { Run, RunState } from "../engine/run/run.ts";
 import { taskOfStep } from "../engine/run/step-task.ts";
 import type { ProtocolHandles } from "../protocols/index.ts";
@@ -153,23 +153,14 @@ function resultOf(run: Run): RunResult {
   return { id: run.id, state: run.state, output: run.output === null ? null : JSON.parse(run.output), error: run.error };
 }
 
-function newTask(id: string, task: string | Task, input: Json, options: CallOptions) {
-  const name = typeof task === "string" ? task : task.name;
-  const retry = options.retry ?? (typeof task === "string" ? undefined : task.retry);
-  const policy =
-    retry === undefined
-      ? null
-      : JSON.stringify({ ...noRetry, failures: retry.limit, ...(retry.backoff === undefined ? {} : { backoff: retry.backoff }) });
-  return {
-    id,
-    step: name,
-    lanes: [{ name, labels: [...new Set(options.labels ?? [])].sort() }],
-    input: JSON.stringify(input),
-    policy,
-    priority: options.priority,
-    delayMs: options.delay === undefined ? undefined : durationMs(options.delay, "delay"),
-    endMs: options.timeout === undefined ? undefined : durationMs(options.timeout, "timeout"),
-  };
+function newTask(id: string, task: string | Task, input: Json, { delay, timeout, ...options }: CallOptions) {
+  const [name, own] = typeof task === "string" ? [task, undefined] : [task.name, task.retry];
+  return looseTask({
+    ...options,
+    ...{ id, task: name, input: JSON.stringify(input), retry: options.retry ?? own },
+    ...(delay === undefined ? {} : { delayMs: durationMs(delay, "delay") }),
+    ...(timeout === undefined ? {} : { timeoutMs: durationMs(timeout, "timeout") }),
+  });
 }
 
 function outputOf(task: BoardTask): Json {

@@ -200,6 +200,7 @@ async function requests(ask: Ask, owner: Owner): Promise<Asked[]> {
   add("POST /api/longshore/v1/runs/:id/signals", { params: { id: await own() }, body: { name: "go", value: { a: 1 } } });
   add("POST /api/longshore/v1/runs/:id/retry", { params: { id: await ended() } });
   add("POST /api/longshore/v1/runs/:id/rerun", { params: { id: await ended() } });
+  add("POST /api/longshore/v1/tasks", { body: { task: "single", input: 1 } });
   add("POST /api/longshore/v1/tasks/:id/cancel", { params: { id: `${await own()}.0` } });
   add("POST /api/longshore/v1/blobs", { body: Buffer.from("some bytes") });
   const hash = "d9298a10d1b0735837dc4bd85dac641b0f3cef27a47e5d53a54f2f3f5b2fcffa";

@@ -3,7 +3,7 @@
 
 import type { Clock } from "../../core/clock.ts";
 import { LongshoreError } from "../../core/errors.ts";
-import { Results } from "../../core/results.ts";
+import { type GiveUp, Results } from "../../core/results.ts";
 import type { Verdict } from "../../core/verdict.ts";
 import { Deadlines } from "./deadlines.ts";
 import type { Reach } from "./lanes.ts";
@@ -162,12 +162,13 @@ export class Board {
     return this.#store.task(taskId);
   }
 
-  /** Resolves with the task once it has ended; undefined when there is no such task. */
-  result(taskId: string): Promise<TaskRow | undefined> {
+  /** Resolves with the task once it has ended, or in its current state when the caller gives up; undefined when there is no such task. */
+  result(taskId: string, giveUp?: GiveUp): Promise<TaskRow | undefined> {
     return this.#results.of(
       taskId,
       () => this.#store.task(taskId),
       (task) => isOpen(task.state),
+      giveUp,
     );
   }
 

@@ -17,22 +17,22 @@ const name = z
   .regex(/^[\w./:@-]{1,200}$/)
   .describe("1 to 200 letters, digits and . _ - / : @");
 /** As `task()` accepts them: a step with any other name would wait without an end. */
-const taskName = z
+export const taskName = z
   .string()
   .regex(/^[\w./:-]{1,200}$/)
   .describe("1 to 200 letters, digits and . _ - / :");
 const stepId = z.string().min(1).max(256).describe("1 to 256 characters");
-const milliseconds = z.number().int().min(1).max(waitMsMax).describe(`milliseconds, 1 to ${waitMsMax}`);
-const count = z.number().int().min(0).max(retriesMax).describe(`a whole number, at most ${retriesMax}`);
+export const milliseconds = z.number().int().min(1).max(waitMsMax).describe(`milliseconds, 1 to ${waitMsMax}`);
+export const count = z.number().int().min(0).max(retriesMax).describe(`a whole number, at most ${retriesMax}`);
 const share = z.number().min(0).max(1).optional().describe("a share from 0 to 1");
-const delay = z.number().int().min(0).max(waitMsMax).describe(`milliseconds, at most ${waitMsMax}`);
+export const delay = z.number().int().min(0).max(waitMsMax).describe(`milliseconds, at most ${waitMsMax}`);
 
 const value = z
   .unknown()
   .refine((given) => referencesAreWhole(given), 'a reference is {"$ref":{"step":"...","path":[...]}}')
   .describe("any JSON value, in which references are replaced by results");
 
-const backoff = z.discriminatedUnion("kind", [
+export const backoff = z.discriminatedUnion("kind", [
   z.strictObject({ kind: z.literal("fixed"), delayMs: delay, jitter: share }),
   z.strictObject({ kind: z.literal("linear"), delayMs: delay, maxMs: delay.optional(), jitter: share }),
   z.strictObject({ kind: z.literal("fibonacci"), delayMs: delay, maxMs: delay.optional(), jitter: share }),
@@ -44,6 +44,14 @@ const backoff = z.discriminatedUnion("kind", [
     jitter: share,
   }),
 ]);
+
+export const priority = z
+  .number()
+  .int()
+  .min(-priorityMax)
+  .max(priorityMax)
+  .describe(`a whole number from -${priorityMax} to ${priorityMax}; smaller is taken first`);
+export const labels = z.array(z.string().min(1).max(labelCharsMax)).max(labelsMax).describe(`at most ${labelsMax} texts`);
 
 const limit = z.strictObject({
   key: z.string().min(1).max(256),
@@ -69,8 +77,8 @@ const step = z
     timeoutMs: milliseconds.optional(),
     totalMs: milliseconds.optional(),
     claimMs: milliseconds.optional(),
-    priority: z.number().int().min(-priorityMax).max(priorityMax).optional(),
-    labels: z.array(z.string().min(1).max(labelCharsMax)).max(labelsMax).optional(),
+    priority: priority.optional(),
+    labels: labels.optional(),
     limits: z.array(limit).max(limitsMax).optional(),
   })
   .refine((given) => kinds.filter((kind) => given[kind] !== undefined).length === 1, `a step has one of ${kinds.join(", ")}`);

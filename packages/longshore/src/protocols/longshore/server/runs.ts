@@ -4,20 +4,19 @@ import { z } from "zod";
 import { LongshoreError } from "../../../core/errors.ts";
 import { idOfUuid } from "../../../core/ids.ts";
 import { writeExact } from "../../../core/json/json-exact.ts";
-import type { Run } from "../../../engine/run/run.ts";
+import { isRunOpen, type Run } from "../../../engine/run/run.ts";
 import type { ProtocolEngine } from "../../server-half.ts";
 import { apiPrefix, pageOf, runShape, runStates } from "../wire/shapes.ts";
 import { runBody } from "./bodies.ts";
+import { delay, priority } from "./code-source.ts";
 import { json, type Operation, operation } from "./operation.ts";
-import { cursor, limit } from "./query.ts";
+import { cursor, limit, waitMs } from "./query.ts";
+import { givingUp } from "./waits.ts";
 
 const tag = "runs";
 /** Names and keys are stored in indexes: long ones would make every row expensive. */
 const nameCharsMax = 200;
 const keyCharsMax = 256;
-/** As long as a step may wait. */
-const delayMsMax = 366 * 86_400_000;
-const priorityMax = 1_000_000;
 /** Control characters in a name would break logs and terminals, and SQLite may cut a text at NUL. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused.
 const plain = /^[^\u0000-\u001f\u007f]*$/;
@@ -32,20 +31,8 @@ const startBody = z.strictObject({
     .regex(plain)
     .optional()
     .describe(`a text of 1 to ${keyCharsMax} characters; starting twice with one key and input starts one run`),
-  delayMs: z
-    .number()
-    .int()
-    .min(0)
-    .max(delayMsMax)
-    .optional()
-    .describe(`milliseconds until the run begins, at most ${delayMsMax}; 0 when absent`),
-  priority: z
-    .number()
-    .int()
-    .min(-priorityMax)
-    .max(priorityMax)
-    .optional()
-    .describe(`a whole number from -${priorityMax} to ${priorityMax}, added to the priority of its tasks; smaller is taken first`),
+  delayMs: delay.optional().describe(`${delay.description}, until the run begins; 0 when absent`),
+  priority: priority.optional().describe(`${priority.description}; added to the priority of its tasks`),
 });
 
 const listQuery = z.strictObject({
@@ -72,9 +59,10 @@ const cancelBody = z.strictObject({
 
 export const noSuchRun = { 404: { description: "There is no such run." } };
 
-type RunDeps = Pick<ProtocolEngine, "runs" | "reader" | "shown">;
+type RunDeps = Pick<ProtocolEngine, "board" | "clock" | "runs" | "reader" | "shown">;
 
-export function runOperations({ runs, reader, shown }: RunDeps): Operation[] {
+export function runOperations(deps: RunDeps): Operation[] {
+  const { runs, reader, shown } = deps;
   const bodyOf = async (run: Run) => runBody(await shown.run(run));
   const newRun = async (run: Run) => json(201, await bodyOf(run), { location: `${apiPrefix}/runs/${run.id}` });
   return [
@@ -105,9 +93,14 @@ export function runOperations({ runs, reader, shown }: RunDeps): Operation[] {
     }),
     operation({
       ...{ id: "getRun", tag, method: "GET", path: "/runs/:id", action: "run.read", stored: true },
-      summary: "Look at one run.",
-      answers: { 200: { description: "Its current state.", schema: runShape }, ...noSuchRun },
-      handle: async ({ params }) => json(200, await bodyOf(await knownRun((id) => runs.run(id), params.id))),
+      summary: "Look at one run; with `waitMs`, wait for its end.",
+      query: z.strictObject({ waitMs }),
+      answers: { 200: { description: "Its current state: it may still run when the wait is over.", schema: runShape }, ...noSuchRun },
+      async handle({ params, query, request }) {
+        const run = await knownRun((id) => runs.run(id), params.id);
+        if (query.waitMs === 0 || !isRunOpen(run.state)) return json(200, await bodyOf(run));
+        return json(200, await bodyOf(await knownRun((id) => runs.result(id, givingUp(deps, request, query.waitMs)), run.id)));
+      },
     }),
     operation({
       ...{ id: "cancelRun", tag, method: "POST", path: "/runs/:id/cancel", action: "run.steer" },

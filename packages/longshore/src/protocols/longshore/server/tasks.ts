@@ -2,18 +2,24 @@
 
 import { z } from "zod";
 import { LongshoreError } from "../../../core/errors.ts";
+import { idOfUuid } from "../../../core/ids.ts";
+import { writeExact } from "../../../core/json/json-exact.ts";
+import { isSameJson } from "../../../core/json/json-same.ts";
 import { wholeRow } from "../../../core/slices/slices.ts";
-import type { TaskRow } from "../../../engine/board/task.ts";
+import { looseTask } from "../../../engine/board/loose-task.ts";
+import { isOpen, type TaskRow } from "../../../engine/board/task.ts";
 import type { PlanNode } from "../../../engine/run/plan.ts";
 import { pageCharsMax } from "../../../engine/run/reader.ts";
 import { taskIdOf } from "../../../engine/run/run.ts";
 import { taskNode } from "../../../engine/run/task-node.ts";
 import type { ProtocolEngine } from "../../server-half.ts";
-import { attemptShape, pageOf, stepShape, taskShape, taskStates } from "../wire/shapes.ts";
+import { apiPrefix, attemptShape, pageOf, stepShape, taskShape, taskStates } from "../wire/shapes.ts";
 import { attemptBody, isShown, stepBody, taskBody } from "./bodies.ts";
+import { backoff, count, delay, labels, milliseconds, priority, taskName } from "./code-source.ts";
 import { json, type Operation, operation } from "./operation.ts";
-import { cursor, flag, limit, position } from "./query.ts";
+import { cursor, flag, limit, position, waitMs } from "./query.ts";
 import { knownRun, noSuchRun } from "./runs.ts";
+import { givingUp } from "./waits.ts";
 
 const tag = "tasks";
 const noSuchTask = { 404: { description: "There is no such task." } };
@@ -28,7 +34,24 @@ const listQuery = z.strictObject({
   before: cursor,
 });
 
-type TaskDeps = Pick<ProtocolEngine, "board" | "deadLetters" | "logs" | "originOf" | "plan" | "reader" | "shown" | "slices" | "waiting">;
+const postBody = z.strictObject({
+  task: taskName.describe(`the name of a task: ${taskName.description}`),
+  input: z.unknown().optional().describe("any JSON value; null when absent"),
+  id: z.uuid().optional().describe("a UUID that the client has made; a request with the same id again queues nothing"),
+  delayMs: delay.optional().describe(`${delay.description}, until it may be taken; 0 when absent`),
+  priority: priority.optional(),
+  labels: labels.optional().describe(`${labels.description}; only workers with all of them take it`),
+  timeoutMs: milliseconds.optional().describe(`${milliseconds.description}: the limit of one attempt`),
+  retry: z
+    .strictObject({ limit: count, backoff: backoff.optional() })
+    .optional()
+    .describe("how often it is tried again after a failure; never when absent"),
+});
+
+type TaskDeps = Pick<
+  ProtocolEngine,
+  "board" | "clock" | "deadLetters" | "logs" | "makeId" | "originOf" | "plan" | "reader" | "shown" | "slices" | "waiting"
+>;
 
 export function taskOperations(deps: TaskDeps): Operation[] {
   const { board, reader } = deps;
@@ -37,6 +60,15 @@ export function taskOperations(deps: TaskDeps): Operation[] {
     const why = deps.waiting();
     const shown = await shownOf(deps, tasks);
     return Promise.all(shown.map(async (task) => taskBody(await deps.shown.task(task), await why(task))));
+  };
+  const post = async ({ id: given, input: value, ...options }: z.output<typeof postBody>) => {
+    const id = given === undefined ? deps.makeId(deps.clock.now()) : (idOfUuid(given) as string);
+    const input = writeExact(value ?? null);
+    const known = given === undefined ? undefined : await board.task(id);
+    if (known !== undefined && (known.step !== options.task || !isSameJson(known.input, input))) throw idTaken(given as string);
+    if (known === undefined) await board.post([looseTask({ ...options, id, input })]);
+    const task = await knownTask(deps, id);
+    return json(known === undefined ? 201 : 200, await body(task), { location: `${apiPrefix}/tasks/${id}` });
   };
   return [
     operation({
@@ -85,9 +117,26 @@ export function taskOperations(deps: TaskDeps): Operation[] {
     }),
     operation({
       ...{ id: "getTask", tag, method: "GET", path: "/tasks/:id", action: "task.read", stored: true },
-      summary: "Look at one task.",
-      answers: { 200: { description: "Its current state.", schema: taskShape }, ...noSuchTask },
-      handle: async ({ params }) => json(200, await body(await knownTask(deps, params.id as string))),
+      summary: "Look at one task; with `waitMs`, wait for its end.",
+      query: z.strictObject({ waitMs }),
+      answers: { 200: { description: "Its current state: it may still be open when the wait is over.", schema: taskShape }, ...noSuchTask },
+      async handle({ params, query, request }) {
+        const task = await knownTask(deps, params.id as string);
+        if (query.waitMs === 0 || !isOpen(task.state)) return json(200, await body(task));
+        await board.result(task.id, givingUp(deps, request, query.waitMs));
+        return json(200, await body(await knownTask(deps, task.id)));
+      },
+    }),
+    operation({
+      ...{ id: "postTask", tag, method: "POST", path: "/tasks", action: "run.start" },
+      summary: "Queue one task without a workflow.",
+      body: postBody,
+      answers: {
+        201: { description: "It is queued.", schema: taskShape },
+        200: { description: "A task with this id was queued before; this is its current state.", schema: taskShape },
+        409: { description: "The task with this id has another name or input." },
+      },
+      handle: ({ body: given }) => post(given),
     }),
     operation({
       ...{ id: "listTaskAttempts", tag, method: "GET", path: "/tasks/:id/attempts", action: "task.read", stored: true },
@@ -112,6 +161,12 @@ export function taskOperations(deps: TaskDeps): Operation[] {
       },
     }),
   ];
+}
+
+function idTaken(id: string): LongshoreError {
+  return new LongshoreError("LONGSHORE_CONFLICT", `The task ${id} exists and has another name or input: make a new id for another task.`, {
+    detail: { field: "id", expected: "a new UUID" },
+  });
 }
 
 /** The tasks that are shown to people. */
