@@ -83,6 +83,17 @@ else
       expect(await engine.history.kept()).toBeDefined();
     });
 
+    it("knows the size of its tables", async () => {
+      const engine = await open(server.newUrl());
+      const [before] = await engine.size();
+      expect(before).toMatchObject({ part: "tables" });
+      await engine.board.post([
+        { id: "a", step: "a", lanes: [{ name: "a", labels: [] }], input: JSON.stringify(text(100_000)), policy: null },
+      ]);
+      const [after] = await engine.size();
+      expect(after?.bytes).toBeGreaterThan(before?.bytes ?? 0);
+    });
+
     it("continues where another one ended, with PostgreSQL's time", async () => {
       const { url, engine, work } = await withRuns(3);
       await work("a");

@@ -4,6 +4,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { TerminalError } from "../../../src/core/errors.ts";
 import { task } from "../../../src/core/task.ts";
 import { graph } from "../../../src/graph.ts";
+import { stepflowGrpc } from "../../../src/protocols/stepflow/worker/index.ts";
 import { workflowGraph } from "../../../src/protocols/workflow-graph/worker/index.ts";
 import type { Ref } from "../../../src/reference.ts";
 import { type Server, serve } from "../../../src/server/index.ts";
@@ -32,9 +33,10 @@ async function ended(server: Server, worker: { stop(): Promise<unknown> }, { spa
 }
 
 it.each([
-  ["in the same process", (server: Server) => server],
-  ["over HTTP", (server: Server) => workflowGraph(server.url as string)],
-])("a run, its step, the attempt and the span of a worker %s are one trace", async (_where, transportTo) => {
+  ["in the same process", "task.execute", (server: Server) => server],
+  ["over HTTP", "task.execute", (server: Server) => workflowGraph(server.url as string)],
+  ["of Stepflow over gRPC", "component.execute", (server: Server) => stepflowGrpc(new URL(server.url as string).host)],
+])("a run, its step, the attempt and the span of a worker %s are one trace", async (_where, executed, transportTo) => {
   const { collector, server, spansTo } = await setup();
   const worker = await work({ tasks: [pack], on: transportTo(server), telemetry: await spansTo("worker") });
   const { id } = await server.start(
@@ -43,8 +45,8 @@ it.each([
   );
   await server.result(id);
   const spans = await ended(server, worker, collector);
-  expect([...spans.keys()].sort()).toEqual(["attempt pack", "run shipping", "step pack", "task.execute"]);
-  const [run, step, attempt, execution] = ["run shipping", "step pack", "attempt pack", "task.execute"].map((name) => spans.get(name));
+  expect([...spans.keys()].sort()).toEqual(["attempt pack", "run shipping", "step pack", executed].sort());
+  const [run, step, attempt, execution] = ["run shipping", "step pack", "attempt pack", executed].map((name) => spans.get(name));
   expect(run?.parentSpanId).toBe("");
   expect([step?.parentSpanId, attempt?.parentSpanId, execution?.parentSpanId]).toEqual([run?.spanId, step?.spanId, attempt?.spanId]);
   expect(new Set([...spans.values()].map(({ traceId }) => traceId)).size).toBe(1);

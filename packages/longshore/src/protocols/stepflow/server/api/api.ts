@@ -16,6 +16,7 @@ import type { Run } from "../../../../engine/run/run.ts";
 import type { Runs } from "../../../../engine/run/runs.ts";
 import type { GrpcMethod } from "../../../../net/grpc/service.ts";
 import type { RouteGroup } from "../../../../net/http/http.ts";
+import type { ProtocolEngine } from "../../../server-half.ts";
 import { itemsLane } from "../../dialect/items.ts";
 import type { RouteFacts } from "../../dialect/route-facts.ts";
 import { BlobLibrary } from "../blob-library.ts";
@@ -43,6 +44,7 @@ import { WorkerRuns } from "./worker-runs.ts";
 /** The parts of the engine that the API uses. */
 export interface ApiEngine {
   readonly clock: Clock;
+  readonly spanOf: ProtocolEngine["spanOf"];
   readonly makeId: MakeId;
   readonly board: Board;
   readonly runs: Runs;
@@ -147,7 +149,7 @@ export function openStepflowApi(options: ApiOptions): StepflowApi {
     events: { clock, reader, renderer, items, listen: engine.listen, followers: new Followers() },
     components: options.components(builtins.components.map((component) => ({ ...component, id: component.path }))),
   };
-  const workerRuns = new WorkerRuns({ reader, runs: services.runs, flows, renderer, holds: options.holds });
+  const workerRuns = new WorkerRuns({ reader, runs: services.runs, flows, renderer, spanOf: engine.spanOf, holds: options.holds });
   let unlisten = () => {};
   return {
     services,

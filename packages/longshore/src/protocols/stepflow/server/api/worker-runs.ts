@@ -8,6 +8,7 @@ import type { Reader } from "../../../../engine/run/reader.ts";
 import type { RunHead } from "../../../../engine/run/run.ts";
 import type { GrpcError } from "../../../../net/grpc/status.ts";
 import type { Encodable } from "../../../../net/protobuf/protobuf.ts";
+import type { ProtocolEngine } from "../../../server-half.ts";
 import { settingsOf } from "../../dialect/settings.ts";
 import { taskErrorNames } from "../../wire/codes.ts";
 import { ExecutionStatus, type OrchestratorRunStatus, ResultOrder, type TaskErrorCode } from "../../wire/messages.ts";
@@ -26,6 +27,7 @@ export interface WorkerRunDeps {
   readonly runs: RunService;
   readonly flows: Flows;
   readonly renderer: Renderer;
+  readonly spanOf: ProtocolEngine["spanOf"];
   /** Whether the caller holds a task of the run or of a run of the same family. */
   holds(caller: Caller, rootRunId: string): Promise<boolean>;
 }
@@ -78,11 +80,12 @@ export class WorkerRuns {
     return this.#statusOf(await this.#deps.runs.waitFor(run, waiting), order);
   }
 
-  /** The run, flow and step of a task, as workers know them. */
+  /** The run, flow, step and span of a task, as workers know them. */
   async observability(task: TaskRow): Promise<Observability> {
     const run = task.runId === null ? undefined : await this.#deps.reader.run(task.runId);
-    if (run === undefined) return { stepId: task.step };
-    return { runId: wireRunId(run.id), flowId: flowIdOf(run), stepId: task.step };
+    const span = this.#deps.spanOf(task);
+    if (run === undefined) return { ...span, stepId: task.step };
+    return { ...span, runId: wireRunId(run.id), flowId: flowIdOf(run), stepId: task.step };
   }
 
   /** The root run of a task, as workers know it; empty for a task without a run. */

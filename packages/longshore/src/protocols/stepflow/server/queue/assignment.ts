@@ -1,6 +1,7 @@
 // Converts a task of the board to the assignment for its worker.
 
 import { parseExact } from "../../../../core/json/json-exact.ts";
+import type { SpanIds } from "../../../../core/trace.ts";
 import type { TaskRow } from "../../../../engine/board/task.ts";
 import type { Run } from "../../../../engine/run/run.ts";
 import type { Encodable } from "../../../../net/protobuf/protobuf.ts";
@@ -21,12 +22,14 @@ export interface Surroundings {
   /** The registered components of the worker; null when they are not known. */
   readonly components: readonly RegisteredComponent[] | null;
   readonly orchestratorServiceUrl: string;
+  /** The span of this attempt, on a server that writes spans. */
+  readonly span?: SpanIds | undefined;
   /** The component and input, when the task's own input does not have them. */
   readonly given?: ComponentTask | undefined;
 }
 
 export function assignmentOf(task: TaskRow, surroundings: Surroundings): Encodable<typeof TaskAssignment> {
-  const { run, components, orchestratorServiceUrl } = surroundings;
+  const { run, components, orchestratorServiceUrl, span } = surroundings;
   const given = surroundings.given ?? (parseExact(task.input) as ComponentTask);
   const found = components === null ? null : findComponent(components, given.component);
   return {
@@ -36,7 +39,7 @@ export function assignmentOf(task: TaskRow, surroundings: Surroundings): Encodab
       componentId: found?.component.id ?? given.component,
       input: given.input,
       attempt: task.attempt + 1,
-      observability: { ...(run === undefined ? {} : { runId: wireRunId(run.id), flowId: flowIdOf(run) }), stepId: task.step },
+      observability: { ...span, ...(run === undefined ? {} : { runId: wireRunId(run.id), flowId: flowIdOf(run) }), stepId: task.step },
       pathParams: found?.params ?? {},
     },
     context: { orchestratorServiceUrl, rootRunId: run === undefined ? "" : wireRunId(settingsOf(run).rootRunId ?? run.id) },

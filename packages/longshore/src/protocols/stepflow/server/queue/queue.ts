@@ -11,6 +11,7 @@ import type { Lane, TaskRow } from "../../../../engine/board/task.ts";
 import type { DocumentStore } from "../../../../engine/run/documents.ts";
 import type { Runs } from "../../../../engine/run/runs.ts";
 import type { Encodable } from "../../../../net/protobuf/protobuf.ts";
+import type { ProtocolEngine } from "../../../server-half.ts";
 import { type FlowError, failureReport } from "../../dialect/result.ts";
 import type { ComponentTask } from "../../dialect/router.ts";
 import { TaskAssignment } from "../../wire/messages.ts";
@@ -77,6 +78,7 @@ export interface QueueDeps {
   readonly unclaimed: UnclaimedOffers;
   readonly discoveries: Discoveries;
   readonly dropped: DroppedAssignments;
+  readonly spanOf: ProtocolEngine["spanOf"];
 }
 
 /** A queue whose tasks are on a lane of the board. */
@@ -101,7 +103,7 @@ export class BoardQueue implements TaskQueue {
   }
 
   async next({ signal, offerMs, orchestratorServiceUrl, worker }: NextOptions): Promise<Delivery | undefined> {
-    const { board, runs, unclaimed, dropped } = this.#deps;
+    const { board, runs, unclaimed, dropped, spanOf } = this.#deps;
     const reach = this.#shared ? await this.#reachOf(worker) : this.#own;
     const [task] = await board.offer({ reach, serves: this.lane.name, termMs: queueHoldMs, offerMs, waitMs, signal });
     // It may have been cancelled in the transaction that handed it out.
@@ -113,7 +115,7 @@ export class BoardQueue implements TaskQueue {
         this.registrations.known(worker),
       ]);
       const given = task.lane?.name === this.lane.name ? undefined : componentOnLane(task);
-      return watched.as(assignmentOf(task, { run, components, orchestratorServiceUrl, given }));
+      return watched.as(assignmentOf(task, { run, components, orchestratorServiceUrl, given, span: spanOf(task) }));
     } catch (error) {
       await watched.giveBack();
       throw error;

@@ -8,6 +8,7 @@ import type { Workers } from "../../../../engine/board/workers.ts";
 import type { Logs } from "../../../../engine/log/log.ts";
 import type { DocumentStore } from "../../../../engine/run/documents.ts";
 import type { Runs } from "../../../../engine/run/runs.ts";
+import type { ProtocolEngine } from "../../../server-half.ts";
 import type { Queue as ConfiguredQueue } from "../config/queues.ts";
 import { Discoveries } from "./discovery.ts";
 import { DroppedAssignments } from "./dropped-assignments.ts";
@@ -20,6 +21,7 @@ import { UnclaimedOffers } from "./unclaimed-offers.ts";
 /** The parts of the engine that queues use. */
 export interface QueueEngine {
   readonly clock: Clock;
+  readonly spanOf: ProtocolEngine["spanOf"];
   readonly makeId: MakeId;
   readonly board: Board;
   readonly runs: Pick<Runs, "run">;
@@ -63,7 +65,7 @@ export class Queues {
       this.#queues.set(name, { queue, backends: new Set([...(this.#queues.get(name)?.backends ?? []), backend]) });
     }
     function newQueue(name: string, shared: boolean): TaskQueue {
-      const queue = new BoardQueue(name, { clock, board, runs, unclaimed, discoveries, dropped }, documents, shared);
+      const queue = new BoardQueue(name, { clock, board, runs, unclaimed, discoveries, dropped, spanOf: engine.spanOf }, documents, shared);
       lanes.add(queue.lane.name);
       return queue;
     }
