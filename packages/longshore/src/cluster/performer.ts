@@ -50,7 +50,16 @@ const untracked: ReadonlySet<Action> = new Set([...(["task.claim", "task.report"
  * not made twice.
  */
 const keepsAnswer: ReadonlySet<Action> = new Set([
-  ...(["run.steer", "run.remove", "task.signal", "definition.write", "definition.remove", "task-definition.write"] as const),
+  ...([
+    "run.steer",
+    "run.remove",
+    "schedule.write",
+    "schedule.steer",
+    "task.signal",
+    "definition.write",
+    "definition.remove",
+    "task-definition.write",
+  ] as const),
 ]);
 /** A longer answer is not kept. */
 const keptCharsMax = 65_536;

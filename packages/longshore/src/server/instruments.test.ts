@@ -153,3 +153,16 @@ it("requests are timed by route, without those that wait for an event", async ()
   const requests = 'longshore_http_requests_total{group="workflow-graph",method="POST",route="/api/jobs/claim",status="2xx"}';
   expect(values[requests]).toBe(2);
 });
+
+it("ticks of schedules are counted by what became of them, and how late they started", async () => {
+  const { clock, engine, read } = await setup();
+  const source = { name: "w", steps: [{ id: "a", task: "a", input: null }], output: null };
+  await engine.runs.define({ name: "w", dialect: "code", source: JSON.stringify(source) });
+  await engine.schedules.put({ name: "s", rules: { workflow: "w", every: "1m" }, input: "null" });
+  await clock.advance(3 * 60_000);
+  const values = await read();
+  expect(values["longshore_schedules"]).toBe(1);
+  expect(values['longshore_schedule_ticks_total{outcome="started"}']).toBe(1);
+  expect(values['longshore_schedule_ticks_total{outcome="skipped"}']).toBe(2);
+  expect([values["longshore_schedule_late_seconds_count"], values["longshore_schedule_late_seconds_sum"]]).toEqual([1, 0]);
+});

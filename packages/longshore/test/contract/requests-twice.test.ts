@@ -202,6 +202,23 @@ async function requests(ask: Ask, owner: Owner): Promise<Asked[]> {
   add("POST /api/longshore/v1/runs/:id/rerun", { params: { id: await ended() } });
   add("POST /api/longshore/v1/tasks", { body: { task: "single", input: 1 } });
   add("POST /api/longshore/v1/tasks/:id/cancel", { params: { id: `${await own()}.0` } });
+  const rules = { workflow: "own", every: "1d", overlap: "allow" };
+  const schedule = async (name: string, pause = false) => {
+    await owner.engine.schedules.put({ name, rules, input: "null" });
+    // So that nothing happens between two answers.
+    if (pause) await owner.engine.schedules.pause(name, "for now");
+    return { name };
+  };
+  add("PUT /api/longshore/v1/schedules/:name", { params: { name: "s-new" }, body: rules });
+  add("DELETE /api/longshore/v1/schedules/:name", { params: await schedule("s-removed") });
+  add("POST /api/longshore/v1/schedules/:name/pause", { params: await schedule("s-paused"), body: { reason: "why" } });
+  add("POST /api/longshore/v1/schedules/:name/resume", { params: await schedule("s-resumed", true) });
+  add("POST /api/longshore/v1/schedules/:name/run", { params: await schedule("s-run"), body: {} });
+  const range = { from: "2026-01-01T00:00:00Z", to: "2026-01-05T00:00:00Z" };
+  add("POST /api/longshore/v1/schedules/:name/backfill", { params: await schedule("s-filled", true), body: range });
+  const filling = await schedule("s-filling", true);
+  await owner.engine.schedules.backfill(filling.name, { from: 1, to: 1e9, overlap: "queue" });
+  add("DELETE /api/longshore/v1/schedules/:name/backfill", { params: filling });
   add("POST /api/longshore/v1/blobs", { body: Buffer.from("some bytes") });
   const hash = "d9298a10d1b0735837dc4bd85dac641b0f3cef27a47e5d53a54f2f3f5b2fcffa";
   add("PUT /api/longshore/v1/blobs/:hash", { params: { hash }, body: Buffer.from("other") });

@@ -94,7 +94,7 @@ const timePattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]
 const timeMax = 7_258_118_400_000;
 
 /** Epoch milliseconds. */
-function timeOf(value: number | string, field: string): number {
+export function timeOf(value: number | string, field: string): number {
   const ms = typeof value === "number" ? value : timePattern.test(value) ? Date.parse(value) : Number.NaN;
   if (Number.isSafeInteger(ms) && ms >= 0 && ms <= timeMax) return ms;
   throw bad(field, value, "epoch milliseconds, or a time with its offset, such as 2026-03-29T03:00:00+02:00 or 2026-03-29T01:00:00Z");

@@ -16,6 +16,7 @@ import { openApi } from "./openapi.ts";
 import type { Operation } from "./operation.ts";
 import { partOperations } from "./parts.ts";
 import { runOperations } from "./runs.ts";
+import { scheduleOperations } from "./schedules.ts";
 import { signalOperations } from "./signals.ts";
 import { systemOperations } from "./system.ts";
 import { taskOperations } from "./tasks.ts";
@@ -44,6 +45,7 @@ export function ownRoutes({ engine, serving, changes }: OwnDeps): OwnGroup {
     ...logOperations(engine),
     ...partOperations(engine),
     ...signalOperations(engine),
+    ...scheduleOperations(engine),
     ...workerOperations(engine),
     ...nodeOperations(engine),
     ...blobOperations(engine),
