@@ -44,7 +44,4 @@ export function nextSteps({ server, paint }: WelcomeOptions, files: readonly str
 
 type Hint = readonly [command: string, meaning: string];
 
-const beginnings: readonly Hint[] = [
-  ["npx longshore init my-app", "write a small project to begin with"],
-  ["npx longshore dev app.ts", "serve with the tasks and workflows of a file"],
-];
+const beginnings: readonly Hint[] = [["npx longshore dev app.ts", "serve with the tasks and workflows of a file"]];

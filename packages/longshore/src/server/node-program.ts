@@ -25,7 +25,7 @@ export async function performProgram(
   const args = given as never[];
   switch (verb) {
     case "define":
-      return engine.runs.define(args[0] as never);
+      return engine.runs.defineNamed(args[0] as never);
     case "start":
       return side.start(...(args as unknown as Parameters<Server["start"]>));
     case "result":

@@ -113,7 +113,7 @@ export async function serveNode({ options, store, prepared, tokens, logger }: No
         ? noWorkflows
         : await loadWorkflows(
             options.workflows,
-            { define: (definition) => program.defineSource(definition) },
+            { defineNamed: (definition) => program.defineSource(definition) },
             options.badWorkflows ?? "refuse",
           );
     for (const warning of workflows.warnings) logger.warn(warning);

@@ -52,12 +52,13 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
   });
   let protocols: OpenProtocols | undefined;
   try {
+    // First, because a protocol may have its own way to store definitions.
+    protocols = await openProtocols(prepared, engine, logger);
     const workflows =
       options.workflows === undefined ? noWorkflows : await loadWorkflows(options.workflows, engine.runs, options.badWorkflows ?? "refuse");
     for (const warning of workflows.warnings) logger.warn(warning);
     for (const { message } of workflows.bad) logger.error(message);
     if (options.sample) await defineSampleIfEmpty(engine, prepared);
-    protocols = await openProtocols(prepared, engine, logger);
     const door =
       metrics === undefined ? null : await openDoorFor({ engine, protocols: protocols.list, options, tokens, logger, metrics, watch });
     const close = closing({ engine, door, protocols, logger, watch, telemetry: options.telemetry });

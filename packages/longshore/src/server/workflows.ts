@@ -31,7 +31,11 @@ const projectFiles = /^(package(-lock)?|[tj]sconfig(\..+)?|longshore\.config)\.(
  * Reads every file before anything is defined. With `onBad` "refuse", one mistake refuses the whole folder; with "skip", only the bad files
  * are left out.
  */
-export async function loadWorkflows(directory: string, runs: Pick<Runs, "define">, onBad: "refuse" | "skip"): Promise<LoadedWorkflows> {
+export async function loadWorkflows(
+  directory: string,
+  runs: Pick<Runs, "defineNamed">,
+  onBad: "refuse" | "skip",
+): Promise<LoadedWorkflows> {
   // The parser is loaded only when there are files.
   const { definitionParser } = await import("./definition-file.ts");
   const parseDefinition = await definitionParser();
@@ -57,7 +61,7 @@ export async function loadWorkflows(directory: string, runs: Pick<Runs, "define"
   const defined: LoadedWorkflows["defined"][number][] = [];
   for (const { file, workflow } of parsed.values()) {
     const { name, dialect, source } = workflow;
-    const definition = await runs.define({ name, dialect, source });
+    const definition = await runs.defineNamed({ name, dialect, source });
     defined.push({ file, definition });
     for (const { message, line, column } of workflow.warnings) warnings.push(`${file}:${line}:${column}: ${message}`);
   }

@@ -63,7 +63,7 @@ describe("what dev prints", () => {
   it("fits on a screen, with and without a file", async () => {
     const plain = await startDev();
     expect(plain.stdout().split("\n").length).toBeLessThanOrEqual(12);
-    expect(plain.stdout()).toMatch(/npx longshore init [\s\S]*npx longshore dev app\.ts [\s\S]*npx longshore snippets --on http/);
+    expect(plain.stdout()).toMatch(/npx longshore dev app\.ts [\s\S]*npx longshore snippets --on http/);
     const app = await startDev(["app.mjs"], { "app.mjs": appOf("Hello") });
     expect(app.stdout().split("\n").length).toBeLessThanOrEqual(12);
     expect(app.stdout()).toMatch(/\napp\.mjs: workflow greeting; task greet\.\n[\s\S]*npx longshore run greeting --follow --on http/);

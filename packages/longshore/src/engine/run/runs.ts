@@ -34,6 +34,19 @@ export interface StartOptions {
 /** Returns what to start, under this id, for a run that named it in the format of its dialect. */
 export type Starter = (message: Message & { kind: "start-run" }, id: string) => Promise<NewChild>;
 
+/**
+ * The workflows of a dialect by name, where more than one stored definition belongs to a name: a dialect may keep its own documents, and
+ * make a definition of them when a run starts.
+ */
+export interface NamedWorkflows {
+  /** Stores a workflow from a source that the dialect's parser has accepted. Returns what a run of it would start from now. */
+  define(source: string): Promise<Definition>;
+  /** What a start by name starts; `input` is JSON text. Undefined when the dialect has no workflow of this name. */
+  start(name: string, input: string): Promise<NamedStart | undefined>;
+}
+
+export type NamedStart = Pick<NewRun, "definitionId" | "input" | "settings" | "variables">;
+
 /** Delay before a message that could not be carried out is tried again. */
 const retryMs = 1_000;
 /** The name of this activity in the log. */
@@ -50,6 +63,7 @@ export class Runs {
   #moreLeft = false;
   readonly #carried: CarriedMessages;
   readonly #starters = new Map<string, Starter>();
+  readonly #named = new Map<string, NamedWorkflows>();
   readonly #trouble: FailureListener | undefined;
   readonly #isRepeat: () => boolean;
   #closed = false;
@@ -79,6 +93,11 @@ export class Runs {
     this.#starters.set(dialect, starter);
   }
 
+  /** Sets how workflows of this dialect are stored and started by name. Must be called before a definition file is read. */
+  namesFor(dialect: string, named: NamedWorkflows): void {
+    this.#named.set(dialect, named);
+  }
+
   /** Rejects with LONGSHORE_BAD_DEFINITION for an invalid source. A large one is compiled in turns. */
   async check(dialect: string, source: string): Promise<Plan> {
     const plan = await compileInTurns(dialectOf(this.#dialects, dialect), source, this.#slices);
@@ -98,6 +117,11 @@ export class Runs {
     await this.#refuseMissing(definition.name, plan);
     const { name, dialect, source, id = this.#makeId(this.#clock.now()) } = definition;
     return this.#store.define({ id, name, dialect, source }, plan);
+  }
+
+  /** Stores a definition that a person wrote in the way of its dialect. */
+  defineNamed(definition: { name: string; dialect: string; source: string; id?: string }): Promise<Definition> {
+    return this.#named.get(definition.dialect)?.define(definition.source) ?? this.define(definition);
   }
 
   /** A definition may run itself. */
@@ -147,10 +171,25 @@ export class Runs {
 
   async start({ delayMs = 0, ...options }: StartOptions): Promise<{ run: Run; created: boolean }> {
     const definition = await this.#store.definition(options.workflow);
-    if (definition === undefined) throw unknownWorkflow(options.workflow);
+    const named = await this.#namedStart(options, definition);
+    if (definition === undefined && named === undefined) throw unknownWorkflow(options.workflow);
     const now = this.#clock.now();
     const startAt = delayMs > 0 ? now + delayMs : null;
-    return this.#startOnce({ ...options, startAt, sameInput: true, id: this.#makeId(now), definitionId: definition.id });
+    const what = named ?? { definitionId: (definition as Definition).id };
+    return this.#startOnce({ ...options, startAt, sameInput: true, id: this.#makeId(now), ...what });
+  }
+
+  /** Asks the dialect of the newest definition, or all of them when there is none. */
+  async #namedStart(
+    { workflow, input }: Pick<StartOptions, "workflow" | "input">,
+    newest: Definition | undefined,
+  ): Promise<NamedStart | undefined> {
+    const asked = newest === undefined ? [...this.#named.values()] : [this.#named.get(newest.dialect)];
+    for (const named of asked) {
+      const found = await named?.start(workflow, input);
+      if (found !== undefined) return found;
+    }
+    return undefined;
   }
 
   run(runId: string): Promise<Run | undefined> {

@@ -60,6 +60,15 @@ CONDUCTOR_WORKER_ALL_THREAD_COUNT and the like). Defaults for Conductor: --slots
 export const conductorProtocol: Protocol = {
   name: "conductor",
   prepare: async () => (await import("./server/prepare.ts")).prepared,
+  format: {
+    title: "A workflow definition of Conductor",
+    schema: {
+      type: "object",
+      properties: { name: { type: "string" }, tasks: { type: "array" } },
+      required: ["name", "tasks"],
+    },
+    load: async () => (await import("./dialect/format.ts")).format,
+  },
   workers: [worker],
   recordedAddress({ taskId }) {
     // <task>.<attempt>

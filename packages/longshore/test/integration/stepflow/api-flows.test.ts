@@ -108,6 +108,17 @@ describe("flows", () => {
     expect((await call("GET", `/blobs/${flowId}`)).body).toMatchObject({ blobType: "flow", blobId: flowId, data: JSON.parse(text) });
   });
 
+  it("are in our own list of definitions and can be started by name before their first run", async () => {
+    const { call, url } = await startStepflow();
+    await call("POST", "/flows", { flow: { ...noop, name: "named" } });
+    const ours = `${url}/api/longshore/v1`;
+    const { items } = (await (await fetch(`${ours}/definitions`)).json()) as { items: { name: string; dialect: string }[] };
+    expect(items).toMatchObject([{ name: "named", dialect: "stepflow" }]);
+    const body = JSON.stringify({ workflow: "named", input: 7 });
+    const started = await fetch(`${ours}/runs`, { method: "POST", headers: { "content-type": "application/json" }, body });
+    expect(started.status).toBe(201);
+  });
+
   it("[S9-54] are only checked in a dry run, and not stored when a diagnostic is fatal", async () => {
     const { call } = await startStepflow();
     const dry = (await call("POST", "/flows", { flow: noop, dryRun: true })).body;

@@ -79,9 +79,21 @@ export class Registry {
     const body = writeExact(definition);
     await this.#runs.check(dialectName, body);
     const document = { kind: documentKinds.workflow, name, version, body };
+    const before = await this.#documents.document(document.kind, name, version);
     const kept = await this.#documents.keepDocument(document, { unlessThere: !overwrite });
     this.#started = new DefinitionCache();
+    if (kept && before?.body !== body) await this.#list(name);
     return kept;
+  }
+
+  /** Makes the newest version a definition at once, so that it is in lists of workflows before its first start. */
+  async #list(name: string): Promise<void> {
+    try {
+      await this.startable(name);
+    } catch (error) {
+      // Its task definitions are too large together: that is reported to the caller who starts it.
+      if (!(error instanceof Refused)) throw error;
+    }
   }
 
   async removeWorkflow(name: string, version: number): Promise<boolean> {

@@ -9,7 +9,6 @@ import type { Board } from "../../../engine/board/board.ts";
 import type { Workers } from "../../../engine/board/workers.ts";
 import type { Logs } from "../../../engine/log/log.ts";
 import type { Definition } from "../../../engine/run/dialect.ts";
-import type { DocumentStore } from "../../../engine/run/documents.ts";
 import type { Plan } from "../../../engine/run/plan.ts";
 import type { Reader } from "../../../engine/run/reader.ts";
 import type { Runs } from "../../../engine/run/runs.ts";
@@ -23,7 +22,7 @@ import { executeRoute } from "./execute.ts";
 import { TaskLogs } from "./logs.ts";
 import { Metadata } from "./metadata.ts";
 import { Queues } from "./queues.ts";
-import { Registry } from "./registry.ts";
+import type { Registry } from "./registry.ts";
 import { RunRenderer } from "./render-run.ts";
 import { json, Refused, refusal, refuse, refusedByCore, text } from "./replies.ts";
 import { ReportsByReference } from "./reports-by-reference.ts";
@@ -42,7 +41,7 @@ export interface ConductorDeps {
   readonly logs: Logs;
   readonly reader: Reader;
   readonly workers: Workers;
-  readonly documents: DocumentStore;
+  readonly registry: Registry;
   readonly version: string;
   plan(definition: Definition): Plan;
   removeRun(runId: string): Promise<boolean>;
@@ -55,10 +54,9 @@ export interface ConductorDeps {
 const bodyMax = 12 * 1_024 * 1_024;
 
 export function conductorRoutes(deps: ConductorDeps): RouteGroup {
-  const { board, runs, reader, clock, listen, logs, workers } = deps;
+  const { board, runs, reader, clock, listen, logs, workers, registry } = deps;
   const views = createViews(deps.plan);
   const renderer = new RunRenderer(reader, views, () => clock.now());
-  const registry = new Registry(deps.documents, runs);
   const starter = new Starter({ clock, runs, registry, board, views, shown: (run) => renderer.run(run, true) });
   runs.startsFor(dialectName, starter.child);
   const awaiting = { clock, reader, renderer, listen };

@@ -68,27 +68,7 @@ export class Starter {
   /** The id of the run, or of an earlier one with the same idempotency key. */
   async start(request: StartRequest): Promise<string> {
     const definition = await this.#definition(request);
-    const source = this.#source(definition);
-    const { input, ...quoted } = inputFor(definition, source, quote(request.input) as JsonObject);
-    if (Buffer.byteLength(input) > inputBytesMax) throw new Refused(413, tooLargeText);
-    const settings: Settings = {
-      version: source.version,
-      priority: request.priority,
-      ...(request.correlationId === undefined ? {} : { correlationId: request.correlationId }),
-      ...(request.taskToDomain === undefined ? {} : { taskToDomain: request.taskToDomain }),
-      ...(request.createdBy === undefined ? {} : { createdBy: request.createdBy }),
-      ...(request.idempotencyKey === undefined ? {} : { idempotencyKey: request.idempotencyKey }),
-      ...quoted,
-    };
-    const run = {
-      workflow: request.name,
-      definitionId: definition.id,
-      input,
-      alias: request.correlationId ?? null,
-      priority: request.priority === 0 ? 0 : -request.priority,
-      settings: writeExact(settings),
-      variables: variablesOf(source),
-    };
+    const run = { workflow: request.name, ...runOf(definition, this.#source(definition), request) };
     return request.idempotencyKey === undefined
       ? (await this.#deps.runs.begin(run)).run.id
       : this.#startOnce(request, run, request.idempotencyKey);
@@ -228,6 +208,31 @@ export class Starter {
       variables: variablesOf(source),
     };
   }
+}
+
+type RunRequest = Pick<StartRequest, "input" | "priority"> & Partial<StartRequest>;
+
+/** The fields of a new run of a definition. */
+export function runOf(definition: Definition, source: WorkflowDef, request: RunRequest) {
+  const { input, ...quoted } = inputFor(definition, source, quote(request.input) as JsonObject);
+  if (Buffer.byteLength(input) > inputBytesMax) throw new Refused(413, tooLargeText);
+  const settings: Settings = {
+    version: source.version,
+    priority: request.priority,
+    ...(request.correlationId === undefined ? {} : { correlationId: request.correlationId }),
+    ...(request.taskToDomain === undefined ? {} : { taskToDomain: request.taskToDomain }),
+    ...(request.createdBy === undefined ? {} : { createdBy: request.createdBy }),
+    ...(request.idempotencyKey === undefined ? {} : { idempotencyKey: request.idempotencyKey }),
+    ...quoted,
+  };
+  return {
+    definitionId: definition.id,
+    input,
+    alias: request.correlationId ?? null,
+    priority: request.priority === 0 ? 0 : -request.priority,
+    settings: writeExact(settings),
+    variables: variablesOf(source),
+  };
 }
 
 /** A run's input as JSON text, and its settings about that. `given` is quoted; a run of another dialect gets data. */

@@ -121,6 +121,9 @@ async function defined(
   warnings: readonly object[],
 ): Promise<HttpReply> {
   const id = makeId(clock.now());
-  const definition = await runs.define({ ...wanted, id });
-  return json(definition.id === id ? 201 : 200, { definition: definitionBody(definition), warnings });
+  const before = await runs.definition(wanted.name);
+  const definition = await runs.defineNamed({ ...wanted, id });
+  // A request that is performed again finds the definition that it made before.
+  const isNew = definition.id === id || definition.id !== before?.id;
+  return json(isNew ? 201 : 200, { definition: definitionBody(definition), warnings });
 }
