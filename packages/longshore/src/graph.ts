@@ -8,7 +8,7 @@ import { publishedSchema } from "./core/schema/json-schema.ts";
 import { jsonSchemaOf, type Schema } from "./core/schema/schema.ts";
 import type { Task } from "./core/task.ts";
 import { shown } from "./core/text.ts";
-import { timeOf } from "./protocols/longshore/dialect/sleep.ts";
+import { timeOf } from "./core/time-of.ts";
 import type { SleepSource, StepSource, WorkflowSource } from "./protocols/longshore/dialect/source.ts";
 import { type Arg, isReference, type Known, type Ref, reference, stepOf, toValue } from "./reference.ts";
 import type { Workflow } from "./workflow-value.ts";

@@ -7,6 +7,7 @@ import { eventually } from "../test/support/workflow-graph.ts";
 import { task } from "./core/task.ts";
 import { graph } from "./graph.ts";
 import { workflowGraph } from "./protocols/workflow-graph/worker/index.ts";
+import { replay } from "./runner/function/check.ts";
 import type { FunctionScope } from "./runner/function/scope.ts";
 import { StepError } from "./runner/function/step-error.ts";
 import { work } from "./work.ts";
@@ -207,7 +208,7 @@ describe("a durable function", () => {
     );
     expect((await result()).output).toBe(12);
     expect((await steps(id)).map(({ id: step }: { id: string }) => step)).toEqual(["it", "double"]);
-    expect((await api("GET", `/runs/${id}`)).body).toMatchObject({ state: "succeeded" });
+    expect((await api("GET", `/runs/${id}`)).body).toMatchObject({ state: "succeeded", variables: { left: 0 } });
     await worker.stop();
   });
 
@@ -349,6 +350,32 @@ describe("a durable function", () => {
     await api("POST", `/runs/${id}/signals`, { name: "go" });
     expect((await server.result(id)).output).toEqual({ here: 41, all: [2, 4, 6], big: "x".repeat(40_000) });
     await two.stop();
+  });
+});
+
+describe("replay()", () => {
+  it("checks code against the journal of a run, without running side effects", async () => {
+    const { run, api } = await setup();
+    const { id, worker, result } = await run(async (w) => [await w.step(double, 1), await w.local("here", () => 5)]);
+    await result();
+    await worker.stop();
+    const { body: journal } = await api("GET", `/runs/${id}/journal`);
+    expect(journal.entries).toMatchObject([
+      { node: 1, command: "step double", result: { place: 1, output: 2 } },
+      { command: "local here" },
+    ]);
+    const same = workflow("it", async (w) => [await w.step(double, 1), await w.local("here", () => expect.unreachable())]);
+    expect(await replay(journal, same)).toEqual({ state: "done", commands: 2 });
+    const longer = workflow("it", async (w) => [
+      await w.step(double, 1),
+      await w.local("here", () => 1),
+      await w.local("more", () => expect.unreachable()),
+    ]);
+    expect(await replay(journal, longer)).toEqual({ state: "waiting", commands: 2 });
+    const other = workflow("it", async (w) => w.sleep("1s"));
+    await expect(replay(journal, other)).rejects.toThrow(/command 1: the journal has step double, the code asks for sleep now/);
+    const shorter = workflow("it", async (w) => w.step(double, 1));
+    await expect(replay(journal, shorter)).rejects.toThrow(/command 2: the journal has local here, the code has ended/);
   });
 });
 

@@ -14,6 +14,7 @@ import { logsCommand } from "./logs.ts";
 import { migrateCommand } from "./migrate.ts";
 import { nodesCommand } from "./nodes.ts";
 import { queuesCommand } from "./queues.ts";
+import { replayCommand } from "./replay.ts";
 import { rerunCommand } from "./rerun.ts";
 import { retryCommand } from "./retry.ts";
 import { runCommand } from "./run.ts";
@@ -31,7 +32,10 @@ const groups: readonly { readonly heading: string; readonly commands: readonly (
     heading: "Serve and work:",
     commands: [devCommand, startCommand, workCommand, demoCommand, backupCommand, migrateCommand, doctorCommand, verifyCommand],
   },
-  { heading: "Runs:", commands: [runCommand, runsCommand, logsCommand, signalCommand, cancelCommand, retryCommand, rerunCommand] },
+  {
+    heading: "Runs:",
+    commands: [runCommand, runsCommand, logsCommand, signalCommand, cancelCommand, retryCommand, rerunCommand, replayCommand],
+  },
   {
     heading: "Look around:",
     commands: [definitionsCommand, defineCommand, schemaCommand, snippetsCommand, workersCommand, queuesCommand, nodesCommand],

@@ -9,7 +9,17 @@ const paint = painter({ write: () => true }, {});
 const at = 1_000_000;
 
 function run(more: Partial<Run> = {}): Run {
-  const none = { input: null, output: null, error: null, endedAt: null, endBy: null, startAt: null, alias: null, parentTaskId: null };
+  const none = {
+    input: null,
+    output: null,
+    variables: null,
+    error: null,
+    endedAt: null,
+    endBy: null,
+    startAt: null,
+    alias: null,
+    parentTaskId: null,
+  };
   const signals = { sent: 0, kept: 0 };
   return {
     id: "R1",

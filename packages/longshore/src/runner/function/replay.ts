@@ -40,10 +40,13 @@ export interface Beginning {
   readonly after: number;
   /** The commands that the run has already, by number. */
   readonly journal: ReadonlyMap<number, JournalEntry>;
+  /** Only compares the code with the journal: side effects that the journal does not have are not run. */
+  readonly isCheck?: boolean;
 }
 
 export class FunctionReplay {
   readonly #journal: ReadonlyMap<number, JournalEntry>;
+  readonly #isCheck: boolean;
   readonly #waiting = new Map<number, Waiting>();
   /** Commands that the journal does not have, in order, until they are reported. */
   readonly #fresh: Command[] = [];
@@ -63,7 +66,8 @@ export class FunctionReplay {
   /** True while the function repeats what it did before. */
   isReplaying = false;
 
-  constructor({ after, startedAt, journal }: Beginning) {
+  constructor({ after, startedAt, journal, isCheck = false }: Beginning) {
+    this.#isCheck = isCheck;
     this.#place = after;
     this.#now = startedAt;
     this.#journal = journal;
@@ -182,7 +186,7 @@ export class FunctionReplay {
     const node = this.#next(command);
     if (node === null) return new Promise<Json>(() => {});
     const result = this.#wait(node, command);
-    if (this.#journal.has(node)) return result;
+    if (this.#journal.has(node) || this.#isCheck) return result;
     const after = this.#place;
     const running = run().then((made) => {
       this.#running.delete(running);

@@ -3,6 +3,7 @@
 import { durationMs } from "../../../core/duration.ts";
 import type { Json } from "../../../core/json/json.ts";
 import { shown } from "../../../core/text.ts";
+import { timeOf } from "../../../core/time-of.ts";
 import type { SleepSource, Value } from "./source.ts";
 
 /** The last time that a date can have. */
@@ -37,12 +38,3 @@ function lengthOf(value: Json): number {
     return Number.NaN;
   }
 }
-
-/** Milliseconds since 1970. A text without an offset is in UTC, so that a time does not depend on the machine. */
-export function timeOf(value: unknown): number {
-  if (typeof value === "number") return Math.round(value);
-  if (typeof value !== "string" || !iso.test(value)) return Number.NaN;
-  return Date.parse(/T.*(?:Z|[+-]\d\d:\d\d)$/.test(value) || !value.includes("T") ? value : `${value}Z`);
-}
-
-const iso = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)?)?$/;

@@ -20,6 +20,7 @@ export function runBody(run: Run) {
     state: run.state,
     input: parsed(run.input),
     output: parsed(run.output),
+    variables: parsed(run.variables),
     error: run.error,
     createdAt: run.createdAt,
     startAt: run.startAt,

@@ -3,14 +3,14 @@
 import { z } from "zod";
 import { LongshoreError } from "../../../core/errors.ts";
 import { idOfUuid } from "../../../core/ids.ts";
-import { writeExact } from "../../../core/json/json-exact.ts";
+import { parseExact, writeExact } from "../../../core/json/json-exact.ts";
 import { isRunOpen, type Run } from "../../../engine/run/run.ts";
 import type { ProtocolEngine } from "../../server-half.ts";
-import { apiPrefix, pageOf, runShape, runStates } from "../wire/shapes.ts";
+import { apiPrefix, journalShape, pageOf, runShape, runStates } from "../wire/shapes.ts";
 import { runBody } from "./bodies.ts";
 import { delay, priority } from "./code-source.ts";
 import { json, type Operation, operation } from "./operation.ts";
-import { cursor, limit, waitMs } from "./query.ts";
+import { cursor, limit, position, waitMs } from "./query.ts";
 import { givingUp } from "./waits.ts";
 
 const tag = "runs";
@@ -59,7 +59,7 @@ const cancelBody = z.strictObject({
 
 export const noSuchRun = { 404: { description: "There is no such run." } };
 
-type RunDeps = Pick<ProtocolEngine, "board" | "clock" | "runs" | "reader" | "shown">;
+type RunDeps = Pick<ProtocolEngine, "board" | "clock" | "runs" | "reader" | "shown" | "journal">;
 
 export function runOperations(deps: RunDeps): Operation[] {
   const { runs, reader, shown } = deps;
@@ -100,6 +100,16 @@ export function runOperations(deps: RunDeps): Operation[] {
         const run = await knownRun((id) => runs.run(id), params.id);
         if (query.waitMs === 0 || !isRunOpen(run.state)) return json(200, await bodyOf(run));
         return json(200, await bodyOf(await knownRun((id) => runs.result(id, givingUp(deps, request, query.waitMs)), run.id)));
+      },
+    }),
+    operation({
+      ...{ id: "getJournal", tag, method: "GET", path: "/runs/:id/journal", action: "run.read" },
+      summary: "Read the commands of a durable function with their results, to replay it.",
+      query: z.strictObject({ after: position }),
+      answers: { 200: { description: "A page; the first one has the input.", schema: journalShape }, ...noSuchRun },
+      async handle({ params, query: { after = 0 } }) {
+        const run = await knownRun((id) => runs.run(id), params.id);
+        return json(200, parseExact((await deps.journal.page(run.id, after)) ?? '{"entries":[]}'));
       },
     }),
     operation({

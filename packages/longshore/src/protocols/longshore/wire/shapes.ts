@@ -20,6 +20,7 @@ export const runShape = z
     state: z.enum(runStates),
     input: value,
     output: value,
+    variables: value.describe("An object with the values that it shows; null without any."),
     error: z.string().nullable(),
     createdAt: time,
     startAt: maybeTime.describe("When a run that was started with a delay begins; null once it has begun."),
@@ -39,6 +40,32 @@ export const runShape = z
       .describe("How many signals it has; they have a list of their own."),
   })
   .meta({ id: "Run" });
+
+export const journalShape = z
+  .object({
+    input: value.optional(),
+    startedAt: time.optional(),
+    entries: z.array(
+      z.object({
+        node: z.number().int().describe("The number of the command."),
+        command: z.string().describe("Its kind and name, such as `step price`."),
+        result: z
+          .object({
+            node: z.number().int(),
+            place: z.number().int().describe("Results are numbered in the order in which they arrived."),
+            state: z.enum(["done", "failed", "cancelled"]),
+            at: time,
+            output: value.optional(),
+            error: z.string().optional(),
+            timedOut: z.boolean().optional(),
+            attempt: z.number().int().optional(),
+          })
+          .optional(),
+      }),
+    ),
+    next: z.number().int().optional().describe("Behind which command the next page starts; absent on the last page."),
+  })
+  .meta({ id: "Journal" });
 
 const waitingShape = z
   .object({
