@@ -66,6 +66,7 @@ const API_FILES = new Set([
   "index.ts",
   "module-exports.ts",
   "reference.ts",
+  "schedule.ts",
   "transport.ts",
   "work.ts",
   "workflow.ts",

@@ -14,8 +14,11 @@ import type { TaskRow as BoardTask } from "../engine/board/task.ts";
 import type { Definition } from "../engine/run/dialect.ts";
 import type { Run, RunState } from "../engine/run/run.ts";
 import { taskOfStep } from "../engine/run/step-task.ts";
+import type { Schedule as StoredSchedule } from "../engine/schedule/schedule.ts";
+import type { NewSchedule } from "../engine/schedule/store.ts";
 import type { ProtocolHandles } from "../protocols/index.ts";
 import type { Transport, TransportSource } from "../runner/transport.ts";
+import type { Schedule } from "../schedule.ts";
 import type { Workflow } from "../workflow-value.ts";
 import { type CodeDefinition, codeDefinitions } from "./code-definitions.ts";
 import type { Engine } from "./engine.ts";
@@ -40,6 +43,15 @@ export interface SentSignal {
   readonly state: "kept" | "taken";
 }
 
+/** A schedule that was stored. */
+export interface DefinedSchedule {
+  readonly name: string;
+  /** False when it was there before. */
+  readonly created: boolean;
+  /** Epoch milliseconds of its next tick. Null: there is none. */
+  readonly nextAt: number | null;
+}
+
 /** The options of `server.call()`. */
 export interface CallOptions {
   /** Tasks with a smaller number start first. */
@@ -61,6 +73,11 @@ export interface Server extends ProtocolHandles, TransportSource, AsyncDisposabl
   readonly workflows: LoadedWorkflows;
   /** Stores a workflow, or a new version of it, so that it can be started by name. The workflows that it runs are stored before it. */
   define(workflow: Workflow): Promise<Definition>;
+  /**
+   * Stores a schedule, or other rules for it, and the workflow that it starts. Rejects with LONGSHORE_BAD_INPUT for times that cannot be understood, and
+   * with LONGSHORE_NOT_FOUND for a workflow that is named and not defined.
+   */
+  define(schedule: Schedule): Promise<DefinedSchedule>;
   /**
    * Starts a run. A Workflow value is defined first; a name must be defined already. A second start with the same `key` starts nothing and
    * returns the first run.
@@ -94,7 +111,7 @@ export function programSide(
   engine: Engine,
 ): Omit<Server, "url" | "port" | "workflows" | "close" | keyof ProtocolHandles | typeof Symbol.asyncDispose> {
   const { board, runs, workers, logs, clock, makeId } = engine;
-  const define = (workflow: Workflow) => defineFamily(workflow, (definition) => runs.define(definition));
+  const define = defining({ define: (definition) => runs.define(definition), put: (wanted) => engine.schedules.put(wanted) });
   return {
     define,
     async start(workflow, input, options = {}) {
@@ -130,8 +147,30 @@ export function programSide(
   };
 }
 
+/** How a server stores what a program defines. */
+interface Defining {
+  define(definition: CodeDefinition): Promise<Definition>;
+  put(wanted: NewSchedule): Promise<{ schedule: Pick<StoredSchedule, "name" | "nextAt">; created: boolean }>;
+}
+
+/** Stores a workflow with those that it runs, or a schedule with its workflow. */
+export function defining({ define, put }: Defining): Server["define"] {
+  const one = async (value: Workflow | Schedule): Promise<Definition | DefinedSchedule> => {
+    if (!("rules" in value)) return defineFamily(value, define);
+    const { name, workflow, rules, input } = value;
+    if (typeof workflow !== "string") {
+      const { tickField } = rules as { tickField?: string };
+      await checkStartInput(workflow, tickField === undefined ? input : { ...(input as object), [tickField]: new Date(0).toISOString() });
+      await defineFamily(workflow, define);
+    }
+    const { schedule, created } = await put({ name, rules, input: JSON.stringify(toJson(input)) });
+    return { name, created, nextAt: schedule.nextAt };
+  };
+  return one as Server["define"];
+}
+
 /** Defines the workflows that a workflow runs, then the workflow itself. */
-export async function defineFamily(workflow: Workflow, define: (definition: CodeDefinition) => Promise<Definition>): Promise<Definition> {
+async function defineFamily(workflow: Workflow, define: (definition: CodeDefinition) => Promise<Definition>): Promise<Definition> {
   let defined: Definition | undefined;
   for (const definition of codeDefinitions([workflow])) defined = await define(definition);
   return defined as Definition;

@@ -7,7 +7,7 @@ import { checkStartInput } from "../core/schema/schema.ts";
 import type { Definition } from "../engine/run/dialect.ts";
 import type { ProtocolHandles } from "../protocols/index.ts";
 import type { Engine } from "./engine.ts";
-import { defineFamily, programSide, type Server } from "./handle.ts";
+import { defining, programSide, type Server } from "./handle.ts";
 
 type ProgramSide = ReturnType<typeof programSide>;
 
@@ -36,6 +36,8 @@ export async function performProgram(
       return side.cancel(...(args as unknown as Parameters<Server["cancel"]>));
     case "signal":
       return side.signal(...(args as unknown as Parameters<Server["signal"]>));
+    case "schedule":
+      return engine.schedules.put(args[0] as never);
     case "tryWrite":
       return engine.storage.tryWrite();
     case "handle": {
@@ -54,7 +56,7 @@ export async function performProgram(
 export function nodeProgram(node: ClusterNode, { handles }: { handles: object }): { program: NodeProgram; handles: ProtocolHandles } {
   const ask = <T>(verb: string, ...given: readonly unknown[]) => node.program(verb, given) as Promise<T>;
   const defineSource: NodeProgram["defineSource"] = (definition) => ask("define", definition);
-  const define: Server["define"] = (workflow) => defineFamily(workflow, defineSource);
+  const define = defining({ define: defineSource, put: (wanted) => ask("schedule", wanted) });
   const program: NodeProgram = {
     defineSource,
     define,

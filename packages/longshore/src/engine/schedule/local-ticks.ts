@@ -69,7 +69,7 @@ export class LocalTicks {
       await commit.run((tx) => this.#step(tx, name, null));
     } catch (error) {
       if (isTransient(error) || isClosing(error)) throw error;
-      // The start was undone with all that it changed. The tick is decided all the same, or it would be due for ever.
+      // The start was undone with all that it changed. The tick is decided all the same, or it would stay due.
       await commit.run((tx) => this.#step(tx, name, toError(error).message));
     }
   }
