@@ -1,6 +1,6 @@
 // A module in a folder of definition files: every workflow that it exports is a definition. The module runs in the server's own process.
 
-import { LongshoreError } from "../core/errors.ts";
+import { toError } from "../core/errors.ts";
 import { importForTasks, isRefusedWork } from "../core/load.ts";
 import { sortExports } from "../module-exports.ts";
 import type { DefinitionFile } from "../protocols/server-half.ts";
@@ -22,7 +22,8 @@ export async function readWorkflowModule(file: string, warn: (message: string) =
     const { workflows } = sortExports(await importForTasks(file));
     return codeDefinitions(workflows).map((definition) => ({ ...definition, warnings: [] }));
   } catch (error) {
-    if (error instanceof LongshoreError && isRefusedWork(error)) {
+    // The module may have imported another copy of this package, with errors of its own.
+    if (isRefusedWork(toError(error))) {
       warn(`${file} is left out: it calls work(), so it is a program and not a module with workflows.`);
       return [];
     }

@@ -48,9 +48,9 @@ async function requests(ask: Ask, owner: Owner): Promise<Asked[]> {
   };
 
   // workflow-graph
-  const claim = async () =>
+  const claim = async (labels: string[] = []) =>
     (
-      jsonOf(await need({ route: "POST /api/jobs/claim", body: { worker_id: "w", labels: [], lease_ttl_secs: 600 } })) as never as {
+      jsonOf(await need({ route: "POST /api/jobs/claim", body: { worker_id: "w", labels, lease_ttl_secs: 600 } })) as never as {
         lease: { lease_id: string };
       }
     ).lease.lease_id;
@@ -69,6 +69,12 @@ async function requests(ask: Ask, owner: Owner): Promise<Asked[]> {
     await need({ route: "POST /api/workflows/:workflow/run", params: { workflow: id } });
     add(`POST /api/jobs/:lease/${verb}`, { params: { lease: await claim() }, body: body(id) });
   }
+  await need({ route: "POST /api/longshore/v1/definitions", body: { source: { name: "f", function: true } } });
+  await need({ route: "POST /api/longshore/v1/runs", body: { workflow: "f" } });
+  add("POST /api/jobs/:lease/commands", {
+    params: { lease: await claim(["handler:function:f"]) },
+    body: { by: "w-1", commands: [{ node: 1, kind: "step", name: "s", after: 0 }] },
+  });
   add("POST /api/workflows", { body: wg("new") });
   add("POST /api/workflows/sample");
   const { id: idle } = jsonOf(await need({ route: "POST /api/workflows", body: wg("idle") })) as never as { id: string };

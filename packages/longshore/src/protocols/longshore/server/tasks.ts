@@ -68,7 +68,8 @@ export function taskOperations(deps: TaskDeps): Operation[] {
     if (known !== undefined && (known.step !== options.task || !isSameJson(known.input, input))) throw idTaken(given as string);
     if (known === undefined) await board.post([looseTask({ ...options, id, input })]);
     const task = await knownTask(deps, id);
-    return json(known === undefined ? 201 : 200, await body(task), { location: `${apiPrefix}/tasks/${id}` });
+    // Without the reason why it waits, which differs when the answer is given again.
+    return json(known === undefined ? 201 : 200, taskBody(task, null), { location: `${apiPrefix}/tasks/${id}` });
   };
   return [
     operation({

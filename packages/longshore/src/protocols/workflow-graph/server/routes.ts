@@ -64,7 +64,7 @@ export function workflowGraphRoutes(deps: WorkflowGraphDeps): RouteGroup {
     route("POST", "/api/jobs/:lease/complete", "task.report", "text", jobs.complete),
     route("POST", "/api/jobs/:lease/fail", "task.report", "text", jobs.fail),
     route("POST", "/api/jobs/:lease/logs", "log.write", "text", (request) => pushLogs(deps, finder, request)),
-    route("GET", "/api/jobs/:lease/journal", "task.report", "none", (request) => readJournal(deps, request)),
+    route("GET", "/api/jobs/:lease/journal", "task.look", "none", (request) => readJournal(deps, request)),
     route("POST", "/api/jobs/:lease/commands", "task.report", "text", (request) => addCommands(deps, request)),
     route("GET", "/api/jobs/:workflow/:job/cancelled", "task.look", "none", jobs.cancelled),
     route("GET", "/api/workflows", "run.read", "none", workflows.list),
