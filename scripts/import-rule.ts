@@ -37,6 +37,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   wire: ["core", "net"],
   dialect: ["core", "wire", "engine", "serving-port"],
   api: ["core", "runner", "engine", "dialect"],
+  client: ["core", "net", "wire", "api"],
   worker: ["core", "net", "wire", "runner", "bus", "api"],
   serving: ["core", "net", "wire", "engine", "bus", "dialect", "serving-port"],
   "serving-port": ["core", "net", "engine", "bus"],
@@ -45,8 +46,8 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   store: ["core", "engine", "rows", "cluster"],
   cluster: ["core", "net", "engine"],
   verify: ["core", "engine"],
-  server: ["core", "verify", "net", "runner", "engine", "operations", "rows", "bus", "cluster", "api", "store", ...REGISTRY],
-  cli: ["core", "net", "verify", "signature", "runner", "telemetry", "engine", "api", "server", "wire", ...REGISTRY],
+  server: ["core", "verify", "net", "runner", "engine", "operations", "rows", "bus", "cluster", "api", "client", "store", ...REGISTRY],
+  cli: ["core", "client", "net", "verify", "signature", "runner", "telemetry", "engine", "api", "server", "wire", ...REGISTRY],
   testing: ["core", "net", "runner", "engine", "bus", "api", "server", ...REGISTRY],
 };
 

@@ -2,7 +2,7 @@
 // a file changes.
 
 import { relative } from "node:path";
-import type { Definition } from "../engine/run/dialect.ts";
+import type { WorkflowVersion } from "../client/client.ts";
 import type { Workflow } from "../workflow-value.ts";
 import { type Ending, startWorkerChild, type WorkerChild } from "./child.ts";
 import { watchFiles } from "./watch-files.ts";
@@ -19,7 +19,7 @@ export interface DevAppOptions {
   readonly url: string;
   readonly token?: string;
   readonly trust?: string;
-  readonly define: (workflow: Workflow) => Promise<Definition>;
+  readonly define: (workflow: Workflow) => Promise<WorkflowVersion>;
   /** Messages of this command about the app. */
   readonly say: (text: string) => void;
   /** Messages of the app itself. */

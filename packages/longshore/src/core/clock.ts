@@ -2,6 +2,8 @@
 
 import { uptime } from "node:os";
 
+export { pause } from "./pause.ts";
+
 /** The time and its timers. Tests replace it with the `TestClock` of `longshore/testing`. */
 export interface Clock {
   /** Milliseconds since the epoch. */
@@ -85,18 +87,4 @@ export function steadyTime({ wall, steady, uptime }: MachineClocks): () => numbe
     knownAt = at;
     return Math.floor(knownMs);
   };
-}
-
-/** Waits until `ms` have passed on `clock`, or until `signal` aborts; never rejects. */
-export function pause(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal?.aborted) return resolve();
-    const done = () => {
-      cancel();
-      signal?.removeEventListener("abort", done);
-      resolve();
-    };
-    const cancel = clock.at(clock.now() + ms, done);
-    signal?.addEventListener("abort", done, { once: true });
-  });
 }

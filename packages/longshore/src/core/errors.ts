@@ -1,7 +1,5 @@
 // The errors of Longshore. A handler throws TerminalError for a failure that must not be retried; every other error may be retried.
 
-import { types } from "node:util";
-
 /** Stable, searchable codes. Each is explained in docs/reference/errors.md; a test compares the two lists. */
 export const errorCodes = [
   "LONGSHORE_BAD_INPUT",
@@ -19,6 +17,7 @@ export const errorCodes = [
   "LONGSHORE_LIMIT",
   "LONGSHORE_NO_HANDLER",
   "LONGSHORE_NOT_FOUND",
+  "LONGSHORE_RUN_FAILED",
   "LONGSHORE_SHELL_OFF",
   "LONGSHORE_STORE_UNAVAILABLE",
   "LONGSHORE_TASK_FAILED",
@@ -137,8 +136,13 @@ export function isClosing(error: unknown): boolean {
  * recognised too.
  */
 export function toError(thrown: unknown): Error {
-  if (thrown instanceof Error || types.isNativeError(thrown)) return thrown;
+  if (thrown instanceof Error || isNativeError(thrown)) return thrown;
   return new Error(typeof thrown === "string" ? thrown : describe(thrown));
+}
+
+/** True for an error of any realm. Without modules of Node, because browsers load this file too. */
+function isNativeError(thrown: unknown): thrown is Error {
+  return Object.prototype.toString.call(thrown) === "[object Error]";
 }
 
 function describe(thrown: unknown): string {

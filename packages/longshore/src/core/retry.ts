@@ -1,8 +1,9 @@
 // Retries a call while its failure is transient.
 
 import { type Backoff, backoffMs } from "./backoff.ts";
-import { type Clock, pause } from "./clock.ts";
+import type { Clock } from "./clock.ts";
 import { isTransient, toError } from "./errors.ts";
+import { pause } from "./pause.ts";
 
 export interface RetryOptions {
   readonly clock: Clock;

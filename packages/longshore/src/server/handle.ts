@@ -1,16 +1,12 @@
 // The server as an object for the program that runs it: defines workflows, starts and awaits runs, calls tasks, attaches workers.
 
 import { buffer } from "node:stream/consumers";
+import type { Client, SentSignal } from "../client/client.ts";
 import type { Blobs } from "../core/context.ts";
-import { type Duration, durationMs } from "../core/duration.ts";
 import { LongshoreError } from "../core/errors.ts";
-import type { Json } from "../core/json/json.ts";
 import { toJson } from "../core/json/to-json.ts";
 import { checkStartInput } from "../core/schema/schema.ts";
-import type { RetryHint, Task } from "../core/task.ts";
 import type { BlobStore } from "../engine/blob/blob.ts";
-import { looseTask } from "../engine/board/loose-task.ts";
-import type { TaskRow as BoardTask } from "../engine/board/task.ts";
 import type { Definition } from "../engine/run/dialect.ts";
 import type { Run, RunState } from "../engine/run/run.ts";
 import { taskOfStep } from "../engine/run/step-task.ts";
@@ -23,6 +19,8 @@ import type { Workflow } from "../workflow-value.ts";
 import { type CodeDefinition, codeDefinitions } from "./code-definitions.ts";
 import type { Engine } from "./engine.ts";
 import { localTransport } from "./local.ts";
+import { LocalClient } from "./local-client.ts";
+import { noSuchRun } from "./no-such-run.ts";
 import { type WaitingNews, watchWaiting } from "./waiting-tasks.ts";
 import type { LoadedWorkflows } from "./workflows.ts";
 
@@ -34,15 +32,6 @@ export interface RunResult<Output = unknown> {
   readonly error: string | null;
 }
 
-/** What became of a signal so far. */
-export interface SentSignal {
-  /** Its place among the signals of the run, from 1. */
-  readonly number: number;
-  readonly name: string;
-  /** `kept`: no step has taken it yet. */
-  readonly state: "kept" | "taken";
-}
-
 /** A schedule that was stored. */
 export interface DefinedSchedule {
   readonly name: string;
@@ -52,20 +41,8 @@ export interface DefinedSchedule {
   readonly nextAt: number | null;
 }
 
-/** The options of `server.call()`. */
-export interface CallOptions {
-  /** Tasks with a smaller number start first. */
-  priority?: number;
-  /** The task starts after this delay. */
-  delay?: Duration;
-  retry?: RetryHint;
-  /** The time limit of one attempt. */
-  timeout?: Duration;
-  labels?: readonly string[];
-}
-
 /** A running server. */
-export interface Server extends ProtocolHandles, TransportSource, AsyncDisposable {
+export interface Server extends Client, ProtocolHandles, TransportSource, AsyncDisposable {
   /** Null when the server has no socket. */
   readonly url: string | null;
   readonly port: number | null;
@@ -78,22 +55,11 @@ export interface Server extends ProtocolHandles, TransportSource, AsyncDisposabl
    * with LONGSHORE_NOT_FOUND for a workflow that is named and not defined.
    */
   define(schedule: Schedule): Promise<DefinedSchedule>;
-  /**
-   * Starts a run. A Workflow value is defined first; a name must be defined already. A second start with the same `key` starts nothing and
-   * returns the first run.
-   */
-  start<Input>(workflow: string | Workflow<Input>, input: Input, options?: { key?: string }): Promise<{ id: string }>;
-  /** Waits until the run has ended. */
+  /** Waits until the run has ended, however it ends. `run(id).result()` returns the output alone, and rejects when the run has failed. */
   result<Output = unknown>(runId: string): Promise<RunResult<Output>>;
-  /** Runs one task durably, without a workflow, and waits for its result. */
-  call<Input, Output>(task: string | Task<Input, Output>, input: Input, options?: CallOptions): Promise<Output>;
   /** Cancels the run unless it has ended; the reason becomes its error. Returns whether the run is cancelled, also by an earlier call. */
   cancel(runId: string, options?: { reason?: string }): Promise<boolean>;
-  /**
-   * Sends a signal to a run. The step that waits for its name ends with this value; a signal that no step waits for is kept until one does.
-   * A second signal with the same `key` changes nothing. Rejects with LONGSHORE_CONFLICT when the run has ended, and with LONGSHORE_LIMIT
-   * when it keeps too many signals.
-   */
+  /** Sends a signal to a run, as `run(id).signal()` does. */
   signal(runId: string, name: string, value?: unknown, options?: { key?: string }): Promise<SentSignal>;
   /** A transport to this server for `work()`; `on: server` uses it. */
   transport(): Transport;
@@ -107,35 +73,24 @@ export interface Server extends ProtocolHandles, TransportSource, AsyncDisposabl
 }
 
 /** The part of a server that a program uses, with or without a socket. */
-export function programSide(
-  engine: Engine,
-): Omit<Server, "url" | "port" | "workflows" | "close" | keyof ProtocolHandles | typeof Symbol.asyncDispose> {
+export type ProgramSide = Omit<Server, "url" | "port" | "workflows" | "close" | keyof ProtocolHandles | typeof Symbol.asyncDispose>;
+
+export function programSide(engine: Engine): ProgramSide {
   const { board, runs, workers, logs, clock, makeId } = engine;
   const define = defining({ define: (definition) => runs.define(definition), put: (wanted) => engine.schedules.put(wanted) });
+  const client = new LocalClient(engine);
   return {
+    ...clientMethods(client),
     define,
-    async start(workflow, input, options = {}) {
-      if (typeof workflow !== "string") await checkStartInput(workflow, input);
-      const name = typeof workflow === "string" ? workflow : (await define(workflow as Workflow)).name;
-      const { run } = await runs.start({ workflow: name, input: JSON.stringify(toJson(input)), key: options.key });
-      return { id: run.id };
-    },
     async result(runId) {
       const run = await runs.result(runId);
-      if (run === undefined) throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no run ${runId}.`);
+      if (run === undefined) throw noSuchRun(runId);
       return resultOf(run) as never;
-    },
-    async call(task, input, options = {}) {
-      const ended = await board.perform(newTask(makeId(clock.now()), task as string | Task, toJson(input), options));
-      return outputOf(ended) as never;
     },
     async cancel(runId, { reason } = {}) {
       return (await runs.cancel(runId, reason))?.state === "cancelled";
     },
-    async signal(runId, name, value = null, { key } = {}) {
-      const { number, takenAt, ...sent } = await engine.signals.send(runId, { name, value: JSON.stringify(toJson(value)), key });
-      return { number, name: sent.name, state: takenAt === null ? "kept" : "taken" };
-    },
+    signal: (runId, name, value, options) => client.run(runId).signal(name, value, options),
     watchWaiting: (tell) => watchWaiting(engine, tell),
     transport: () =>
       localTransport({
@@ -176,6 +131,18 @@ async function defineFamily(workflow: Workflow, define: (definition: CodeDefinit
   return defined as Definition;
 }
 
+/** The methods of a client as fields of a larger object. */
+export function clientMethods(client: Client): Client {
+  return {
+    start: client.start.bind(client) as Client["start"],
+    run: client.run.bind(client) as Client["run"],
+    runs: client.runs.bind(client),
+    call: client.call.bind(client) as Client["call"],
+    define: client.define.bind(client),
+    definitions: client.definitions.bind(client),
+  };
+}
+
 /** Blobs for a handler: read and written as a whole, and addressed by their hash. */
 function blobsFor(store: BlobStore): Blobs {
   return {
@@ -190,19 +157,4 @@ function blobsFor(store: BlobStore): Blobs {
 
 function resultOf(run: Run): RunResult {
   return { id: run.id, state: run.state, output: run.output === null ? null : JSON.parse(run.output), error: run.error };
-}
-
-function newTask(id: string, task: string | Task, input: Json, { delay, timeout, ...options }: CallOptions) {
-  const [name, own] = typeof task === "string" ? [task, undefined] : [task.name, task.retry];
-  return looseTask({
-    ...options,
-    ...{ id, task: name, input: JSON.stringify(input), retry: options.retry ?? own },
-    ...(delay === undefined ? {} : { delayMs: durationMs(delay, "delay") }),
-    ...(timeout === undefined ? {} : { timeoutMs: durationMs(timeout, "timeout") }),
-  });
-}
-
-function outputOf(task: BoardTask): Json {
-  if (task.state === "done") return JSON.parse(task.output ?? "null") as Json;
-  throw new LongshoreError("LONGSHORE_TASK_FAILED", `Task ${task.step} ${task.state}${task.error === null ? "" : `: ${task.error}`}`);
 }

@@ -1,9 +1,26 @@
 // The server side of Longshore.
 
+export type {
+  CallOptions,
+  Client,
+  DefinitionFilter,
+  RequestOptions,
+  RunFilter,
+  RunHandle,
+  RunState,
+  RunStatus,
+  SentSignal,
+  SignalOptions,
+  StartOptions,
+  WaitOptions,
+  WorkflowVersion,
+} from "../client/client.ts";
+export type { RunChanged, RunEvent, TaskChanged } from "../client/run-event.ts";
+export { RunFailed } from "../client/run-failed.ts";
 export type { RetentionPolicy, RetentionSettings } from "../engine/run/retention.ts";
 export type { HttpLimits } from "../net/listener/limits.ts";
 export { dataDefault, portDefault, type ServeOptions } from "./config.ts";
-export type { CallOptions, RunResult, SentSignal, Server } from "./handle.ts";
+export type { RunResult, Server } from "./handle.ts";
 export { serve } from "./server.ts";
 export type { WaitingNews } from "./waiting-tasks.ts";
 export type { LoadedWorkflows } from "./workflows.ts";

@@ -1,15 +1,22 @@
 // The part of a server that a program uses, on a node: performed where the data is owned.
 
+import { connect } from "../client/connect.ts";
+import { RunFailed } from "../client/run-failed.ts";
 import type { ClusterNode } from "../cluster/node.ts";
 import { LongshoreError } from "../core/errors.ts";
-import { toJson } from "../core/json/to-json.ts";
-import { checkStartInput } from "../core/schema/schema.ts";
 import type { Definition } from "../engine/run/dialect.ts";
+import type { RouteGroup } from "../net/http/http.ts";
 import type { ProtocolHandles } from "../protocols/index.ts";
 import type { Engine } from "./engine.ts";
-import { defining, programSide, type Server } from "./handle.ts";
+import { clientMethods, defining, type ProgramSide } from "./handle.ts";
+import { ownAddress, routeFetch } from "./route-fetch.ts";
 
-type ProgramSide = ReturnType<typeof programSide>;
+/** The routes of a node, and what its protocols add to the server. */
+interface NodeTable {
+  readonly groups: readonly RouteGroup[];
+  readonly fallback: RouteGroup | undefined;
+  readonly handles: object;
+}
 
 interface NodeProgram extends ProgramSide {
   defineSource(definition: { name: string; dialect: string; source: string }): Promise<Definition>;
@@ -21,23 +28,11 @@ export async function performProgram(
   verb: string,
   given: readonly unknown[],
 ): Promise<unknown> {
-  const side = programSide(engine);
-  const args = given as never[];
   switch (verb) {
     case "define":
-      return engine.runs.defineNamed(args[0] as never);
-    case "start":
-      return side.start(...(args as unknown as Parameters<Server["start"]>));
-    case "result":
-      return side.result(args[0] as never);
-    case "call":
-      return side.call(...(args as unknown as Parameters<Server["call"]>));
-    case "cancel":
-      return side.cancel(...(args as unknown as Parameters<Server["cancel"]>));
-    case "signal":
-      return side.signal(...(args as unknown as Parameters<Server["signal"]>));
+      return engine.runs.defineNamed(given[0] as never);
     case "schedule":
-      return engine.schedules.put(args[0] as never);
+      return engine.schedules.put(given[0] as never);
     case "tryWrite":
       return engine.storage.tryWrite();
     case "handle": {
@@ -53,25 +48,24 @@ export async function performProgram(
   }
 }
 
-export function nodeProgram(node: ClusterNode, { handles }: { handles: object }): { program: NodeProgram; handles: ProtocolHandles } {
-  const ask = <T>(verb: string, ...given: readonly unknown[]) => node.program(verb, given) as Promise<T>;
-  const defineSource: NodeProgram["defineSource"] = (definition) => ask("define", definition);
-  const define = defining({ define: defineSource, put: (wanted) => ask("schedule", wanted) });
+export function nodeProgram(node: ClusterNode, table: NodeTable): { program: NodeProgram; handles: ProtocolHandles } {
+  const client = connect(ownAddress, { fetch: routeFetch(table.groups, table.fallback ?? (table.groups[0] as RouteGroup)) });
+  const defineSource: NodeProgram["defineSource"] = (definition) => node.program("define", [definition]) as Promise<Definition>;
+  const put = (wanted: unknown) => node.program("schedule", [wanted]) as never;
   const program: NodeProgram = {
+    ...clientMethods(client),
     defineSource,
-    define,
-    async start(workflow, input, options = {}) {
-      if (typeof workflow !== "string") await checkStartInput(workflow, input);
-      const name = typeof workflow === "string" ? workflow : (await define(workflow as never)).name;
-      return ask("start", name, input ?? null, options);
+    define: defining({ define: defineSource, put }),
+    async result<Output>(runId: string) {
+      const run = client.run<Output>(runId);
+      await run.result().catch((error: unknown) => {
+        if (!(error instanceof RunFailed)) throw error;
+      });
+      const { id, state, output, error } = await run.status();
+      return { id, state, output, error };
     },
-    result: (runId) => ask("result", runId),
-    call: (task, input, options = {}) => {
-      const [name, retry] = typeof task === "string" ? [task, undefined] : [task.name, task.retry];
-      return ask("call", name, input ?? null, retry === undefined ? options : { retry, ...options });
-    },
-    cancel: (runId, options = {}) => ask("cancel", runId, options),
-    signal: (runId, name, value = null, options = {}) => ask("signal", runId, name, toJson(value), options),
+    cancel: (runId, { reason } = {}) => client.run(runId).cancel(reason).catch(unlessUnknown),
+    signal: (runId, name, value, options) => client.run(runId).signal(name, value, options),
     watchWaiting: () => {
       throw onlyEmbedded("watchWaiting");
     },
@@ -79,7 +73,13 @@ export function nodeProgram(node: ClusterNode, { handles }: { handles: object })
       throw onlyEmbedded("work({ on: server })");
     },
   };
-  return { program, handles: carriedHandles(node, handles) as ProtocolHandles };
+  return { program, handles: carriedHandles(node, table.handles) as ProtocolHandles };
+}
+
+/** A run that does not exist is not cancelled. */
+function unlessUnknown(error: unknown): boolean {
+  if (error instanceof LongshoreError && error.code === "LONGSHORE_NOT_FOUND") return false;
+  throw error;
 }
 
 /** The functions of a protocol's handle, performed where the data is owned. */

@@ -2,7 +2,6 @@
 // becomes Infinity, which is written as null. Here, such a number is an ExactNumber, which keeps its original text. A text without such
 // numbers (nearly every text) is read and written by JSON.parse and JSON.stringify, after one scan of its digits.
 
-import { randomBytes } from "node:crypto";
 import { changedNumbers, type Stretch } from "./json-numbers.ts";
 
 /** How many ExactNumbers JSON.stringify has found so far. If it did not change, the text that JSON.stringify wrote is exact. */
@@ -20,7 +19,7 @@ let writing: Writing | null | undefined;
 
 /** A sender cannot guess the mark, so no text that it sends can be mistaken for a number. */
 function newMark(): string {
-  return randomBytes(12).toString("base64url");
+  return Array.from(crypto.getRandomValues(new Uint8Array(12)), (byte) => byte.toString(36).padStart(2, "0")).join("");
 }
 
 /** A number that a double cannot hold. Code that does not know this class calculates with, compares and writes the nearest double. */

@@ -53,7 +53,7 @@ function inside(value: object, key: string | number, depth: number, place: Place
 }
 
 function convertObject(value: object, key: string | number, depth: number, place: Place | undefined): Json | undefined {
-  if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString("base64");
+  if (value instanceof Uint8Array) return base64Of(value);
   const { toJSON } = value as { toJSON?: unknown };
   if (typeof toJSON === "function") return convert(toJSON.call(value, String(key)), key, depth, place);
   // Most objects are plain and need no further checks.
@@ -63,6 +63,14 @@ function convertObject(value: object, key: string | number, depth: number, place
   if (value instanceof Error) return fields(Object.assign({ name: value.name, message: value.message }, value), depth, place);
   if (value instanceof String || value instanceof Number || value instanceof Boolean) return convert(value.valueOf(), key, depth, place);
   return fields(value, depth, place);
+}
+
+/** Browsers have no Buffer. */
+function base64Of(bytes: Uint8Array): string {
+  if (typeof Buffer !== "undefined") return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
+  let text = "";
+  for (const byte of bytes) text += String.fromCharCode(byte);
+  return btoa(text);
 }
 
 function items(values: readonly unknown[], depth: number, place: Place | undefined): Json[] {

@@ -9,36 +9,12 @@ import type { Definition } from "../../../engine/run/dialect.ts";
 import type { Plan, PlanNode } from "../../../engine/run/plan.ts";
 import type { AttemptView } from "../../../engine/run/reader.ts";
 import type { Run } from "../../../engine/run/run.ts";
-import { type Signal, signalCountsOf } from "../../../engine/signal/signal.ts";
+import { runStatus } from "../../../engine/run/run-status.ts";
+import type { Signal } from "../../../engine/signal/signal.ts";
 import { deadLettersShown } from "../wire/shapes.ts";
 
 export function runBody(run: Run) {
-  return {
-    id: run.id,
-    workflow: run.workflow,
-    definitionId: run.definitionId,
-    state: run.state,
-    input: parsed(run.input),
-    output: parsed(run.output),
-    variables: parsed(run.variables),
-    error: run.error,
-    createdAt: run.createdAt,
-    startAt: run.startAt,
-    endedAt: run.endedAt,
-    endBy: run.endBy,
-    priority: run.priority,
-    left: run.left,
-    failed: run.failed,
-    retries: run.retries,
-    alias: run.alias,
-    parentTaskId: run.parentTaskId,
-    signals: signalsBody(run),
-  };
-}
-
-function signalsBody(run: Run) {
-  const { sent, kept } = signalCountsOf(run);
-  return { sent, kept };
+  return runStatus(run, parsed);
 }
 
 export function signalBody(signal: Signal) {

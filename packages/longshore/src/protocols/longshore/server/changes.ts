@@ -6,40 +6,10 @@
 // Changes are hints for views: a task that moved twice within one commit is reported once.
 
 import type { Clock } from "../../../core/clock.ts";
-import { cutMiddle } from "../../../core/text.ts";
 import type { TaskRow } from "../../../engine/board/task.ts";
-import type { Run, RunState } from "../../../engine/run/run.ts";
+import { type Change, runChange, taskChange } from "../../../engine/run/change.ts";
+import type { Run } from "../../../engine/run/run.ts";
 import type { ProtocolEngine, TaskOrigin } from "../../server-half.ts";
-
-export interface RunChange {
-  readonly kind: "run";
-  readonly id: string;
-  readonly workflow: string;
-  readonly state: RunState;
-  readonly left: number;
-  readonly failed: number;
-  readonly error: string | null;
-  readonly createdAt: number;
-  readonly endedAt: number | null;
-}
-
-export interface TaskChange {
-  readonly kind: "task";
-  readonly id: string;
-  readonly runId: string | null;
-  /** Null for a task without a run. */
-  readonly workflow: string | null;
-  readonly step: string;
-  readonly state: TaskRow["state"];
-  /** From 1. */
-  readonly attempt: number;
-  readonly holder: string | null;
-  readonly error: string | null;
-  readonly startedAt: number | null;
-  readonly endedAt: number | null;
-}
-
-export type Change = RunChange | TaskChange;
 
 /** The result of a read. At least `missed` changes before `changes` are lost. */
 export interface Look {
@@ -71,18 +41,6 @@ export interface ChangesOptions {
   epoch: string;
   /** Maximum number of changes kept. A reader that is further behind has missed some. */
   keptMax?: number;
-}
-
-/**
- * Maximum length of an error; the run or the task has all of it. A worker may report an error of megabytes, and each change is sent to each
- * reader.
- */
-const errorCharsMax = 2_000;
-
-function shortened(error: string | null): string | null {
-  if (error === null || error.length <= errorCharsMax) return error;
-  // A copy: a substring keeps the whole text in memory.
-  return Buffer.from(cutMiddle(error, errorCharsMax)).toString();
 }
 
 /** About 2 MB. */
@@ -124,17 +82,12 @@ export class Changes {
 
   run(run: Run): void {
     if (!this.#noting) return;
-    const { id, workflow, state, left, failed, error, createdAt, endedAt } = run;
-    this.#inOrder({ kind: "run", id, workflow, state, left, failed, error: shortened(error), createdAt, endedAt });
+    this.#inOrder(runChange(run));
   }
 
   task(task: TaskRow): void {
     if (!this.#noting) return;
-    const { id, runId, step, state, holder, startedAt, endedAt } = task;
-    const attempt = task.attempt + 1;
-    const error = shortened(task.error);
-    const changeOf = ({ workflow, isHidden }: TaskOrigin): TaskChange | null =>
-      isHidden ? null : { kind: "task", id, runId, workflow, step, state, attempt, holder, error, startedAt, endedAt };
+    const changeOf = ({ workflow, isHidden }: TaskOrigin): Change | null => (isHidden ? null : taskChange(task, workflow));
     const origin = this.#options.originOf(task);
     // Without this change a view is outdated until the next one: no reason to stop.
     this.#inOrder(origin instanceof Promise ? origin.then(changeOf, () => null) : changeOf(origin));

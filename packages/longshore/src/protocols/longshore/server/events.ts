@@ -10,8 +10,9 @@ import { z } from "zod";
 import { LongshoreError } from "../../../core/errors.ts";
 import { idOfUuid } from "../../../core/ids.ts";
 import type { Slices } from "../../../core/slices/slices.ts";
+import type { Change } from "../../../engine/run/change.ts";
 import type { EventSink, ServerSentEvent } from "../../../net/http/http.ts";
-import { type Change, type Changes, dataOf } from "./changes.ts";
+import { type Changes, dataOf } from "./changes.ts";
 import { type Operation, operation } from "./operation.ts";
 
 /** Maximum number of readers. Each adds to the cost of every change. */

@@ -3,7 +3,7 @@
 
 import { z } from "zod";
 
-export const apiPrefix = "/api/longshore/v1";
+export { apiPrefix } from "./prefix.ts";
 
 const time = z.number().int();
 const maybeTime = time.nullable();

@@ -1,0 +1,172 @@
+// What a program does with runs, the same for a server in its own process and for one behind a URL. `connect()` and `serve()` both return
+// an implementation; one contract suite tests them.
+
+import type { Duration } from "../core/duration.ts";
+import type { RetryHint, Task } from "../core/task.ts";
+import type { Workflow } from "../workflow-value.ts";
+import type { RunEvent } from "./run-event.ts";
+
+/** Starts runs and follows them. `connect(url)` returns one, and the server of `serve()` is one. */
+export interface Client {
+  /** Starts a run of a workflow by its name, which must be defined already. Rejects as the start of a workflow value does. */
+  start<Output = unknown>(workflow: string, input?: unknown, options?: StartOptions): Promise<RunHandle<Output>>;
+  /**
+   * Starts a run. A workflow value is defined first, with the workflows that it runs, and its input is checked against its schema. Rejects
+   * with LONGSHORE_BAD_INPUT for an input that does not fit, and with LONGSHORE_CONFLICT for the key of a run with another input.
+   */
+  start<Input, Output>(
+    workflow: string | Workflow<Input, Output>,
+    input: NoInfer<Input>,
+    options?: StartOptions,
+  ): Promise<RunHandle<Output>>;
+  /** A handle of a run that was started before. Asks the server nothing: a wrong id shows in the first use. */
+  run<Output = unknown>(id: string): RunHandle<Output>;
+  /** The runs, newest first. Pages are read as the caller iterates. */
+  runs(filter?: RunFilter): AsyncIterable<RunStatus>;
+  /** Runs one task by its name; a worker of any protocol may have it. */
+  call<Output = unknown>(task: string, input?: unknown, options?: CallOptions): Promise<Output>;
+  /**
+   * Runs one task durably, without a workflow, and resolves with its output. Rejects with LONGSHORE_TASK_FAILED when it has failed for
+   * good. The task goes on when the caller stops waiting.
+   */
+  call<Input, Output>(task: string | Task<Input, Output>, input: NoInfer<Input>, options?: CallOptions): Promise<Output>;
+  /** Stores a workflow, or a new version of it, so that it can be started by name. The workflows that it runs are stored before it. */
+  define(workflow: Workflow, options?: RequestOptions): Promise<WorkflowVersion>;
+  /** The newest version of each workflow, in the order in which they were first defined. Pages are read as the caller iterates. */
+  definitions(filter?: DefinitionFilter): AsyncIterable<WorkflowVersion>;
+}
+
+/** One run. */
+export interface RunHandle<Output = unknown> {
+  readonly id: string;
+  /**
+   * Waits for the end of the run and resolves with its output. Rejects with RunFailed when the run has failed, was cancelled or took too
+   * long, and with LONGSHORE_DEADLINE when it has not ended within `timeout`. The run goes on when the caller stops waiting.
+   */
+  result(options?: WaitOptions): Promise<Output>;
+  /** The current state of the run. */
+  status(options?: RequestOptions): Promise<RunStatus<Output>>;
+  /**
+   * The state of the run and of its tasks now, then each change, until the run has ended. Survives restarts of the server: states that
+   * were missed are reported as they are by then.
+   */
+  events(options?: RequestOptions): AsyncIterable<RunEvent>;
+  /**
+   * Sends a signal. The step that waits for its name ends with this value; a signal that no step waits for is kept until one does. A
+   * second signal with the same `key` changes nothing. Rejects with LONGSHORE_CONFLICT when the run has ended.
+   */
+  signal(name: string, value?: unknown, options?: SignalOptions): Promise<SentSignal>;
+  /** Cancels the run unless it has ended; the reason becomes its error. Resolves with true when the run is cancelled, also by an earlier call. */
+  cancel(reason?: string, options?: RequestOptions): Promise<boolean>;
+  /** Tries again what did not succeed, in the same run. Rejects with LONGSHORE_CONFLICT when it is running, or has succeeded. */
+  retry(options?: RequestOptions): Promise<void>;
+  /** Starts a new run of the same version with the same input. */
+  rerun(options?: RequestOptions): Promise<RunHandle<Output>>;
+}
+
+/** Options of every request. */
+export interface RequestOptions {
+  /** Ends the request, or the wait; the promise rejects with the reason of the signal. */
+  signal?: AbortSignal;
+}
+
+/** The options of `start()`. */
+export interface StartOptions extends RequestOptions {
+  /** A second start of the workflow with the same key and the same input starts nothing and returns the first run. */
+  key?: string;
+  /** The run begins after this delay, also when the server was restarted in between. */
+  delay?: Duration;
+  /** Added to the priority of its tasks. Smaller is taken first. Default: 0. */
+  priority?: number;
+}
+
+/** The options of `result()`. */
+export interface WaitOptions extends RequestOptions {
+  /** How long to wait. Default: until the end. */
+  timeout?: Duration;
+}
+
+/** The options of `call()`. */
+export interface CallOptions extends RequestOptions {
+  /** Tasks with a smaller number start first. */
+  priority?: number;
+  /** The task starts after this delay. */
+  delay?: Duration;
+  retry?: RetryHint;
+  /** The time limit of one attempt. */
+  timeout?: Duration;
+  labels?: readonly string[];
+}
+
+/** The options of `signal()`. */
+export interface SignalOptions extends RequestOptions {
+  /** A second signal to the run with the same key changes nothing. */
+  key?: string;
+}
+
+/** Which runs to list; an absent field does not filter. */
+export interface RunFilter extends RequestOptions {
+  workflow?: string;
+  state?: RunState;
+}
+
+/** Which workflows to list; an absent field does not filter. */
+export interface DefinitionFilter extends RequestOptions {
+  dialect?: string;
+}
+
+/** `blocked`: its code does not fit what the run has recorded, so it waits for other code and a retry. */
+export type RunState = "running" | "paused" | "blocked" | "succeeded" | "failed" | "cancelled" | "timed-out";
+
+/** A run as the server shows it. Times are epoch milliseconds. */
+export interface RunStatus<Output = unknown> {
+  readonly id: string;
+  readonly workflow: string;
+  /** The version that it runs, whatever has been defined since. */
+  readonly definitionId: string;
+  readonly state: RunState;
+  readonly input: unknown;
+  /** Null until the run has succeeded. */
+  readonly output: Output | null;
+  /** An object with the values that the run shows while it runs; null without any. */
+  readonly variables: unknown;
+  readonly error: string | null;
+  readonly createdAt: number;
+  /** When a run that was started with a delay begins; null once it has begun. */
+  readonly startAt: number | null;
+  readonly endedAt: number | null;
+  /** When the run must have ended. */
+  readonly endBy: number | null;
+  readonly priority: number;
+  /** Steps that have not settled, and steps that failed. */
+  readonly left: number;
+  readonly failed: number;
+  /** How often it was tried again after its end. */
+  readonly retries: number;
+  /** What a protocol calls this run. */
+  readonly alias: string | null;
+  /** The step of another run that waits for this one. */
+  readonly parentTaskId: string | null;
+  /** How many signals were sent to it, and how many of them no step has taken. */
+  readonly signals: { readonly sent: number; readonly kept: number };
+}
+
+/** What became of a signal so far. */
+export interface SentSignal {
+  /** Its place among the signals of the run, from 1. */
+  readonly number: number;
+  readonly name: string;
+  /** `kept`: no step has taken it yet. */
+  readonly state: "kept" | "taken";
+}
+
+/** A version of a workflow that a server has stored. */
+export interface WorkflowVersion {
+  readonly id: string;
+  readonly name: string;
+  /** Counts from 1 for each name. */
+  readonly version: number;
+  /** The language in which it is written. */
+  readonly dialect: string;
+  readonly createdAt: number;
+}

@@ -1,0 +1,167 @@
+// The client over HTTP: everything in it is `fetch`, so that it works in Node, Deno, Bun and browsers.
+
+import type { Clock } from "../core/clock.ts";
+import { type Duration, durationMs } from "../core/duration.ts";
+import { LongshoreError } from "../core/errors.ts";
+import { toJson } from "../core/json/to-json.ts";
+import { checkStartInput } from "../core/schema/schema.ts";
+import type { Task } from "../core/task.ts";
+import { workflowFamily } from "../core/workflow-family.ts";
+import type { Workflow } from "../workflow-value.ts";
+import type {
+  CallOptions,
+  Client,
+  DefinitionFilter,
+  RequestOptions,
+  RunFilter,
+  RunHandle,
+  RunStatus,
+  StartOptions,
+  WorkflowVersion,
+} from "./client.ts";
+import { newId } from "./new-id.ts";
+import { pagesOf } from "./pages.ts";
+import { Requests } from "./requests.ts";
+import { taskOutputOf } from "./run-failed.ts";
+import { HttpRun } from "./run-handle.ts";
+import { timers } from "./timers.ts";
+import { type Ending, untilEnded } from "./until-ended.ts";
+
+/** The options of `connect()`. */
+export interface ConnectOptions {
+  /** The token of the server, where it requires one. */
+  token?: string;
+  /** How long a request is tried again while no server answers, as during a restart. Default: 30s. */
+  retryFor?: Duration;
+  /** Replaces the `fetch` of the runtime, for example to trust a certificate. */
+  fetch?: typeof fetch;
+}
+
+const retryForDefault: Duration = "30s";
+
+/**
+ * Connects to a server. Sends nothing: a wrong address or token shows in the first request. Throws LONGSHORE_BAD_CONFIG for a text that is
+ * not the URL of a server.
+ */
+export function connect(url: string | URL, options: ConnectOptions = {}): Client {
+  return connectBy(url, options, timers);
+}
+
+/** The same with another clock, for tests. */
+export function connectBy(
+  url: string | URL,
+  { token, retryFor = retryForDefault, fetch = globalThis.fetch }: ConnectOptions,
+  clock: Clock,
+): Client {
+  const patienceMs = durationMs(retryFor, "retryFor");
+  // A `fetch` of the runtime must be called without an object.
+  const send: typeof fetch = (input, init) => fetch(input, init);
+  return new HttpClient(new Requests({ base: parseUrl(url), token, fetch: send, clock, patienceMs }));
+}
+
+/** A task as the API returns it, as far as it is read here. */
+interface TaskBody extends Ending {
+  readonly id: string;
+  readonly step: string;
+  readonly state: string;
+  readonly output: unknown;
+  readonly error: string | null;
+}
+
+class HttpClient implements Client {
+  readonly #requests: Requests;
+  /** Workflow values that this client has defined, so that a start is one request. */
+  readonly #defined = new WeakMap<Workflow, Promise<WorkflowVersion>>();
+
+  constructor(requests: Requests) {
+    this.#requests = requests;
+  }
+
+  async start<Output>(workflow: string | Workflow, input?: unknown, options: StartOptions = {}): Promise<RunHandle<Output>> {
+    if (typeof workflow !== "string") {
+      await checkStartInput(workflow, input);
+      await this.#defineOnce(workflow, options);
+    }
+    const name = typeof workflow === "string" ? workflow : workflow.name;
+    const start = () => this.#start(name, input, options);
+    const { id } = await start().catch(async (error: unknown) => {
+      if (typeof workflow === "string" || !isForgotten(error)) throw error;
+      // The server has other data than before.
+      this.#defined.delete(workflow);
+      await this.#defineOnce(workflow, options);
+      return start();
+    });
+    return this.run(id);
+  }
+
+  #start(workflow: string, input: unknown, { key, delay, priority, signal }: StartOptions): Promise<RunStatus> {
+    const delayMs = delay === undefined ? undefined : durationMs(delay, "delay");
+    // With a key, a request that is sent again after a broken connection starts nothing twice.
+    const body = { workflow, input: toJson(input), key: key ?? this.#newId(), delayMs, priority };
+    return this.#requests.post("/runs", { body, signal });
+  }
+
+  run<Output>(id: string): RunHandle<Output> {
+    return new HttpRun<Output>(this.#requests, id);
+  }
+
+  runs({ workflow, state, signal }: RunFilter = {}): AsyncIterable<RunStatus> {
+    return pagesOf(this.#requests, "/runs", { query: { workflow, state }, cursor: "before", signal });
+  }
+
+  async call<Output>(task: string | Task, input?: unknown, options: CallOptions = {}): Promise<Output> {
+    const { priority, delay, timeout, labels, signal } = options;
+    const [name, own] = typeof task === "string" ? [task, undefined] : [task.name, task.retry];
+    const body = {
+      ...{ task: name, input: toJson(input), id: this.#newId(), priority, labels, retry: options.retry ?? own },
+      delayMs: delay === undefined ? undefined : durationMs(delay, "delay"),
+      timeoutMs: timeout === undefined ? undefined : durationMs(timeout, "timeout"),
+    };
+    const queued = await this.#requests.post<TaskBody>("/tasks", { body, signal });
+    return taskOutputOf(await untilEnded<TaskBody>(this.#requests, `/tasks/${queued.id}`, signal)) as Output;
+  }
+
+  async define(workflow: Workflow, { signal }: RequestOptions = {}): Promise<WorkflowVersion> {
+    let defined: WorkflowVersion | undefined;
+    for (const { source } of workflowFamily([workflow])) {
+      const answer = await this.#requests.post<{ definition: WorkflowVersion }>("/definitions", { body: { source }, signal });
+      defined = answer.definition;
+    }
+    return defined as WorkflowVersion;
+  }
+
+  definitions({ dialect, signal }: DefinitionFilter = {}): AsyncIterable<WorkflowVersion> {
+    return pagesOf(this.#requests, "/definitions", { query: { dialect }, cursor: "after", signal });
+  }
+
+  #defineOnce(workflow: Workflow, options: RequestOptions): Promise<WorkflowVersion> {
+    const known = this.#defined.get(workflow);
+    if (known !== undefined) return known;
+    const defining = this.define(workflow, options);
+    this.#defined.set(workflow, defining);
+    // The next start tries again.
+    defining.catch(() => this.#defined.delete(workflow));
+    return defining;
+  }
+
+  #newId(): string {
+    return newId(this.#requests.clock.now());
+  }
+}
+
+/** The server does not know the workflow. */
+function isForgotten(error: unknown): boolean {
+  return error instanceof LongshoreError && error.code === "LONGSHORE_NOT_FOUND" && error.detail.field === "workflow";
+}
+
+function parseUrl(given: string | URL): URL {
+  const url = URL.canParse(String(given)) ? new URL(given) : undefined;
+  if (url?.protocol === "http:" || url?.protocol === "https:") return url;
+  throw new LongshoreError(
+    "LONGSHORE_BAD_CONFIG",
+    `${JSON.stringify(given)} is not the URL of a server, expected for example http://127.0.0.1:4500.`,
+    {
+      detail: { field: "url", expected: "http://host:port" },
+    },
+  );
+}

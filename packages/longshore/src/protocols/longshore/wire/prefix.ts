@@ -1,0 +1,3 @@
+// Where our own API is. Apart from the shapes, because a client needs nothing else of them.
+
+export const apiPrefix = "/api/longshore/v1";

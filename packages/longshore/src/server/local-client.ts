@@ -1,0 +1,96 @@
+// The client of a server in the program's own process: the same interface as over HTTP, without a socket.
+
+import type {
+  CallOptions,
+  Client,
+  DefinitionFilter,
+  RunFilter,
+  RunHandle,
+  RunStatus,
+  StartOptions,
+  WorkflowVersion,
+} from "../client/client.ts";
+import { taskOutputOf } from "../client/run-failed.ts";
+import { durationMs } from "../core/duration.ts";
+import { idOfUuid } from "../core/ids.ts";
+import { toJson } from "../core/json/to-json.ts";
+import { checkStartInput } from "../core/schema/schema.ts";
+import type { Task } from "../core/task.ts";
+import { untilAborted } from "../core/until-aborted.ts";
+import { looseTask } from "../engine/board/loose-task.ts";
+import type { Definition } from "../engine/run/dialect.ts";
+import type { Workflow } from "../workflow-value.ts";
+import { codeDefinitions } from "./code-definitions.ts";
+import type { Engine } from "./engine.ts";
+import { LocalRun, statusOf } from "./local-run.ts";
+
+/** Few reads for a long list, and little in memory. */
+const pageItems = 200;
+
+export class LocalClient implements Client {
+  readonly #engine: Engine;
+
+  constructor(engine: Engine) {
+    this.#engine = engine;
+  }
+
+  async start<Output>(workflow: string | Workflow, input?: unknown, options: StartOptions = {}): Promise<RunHandle<Output>> {
+    options.signal?.throwIfAborted();
+    if (typeof workflow !== "string") await checkStartInput(workflow, input);
+    const name = typeof workflow === "string" ? workflow : (await this.define(workflow)).name;
+    const { key, delay, priority } = options;
+    const delayMs = delay === undefined ? 0 : durationMs(delay, "delay");
+    const { run } = await this.#engine.runs.start({ workflow: name, input: JSON.stringify(toJson(input)), key, delayMs, priority });
+    return this.run(run.id);
+  }
+
+  run<Output>(id: string): RunHandle<Output> {
+    return new LocalRun<Output>(this.#engine, idOfUuid(id) ?? id);
+  }
+
+  async *runs({ workflow, state, signal }: RunFilter = {}): AsyncGenerator<RunStatus, void, void> {
+    const { reader, shown } = this.#engine;
+    for (let before: string | null | undefined; before !== null; ) {
+      signal?.throwIfAborted();
+      const page = await reader.runs({ workflow, state, limit: pageItems, ...(before === undefined ? {} : { before }) });
+      for (const run of page.items) yield statusOf(await shown.run(run));
+      before = page.next;
+    }
+  }
+
+  async call<Output>(task: string | Task, input?: unknown, options: CallOptions = {}): Promise<Output> {
+    const { board, makeId, clock } = this.#engine;
+    const { delay, timeout, signal, ...rest } = options;
+    signal?.throwIfAborted();
+    const [name, own] = typeof task === "string" ? [task, undefined] : [task.name, task.retry];
+    const performed = board.perform(
+      looseTask({
+        ...rest,
+        ...{ id: makeId(clock.now()), task: name, input: JSON.stringify(toJson(input)), retry: options.retry ?? own },
+        ...(delay === undefined ? {} : { delayMs: durationMs(delay, "delay") }),
+        ...(timeout === undefined ? {} : { timeoutMs: durationMs(timeout, "timeout") }),
+      }),
+    );
+    const ended = await (signal === undefined ? performed : untilAborted(performed, signal));
+    return taskOutputOf({ ...ended, output: JSON.parse(ended.output ?? "null") }) as Output;
+  }
+
+  async define(workflow: Workflow): Promise<WorkflowVersion> {
+    let defined: WorkflowVersion | undefined;
+    for (const definition of codeDefinitions([workflow])) defined = versionOf(await this.#engine.runs.define(definition));
+    return defined as WorkflowVersion;
+  }
+
+  async *definitions({ dialect, signal }: DefinitionFilter = {}): AsyncGenerator<WorkflowVersion, void, void> {
+    for (let offset = 0; ; offset += pageItems) {
+      signal?.throwIfAborted();
+      const page = await this.#engine.reader.definitions({ limit: pageItems, offset, dialect });
+      for (const definition of page) yield versionOf(definition);
+      if (page.length < pageItems) return;
+    }
+  }
+}
+
+function versionOf({ id, name, version, dialect, createdAt }: Definition): WorkflowVersion {
+  return { id, name, version, dialect, createdAt };
+}

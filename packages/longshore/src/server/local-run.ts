@@ -1,0 +1,73 @@
+// One run of a server in the program's own process.
+
+import type { RequestOptions, RunHandle, RunStatus, SentSignal, SignalOptions, WaitOptions } from "../client/client.ts";
+import { withDeadline } from "../client/deadline.ts";
+import type { RunEvent } from "../client/run-event.ts";
+import { outputOf } from "../client/run-failed.ts";
+import { toJson } from "../core/json/to-json.ts";
+import { whenAborted } from "../core/results.ts";
+import type { Run } from "../engine/run/run.ts";
+import { runStatus } from "../engine/run/run-status.ts";
+import type { Engine } from "./engine.ts";
+import { localEvents } from "./local-events.ts";
+import { noSuchRun } from "./no-such-run.ts";
+
+export class LocalRun<Output> implements RunHandle<Output> {
+  readonly id: string;
+  readonly #engine: Engine;
+
+  constructor(engine: Engine, id: string) {
+    this.#engine = engine;
+    this.id = id;
+  }
+
+  result(options: WaitOptions = {}): Promise<Output> {
+    const { clock, runs, shown } = this.#engine;
+    return withDeadline(options, { clock, what: `Run ${this.id}` }, async (signal) => {
+      signal?.throwIfAborted();
+      const run = this.#known(await runs.result(this.id, signal === undefined ? undefined : whenAborted(signal)));
+      signal?.throwIfAborted();
+      return outputOf(statusOf<Output>(await shown.run(run)));
+    });
+  }
+
+  async status({ signal }: RequestOptions = {}): Promise<RunStatus<Output>> {
+    signal?.throwIfAborted();
+    const { runs, shown } = this.#engine;
+    return statusOf(await shown.run(this.#known(await runs.run(this.id))));
+  }
+
+  events({ signal }: RequestOptions = {}): AsyncIterable<RunEvent> {
+    return localEvents(this.#engine, this.id, signal);
+  }
+
+  async signal(name: string, value?: unknown, { key, signal }: SignalOptions = {}): Promise<SentSignal> {
+    signal?.throwIfAborted();
+    const sent = await this.#engine.signals.send(this.id, { name, value: JSON.stringify(toJson(value)), key });
+    return { number: sent.number, name: sent.name, state: sent.takenAt === null ? "kept" : "taken" };
+  }
+
+  async cancel(reason?: string, { signal }: RequestOptions = {}): Promise<boolean> {
+    signal?.throwIfAborted();
+    return this.#known(await this.#engine.runs.cancel(this.id, reason)).state === "cancelled";
+  }
+
+  async retry({ signal }: RequestOptions = {}): Promise<void> {
+    signal?.throwIfAborted();
+    this.#known(await this.#engine.runs.retry(this.id));
+  }
+
+  async rerun({ signal }: RequestOptions = {}): Promise<RunHandle<Output>> {
+    signal?.throwIfAborted();
+    return new LocalRun<Output>(this.#engine, this.#known(await this.#engine.runs.rerun(this.id)).id);
+  }
+
+  #known(run: Run | undefined): Run {
+    if (run === undefined) throw noSuchRun(this.id);
+    return run;
+  }
+}
+
+export function statusOf<Output>(run: Run): RunStatus<Output> {
+  return runStatus(run, (text) => (text === null ? null : JSON.parse(text)));
+}

@@ -1,0 +1,359 @@
+// What every client must do, over HTTP and in the process of the server.
+
+import { afterEach, describe, expect, it } from "vitest";
+import { z } from "zod";
+import type { Client, RunHandle, RunStatus } from "../../src/client/client.ts";
+import type { RunEvent } from "../../src/client/run-event.ts";
+import { RunFailed } from "../../src/client/run-failed.ts";
+import { task } from "../../src/core/task.ts";
+import { graph } from "../../src/graph.ts";
+import type { Ref } from "../../src/reference.ts";
+import type { TransportSource } from "../../src/runner/transport.ts";
+import type { TestClock } from "../../src/testing/clock.ts";
+import { type WorkHandle, work } from "../../src/work.ts";
+import { workflow } from "../../src/workflow.ts";
+import { deferred } from "../support/until.ts";
+
+export interface OpenClient {
+  readonly client: Client;
+  /** What a worker is attached to. */
+  readonly on: TransportSource;
+  readonly clock: TestClock;
+  close(): Promise<void>;
+}
+
+const double = task("double", async (n: number) => 2 * n);
+const refuse = task("refuse", async (): Promise<never> => {
+  throw new Error("not today");
+});
+const doubling = graph("doubling", (g, input: Ref<{ n: number }>) => ({ twice: g.step(double, input.n) }));
+const failing = graph("failing", (g) => g.step(refuse, null));
+const idle = graph("idle", (g, input: unknown) =>
+  g.step(
+    task("nobody", async (given: unknown) => given),
+    input,
+  ),
+);
+const approval = workflow("approval", async (w) => w.signal("approve"));
+
+/** `open` gets a fresh server each time. */
+export function clientContract(kind: string, open: () => Promise<OpenClient>): void {
+  describe(`a client ${kind}`, () => {
+    const opened: { close(): Promise<unknown> }[] = [];
+    afterEach(async () => {
+      for (const one of opened.splice(0).reverse()) await one.close();
+    });
+    const setup = async (): Promise<OpenClient> => {
+      const made = await open();
+      opened.push(made);
+      return made;
+    };
+    const withWorker = async (): Promise<OpenClient & { worker: WorkHandle }> => {
+      const made = await setup();
+      const worker = await work({
+        tasks: [double, refuse],
+        workflows: [approval],
+        on: made.on,
+        clock: made.clock,
+        logger: false,
+        signals: false,
+      });
+      opened.push({ close: () => worker.stop({ force: true }) });
+      return { ...made, worker };
+    };
+
+    describe("starting", () => {
+      it("a workflow value defines it and returns a handle whose result is its output", async () => {
+        const { client } = await withWorker();
+        const run = await client.start(doubling, { n: 21 });
+        expect(await run.result()).toEqual({ twice: 42 });
+        expect(await run.status()).toMatchObject({
+          id: run.id,
+          workflow: "doubling",
+          state: "succeeded",
+          input: { n: 21 },
+          output: { twice: 42 },
+        });
+        expect(JSON.parse(JSON.stringify(run))).toEqual({ id: run.id });
+      });
+
+      it("a name starts the newest version, and an unknown name is refused", async () => {
+        const { client } = await withWorker();
+        expect(await client.define(doubling)).toMatchObject({ name: "doubling", version: 1, dialect: "code" });
+        const run = await client.start<{ twice: number }>("doubling", { n: 1 });
+        expect((await run.result()).twice).toBe(2);
+        await expect(client.start("nothing", null)).rejects.toMatchObject({ code: "LONGSHORE_NOT_FOUND", detail: { field: "workflow" } });
+      });
+
+      it("defines the workflows that a workflow runs", async () => {
+        const { client } = await withWorker();
+        const outer = graph("outer", (g, n: Ref<number>) => g.run(doubling, { n }));
+        expect(await (await client.start(outer, 4)).result()).toEqual({ twice: 8 });
+      });
+
+      it("refuses an input that does not fit the schema of the workflow, and starts nothing", async () => {
+        const { client } = await setup();
+        const order = graph("order", (g, input) => g.step(double, input.n), { input: z.object({ n: z.number().max(9) }) });
+        await expect(client.start(order, { n: 10 })).rejects.toMatchObject({ code: "LONGSHORE_BAD_INPUT", detail: { field: "n" } });
+        expect(await all(client.runs())).toEqual([]);
+      });
+
+      it("with a key twice returns the first run, and refuses another input with the name of that run", async () => {
+        const { client } = await setup();
+        const start = (input: unknown) => client.start(idle, input, { key: "k" });
+        const first = await start({ a: 1, b: [2] });
+        expect((await start({ b: [2], a: 1 })).id).toBe(first.id);
+        await expect(start({ a: 2 })).rejects.toMatchObject({ code: "LONGSHORE_CONFLICT", detail: { field: "key", run: first.id } });
+        expect(await all(client.runs())).toHaveLength(1);
+      });
+
+      it("without a key twice starts two runs", async () => {
+        const { client } = await setup();
+        const [one, other] = [await client.start(idle, 1), await client.start(idle, 1)];
+        expect(one.id).not.toBe(other.id);
+      });
+
+      it("with a delay and a priority makes a run that sleeps", async () => {
+        const { client, clock } = await withWorker();
+        const run = await client.start(doubling, { n: 1 }, { delay: "5s", priority: 7 });
+        expect(await run.status()).toMatchObject({ state: "running", startAt: clock.now() + 5_000, priority: 7 });
+        const result = run.result();
+        await clock.advance(5_000);
+        expect(await result).toEqual({ twice: 2 });
+        expect((await run.status()).startAt).toBeNull();
+      });
+
+      it("sends values as JSON: dates as texts, maps as objects, bytes as base64", async () => {
+        const { client } = await setup();
+        const value = { at: new Date(0), map: new Map([["a", 1]]), bytes: new Uint8Array([1, 2]), left: undefined };
+        const run = await client.start(idle, value);
+        expect((await run.status()).input).toEqual({ at: "1970-01-01T00:00:00.000Z", map: { a: 1 }, bytes: "AQI=" });
+        await expect(client.start(idle, { big: 1n })).rejects.toThrow(/big is a bigint/);
+      });
+
+      it("rejects with the reason of a signal that has aborted", async () => {
+        const { client } = await setup();
+        await expect(client.start(idle, 1, { signal: AbortSignal.abort(new Error("enough")) })).rejects.toThrow("enough");
+      });
+    });
+
+    describe("a result", () => {
+      it("of a run that failed rejects with the run and its error", async () => {
+        const { client } = await withWorker();
+        const run = await client.start(failing, null);
+        const error = await run.result().catch((thrown: unknown) => thrown);
+        expect(error).toBeInstanceOf(RunFailed);
+        expect(error).toMatchObject({ code: "LONGSHORE_RUN_FAILED", run: { id: run.id, state: "failed" }, detail: { run: run.id } });
+        expect((error as Error).message).toMatch(/failing has failed: .*not today/);
+      });
+
+      it("of a run that is cancelled rejects with the reason", async () => {
+        const { client } = await setup();
+        const run = await client.start(idle, null);
+        const waiting = expect(run.result()).rejects.toMatchObject({ run: { state: "cancelled", error: "too late" } });
+        expect(await run.cancel("too late")).toBe(true);
+        await waiting;
+        expect(await run.cancel()).toBe(true);
+      });
+
+      it("is not waited for longer than the timeout, and the run goes on", async () => {
+        const { client, clock } = await setup();
+        const run = await client.start(idle, null);
+        const waiting = expect(run.result({ timeout: 7 })).rejects.toMatchObject({ code: "LONGSHORE_DEADLINE" });
+        await clock.armed(7);
+        await clock.advance(7);
+        await waiting;
+        expect((await run.status()).state).toBe("running");
+      });
+
+      it("is not waited for after a signal", async () => {
+        const { client } = await setup();
+        const run = await client.start(idle, null);
+        const stopping = new AbortController();
+        const waiting = expect(run.result({ signal: stopping.signal })).rejects.toThrow("enough");
+        await run.status();
+        stopping.abort(new Error("enough"));
+        await waiting;
+      });
+
+      it("of a run that is not there is refused", async () => {
+        const { client } = await setup();
+        const run = client.run("01M7QQ9PNSEHJR3KZ1W60QMF2H");
+        const unknown = { code: "LONGSHORE_NOT_FOUND" };
+        await expect(run.result()).rejects.toMatchObject(unknown);
+        await expect(run.status()).rejects.toMatchObject(unknown);
+        await expect(run.cancel()).rejects.toMatchObject(unknown);
+        await expect(run.retry()).rejects.toMatchObject(unknown);
+        await expect(run.rerun()).rejects.toMatchObject(unknown);
+        await expect(run.signal("approve")).rejects.toMatchObject(unknown);
+        await expect(all(run.events())).rejects.toMatchObject(unknown);
+      });
+    });
+
+    describe("steering", () => {
+      it("cancels no run that has ended", async () => {
+        const { client } = await withWorker();
+        const run = await client.start(doubling, { n: 1 });
+        await run.result();
+        expect(await run.cancel("too late")).toBe(false);
+        expect((await run.status()).state).toBe("succeeded");
+      });
+
+      it("retries a run that has ended without success, and only such a run", async () => {
+        const { client } = await withWorker();
+        const run = await client.start(failing, null);
+        await expect(run.result()).rejects.toBeInstanceOf(RunFailed);
+        await run.retry();
+        await expect(run.result()).rejects.toBeInstanceOf(RunFailed);
+        expect((await run.status()).retries).toBe(1);
+        const open = await client.start(idle, null);
+        await expect(open.retry()).rejects.toMatchObject({ code: "LONGSHORE_CONFLICT" });
+      });
+
+      it("reruns a run as a new one with the same input", async () => {
+        const { client } = await withWorker();
+        const first = await client.start(doubling, { n: 5 });
+        await first.result();
+        const second = await first.rerun();
+        expect(second.id).not.toBe(first.id);
+        expect(await second.result()).toEqual({ twice: 10 });
+      });
+
+      it("signals a run, once for each key", async () => {
+        const { client } = await withWorker();
+        const run = await client.start(approval, null);
+        expect(await run.signal("approve", { by: "Ada" }, { key: "a" })).toMatchObject({ number: 1, name: "approve" });
+        expect(await run.signal("approve", { by: "Bob" }, { key: "a" })).toMatchObject({ number: 1 });
+        expect(await run.result()).toEqual({ by: "Ada" });
+        await expect(run.signal("approve")).rejects.toMatchObject({ code: "LONGSHORE_CONFLICT" });
+      });
+    });
+
+    describe("events", () => {
+      it("begin with the current state, follow every change, and end with the run", async () => {
+        const made = await setup();
+        const run = await made.client.start(doubling, { n: 3 });
+        const events: RunEvent[] = [];
+        const [begun, listed] = [deferred<void>(), deferred<void>()];
+        const following = (async () => {
+          for await (const event of run.events()) {
+            events.push(event);
+            if (event.kind === "run") begun.resolve();
+          }
+          listed.resolve();
+        })();
+        await begun.promise;
+        const worker = await work({ tasks: [double], on: made.on, clock: made.clock, logger: false, signals: false });
+        opened.push({ close: () => worker.stop({ force: true }) });
+        await following;
+        expect(events[0]).toMatchObject({ kind: "task", runId: run.id, workflow: "doubling", step: "double", state: "queued", attempt: 1 });
+        expect(events[1]).toMatchObject({ kind: "run", id: run.id, workflow: "doubling", state: "running", left: 1 });
+        expect(events.filter(({ kind }) => kind === "task").at(-1)).toMatchObject({ state: "done" });
+        expect(events.at(-1)).toMatchObject({ kind: "run", state: "succeeded", left: 0, endedAt: expect.any(Number) });
+      });
+
+      it("of a run that has ended are its last states", async () => {
+        const { client } = await withWorker();
+        const run = await client.start(doubling, { n: 3 });
+        await run.result();
+        expect(await all(run.events())).toMatchObject([
+          { kind: "task", state: "done" },
+          { kind: "run", state: "succeeded" },
+        ]);
+      });
+
+      it("end with the reason of a signal", async () => {
+        const { client } = await setup();
+        const run = await client.start(idle, null);
+        const stopping = new AbortController();
+        const following = async () => {
+          for await (const event of run.events({ signal: stopping.signal })) if (event.kind === "run") stopping.abort(new Error("enough"));
+        };
+        await expect(following()).rejects.toThrow("enough");
+      });
+
+      it("can be left at any time", async () => {
+        const { client } = await setup();
+        const run = await client.start(idle, null);
+        for await (const event of run.events()) if (event.kind === "run") break;
+        expect(await run.cancel()).toBe(true);
+      });
+    });
+
+    describe("calling a task", () => {
+      it("by its value or its name returns its output", async () => {
+        const { client } = await withWorker();
+        expect(await client.call(double, 4)).toBe(8);
+        expect(await client.call<number>("double", 5)).toBe(10);
+      });
+
+      it("that fails rejects with its error, after the retries", async () => {
+        const { client, clock } = await withWorker();
+        await expect(client.call(refuse, undefined)).rejects.toMatchObject({
+          code: "LONGSHORE_TASK_FAILED",
+          message: "Task refuse failed: not today",
+        });
+        let tries = 0;
+        const flaky = task("flaky", async () => {
+          if (++tries === 1) throw new Error("first");
+          return tries;
+        });
+        const made = opened[0] as OpenClient;
+        const worker = await work({ tasks: [flaky], on: made.on, clock, logger: false, signals: false });
+        opened.push({ close: () => worker.stop({ force: true }) });
+        expect(await client.call(flaky, undefined, { retry: { limit: 1, backoff: { kind: "fixed", delayMs: 0 } } })).toBe(2);
+      });
+
+      it("is not waited for after a signal", async () => {
+        const { client } = await setup();
+        const stopping = new AbortController();
+        const waiting = expect(client.call("nobody", 1, { signal: stopping.signal })).rejects.toThrow("enough");
+        stopping.abort(new Error("enough"));
+        await waiting;
+      });
+    });
+
+    describe("lists", () => {
+      it("runs newest first, over more pages than one, by workflow and state", async () => {
+        const { client } = await setup();
+        const handles: RunHandle[] = [];
+        for (let at = 0; at < 205; at++) handles.push(await client.start(idle, at));
+        const other = await client.start(failing, null);
+        await handles[3]?.cancel();
+        const listed = await all(client.runs());
+        expect(listed.map(({ id }) => id)).toEqual([other.id, ...handles.map(({ id }) => id).reverse()]);
+        expect(listed.at(-1)).toMatchObject({ workflow: "idle", state: "running", input: 0 } satisfies Partial<RunStatus>);
+        expect(await ids(client.runs({ workflow: "failing" }))).toEqual([other.id]);
+        expect(await ids(client.runs({ state: "cancelled" }))).toEqual([handles[3]?.id]);
+        for await (const { id } of client.runs()) {
+          expect(id).toBe(other.id);
+          break;
+        }
+      });
+
+      it("the newest version of each workflow", async () => {
+        const { client, clock } = await setup();
+        await client.define(doubling);
+        await clock.advance(1);
+        await client.define(graph("doubling", (g, input: Ref<{ n: number }>) => ({ other: g.step(double, input.n) })));
+        await client.define(approval);
+        const shown = (await all(client.definitions())).map(({ name, version, dialect }) => [name, version, dialect]);
+        expect(shown).toEqual([
+          ["doubling", 2, "code"],
+          ["approval", 1, "function"],
+        ]);
+        expect((await all(client.definitions({ dialect: "function" }))).map(({ name }) => name)).toEqual(["approval"]);
+      });
+    });
+  });
+}
+
+async function all<Item>(list: AsyncIterable<Item>): Promise<Item[]> {
+  const items: Item[] = [];
+  for await (const item of list) items.push(item);
+  return items;
+}
+
+async function ids(list: AsyncIterable<RunStatus>): Promise<string[]> {
+  return (await all(list)).map(({ id }) => id);
+}
