@@ -34,24 +34,24 @@ it("a syntax error of a module is found in the file, or in a file that it import
 });
 
 it("a place that Node puts above the message is kept, without Node's own calls", () => {
-  const stack = `file:///work/app.mjs:1\nimport { tsk } from "longshore";\n         ^^^\nSyntaxError: The requested module 'longshore' does not provide an export named 'tsk'\n${insideNode}`;
+  const stack = `file:///home/ada/app.mjs:1\nimport { tsk } from "longshore";\n         ^^^\nSyntaxError: The requested module 'longshore' does not provide an export named 'tsk'\n${insideNode}`;
   expect(loadFailure("app.mjs", errorOf("SyntaxError", "The requested module", stack))).toBe(
-    "app.mjs could not be loaded.\n/work/app.mjs:1:10: SyntaxError: The requested module 'longshore' does not provide an export named 'tsk'\n" +
+    "app.mjs could not be loaded.\n/home/ada/app.mjs:1:10: SyntaxError: The requested module 'longshore' does not provide an export named 'tsk'\n" +
       'import { tsk } from "longshore";\n         ^^^',
   );
 });
 
 it("TypeScript that Node strips itself names its place with lines around it", () => {
-  const stack = `file:///work/app.ts:3\nexport const a = 1;\n  return x +;\n            ^\n});\n\nSyntaxError [ERR_INVALID_TYPESCRIPT_SYNTAX]: Expression expected\n${insideNode}`;
+  const stack = `file:///home/ada/app.ts:3\nexport const a = 1;\n  return x +;\n            ^\n});\n\nSyntaxError [ERR_INVALID_TYPESCRIPT_SYNTAX]: Expression expected\n${insideNode}`;
   expect(loadFailure("app.ts", errorOf("SyntaxError", "Expression expected", stack))).toBe(
-    "app.ts could not be loaded.\n/work/app.ts:3:13: SyntaxError: Expression expected\n  return x +;\n            ^",
+    "app.ts could not be loaded.\n/home/ada/app.ts:3:13: SyntaxError: Expression expected\n  return x +;\n            ^",
   );
 });
 
 it("TypeScript that tsx compiles names its place in the message", () => {
   const folder = folderWith({ "app.ts": "const a = 1;\nreturn +;\n" });
   const message = `Transform failed with 1 error:\n${folder}/app.ts:2:8: ERROR: Unexpected ";"`;
-  const frames = "    at failureErrorWithLog (/work/node_modules/esbuild/lib/main.js:1752:15)";
+  const frames = "    at failureErrorWithLog (/home/ada/node_modules/esbuild/lib/main.js:1752:15)";
   expect(loadFailure("app.ts", errorOf("Error", message, `Error: ${message}\n${frames}`))).toBe(
     `app.ts could not be loaded.\n${folder}/app.ts:2:9: SyntaxError: Unexpected ";"\nreturn +;\n        ^`,
   );
@@ -59,9 +59,9 @@ it("TypeScript that tsx compiles names its place in the message", () => {
 
 it("an error that the file throws keeps the frames of the user's files", () => {
   const frames = [
-    "    at start (file:///work/lib/db.mjs:4:9)",
-    "    at file:///work/app.mjs:3:6",
-    "    at connect (/work/node_modules/pg/lib/client.js:10:3)",
+    "    at start (file:///home/ada/lib/db.mjs:4:9)",
+    "    at file:///home/ada/app.mjs:3:6",
+    "    at connect (/home/ada/node_modules/pg/lib/client.js:10:3)",
     "    at ModuleJob.run (node:internal/modules/esm/module_job:325:25)",
   ];
   expect(loadFailure("app.mjs", errorOf("TypeError", "no address", `TypeError: no address\n${frames.join("\n")}`))).toBe(
@@ -70,7 +70,7 @@ it("an error that the file throws keeps the frames of the user's files", () => {
 });
 
 it("a missing package is one line", () => {
-  const message = "Cannot find package 'pg' imported from /work/app.mjs";
+  const message = "Cannot find package 'pg' imported from /home/ada/app.mjs";
   expect(loadFailure("app.mjs", errorOf("Error", message, `Error [ERR_MODULE_NOT_FOUND]: ${message}\n${insideNode}`))).toBe(
     `app.mjs could not be loaded: Error: ${message}`,
   );
