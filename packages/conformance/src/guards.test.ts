@@ -2,6 +2,7 @@
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { peerBinary } from "./peers.ts";
 import { assertPrivateNetwork } from "./private-network.ts";
+import { sumOfCounts } from "./shards.ts";
 import { openStage } from "./stage.ts";
 import { requireTool } from "./tools.ts";
 import { until } from "./until.ts";
@@ -64,4 +65,9 @@ describe("a stage", () => {
     expect(await child.ended).toContain("ENOENT");
     await expect(child.printed(/ready/)).rejects.toThrow("a ghost ended");
   });
+});
+
+it("a shard that ends without counts is a failure", () => {
+  expect(sumOfCounts(["1 passed, 0 failed\n\n2 passed, 1 failed\n", "3 passed, 0 failed\n"])).toEqual({ passed: 5, failed: 1 });
+  expect(sumOfCounts(["3 passed, 0 failed\n", "killed"])).toEqual({ passed: 3, failed: 1 });
 });

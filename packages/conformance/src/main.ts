@@ -7,6 +7,7 @@ import { fetchFlowkit } from "../flowkit/fetch.ts";
 import { fetchStepflow } from "../stepflow/fetch.ts";
 import { crateNames, fetchPeers } from "./peers.ts";
 import { runInPrivateNetwork } from "./private-network.ts";
+import { runShards } from "./shards.ts";
 import { requireTool, type ToolName } from "./tools.ts";
 
 const root = fileURLToPath(new URL("../../..", import.meta.url));
@@ -27,7 +28,8 @@ if (isCluster) process.env.LONGSHORE_CLUSTER_CHAPTERS = "all";
 const rest = given.filter((word) => word !== clusterFlag);
 const suite = [process.execPath, vitest, "run", ...projects.flatMap((project) => ["--project", project]), ...rest];
 if (attempt(() => requireTool("unshare"))) {
-  process.exitCode = await runInPrivateNetwork(suite, { cwd: root });
+  // Chosen files run one after another, so that what they print can be read as it comes.
+  process.exitCode = given.length === 0 ? await runShards(suite, root) : await runInPrivateNetwork(suite, { cwd: root });
 } else {
   // Outside a private network the peers that listen everywhere refuse to start and their tests fail; the others still run.
   process.exitCode = spawnSync(suite[0] as string, suite.slice(1), { cwd: root, stdio: "inherit" }).status ?? 1;

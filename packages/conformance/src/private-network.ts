@@ -4,15 +4,21 @@ import { type SpawnOptions, spawn } from "node:child_process";
 import { networkInterfaces } from "node:os";
 import { PeerUnavailable } from "./tools.ts";
 
+export interface PrivateRun extends SpawnOptions {
+  /** Gets what the command writes to standard output, where `stdio` makes that a pipe. */
+  onOutput?: (text: string) => void;
+}
+
 /**
  * Runs a command in a private network and answers its exit code. The process namespace comes along so that nothing the command
  * started can outlive it, the mount namespace so that a test may mount a small disk and fill it.
  */
-export function runInPrivateNetwork(command: readonly string[], options: SpawnOptions = {}): Promise<number> {
+export function runInPrivateNetwork(command: readonly string[], { onOutput, ...options }: PrivateRun = {}): Promise<number> {
   // The shell stays, instead of becoming the command: as the first process of the namespace it reaps what others leave behind.
   const script = 'ip link set lo up || exit; "$@"; exit $?';
   const args = ["-rnmp", "--fork", "--kill-child", "--", "sh", "-c", script, "sh", ...command];
   const child = spawn("unshare", args, { stdio: "inherit", ...options });
+  if (onOutput !== undefined) child.stdout?.setEncoding("utf8").on("data", onOutput);
   // Ctrl-C reaches the command by itself, being in the same process group; this process only waits for it to end.
   const ignore = (): void => {};
   // `unshare` ignores a polite signal while it waits; killed, it takes everything inside the namespace with it.
@@ -21,7 +27,7 @@ export function runInPrivateNetwork(command: readonly string[], options: SpawnOp
   process.on("SIGTERM", end);
   return new Promise<number>((resolve, reject) => {
     child.once("error", reject);
-    child.once("exit", (code, signal) => resolve(code ?? (signal === "SIGINT" ? 130 : 1)));
+    child.once("close", (code, signal) => resolve(code ?? (signal === "SIGINT" ? 130 : 1)));
   }).finally(() => {
     process.off("SIGINT", ignore);
     process.off("SIGTERM", end);
