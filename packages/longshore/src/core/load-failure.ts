@@ -33,21 +33,30 @@ function mistakeOf(error: Error): Mistake | undefined {
 
 /** Node puts the place and the line of the file above the message of some syntax errors. */
 function placeAbove(text: string): Mistake | undefined {
-  const found = /^(file:\/\/\S+|(?:\/|[A-Za-z]:\\).+):(\d+)\n([\s\S]*?)\n*^(SyntaxError.*)$/m.exec(text);
-  if (found?.index !== 0) return undefined;
-  const [, where = "", line, above = "", message = ""] = found;
-  const excerpt = above.split("\n").filter((each) => each.trim() !== "");
+  const lines = text.split("\n");
+  const place = /^(file:\/\/\S+|(?:\/|[A-Za-z]:\\).+):(\d+)$/.exec(lines[0] ?? "");
+  const end = lines.findIndex((each) => each.startsWith("SyntaxError"));
+  if (place === null || end === -1) return undefined;
+  const [, where = "", line] = place;
+  const message = lines[end] as string;
+  const excerpt = lines.slice(1, end).filter((each) => each.trim() !== "");
   const mark = excerpt.findIndex((each) => /^\s*\^+\s*$/.test(each));
   const column = mark === -1 ? undefined : (excerpt[mark] as string).indexOf("^") + 1;
   const shown = mark === -1 ? excerpt : excerpt.slice(Math.max(0, mark - 1), mark + 1);
   return { path: pathOf(where), line: Number(line), column, message: message.replace(/ \[\w+\]/, ""), excerpt: shown };
 }
 
+const tsxMark = ": ERROR: ";
+
 /** tsx names the place in the message: `/folder/app.ts:3:12: ERROR: Unexpected ";"`. Its columns begin at 0. */
 function placeInside(text: string): Mistake | undefined {
-  const found = /^(.+):(\d+):(\d+): ERROR: (.+)$/m.exec(text);
-  if (found === null) return undefined;
-  const [, path = "", line, column, message = ""] = found;
+  const found = text.split("\n").find((each) => each.includes(tsxMark)) ?? "";
+  const mark = found.indexOf(tsxMark);
+  const place = /:(\d{1,9}):(\d{1,9})$/.exec(found.slice(0, Math.max(0, mark)));
+  if (place === null) return undefined;
+  const [, line, column] = place;
+  const path = found.slice(0, place.index);
+  const message = found.slice(mark + tsxMark.length);
   const source = existsSync(path) ? readFileSync(path, "utf8").split("\n")[Number(line) - 1] : undefined;
   const excerpt = source === undefined ? [] : [source, `${" ".repeat(Number(column))}^`];
   return { path, line: Number(line), column: Number(column) + 1, message: `SyntaxError: ${message}`, excerpt };
@@ -74,7 +83,7 @@ function searchMistake(start: string): Mistake | undefined {
 }
 
 function importedBy(file: string): string[] {
-  const specifiers = readFileSync(file, "utf8").matchAll(/\b(?:from|import)\s*\(?\s*["'](\.{1,2}\/[^"']+)["']/g);
+  const specifiers = readFileSync(file, "utf8").matchAll(/\b(?:from|import)\s{0,9}\(?\s{0,9}["'](\.{1,2}\/[^"']+)["']/g);
   return [...specifiers].map(([, specifier = ""]) => resolve(dirname(file), specifier));
 }
 

@@ -6,5 +6,5 @@ const iso = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:
 export function timeOf(value: unknown): number {
   if (typeof value === "number") return Math.round(value);
   if (typeof value !== "string" || !iso.test(value)) return Number.NaN;
-  return Date.parse(/T.*(?:Z|[+-]\d\d:\d\d)$/.test(value) || !value.includes("T") ? value : `${value}Z`);
+  return Date.parse(/(?:Z|[+-]\d\d:\d\d)$/.test(value) || !value.includes("T") ? value : `${value}Z`);
 }

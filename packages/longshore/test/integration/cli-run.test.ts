@@ -83,8 +83,11 @@ describe("longshore run", () => {
 
   it("starts once for one key", async () => {
     const { run } = await setup();
-    const [first, second] = [await run("run", "mean", "--key", "k", "--input", '{"a":1,"b":3}'), await run("run", "mean", "--key", "k")];
+    const start = () => run("run", "mean", "--key", "k", "--input", '{"a":1,"b":3}');
+    const [first, second] = [await start(), await start()];
     expect(second.stdout).toBe(first.stdout);
+    const other = await run("run", "mean", "--key", "k");
+    expect({ code: other.code, stderr: other.stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining("another input") });
     expect(JSON.parse((await run("runs", "--json")).stdout).items).toHaveLength(1);
   });
 

@@ -31,7 +31,7 @@ it("a batch that became a dead letter is shown with its step, in the API and by 
 
   const on = ["--on", server.url as string];
   const shown = await longshore(["runs", id, ...on]);
-  expect(shown.stdout).toMatch(/\n✓ r +done .*\n {4}dead letter b2: unexpected_error after 2 tries: page 2 is torn\n$/);
+  expect(shown.stdout).toMatch(/\n✓ r +done .*\n {4}dead letter b2: unexpected_error after 2 tries: page 2 is torn\n/);
   const told = JSON.parse((await longshore(["runs", id, "--json", ...on])).stdout);
   expect(told).toMatchObject({ id, state: "succeeded", steps: [{ id: "r", deadLetters: { total: 1 } }] });
   const mistaken = await longshore(["runs", id, "--state", "failed", ...on]);
