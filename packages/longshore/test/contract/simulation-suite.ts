@@ -4,9 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type How, simulate } from "./simulation.ts";
 import { type Disk, openDisk } from "./simulation-disk.ts";
 
-const perTest = 100;
-/** Where everything takes turns of the event loop: a quarter of a second each. */
-const slowPerTest = 25;
+const perTest = 25;
 /** Far above what is needed: a loaded machine must not fail a simulation. */
 const timeoutMs = 120_000;
 
@@ -24,9 +22,8 @@ export function simulationSuite(first: number, last: number, how: How = {}): voi
       it(`every promise holds with seed ${only}`, async () => void (await simulate(Number(only), disk, how)), timeoutMs);
       return;
     }
-    const step = how.breaks || how.lives ? slowPerTest : perTest;
-    for (let from = first; from <= last; from += step) {
-      const to = Math.min(from + step - 1, last);
+    for (let from = first; from <= last; from += perTest) {
+      const to = Math.min(from + perTest - 1, last);
       it(`every promise holds with seeds ${from} to ${to}`, () => playAll(from, to, disk, how), timeoutMs);
     }
   });

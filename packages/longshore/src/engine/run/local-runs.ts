@@ -255,11 +255,11 @@ export class LocalRuns implements RunStore, Follower {
     if (earlier !== null) return { run: earlier, created: false };
     const definition = this.definitions.byId(tx, wanted.definitionId);
     if (definition === null) throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no definition ${wanted.definitionId}.`);
-    const { timeoutMs, nodes } = this.definitions.plan(tx, definition);
+    const { timeoutMs, nodes, driven } = this.definitions.plan(tx, definition);
     const now = this.#options.clock.now();
     const rootId = this.#rootOf(tx, wanted);
     if (rootId !== null) this.#families.admit(rootId);
-    const run = { ...newRun({ ...wanted, rootId }, now, timeoutMs), left: nodes.length };
+    const run = { ...newRun({ ...wanted, rootId }, now, timeoutMs), left: driven ? 0 : nodes.length };
     this.runs.put(tx, run.id, run, true);
     if (wanted.key) this.#keys.add(tx, { workflow: wanted.workflow, key: wanted.key, runId: run.id });
     if (run.startAt === null) this.decisions.decide(tx, run, { kind: "start" });
