@@ -10,6 +10,7 @@ import { definitionsCommand } from "./definitions.ts";
 import { demoCommand } from "./demo.ts";
 import { devCommand } from "./dev.ts";
 import { doctorCommand } from "./doctor.ts";
+import { initCommand } from "./init.ts";
 import { logsCommand } from "./logs.ts";
 import { migrateCommand } from "./migrate.ts";
 import { nodesCommand } from "./nodes.ts";
@@ -30,7 +31,17 @@ import { workersCommand } from "./workers.ts";
 const groups: readonly { readonly heading: string; readonly commands: readonly (() => Command)[] }[] = [
   {
     heading: "Serve and work:",
-    commands: [devCommand, startCommand, workCommand, demoCommand, backupCommand, migrateCommand, doctorCommand, verifyCommand],
+    commands: [
+      initCommand,
+      devCommand,
+      startCommand,
+      workCommand,
+      demoCommand,
+      backupCommand,
+      migrateCommand,
+      doctorCommand,
+      verifyCommand,
+    ],
   },
   {
     heading: "Runs:",
