@@ -10,8 +10,8 @@ import { Background, type Command, runToEnd } from "./processes.ts";
 const PORT = 4500;
 // Languages that show something which cannot be run: plain output and wire examples.
 const PASSIVE = new Set(["", "text", "http", "diff"]);
-// What the examples may import besides Node itself.
-const PACKAGES = ["zod", "yaml"];
+// What the examples may use besides Node itself: packages that they import, and the one with which commands read TypeScript.
+const PACKAGES = ["zod", "yaml", "tsx"];
 
 export interface BlockResult {
   line: number;

@@ -9,7 +9,8 @@ import type { Server } from "../server/index.ts";
 import type { DevApp } from "./dev-app.ts";
 import { CommandFailure } from "./failure.ts";
 import { withExamples } from "./options.ts";
-import { type ServerFlags, serveOptions, withServerFlags } from "./server-flags.ts";
+import { type ResolvedSettings, resolveSettings } from "./resolved-settings.ts";
+import { type ServerFlags, serveOptions, settingsHelp, withServerFlags } from "./server-flags.ts";
 import { serverTelemetry } from "./telemetry.ts";
 import { type Paint, painter } from "./terminal.ts";
 import { untilTerminated } from "./termination.ts";
@@ -22,7 +23,7 @@ export function devCommand(): Command {
   const command = new Command("dev")
     .description("run the server at a terminal, with the tasks and workflows of files")
     .argument("[file...]", "modules that export tasks and workflows; loaded again when they change");
-  withServerFlags(command, { logLevel: "warn" }).addOption(new Option("--store <url>").hideHelp()).action(dev);
+  withServerFlags(command, "dev").addOption(new Option("--store <url>").hideHelp()).action(dev);
   return withExamples(
     command,
     [
@@ -30,26 +31,29 @@ export function devCommand(): Command {
       ["longshore dev", "only the server"],
       ["longshore dev tasks.mjs --ephemeral --workflows ./workflows", "keeps nothing on disk"],
     ],
-    "A file exports tasks and workflows, or calls work() itself with process.env.LONGSHORE_URL.",
+    `A file exports tasks and workflows, or calls work() itself with process.env.LONGSHORE_URL.\n\n${settingsHelp}`,
   );
 }
 
-async function dev(files: readonly string[], flags: ServerFlags): Promise<void> {
+async function dev(files: readonly string[], typed: { store?: string }, command: Command): Promise<void> {
   const terminated = untilTerminated();
-  refuseStore(flags);
+  if (typed.store !== undefined) throw new CommandFailure(noStore);
+  const settings = await resolveSettings(command, "dev");
+  const flags = settings.values as ServerFlags;
+  const data = flags.ephemeral ? "in memory" : `in ${flags.data}`;
+  reportUnused(settings, data);
   for (const file of files) checkFile(file);
   const { serve } = await import("../server/index.ts");
   const { protocolHints } = await import("./protocols.ts");
   const { nextSteps, opening } = await import("./dev-welcome.ts");
   const asksToken = flags.token !== undefined || flags.tokenFile !== undefined;
   const token = asksToken && files.length > 0 ? randomBytes(tokenBytes).toString("base64url") : undefined;
-  const options = serveOptions(flags, { format: "text" });
+  const options = serveOptions(flags, { format: "text", isTyped: settings.isTyped });
   const tokens = [...(options.tokens ?? []), ...(token === undefined ? [] : [`worker:${token}:dev-worker`])];
   const server = await serve({ ...options, tokens, badWorkflows: "skip", ...(await serverTelemetry(flags.otlpEndpoint)) });
   const paint = painter(process.stdout);
   const say = (...lines: string[]) => void process.stdout.write(lines.map((line) => `${line}\n`).join(""));
-  const data = flags.ephemeral ? "in memory: nothing survives this process" : `in ${flags.data}`;
-  const welcome = { server, data, folder: flags.workflows, paint };
+  const welcome = { server, data: flags.ephemeral ? `${data}: nothing survives this process` : data, folder: flags.workflows, paint };
   say(...opening(welcome));
   const defined = new Set(server.workflows.defined.map(({ definition }) => definition.name));
   const app = files.length === 0 ? undefined : await startApp(files, { server, flags, token, paint, say, defined });
@@ -74,12 +78,15 @@ function checkFile(file: string): void {
 }
 
 /** A person who tries something out must not change the data of a service. */
-function refuseStore({ store, data, ephemeral }: ServerFlags): void {
-  if (store !== undefined)
-    throw new CommandFailure("dev keeps its data in a folder, on SQLite. For data in PostgreSQL use `longshore start --store`.");
-  if (!process.env.LONGSHORE_STORE) return;
-  const place = ephemeral ? "in memory" : `in ${data}`;
-  process.stderr.write(`longshore: dev does not use LONGSHORE_STORE: its data are ${place}, on SQLite.\n`);
+const noStore = "dev keeps its data in a folder, on SQLite. For data in PostgreSQL use `longshore start --store`.";
+
+/** Settings that are only for `start` have no effect here; the one that names other data is worth a line. */
+function reportUnused({ unused }: ResolvedSettings, data: string): void {
+  for (const { setting, place, source } of unused) {
+    if (setting.name !== "store") continue;
+    const name = source === "file" ? `store (${place})` : place;
+    process.stderr.write(`longshore: dev does not use ${name}: its data are ${data}, on SQLite.\n`);
+  }
 }
 
 interface AppPlace {

@@ -5,6 +5,7 @@ import { Command } from "commander";
 import { packageVersion } from "../core/version.ts";
 import { backupCommand } from "./backup.ts";
 import { cancelCommand } from "./cancel.ts";
+import { configCommand } from "./config.ts";
 import { defineCommand } from "./define.ts";
 import { definitionsCommand } from "./definitions.ts";
 import { demoCommand } from "./demo.ts";
@@ -49,7 +50,16 @@ const groups: readonly { readonly heading: string; readonly commands: readonly (
   },
   {
     heading: "Look around:",
-    commands: [definitionsCommand, defineCommand, schemaCommand, snippetsCommand, workersCommand, queuesCommand, nodesCommand],
+    commands: [
+      configCommand,
+      definitionsCommand,
+      defineCommand,
+      schemaCommand,
+      snippetsCommand,
+      workersCommand,
+      queuesCommand,
+      nodesCommand,
+    ],
   },
 ];
 
@@ -65,7 +75,8 @@ Exit codes:
   2  wrong arguments, or the server could not be reached or refused
   130, 143  Ctrl-C or SIGTERM ended --follow; the run goes on
 
-Settings: LONGSHORE_URL is the default of --on, LONGSHORE_TOKEN of --token. NO_COLOR switches colours off.`;
+Settings: LONGSHORE_URL is the default of --on, LONGSHORE_TOKEN of --token. NO_COLOR switches colours off. \`longshore config\` shows the
+settings of a server: from its options, from LONGSHORE_ variables, and from longshore.config.ts, .mjs, .json or .yaml.`;
 
 /** With `json`, commander prints no mistakes in the arguments: the caller reports them as JSON. */
 export function createProgram({ json = false } = {}): Command {

@@ -6,7 +6,7 @@ import { temporaryFolder } from "../../test/support/parts.ts";
 import { type ServerFlags, serveOptions, withServerFlags } from "./server-flags.ts";
 
 /** As the program reads them when nothing is typed. */
-const plain: ServerFlags = withServerFlags(new Command()).parse([], { from: "user" }).opts();
+const plain: ServerFlags = withServerFlags(new Command(), "start").parse([], { from: "user" }).opts();
 
 it("the key of TLS is a secret file, which no flow reads", () => {
   const folder = temporaryFolder();

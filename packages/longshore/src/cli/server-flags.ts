@@ -1,28 +1,32 @@
-// The flags of the server, and their conversion to the options of `serve()`.
+// The flags of the server, and the conversion of its settings to the options of `serve()`.
 
 import { resolve } from "node:path";
-import { type Command, Option } from "commander";
+import type { Command } from "commander";
 import { systemClock } from "../core/clock.ts";
 import { type Duration, durationMs } from "../core/duration.ts";
-import type { Environment } from "../core/environment.ts";
 import { createLogger, type Logger, type LogLevel } from "../core/logger.ts";
-import { byteQuotas, type Quotas, quotaDefaults, storedKinds } from "../core/quotas.ts";
+import { byteQuotas, type Quotas, storedKinds } from "../core/quotas.ts";
 import { readNamedFile } from "../core/read-named-file.ts";
-import { retentionDefault } from "../engine/run/retention.ts";
 import { parseToken, type Token } from "../net/listener/auth.ts";
 import { type ProtocolOptions, protocols } from "../protocols/index.ts";
 import type { FlagReading } from "../protocols/protocol.ts";
+import { dataDefault } from "../server/config.ts";
 import { describeStore } from "../server/external-store.ts";
 import type { ServeOptions } from "../server/index.ts";
 import { CommandFailure } from "./failure.ts";
-import { parseCount, parseDuration, parseList, parseRepeated, typedPassword, typedToken, withData, withPort } from "./options.ts";
+import { typedPassword, typedToken } from "./options.ts";
+import { configVariable } from "./resolved-settings.ts";
+import { serverSettings } from "./server-settings.ts";
+import { type ServerCommand, withSetting } from "./setting.ts";
 
 const protocolFlags = protocols.flatMap(({ flags }) => (flags === undefined ? [] : [flags]));
 
+/** The values of the settings in server-settings.ts, by name. */
 export interface ServerFlags {
   port: number;
   host: string;
-  data: string;
+  /** Absent where the data is elsewhere. */
+  data?: string;
   store?: string;
   lease?: Duration;
   advertise?: string;
@@ -51,45 +55,28 @@ export interface ServerFlags {
   [flag: string]: unknown;
 }
 
-export function withServerFlags(command: Command, defaults: { logLevel: LogLevel } = { logLevel: "info" }): Command {
-  return withProtocolFlags(
-    withQuotas(withData(withPort(command)))
-      .option("--host <address>", "address to listen on; other than loopback requires tokens", "127.0.0.1")
-      .addOption(new Option("--ephemeral", "keep all data in memory; nothing survives the process").conflicts("data"))
-      .option("--accept-damage", "start although the data file is damaged, with the data that is readable")
-      .option("--workflows <folder>", "define the YAML and JSON files of this folder, and the workflows of its modules, at the start"),
-  )
-    .option("--token <token>", "accept this token; may be repeated; --token-file is safer because process lists show this", parseRepeated)
-    .option("--token-file <file>", "file with tokens, one per line")
-    .option("--insecure", "listen on other addresses than loopback without requiring tokens")
-    .option("--origin <origins>", "web origins whose pages may call this server, such as https://ops.example", parseList)
-    .option("--allow-host <names>", "further host names of this server", parseList)
-    .option("--tls-cert <file>", "TLS certificate, PEM; with --tls-key")
-    .option("--tls-key <file>", "key of the TLS certificate, PEM")
-    .option("--keep-for <duration>", "how long runs are kept after their end", parseDuration, "30d")
-    .option("--keep-runs <number>", "maximum number of ended runs to keep", parseCount, retentionDefault.runs.count)
-    .option("--keep-logs <duration>", "how long logs are kept, if shorter than --keep-for", parseDuration, "30d")
-    .addOption(
-      new Option("--otlp-endpoint <url>", "send spans of runs, steps and attempts to this OpenTelemetry collector").env(
-        "OTEL_EXPORTER_OTLP_ENDPOINT",
-      ),
-    )
-    .addOption(
-      new Option("--log-level <level>", "lowest level to log")
-        .choices(["debug", "info", "warn", "error", "silent"])
-        .default(defaults.logLevel),
-    );
+/** The flags of a command that starts a server; without one, those of all. */
+export function withServerFlags(command: Command, target?: ServerCommand): Command {
+  return serverSettings
+    .filter(({ only }) => target === undefined || only === undefined || only === target)
+    .reduce((flagged, one) => withSetting(flagged, one, target), command)
+    .option("--config <file>", `configuration file (default: ${configVariable}, else longshore.config.ts, .mjs, .json or .yaml)`);
 }
 
-/** The format of the log, and whether the address of the store is among the arguments of the process. */
+/** The last lines of the help of a command that starts a server. */
+export const settingsHelp = `Each option can also be set as a variable, such as LONGSHORE_KEEP_FOR for --keep-for, or in the configuration file as keepFor.
+The command line overrides the environment, which overrides the file. \`longshore config\` shows where each value comes from.`;
+
+/** The format of the log, and which settings are among the arguments of the process. */
 interface Around {
   readonly format: "json" | "text";
-  readonly isStoreTyped?: boolean;
+  /** Default: all. */
+  readonly isTyped?: (name: string) => boolean;
 }
 
-export function serveOptions(flags: ServerFlags, log: Around, env: Environment = process.env): ServeOptions {
+export function serveOptions(flags: ServerFlags, log: Around): ServeOptions {
   // Parsed here too, so that an error message names the flag.
-  parseFlags(flags.token);
+  if (log.isTyped?.("token") ?? true) parseFlags(flags.token);
   // A variable of the shell that is not set must not lead to an empty folder.
   if (flags.store === "") throw new CommandFailure("--store is empty: name the address of PostgreSQL.");
   warnOfTyped(flags, log);
@@ -99,7 +86,7 @@ export function serveOptions(flags: ServerFlags, log: Around, env: Environment =
     ...placeOf(flags),
     acceptDamage: flags.acceptDamage,
     ...(flags.workflows === undefined ? {} : { workflows: resolve(flags.workflows) }),
-    ...protocolOptions(flags, log.format, env),
+    ...protocolOptions(flags, log),
     tokens: flags.token,
     tokenFile: flags.tokenFile,
     insecure: flags.insecure,
@@ -123,48 +110,18 @@ function placeOf({ store, lease, advertise, ephemeral, data }: ServerFlags): Pic
   if (store !== undefined) return { store, lease, advertise };
   if (advertise !== undefined) throw new CommandFailure("--advertise is for data in PostgreSQL: give --store as well.");
   if (lease !== undefined) throw new CommandFailure("--lease is for data in PostgreSQL: give --store as well.");
-  return ephemeral ? { ephemeral: true } : { data: resolve(data) };
-}
-
-/** The flags for data in PostgreSQL. */
-export function withStore(command: Command, env: Environment = process.env): Command {
-  const description = "keep the data in PostgreSQL: postgres://user@host/database?schema=longshore";
-  const store = new Option("--store <url>", description).conflicts(["data", "ephemeral", "acceptDamage"]);
-  // An empty variable counts as absent.
-  if (env.LONGSHORE_STORE !== "") store.env("LONGSHORE_STORE");
-  return command
-    .addOption(store)
-    .option("--lease <duration>", "with --store: how long a server that hangs keeps others out (default: 5s)", parseDuration)
-    .option("--advertise <url>", "with --store: where other servers on the same data reach this one (default: where it listens)");
-}
-
-/** One flag for each kind of stored data. */
-function withQuotas(command: Command): Command {
-  return storedKinds.reduce((flagged, kind) => {
-    const { flag, what, quota } = byteQuotas[kind];
-    return flagged.option(`${flag} <number>`, `maximum total size of ${what}, in bytes`, parseCount, quotaDefaults[quota]);
-  }, command);
+  return ephemeral ? { ephemeral: true } : { data: resolve(data ?? dataDefault) };
 }
 
 function quotasOf(flags: ServerFlags): Partial<Quotas> {
   return Object.fromEntries(storedKinds.map((kind) => [byteQuotas[kind].quota, flags[byteQuotas[kind].quota]]));
 }
 
-function withProtocolFlags(command: Command): Command {
-  return protocolFlags
-    .flatMap(({ list }) => list)
-    .reduce((flagged, { flag, description, isList, conflicts }) => {
-      const option = new Option(flag, description);
-      if (isList) option.argParser<string[]>(parseList);
-      return flagged.addOption(conflicts === undefined ? option : option.conflicts(conflicts));
-    }, command);
-}
-
 /** Converts the flags of protocols to options of `serve()`. */
-function protocolOptions(flags: ServerFlags, format: "json" | "text", env: Environment): ProtocolOptions {
+function protocolOptions(flags: ServerFlags, { format, isTyped = () => true }: Around): ProtocolOptions {
   const { warn } = loggerFor(flags, format);
   const around: FlagReading = {
-    env,
+    isTyped,
     warn,
     read: (flag, file) => readFlagFile(flag, file).toString("utf8"),
     failure: (message) => new CommandFailure(message),
@@ -187,10 +144,10 @@ function readFlagFile(flag: string, file: string): Buffer {
 }
 
 /** Warns about secrets in the arguments, which other users of the machine can read. */
-function warnOfTyped(flags: ServerFlags, { format, isStoreTyped }: Around): void {
+function warnOfTyped(flags: ServerFlags, { format, isTyped = () => true }: Around): void {
   const { warn } = loggerFor(flags, format);
-  if (flags.token !== undefined) warn(`${typedToken} Give a file with --token-file instead.`);
-  if (isStoreTyped && flags.store !== undefined && describeStore(flags.store).hasPassword)
+  if (flags.token !== undefined && isTyped("token")) warn(`${typedToken} Give a file with --token-file instead.`);
+  if (isTyped("store") && flags.store !== undefined && describeStore(flags.store).hasPassword)
     warn(`${typedPassword("--store")} Give the address in LONGSHORE_STORE, or the password in PGPASSWORD, instead.`);
 }
 

@@ -3,7 +3,9 @@
 
 import type { Clock } from "./clock.ts";
 
-export type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
+/** From the one that logs most. */
+export const logLevels = ["debug", "info", "warn", "error", "silent"] as const;
+export type LogLevel = (typeof logLevels)[number];
 
 export type LogFields = Readonly<Record<string, unknown>>;
 

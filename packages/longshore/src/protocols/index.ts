@@ -3,17 +3,22 @@
 
 import { conductorProtocol } from "./conductor/protocol.ts";
 import { flowkitProtocol } from "./flowkit/protocol.ts";
-import type { FlowkitServing, FlowkitSide } from "./flowkit/server/options.ts";
+import type { FlowkitServing, FlowkitSettings, FlowkitSide } from "./flowkit/server/options.ts";
 import { longshoreProtocol } from "./longshore/protocol.ts";
 import type { NoFields, Protocol } from "./protocol.ts";
 import { stepflowProtocol } from "./stepflow/protocol.ts";
-import type { StepflowServing } from "./stepflow/server/options.ts";
+import type { StepflowServing, StepflowSettings } from "./stepflow/server/options.ts";
 import { workflowGraphProtocol } from "./workflow-graph/protocol.ts";
 
 /** What the protocols add to the options of `serve()`. */
 export interface ProtocolOptions extends NoFields {}
 export interface ProtocolOptions extends StepflowServing {}
 export interface ProtocolOptions extends FlowkitServing {}
+
+/** What they add to the settings of a configuration file. */
+export interface ProtocolSettings extends NoFields {}
+export interface ProtocolSettings extends StepflowSettings {}
+export interface ProtocolSettings extends FlowkitSettings {}
 
 /** What they add to the server that `serve()` returns. */
 export interface ProtocolHandles extends NoFields {}

@@ -1,7 +1,6 @@
 // The interface of a protocol. Each folder beside this file exports one value of it, and index.ts lists them. A protocol is light: code
 // that costs memory or time to load is behind a function.
 
-import type { Environment } from "../core/environment.ts";
 import type { ReadAddress } from "../core/recording.ts";
 import type { HintOptions, ProtocolHints } from "./hints.ts";
 import type { DefinitionFormat, FileDescription, PreparedProtocol, Preparing, Reservation } from "./server-half.ts";
@@ -49,12 +48,17 @@ export interface ServerFlag {
   readonly isList?: true;
   /** The name, in camel case, of a flag that cannot be used together with it. */
   readonly conflicts?: string;
+  /** Its environment variable. Default: `LONGSHORE_` and its name, such as `LONGSHORE_STEPFLOW_CONFIG`. */
+  readonly variable?: string;
+  /** True when its value is not printed. */
+  readonly isSecret?: true;
 }
 
 export type FlagValues = { readonly [name: string]: unknown };
 
 export interface FlagReading {
-  readonly env: Environment;
+  /** Whether a value, by its name in camel case, is among the arguments of the process. */
+  isTyped(name: string): boolean;
   /** Warns about a flag, in the form of the log. */
   warn(message: string): void;
   /** The content of a file that a flag names. */

@@ -220,8 +220,8 @@ else
             code: 2,
             stderr: expect.stringMatching(new RegExp(`option '--store <url>' cannot be used with option '${other[0]}`)),
           });
-        expect(await longshore(["start", "--data", "x"], { env: { LONGSHORE_STORE: url } })).toMatchObject({
-          ...{ code: 2, stderr: expect.stringContaining("environment variable 'LONGSHORE_STORE' cannot be used with option '--data") },
+        expect(await longshore(["start"], { env: { LONGSHORE_STORE: url, LONGSHORE_DATA: "x" } })).toMatchObject({
+          ...{ code: 2, stderr: expect.stringContaining("LONGSHORE_STORE and LONGSHORE_DATA exclude each other") },
         });
         expect(await longshore(["start", "--store", ""])).toMatchObject({ code: 2, stderr: expect.stringContaining("--store is empty") });
         expect(await longshore(["start", "--lease", "5s"])).toMatchObject({ code: 2, stderr: expect.stringContaining("--store") });

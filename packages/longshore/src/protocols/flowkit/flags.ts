@@ -1,7 +1,6 @@
 // FlowKit's options of the commands that start a server.
 
 import { resolve } from "node:path";
-import { variable } from "../../core/environment.ts";
 import type { FlagReading, FlagValues, ServerFlags } from "../protocol.ts";
 import type { FlowkitServing } from "./server/options.ts";
 
@@ -11,7 +10,12 @@ const mongoVariable = "LONGSHORE_FLOWKIT_MONGO_URL";
 export const flags: ServerFlags<FlowkitServing> = {
   list: [
     { flag: "--flowkit-brokers <list>", description: "Kafka brokers for FlowKit workers (default: the bus of this server)" },
-    { flag: "--flowkit-mongo <url>", description: "MongoDB that FlowKit workers share (default: the store of this server)" },
+    {
+      flag: "--flowkit-mongo <url>",
+      description: "MongoDB that FlowKit workers share (default: the store of this server)",
+      variable: mongoVariable,
+      isSecret: true,
+    },
     {
       flag: "--flowkit-mongo-file <file>",
       description: "file with the address of that MongoDB, for addresses with a password",
@@ -33,18 +37,18 @@ export const flags: ServerFlags<FlowkitServing> = {
   secretFiles: ({ flowkitMongoFile: file }) => (typeof file === "string" ? [file] : []),
 };
 
-/** The address of the database: from the flag, else from the file, else from the environment. */
-function mongoOf({ flowkitMongo, flowkitMongoFile }: FlagValues, { env, read, failure }: FlagReading): string | undefined {
+/** The address of the database: itself, or in a file. */
+function mongoOf({ flowkitMongo, flowkitMongoFile }: FlagValues, { read, failure }: FlagReading): string | undefined {
   if (typeof flowkitMongo === "string") return flowkitMongo;
-  if (typeof flowkitMongoFile !== "string") return variable(env, mongoVariable);
+  if (typeof flowkitMongoFile !== "string") return undefined;
   const url = read("--flowkit-mongo-file", flowkitMongoFile).trim();
   if (url === "") throw failure(`the file of --flowkit-mongo-file, ${flowkitMongoFile}, is empty, expected the address of a MongoDB.`);
   return url;
 }
 
 /** Warns of a password in an argument, because other users can read it. */
-function warnOfTyped({ flowkitMongo }: FlagValues, { warn }: FlagReading): void {
-  if (typeof flowkitMongo !== "string" || !hasPassword(flowkitMongo)) return;
+function warnOfTyped({ flowkitMongo }: FlagValues, { warn, isTyped }: FlagReading): void {
+  if (typeof flowkitMongo !== "string" || !isTyped("flowkitMongo") || !hasPassword(flowkitMongo)) return;
   const where = "can be read by every user of this machine, in the list of processes";
   warn(`The password in --flowkit-mongo ${where}. Give the address in a file with --flowkit-mongo-file, or in ${mongoVariable}, instead.`);
 }

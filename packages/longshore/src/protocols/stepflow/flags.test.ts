@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import { type ServerFlags, serveOptions, withServerFlags } from "../../cli/server-flags.ts";
 
 /** As the program reads them when nothing is typed. */
-const plain: ServerFlags = withServerFlags(new Command()).parse([], { from: "user" }).opts();
+const plain: ServerFlags = withServerFlags(new Command(), "start").parse([], { from: "user" }).opts();
 
 it("flows are let read what the flags name, and nothing without them", () => {
   expect(serveOptions(plain, { format: "json" }).stepflow).toEqual({});

@@ -48,3 +48,15 @@ export interface FlowkitSide {
   /** FlowKit's graphs; null on a server without a port that is not configured to coordinate FlowKit workers. */
   readonly flowkit: FlowkitHandle | null;
 }
+
+/** The keys of a configuration file for FlowKit. */
+export interface FlowkitSettings {
+  /** Kafka brokers for FlowKit workers, separated by commas. Default: the bus of this server. */
+  flowkitBrokers?: string;
+  /** The MongoDB that FlowKit workers share. Default: the store of this server. */
+  flowkitMongo?: string;
+  /** A file with the address of that MongoDB. */
+  flowkitMongoFile?: string;
+  /** A JSON file with the settings of the FlowKit coordinator. */
+  flowkitConfig?: string;
+}

@@ -25,3 +25,13 @@ export interface StepflowServing {
   /** Plugins, routes and permissions of Stepflow flows. */
   stepflow?: StepflowOptions;
 }
+
+/** The keys of a configuration file for Stepflow. */
+export interface StepflowSettings {
+  /** A file with plugins and routes for Stepflow flows. It may start programs: name only files that you trust. */
+  stepflowConfig?: string;
+  /** A folder that Stepflow flows may read with `load_file`. */
+  stepflowFiles?: string;
+  /** Environment variables that flows may read with `env_var`. */
+  stepflowEnv?: string | readonly string[];
+}
