@@ -5,7 +5,7 @@ import { isRunOpen, type Run } from "../../src/engine/run/run.ts";
 import type { Order } from "../../src/engine/run/store.ts";
 import type { Random } from "../faults/random.ts";
 import { keyTaken, StartKeys } from "./simulation-keys.ts";
-import { BrokenPromise, broken, type KnownHold, type Model, type Verb } from "./simulation-model.ts";
+import { BrokenPromise, broken, type KnownHold, type Model, runOf, type Verb } from "./simulation-model.ts";
 import { SimulatedNode } from "./simulation-node.ts";
 import type { Machine, Process } from "./simulation-process.ts";
 import { isTied, label, lanes, makeTask, termMs, type Workflow } from "./simulation-story.ts";
@@ -251,8 +251,9 @@ export class Clients {
     const task = this.#stage.random.pick(open);
     if (task === undefined) return;
     this.#stage.model.maybeCancelled({ taskId: task.id });
+    const life = this.#stage.model.lifeOf(runOf(task.id));
     const answer = await this.#ask(`cancel task ${task.id}`, (process) => process.board.cancel(task.id));
-    if (typeof answer !== "string" && answer.value) this.#stage.model.taskCancelled(task.id);
+    if (typeof answer !== "string" && answer.value) this.#stage.model.taskCancelled(task.id, life);
   }
 
   /** A run that has ended begins another life, in one of the ways that there are. Those around it may live again with it. */

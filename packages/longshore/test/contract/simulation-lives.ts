@@ -15,6 +15,8 @@ export class Lives {
   readonly #attempts = new Map<string, number>();
   readonly #ended = new Map<string, number>();
   #commits = 0;
+  /** Called when a child has begun another life. */
+  revived: (run: Run) => void = () => {};
 
   /** Rows that a commit has changed follow. */
   nextCommit(): void {
@@ -22,7 +24,10 @@ export class Lives {
   }
 
   run(run: Run): void {
-    if (this.#runs.get(run.id)?.life !== run.retries) this.#runs.set(run.id, { life: run.retries, since: this.#commits });
+    if (this.#runs.get(run.id)?.life !== run.retries) {
+      this.#runs.set(run.id, { life: run.retries, since: this.#commits });
+      if (run.parentTaskId !== null && run.retries > 0) this.revived(run);
+    }
     if (run.parentTaskId !== null) this.#children.set(childKey(run.parentTaskId, run.parentAttempt), run);
   }
 

@@ -52,6 +52,8 @@ export class Model {
   readonly #isUnwanted: (taskId: string) => boolean;
   /** Runs that orders under way may start again, with how many such orders. */
   readonly #ordered = new Map<string, number>();
+  /** The newest life of each child that began another one. */
+  readonly #lives = new Map<string, number>();
   #step = 0;
 
   constructor(isUnwanted: (taskId: string) => boolean) {
@@ -171,8 +173,10 @@ export class Model {
       if (hold.taskId === match.taskId || (match.runId !== undefined && hold.runId === match.runId)) hold.sure = false;
   }
 
-  taskCancelled(taskId: string): void {
-    if ((this.#ordered.get(taskId.slice(0, taskId.lastIndexOf("."))) ?? 0) > 0) return;
+  /** `life`: that of its run when the cancel was sent. */
+  taskCancelled(taskId: string, life: number): void {
+    const runId = runOf(taskId);
+    if ((this.#ordered.get(runId) ?? 0) > 0 || life < this.lifeOf(runId)) return;
     this.#task(taskId).cancelledIn = this.#step;
   }
 
@@ -188,13 +192,28 @@ export class Model {
   runTold(run: Run): void {
     const known = this.runs.get(run.id);
     // An answer about the earlier life promises nothing while an order to start the run again is under way.
-    if (known === undefined || (this.#ordered.get(run.id) ?? 0) > 0) return;
+    if (known === undefined || (this.#ordered.get(run.id) ?? 0) > 0 || run.retries < this.lifeOf(run.id)) return;
     if (run.state !== "running") known.ended ??= { state: run.state, step: this.#step };
+  }
+
+  /** A child goes on with its parent: what was promised about its earlier life is void, also in answers that are still to come. */
+  revived({ id, retries }: Run): void {
+    this.#lives.set(id, retries);
+    if (this.runs.has(id)) this.maybeRetried(id);
+    else this.#forgetTasks(id);
+  }
+
+  lifeOf(runId: string): number {
+    return this.#lives.get(runId) ?? 0;
   }
 
   /** The run may have been started again: what was promised about its earlier life is void. */
   maybeRetried(runId: string): void {
     this.runs.set(runId, { ended: null });
+    this.#forgetTasks(runId);
+  }
+
+  #forgetTasks(runId: string): void {
     for (const [taskId, known] of this.tasks) {
       if (!taskId.startsWith(`${runId}.`)) continue;
       known.accepted = null;
@@ -254,6 +273,11 @@ export class Model {
   *#holds(): Generator<KnownHold> {
     for (const { holds } of this.tasks.values()) yield* holds;
   }
+}
+
+/** The id of the run that a task belongs to. */
+export function runOf(taskId: string): string {
+  return taskId.slice(0, taskId.lastIndexOf("."));
 }
 
 export class BrokenPromise extends Error {}

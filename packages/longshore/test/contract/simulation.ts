@@ -125,6 +125,7 @@ class Simulation {
     this.#process = process;
     this.#workflows = makeWorkflows(random);
     machine.handedOut = (task) => this.#countHandOut(task);
+    machine.lives.revived = (run) => this.#model.revived(run);
     machine.failed = (error) => {
       this.#failure ??= error;
     };

@@ -320,20 +320,69 @@ export function runContract(setup: Setup): void {
       expect((await cancelled.world.run(inside?.runId as string)).state).toBe("cancelled");
     });
 
-    it("are started again when their parent is tried again, and earlier ones mean nothing to it", async () => {
+    it("go on when their parent is tried again, and their earlier lives mean nothing to it", async () => {
       const { world, id } = await family();
       const first = await world.claim("inside");
-      // Both at once: the earlier child is still to be told, and to tell, when the later is started.
+      // Both at once: the child is still to be told, and to tell, when it goes on.
       const told = [world.runs.cancel(id), world.runs.retry(id).catch(() => undefined)];
       await Promise.all(told);
       if ((await world.run(id)).state === "cancelled") await world.runs.retry(id);
       await turns(20);
       const second = await world.claim("inside", { holder: "bob" });
-      expect(second?.runId).not.toBe(first?.runId);
-      expect(await world.board.complete(holdOf(first), "1")).toBe("cancel");
+      expect(second?.runId).toBe(first?.runId);
+      expect(["cancel", "stale"]).toContain(await world.board.complete(holdOf(first), "1"));
       await world.board.complete(holdOf(second), "2");
       await turns(10);
       await work(world, "after");
+      expect((await world.run(id)).state).toBe("succeeded");
+    });
+
+    it("keep what succeeded in them when their parent is tried again, however deep", async () => {
+      const world = await setup();
+      await world.define("inner", [step("kept"), step("broken", { after: ["kept"] })]);
+      await world.define("middle", [step("child", { workflow: "inner" })]);
+      const { id } = await world.start("outer", [step("child", { workflow: "middle" })]);
+      await turns(20);
+      await work(world, "kept");
+      await fail(world, "broken");
+      await turns(20);
+      expect((await world.run(id)).state).toBe("failed");
+      await world.runs.retry(id);
+      await turns(20);
+      expect(await world.claim("kept")).toBeUndefined();
+      await work(world, "broken");
+      await turns(20);
+      expect((await world.run(id)).state).toBe("succeeded");
+    });
+
+    it("are started again with a new version of their workflow when their parent is tried again", async () => {
+      const { world, id } = await family();
+      await fail(world, "inside");
+      await turns(10);
+      await world.define("inner", [step("mended")]);
+      await world.runs.retry(id);
+      await turns(10);
+      expect(await world.claim("inside")).toBeUndefined();
+      await work(world, "mended");
+      await turns(10);
+      await work(world, "after");
+      expect((await world.run(id)).state).toBe("succeeded");
+    });
+
+    it("that succeeded after a retry of their own give their result to a parent that is tried again", async () => {
+      const { world, id } = await family();
+      const held = await world.claim("inside");
+      await world.board.fail(holdOf(held), { error: "boom", retryable: false });
+      await turns(10);
+      await world.runs.retry(held?.runId as string);
+      await world.board.complete(holdOf(await world.claim("inside")), '"late"');
+      await turns(10);
+      expect((await world.run(id)).state).toBe("failed");
+      await world.runs.retry(id);
+      await turns(10);
+      const after = await world.claim("after");
+      expect(after?.input).toBe('"late"');
+      await world.board.complete(holdOf(after), "1");
       expect((await world.run(id)).state).toBe("succeeded");
     });
 

@@ -183,10 +183,14 @@ export class Draft {
     return newTask({ id: taskIdOf(runId, node), runId, node, step, lanes: [], input, policy: null }, this.now, null);
   }
 
-  startChild(at: number, workflow: string | null, input: string, attempt: number): void {
+  /** `resumes`: the attempt whose child run continues instead, if it can. */
+  startChild(at: number, workflow: string | null, input: string, attempt: number, resumes?: number): void {
     const { id } = this.run;
     const { dialect } = this.plan;
-    const named = workflow === null ? { runId: childIdOf(id, at, attempt) } : {};
+    const named = {
+      ...(workflow === null ? { runId: childIdOf(id, at, attempt) } : {}),
+      ...(resumes === undefined ? {} : { resumes }),
+    };
     this.tell({ kind: "start-run", workflow, dialect, input, parentTaskId: taskIdOf(id, at), attempt, from: id, ...named });
   }
 

@@ -138,16 +138,24 @@ export class Messages {
   childOf(tx: Tx, parentTaskId: string, parentAttempt: number): Run | null {
     const { runs } = this.#options;
     const children = this.#children.scan(tx, { by: ["parent_task_id", "parent_attempt"], equal: [parentTaskId, parentAttempt] });
-    for (const { id } of children) return runs.get(tx, id);
-    return runs.pending(tx).find((run) => run.parentTaskId === parentTaskId && run.parentAttempt === parentAttempt) ?? null;
+    const isIts = (run: Run) => run.parentTaskId === parentTaskId && run.parentAttempt === parentAttempt;
+    // A child that this batch has resumed belongs to a later attempt now.
+    for (const { id } of children) {
+      const child = runs.get(tx, id);
+      if (child !== null && isIts(child)) return child;
+    }
+    return runs.pending(tx).find(isIts) ?? null;
   }
 
-  #startChild(tx: Tx, { parentTaskId, attempt, from, runId }: Message & { kind: "start-run" }, child: NewChild | null): void {
+  #startChild(tx: Tx, message: Message & { kind: "start-run" }, child: NewChild | null): void {
+    const { parentTaskId, attempt, from, runId, resumes } = message;
     const { unfollowed } = this.#options.board.unwritten;
     if (runId !== undefined && unfollowed.get(from)?.successor === runId) unfollowed.remove(tx, from);
     const parent = parentTaskId === null ? null : this.#options.board.tasks.get(tx, parentTaskId);
     if (parentTaskId !== null && (parent?.state !== "queued" || isOther(attempt, parent.attempt))) return;
     const run = { parentTaskId, parentAttempt: attempt ?? parent?.attempt ?? 0 };
+    const last = parentTaskId === null || resumes === undefined ? null : this.childOf(tx, parentTaskId, resumes);
+    if (parent !== null && last !== null && isSame(last, child)) return this.#resume(tx, parent, last, message);
     const error = child === null ? "it could not be started" : "failed" in child ? child.failed : this.#refusal(tx, { ...child, ...run });
     if (error === null) return;
     if (parent !== null) this.#settleRecord(tx, parent, { state: "failed", output: null, error, fault: "final" });
@@ -155,6 +163,18 @@ export class Messages {
     // Only when the failed run has not been retried.
     if (before !== null && !isRunOpen(before.state) && successorIdOf(before) === runId)
       this.#options.decisions.decide(tx, before, { kind: "unfollowed", error });
+  }
+
+  /** The child run of an earlier attempt belongs to the current attempt from now on, and is retried. */
+  #resume(tx: Tx, parent: TaskRow, last: Run, message: Message): void {
+    const { runs, decisions, board } = this.#options;
+    // A retry waits for messages that carry out the last end of the child. They are behind this one, which goes behind them.
+    if (!isRunOpen(last.state) && board.unwritten.written(last.id) !== undefined) return this.leave(tx, message);
+    const resumed: Run = { ...last, parentAttempt: parent.attempt };
+    runs.put(tx, last.id, resumed, true);
+    // It may have succeeded too late for its parent, or after a retry of its own.
+    if (last.state === "succeeded") this.#settleRecord(tx, parent, { state: "done", output: last.output, error: null, fault: null });
+    else if (!isRunOpen(last.state)) decisions.decide(tx, resumed, { kind: "retry" });
   }
 
   /** Starts a run if it does not exist. Returns null, or why it was refused. */
@@ -276,6 +296,11 @@ export class Messages {
     const { node } = task;
     this.#options.tell(tx, task, state === "done" ? { kind: "done", node } : { kind: "ended", node, state, error, fault });
   }
+}
+
+/** Whether a child run that did not succeed can go on in the place of the one to be started. */
+function isSame(last: Run, child: NewChild | null): boolean {
+  return child !== null && !("failed" in child) && last.definitionId === child.definitionId && last.input === child.input;
 }
 
 /** Returns true when a message is about another attempt or life than the current one. */

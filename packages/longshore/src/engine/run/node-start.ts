@@ -4,14 +4,14 @@
 import { isScalar, type Json } from "../../core/json/json.ts";
 import { parseExact, writeExact } from "../../core/json/json-exact.ts";
 import { shown } from "../../core/text.ts";
-import type { Fault } from "../board/task.ts";
+import { type Fault, isCancelled } from "../board/task.ts";
 import { isSignalName, signalNameMax } from "../signal/signal.ts";
 import type { Recorded } from "./decide.ts";
 import type { Resolved, Scope } from "./dialect.ts";
 import { type Draft, type Failing, startSteps } from "./draft.ts";
 import type { Joins } from "./joins.ts";
 import { LazyMap } from "./lazy-map.ts";
-import type { Ending, InstantNode, JoinNode, Placement, PlanNode, TaskNode, Template, WaitNode } from "./plan.ts";
+import type { Ending, InstantNode, JoinNode, Placement, PlanNode, RunNode, TaskNode, Template, WaitNode } from "./plan.ts";
 import type { Settled } from "./run.ts";
 import type { Skips } from "./skips.ts";
 
@@ -107,6 +107,12 @@ export class NodeStart {
     return { node: at, attempt: before === null ? 0 : before.attempt + 1 };
   }
 
+  /** The attempt of an earlier life that ended without a result. A step that a caller named starts as if it had never been tried. */
+  #resumedBy(at: number, { resumes }: RunNode): number | undefined {
+    const before = resumes && this.#draft.run.retries > 0 ? this.#draft.known.record(at) : null;
+    return before && (before.state === "failed" || isCancelled(before)) ? before.attempt : undefined;
+  }
+
   #begin(at: number, node: Exclude<PlanNode, JoinNode>, input: Json, attempt: number): void {
     const text = writeExact(input);
     if (node.kind === "instant") return this.#instant(at, node, text);
@@ -114,7 +120,7 @@ export class NodeStart {
     if (node.kind === "wait") return this.#waitUntil(at, node, text);
     if (node.kind === "run") {
       this.#draft.post(at, text);
-      return this.#draft.startChild(at, node.workflow, text, attempt);
+      return this.#draft.startChild(at, node.workflow, text, attempt, this.#resumedBy(at, node));
     }
     const placed = node.placed ? this.#place(at, node, input) : {};
     if (placed === null) return;

@@ -114,6 +114,11 @@ export interface RunNode extends NodeBase {
   readonly kind: "run";
   /** The name of the definition. Null when the input names what to start, in the format of the dialect. */
   readonly workflow: string | null;
+  /**
+   * When its run is retried, the child run of the attempt that did not succeed is retried too, and keeps the results of its steps. A child
+   * with another definition or input is a new run. Default: always a new run.
+   */
+  readonly resumes?: boolean;
 }
 
 /**

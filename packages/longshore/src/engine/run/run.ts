@@ -94,6 +94,8 @@ export type Message =
       input: string;
       parentTaskId: string | null;
       attempt?: number;
+      /** The attempt whose child run continues, if it has the same definition and input. */
+      resumes?: number;
       runId?: string;
       from: string;
     }

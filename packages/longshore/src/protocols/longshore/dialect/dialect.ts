@@ -48,7 +48,7 @@ function nodeOf(source: WorkflowSource, step: StepSource, index: ReadonlyMap<str
     waitsFor: step.always ? ("settled" as const) : ("done" as const),
     timeouts,
   };
-  if (step.workflow !== undefined) return { ...base, kind: "run", workflow: step.workflow };
+  if (step.workflow !== undefined) return { ...base, kind: "run", workflow: step.workflow, resumes: true };
   if (wake !== undefined) return { ...base, kind: "wait", until: wake };
   return {
     ...base,
